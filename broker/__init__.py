@@ -1,0 +1,1 @@
+"""A transactional message broker and its client: RocketMQ's design, wire protocol and file formats."""

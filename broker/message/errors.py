@@ -1,0 +1,13 @@
+"""What can be wrong with a message."""
+
+
+class MessageError(Exception):
+    """Base of the errors of this package."""
+
+
+class IllegalMessage(MessageError):
+    """A message that nobody may send: no body, too large, an unusable topic, a reserved character in a property."""
+
+
+class CorruptRecord(MessageError):
+    """Bytes that should hold a record and do not: torn, damaged, or something else."""

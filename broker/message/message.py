@@ -1,0 +1,119 @@
+"""Messages as programs see them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, replace
+from types import MappingProxyType
+from typing import Self
+
+from broker.message import ids, properties
+
+_NO_PROPERTIES: Mapping[str, str] = MappingProxyType({})
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class MessageQueue:
+    """One queue of a topic on one broker; ordered as RocketMQ's MessageQueue.compareTo."""
+
+    topic: str
+    broker_name: str
+    queue_id: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Message:
+    """What a program sends. `Message.of` spares it the names of the well-known properties."""
+
+    topic: str
+    body: bytes
+    properties: Mapping[str, str] = field(default_factory=lambda: _NO_PROPERTIES)
+    flag: int = 0
+
+    @classmethod
+    def of(
+        cls,
+        topic: str,
+        body: bytes,
+        *,
+        tags: str | None = None,
+        keys: Iterable[str] = (),
+        delay_time_level: int = 0,
+        user_properties: Mapping[str, str] | None = None,
+        flag: int = 0,
+    ) -> Message:
+        """A message with its tag, keys and delay level where RocketMQ keeps them: among the properties.
+
+        A key may not hold a space. Delay level 0 means at once; 1 to 18 are 1 s to 2 h by default.
+        """
+        named = dict(user_properties or {})
+        if tags:
+            named[properties.TAGS] = tags
+        if joined := properties.KEY_SEPARATOR.join(keys):
+            named[properties.KEYS] = joined
+        if delay_time_level:
+            named[properties.DELAY_TIME_LEVEL] = str(delay_time_level)
+        return Message(topic=topic, body=body, properties=MappingProxyType(named), flag=flag)
+
+    @property
+    def tags(self) -> str | None:
+        """The tag that subscriptions filter by."""
+        return self.properties.get(properties.TAGS)
+
+    @property
+    def keys(self) -> tuple[str, ...]:
+        """The keys under which the index finds the message."""
+        return tuple(self.properties.get(properties.KEYS, "").split())
+
+    @property
+    def transaction_id(self) -> str | None:
+        """The id the producer gave the message, which is its transaction's as well; None before it is sent."""
+        return self.properties.get(properties.UNIQUE_KEY)
+
+    def with_properties(self, added: Mapping[str, str]) -> Self:
+        """The same message with these properties set."""
+        return replace(self, properties=MappingProxyType({**self.properties, **added}))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MessageExt(Message):
+    """A message as a broker stored it, with where and when."""
+
+    broker_name: str
+    queue_id: int
+    queue_offset: int
+    commit_log_offset: int
+    store_size: int
+    """Bytes of the whole record."""
+    sys_flag: int
+    body_crc: int
+    born_timestamp: int
+    """Milliseconds since the epoch, by the producer's clock."""
+    born_host: str
+    store_timestamp: int
+    """Milliseconds since the epoch, by the broker's clock."""
+    store_host: str
+    reconsume_times: int
+    prepared_transaction_offset: int
+    """The commit log offset of the half message that this one was committed from; 0 otherwise."""
+    offset_message_id: str
+
+    @property
+    def message_id(self) -> str:
+        """The id the producer gave it, or where that is missing the one that says where it is stored."""
+        return self.properties.get(properties.UNIQUE_KEY) or self.offset_message_id
+
+    @property
+    def message_queue(self) -> MessageQueue:
+        """The queue the message is in."""
+        return MessageQueue(self.topic, self.broker_name, self.queue_id)
+
+    @property
+    def transaction_check_times(self) -> int:
+        """How often the broker has asked what became of the transaction, this time included."""
+        return int(self.properties.get(properties.TRANSACTION_CHECK_TIMES, "0"))
+
+    @property
+    def host_and_offset(self) -> ids.MessageId:
+        """The broker's address and the commit log offset, as the offset message id says them."""
+        return ids.parse_offset_message_id(self.offset_message_id)

@@ -1,0 +1,267 @@
+"""The record: what the commit log stores is what a pull returns (RocketMQ's CommitLog and MessageDecoder).
+
+    TOTALSIZE 4 | MAGICCODE 4 | BODYCRC 4 | QUEUEID 4 | FLAG 4 | QUEUEOFFSET 8 | PHYSICALOFFSET 8 | SYSFLAG 4 |
+    BORNTIMESTAMP 8 | BORNHOST 8 or 20 | STORETIMESTAMP 8 | STOREHOST 8 or 20 | RECONSUMETIMES 4 |
+    PREPAREDTRANSACTIONOFFSET 8 | BODYLENGTH 4 | body | TOPICLENGTH 1 | topic | PROPERTIESLENGTH 2 | properties
+
+Big-endian. A host is an IPv4 address (4) or an IPv6 address (16), told apart by two bits of SYSFLAG, and a port (4).
+BODYCRC is the CRC-32 of the body without its highest bit.
+"""
+
+from __future__ import annotations
+
+import socket
+import struct
+import zlib
+from dataclasses import dataclass, replace
+from types import MappingProxyType
+from typing import Final
+
+from broker.message import ids, properties, sysflag
+from broker.message.errors import CorruptRecord
+from broker.message.message import MessageExt
+
+MESSAGE_MAGIC: Final = -626843481
+BLANK_MAGIC: Final = -875286124
+"""Marks the unused end of a commit log segment; TOTALSIZE then counts the bytes to its end."""
+
+FIXED_LENGTH: Final = 91
+"""Bytes of a record with IPv4 hosts besides body, topic and properties."""
+
+SIZE_AND_MAGIC: Final = struct.Struct(">ii")
+QUEUE_OFFSET_POSITION: Final = 20
+PHYSICAL_OFFSET_POSITION: Final = 28
+SYS_FLAG_POSITION: Final = 36
+STORE_TIMESTAMP_POSITION: Final = 56
+"""With an IPv4 born host; 12 more with an IPv6 one."""
+
+_HEAD_V4 = struct.Struct(">iiiiiqqiq8sq8siqi")
+_UNTIL_BORN_TIMESTAMP = struct.Struct(">iiiiiqqiq")
+_RECONSUME_TO_BODY_LENGTH = struct.Struct(">iqi")
+_INT64 = struct.Struct(">q")
+_UINT16 = struct.Struct(">H")
+_HOST_V4 = struct.Struct(">4sI")
+_HOST_V6 = struct.Struct(">16sI")
+
+
+def body_crc(body: bytes | memoryview) -> int:
+    """The checksum a record keeps of its body (UtilAll.crc32)."""
+    return zlib.crc32(body) & 0x7FFFFFFF
+
+
+def encode_record(
+    *,
+    topic: bytes,
+    queue_id: int,
+    queue_offset: int,
+    commit_log_offset: int,
+    flag: int,
+    sys_flag: int,
+    born_timestamp: int,
+    born_host: bytes,
+    store_timestamp: int,
+    store_host: bytes,
+    reconsume_times: int,
+    prepared_transaction_offset: int,
+    body: bytes | memoryview,
+    properties: bytes,
+    crc: int | None = None,
+) -> bytes:
+    """The bytes of one record. Hosts are 8 bytes (`host_bytes`); for 20-byte ones `sys_flag` must say so.
+
+    `crc` spares computing the body's checksum where it is known.
+    """
+    hosts_extra = len(born_host) + len(store_host) - 16
+    size = FIXED_LENGTH + hosts_extra + len(body) + len(topic) + len(properties)
+    crc = body_crc(body) if crc is None else crc
+    if hosts_extra == 0:
+        head = _HEAD_V4.pack(
+            size, MESSAGE_MAGIC, crc, queue_id, flag, queue_offset, commit_log_offset, sys_flag, born_timestamp, born_host,
+            store_timestamp, store_host, reconsume_times, prepared_transaction_offset, len(body),
+        )  # fmt: skip
+    else:
+        head = b"".join(
+            (
+                _UNTIL_BORN_TIMESTAMP.pack(
+                    size, MESSAGE_MAGIC, crc, queue_id, flag, queue_offset, commit_log_offset, sys_flag, born_timestamp
+                ),
+                born_host,
+                _INT64.pack(store_timestamp),
+                store_host,
+                _RECONSUME_TO_BODY_LENGTH.pack(reconsume_times, prepared_transaction_offset, len(body)),
+            )
+        )
+    return b"".join((head, body, bytes((len(topic),)), topic, _UINT16.pack(len(properties)), properties))
+
+
+def encode_blank(size: int) -> bytes:
+    """What marks the last `size` bytes of a segment as unused; at least 8 of them."""
+    return SIZE_AND_MAGIC.pack(size, BLANK_MAGIC)
+
+
+@dataclass(frozen=True, slots=True)
+class Record:
+    """One decoded record, its strings left as bytes; the broker's view of a message."""
+
+    size: int
+    body_crc: int
+    queue_id: int
+    flag: int
+    queue_offset: int
+    commit_log_offset: int
+    sys_flag: int
+    born_timestamp: int
+    born_host: bytes
+    store_timestamp: int
+    store_host: bytes
+    reconsume_times: int
+    prepared_transaction_offset: int
+    body: bytes
+    topic: bytes
+    properties: bytes
+
+    def get_property(self, name: str) -> str | None:
+        """The value of one property, or None."""
+        return properties.find(self.properties, name)
+
+    @property
+    def is_intact(self) -> bool:
+        """Whether the body is the one whose checksum the record keeps."""
+        return body_crc(self.body) == self.body_crc
+
+    def encode(self) -> bytes:
+        """The bytes of the record; `size` is counted anew."""
+        return encode_record(
+            topic=self.topic,
+            queue_id=self.queue_id,
+            queue_offset=self.queue_offset,
+            commit_log_offset=self.commit_log_offset,
+            flag=self.flag,
+            sys_flag=self.sys_flag,
+            born_timestamp=self.born_timestamp,
+            born_host=self.born_host,
+            store_timestamp=self.store_timestamp,
+            store_host=self.store_host,
+            reconsume_times=self.reconsume_times,
+            prepared_transaction_offset=self.prepared_transaction_offset,
+            body=self.body,
+            properties=self.properties,
+            crc=self.body_crc,
+        )
+
+
+def decode_record(data: bytes | memoryview, position: int = 0) -> Record:
+    """The record that begins at `position`. Its checksum is not verified: see `Record.is_intact`.
+
+    Raises CorruptRecord if the bytes are no whole record.
+    """
+    try:
+        size, magic, crc, queue_id, flag, queue_offset, commit_log_offset, sys_flag, born_timestamp = (
+            _UNTIL_BORN_TIMESTAMP.unpack_from(data, position)
+        )
+        if magic != MESSAGE_MAGIC:
+            raise CorruptRecord(f"no record at {position}: its magic code is {magic & 0xFFFFFFFF:#x}")
+        end = position + size
+        if size < FIXED_LENGTH or end > len(data):
+            raise CorruptRecord(f"the record at {position} says it has {size} bytes; {len(data) - position} are there")
+        at = position + _UNTIL_BORN_TIMESTAMP.size
+        born_host = bytes(data[at : at + (20 if sys_flag & sysflag.BORN_HOST_V6 else 8)])
+        at += len(born_host)
+        (store_timestamp,) = _INT64.unpack_from(data, at)
+        at += 8
+        store_host = bytes(data[at : at + (20 if sys_flag & sysflag.STORE_HOST_V6 else 8)])
+        at += len(store_host)
+        reconsume_times, prepared_transaction_offset, body_length = _RECONSUME_TO_BODY_LENGTH.unpack_from(data, at)
+        at += _RECONSUME_TO_BODY_LENGTH.size
+        if body_length < 0 or at + body_length + 3 > end:
+            raise CorruptRecord(f"the record at {position} says its body has {body_length} bytes; it has {size} in all")
+        body = bytes(data[at : at + body_length])
+        at += body_length
+        topic = bytes(data[at + 1 : at + 1 + data[at]])
+        at += 1 + data[at]
+        (properties_length,) = _UINT16.unpack_from(data, at)
+        at += 2
+    except (struct.error, IndexError) as error:
+        raise CorruptRecord(f"the record at {position} is torn: {error}") from None
+    if at + properties_length != end:
+        raise CorruptRecord(
+            f"the record at {position} has {size} bytes, but its parts add up to {at + properties_length - position}"
+        )
+    return Record(
+        size, crc, queue_id, flag, queue_offset, commit_log_offset, sys_flag, born_timestamp, born_host, store_timestamp,
+        store_host, reconsume_times, prepared_transaction_offset, body, topic, bytes(data[at:end]),
+    )  # fmt: skip
+
+
+def decode_records(data: bytes | memoryview) -> list[Record]:
+    """Records one after the other, as the body of a pull response holds them. Raises CorruptRecord."""
+    view = memoryview(data)
+    records = []
+    position = 0
+    while position < len(view):
+        record = decode_record(view, position)
+        records.append(record)
+        position += record.size
+    return records
+
+
+def to_message(record: Record, broker_name: str = "") -> MessageExt:
+    """The message a program sees, its body uncompressed (MessageDecoder.clientDecode).
+
+    Raises CorruptRecord if a compressed body cannot be restored.
+    """
+    return MessageExt(
+        topic=record.topic.decode(),
+        body=_uncompressed(record),
+        properties=MappingProxyType(properties.decode(record.properties)),
+        flag=record.flag,
+        broker_name=broker_name,
+        queue_id=record.queue_id,
+        queue_offset=record.queue_offset,
+        commit_log_offset=record.commit_log_offset,
+        store_size=record.size,
+        sys_flag=record.sys_flag,
+        body_crc=record.body_crc,
+        born_timestamp=record.born_timestamp,
+        born_host=host_text(record.born_host),
+        store_timestamp=record.store_timestamp,
+        store_host=host_text(record.store_host),
+        reconsume_times=record.reconsume_times,
+        prepared_transaction_offset=record.prepared_transaction_offset,
+        offset_message_id=ids.offset_message_id(record.store_host, record.commit_log_offset),
+    )
+
+
+def with_place(record: Record, *, topic: bytes, queue_id: int, encoded_properties: bytes) -> Record:
+    """The same message for another queue: what moving it to and from a system topic changes."""
+    return replace(record, topic=topic, queue_id=queue_id, properties=encoded_properties)
+
+
+def host_bytes(host: str, port: int) -> bytes:
+    """An address as records hold it: 8 bytes for IPv4, 20 for IPv6."""
+    if ":" in host:
+        return _HOST_V6.pack(socket.inet_pton(socket.AF_INET6, host), port)
+    return _HOST_V4.pack(socket.inet_aton(host), port)
+
+
+def host_text(host: bytes) -> str:
+    """An address as people write it: 127.0.0.1:10911, or [::1]:10911."""
+    if len(host) == _HOST_V6.size:
+        address, port = _HOST_V6.unpack(host)
+        return f"[{socket.inet_ntop(socket.AF_INET6, address)}]:{port}"
+    address, port = _HOST_V4.unpack(host)
+    return f"{socket.inet_ntoa(address)}:{port}"
+
+
+def _uncompressed(record: Record) -> bytes:
+    if not record.sys_flag & sysflag.COMPRESSED:
+        return record.body
+    kind = record.sys_flag & sysflag.COMPRESSION_MASK
+    if kind not in (0, sysflag.COMPRESSION_ZLIB):
+        raise CorruptRecord(
+            f"the body at {record.commit_log_offset} is compressed by a method not known here ({kind:#x}); zlib is"
+        )
+    try:
+        return zlib.decompress(record.body)
+    except zlib.error as error:
+        raise CorruptRecord(f"the compressed body at {record.commit_log_offset} cannot be restored: {error}") from None

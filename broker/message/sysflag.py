@@ -1,0 +1,25 @@
+"""The bits of a record's sysFlag (RocketMQ's MessageSysFlag)."""
+
+from typing import Final
+
+COMPRESSED: Final = 0x1
+MULTI_TAGS: Final = 0x2
+
+TRANSACTION_NOT: Final = 0x0
+TRANSACTION_PREPARED: Final = 0x4
+TRANSACTION_COMMIT: Final = 0x8
+TRANSACTION_ROLLBACK: Final = 0xC
+TRANSACTION_MASK: Final = 0xC
+
+BORN_HOST_V6: Final = 0x10
+STORE_HOST_V6: Final = 0x20
+
+COMPRESSION_LZ4: Final = 0x100
+COMPRESSION_ZSTD: Final = 0x200
+COMPRESSION_ZLIB: Final = 0x300
+COMPRESSION_MASK: Final = 0x700
+
+
+def with_transaction(sys_flag: int, transaction: int) -> int:
+    """The flag with its transaction bits replaced by one of the TRANSACTION_* values."""
+    return (sys_flag & ~TRANSACTION_MASK) | transaction

@@ -1,0 +1,81 @@
+"""Topic names: the system's own, those derived from a group, and what a name may look like (RocketMQ's TopicValidator)."""
+
+import re
+from typing import Final
+
+from broker.message.errors import IllegalMessage
+
+AUTO_CREATE_TOPIC: Final = "TBW102"
+SCHEDULE_TOPIC: Final = "SCHEDULE_TOPIC_XXXX"
+BENCHMARK_TOPIC: Final = "BenchmarkTest"
+TRACE_TOPIC: Final = "RMQ_SYS_TRACE_TOPIC"
+HALF_TOPIC: Final = "RMQ_SYS_TRANS_HALF_TOPIC"
+OP_HALF_TOPIC: Final = "RMQ_SYS_TRANS_OP_HALF_TOPIC"
+CHECK_MAX_TIME_TOPIC: Final = "TRANS_CHECK_MAX_TIME_TOPIC"
+SELF_TEST_TOPIC: Final = "SELF_TEST_TOPIC"
+OFFSET_MOVED_EVENT_TOPIC: Final = "OFFSET_MOVED_EVENT"
+
+TRANSACTION_CONSUMER_GROUP: Final = "CID_RMQ_SYS_TRANS"
+"""The group whose offsets on the half and op topics say how far transactions are settled (MixAll.CID_SYS_RMQ_TRANS)."""
+
+RETRY_PREFIX: Final = "%RETRY%"
+DEAD_LETTER_PREFIX: Final = "%DLQ%"
+
+MAX_TOPIC_LENGTH: Final = 127
+MAX_GROUP_LENGTH: Final = 255
+
+SYSTEM_TOPICS: Final = frozenset(
+    {
+        AUTO_CREATE_TOPIC,
+        SCHEDULE_TOPIC,
+        BENCHMARK_TOPIC,
+        TRACE_TOPIC,
+        HALF_TOPIC,
+        OP_HALF_TOPIC,
+        CHECK_MAX_TIME_TOPIC,
+        SELF_TEST_TOPIC,
+        OFFSET_MOVED_EVENT_TOPIC,
+    }
+)
+NOT_ALLOWED_SEND_TOPICS: Final = frozenset(
+    {SCHEDULE_TOPIC, HALF_TOPIC, OP_HALF_TOPIC, CHECK_MAX_TIME_TOPIC, SELF_TEST_TOPIC, OFFSET_MOVED_EVENT_TOPIC}
+)
+
+_LEGAL_NAME = re.compile(r"[%|a-zA-Z0-9_-]+")
+
+
+def retry_topic(consumer_group: str) -> str:
+    """Where a group's messages wait for another attempt."""
+    return RETRY_PREFIX + consumer_group
+
+
+def dead_letter_topic(consumer_group: str) -> str:
+    """Where a group's messages go that were tried too often."""
+    return DEAD_LETTER_PREFIX + consumer_group
+
+
+def is_system_topic(topic: str) -> bool:
+    """Whether the name is reserved for the broker."""
+    return topic in SYSTEM_TOPICS or topic.startswith("rmq_sys_")
+
+
+def validate_topic(topic: str) -> None:
+    """Raises IllegalMessage, in Apache's words, if no topic can have this name."""
+    if not topic.strip():
+        raise IllegalMessage("The specified topic is blank.")
+    if not _LEGAL_NAME.fullmatch(topic):
+        raise IllegalMessage("The specified topic contains illegal characters, allowing only ^[%|a-zA-Z0-9_-]+$")
+    if len(topic) > MAX_TOPIC_LENGTH:
+        raise IllegalMessage("The specified topic is longer than topic max length.")
+
+
+def validate_group(group: str) -> None:
+    """Raises IllegalMessage if no producer or consumer group can have this name (RocketMQ's Validators.checkGroup)."""
+    if not group.strip():
+        raise IllegalMessage("the specified group is blank")
+    if not _LEGAL_NAME.fullmatch(group):
+        raise IllegalMessage(
+            f"the specified group[{group}] contains illegal characters, allowing only ^[%|a-zA-Z0-9_-]+$"
+        )
+    if len(group) > MAX_GROUP_LENGTH:
+        raise IllegalMessage("the specified group is longer than group max length 255.")
