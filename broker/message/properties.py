@@ -95,9 +95,7 @@ def remove(encoded: bytes, names: Iterable[str]) -> bytes:
 
 def _pair(name: str, value: str) -> str:
     if not name or _NAME_VALUE in name or _PROPERTY in name or _NAME_VALUE in value or _PROPERTY in value:
-        raise IllegalMessage(
-            f"property {name!r}: neither name nor value may hold \\x01 or \\x02, and a name may not be empty"
-        )
+        raise IllegalMessage(f"property {name!r}: neither name nor value may hold \\x01 or \\x02, and a name may not be empty")
     return name + _NAME_VALUE + value
 
 

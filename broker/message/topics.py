@@ -74,8 +74,6 @@ def validate_group(group: str) -> None:
     if not group.strip():
         raise IllegalMessage("the specified group is blank")
     if not _LEGAL_NAME.fullmatch(group):
-        raise IllegalMessage(
-            f"the specified group[{group}] contains illegal characters, allowing only ^[%|a-zA-Z0-9_-]+$"
-        )
+        raise IllegalMessage(f"the specified group[{group}] contains illegal characters, allowing only ^[%|a-zA-Z0-9_-]+$")
     if len(group) > MAX_GROUP_LENGTH:
         raise IllegalMessage("the specified group is longer than group max length 255.")
