@@ -1,0 +1,32 @@
+# Everything runs from .venv in the checkout; each target sets it up first.
+.DEFAULT_GOAL := help
+.PHONY: help setup demo test check format lock
+
+PYTHON_IN_VENV := .venv/bin/python
+TESTS ?= tests
+
+help: ## Show this list
+	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "  make %-8s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+
+setup: ## Make .venv from requirements.lock; find or install Java 17 and redis-server
+	@scripts/setup
+
+demo: setup ## Run orders through broker, services and kills; end with the reconciliation's table
+	@$(PYTHON_IN_VENV) -m demo $(DEMO)
+
+test: setup ## Run all tests (TESTS=tests/unit/... for some of them)
+	@$(PYTHON_IN_VENV) -m pytest $(TESTS)
+
+check: setup ## The quick check: format, lint, types, import contracts, fast tests
+	@.venv/bin/ruff format --check
+	@.venv/bin/ruff check
+	@.venv/bin/mypy
+	@.venv/bin/lint-imports --no-logo
+	@$(PYTHON_IN_VENV) -m pytest tests/unit -m "not slow" -q
+
+format: setup ## Format and sort imports
+	@.venv/bin/ruff check --select I --fix --quiet
+	@.venv/bin/ruff format
+
+lock: ## Renew requirements.lock from pyproject.toml (needs uv)
+	uv pip compile pyproject.toml --group dev --python-version 3.11 --generate-hashes --no-emit-index-url --no-header -o requirements.lock
