@@ -1,0 +1,48 @@
+"""Java's properties format, in which broker.conf is written (java.util.Properties.load)."""
+
+import re
+from collections.abc import Iterator
+
+_SEPARATOR = re.compile(r"(?<!\\)(?:\\\\)*(?P<separator>[ \t\f]*[=:][ \t\f]*|[ \t\f]+)")
+_ESCAPE = re.compile(r"\\(u[0-9a-fA-F]{4}|.)", re.DOTALL)
+_ESCAPED = {"n": "\n", "t": "\t", "r": "\r", "f": "\f"}
+_BLANKS = " \t\f"
+
+
+def parse_properties(text: str) -> dict[str, str]:
+    """The properties of a file's text; of two with one name the last one counts."""
+    return dict(_name_and_value(line) for line in _logical_lines(text))
+
+
+def _logical_lines(text: str) -> Iterator[str]:
+    """Lines without comments and blank ones, those that end in an odd number of backslashes joined to the next."""
+    joined = ""
+    for natural_line in text.splitlines():
+        line = natural_line.lstrip(_BLANKS)
+        if not joined and (not line or line[0] in "#!"):
+            continue
+        if (len(line) - len(line.rstrip("\\"))) % 2:
+            joined += line[:-1]
+            continue
+        yield joined + line
+        joined = ""
+    if joined:
+        yield joined
+
+
+def _name_and_value(line: str) -> tuple[str, str]:
+    match = _SEPARATOR.search(line)
+    if match is None:
+        return _unescaped(line), ""
+    return _unescaped(line[: match.start("separator")]), _unescaped(line[match.end() :])
+
+
+def _unescaped(text: str) -> str:
+    return _ESCAPE.sub(_character, text)
+
+
+def _character(match: re.Match[str]) -> str:
+    escaped = match[1]
+    if len(escaped) == 5:
+        return chr(int(escaped[1:], 16))
+    return _ESCAPED.get(escaped, escaped)

@@ -1,0 +1,175 @@
+"""All settings of the broker, with their defaults (RocketMQ's BrokerConfig, MessageStoreConfig and NettyServerConfig)."""
+
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Annotated, Literal
+
+import msgspec
+from msgspec import Meta, Struct, field
+
+from broker.config.errors import ConfigError
+from broker.config.properties_file import parse_properties
+from broker.config.without_effect import WITHOUT_EFFECT
+
+Port = Annotated[int, Meta(ge=0, le=65535)]
+Positive = Annotated[int, Meta(ge=1)]
+NotNegative = Annotated[int, Meta(ge=0)]
+Name = Annotated[str, Meta(min_length=1, max_length=127, pattern=r"^[%|a-zA-Z0-9_.-]+$")]
+Milliseconds = NotNegative
+DelayLevels = Annotated[str, Meta(pattern=r"^\d+[smhd]( +\d+[smhd])*$")]
+HoursOfDay = Annotated[str, Meta(pattern=r"^\d{1,2}(;\d{1,2})*$")]
+
+CONSUME_QUEUE_UNIT_BYTES = 20
+LONGEST_FRAME_BYTES = 16 * 1024 * 1024
+
+OTHER_NAMES = {
+    "mappedFileSizeCommitLog": "mapedFileSizeCommitLog",
+    "mappedFileSizeConsumeQueue": "mapedFileSizeConsumeQueue",
+}
+"""Properties that have two spellings, one of older releases."""
+
+NOT_SUPPORTED = frozenset({"aclEnable", "enableDLegerCommitLog", "duplicationEnable", "enablePropertyFilter"})
+"""Passing over one of these in silence would leave users with less than they asked for."""
+
+
+class BrokerSettings(Struct, frozen=True, kw_only=True, rename="camel", forbid_unknown_fields=True):
+    """What broker.conf can say. A field's name in snake case is RocketMQ's property in camel case, save those named."""
+
+    # who it is and where others find it
+    broker_name: Name = "broker-a"
+    broker_cluster_name: Name = "DefaultCluster"
+    broker_id: Annotated[int, Meta(ge=0, le=0)] = 0
+    broker_role: Literal["ASYNC_MASTER", "SYNC_MASTER"] = "ASYNC_MASTER"
+    broker_ip1: str = field(default="127.0.0.1", name="brokerIP1")
+    listen_port: Port = 10911
+    bind_address: str = "127.0.0.1"
+    namesrv_addr: str = ""
+    namesrv_listen_port: Port = 9876
+    register_name_server_period: Milliseconds = 30_000
+    region_id: str = "DefaultRegion"
+    trace_on: bool = True
+
+    # what it lets clients do
+    broker_permission: Annotated[int, Meta(ge=0, le=7)] = 6
+    auto_create_topic_enable: bool = True
+    auto_create_subscription_group: bool = True
+    default_topic_queue_nums: Positive = 8
+    cluster_topic_enable: bool = True
+    broker_topic_enable: bool = True
+    trace_topic_enable: bool = False
+    msg_trace_topic_name: Name = "RMQ_SYS_TRACE_TOPIC"
+    reject_transaction_message: bool = False
+    notify_consumer_ids_changed_enable: bool = True
+    long_polling_enable: bool = True
+    short_polling_time_mills: Milliseconds = 1000
+    max_message_size: Annotated[int, Meta(ge=1, le=LONGEST_FRAME_BYTES - 64 * 1024)] = 4 * 1024 * 1024
+    message_delay_level: DelayLevels = "1s 5s 10s 30s 1m 2m 3m 4m 5m 6m 7m 8m 9m 10m 20m 30m 1h 2h"
+
+    # transactions
+    transaction_time_out: Milliseconds = 6_000
+    transaction_check_interval: Positive = 60_000
+    transaction_check_max: Positive = 15
+
+    # the store
+    store_path_root_dir: str = "~/store"
+    store_path_commit_log: str = ""
+    flush_disk_type: Literal["SYNC_FLUSH", "ASYNC_FLUSH"] = "SYNC_FLUSH"
+    flush_interval_commit_log: Positive = 500
+    maped_file_size_commit_log: Annotated[int, Meta(ge=64 * 1024)] = 1024 * 1024 * 1024
+    maped_file_size_consume_queue: Annotated[int, Meta(ge=CONSUME_QUEUE_UNIT_BYTES)] = 300_000 * CONSUME_QUEUE_UNIT_BYTES
+    max_hash_slot_num: Positive = 5_000_000
+    max_index_num: Positive = 20_000_000
+    message_index_enable: bool = True
+    file_reserved_time: Positive = 72
+    delete_when: HoursOfDay = "04"
+    clean_resource_interval: Positive = 10_000
+    disk_max_used_space_ratio: Annotated[int, Meta(ge=10, le=95)] = 75
+    flush_consumer_offset_interval: Positive = 5_000
+    flush_delay_offset_interval: Positive = 10_000
+    max_transfer_count_on_message_in_memory: Positive = 32
+    max_transfer_bytes_on_message_in_memory: Positive = 256 * 1024
+
+    @property
+    def store_root(self) -> Path:
+        """The store's directory, `~` resolved."""
+        return Path(self.store_path_root_dir).expanduser()
+
+    @property
+    def advertised_host(self) -> str:
+        """The address that the broker registers, and that message ids hold."""
+        return self.broker_ip1
+
+    @property
+    def consume_queue_units_per_file(self) -> int:
+        """Entries of one consume queue file."""
+        return self.maped_file_size_consume_queue // CONSUME_QUEUE_UNIT_BYTES
+
+    @property
+    def name_servers(self) -> tuple[str, ...]:
+        """The name servers to register with; none means that the broker runs its own."""
+        return tuple(address.strip() for address in self.namesrv_addr.split(";") if address.strip())
+
+
+class LoadedSettings(Struct, frozen=True):
+    """The settings, and what to tell the user about properties that have no effect."""
+
+    settings: BrokerSettings
+    warnings: tuple[str, ...] = ()
+
+
+def load_settings(path: Path | None, overrides: Mapping[str, str] | None = None) -> LoadedSettings:
+    """The settings of a broker.conf, or the defaults without one; `overrides` (by property name) come from the command line.
+
+    Raises ConfigError.
+    """
+    source = str(path) if path else "command line"
+    properties = {**(_read(path) if path else {}), **(overrides or {})}
+    properties = {OTHER_NAMES.get(name, name): value.strip() for name, value in properties.items()}
+    known = {struct_field.encode_name for struct_field in msgspec.structs.fields(BrokerSettings)}
+    warnings = tuple(_warning(source, name) for name in properties if name not in known)
+    for name in NOT_SUPPORTED & properties.keys():
+        if properties[name].lower() == "true":
+            raise ConfigError(f"{source}: {name}=true: not supported by this broker")
+    settings = _convert(source, {name: value for name, value in properties.items() if name in known})
+    _refuse_what_cannot_be(source, settings)
+    return LoadedSettings(settings, warnings)
+
+
+def _read(path: Path) -> dict[str, str]:
+    try:
+        return parse_properties(path.read_text(encoding="utf-8"))
+    except OSError as error:
+        raise ConfigError(f"{path}: {error.strerror}") from None
+    except UnicodeDecodeError:
+        raise ConfigError(f"{path}: not a text file in UTF-8") from None
+
+
+def _warning(source: str, name: str) -> str:
+    if name in WITHOUT_EFFECT:
+        return f"{source}: {name} has no effect in this broker"
+    return f"{source}: {name} is no property known here; it is ignored"
+
+
+def _convert(source: str, properties: Mapping[str, str]) -> BrokerSettings:
+    try:
+        return msgspec.convert(properties, BrokerSettings, strict=False)
+    except msgspec.ValidationError as error:
+        reason, _, where = str(error).partition(" - at `$.")
+        name = where.rstrip("`")
+        raise ConfigError(f"{source}: {name}={properties.get(name, '')}: {reason}") from None
+
+
+def _refuse_what_cannot_be(source: str, settings: BrokerSettings) -> None:
+    """Combinations that no single type can rule out."""
+    commit_log = settings.store_path_commit_log
+    if commit_log and Path(commit_log).expanduser() != settings.store_root / "commitlog":
+        raise ConfigError(f"{source}: storePathCommitLog={commit_log}: only storePathRootDir/commitlog is supported")
+    if any(int(hour) > 23 for hour in settings.delete_when.split(";")):
+        raise ConfigError(f"{source}: deleteWhen={settings.delete_when}: hours are from 00 to 23")
+    for address in settings.name_servers:
+        host, separator, port = address.rpartition(":")
+        if not (host and separator and port.isdigit()):
+            raise ConfigError(f"{source}: namesrvAddr={settings.namesrv_addr}: HOST:PORT is expected, several separated by ;")
+    if settings.maped_file_size_commit_log > sys.maxsize // 2:
+        raise ConfigError(f"{source}: mapedFileSizeCommitLog={settings.maped_file_size_commit_log}: too large")

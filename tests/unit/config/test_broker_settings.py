@@ -1,0 +1,96 @@
+from pathlib import Path
+
+import pytest
+
+from broker.config import BrokerSettings, ConfigError, load_settings
+
+
+def written(tmp_path: Path, text: str) -> Path:
+    path = tmp_path / "broker.conf"
+    path.write_text(text)
+    return path
+
+
+def test_without_a_file_the_defaults_are_safe_ones() -> None:
+    settings = load_settings(None).settings
+    assert settings.flush_disk_type == "SYNC_FLUSH"
+    assert settings.bind_address == "127.0.0.1"
+    assert settings.broker_ip1 == "127.0.0.1"
+    assert settings.name_servers == ()
+
+
+def test_properties_go_by_their_names_in_rocketmq(tmp_path: Path) -> None:
+    path = written(
+        tmp_path,
+        """
+        brokerIP1=10.0.0.7
+        listenPort=10999
+        transactionTimeOut=1000
+        autoCreateTopicEnable=false
+        namesrvAddr=127.0.0.1:9876;127.0.0.1:9877
+        mapedFileSizeConsumeQueue=6000
+        """,
+    )
+    settings = load_settings(path).settings
+    assert settings.broker_ip1 == "10.0.0.7"
+    assert settings.listen_port == 10999
+    assert settings.transaction_time_out == 1000
+    assert settings.auto_create_topic_enable is False
+    assert settings.name_servers == ("127.0.0.1:9876", "127.0.0.1:9877")
+    assert settings.consume_queue_units_per_file == 300
+
+
+def test_both_spellings_of_mapped_are_read(tmp_path: Path) -> None:
+    assert load_settings(written(tmp_path, "mapedFileSizeCommitLog=1048576")).settings.maped_file_size_commit_log == 1048576
+    assert load_settings(written(tmp_path, "mappedFileSizeCommitLog=1048576")).settings.maped_file_size_commit_log == 1048576
+
+
+def test_the_command_line_wins_over_the_file(tmp_path: Path) -> None:
+    path = written(tmp_path, "namesrvAddr=127.0.0.1:1")
+    assert load_settings(path, {"namesrvAddr": "127.0.0.1:2"}).settings.name_servers == ("127.0.0.1:2",)
+
+
+def test_an_unknown_property_is_a_warning_that_names_it(tmp_path: Path) -> None:
+    path = written(tmp_path, "lisstenPort=1")
+    loaded = load_settings(path)
+    assert loaded.warnings == (f"{path}: lisstenPort is no property known here; it is ignored",)
+    assert loaded.settings == BrokerSettings()
+
+
+def test_a_property_of_rocketmq_without_effect_here_is_said_to_be_one(tmp_path: Path) -> None:
+    path = written(tmp_path, "sendMessageThreadPoolNums=4")
+    assert load_settings(path).warnings == (f"{path}: sendMessageThreadPoolNums has no effect in this broker",)
+
+
+@pytest.mark.parametrize(
+    ("line", "part"),
+    [
+        ("listenPort=abc", "listenPort=abc"),
+        ("listenPort=70000", "listenPort=70000"),
+        ("flushDiskType=MAYBE", "flushDiskType=MAYBE"),
+        ("brokerRole=SLAVE", "brokerRole=SLAVE"),
+        ("autoCreateTopicEnable=perhaps", "autoCreateTopicEnable=perhaps"),
+        ("messageDelayLevel=1s soon", "messageDelayLevel=1s soon"),
+        ("deleteWhen=24", "deleteWhen=24"),
+        ("namesrvAddr=here", "namesrvAddr=here"),
+        ("storePathCommitLog=/elsewhere", "storePathCommitLog=/elsewhere"),
+        ("aclEnable=true", "aclEnable=true"),
+        ("brokerName=two words", "brokerName=two words"),
+    ],
+)
+def test_a_bad_value_is_one_line_that_names_the_property(tmp_path: Path, line: str, part: str) -> None:
+    path = written(tmp_path, line)
+    with pytest.raises(ConfigError) as raised:
+        load_settings(path)
+    assert str(raised.value).startswith(f"{path}: {part}: ")
+    assert "\n" not in str(raised.value)
+
+
+def test_a_missing_file_is_named(tmp_path: Path) -> None:
+    with pytest.raises(ConfigError, match=r"nothing\.conf: No such file"):
+        load_settings(tmp_path / "nothing.conf")
+
+
+def test_the_commit_log_may_be_named_where_it_is_anyway(tmp_path: Path) -> None:
+    path = written(tmp_path, f"storePathRootDir={tmp_path}\nstorePathCommitLog={tmp_path}/commitlog")
+    assert load_settings(path).settings.store_root == tmp_path
