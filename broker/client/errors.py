@@ -1,0 +1,50 @@
+"""What can go wrong for a program that uses the client: one base, and a class for each thing the program can do about it."""
+
+from broker.message import IllegalMessage
+
+
+class ClientError(Exception):
+    """Base of all errors of this package."""
+
+
+class NotRunning(ClientError):
+    """The client was used before `start()` or after `shutdown()`."""
+
+
+class IllegalConfiguration(ClientError):
+    """The client cannot start as it was set up: no listener, no subscription, an unusable group name, a number out of range."""
+
+
+class MessageRefused(ClientError, IllegalMessage):
+    """The message can never be sent: no body, too large, an unusable topic. Nothing was sent."""
+
+
+class NameServerUnreachable(ClientError):
+    """No name server answered, so nobody could say where the topic's brokers are. Nothing was sent."""
+
+
+class NoRoute(ClientError):
+    """The name servers answered, but no broker offers the topic. Nothing was sent."""
+
+
+class BrokerUnreachable(ClientError):
+    """A broker could not be reached, or the connection broke before its answer. The request may or may not have been carried out."""
+
+
+class RequestTimedOut(BrokerUnreachable):
+    """A broker did not answer in time. The request may or may not have been carried out."""
+
+
+class BrokerError(ClientError):
+    """A broker answered that it will not do it."""
+
+    def __init__(self, code: int, remark: str | None, address: str = "") -> None:
+        """`code` is RocketMQ's response code, `remark` the broker's words, `address` the broker."""
+        self.code = code
+        self.remark = remark or ""
+        self.address = address
+        super().__init__(f"broker {address or '?'} answered code {code}: {self.remark or 'without a remark'}")
+
+
+class SendFailed(ClientError):
+    """Every attempt to send the message failed; the last failure is the cause. It may or may not be stored."""

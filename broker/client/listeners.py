@@ -1,0 +1,73 @@
+"""What a program gives the client to be called with: listeners, their answers, and what they are told about the call."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from enum import Enum, IntEnum
+from typing import Protocol
+
+from broker.client.send_result import LocalTransactionState
+from broker.message import Message, MessageExt, MessageQueue
+
+
+class TransactionListener(Protocol):
+    """The two halves of a transactional message's local side (RocketMQ's TransactionListener).
+
+    Both run in threads of the client, never on its event loop. One that raises or returns None means UNKNOWN.
+    """
+
+    def execute_local_transaction(self, message: Message, arg: object) -> LocalTransactionState:
+        """Do the local transaction. The half message is stored; `message.transaction_id` is set; `arg` is the sender's."""
+        ...
+
+    def check_local_transaction(self, message: MessageExt) -> LocalTransactionState:
+        """Say what became of the local transaction of `message.transaction_id`. Read it from where it is durable."""
+        ...
+
+
+class ConsumeStatus(Enum):
+    """A message listener's answer (RocketMQ's ConsumeConcurrentlyStatus and ConsumeOrderlyStatus)."""
+
+    CONSUME_SUCCESS = "CONSUME_SUCCESS"
+    RECONSUME_LATER = "RECONSUME_LATER"
+    """Not now. Concurrent: again after a delay, up to max_reconsume_times. Orderly: the queue waits a moment."""
+
+
+class MessageModel(Enum):
+    """Whether a group's consumers share the messages or each gets all (RocketMQ's MessageModel)."""
+
+    CLUSTERING = "CLUSTERING"
+    BROADCASTING = "BROADCASTING"
+
+
+class ConsumeFromWhere(Enum):
+    """Where a group begins that has no offset yet (RocketMQ's ConsumeFromWhere)."""
+
+    CONSUME_FROM_LAST_OFFSET = "CONSUME_FROM_LAST_OFFSET"
+    CONSUME_FROM_FIRST_OFFSET = "CONSUME_FROM_FIRST_OFFSET"
+    CONSUME_FROM_TIMESTAMP = "CONSUME_FROM_TIMESTAMP"
+
+
+@dataclass(slots=True)
+class ConsumeContext:
+    """What a listener is told about the call, and what it may set before it answers."""
+
+    message_queue: MessageQueue
+    delay_level_when_next_consume: int = 0
+    """For RECONSUME_LATER: -1 to the dead letters at once, 0 as the broker sees fit (3 + attempts), above 0 that delay level."""
+    suspend_current_queue_time_ms: int = 1000
+    """For RECONSUME_LATER of an orderly consumer: how long the queue waits (10 ms to 30 s)."""
+    postponed: dict[int, int | None] = field(default_factory=dict)
+    """Queue offset -> delay level of the messages given to `reconsume_later`."""
+
+    def reconsume_later(self, message: MessageExt, delay_level: int | None = None) -> None:
+        """Mark one message of a batch: it comes again although the listener answers CONSUME_SUCCESS for the others.
+
+        Without a delay level, `delay_level_when_next_consume` holds. An orderly consumer repeats from the first marked message on.
+        """
+        self.postponed[message.queue_offset] = delay_level
+
+
+MessageListener = Callable[[list[MessageExt], ConsumeContext], ConsumeStatus | None]
+"""Called in a thread of the client. To raise or to return None is RECONSUME_LATER."""

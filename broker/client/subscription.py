@@ -1,0 +1,43 @@
+"""Which messages of a topic a consumer wants: `*`, or tags joined by `||` (RocketMQ's FilterAPI)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from broker.client.errors import IllegalConfiguration
+from broker.message import MessageExt, tags
+
+ALL = "*"
+
+
+@dataclass(frozen=True, slots=True)
+class Subscription:
+    """A topic and the tags wanted of it; no tags means all messages."""
+
+    topic: str
+    expression: str
+    tags: frozenset[str]
+    version: int
+    """Milliseconds since the epoch of the last change: brokers keep the newest."""
+
+    @classmethod
+    def parse(cls, topic: str, expression: str | None, version: int) -> Subscription:
+        """Raises IllegalConfiguration if the expression names no tag at all."""
+        if not expression or expression.strip() == ALL:
+            return cls(topic, ALL, frozenset(), version)
+        wanted = frozenset(tag.strip() for tag in expression.split("||") if tag.strip())
+        if not wanted:
+            raise IllegalConfiguration(f"subscription of {topic}: {expression!r} names no tag; write '*', or tags as in 'a || b'")
+        return cls(topic, expression, wanted, version)
+
+    @property
+    def tag_codes(self) -> list[int]:
+        """The hash codes that brokers filter by."""
+        return [tags.tags_code(tag) for tag in sorted(self.tags)]
+
+    def matching(self, messages: Iterable[MessageExt]) -> list[MessageExt]:
+        """The messages whose tag is really wanted: brokers compare hash codes only, and two tags may share one."""
+        if not self.tags:
+            return list(messages)
+        return [message for message in messages if message.tags in self.tags]

@@ -1,0 +1,45 @@
+"""From a topic's route to its queues (RocketMQ's MQClientInstance.topicRouteData2TopicPublishInfo and -SubscribeInfo)."""
+
+from __future__ import annotations
+
+from broker.message import MessageQueue
+from broker.protocol.route import TopicRouteData
+
+MASTER_ID = 0
+_READABLE = 4
+_WRITEABLE = 2
+
+
+def publish_queues(topic: str, route: TopicRouteData, *, at_most: int | None = None) -> list[MessageQueue]:
+    """The queues that can be sent to: writeable, on a broker whose master is up.
+
+    `at_most` limits the queues of each broker: a topic that will be created by the first message has no more than the producer asks for.
+    """
+    if route.order_topic_conf:
+        return _ordered_queues(topic, route.order_topic_conf)
+    with_master = {broker.broker_name for broker in route.broker_datas if MASTER_ID in broker.broker_addrs}
+    queues = []
+    for data in sorted(route.queue_datas, key=lambda data: data.broker_name):
+        if data.perm & _WRITEABLE and data.broker_name in with_master:
+            count = data.write_queue_nums if at_most is None else min(at_most, data.read_queue_nums)
+            queues += [MessageQueue(topic, data.broker_name, queue_id) for queue_id in range(count)]
+    return queues
+
+
+def subscribe_queues(topic: str, route: TopicRouteData) -> list[MessageQueue]:
+    """The queues that can be read."""
+    return sorted(
+        MessageQueue(topic, data.broker_name, queue_id)
+        for data in route.queue_datas
+        if data.perm & _READABLE
+        for queue_id in range(data.read_queue_nums)
+    )
+
+
+def _ordered_queues(topic: str, order_topic_conf: str) -> list[MessageQueue]:
+    """`broker-a:4;broker-b:4`: a topic in global order keeps these queues even while a broker is down."""
+    queues = []
+    for part in filter(None, order_topic_conf.split(";")):
+        broker_name, _, count = part.rpartition(":")
+        queues += [MessageQueue(topic, broker_name, queue_id) for queue_id in range(int(count))]
+    return queues
