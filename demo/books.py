@@ -1,0 +1,70 @@
+"""A look into both services' databases, SQLite or PostgreSQL, that changes nothing."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import sqlalchemy
+from sqlalchemy import Engine, Row, text
+
+
+@dataclass(frozen=True, slots=True)
+class OrderRow:
+    """An order that the order service has committed."""
+
+    order_id: str
+    customer: str
+    total_cents: int
+    created_at_ms: int
+
+
+@dataclass(frozen=True, slots=True)
+class CreditRow:
+    """The credit that came of it."""
+
+    order_id: str
+    customer: str
+    points: int
+    transaction_id: str | None
+    created_at_ms: int
+
+
+class Books:
+    """The order database and the credit database."""
+
+    def __init__(self, order_database_url: str, credit_database_url: str) -> None:
+        """URLs as the services take them."""
+        self._orders = sqlalchemy.create_engine(order_database_url)
+        self._credits = sqlalchemy.create_engine(credit_database_url)
+
+    def orders(self) -> dict[str, OrderRow]:
+        """All orders, by id."""
+        rows = _all(self._orders, "SELECT order_id, customer, total_cents, created_at_ms FROM orders")
+        return {row.order_id: OrderRow(**row._asdict()) for row in rows}
+
+    def credits(self) -> list[CreditRow]:
+        """All credits, as they were given."""
+        rows = _all(self._credits, "SELECT order_id, customer, points, transaction_id, created_at_ms FROM credits ORDER BY id")
+        return [CreditRow(**row._asdict()) for row in rows]
+
+    def credited(self) -> int:
+        """How many credits there are."""
+        (row,) = _all(self._credits, "SELECT count(*) FROM credits")
+        return int(row[0])
+
+    def placed(self) -> int:
+        """How many orders there are."""
+        (row,) = _all(self._orders, "SELECT count(*) FROM orders")
+        return int(row[0])
+
+    def close(self) -> None:
+        """Let go of both databases."""
+        self._orders.dispose()
+        self._credits.dispose()
+
+
+def _all(engine: Engine, query: str) -> Sequence[Row[Any]]:
+    with engine.connect() as connection:
+        return connection.execute(text(query)).all()

@@ -1,0 +1,116 @@
+"""Customers' orders, placed over HTTP by a client that repeats a request until it is answered."""
+
+from __future__ import annotations
+
+import random
+import time
+import uuid
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor, as_completed
+from dataclasses import dataclass
+from enum import Enum, auto
+
+import httpx
+import stamina
+
+CUSTOMERS = tuple(f"customer-{number:02}" for number in range(1, 21))
+_ITEMS = (("book", 1_250), ("lamp", 4_999), ("chair", 12_900), ("pencil", 95), ("kettle", 3_450))
+
+
+class Outcome(Enum):
+    """What became of an order."""
+
+    PLACED = auto()
+    REFUSED = auto()
+    """Its local transaction failed."""
+
+
+@dataclass(frozen=True, slots=True)
+class OrderRequest:
+    """An order as a customer's program would send it; the key makes repeating it harmless."""
+
+    idempotency_key: str
+    customer: str
+    items: tuple[tuple[str, int, int], ...]
+    """Name, quantity and price in cents of each."""
+
+    def as_json(self) -> dict[str, object]:
+        """The body of POST /orders."""
+        items = [{"name": name, "quantity": quantity, "price_cents": price} for name, quantity, price in self.items]
+        return {"customer": self.customer, "items": items}
+
+
+@dataclass(frozen=True, slots=True)
+class OrderAnswer:
+    """How the order service answered in the end."""
+
+    request: OrderRequest
+    outcome: Outcome
+    order_id: str | None
+    attempts: int
+
+
+class UnexpectedAnswer(Exception):
+    """The order service answered with what no repetition would change."""
+
+
+class _NoAnswerYet(Exception):
+    """The service is down, busy or without its broker: ask again."""
+
+
+class OrderClient:
+    """Places orders; safe to use from several threads."""
+
+    def __init__(self, url: str, *, patience_s: float = 120) -> None:
+        """`patience_s` is how long one order is repeated."""
+        self._client = httpx.Client(base_url=url, timeout=15, limits=httpx.Limits(max_keepalive_connections=0))
+        self._patience_s = patience_s
+
+    def place(self, request: OrderRequest) -> OrderAnswer:
+        """Place the order once, however often it has to be asked. Raises UnexpectedAnswer, or when patience ends."""
+        for attempt in stamina.retry_context(
+            on=_NoAnswerYet, attempts=None, timeout=self._patience_s, wait_initial=0.1, wait_max=1.0, wait_jitter=0.2
+        ):
+            with attempt:
+                return self._ask(request, attempt.num)
+        raise AssertionError("stamina answers or raises")
+
+    def _ask(self, request: OrderRequest, attempts: int) -> OrderAnswer:
+        try:
+            response = self._client.post("/orders", json=request.as_json(), headers={"Idempotency-Key": request.idempotency_key})
+        except httpx.TransportError as error:
+            raise _NoAnswerYet(str(error)) from error
+        match response.status_code:
+            case httpx.codes.OK | httpx.codes.CREATED:
+                return OrderAnswer(request, Outcome.PLACED, response.json()["order_id"], attempts)
+            case httpx.codes.CONFLICT:
+                return OrderAnswer(request, Outcome.REFUSED, None, attempts)
+            case httpx.codes.ACCEPTED | httpx.codes.TOO_MANY_REQUESTS | httpx.codes.SERVICE_UNAVAILABLE:
+                raise _NoAnswerYet(response.text)
+        raise UnexpectedAnswer(f"POST /orders answered {response.status_code}: {response.text[:300]}")
+
+
+def make_orders(count: int, *, refused_every: int, limit_cents: int, seed: int = 7) -> Iterator[OrderRequest]:
+    """Orders of a few items each; every `refused_every`th is above the limit, so that its local transaction fails."""
+    chance = random.Random(seed)
+    for number in range(1, count + 1):
+        items = tuple((name, chance.randint(1, 3), price) for name, price in chance.sample(_ITEMS, chance.randint(1, 3)))
+        if number % refused_every == 0:
+            items = (("piano", 1, limit_cents + 1),)
+        yield OrderRequest(str(uuid.uuid4()), chance.choice(CUSTOMERS), items)
+
+
+def place_all(
+    client: OrderClient, requests: list[OrderRequest], *, concurrency: int, on_answer: Callable[[OrderAnswer], None]
+) -> tuple[list[OrderAnswer], float]:
+    """Place the orders, so many at a time; answers in the order they came, and the seconds it took."""
+    started = time.monotonic()
+    answers = []
+    pool = ThreadPoolExecutor(concurrency, thread_name_prefix="customer")
+    try:
+        for placed in as_completed([pool.submit(client.place, request) for request in requests]):
+            answers.append(placed.result())
+            on_answer(answers[-1])
+    finally:
+        pool.shutdown(wait=False, cancel_futures=True)
+    return answers, time.monotonic() - started

@@ -1,0 +1,226 @@
+"""Processes of their own: each in its own process group, with a log file, killed and restarted at will, none left behind."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import signal
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from types import TracebackType
+from typing import IO, Self
+
+import httpx
+
+PROJECT_ROOT = Path(__file__).resolve().parent.parent
+_POLL_SECONDS = 0.05
+
+
+class ProcessFailed(Exception):
+    """A process ended, or did not become ready in time; the text holds the end of its log."""
+
+
+class Process:
+    """One program that can be started again and again; what it prints is added to `log_path`."""
+
+    def __init__(
+        self,
+        name: str,
+        arguments: Sequence[str],
+        *,
+        environment: Mapping[str, str],
+        log_path: Path,
+        is_ready: Callable[[Process], bool],
+        announce: Callable[[str], None],
+    ) -> None:
+        """`announce` tells the reaper about groups: see `Processes.add`, which makes these objects."""
+        self.name = name
+        self.log_path = log_path
+        self.environment = dict(environment)
+        self._arguments = list(arguments)
+        self._is_ready = is_ready
+        self._announce = announce
+        self._popen: subprocess.Popen[bytes] | None = None
+        self._log_position = 0
+
+    @property
+    def pid(self) -> int:
+        """The id of the process last started."""
+        assert self._popen is not None, f"{self.name} was never started"
+        return self._popen.pid
+
+    @property
+    def is_running(self) -> bool:
+        """Whether it was started and has not ended."""
+        return self._popen is not None and self._popen.poll() is None
+
+    @property
+    def exit_code(self) -> int | None:
+        """How it ended, negative for a signal; None while it runs."""
+        return None if self._popen is None else self._popen.poll()
+
+    def output(self) -> str:
+        """What it has printed since it was last started."""
+        with self.log_path.open("rb") as log:
+            log.seek(self._log_position)
+            return log.read().decode(errors="replace")
+
+    def spawn(self) -> None:
+        """Start it and do not wait for it to be ready."""
+        assert not self.is_running, f"{self.name} is running"
+        self.log_path.parent.mkdir(parents=True, exist_ok=True)
+        with self.log_path.open("ab") as log:
+            self._log_position = log.tell()
+            self._popen = subprocess.Popen(
+                self._arguments,
+                cwd=PROJECT_ROOT,
+                env={**os.environ, "PYTHONUNBUFFERED": "1", **self.environment},
+                stdin=subprocess.DEVNULL,
+                stdout=log,
+                stderr=subprocess.STDOUT,
+                start_new_session=True,
+            )
+        self._announce(f"+{self._popen.pid}")
+
+    def wait_until_ready(self, timeout_s: float = 60) -> None:
+        """Raises ProcessFailed if it ends first or the time is over."""
+        deadline = time.monotonic() + timeout_s
+        while not self._is_ready(self):
+            if not self.is_running:
+                raise ProcessFailed(f"{self.name} ended with exit code {self.exit_code}:\n{_tail(self.output())}")
+            if time.monotonic() > deadline:
+                raise ProcessFailed(f"{self.name} is not ready after {timeout_s:g} s:\n{_tail(self.output())}")
+            time.sleep(_POLL_SECONDS)
+
+    def start(self, timeout_s: float = 60) -> None:
+        """Start it and wait until it is ready. Raises ProcessFailed."""
+        self.spawn()
+        self.wait_until_ready(timeout_s)
+
+    def wait(self, timeout_s: float) -> int:
+        """Wait for it to end by itself, and answer its exit code. Raises ProcessFailed when the time is over."""
+        assert self._popen is not None, f"{self.name} was never started"
+        try:
+            return self._popen.wait(timeout_s)
+        except subprocess.TimeoutExpired:
+            raise ProcessFailed(f"{self.name} still runs after {timeout_s:g} s:\n{_tail(self.output())}") from None
+
+    def kill(self) -> None:
+        """SIGKILL to the process alone, as a crash would have it; its children see to themselves."""
+        if self._popen is not None and self.is_running:
+            self._popen.kill()
+            self._popen.wait()
+
+    def stop(self, timeout_s: float = 15) -> None:
+        """SIGTERM, then SIGKILL to whatever is left of the process and its children."""
+        if self._popen is None:
+            return
+        if self.is_running:
+            self._popen.terminate()
+            with contextlib.suppress(subprocess.TimeoutExpired):
+                self._popen.wait(timeout_s)
+        with contextlib.suppress(ProcessLookupError):
+            os.killpg(self._popen.pid, signal.SIGKILL)
+        self._popen.wait()
+        self._announce(f"-{self._popen.pid}")
+
+
+class Processes:
+    """A set of processes that end together: with the block, with Ctrl-C, and when this program is killed (`demo.reaper`)."""
+
+    def __init__(self, log_folder: Path) -> None:
+        """Each process's output goes to a file of its name in `log_folder`."""
+        self._log_folder = log_folder
+        self._processes: list[Process] = []
+        self._reaper: subprocess.Popen[str] | None = None
+
+    def __enter__(self) -> Self:
+        """Start the reaper."""
+        self._reaper = subprocess.Popen(
+            [sys.executable, "-m", "demo.reaper"], cwd=PROJECT_ROOT, stdin=subprocess.PIPE, text=True, start_new_session=True
+        )
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+        """Stop all processes, the last one started first."""
+        try:
+            for process in reversed(self._processes):
+                process.stop()
+        finally:
+            assert self._reaper is not None
+            self._reaper_input().close()
+            self._reaper.wait(timeout=10)
+
+    def add(
+        self,
+        name: str,
+        arguments: Sequence[str],
+        *,
+        environment: Mapping[str, str] | None = None,
+        is_ready: Callable[[Process], bool] = lambda process: process.is_running,
+    ) -> Process:
+        """A process that this set stops in the end; not started yet."""
+        process = Process(
+            name,
+            arguments,
+            environment=environment or {},
+            log_path=self._log_folder / f"{name}.log",
+            is_ready=is_ready,
+            announce=self._announce,
+        )
+        self._processes.append(process)
+        return process
+
+    def logs(self) -> dict[str, str]:
+        """The end of each process's log, by name."""
+        return {
+            process.name: _tail(process.log_path.read_text(errors="replace"))
+            for process in self._processes
+            if process.log_path.exists()
+        }
+
+    def _announce(self, text: str) -> None:
+        print(text, file=self._reaper_input(), flush=True)
+
+    def _reaper_input(self) -> IO[str]:
+        assert self._reaper is not None
+        assert self._reaper.stdin is not None
+        return self._reaper.stdin
+
+
+def prints(text: str) -> Callable[[Process], bool]:
+    """Ready once the process has printed this."""
+    return lambda process: text in process.output()
+
+
+def answers(url: str) -> Callable[[Process], bool]:
+    """Ready once a GET of the URL is answered with 200."""
+
+    def is_ready(process: Process) -> bool:
+        try:
+            return httpx.get(url, timeout=2).status_code == httpx.codes.OK
+        except httpx.TransportError:
+            return False
+
+    return is_ready
+
+
+def accepts_connections(port: int) -> Callable[[Process], bool]:
+    """Ready once something listens on the port of the loopback address."""
+
+    def is_ready(process: Process) -> bool:
+        try:
+            socket.create_connection(("127.0.0.1", port), timeout=1).close()
+        except OSError:
+            return False
+        return True
+
+    return is_ready
+
+
+def _tail(text: str, lines: int = 60) -> str:
+    return "\n".join(text.splitlines()[-lines:])

