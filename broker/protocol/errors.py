@@ -1,0 +1,31 @@
+"""What can be wrong with what a peer sent."""
+
+
+class ProtocolError(Exception):
+    """Base of the errors of this package."""
+
+
+class FrameError(ProtocolError):
+    """The bytes are no frame: too long, torn, or another protocol.
+
+    Where the next one begins is unknown, so the connection must be closed.
+    """
+
+
+class HeaderError(ProtocolError):
+    """A frame whose header lacks a field or has an illegal value in it.
+
+    The connection is in order; answer the request with this text.
+    """
+
+    def __init__(self, field: str, text: str) -> None:
+        """`field` is the name on the wire."""
+        super().__init__(text)
+        self.field = field
+
+
+class BodyError(ProtocolError):
+    """A frame whose body is not what its code says it should be.
+
+    The connection is in order; answer the request with this text.
+    """

@@ -1,0 +1,78 @@
+"""Splits a stream of bytes into commands (RocketMQ's NettyDecoder)."""
+
+import struct
+from typing import Final
+
+from broker.protocol.command import RemotingCommand, decode_command
+from broker.protocol.errors import FrameError
+
+MAX_FRAME_LENGTH: Final = 16 * 1024 * 1024
+"""The longest frame that Apache's peers take, 4 bytes of length included."""
+
+_LENGTHS = struct.Struct(">II")
+_LENGTH = struct.Struct(">i")
+_HTTP_METHODS: Final = (b"GET ", b"POST", b"PUT ", b"HEAD", b"DELE", b"OPTI", b"PATC", b"CONN", b"TRAC")
+
+
+class FrameDecoder:
+    """Takes the bytes of one connection as they come. Holds at most one frame that is not whole, and no more of it than came."""
+
+    def __init__(self, max_frame_length: int = MAX_FRAME_LENGTH) -> None:
+        """Frames longer than `max_frame_length`, 4 bytes of length included, are refused."""
+        self._max_frame_length = max_frame_length
+        self._buffered = bytearray()
+        self._wanted = _LENGTH.size
+
+    @property
+    def buffered_length(self) -> int:
+        """Bytes held of a frame that is not whole yet."""
+        return len(self._buffered)
+
+    def feed(self, data: bytes) -> list[RemotingCommand]:
+        """The commands that are whole now, in order.
+
+        Raises FrameError at the first bytes that are no frame; the commands before it are lost with the connection, and the
+        decoder is of no more use.
+        """
+        if self._buffered:
+            self._buffered += data
+            if len(self._buffered) < self._wanted:
+                return []
+            data = bytes(self._buffered)
+            self._buffered.clear()
+        commands, position = self._decode(data)
+        if position < len(data):
+            self._buffered += memoryview(data)[position:]
+        return commands
+
+    def _decode(self, data: bytes) -> tuple[list[RemotingCommand], int]:
+        """The whole frames at the beginning of `data`, and where they end."""
+        commands = []
+        position, available = 0, len(data)
+        longest = self._max_frame_length - 4
+        self._wanted = _LENGTH.size
+        while available - position >= 8:
+            length, type_and_header_length = _LENGTHS.unpack_from(data, position)
+            end = position + 4 + length
+            if end > available or not 4 <= length <= longest:
+                break
+            header_start = position + 8
+            body_start = header_start + (type_and_header_length & 0xFFFFFF)
+            if body_start > end:
+                raise FrameError(f"a frame of {length} bytes says that {body_start - header_start} of them are its header")
+            commands.append(decode_command(type_and_header_length >> 24, data[header_start:body_start], data[body_start:end]))
+            position = end
+        if available - position >= _LENGTH.size:
+            self._wanted = self._frame_length(data, position)
+        return commands, position
+
+    def _frame_length(self, data: bytes, position: int) -> int:
+        """How long the frame is that begins here, its 4 bytes of length included."""
+        length: int = _LENGTH.unpack_from(data, position)[0]
+        if data[position : position + 4] in _HTTP_METHODS:
+            raise FrameError("this is RocketMQ's remoting port; the peer speaks HTTP")
+        if length < 4:
+            raise FrameError(f"a frame of {length} bytes: 4 are the least")
+        if length + 4 > self._max_frame_length:
+            raise FrameError(f"a frame of {length} bytes: {self._max_frame_length - 4} are the most")
+        return length + 4
