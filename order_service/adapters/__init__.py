@@ -1,0 +1,1 @@
+"""How the order service reaches its database and the broker."""

@@ -1,0 +1,61 @@
+"""The broker as the order service uses it: a TransactionProducer behind the client's synchronous facade."""
+
+import concurrent.futures
+import logging
+from typing import Final
+
+from broker.client import ClientError, EventLoopThread, TransactionListener, TransactionProducer
+from broker.message import Message
+from order_service.service_layer.attempt import Attempt
+from order_service.service_layer.order_message import TOPIC
+from order_service.service_layer.placing import BrokerUnavailable, OutcomePending
+
+PRODUCER_GROUP: Final = "order_service"
+_LOCAL_TRANSACTION_ALLOWANCE_S: Final = 20.0
+"""How long the local transaction may take on top of the send; waits for locks in the database end before."""
+_HEALTH_TIMEOUT_S: Final = 3.0
+
+logger = logging.getLogger(__name__)
+
+
+class OrderBroker:
+    """Sends orders in transactions from any thread. Starting needs no broker to be there: sending does."""
+
+    def __init__(self, listener: TransactionListener, *, namesrv_addr: str, send_timeout_ms: int) -> None:
+        """`listener` runs local transactions and answers check-backs."""
+        self._producer = TransactionProducer(PRODUCER_GROUP, listener, namesrv_addr=namesrv_addr, send_timeout_ms=send_timeout_ms)
+        self._loop = EventLoopThread()
+        self._wait_s = send_timeout_ms / 1000 + _LOCAL_TRANSACTION_ALLOWANCE_S
+
+    def start(self) -> None:
+        """Joins the producer group, so that the broker can check back."""
+        self._loop.start()
+        self._loop.run(self._producer.start(), timeout_s=self._wait_s)
+
+    def stop(self) -> None:
+        """Leaves the producer group; a local transaction that runs may finish first."""
+        try:
+            self._loop.run(self._producer.shutdown(), timeout_s=5.0)
+        except (ClientError, TimeoutError, concurrent.futures.TimeoutError) as error:
+            logger.warning("the producer did not shut down cleanly: %s", error)
+        self._loop.stop()
+
+    def send_in_transaction(self, message: Message, attempt: Attempt) -> None:
+        """See `service_layer.placing.TransactionalSender`."""
+        try:
+            self._loop.run(self._producer.send_message_in_transaction(message, attempt), timeout_s=self._wait_s)
+        except (TimeoutError, concurrent.futures.TimeoutError) as error:
+            raise OutcomePending(f"no outcome within {self._wait_s:g} s") from error
+        except ClientError as error:
+            logger.warning("order %s: the half message could not be sent: %s", attempt.order.order_id, error)
+            raise BrokerUnavailable(
+                "the broker cannot be reached or did not store the half message; nothing was ordered"
+            ) from error
+
+    def is_reachable(self) -> bool:
+        """Whether a broker that takes orders is known and answers."""
+        try:
+            self._loop.run(self._producer.fetch_publish_message_queues(TOPIC), timeout_s=_HEALTH_TIMEOUT_S)
+        except (ClientError, TimeoutError, concurrent.futures.TimeoutError):
+            return False
+        return True

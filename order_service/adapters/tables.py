@@ -1,0 +1,49 @@
+"""The order database's tables. Only `order_store` and the migrations know them; `pipelines` reads them from outside."""
+
+from sqlalchemy import BigInteger, Integer
+from sqlalchemy.orm import registry
+from sqlmodel import Field, SQLModel
+
+_RowId = BigInteger().with_variant(Integer, "sqlite")
+"""SQLite counts up by itself only a key declared INTEGER."""
+
+
+class OrderDatabase(SQLModel, registry=registry()):
+    """Base of the tables; keeps them apart from another service's in the same process."""
+
+
+class OrderRow(OrderDatabase, table=True):
+    """A committed order."""
+
+    __tablename__ = "orders"
+
+    id: int | None = Field(default=None, primary_key=True, sa_type=_RowId)
+    order_id: str = Field(max_length=36, unique=True)
+    customer: str = Field(max_length=100, index=True)
+    total_cents: int = Field(sa_type=BigInteger)
+    currency: str = Field(max_length=3)
+    idempotency_key: str | None = Field(default=None, max_length=255, unique=True)
+    created_at_ms: int = Field(sa_type=BigInteger)
+
+
+class OrderItemRow(OrderDatabase, table=True):
+    """One line of an order; lines keep the order of their ids."""
+
+    __tablename__ = "order_items"
+
+    id: int | None = Field(default=None, primary_key=True, sa_type=_RowId)
+    order_id: str = Field(max_length=36, foreign_key="orders.order_id", index=True)
+    name: str = Field(max_length=200)
+    quantity: int
+    price_cents: int = Field(sa_type=BigInteger)
+
+
+class TransactionRow(OrderDatabase, table=True):
+    """What became of a transaction: COMMITTED with its order, or the marker ROLLED_BACK."""
+
+    __tablename__ = "transactions"
+
+    transaction_id: str = Field(primary_key=True, max_length=64)
+    order_id: str | None = Field(default=None, max_length=36, index=True)
+    state: str = Field(max_length=16)
+    created_at_ms: int = Field(sa_type=BigInteger)

@@ -1,0 +1,1 @@
+"""What an order is, and its rules; no database, broker or HTTP."""

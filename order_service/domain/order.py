@@ -1,0 +1,50 @@
+"""Orders, their limits, and the rule by which one is refused. Money is in integer cents, hundredths of a currency's unit."""
+
+from dataclasses import dataclass
+from typing import Final
+
+MAX_CUSTOMER_LENGTH: Final = 100
+MAX_ITEMS: Final = 100
+MAX_NAME_LENGTH: Final = 200
+MAX_QUANTITY: Final = 10_000
+MAX_PRICE_CENTS: Final = 100_000_000
+MAX_IDEMPOTENCY_KEY_LENGTH: Final = 255
+
+
+@dataclass(frozen=True, slots=True)
+class Item:
+    """So many of one thing, at a price for each."""
+
+    name: str
+    quantity: int
+    price_cents: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Order:
+    """What a customer orders. It exists once its local transaction has committed."""
+
+    order_id: str
+    customer: str
+    items: tuple[Item, ...]
+    currency: str
+    created_at_ms: int
+    """Milliseconds since the epoch, by the order service's clock."""
+    idempotency_key: str | None = None
+    """What the caller named the request, so that repeating it does not order twice."""
+
+    @property
+    def total_cents(self) -> int:
+        """What all items cost together."""
+        return sum(item.quantity * item.price_cents for item in self.items)
+
+    def asks_for_the_same(self, other: "Order") -> bool:
+        """Whether both come from the same request: same customer, items and currency, whatever their ids and times."""
+        return (self.customer, self.items, self.currency) == (other.customer, other.items, other.currency)
+
+
+def reason_to_refuse(order: Order, limit_cents: int) -> str | None:
+    """Why the local transaction must roll the order back, or None if it may commit."""
+    if order.total_cents > limit_cents:
+        return f"the order's total of {order.total_cents} cents is above the limit of {limit_cents}"
+    return None

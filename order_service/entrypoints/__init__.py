@@ -1,0 +1,1 @@
+"""How the world reaches the order service: HTTP, and the process itself."""

@@ -1,0 +1,141 @@
+"""Requests and responses as they are on the wire; decoded strictly, so that "3" is no quantity."""
+
+import unicodedata
+from typing import Annotated, Self
+
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, StringConstraints
+
+from order_service.domain.order import (
+    MAX_CUSTOMER_LENGTH,
+    MAX_IDEMPOTENCY_KEY_LENGTH,
+    MAX_ITEMS,
+    MAX_NAME_LENGTH,
+    MAX_PRICE_CENTS,
+    MAX_QUANTITY,
+    Item,
+    Order,
+)
+from order_service.domain.transaction import TransactionState
+from order_service.service_layer.placing import Placed
+
+
+def _without_control_characters(text: str) -> str:
+    """PostgreSQL stores no NUL, and nobody can read the others."""
+    if any(unicodedata.category(character) in ("Cc", "Cs") for character in text):
+        raise ValueError("holds a control character")
+    return text
+
+
+_Text = Annotated[str, StringConstraints(min_length=1, strip_whitespace=True), AfterValidator(_without_control_characters)]
+Customer = Annotated[_Text, StringConstraints(max_length=MAX_CUSTOMER_LENGTH)]
+_IdempotencyKey = Annotated[str, StringConstraints(pattern=rf"^[!-~]{{1,{MAX_IDEMPOTENCY_KEY_LENGTH}}}$")]
+
+_STRICT = ConfigDict(strict=True, extra="forbid", frozen=True)
+
+
+class ItemRequest(BaseModel):
+    """One line of the order wanted."""
+
+    model_config = _STRICT
+
+    name: Annotated[_Text, StringConstraints(max_length=MAX_NAME_LENGTH)]
+    quantity: int = Field(ge=1, le=MAX_QUANTITY)
+    price_cents: int = Field(ge=1, le=MAX_PRICE_CENTS, description="for each, in hundredths of the currency's unit")
+
+
+class OrderRequest(BaseModel):
+    """The body of POST /orders."""
+
+    model_config = _STRICT
+
+    customer: Customer
+    items: list[ItemRequest] = Field(min_length=1, max_length=MAX_ITEMS)
+    currency: Annotated[str, StringConstraints(pattern="^[A-Z]{3}$")] = Field("EUR", description="three letters, as ISO 4217")
+
+    def domain_items(self) -> tuple[Item, ...]:
+        """The items as the domain knows them."""
+        return tuple(Item(item.name, item.quantity, item.price_cents) for item in self.items)
+
+
+class OrderHeaders(BaseModel):
+    """The headers of POST /orders that mean something."""
+
+    idempotency_key: _IdempotencyKey | None = Field(None, alias="Idempotency-Key")
+
+
+class OrderResponse(BaseModel):
+    """An order as callers see it."""
+
+    order_id: str
+    customer: str
+    items: list[ItemRequest]
+    total_cents: int
+    currency: str
+    created_at_ms: int
+
+    @classmethod
+    def of(cls, order: Order) -> Self:
+        """The response for an order."""
+        return cls(
+            order_id=order.order_id,
+            customer=order.customer,
+            items=[
+                ItemRequest.model_construct(name=item.name, quantity=item.quantity, price_cents=item.price_cents)
+                for item in order.items
+            ],
+            total_cents=order.total_cents,
+            currency=order.currency,
+            created_at_ms=order.created_at_ms,
+        )
+
+
+class TransactionResponse(BaseModel):
+    """What became of a transaction."""
+
+    transaction_id: str | None
+    state: TransactionState
+
+
+class PlacedResponse(BaseModel):
+    """The answer to POST /orders: 201 when COMMITTED, 202 when UNKNOWN; `ask_later` says where to look then."""
+
+    order: OrderResponse
+    transaction: TransactionResponse
+    ask_later: list[str] | None = None
+
+    @classmethod
+    def of(cls, placed: Placed) -> Self:
+        """The response for what was placed."""
+        places = [f"/orders/{placed.order.order_id}"]
+        if placed.transaction_id is not None:
+            places.append(f"/transactions/{placed.transaction_id}")
+        return cls(
+            order=OrderResponse.of(placed.order),
+            transaction=TransactionResponse(transaction_id=placed.transaction_id, state=placed.state),
+            ask_later=places if placed.state is TransactionState.UNKNOWN else None,
+        )
+
+
+class OrderPageQuery(BaseModel):
+    """The parameters of GET /orders."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    customer: Customer
+    limit: int = Field(50, ge=1, le=200)
+    before: int | None = Field(None, ge=1, le=2**63 - 1, description="from `next` of the page before")
+
+
+class OrderPageResponse(BaseModel):
+    """A customer's orders, the newest first; `next` is the path of the next page."""
+
+    orders: list[OrderResponse]
+    next: str | None
+
+
+class HealthResponse(BaseModel):
+    """What works: `status` is ok only if all of it does."""
+
+    status: str
+    database: str
+    broker: str

@@ -1,0 +1,1 @@
+"""The order database's schema, step by step (Alembic)."""

@@ -1,0 +1,13 @@
+"""Runs the migrations on the connection, and inside the transaction, that `adapters.database.migrate` brings."""
+
+from alembic import context
+
+from order_service.adapters.tables import OrderDatabase
+
+context.configure(
+    connection=context.config.attributes["connection"],
+    target_metadata=OrderDatabase.metadata,
+    version_table="order_service_version",
+)
+with context.begin_transaction():
+    context.run_migrations()

@@ -1,0 +1,125 @@
+"""Places an order: the half message, the local transaction, and what to tell the caller."""
+
+import time
+import uuid
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Protocol
+
+from broker.message import Message
+from order_service.adapters.order_store import OrderStore
+from order_service.domain.order import Item, Order
+from order_service.domain.transaction import TransactionState
+from order_service.service_layer.attempt import Attempt, Outcome
+from order_service.service_layer.order_message import order_message
+
+
+class PlacingError(Exception):
+    """Base of the reasons why an order was not placed. No order row exists, and none will come."""
+
+
+class BrokerUnavailable(PlacingError):
+    """The broker did not store the half message."""
+
+
+class DatabaseUnavailable(PlacingError):
+    """The database did not take the order."""
+
+
+class OrderRefused(PlacingError):
+    """A rule refused the order; its transaction is rolled back."""
+
+
+class TransactionExpired(PlacingError):
+    """The local transaction took so long that check-back rolled it back first; trying again is fine."""
+
+
+class KeyReused(PlacingError):
+    """The idempotency key belongs to a request for something else."""
+
+
+class TransactionalSender(Protocol):
+    """The port to the broker."""
+
+    def send_in_transaction(self, message: Message, attempt: Attempt) -> None:
+        """Sends the half message, runs the local transaction with the attempt, and tells the broker its state.
+
+        Raises BrokerUnavailable, and OutcomePending if the local transaction may be running still.
+        """
+
+
+class OutcomePending(Exception):
+    """The wait was over before the outcome was there."""
+
+
+@dataclass(frozen=True, slots=True)
+class Placed:
+    """An order and what became of its transaction; `is_replay` if an earlier request had placed it."""
+
+    order: Order
+    transaction_id: str | None
+    state: TransactionState
+    is_replay: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class OrderPlacing:
+    """The one use case that writes."""
+
+    store: OrderStore
+    sender: TransactionalSender
+    now_ms: Callable[[], int] = lambda: time.time_ns() // 1_000_000
+
+    def place(self, *, customer: str, items: tuple[Item, ...], currency: str, idempotency_key: str | None) -> Placed:
+        """The order, COMMITTED or, where nobody can say yet, UNKNOWN. Raises a PlacingError otherwise.
+
+        The same idempotency key with the same request answers with the order that exists; a StoreUnavailable passes through.
+        """
+        order = Order(
+            order_id=str(uuid.uuid4()),
+            customer=customer,
+            items=items,
+            currency=currency,
+            created_at_ms=self.now_ms(),
+            idempotency_key=idempotency_key,
+        )
+        if (earlier := self._placed_earlier(order)) is not None:
+            return earlier
+        attempt = Attempt(order)
+        try:
+            self.sender.send_in_transaction(order_message(order), attempt)
+        except BrokerUnavailable:
+            if attempt.outcome is Outcome.NOT_STARTED:
+                raise
+        except OutcomePending:
+            if attempt.outcome is Outcome.NOT_STARTED:
+                attempt.outcome = Outcome.UNKNOWN
+        return self._answer(attempt)
+
+    def _answer(self, attempt: Attempt) -> Placed:
+        match attempt.outcome:
+            case Outcome.COMMITTED:
+                return Placed(attempt.order, attempt.transaction_id, TransactionState.COMMITTED)
+            case Outcome.UNKNOWN:
+                return Placed(attempt.order, attempt.transaction_id, TransactionState.UNKNOWN)
+            case Outcome.KEY_TAKEN if (earlier := self._placed_earlier(attempt.order)) is not None:
+                return earlier
+            case Outcome.REFUSED:
+                raise OrderRefused(attempt.reason)
+            case Outcome.DECIDED_BEFORE:
+                raise TransactionExpired(attempt.outcome.value)
+            case Outcome.NOT_STARTED:
+                raise BrokerUnavailable(attempt.outcome.value)
+            case _:
+                raise DatabaseUnavailable(attempt.outcome.value)
+
+    def _placed_earlier(self, order: Order) -> Placed | None:
+        if order.idempotency_key is None:
+            return None
+        earlier = self.store.find_order_by_key(order.idempotency_key)
+        if earlier is None:
+            return None
+        if not earlier.asks_for_the_same(order):
+            raise KeyReused("this idempotency key was used for a different order")
+        transaction_id = self.store.find_transaction_id(earlier.order_id)
+        return Placed(earlier, transaction_id, TransactionState.COMMITTED, is_replay=True)

@@ -1,0 +1,100 @@
+"""The order service's TransactionListener: the local transaction, and the answer to the broker's check-back."""
+
+import logging
+
+from broker.client import LocalTransactionState
+from broker.message import Message, MessageExt
+from order_service.adapters.order_store import (
+    IdempotencyKeyTaken,
+    OrderStore,
+    OrderStoreError,
+    OutcomeUnknown,
+    StoreUnavailable,
+    TransactionDecided,
+)
+from order_service.domain.order import reason_to_refuse
+from order_service.domain.transaction import TransactionState
+from order_service.failpoints import Failpoints
+from order_service.service_layer.attempt import Attempt, Outcome
+
+logger = logging.getLogger(__name__)
+
+_STATE_OF = {
+    Outcome.COMMITTED: LocalTransactionState.COMMIT_MESSAGE,
+    Outcome.REFUSED: LocalTransactionState.ROLLBACK_MESSAGE,
+    Outcome.KEY_TAKEN: LocalTransactionState.ROLLBACK_MESSAGE,
+    Outcome.DECIDED_BEFORE: LocalTransactionState.ROLLBACK_MESSAGE,
+    Outcome.UNAVAILABLE: LocalTransactionState.ROLLBACK_MESSAGE,
+    Outcome.UNKNOWN: LocalTransactionState.UNKNOWN,
+}
+
+
+class OrderTransactionListener:
+    """Decides transactions by the order database, which all instances of the order service share.
+
+    So any of them can answer a check-back, also for a half message that another one sent.
+    """
+
+    def __init__(self, store: OrderStore, *, order_limit_cents: int, failpoints: Failpoints) -> None:
+        """`order_limit_cents` is the total above which an order is rolled back."""
+        self._store = store
+        self._order_limit_cents = order_limit_cents
+        self._failpoints = failpoints
+
+    def execute_local_transaction(self, message: Message, arg: object) -> LocalTransactionState:
+        """Runs once the half message is stored (RocketMQ's executeLocalTransaction); `arg` is the `Attempt`."""
+        if not isinstance(arg, Attempt) or message.transaction_id is None:
+            raise TypeError("the local transaction of an order needs its attempt and a transaction id")
+        arg.transaction_id = message.transaction_id
+        arg.outcome = self._run(arg, message.transaction_id)
+        if arg.outcome is Outcome.COMMITTED:
+            self._failpoints.after_local_commit()
+        return _STATE_OF[arg.outcome]
+
+    def check_local_transaction(self, message: MessageExt) -> LocalTransactionState:
+        """Answers what became of a transaction (RocketMQ's checkLocalTransaction), and makes the answer final.
+
+        When the database cannot say, UNKNOWN: the broker will ask again.
+        """
+        transaction_id = message.transaction_id
+        if transaction_id is None:
+            logger.error("check-back for a message without a transaction id: %s", message.message_id)
+            return LocalTransactionState.UNKNOWN
+        try:
+            state = self._store.settle(transaction_id)
+        except OrderStoreError as error:
+            logger.warning("check-back of transaction %s has to wait: %s", transaction_id, error)
+            return LocalTransactionState.UNKNOWN
+        logger.info("check-back of transaction %s: %s", transaction_id, state.value)
+        return (
+            LocalTransactionState.COMMIT_MESSAGE
+            if state is TransactionState.COMMITTED
+            else LocalTransactionState.ROLLBACK_MESSAGE
+        )
+
+    def _run(self, attempt: Attempt, transaction_id: str) -> Outcome:
+        if refusal := reason_to_refuse(attempt.order, self._order_limit_cents):
+            attempt.reason = refusal
+            self._mark_rolled_back(transaction_id)
+            return Outcome.REFUSED
+        try:
+            self._store.commit_order(attempt.order, transaction_id)
+        except TransactionDecided:
+            logger.warning("transaction %s came after check-back had rolled it back", transaction_id)
+            return Outcome.DECIDED_BEFORE
+        except IdempotencyKeyTaken:
+            return Outcome.KEY_TAKEN
+        except StoreUnavailable as error:
+            logger.error("transaction %s is rolled back, the database did not take it: %s", transaction_id, error)
+            return Outcome.UNAVAILABLE
+        except OutcomeUnknown as error:
+            logger.error("whether transaction %s was committed is unknown, check-back will decide: %s", transaction_id, error)
+            return Outcome.UNKNOWN
+        return Outcome.COMMITTED
+
+    def _mark_rolled_back(self, transaction_id: str) -> None:
+        """Lets callers ask later. Without the marker nothing is wrong: check-back would write it."""
+        try:
+            self._store.settle(transaction_id)
+        except OrderStoreError as error:
+            logger.warning("transaction %s is rolled back, but not marked so: %s", transaction_id, error)
