@@ -1,0 +1,34 @@
+"""A real Apache RocketMQ for tests, started and stopped by the script `peer` beside this file."""
+
+import os
+import subprocess
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+
+from demo.ports import free_ports
+
+PEER = Path(__file__).with_name("peer")
+START_SECONDS = 300
+"""The first start downloads the jars."""
+
+
+@contextmanager
+def apache_rocketmq(home: Path, *, version: str = "4.9.7", settings: Mapping[str, str] | None = None) -> Iterator[str]:
+    """Runs a name server and a broker with their data below `home`; gives the name server's address.
+
+    `settings` are the environment variables that `peer` lists.
+    """
+    namesrv_port, broker_port = free_ports(2)
+    environment = {
+        **os.environ,
+        "NAMESRV_PORT": str(namesrv_port),
+        "BROKER_PORT": str(broker_port),
+        "HEAP": "512m",
+        **(settings or {}),
+    }
+    try:
+        subprocess.run([PEER, "start", home, version], env=environment, check=True, timeout=START_SECONDS)
+        yield f"127.0.0.1:{namesrv_port}"
+    finally:
+        subprocess.run([PEER, "stop", home], check=True, timeout=60)

@@ -1,0 +1,98 @@
+"""Real processes for tests: on free ports, with data and logs below tmp_path, their logs shown when a test fails."""
+
+import shutil
+import subprocess
+from collections.abc import Callable, Iterator, Mapping
+from pathlib import Path
+
+import pytest
+
+from demo.ports import free_ports
+from demo.processes import Process, Processes
+from demo.system import QUICK_CHECKS, System, add_broker
+
+_processes_key = pytest.StashKey[Processes]()
+
+
+@pytest.fixture
+def processes(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Processes]:
+    """Processes that are stopped when the test ends."""
+    with Processes(tmp_path / "logs") as running:
+        request.node.stash[_processes_key] = running
+        yield running
+
+
+@pytest.fixture
+def system(processes: Processes, tmp_path: Path) -> System:
+    """Broker, services and Redis with quick check-backs; not started yet."""
+    return System(processes, tmp_path)
+
+
+class BrokerProcess:
+    """A broker with its name server, reached at `namesrv_addr`; its store survives a restart."""
+
+    def __init__(self, process: Process, namesrv_port: int, port: int, home: Path) -> None:
+        self.process = process
+        self.namesrv_addr = f"127.0.0.1:{namesrv_port}"
+        self.address = f"127.0.0.1:{port}"
+        self.store = home / "store"
+
+
+@pytest.fixture
+def start_broker(processes: Processes, tmp_path: Path) -> Callable[..., BrokerProcess]:
+    """Starts a broker with the settings given, under RocketMQ's names, beside quick check-backs; one test may start several."""
+    started: list[BrokerProcess] = []
+
+    def start(settings: Mapping[str, str] | None = None) -> BrokerProcess:
+        name = f"broker-{chr(ord('a') + len(started))}"
+        namesrv_port, port = free_ports(2)
+        ports = {"listenPort": str(port), "namesrvListenPort": str(namesrv_port)}
+        process = add_broker(
+            processes, tmp_path / name, {"brokerName": name, **QUICK_CHECKS, **ports, **(settings or {})}, name=name
+        )
+        process.start()
+        started.append(BrokerProcess(process, namesrv_port, port, tmp_path / name))
+        return started[-1]
+
+    return start
+
+
+@pytest.fixture
+def broker(start_broker: Callable[..., BrokerProcess]) -> BrokerProcess:
+    """A running broker with quick check-backs."""
+    return start_broker()
+
+
+@pytest.fixture(scope="session")
+def _java_and_maven() -> None:
+    missing = [program for program in ("java", "mvn") if shutil.which(program) is None]
+    if missing:
+        pytest.skip(f"{' and '.join(missing)} not found: apt-get install openjdk-17-jdk-headless maven")
+
+
+@pytest.fixture(scope="session")
+def docker() -> str:
+    """The docker program, with an engine that answers."""
+    program = shutil.which("docker")
+    if program is None:
+        pytest.skip("no docker program: apt-get install docker.io docker-compose")
+    if subprocess.run([program, "info"], capture_output=True, timeout=60).returncode:
+        pytest.skip("no Docker engine answers: start dockerd")
+    return program
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """What is marked java needs Java and Maven, or is skipped with the reason."""
+    for item in items:
+        if item.get_closest_marker("java") and isinstance(item, pytest.Function):
+            item.fixturenames.insert(0, "_java_and_maven")
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport(item: pytest.Item) -> Iterator[None]:
+    """Shows the logs of a failed test's processes."""
+    report = yield
+    running = item.stash.get(_processes_key, None)
+    if report.failed and running is not None:
+        report.sections += [(f"log of {name}", log) for name, log in running.logs().items()]
+    return report

@@ -1,0 +1,39 @@
+"""The services on a real Apache RocketMQ, with nothing changed but NAMESRV_ADDR."""
+
+import time
+from pathlib import Path
+
+import httpx
+import pytest
+
+from demo.books import Books
+from demo.processes import Processes
+from demo.system import System
+from tests.apache.cluster import apache_rocketmq
+
+pytestmark = [pytest.mark.e2e, pytest.mark.slow, pytest.mark.java, pytest.mark.timeout(500)]
+CREDIT_SECONDS = 60
+
+
+def test_one_order_becomes_one_credit_on_apache_rocketmq(processes: Processes, tmp_path: Path) -> None:
+    with apache_rocketmq(tmp_path / "apache") as namesrv_addr:
+        system = System(processes, tmp_path / "services", namesrv_addr=namesrv_addr)
+        system.start_services()
+        order = {"customer": "ada", "items": [{"name": "book", "quantity": 2, "price_cents": 1_299}]}
+
+        placed = httpx.post(f"{system.order_url}/orders", json=order, headers={"Idempotency-Key": "once"}, timeout=30)
+
+        assert placed.status_code == httpx.codes.CREATED, placed.text
+        books = Books(system.order_database_url, system.credit_database_url)
+        _wait_for_credit(books)
+        (credit,) = books.credits()
+        assert (credit.order_id, credit.customer, credit.points) == (placed.json()["order_id"], "ada", 25)
+        assert httpx.get(f"{system.credit_url}/customers/ada/credit").json()["points"] == 25
+        for process in reversed(system.services):
+            process.stop()
+
+
+def _wait_for_credit(books: Books) -> None:
+    deadline = time.monotonic() + CREDIT_SECONDS
+    while not books.credited() and time.monotonic() < deadline:
+        time.sleep(0.2)
