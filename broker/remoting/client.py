@@ -1,0 +1,148 @@
+"""The calling end: one connection per address, made when it is needed (RocketMQ's NettyRemotingClient)."""
+
+from __future__ import annotations
+
+import asyncio
+
+from broker.protocol.codes import ResponseCode, SerializeType
+from broker.protocol.command import RemotingCommand, encode_response
+from broker.protocol.command_header import CommandHeader
+from broker.remoting.connection import Connection, ConnectionLimits, RequestHandler
+from broker.remoting.errors import ConnectFailed, ConnectionClosed, RemotingTimeout
+
+
+class RefusingHandler:
+    """Answers every request of a peer with REQUEST_CODE_NOT_SUPPORTED: for those who only ask."""
+
+    def on_connected(self, connection: Connection) -> None:
+        """Nothing to do."""
+
+    def on_requests(self, connection: Connection, requests: list[RemotingCommand]) -> None:
+        """Refuses them."""
+        for request in requests:
+            if not request.is_oneway:
+                remark = f" request type {request.code} not supported"
+                connection.send(encode_response(request, ResponseCode.REQUEST_CODE_NOT_SUPPORTED, remark=remark))
+
+    def on_disconnected(self, connection: Connection) -> None:
+        """Nothing to do."""
+
+
+class RemotingClient:
+    """Asks peers by address ("127.0.0.1:10911"). A connection that broke is made anew by the next request."""
+
+    def __init__(
+        self,
+        handler: RequestHandler | None = None,
+        *,
+        connect_timeout_ms: int = 3000,
+        serialize_type: SerializeType = SerializeType.JSON,
+        limits: ConnectionLimits | None = None,
+    ) -> None:
+        """`handler` answers what peers ask of us; without one they are refused."""
+        self.connections: set[Connection] = set()
+        """The open ones."""
+        self._handler = handler or RefusingHandler()
+        self._connect_timeout_ms = connect_timeout_ms
+        self._serialize_type = serialize_type
+        self._limits = limits or ConnectionLimits()
+        self._by_address: dict[str, Connection] = {}
+        self._connecting: dict[str, asyncio.Task[Connection]] = {}
+        self._is_closed = False
+
+    async def invoke(
+        self, address: str, code: int, header: CommandHeader | None = None, body: bytes = b"", *, timeout_ms: int = 3000
+    ) -> RemotingCommand:
+        """Sends a request and waits for its answer; connecting counts against the time-out.
+
+        Raises ConnectFailed, RemotingTimeout, ConnectionClosed or TooManyRequests.
+        """
+        connection = self._open(address)
+        if connection is None:
+            loop = asyncio.get_running_loop()
+            began_s = loop.time()
+            connection = await self.connect(address, timeout_ms=timeout_ms)
+            timeout_ms -= int((loop.time() - began_s) * 1000)
+            if timeout_ms <= 0:
+                raise RemotingTimeout(f"connecting to {address} took all the time there was")
+        return await connection.invoke(code, header, body, timeout_ms=timeout_ms)
+
+    async def invoke_oneway(
+        self, address: str, code: int, header: CommandHeader | None = None, body: bytes = b"", *, timeout_ms: int = 3000
+    ) -> None:
+        """Sends a request that is not answered. Raises ConnectFailed or ConnectionClosed."""
+        connection = self._open(address) or await self.connect(address, timeout_ms=timeout_ms)
+        connection.invoke_oneway(code, header, body)
+
+    async def connect(self, address: str, *, timeout_ms: int | None = None) -> Connection:
+        """The open connection to the address, made if there is none. Raises ConnectFailed."""
+        if connection := self._open(address):
+            return connection
+        if self._is_closed:
+            raise ConnectionClosed("the client is closed")
+        connecting = self._connecting.get(address)
+        if connecting is None:
+            connecting = asyncio.create_task(self._connect(address), name=f"connect {address}")
+            connecting.add_done_callback(_retrieve_exception)
+            self._connecting[address] = connecting
+        timeout_ms = self._connect_timeout_ms if timeout_ms is None else timeout_ms
+        try:
+            # Others may wait for the same connection: a time-out here must not take it from them.
+            return await asyncio.wait_for(asyncio.shield(connecting), timeout_ms / 1000)
+        except TimeoutError:
+            raise ConnectFailed(f"no connection to {address} within {timeout_ms} ms") from None
+
+    def disconnect(self, address: str) -> None:
+        """Closes the connection to the address, if there is one."""
+        if connection := self._by_address.pop(address, None):
+            connection.close()
+
+    async def close(self) -> None:
+        """Sends what is unsent and closes all connections."""
+        self._is_closed = True
+        connecting = list(self._connecting.values())
+        for task in connecting:
+            task.cancel()
+        await asyncio.gather(*connecting, return_exceptions=True)
+        closing = list(self.connections)
+        for connection in closing:
+            connection.close()
+        await asyncio.gather(*(connection.wait_closed() for connection in closing))
+        self._by_address.clear()
+
+    def _open(self, address: str) -> Connection | None:
+        connection = self._by_address.get(address)
+        return connection if connection is not None and connection.is_open else None
+
+    async def _connect(self, address: str) -> Connection:
+        try:
+            host, port = split_address(address)
+            async with asyncio.timeout(self._connect_timeout_ms / 1000):
+                _, connection = await asyncio.get_running_loop().create_connection(self._new_connection, host, port)
+        except TimeoutError:
+            raise ConnectFailed(f"no connection to {address} within {self._connect_timeout_ms} ms") from None
+        except (OSError, ValueError) as error:
+            raise ConnectFailed(f"no connection to {address}: {error}") from None
+        finally:
+            self._connecting.pop(address, None)
+        self._by_address[address] = connection
+        return connection
+
+    def _new_connection(self) -> Connection:
+        return Connection(
+            self._handler, open_connections=self.connections, limits=self._limits, serialize_type=self._serialize_type
+        )
+
+
+def split_address(address: str) -> tuple[str, int]:
+    """Host and port of "127.0.0.1:10911" or "[::1]:10911". Raises ValueError."""
+    host, separator, port = address.rpartition(":")
+    if not separator or not host or not port.isdigit():
+        raise ValueError(f"{address!r} is no address: HOST:PORT is expected")
+    return host.removeprefix("[").removesuffix("]"), int(port)
+
+
+def _retrieve_exception(task: asyncio.Task[Connection]) -> None:
+    """Keeps asyncio from reporting a failure that nobody waited for to the end."""
+    if not task.cancelled():
+        task.exception()

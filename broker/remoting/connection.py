@@ -1,0 +1,260 @@
+"""One connection, from either end: frames in and out, requests to the handler, answers to those who wait (Netty's part)."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from dataclasses import dataclass
+from typing import Protocol, cast
+
+from broker.message import record
+from broker.protocol.codes import SerializeType
+from broker.protocol.command import RemotingCommand, encode_request
+from broker.protocol.command_header import CommandHeader
+from broker.protocol.errors import FrameError
+from broker.protocol.frame import MAX_FRAME_LENGTH, FrameDecoder
+from broker.protocol.pending import PendingRequests, TooManyPending
+from broker.remoting.errors import ConnectionClosed, RemotingTimeout, TooManyRequests
+
+logger = logging.getLogger(__name__)
+
+
+class RequestHandler(Protocol):
+    """Who answers what peers ask. All of it is called on the event loop and must not block."""
+
+    def on_connected(self, connection: Connection) -> None:
+        """The connection is ready for use."""
+
+    def on_requests(self, connection: Connection, requests: list[RemotingCommand]) -> None:
+        """All requests that one read brought, in order, one-way ones included."""
+
+    def on_disconnected(self, connection: Connection) -> None:
+        """The connection is gone; what is sent from now on is dropped."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ConnectionLimits:
+    """How much one connection may take."""
+
+    max_frame_length: int = MAX_FRAME_LENGTH
+    idle_timeout_s: float = 120.0
+    """A connection on which nothing moved for so long is closed."""
+    high_water_bytes: int = 1024 * 1024
+    """With more than this unsent nothing more is read."""
+    max_unsent_bytes: int = 64 * 1024 * 1024
+    """With more than this unsent the connection is closed: the peer does not read."""
+    close_timeout_s: float = 3.0
+    """How long closing waits for what is unsent."""
+
+
+class Connection(asyncio.Protocol):
+    """One TCP connection. Use it on the event loop's thread only."""
+
+    def __init__(
+        self,
+        handler: RequestHandler,
+        *,
+        open_connections: set[Connection] | None = None,
+        limits: ConnectionLimits | None = None,
+        serialize_type: SerializeType = SerializeType.JSON,
+    ) -> None:
+        """While it is open it is in `open_connections`. `serialize_type` is for requests of our own."""
+        self.peer = "?"
+        """The other end: "127.0.0.1:5555"."""
+        self.born_host = bytes(8)
+        """The other end as records hold it: 8 bytes, 20 with IPv6."""
+        self._handler = handler
+        self._open_connections = open_connections if open_connections is not None else set()
+        self._limits = limits or ConnectionLimits()
+        self._serialize_type = serialize_type
+        self._loop = asyncio.get_running_loop()
+        self._transport: asyncio.Transport | None = None
+        self._decoder = FrameDecoder(self._limits.max_frame_length)
+        self._unsent: list[bytes] = []
+        self._is_writable = True
+        self._pending: PendingRequests[asyncio.Future[RemotingCommand]] = PendingRequests()
+        self._expiry: asyncio.TimerHandle | None = None
+        self._idle: asyncio.TimerHandle | None = None
+        self._give_up: asyncio.TimerHandle | None = None
+        self._last_moved_s = 0.0
+        self._closed: asyncio.Future[None] = self._loop.create_future()
+
+    @property
+    def is_open(self) -> bool:
+        """Whether frames can be sent."""
+        return self._transport is not None and not self._transport.is_closing()
+
+    @property
+    def is_writable(self) -> bool:
+        """Whether the peer keeps up with what it is sent. Ask before sending what it did not ask for."""
+        return self._is_writable and self.is_open
+
+    def send(self, frame: bytes) -> None:
+        """Sends a whole frame; all frames of one loop iteration leave in one write. On a closed connection it is dropped."""
+        if not self._unsent:
+            self._loop.call_soon(self._write_unsent)
+        self._unsent.append(frame)
+
+    async def invoke(
+        self, code: int, header: CommandHeader | None = None, body: bytes = b"", *, timeout_ms: int
+    ) -> RemotingCommand:
+        """Sends a request and waits for its answer.
+
+        Raises RemotingTimeout, ConnectionClosed or TooManyRequests.
+        """
+        return await self.start_invoke(code, header, body, timeout_ms=timeout_ms)
+
+    def start_invoke(
+        self, code: int, header: CommandHeader | None = None, body: bytes = b"", *, timeout_ms: int
+    ) -> asyncio.Future[RemotingCommand]:
+        """Sends a request; the future gets its answer, RemotingTimeout or ConnectionClosed. Raises like `invoke`."""
+        if not self.is_open:
+            raise ConnectionClosed(f"the connection to {self.peer} is closed")
+        answer: asyncio.Future[RemotingCommand] = self._loop.create_future()
+        deadline_ms = self._now_ms() + timeout_ms
+        try:
+            opaque = self._pending.add(answer, deadline_ms)
+        except TooManyPending as error:
+            raise TooManyRequests(f"{self.peer}: {error}") from None
+        self.send(encode_request(code, header, body, opaque=opaque, serialize_type=self._serialize_type))
+        self._expire_at(deadline_ms)
+        return answer
+
+    def invoke_oneway(self, code: int, header: CommandHeader | None = None, body: bytes = b"") -> None:
+        """Sends a request that is not answered. Raises ConnectionClosed."""
+        if not self.is_open:
+            raise ConnectionClosed(f"the connection to {self.peer} is closed")
+        opaque = self._pending.next_opaque()
+        self.send(encode_request(code, header, body, opaque=opaque, serialize_type=self._serialize_type, oneway=True))
+
+    def close(self) -> None:
+        """Closes it once everything is sent, or after the close time-out."""
+        if self._transport is None or self._transport.is_closing():
+            return
+        self._write_unsent()
+        self._transport.close()
+        self._give_up = self._loop.call_later(self._limits.close_timeout_s, self._transport.abort)
+
+    async def wait_closed(self) -> None:
+        """Returns when the connection is gone."""
+        await asyncio.shield(self._closed)
+
+    # asyncio.Protocol
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        """The socket is connected."""
+        self._transport = cast(asyncio.Transport, transport)
+        address = transport.get_extra_info("peername")
+        if address is None:
+            self._transport.abort()
+            return
+        host, port = address[:2]
+        self.born_host = record.host_bytes(host, port)
+        self.peer = record.host_text(self.born_host)
+        self._transport.set_write_buffer_limits(high=self._limits.high_water_bytes)
+        self._last_moved_s = self._loop.time()
+        self._idle = self._loop.call_later(self._limits.idle_timeout_s, self._close_if_idle)
+        self._open_connections.add(self)
+        self._handler.on_connected(self)
+
+    def data_received(self, data: bytes) -> None:
+        """Bytes came."""
+        self._last_moved_s = self._loop.time()
+        try:
+            commands = self._decoder.feed(data)
+        except FrameError as error:
+            logger.warning("closing the connection of %s: %s", self.peer, error)
+            self.close()
+            return
+        requests = [command for command in commands if not command.is_response]
+        if len(requests) < len(commands):
+            for command in commands:
+                if command.is_response:
+                    self._answer(command)
+        if requests:
+            self._handle(requests)
+
+    def eof_received(self) -> None:
+        """The peer sends no more; asyncio closes the connection then."""
+
+    def connection_lost(self, error: Exception | None) -> None:
+        """The socket is gone."""
+        self._open_connections.discard(self)
+        for timer in (self._idle, self._expiry, self._give_up):
+            if timer is not None:
+                timer.cancel()
+        self._unsent.clear()
+        for answer in self._pending.take_all():
+            if not answer.done():
+                answer.set_exception(ConnectionClosed(f"the connection to {self.peer} ended: {error or 'closed'}"))
+        if not self._closed.done():
+            self._closed.set_result(None)
+        self._handler.on_disconnected(self)
+
+    def pause_writing(self) -> None:
+        """The peer reads too slowly: nothing more is read from it until it has caught up."""
+        self._is_writable = False
+        if self._transport is not None and not self._transport.is_closing():
+            self._transport.pause_reading()
+
+    def resume_writing(self) -> None:
+        """The peer has caught up."""
+        self._is_writable = True
+        if self._transport is not None and not self._transport.is_closing():
+            self._transport.resume_reading()
+
+    def _handle(self, requests: list[RemotingCommand]) -> None:
+        try:
+            self._handler.on_requests(self, requests)
+        except Exception:
+            logger.exception("a request of %s was not handled", self.peer)
+
+    def _answer(self, command: RemotingCommand) -> None:
+        answer = self._pending.take(command.opaque)
+        if answer is None:
+            logger.debug("an answer from %s that nobody waits for (any longer): opaque %d", self.peer, command.opaque)
+        elif not answer.done():
+            answer.set_result(command)
+
+    def _write_unsent(self) -> None:
+        if self._transport is None or not self._unsent:
+            return
+        data = b"".join(self._unsent) if len(self._unsent) > 1 else self._unsent[0]
+        self._unsent.clear()
+        if self._transport.is_closing():
+            return
+        if self._is_writable:
+            self._last_moved_s = self._loop.time()
+        self._transport.write(data)
+        if self._transport.get_write_buffer_size() > self._limits.max_unsent_bytes:
+            logger.warning("closing the connection of %s: it does not read what it is sent", self.peer)
+            self._transport.abort()
+
+    def _close_if_idle(self) -> None:
+        left_s = self._last_moved_s + self._limits.idle_timeout_s - self._loop.time()
+        if left_s > 0:
+            self._idle = self._loop.call_later(left_s, self._close_if_idle)
+            return
+        logger.info("closing the connection of %s: nothing moved on it for %.0f s", self.peer, self._limits.idle_timeout_s)
+        self.close()
+
+    def _now_ms(self) -> int:
+        return int(self._loop.time() * 1000)
+
+    def _expire_at(self, deadline_ms: int) -> None:
+        """Makes sure that the expiry timer fires no later than this."""
+        when_s = (deadline_ms + 1) / 1000
+        if self._expiry is not None:
+            if self._expiry.when() <= when_s:
+                return
+            self._expiry.cancel()
+        self._expiry = self._loop.call_at(when_s, self._expire)
+
+    def _expire(self) -> None:
+        self._expiry = None
+        for answer in self._pending.take_expired(self._now_ms()):
+            if not answer.done():
+                answer.set_exception(RemotingTimeout(f"no answer from {self.peer} in time"))
+        earliest_ms = self._pending.earliest_deadline_ms()
+        if earliest_ms is not None:
+            self._expire_at(earliest_ms)

@@ -1,0 +1,21 @@
+"""What can go wrong between two peers."""
+
+
+class RemotingError(Exception):
+    """Base of the errors of this package."""
+
+
+class ConnectFailed(RemotingError):
+    """No connection to the address: nobody listens, or not in time. The request was not sent."""
+
+
+class ConnectionClosed(RemotingError):
+    """The connection ended before the answer came. Whether the peer did what it was asked is unknown."""
+
+
+class RemotingTimeout(RemotingError):
+    """No answer in time. Whether the peer did what it was asked is unknown."""
+
+
+class TooManyRequests(RemotingError):
+    """Too many requests wait for their answers. This one was not sent."""

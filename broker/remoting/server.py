@@ -1,0 +1,48 @@
+"""The listening end (RocketMQ's NettyRemotingServer)."""
+
+import asyncio
+
+from broker.remoting.connection import Connection, ConnectionLimits, RequestHandler
+
+
+class RemotingServer:
+    """Accepts connections and hands their requests to one handler."""
+
+    def __init__(
+        self, host: str, port: int, handler: RequestHandler, *, limits: ConnectionLimits | None = None, backlog: int = 1024
+    ) -> None:
+        """Port 0 takes any that is free."""
+        self.host = host
+        self.connections: set[Connection] = set()
+        """The open ones."""
+        self._port = port
+        self._handler = handler
+        self._limits = limits or ConnectionLimits()
+        self._backlog = backlog
+        self._server: asyncio.Server | None = None
+
+    @property
+    def port(self) -> int:
+        """The port it listens on, once started."""
+        return self._port
+
+    async def start(self) -> None:
+        """Listens when it returns. Raises OSError if the address cannot be had."""
+        loop = asyncio.get_running_loop()
+        self._server = await loop.create_server(self._new_connection, self.host, self._port, backlog=self._backlog)
+        self._port = self._server.sockets[0].getsockname()[1]
+
+    async def stop(self) -> None:
+        """Listens no more, sends what is unsent and closes all connections."""
+        if self._server is None:
+            return
+        self._server.close()
+        await self._server.wait_closed()
+        self._server = None
+        closing = list(self.connections)
+        for connection in closing:
+            connection.close()
+        await asyncio.gather(*(connection.wait_closed() for connection in closing))
+
+    def _new_connection(self) -> Connection:
+        return Connection(self._handler, open_connections=self.connections, limits=self._limits)
