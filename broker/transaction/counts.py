@@ -1,0 +1,30 @@
+"""What happened to transactions since the broker started, for metrics and operators."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass, field
+
+from broker.transaction.decision import Refusal
+
+
+@dataclass(slots=True)
+class TransactionCounts:
+    """Plain counters; they only grow."""
+
+    half_messages: int = 0
+    commits: int = 0
+    rollbacks: int = 0
+    unknown_answers: int = 0
+    checks_sent: int = 0
+    checks_without_producer: int = 0
+    checks_held_back: int = 0
+    """Put off because every producer of the group owed too many answers."""
+    discards: int = 0
+    skips: int = 0
+    moves: int = 0
+    resumes: int = 0
+    bad_records: int = 0
+    take_backs: int = 0
+    """Batches that could not be written and took decisions back."""
+    refusals: Counter[Refusal] = field(default_factory=Counter)

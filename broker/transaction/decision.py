@@ -1,0 +1,172 @@
+"""What to do about a transaction: when its producer decides, and when it does not. Decided here, done by the caller.
+
+The first decision wins (RocketMQ's EndTransactionProcessor lets every one win), and each refusal has its reason.
+"""
+
+from __future__ import annotations
+
+from enum import Enum
+from typing import NamedTuple
+
+from broker.message import sysflag
+from broker.transaction.check_policy import CheckPolicy
+from broker.transaction.half_message import HALF_TOPIC, HalfMessage
+from broker.transaction.pending import Outcome, PendingTransaction, PendingTransactions
+from broker.transaction.recovered_copies import RecoveredCopies
+
+
+class EndAction(Enum):
+    """What an END_TRANSACTION request leads to."""
+
+    COMMIT = "commit"
+    ROLLBACK = "rollback"
+    KEEP = "keep"
+    """The producer does not know yet."""
+    REFUSE = "refuse"
+    LOOK_UP = "look up"
+    """No undecided transaction is known by that offset: read what is stored there, and `decide_late_end`."""
+
+
+class Refusal(Enum):
+    """Why a decision does not count; the value names it in metrics."""
+
+    UNKNOWN_DECISION = "unknown_decision"
+    PRODUCER_GROUP = "producer_group"
+    STATE_TABLE_OFFSET = "state_table_offset"
+    COMMIT_LOG_OFFSET = "commit_log_offset"
+    NOT_FOUND = "not_found"
+    ALREADY_COMMITTED = "already_committed"
+    ALREADY_ROLLED_BACK = "already_rolled_back"
+    ALREADY_DISCARDED = "already_discarded"
+    ALREADY_DECIDED = "already_decided"
+    """Too long ago to tell how."""
+
+
+class EndRequest(NamedTuple):
+    """What a producer asks for (EndTransactionRequestHeader)."""
+
+    commit_or_rollback: int
+    """One of sysflag.TRANSACTION_*."""
+    commit_log_offset: int
+    queue_offset: int
+    producer_group: str
+
+
+class EndDecision(NamedTuple):
+    """What to do about it. `transaction` is there for COMMIT and ROLLBACK, `refusal` and `remark` for REFUSE."""
+
+    action: EndAction
+    transaction: PendingTransaction | None = None
+    refusal: Refusal | None = None
+    remark: str = ""
+
+
+_KEEP = EndDecision(EndAction.KEEP)
+_LOOK_UP = EndDecision(EndAction.LOOK_UP)
+_ALREADY = {
+    Outcome.COMMITTED: Refusal.ALREADY_COMMITTED,
+    Outcome.ROLLED_BACK: Refusal.ALREADY_ROLLED_BACK,
+    Outcome.DISCARDED: Refusal.ALREADY_DISCARDED,
+    Outcome.LOST: Refusal.ALREADY_DECIDED,
+}
+
+
+def decide_end(table: PendingTransactions, request: EndRequest) -> EndDecision:
+    """What an END_TRANSACTION request leads to, as far as the table knows."""
+    answer = request.commit_or_rollback
+    if answer == sysflag.TRANSACTION_NOT:
+        return _KEEP
+    if answer != sysflag.TRANSACTION_COMMIT and answer != sysflag.TRANSACTION_ROLLBACK:
+        return _refuse(Refusal.UNKNOWN_DECISION, f"commitOrRollback is {answer}; known are 0, 8 (commit) and 12 (rollback)")
+    transaction = table.find(request.commit_log_offset)
+    if transaction is not None:
+        return _decide(request, transaction, transaction.queue_offset)
+    alias = table.find_alias(request.commit_log_offset)
+    if alias is not None:
+        return _decide(request, *alias)
+    outcome = table.outcome(request.commit_log_offset)
+    if outcome is not None:
+        return _refuse(_ALREADY[outcome], f"the transaction is {outcome.value} already; its first decision counts")
+    return _LOOK_UP
+
+
+def decide_late_end(
+    table: PendingTransactions, copies: RecoveredCopies, request: EndRequest, half: HalfMessage | None
+) -> EndDecision:
+    """The same where the table knows nothing, by what is stored at the offset: nothing readable if `half` is None."""
+    if half is None:
+        return _refuse(Refusal.NOT_FOUND, f"there is no half message at commit log offset {request.commit_log_offset}")
+    if half.topic != HALF_TOPIC:
+        return _refuse(
+            Refusal.COMMIT_LOG_OFFSET, f"the commit log offset is wrong: at {request.commit_log_offset} is no half message"
+        )
+    if half.producer_group != request.producer_group:
+        return _wrong_group(request, half.producer_group)
+    if half.queue_offset != request.queue_offset:
+        return _wrong_queue_offset(request, half.queue_offset)
+    transaction = copies.find(half.identity)
+    if transaction is not None and table.find(transaction.commit_log_offset) is transaction:
+        return _decide(request, transaction, half.queue_offset)
+    return _refuse(Refusal.ALREADY_DECIDED, "the transaction is decided already; its first decision counts")
+
+
+def _decide(request: EndRequest, transaction: PendingTransaction, queue_offset: int) -> EndDecision:
+    if request.producer_group != transaction.producer_group:
+        return _wrong_group(request, transaction.producer_group)
+    if request.queue_offset != queue_offset:
+        return _wrong_queue_offset(request, queue_offset)
+    is_commit = request.commit_or_rollback == sysflag.TRANSACTION_COMMIT
+    return EndDecision(EndAction.COMMIT if is_commit else EndAction.ROLLBACK, transaction)
+
+
+def _wrong_group(request: EndRequest, group: str) -> EndDecision:
+    return _refuse(
+        Refusal.PRODUCER_GROUP, f"the producer group is wrong: {request.producer_group} decides about a message of {group}"
+    )
+
+
+def _wrong_queue_offset(request: EndRequest, queue_offset: int) -> EndDecision:
+    return _refuse(
+        Refusal.STATE_TABLE_OFFSET,
+        f"the transaction state table offset is wrong: {request.queue_offset} where the half message has {queue_offset}",
+    )
+
+
+def _refuse(refusal: Refusal, remark: str) -> EndDecision:
+    return EndDecision(EndAction.REFUSE, None, refusal, remark)
+
+
+class CheckAction(Enum):
+    """What to do about a transaction that is due."""
+
+    NO_PRODUCER = "no producer"
+    """Nobody of the group is online; this uses no check up."""
+    CHECK_BACK = "check back"
+    DISCARD = "discard"
+    """All checks are used up."""
+    SKIP = "skip"
+    """Too old: it goes where discarded ones go, but unasked."""
+
+
+def decide_check(transaction: PendingTransaction, now_ms: int, policy: CheckPolicy, *, is_producer_online: bool) -> CheckAction:
+    """What to do about a transaction that is due (RocketMQ's TransactionalMessageServiceImpl.check).
+
+    It is due once time-out or immunity are over (CheckPolicy.first_check_due) and then at every interval.
+    """
+    if transaction.checks >= policy.check_max:
+        return CheckAction.DISCARD
+    if now_ms - transaction.begun_ms > policy.file_reserved_ms:
+        return CheckAction.SKIP
+    return CheckAction.CHECK_BACK if is_producer_online else CheckAction.NO_PRODUCER
+
+
+def must_move_forward(table: PendingTransactions, policy: CheckPolicy) -> PendingTransaction | None:
+    """The transaction whose half message must be copied to the queue's end, because it holds the consumer offset back too far.
+
+    The distance allowed grows with the number of undecided ones, so that of five half messages at most one is such a copy.
+    """
+    oldest = table.oldest()
+    if oldest is None:
+        return None
+    behind = table.next_queue_offset - oldest.stored_queue_offset
+    return oldest if behind > max(policy.hold_back_max, 4 * len(table)) else None

@@ -1,0 +1,46 @@
+"""The op message: it says that half messages are decided (RocketMQ's TransactionalMessageBridge.addRemoveTagInTransactionOp).
+
+    topic RMQ_SYS_TRANS_OP_HALF_TOPIC, queue 0, tag `d`, body = the half message's queue offset in ASCII digits
+
+RocketMQ 5 writes several offsets into one op message, separated by commas; read here, never written.
+"""
+
+from typing import Final
+
+from broker.message import properties as props
+from broker.message import record, tags, topics
+from broker.transaction.draft import Draft
+from broker.transaction.errors import NotAnOpMessage
+from broker.transaction.half_message import HalfMessage
+
+OP_TOPIC: Final = topics.OP_HALF_TOPIC.encode()
+REMOVE_TAG: Final = "d"
+OP_TAGS_CODE: Final = tags.tags_code(REMOVE_TAG)
+OP_PROPERTIES: Final = props.encode({props.TAGS: REMOVE_TAG})
+REASON: Final = "REASON"
+"""A property of ours: why a person decided, or the broker gave up."""
+
+
+def op_body(half_queue_offset: int) -> bytes:
+    """What the op message of one half message says."""
+    return b"%d" % half_queue_offset
+
+
+def op_draft(half_queue_offset: int, *, now_ms: int, store_host: bytes, reason: str | None = None) -> Draft:
+    """The op message that closes a half message. A `reason` is kept with it. Raises IllegalMessage if it holds \\x01 or \\x02."""
+    body = op_body(half_queue_offset)
+    encoded = props.put(OP_PROPERTIES, REASON, reason) if reason else OP_PROPERTIES
+    return Draft(OP_TOPIC, 0, body, encoded, 0, 0, now_ms, store_host, 0, 0, OP_TAGS_CODE, record.body_crc(body))
+
+
+def decided_offsets(op: HalfMessage) -> list[int]:
+    """The half queue offsets that an op message closes. Raises NotAnOpMessage if it names none."""
+    if props.find(op.properties, props.TAGS) != REMOVE_TAG:
+        raise NotAnOpMessage(f"the op message at {op.commit_log_offset} has another tag than {REMOVE_TAG!r}")
+    try:
+        offsets = [int(part) for part in op.body.decode("ascii").split(",") if part.strip()]
+    except ValueError:
+        offsets = []
+    if not offsets or min(offsets) < 0:
+        raise NotAnOpMessage(f"the op message at {op.commit_log_offset} names no half message: {op.body[:40]!r}")
+    return offsets

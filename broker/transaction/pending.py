@@ -1,0 +1,224 @@
+"""The table of undecided transactions.
+
+A decision finds its transaction by the half message's commit log offset; the timer finds what is due in a heap, so that
+checking costs what is due and not what is stored. Nothing here reads or writes the store: the caller appends the records and
+tells the table, then says whether the batch they were in was written (`confirm`) or not (`take_back`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from enum import Enum
+from heapq import heapify, heappop, heappush
+
+from broker.transaction.offsets import ConsumerOffsets, OpWindow
+
+REMEMBERED_OUTCOMES = 10_000
+"""At least so many past outcomes are kept, and at most twice as many, to say what a late decision is late for."""
+
+_CLOCK_TOLERANCE_MS = 1000
+_HEAP_SLACK = 4096
+
+
+class Outcome(Enum):
+    """How a transaction ended."""
+
+    COMMITTED = "committed"
+    ROLLED_BACK = "rolled back"
+    DISCARDED = "discarded"
+    LOST = "lost"
+    """Its half message cannot be read any more."""
+
+
+@dataclass(slots=True, eq=False)
+class PendingTransaction:
+    """One undecided transaction."""
+
+    commit_log_offset: int
+    """Of the half message that decisions refer to: the first one, however often it was moved."""
+    queue_offset: int
+    """The same one's offset in the half queue, which RocketMQ calls the transaction state table offset."""
+    stored_at: int
+    """The commit log offset of the copy that lies nearest to the half queue's end; the first one's if none was made."""
+    stored_queue_offset: int
+    producer_group: str
+    topic: bytes
+    """Where its message belongs."""
+    queue_id: int
+    tags_code: int
+    begun_ms: int
+    due_ms: int
+    """When to look at it next."""
+    checks: int = 0
+    """How often a producer was asked."""
+
+
+class _Change(Enum):
+    ADDED = 0
+    SETTLED = 1
+    MOVED = 2
+    COPY_CLOSED = 3
+
+
+class PendingTransactions:
+    """All undecided transactions of a broker."""
+
+    def __init__(self, *, check_interval_ms: int, next_queue_offset: int = 0, op_window: OpWindow | None = None) -> None:
+        """`next_queue_offset` is where the half queue ends, `op_window` what the op queue holds beyond its consumer offset."""
+        self._check_interval_ms = check_interval_ms
+        self._next_queue_offset = next_queue_offset
+        self._op_window = op_window or OpWindow()
+        self._pending: dict[int, PendingTransaction] = {}  # in the order of stored_queue_offset
+        self._aliases: dict[int, tuple[PendingTransaction, int]] = {}
+        self._outcomes: dict[int, Outcome] = {}
+        self._older_outcomes: dict[int, Outcome] = {}
+        self._due: list[tuple[int, int]] = []
+        self._latest_ms = 0
+        self._unwritten: list[tuple[_Change, PendingTransaction | None, int, int]] = []
+
+    def __len__(self) -> int:
+        return len(self._pending)
+
+    def __iter__(self) -> Iterator[PendingTransaction]:
+        """The transactions, the one that lies furthest back in the half queue first."""
+        return iter(self._pending.values())
+
+    @property
+    def next_queue_offset(self) -> int:
+        """The queue offset that the next half message will have."""
+        return self._next_queue_offset
+
+    @property
+    def has_unwritten_changes(self) -> bool:
+        """Whether a batch is on its way to the disk."""
+        return bool(self._unwritten)
+
+    # What a decision needs.
+
+    def find(self, commit_log_offset: int) -> PendingTransaction | None:
+        """The undecided transaction whose half message lies there."""
+        return self._pending.get(commit_log_offset)
+
+    def find_alias(self, commit_log_offset: int) -> tuple[PendingTransaction, int] | None:
+        """The same by the offset of another copy, with that copy's queue offset. Only broker restarts bring such to light."""
+        found = self._aliases.get(commit_log_offset)
+        return found if found is not None and found[0].commit_log_offset in self._pending else None
+
+    def outcome(self, commit_log_offset: int) -> Outcome | None:
+        """How a transaction ended, if that is not long ago."""
+        return self._outcomes.get(commit_log_offset) or self._older_outcomes.get(commit_log_offset)
+
+    # What happens to a transaction.
+
+    def add(self, transaction: PendingTransaction, now_ms: int) -> None:
+        """A half message was appended."""
+        self._notice_clock(now_ms)
+        self._pending[transaction.commit_log_offset] = transaction
+        self._next_queue_offset = transaction.stored_queue_offset + 1
+        heappush(self._due, (transaction.due_ms, transaction.commit_log_offset))
+        self._unwritten.append((_Change.ADDED, transaction, 0, 0))
+        if len(self._due) > 2 * len(self._pending) + _HEAP_SLACK:
+            self._drop_stale_due_times()
+
+    def add_alias(self, transaction: PendingTransaction, commit_log_offset: int, queue_offset: int) -> None:
+        """Decisions may also refer to the copy at this offset."""
+        self._aliases[commit_log_offset] = (transaction, queue_offset)
+
+    def settle(self, transaction: PendingTransaction, outcome: Outcome, op_queue_offset: int) -> None:
+        """The op message that closes it was appended: no later decision counts."""
+        offset = transaction.commit_log_offset
+        del self._pending[offset]
+        self._op_window.add(op_queue_offset, transaction.stored_queue_offset)
+        self._outcomes[offset] = outcome
+        self._unwritten.append((_Change.SETTLED, transaction, 0, 0))
+
+    def close_copy(self, queue_offset: int, op_queue_offset: int) -> None:
+        """The op message for a superseded copy was appended."""
+        self._op_window.add(op_queue_offset, queue_offset)
+        self._unwritten.append((_Change.COPY_CLOSED, None, 0, 0))
+
+    def move(self, transaction: PendingTransaction, stored_at: int, queue_offset: int, op_queue_offset: int) -> None:
+        """A copy was appended at the half queue's end, and the op message that closes the one before."""
+        self._op_window.add(op_queue_offset, transaction.stored_queue_offset)
+        self._unwritten.append((_Change.MOVED, transaction, transaction.stored_at, transaction.stored_queue_offset))
+        transaction.stored_at, transaction.stored_queue_offset = stored_at, queue_offset
+        self._next_queue_offset = queue_offset + 1
+        self._pending[transaction.commit_log_offset] = self._pending.pop(transaction.commit_log_offset)
+
+    def confirm(self) -> None:
+        """All that was appended is written."""
+        self._unwritten.clear()
+        if len(self._outcomes) > REMEMBERED_OUTCOMES:
+            self._older_outcomes, self._outcomes = self._outcomes, {}
+
+    def take_back(self) -> None:
+        """Nothing that was appended since the last `confirm` is written: what it meant has not happened."""
+        for change, transaction, stored_at, queue_offset in reversed(self._unwritten):
+            if change is not _Change.ADDED:
+                self._op_window.take_back()
+            if transaction is None:
+                continue
+            if change is _Change.SETTLED:
+                self._pending[transaction.commit_log_offset] = transaction
+                self._outcomes.pop(transaction.commit_log_offset, None)
+                heappush(self._due, (transaction.due_ms, transaction.commit_log_offset))
+                continue
+            self._next_queue_offset = transaction.stored_queue_offset
+            if change is _Change.ADDED:
+                del self._pending[transaction.commit_log_offset]
+            else:
+                transaction.stored_at, transaction.stored_queue_offset = stored_at, queue_offset
+        self._unwritten.clear()
+        self._pending = {t.commit_log_offset: t for t in sorted(self._pending.values(), key=lambda t: t.stored_queue_offset)}
+
+    # What the timer needs.
+
+    def next_due_ms(self) -> int | None:
+        """When something is due next; at times too early, never too late."""
+        return self._due[0][0] if self._due else None
+
+    def due(self, now_ms: int, limit: int) -> list[PendingTransaction]:
+        """At most `limit` transactions that are due. Each is due again after the check interval, whatever the caller does."""
+        self._notice_clock(now_ms)
+        taken: list[PendingTransaction] = []
+        while self._due and self._due[0][0] <= now_ms and len(taken) < limit:
+            due_ms, offset = heappop(self._due)
+            transaction = self._pending.get(offset)
+            if transaction is not None and transaction.due_ms == due_ms:
+                self.reschedule(transaction, now_ms + self._check_interval_ms)
+                taken.append(transaction)
+        return taken
+
+    def reschedule(self, transaction: PendingTransaction, due_ms: int) -> None:
+        """Looks at it then, and not before."""
+        if transaction.due_ms != due_ms:
+            transaction.due_ms = due_ms
+            heappush(self._due, (due_ms, transaction.commit_log_offset))
+
+    # What the next broker needs.
+
+    def oldest(self) -> PendingTransaction | None:
+        """The transaction that holds the half queue's consumer offset back."""
+        return next(iter(self._pending.values()), None)
+
+    def consumer_offsets(self) -> ConsumerOffsets:
+        """How far CID_RMQ_SYS_TRANS has come. To be asked for when nothing is unwritten, and made known when all is on disk."""
+        oldest = self.oldest()
+        half_offset = oldest.stored_queue_offset if oldest is not None else self._next_queue_offset
+        return ConsumerOffsets(half_offset, self._op_window.advance(half_offset))
+
+    def _notice_clock(self, now_ms: int) -> None:
+        """A clock that was set back must not put off what is due by as much."""
+        step_ms = self._latest_ms - now_ms
+        if step_ms > _CLOCK_TOLERANCE_MS:
+            for transaction in self._pending.values():
+                transaction.due_ms -= step_ms
+            self._drop_stale_due_times()
+            self._latest_ms = now_ms
+        elif step_ms < 0:
+            self._latest_ms = now_ms
+
+    def _drop_stale_due_times(self) -> None:
+        self._due = [(transaction.due_ms, offset) for offset, transaction in self._pending.items()]
+        heapify(self._due)
