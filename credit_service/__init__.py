@@ -1,0 +1,9 @@
+"""The credit service: one credit point for each full unit of currency of an order's total, once for each order.
+
+    broker -> push consumer -> Celery task on Redis -> ledger and balances, in one database transaction
+                 ^                                        |
+                 +----- CONSUME_SUCCESS only then --------+
+
+Read on in `domain.credit` (the rules), `service_layer.order_listener` (from batch to acknowledgement), `adapters.ledger`
+(why a redelivery changes nothing) and `entrypoints.http` (what callers see).
+"""

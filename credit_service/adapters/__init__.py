@@ -1,0 +1,1 @@
+"""How the credit service reaches its database, Redis and the broker."""

@@ -1,0 +1,49 @@
+"""Celery as the credit service uses it: Redis as a courier that may lose everything, since the broker has every order still."""
+
+from typing import Final
+
+from celery import Celery
+
+CREDIT_TASK: Final = "credit_service.credit_orders"
+QUEUE: Final = "credits"
+
+_TASK_TIME_LIMIT_S: Final = 30
+_VISIBILITY_TIMEOUT_S: Final = 60
+"""After that long without an acknowledgement Redis gives a task to another worker; longer than any task may run."""
+_RESULT_EXPIRES_S: Final = 300
+_CONNECT_TIMEOUT_S: Final = 2
+_SOCKET_TIMEOUT_S: Final = 5
+
+
+def create_celery(redis_url: str) -> Celery:
+    """A Celery application for sending tasks or for working on them; connects to nothing yet."""
+    app = Celery("credit_service", broker=redis_url, backend=redis_url, set_as_current=False)
+    app.conf.update(
+        task_default_queue=QUEUE,
+        task_serializer="json",
+        result_serializer="json",
+        accept_content=["json"],
+        # A worker that dies has not acknowledged: another one takes the task, and the ledger makes doing it twice harmless.
+        task_acks_late=True,
+        task_reject_on_worker_lost=True,
+        task_time_limit=_TASK_TIME_LIMIT_S,
+        # A task that has begun ends and commits although Redis is gone.
+        worker_cancel_long_running_tasks_on_connection_loss=False,
+        worker_prefetch_multiplier=1,
+        worker_hijack_root_logger=False,
+        worker_send_task_events=False,
+        result_expires=_RESULT_EXPIRES_S,
+        broker_connection_retry_on_startup=True,
+        broker_connection_timeout=_CONNECT_TIMEOUT_S,
+        broker_transport_options={
+            "visibility_timeout": _VISIBILITY_TIMEOUT_S,
+            "socket_connect_timeout": _CONNECT_TIMEOUT_S,
+            "socket_timeout": _SOCKET_TIMEOUT_S,
+        },
+        # The consumer does not try again by itself: it lets the broker deliver again.
+        task_publish_retry=False,
+        result_backend_transport_options={"retry_policy": {"timeout": float(_CONNECT_TIMEOUT_S)}},
+        redis_socket_connect_timeout=_CONNECT_TIMEOUT_S,
+        redis_socket_timeout=float(_SOCKET_TIMEOUT_S),
+    )
+    return app

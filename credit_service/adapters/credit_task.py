@@ -1,0 +1,23 @@
+"""The task that writes credits, in a worker process."""
+
+from functools import cache
+
+from celery import Celery
+
+from credit_service.adapters.celery_app import CREDIT_TASK
+from credit_service.adapters.database import create_database_engine
+from credit_service.adapters.ledger import Ledger, LedgerUnavailable
+from credit_service.domain.credit import Credit
+
+
+def register_credit_task(app: Celery, database_url: str) -> None:
+    """Teaches the application the task. Each worker process opens the database for itself, with its first task."""
+
+    @cache
+    def ledger() -> Ledger:
+        return Ledger(create_database_engine(database_url))
+
+    @app.task(name=CREDIT_TASK, throws=(LedgerUnavailable,))
+    def credit_orders(credits: list[dict[str, str | int | None]]) -> list[str]:
+        batch = [Credit(**credit) for credit in credits]  # type: ignore[arg-type]
+        return [outcome.value for outcome in ledger().credit(batch)]

@@ -1,0 +1,190 @@
+"""The ledger of credits and the balances, always changed together.
+
+A credit row is unique on its order. A batch inserts its rows where none are there yet, and adds to the balances only what it
+really inserted, in one database transaction; so a redelivery changes nothing, also when two workers have the same orders at
+once. Rows are written in the order of their keys: two batches cannot wait for each other.
+"""
+
+import logging
+import time
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+
+import stamina
+from sqlalchemy import Engine, text
+from sqlalchemy.dialects import postgresql, sqlite
+from sqlalchemy.exc import DataError, IntegrityError, OperationalError, SQLAlchemyError
+from sqlmodel import Session, col, select
+
+from credit_service.adapters.tables import BalanceRow, CreditRow
+from credit_service.domain.credit import Credit, CreditOutcome
+
+logger = logging.getLogger(__name__)
+
+
+class LedgerUnavailable(Exception):
+    """The database refused or did not answer."""
+
+
+@dataclass(frozen=True, slots=True)
+class LedgerEntry:
+    """A credit as the ledger keeps it."""
+
+    order_id: str
+    points: int
+    amount_cents: int
+    created_at_ms: int
+
+
+@dataclass(frozen=True, slots=True)
+class CustomerCredit:
+    """A customer's balance and latest entries, the newest first."""
+
+    customer: str
+    points: int
+    entries: tuple[LedgerEntry, ...]
+
+
+class Ledger:
+    """The credit database; safe to use from several threads and processes."""
+
+    def __init__(self, engine: Engine) -> None:
+        """`engine` is from `adapters.database.open_database`."""
+        self._engine = engine
+        is_postgresql = engine.dialect.name == "postgresql"
+        self._reading = engine.execution_options(
+            read_only=True, **({"isolation_level": "REPEATABLE READ"} if is_postgresql else {})
+        )
+        self._insert = postgresql.insert if is_postgresql else sqlite.insert
+
+    def credit(self, credits: Sequence[Credit]) -> list[CreditOutcome]:
+        """Writes a batch; durable on return. One outcome for each credit, in their order.
+
+        A credit that the database will not take does not hold up the others. Raises LedgerUnavailable: nothing may be
+        acknowledged then, and to try again is right whether or not it was written.
+        """
+        try:
+            return self._credit_with_retries(credits)
+        except (DataError, IntegrityError) as error:
+            if len(credits) > 1:
+                return [outcome for credit in credits for outcome in self.credit([credit])]
+            logger.error("order %s cannot be credited: %s", credits[0].order_id, _in_one_line(error))
+            return [CreditOutcome.IMPOSSIBLE]
+        except SQLAlchemyError as error:
+            raise LedgerUnavailable(_in_one_line(error)) from error
+
+    @stamina.retry(on=OperationalError, attempts=3, timeout=5.0, wait_initial=0.05, wait_max=0.5)
+    def _credit_with_retries(self, credits: Sequence[Credit]) -> list[CreditOutcome]:
+        return self._credit_in_one_transaction(credits)
+
+    def _credit_in_one_transaction(self, credits: Sequence[Credit]) -> list[CreditOutcome]:
+        by_order = _first_of_each_order(credits)
+        with Session(self._engine) as session:
+            inserted = self._insert_missing(session, by_order)
+            self._add_to_balances(session, [by_order[order_id] for order_id in inserted])
+            stored = _stored_credits(session, by_order.keys() - inserted)
+            session.commit()
+        return _outcomes(credits, by_order, inserted, stored)
+
+    def _insert_missing(self, session: Session, by_order: Mapping[str, Credit]) -> set[str]:
+        """The orders whose credit was really inserted."""
+        if not by_order:
+            return set()
+        now_ms = time.time_ns() // 1_000_000
+        rows = [_values(by_order[order_id], now_ms) for order_id in sorted(by_order)]
+        statement = self._insert(CreditRow).values(rows).on_conflict_do_nothing(index_elements=["order_id"])
+        return set(session.execute(statement.returning(col(CreditRow.order_id))).scalars())
+
+    def _add_to_balances(self, session: Session, credits: Iterable[Credit]) -> None:
+        points: Counter[str] = Counter()
+        for credit in credits:
+            points[credit.customer] += credit.points
+        if not points:
+            return
+        rows = [{"customer": customer, "points": points[customer]} for customer in sorted(points)]
+        statement = self._insert(BalanceRow).values(rows)
+        added = col(BalanceRow.points) + statement.excluded.points
+        session.execute(statement.on_conflict_do_update(index_elements=["customer"], set_={"points": added}))
+
+    def find_customer(self, customer: str, *, max_entries: int) -> CustomerCredit | None:
+        """The customer's balance and latest entries, read at one moment; None if never credited. Raises LedgerUnavailable."""
+        latest = select(CreditRow).where(col(CreditRow.customer) == customer).order_by(col(CreditRow.id).desc())
+        with self._session() as session:
+            balance = session.get(BalanceRow, customer)
+            if balance is None:
+                return None
+            rows = session.exec(latest.limit(max_entries)).all()
+            entries = tuple(LedgerEntry(row.order_id, row.points, row.amount_cents, row.created_at_ms) for row in rows)
+            return CustomerCredit(customer, balance.points, entries)
+
+    def is_reachable(self) -> bool:
+        """Whether the database answers."""
+        try:
+            with self._session() as session:
+                session.execute(text("SELECT 1"))
+        except LedgerUnavailable:
+            return False
+        return True
+
+    @contextmanager
+    def _session(self) -> Iterator[Session]:
+        try:
+            with Session(self._reading) as session:
+                yield session
+        except SQLAlchemyError as error:
+            raise LedgerUnavailable(_in_one_line(error)) from error
+
+
+def _first_of_each_order(credits: Sequence[Credit]) -> dict[str, Credit]:
+    by_order: dict[str, Credit] = {}
+    for credit in credits:
+        by_order.setdefault(credit.order_id, credit)
+    return by_order
+
+
+def _stored_credits(session: Session, order_ids: Iterable[str]) -> dict[str, Credit]:
+    rows = session.exec(select(CreditRow).where(col(CreditRow.order_id).in_(sorted(order_ids))))
+    return {row.order_id: _credit(row) for row in rows}
+
+
+def _outcomes(
+    credits: Sequence[Credit], by_order: Mapping[str, Credit], inserted: set[str], stored: Mapping[str, Credit]
+) -> list[CreditOutcome]:
+    outcomes = []
+    for credit in credits:
+        first = by_order[credit.order_id]
+        if credit is first and credit.order_id in inserted:
+            outcomes.append(CreditOutcome.CREDITED)
+        elif credit.is_redelivery_of(stored.get(credit.order_id, first)):
+            outcomes.append(CreditOutcome.ALREADY_CREDITED)
+        else:
+            outcomes.append(CreditOutcome.CONFLICTING)
+    return outcomes
+
+
+def _values(credit: Credit, now_ms: int) -> dict[str, object]:
+    return {
+        "order_id": credit.order_id,
+        "customer": credit.customer,
+        "points": credit.points,
+        "amount_cents": credit.amount_cents,
+        "message_id": credit.message_id,
+        "transaction_id": credit.transaction_id,
+        "created_at_ms": now_ms,
+    }
+
+
+def _credit(row: CreditRow) -> Credit:
+    return Credit(
+        order_id=row.order_id,
+        customer=row.customer,
+        amount_cents=row.amount_cents,
+        message_id=row.message_id,
+        transaction_id=row.transaction_id,
+    )
+
+
+def _in_one_line(error: SQLAlchemyError) -> str:
+    return " ".join(str(getattr(error, "orig", None) or error).split())

@@ -1,0 +1,1 @@
+"""What a credit is, and its rules; no database, broker, Celery or HTTP."""

@@ -1,0 +1,46 @@
+"""The message's schema, as the credit service reads it: topic `orders`, tag `created`, a JSON body."""
+
+import unicodedata
+from typing import Annotated, Final
+
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, StringConstraints, ValidationError
+
+TOPIC: Final = "orders"
+TAG: Final = "created"
+
+MAX_TOTAL_CENTS: Final = 10**15
+"""Above that a total is a mistake, not an order."""
+
+
+class UnreadableOrder(Exception):
+    """The body is no order, and will not become one by being delivered again; says which field is wrong."""
+
+
+def _without_control_characters(text: str) -> str:
+    if any(unicodedata.category(character) in ("Cc", "Cs") for character in text):
+        raise ValueError("holds a control character")
+    return text
+
+
+_Text = Annotated[str, StringConstraints(min_length=1), AfterValidator(_without_control_characters)]
+
+
+class OrderCreated(BaseModel):
+    """An order that has been committed. Fields this version does not know are passed over: the sender may be newer."""
+
+    model_config = ConfigDict(strict=True, frozen=True, extra="ignore")
+
+    order_id: Annotated[_Text, StringConstraints(max_length=36)]
+    customer: Annotated[_Text, StringConstraints(max_length=100)]
+    total_cents: int = Field(ge=0, le=MAX_TOTAL_CENTS)
+    currency: Annotated[str, StringConstraints(pattern="^[A-Z]{3}$")]
+    created_at_ms: int
+
+
+def read_order(body: bytes) -> OrderCreated:
+    """The order in a message's body. Raises UnreadableOrder."""
+    try:
+        return OrderCreated.model_validate_json(body)
+    except ValidationError as error:
+        wrong = [f"{'.'.join(str(part) for part in found['loc']) or 'body'}: {found['msg']}" for found in error.errors()]
+        raise UnreadableOrder("; ".join(wrong)) from None

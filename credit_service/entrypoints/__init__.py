@@ -1,0 +1,1 @@
+"""How the world reaches the credit service: HTTP, and its processes."""

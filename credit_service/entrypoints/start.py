@@ -1,0 +1,40 @@
+"""What the service's processes share when they start: where they log, and how they say why they cannot."""
+
+import logging
+import sys
+from urllib.parse import urlsplit
+
+from pydantic import ValidationError
+
+
+class CannotStart(Exception):
+    """Why a process does not start, in one line."""
+
+
+def log_to_stderr() -> None:
+    """Logs from INFO up, without what Alembic says of each step and Celery of each task."""
+    logging.basicConfig(level=logging.INFO, format="%(asctime)s %(levelname)s %(name)s: %(message)s", stream=sys.stderr)
+    for noisy in ("alembic", "celery.worker.strategy", "celery.app.trace"):
+        logging.getLogger(noisy).setLevel(logging.WARNING)
+
+
+def say(program: str, message: str, status: int) -> int:
+    """Prints one line and passes the exit status on."""
+    print(f"{program}: {message}", file=sys.stderr)
+    return status
+
+
+def first_error(error: ValidationError) -> str:
+    """What is wrong with the settings, without the value: it may be a secret."""
+    wrong = error.errors(include_input=False, include_url=False)[0]
+    return f"{'.'.join(str(part) for part in wrong['loc'])}: {wrong['msg']}"
+
+
+def masked_redis(url: str) -> str:
+    """A Redis URL as it may be logged: no user, password or parameters."""
+    try:
+        parts = urlsplit(url)
+        port = f":{parts.port}" if parts.port else ""
+    except ValueError:
+        return "<a URL that cannot be read>"
+    return f"{parts.scheme}://{parts.hostname or ''}{port}{parts.path}"

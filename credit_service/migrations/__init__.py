@@ -1,0 +1,1 @@
+"""The credit database's schema, step by step (Alembic)."""

@@ -1,0 +1,13 @@
+"""Runs the migrations on the connection, and inside the transaction, that `adapters.database.migrate` brings."""
+
+from alembic import context
+
+from credit_service.adapters.tables import CreditDatabase
+
+context.configure(
+    connection=context.config.attributes["connection"],
+    target_metadata=CreditDatabase.metadata,
+    version_table="credit_service_version",
+)
+with context.begin_transaction():
+    context.run_migrations()
