@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-from typing import Self, TypeVar
+from typing import Any, Self, TypeVar
 
 import msgspec
 
-from broker.protocol import fastjson
+from broker.protocol import fastjson, queue_table
 from broker.protocol.errors import BodyError
 
 T = TypeVar("T")
 
 
 class BodyPart(msgspec.Struct, rename="camel"):
-    """Base of what bodies consist of."""
+    """Base of what bodies consist of. Java writes no member that is null, and may write null where we have a default."""
 
 
 class Body(BodyPart):
@@ -21,7 +21,7 @@ class Body(BodyPart):
 
     def encode(self) -> bytes:
         """The bytes to send."""
-        return msgspec.json.encode(self)
+        return queue_table.encode(self)
 
     @classmethod
     def decode(cls, data: bytes) -> Self:
@@ -32,10 +32,24 @@ class Body(BodyPart):
 def decode_body(body_type: type[T], data: bytes) -> T:
     """The body that a peer sent, of any type that msgspec knows. Raises BodyError."""
     try:
-        return msgspec.json.decode(data, type=body_type)
+        return msgspec.json.decode(data, type=body_type, dec_hook=queue_table.decode_table)
     except msgspec.MsgspecError:
-        pass
+        return _decode_leniently(body_type, data)
+
+
+def _decode_leniently(body_type: type[T], data: bytes) -> T:
+    """Takes keys without quotes, numbers in quotes, and null for what is not there."""
     try:
-        return msgspec.json.decode(fastjson.standard_json(data), type=body_type)
-    except msgspec.MsgspecError as error:
+        values = msgspec.json.decode(fastjson.standard_json(data))
+        body: T = queue_table.convert(_without_nulls(values), body_type)
+    except (msgspec.MsgspecError, UnicodeDecodeError) as error:
         raise BodyError(f"a body that is no {body_type.__name__}: {error}") from None
+    return body
+
+
+def _without_nulls(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {key: _without_nulls(entry) for key, entry in value.items() if entry is not None}
+    if isinstance(value, list):
+        return [_without_nulls(entry) for entry in value]
+    return value
