@@ -17,7 +17,8 @@ class OrderRow:
     order_id: str
     customer: str
     total_cents: int
-    created_at_ms: int
+    committed_at_ms: int
+    """When the local transaction wrote it, in milliseconds since the epoch."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,7 +42,11 @@ class Books:
 
     def orders(self) -> dict[str, OrderRow]:
         """All orders, by id."""
-        rows = _all(self._orders, "SELECT order_id, customer, total_cents, created_at_ms FROM orders")
+        rows = _all(
+            self._orders,
+            "SELECT o.order_id, o.customer, o.total_cents, t.created_at_ms AS committed_at_ms"
+            " FROM orders o JOIN transactions t ON t.order_id = o.order_id",
+        )
         return {row.order_id: OrderRow(**row._asdict()) for row in rows}
 
     def credits(self) -> list[CreditRow]:

@@ -82,7 +82,7 @@ class OrderClient:
             raise _NoAnswerYet(str(error)) from error
         match response.status_code:
             case httpx.codes.OK | httpx.codes.CREATED:
-                return OrderAnswer(request, Outcome.PLACED, response.json()["order_id"], attempts)
+                return OrderAnswer(request, Outcome.PLACED, response.json()["order"]["order_id"], attempts)
             case httpx.codes.CONFLICT:
                 return OrderAnswer(request, Outcome.REFUSED, None, attempts)
             case httpx.codes.ACCEPTED | httpx.codes.TOO_MANY_REQUESTS | httpx.codes.SERVICE_UNAVAILABLE:

@@ -58,7 +58,7 @@ def events_of(story: Story, deaths_ms: Sequence[int]) -> list[Event]:
     events = [
         Event(trace.half.store_timestamp, half, "commit log"),
         Event(
-            order.created_at_ms,
+            order.committed_at_ms,
             f"local transaction: order of {order.total_cents / 100:.2f} for {order.customer}",
             "order database",
         ),
@@ -69,7 +69,7 @@ def events_of(story: Story, deaths_ms: Sequence[int]) -> list[Event]:
         Event(trace.op.store_timestamp, "op message: the half message is decided", "commit log"),
         Event(credit.created_at_ms, f"delivered: {credit.points} credit points", "credit database"),
     ]
-    death_ms = min((at for at in deaths_ms if order.created_at_ms <= at <= committed.store_timestamp), default=None)
+    death_ms = min((at for at in deaths_ms if order.committed_at_ms <= at <= committed.store_timestamp), default=None)
     if trace.checks and death_ms is not None:
         events.insert(2, Event(death_ms, "order service found dead: nobody sends the COMMIT", "demo"))
     return events

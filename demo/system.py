@@ -59,7 +59,7 @@ class System:
             self.broker_store,
             {**broker_settings, "listenPort": str(broker_port), "namesrvListenPort": str(namesrv_port)},
         )
-        self.worker = self._add(processes, "credit_worker", "credit_service.worker", is_ready=prints("ready"))
+        self.worker = self._add(processes, "credit_worker", "credit_service.worker", is_ready=prints("worker ready"))
         self.credit_service = self._add(
             processes,
             "credit_service",

@@ -1,0 +1,27 @@
+# One image for broker, services and worker (target `services`), and one that adds Spark's Java for the demo (target `demo`).
+
+FROM python:3.11-slim-bookworm AS dependencies
+COPY requirements.lock .
+RUN python3 -m venv /opt/venv \
+ && /opt/venv/bin/pip install --quiet --no-cache-dir --use-pep517 --require-hashes -r requirements.lock
+
+FROM python:3.11-slim-bookworm AS services
+RUN useradd --system --uid 10001 --no-create-home --home-dir /tmp --shell /usr/sbin/nologin app \
+ && install -d -o app -g app /data
+COPY --from=dependencies /opt/venv /opt/venv
+ENV PATH=/opt/venv/bin:$PATH PYTHONUNBUFFERED=1 PYTHONDONTWRITEBYTECODE=1
+WORKDIR /app
+COPY broker broker
+COPY order_service order_service
+COPY credit_service credit_service
+USER app
+
+FROM services AS demo
+USER root
+RUN mkdir -p /usr/share/man/man1 \
+ && apt-get update -qq \
+ && DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends openjdk-17-jre-headless procps \
+ && rm -rf /var/lib/apt/lists/*
+COPY pipelines pipelines
+COPY demo demo
+USER app
