@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import mmap
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
-from broker.message import properties, topics
+from broker.message import properties, sysflag, topics
 from broker.message.record import MESSAGE_MAGIC, SIZE_AND_MAGIC, Record, decode_record
 
 ORDERS_TOPIC = b"orders"
@@ -22,8 +22,8 @@ class Trace:
     half: Record
     op: Record | None = None
     """Says that the half message at its queue offset is decided."""
-    committed: list[Record] | None = None
-    """What consumers see: one record, or something is wrong."""
+    committed: list[Record] = field(default_factory=list)
+    """What consumers see: none or one record, or something is wrong."""
 
     @property
     def transaction_id(self) -> str:
@@ -32,9 +32,10 @@ class Trace:
 
     @property
     def checks(self) -> int:
-        """How many check-backs the broker had sent when the message was committed."""
-        committed = (self.committed or [self.half])[0]
-        return int(committed.get_property(properties.TRANSACTION_CHECK_TIMES) or "0")
+        """How many check-backs the broker had sent when it stored the committed message."""
+        if not self.committed:
+            return 0
+        return int(self.committed[0].get_property(properties.TRANSACTION_CHECK_TIMES) or "0")
 
 
 def read_records(commit_log: Path) -> Iterator[Record]:
@@ -56,10 +57,13 @@ def read_traces(store: Path) -> list[Trace]:
             for queue_offset in record.body.decode().split(","):
                 if queue_offset and int(queue_offset) in by_queue_offset:
                     by_queue_offset[int(queue_offset)].op = record
-        elif record.topic == ORDERS_TOPIC and record.prepared_transaction_offset in by_offset:
-            trace = by_offset[record.prepared_transaction_offset]
-            trace.committed = [*(trace.committed or []), record]
+        elif _is_committed_order(record) and record.prepared_transaction_offset in by_offset:
+            by_offset[record.prepared_transaction_offset].committed.append(record)
     return list(by_offset.values())
+
+
+def _is_committed_order(record: Record) -> bool:
+    return record.topic == ORDERS_TOPIC and record.sys_flag & sysflag.TRANSACTION_MASK == sysflag.TRANSACTION_COMMIT
 
 
 def _records_of(data: memoryview) -> Iterator[Record]:

@@ -61,15 +61,23 @@ class _NoAnswerYet(Exception):
 class OrderClient:
     """Places orders; safe to use from several threads."""
 
-    def __init__(self, url: str, *, patience_s: float = 120) -> None:
-        """`patience_s` is how long one order is repeated."""
-        self._client = httpx.Client(base_url=url, timeout=15, limits=httpx.Limits(max_keepalive_connections=0))
+    def __init__(
+        self, url: str, *, patience_s: float = 120, first_wait_s: float = 0.1, transport: httpx.BaseTransport | None = None
+    ) -> None:
+        """`patience_s` is how long one order is repeated, first after `first_wait_s`; `transport` replaces the network."""
+        self._client = httpx.Client(base_url=url, timeout=15, transport=transport)
         self._patience_s = patience_s
+        self._first_wait_s = first_wait_s
 
     def place(self, request: OrderRequest) -> OrderAnswer:
         """Place the order once, however often it has to be asked. Raises UnexpectedAnswer, or when patience ends."""
         for attempt in stamina.retry_context(
-            on=_NoAnswerYet, attempts=None, timeout=self._patience_s, wait_initial=0.1, wait_max=1.0, wait_jitter=0.2
+            on=_NoAnswerYet,
+            attempts=None,
+            timeout=self._patience_s,
+            wait_initial=self._first_wait_s,
+            wait_max=1.0,
+            wait_jitter=self._first_wait_s,
         ):
             with attempt:
                 return self._ask(request, attempt.num)

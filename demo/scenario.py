@@ -139,8 +139,8 @@ def _tell_placed(placed: Placed, console: Console) -> None:
 
 
 def _tell_transactions(books: Books, traces: Sequence[Trace], placed: Placed, console: Console) -> None:
-    committed = sum(trace.committed is not None for trace in traces)
-    checked = sum(trace.checks > 0 for trace in traces if trace.committed)
+    committed = sum(bool(trace.committed) for trace in traces)
+    checked = sum(trace.checks > 0 for trace in traces)
     console.print(
         f"The commit log holds {len(traces)} half messages; {committed} were committed, {checked} of them by check-back.",
         highlight=False,

@@ -49,7 +49,6 @@ def events_of(story: Story, deaths_ms: Sequence[int]) -> list[Event]:
     """What happened, cause before effect. `deaths_ms` are the times at which the order service was found dead."""
     trace, order, credit = story.trace, story.order, story.credit
     assert trace.op is not None
-    assert trace.committed is not None
     committed = trace.committed[0]
     half = f"half message stored at commit log offset {trace.half.commit_log_offset}, where no consumer sees it"
     decision = "COMMIT from the producer"

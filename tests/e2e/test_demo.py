@@ -1,0 +1,92 @@
+"""`python -m demo` as a user runs it: what it prints, how it ends, and that nothing of it stays."""
+
+import os
+import re
+import signal
+import subprocess
+import sys
+import time
+import uuid
+from pathlib import Path
+
+import psutil
+import pytest
+
+from demo.processes import PROJECT_ROOT
+
+pytestmark = [pytest.mark.e2e, pytest.mark.slow, pytest.mark.timeout(400)]
+MARK = "DEMO_TEST_RUN"
+"""Every process of the demo inherits it, however deep."""
+
+
+class DemoRun:
+    """A demo as a process of its own, its output in a file, and everything it starts findable by a mark."""
+
+    def __init__(self, folder: Path, *options: str) -> None:
+        self.mark = uuid.uuid4().hex
+        self._output = folder / "output"
+        with self._output.open("wb") as output:
+            self.popen = subprocess.Popen(
+                [sys.executable, "-m", "demo", "--orders", "80", "--lost-commit-every", "25", *options],
+                cwd=PROJECT_ROOT,
+                env={**os.environ, MARK: self.mark, "COLUMNS": "160", "TMPDIR": str(folder)},
+                stdout=output,
+                stderr=subprocess.STDOUT,
+                start_new_session=True,
+            )
+
+    def output(self) -> str:
+        return self._output.read_text()
+
+    def wait_for(self, text: str, timeout_s: float = 120) -> None:
+        deadline = time.monotonic() + timeout_s
+        while text not in self.output():
+            assert self.popen.poll() is None, self.output()
+            assert time.monotonic() < deadline, self.output()
+            time.sleep(0.1)
+
+    def processes(self) -> list[str]:
+        """Command lines of what is alive."""
+        return [" ".join(process.info["cmdline"] or ()) for process in psutil.process_iter(["cmdline"]) if self._is_ours(process)]
+
+    def wait_until_nothing_is_left(self, timeout_s: float = 20) -> None:
+        deadline = time.monotonic() + timeout_s
+        while (left := self.processes()) and time.monotonic() < deadline:
+            time.sleep(0.2)
+        assert left == [], self.output()
+
+    def _is_ours(self, process: psutil.Process) -> bool:
+        try:
+            return process.environ().get(MARK) == self.mark and process.status() != psutil.STATUS_ZOMBIE
+        except psutil.Error:
+            return False
+
+
+def test_the_demo_ends_consistent_and_leaves_nothing(tmp_path: Path) -> None:
+    run = DemoRun(tmp_path)
+    assert run.popen.wait(360) == 0, run.output()
+    output = run.output()
+    assert "76 orders placed and 4 refused" in output
+    assert int(re.search(r"died (\d+) times between local commit and COMMIT", output)[1]) >= 1
+    assert int(re.search(r"(\d+) of them by check-back", output)[1]) >= 1
+    assert "SIGKILL to the broker" in output
+    assert "check-back 1: the order service finds the order in its database and answers COMMIT" in output
+    run.wait_until_nothing_is_left()
+    assert [path.name for path in tmp_path.iterdir()] == ["output"], "its folder is gone"
+
+
+def test_ctrl_c_leaves_nothing(tmp_path: Path) -> None:
+    run = DemoRun(tmp_path)
+    run.wait_for("Started in")
+    assert len(run.processes()) > 6
+    run.popen.send_signal(signal.SIGINT)
+    assert run.popen.wait(60) == 130, run.output()
+    run.wait_until_nothing_is_left()
+
+
+def test_kill_9_of_the_demo_itself_leaves_no_process(tmp_path: Path) -> None:
+    run = DemoRun(tmp_path)
+    run.wait_for("Started in")
+    run.popen.kill()
+    run.popen.wait()
+    run.wait_until_nothing_is_left()

@@ -1,0 +1,102 @@
+from pathlib import Path
+
+from broker.message import properties, sysflag, topics
+from broker.message.record import decode_record, encode_blank, encode_record
+from demo.commit_log import read_records, read_traces
+
+SEGMENT = 4096
+HOST = bytes(8)
+
+
+class CommitLog:
+    """Writes records as a broker would, in segments of 4 KiB."""
+
+    def __init__(self, store: Path) -> None:
+        self.store = store
+        self.folder = store / "commitlog"
+        self.folder.mkdir(parents=True)
+        self.data = bytearray()
+
+    def add(
+        self, topic: str, *, body: bytes = b"", queue_offset: int = 0, prepared: int | None = None, stored: int = 1, **named: str
+    ) -> int:
+        encoded = encode_record(
+            topic=topic.encode(),
+            queue_id=0,
+            queue_offset=queue_offset,
+            commit_log_offset=len(self.data),
+            flag=0,
+            sys_flag=sysflag.TRANSACTION_COMMIT if prepared is not None else 0,
+            born_timestamp=1,
+            born_host=HOST,
+            store_timestamp=stored,
+            store_host=HOST,
+            reconsume_times=0,
+            prepared_transaction_offset=prepared or 0,
+            body=body,
+            properties=properties.encode(named),
+        )
+        self.data += encoded
+        return decode_record(encoded).commit_log_offset
+
+    def roll(self) -> None:
+        left = -len(self.data) % SEGMENT
+        self.data += encode_blank(left) + bytes(left - 8)
+
+    def write(self) -> Path:
+        for start in range(0, len(self.data), SEGMENT):
+            (self.folder / f"{start:020}").write_bytes(bytes(self.data[start : start + SEGMENT]).ljust(SEGMENT, b"\0"))
+        return self.store
+
+
+def half_of(log: CommitLog, *, queue_offset: int = 0, real_topic: str = "orders") -> int:
+    return log.add(
+        topics.HALF_TOPIC, queue_offset=queue_offset, REAL_TOPIC=real_topic, UNIQ_KEY=f"id-{queue_offset}", KEYS="order"
+    )
+
+
+def test_an_empty_commit_log_has_no_records(tmp_path: Path) -> None:
+    assert list(read_records(CommitLog(tmp_path).write() / "commitlog")) == []
+
+
+def test_records_are_read_across_segments(tmp_path: Path) -> None:
+    log = CommitLog(tmp_path)
+    first = log.add("orders")
+    log.roll()
+    second = log.add("orders")
+    assert [record.commit_log_offset for record in read_records(log.write() / "commitlog")] == [first, second]
+    assert second == SEGMENT
+
+
+def test_a_trace_joins_half_message_op_message_and_committed_message(tmp_path: Path) -> None:
+    log = CommitLog(tmp_path)
+    half = half_of(log, queue_offset=3)
+    log.add("orders")
+    log.add("orders", prepared=half, stored=7, TRANSACTION_CHECK_TIMES="2")
+    log.add(topics.OP_HALF_TOPIC, body=b"3", stored=8)
+    (trace,) = read_traces(log.write())
+    assert (trace.transaction_id, trace.checks) == ("id-3", 2)
+    assert [record.store_timestamp for record in trace.committed] == [7]
+    assert trace.op is not None
+    assert trace.op.store_timestamp == 8
+
+
+def test_a_pending_transaction_has_neither_op_message_nor_committed_message(tmp_path: Path) -> None:
+    log = CommitLog(tmp_path)
+    half_of(log)
+    (trace,) = read_traces(log.write())
+    assert (trace.op, trace.committed, trace.checks) == (None, [], 0)
+
+
+def test_one_op_message_may_decide_several_half_messages(tmp_path: Path) -> None:
+    log = CommitLog(tmp_path)
+    for queue_offset in range(3):
+        half_of(log, queue_offset=queue_offset)
+    log.add(topics.OP_HALF_TOPIC, body=b"0,2,")
+    assert [trace.op is not None for trace in read_traces(log.write())] == [True, False, True]
+
+
+def test_transactions_on_other_topics_are_left_out(tmp_path: Path) -> None:
+    log = CommitLog(tmp_path)
+    half_of(log, real_topic="payments")
+    assert read_traces(log.write()) == []

@@ -1,0 +1,58 @@
+import httpx
+import pytest
+
+from demo.orders import OrderClient, OrderRequest, Outcome, UnexpectedAnswer, make_orders
+
+REQUEST = OrderRequest("key", "ada", (("book", 2, 1_250),))
+PLACED = httpx.Response(201, json={"order": {"order_id": "order-1"}})
+
+
+def client_that_gets(*answers: httpx.Response | httpx.TransportError) -> tuple[OrderClient, list[httpx.Request]]:
+    remaining, asked = list(answers), []
+
+    def answer(request: httpx.Request) -> httpx.Response:
+        asked.append(request)
+        given = remaining.pop(0)
+        if isinstance(given, Exception):
+            raise given
+        return given
+
+    return OrderClient("http://orders", transport=httpx.MockTransport(answer), first_wait_s=0), asked
+
+
+def test_an_order_is_placed_at_the_first_answer() -> None:
+    client, asked = client_that_gets(PLACED)
+    answer = client.place(REQUEST)
+    assert (answer.outcome, answer.order_id, answer.attempts) == (Outcome.PLACED, "order-1", 1)
+    assert len(asked) == 1
+
+
+def test_a_request_without_answer_is_repeated_under_the_same_key() -> None:
+    client, asked = client_that_gets(httpx.ReadError("gone"), httpx.Response(503), httpx.Response(202), PLACED)
+    assert client.place(REQUEST).attempts == 4
+    assert {request.headers["Idempotency-Key"] for request in asked} == {"key"}
+    assert len({request.content for request in asked}) == 1
+
+
+def test_a_refused_order_is_not_repeated() -> None:
+    client, asked = client_that_gets(httpx.Response(409))
+    assert client.place(REQUEST).outcome is Outcome.REFUSED
+    assert len(asked) == 1
+
+
+def test_an_answer_that_no_repetition_changes_is_raised() -> None:
+    client, _ = client_that_gets(httpx.Response(400, text="quantity"))
+    with pytest.raises(UnexpectedAnswer, match="400: quantity"):
+        client.place(REQUEST)
+
+
+def test_every_so_manieth_order_is_above_the_limit() -> None:
+    orders = list(make_orders(40, refused_every=10, limit_cents=1_000_000))
+    above = [
+        number for number, order in enumerate(orders, 1) if sum(count * price for _, count, price in order.items) > 1_000_000
+    ]
+    assert above == [10, 20, 30, 40]
+
+
+def test_orders_have_keys_of_their_own() -> None:
+    assert len({order.idempotency_key for order in make_orders(50, refused_every=10, limit_cents=100)}) == 50

@@ -1,0 +1,78 @@
+from dataclasses import replace
+
+from broker.message import properties
+from broker.message.record import Record
+from demo.books import CreditRow, OrderRow
+from demo.commit_log import Trace
+from demo.story import Story, choose_story, events_of
+
+NOTHING = Record(
+    size=0,
+    body_crc=0,
+    queue_id=2,
+    flag=0,
+    queue_offset=5,
+    commit_log_offset=0,
+    sys_flag=0,
+    born_timestamp=0,
+    born_host=bytes(8),
+    store_timestamp=0,
+    store_host=bytes(8),
+    reconsume_times=0,
+    prepared_transaction_offset=0,
+    body=b"",
+    topic=b"",
+    properties=b"",
+)
+
+
+def trace_of(order_id: str, *, checks: int = 0) -> Trace:
+    half = replace(NOTHING, store_timestamp=1_000, properties=properties.encode({"KEYS": order_id}))
+    committed = replace(NOTHING, store_timestamp=4_000, properties=properties.encode({"TRANSACTION_CHECK_TIMES": str(checks)}))
+    return Trace(half, replace(NOTHING, store_timestamp=4_001), [committed])
+
+
+def order_of(order_id: str) -> OrderRow:
+    return OrderRow(order_id, "ada", 2_500, 1_010)
+
+
+def credit_of(order_id: str) -> CreditRow:
+    return CreditRow(order_id, "ada", 25, None, 4_100)
+
+
+def story_of(checks: int) -> Story:
+    return Story(trace_of("order", checks=checks), order_of("order"), credit_of("order"))
+
+
+def test_an_order_resolved_by_check_back_is_preferred() -> None:
+    orders = {name: order_of(name) for name in ("plain", "checked")}
+    story = choose_story([trace_of("plain"), trace_of("checked", checks=1)], orders, [credit_of("plain"), credit_of("checked")])
+    assert story is not None
+    assert story.order.order_id == "checked"
+
+
+def test_without_a_check_back_any_finished_order_will_do() -> None:
+    story = choose_story([trace_of("plain")], {"plain": order_of("plain")}, [credit_of("plain")])
+    assert story is not None
+    assert story.trace.checks == 0
+
+
+def test_an_order_without_credit_has_no_story_yet() -> None:
+    assert choose_story([trace_of("plain")], {"plain": order_of("plain")}, []) is None
+
+
+def test_a_pending_transaction_has_no_story_yet() -> None:
+    pending = Trace(trace_of("plain").half)
+    assert choose_story([pending], {"plain": order_of("plain")}, [credit_of("plain")]) is None
+
+
+def test_events_follow_the_message_from_half_message_to_credit() -> None:
+    events = events_of(story_of(checks=0), deaths_ms=[])
+    assert [event.at_ms for event in events] == [1_000, 1_010, 4_000, 4_000, 4_001, 4_100]
+    assert events[2].what == "COMMIT from the producer"
+
+
+def test_the_death_that_lost_the_commit_stands_between_local_transaction_and_check_back() -> None:
+    events = events_of(story_of(checks=1), deaths_ms=[500, 1_200, 3_000, 9_000])
+    assert events[2].at_ms == 1_200
+    assert events[3].what.startswith("check-back 1:")
