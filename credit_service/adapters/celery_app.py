@@ -31,9 +31,11 @@ def create_celery(redis_url: str) -> Celery:
         worker_cancel_long_running_tasks_on_connection_loss=False,
         worker_prefetch_multiplier=1,
         worker_hijack_root_logger=False,
+        worker_redirect_stdouts=False,
         worker_send_task_events=False,
         result_expires=_RESULT_EXPIRES_S,
         broker_connection_retry_on_startup=True,
+        broker_connection_max_retries=None,
         broker_connection_timeout=_CONNECT_TIMEOUT_S,
         broker_transport_options={
             "visibility_timeout": _VISIBILITY_TIMEOUT_S,

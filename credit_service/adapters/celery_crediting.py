@@ -1,5 +1,6 @@
 """Writes credits by way of Celery: hands a batch to a worker and waits until its task has committed."""
 
+import contextlib
 import logging
 import threading
 import time
@@ -40,7 +41,11 @@ class CeleryCrediting:
             result = self._app.send_task(CREDIT_TASK, args=[[asdict(credit) for credit in credits]], expires=self._timeout_s)
         except Exception as error:
             raise CreditingUnavailable(f"the task could not be sent: {_in_one_line(error)}") from error
-        return [CreditOutcome(outcome) for outcome in self._wait_for(result)]
+        try:
+            return [CreditOutcome(outcome) for outcome in self._wait_for(result)]
+        except CreditingUnavailable:
+            self._stop_expecting(result)
+            raise
 
     def _wait_for(self, result: "AsyncResult[list[str]]") -> list[str]:
         deadline = time.monotonic() + self._timeout_s
@@ -52,6 +57,11 @@ class CeleryCrediting:
             except Exception as error:
                 raise CreditingUnavailable(f"the task failed: {_in_one_line(error)}") from error
         raise CreditingUnavailable("the service stops" if self._stopping.is_set() else f"no result after {self._timeout_s:g} s")
+
+    def _stop_expecting(self, result: "AsyncResult[list[str]]") -> None:
+        """Celery remembers what it still expects; without this each lost task would cost memory for ever."""
+        with contextlib.suppress(Exception):
+            self._app.backend.remove_pending_result(result)
 
 
 def _in_one_line(error: Exception) -> str:

@@ -1,7 +1,10 @@
 """What the service's processes share when they start: where they log, and how they say why they cannot."""
 
 import logging
+import signal
 import sys
+import threading
+from types import FrameType
 from urllib.parse import urlsplit
 
 from pydantic import ValidationError
@@ -28,6 +31,18 @@ def first_error(error: ValidationError) -> str:
     """What is wrong with the settings, without the value: it may be a secret."""
     wrong = error.errors(include_input=False, include_url=False)[0]
     return f"{'.'.join(str(part) for part in wrong['loc'])}: {wrong['msg']}"
+
+
+def stop_on_signals() -> threading.Event:
+    """An event that SIGTERM and SIGINT set; main thread only."""
+    stopping = threading.Event()
+
+    def stop(_number: int, _frame: FrameType | None) -> None:
+        stopping.set()
+
+    signal.signal(signal.SIGTERM, stop)
+    signal.signal(signal.SIGINT, stop)
+    return stopping
 
 
 def masked_redis(url: str) -> str:

@@ -98,7 +98,7 @@ def get_health() -> Response:
     """Whether database and broker answer: 200 if both do, else 503."""
     database = _store().is_reachable()
     broker = current_app.extensions["broker"].is_reachable()
-    health = HealthResponse(status=_word(database and broker), database=_word(database), broker=_word(broker))
+    health = HealthResponse(status="ok" if database and broker else "degraded", database=_word(database), broker=_word(broker))
     return _json(health, 200 if database and broker else 503)
 
 

@@ -1,0 +1,49 @@
+"""The push consumer of committed orders, behind the client's synchronous facade."""
+
+import concurrent.futures
+import logging
+from typing import Final
+
+from broker.client import ClientError, ConsumeFromWhere, EventLoopThread, MessageListener, PushConsumer
+from credit_service.domain.order_created import TAG, TOPIC
+
+CONSUMER_GROUP: Final = "credit_service"
+_START_TIMEOUT_S: Final = 20.0
+_STOP_TIMEOUT_S: Final = 8.0
+_HEALTH_TIMEOUT_S: Final = 3.0
+
+logger = logging.getLogger(__name__)
+
+
+class OrderConsumer:
+    """Consumes orders from their first on, in batches, in a bounded pool of threads."""
+
+    def __init__(
+        self, listener: MessageListener, *, namesrv_addr: str, threads: int, batch_size: int, max_reconsume_times: int
+    ) -> None:
+        """`listener` is called in the consumer's threads, with up to `batch_size` messages."""
+        self._consumer = PushConsumer(
+            CONSUMER_GROUP,
+            namesrv_addr=namesrv_addr,
+            consume_thread_max=threads,
+            consume_message_batch_max_size=batch_size,
+            pull_batch_size=batch_size,
+            consume_from_where=ConsumeFromWhere.CONSUME_FROM_FIRST_OFFSET,
+            max_reconsume_times=max_reconsume_times,
+        )
+        self._consumer.subscribe(TOPIC, TAG)
+        self._consumer.register_message_listener(listener)
+        self._loop = EventLoopThread()
+
+    def start(self) -> None:
+        """Joins the consumer group; messages come from now on."""
+        self._loop.start()
+        self._loop.run(self._consumer.start(), timeout_s=_START_TIMEOUT_S)
+
+    def stop(self) -> None:
+        """Leaves the consumer group. What was not acknowledged will be delivered again."""
+        try:
+            self._loop.run(self._consumer.shutdown(), timeout_s=_STOP_TIMEOUT_S)
+        except (ClientError, TimeoutError, concurrent.futures.TimeoutError) as error:
+            logger.warning("the consumer did not shut down cleanly: %s", error)
+        self._loop.stop()

@@ -1,0 +1,101 @@
+"""The credit service over HTTP: the Flask application and its routes."""
+
+import logging
+from typing import Protocol
+
+from flask import Blueprint, Flask, Response, abort, current_app, json, request
+from pydantic import BaseModel, ValidationError
+from werkzeug.exceptions import HTTPException
+
+from credit_service.adapters.ledger import Ledger, LedgerUnavailable
+from credit_service.entrypoints.schemas import CustomerCreditQuery, CustomerCreditResponse, HealthResponse
+
+credits_api = Blueprint("credits", __name__)
+
+logger = logging.getLogger(__name__)
+
+
+class Reachable(Protocol):
+    """Something that may be down."""
+
+    def is_reachable(self) -> bool:
+        """Whether it answers now."""
+
+
+def create_app(ledger: Ledger, redis: Reachable, broker: Reachable) -> Flask:
+    """The application, on a database that is open."""
+    app = Flask(__name__)
+    app.config["MAX_CONTENT_LENGTH"] = 1024
+    app.extensions["ledger"] = ledger
+    app.extensions["redis"] = redis
+    app.extensions["broker"] = broker
+    app.register_blueprint(credits_api)
+    app.register_error_handler(ValidationError, _wrong_input)
+    app.register_error_handler(LedgerUnavailable, _database_unavailable)
+    app.register_error_handler(HTTPException, _http_error)
+    app.register_error_handler(Exception, _unexpected)
+    return app
+
+
+@credits_api.get("/customers/<path:customer>/credit")
+def get_credit(customer: str) -> Response:
+    """A customer's balance and latest credits: one credit point for each full unit of currency."""
+    query = CustomerCreditQuery.model_validate({**request.args.to_dict(), "customer": customer})
+    found = None if "\x00" in query.customer else _ledger().find_customer(query.customer, max_entries=query.limit)
+    if found is None:
+        abort(404, "this customer has no credit")
+    return _json(CustomerCreditResponse.of(found))
+
+
+@credits_api.get("/healthz")
+def get_health() -> Response:
+    """Whether database, Redis and broker answer: 200 if all do, else 503."""
+    database = _ledger().is_reachable()
+    redis = current_app.extensions["redis"].is_reachable()
+    broker = current_app.extensions["broker"].is_reachable()
+    is_ok = database and redis and broker
+    health = HealthResponse(
+        status="ok" if is_ok else "degraded", database=_word(database), redis=_word(redis), broker=_word(broker)
+    )
+    return _json(health, 200 if is_ok else 503)
+
+
+def _ledger() -> Ledger:
+    ledger: Ledger = current_app.extensions["ledger"]
+    return ledger
+
+
+def _json(body: BaseModel, status: int = 200) -> Response:
+    return Response(body.model_dump_json(), status=status, content_type="application/json")
+
+
+def _word(is_ok: bool) -> str:
+    return "ok" if is_ok else "unreachable"
+
+
+def _problem(status: int, title: str, detail: str, errors: list[dict[str, str]] | None = None) -> Response:
+    body: dict[str, object] = {"type": "about:blank", "title": title, "status": status, "detail": detail}
+    if errors:
+        body["errors"] = errors
+    return Response(json.dumps(body), status=status, content_type="application/problem+json")
+
+
+def _wrong_input(error: ValidationError) -> Response:
+    errors = [{"field": ".".join(str(part) for part in found["loc"]), "message": found["msg"]} for found in error.errors()]
+    return _problem(400, "Bad Request", "; ".join(f"{wrong['field']}: {wrong['message']}" for wrong in errors), errors)
+
+
+def _database_unavailable(error: LedgerUnavailable) -> Response:
+    logger.warning("%s %s: %s", request.method, request.path, error)
+    response = _problem(503, "Database unavailable", "the credit database does not answer")
+    response.headers["Retry-After"] = "5"
+    return response
+
+
+def _http_error(error: HTTPException) -> Response:
+    return _problem(error.code or 500, error.name, error.description or error.name)
+
+
+def _unexpected(error: Exception) -> Response:
+    logger.error("%s %s failed", request.method, request.path, exc_info=error)
+    return _problem(500, "Internal Server Error", "something went wrong here; the log says more")

@@ -1,0 +1,85 @@
+"""The credit service as a process: consumer and HTTP; builds everything, serves until SIGTERM or SIGINT, takes it down again."""
+
+import logging
+
+from pydantic import ValidationError
+from pydantic_settings import CliApp
+
+from broker.client import ClientError
+from credit_service.adapters.celery_app import create_celery
+from credit_service.adapters.celery_crediting import CeleryCrediting
+from credit_service.adapters.database import DatabaseUnusable, masked, open_database
+from credit_service.adapters.ledger import Ledger
+from credit_service.adapters.order_consumer import OrderConsumer
+from credit_service.adapters.redis_probe import RedisProbe
+from credit_service.entrypoints.http import create_app
+from credit_service.entrypoints.http_server import HttpServer
+from credit_service.entrypoints.start import CannotStart, first_error, log_to_stderr, masked_redis, say, stop_on_signals
+from credit_service.service_layer.order_listener import OrderListener
+from credit_service.settings import ServiceSettings
+
+PROGRAM = "credit_service"
+
+logger = logging.getLogger(PROGRAM)
+
+
+def main() -> int:
+    """The process's exit status: 0 after a signal, 1 when it cannot start, 2 when it was told nonsense."""
+    log_to_stderr()
+    try:
+        settings = CliApp.run(ServiceSettings)
+    except ValidationError as error:
+        return say(PROGRAM, first_error(error), 2)
+    try:
+        run(settings)
+    except (CannotStart, DatabaseUnusable) as error:
+        return say(PROGRAM, str(error), 1)
+    return 0
+
+
+def run(settings: ServiceSettings) -> None:
+    """Consumes and serves until a signal. Raises CannotStart or DatabaseUnusable."""
+    stopping = stop_on_signals()
+    database_url, redis_url = settings.database_url.get_secret_value(), settings.redis_url.get_secret_value()
+    redis = _probe(redis_url)
+    engine = open_database(database_url, start_timeout_s=settings.database_start_timeout_s)
+    crediting = CeleryCrediting(create_celery(redis_url), timeout_s=settings.task_timeout_s)
+    consumer = OrderConsumer(
+        OrderListener(crediting),
+        namesrv_addr=settings.namesrv_addr,
+        threads=settings.consumer_threads,
+        batch_size=settings.batch_size,
+        max_reconsume_times=settings.max_reconsume_times,
+    )
+    try:
+        app = create_app(Ledger(engine), redis, consumer)
+        server = HttpServer(app, host=settings.http_host, port=settings.http_port, threads=settings.http_threads)
+        _start(consumer)
+        try:
+            server.start()
+            logger.info(
+                "credits in %s, tasks in %s, name server %s", masked(database_url), masked_redis(redis_url), settings.namesrv_addr
+            )
+            print(f"credit service ready: {server.url}", flush=True)
+            stopping.wait()
+        finally:
+            crediting.stop()
+            consumer.stop()
+            server.stop()
+    finally:
+        engine.dispose()
+        redis.close()
+
+
+def _probe(redis_url: str) -> RedisProbe:
+    try:
+        return RedisProbe(redis_url)
+    except ValueError as error:
+        raise CannotStart(f"REDIS_URL cannot be used: {error}") from None
+
+
+def _start(consumer: OrderConsumer) -> None:
+    try:
+        consumer.start()
+    except ClientError as error:
+        raise CannotStart(f"cannot join the consumer group: {error}") from error

@@ -1,0 +1,58 @@
+"""Requests and responses as they are on the wire."""
+
+from typing import Annotated, Self
+
+from pydantic import BaseModel, ConfigDict, Field, StringConstraints
+
+from credit_service.adapters.ledger import CustomerCredit
+from credit_service.domain.credit import RULE
+
+
+class CustomerCreditQuery(BaseModel):
+    """What GET /customers/{id}/credit is asked."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    customer: Annotated[str, StringConstraints(min_length=1, max_length=100)]
+    limit: int = Field(20, ge=1, le=200, description="entries at most")
+
+
+class EntryResponse(BaseModel):
+    """One credit."""
+
+    order_id: str
+    points: int
+    amount_cents: int
+    created_at_ms: int
+
+
+class CustomerCreditResponse(BaseModel):
+    """A customer's balance and latest credits, the newest first."""
+
+    customer: str
+    points: int
+    rule: str = RULE
+    entries: list[EntryResponse]
+
+    @classmethod
+    def of(cls, credit: CustomerCredit) -> Self:
+        """The response for what the ledger found."""
+        entries = [
+            EntryResponse(
+                order_id=entry.order_id,
+                points=entry.points,
+                amount_cents=entry.amount_cents,
+                created_at_ms=entry.created_at_ms,
+            )
+            for entry in credit.entries
+        ]
+        return cls(customer=credit.customer, points=credit.points, entries=entries)
+
+
+class HealthResponse(BaseModel):
+    """What works: `status` is ok only if all of it does."""
+
+    status: str
+    database: str
+    redis: str
+    broker: str
