@@ -42,8 +42,12 @@ class OpWindow:
             self._half_offsets.append(half_offset)
 
     def take_back(self) -> None:
-        """The last op message was not written after all."""
-        self._half_offsets.pop()
+        """The last op message was lost before it reached the disk."""
+        if self._half_offsets:
+            self._half_offsets.pop()
+            self._passed = min(self._passed, len(self._half_offsets))
+        else:
+            self._first -= 1
 
     def advance(self, half_offset: int) -> int:
         """Passes the op messages before the first that names a half message from `half_offset` on; returns its offset."""

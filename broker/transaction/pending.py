@@ -2,15 +2,17 @@
 
 A decision finds its transaction by the half message's commit log offset; the timer finds what is due in a heap, so that
 checking costs what is due and not what is stored. Nothing here reads or writes the store: the caller appends the records and
-tells the table, then says whether the batch they were in was written (`confirm`) or not (`take_back`).
+tells the table, then says how far the commit log can no longer lose them (`confirm`), or from where on it did (`take_back`).
 """
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Iterator
 from dataclasses import dataclass
 from enum import Enum
 from heapq import heapify, heappop, heappush
+from typing import NamedTuple
 
 from broker.transaction.offsets import ConsumerOffsets, OpWindow
 
@@ -54,11 +56,29 @@ class PendingTransaction:
     """How often a producer was asked."""
 
 
-class _Change(Enum):
+class Place(NamedTuple):
+    """Where a record was appended."""
+
+    commit_log_offset: int
+    queue_offset: int
+
+
+class _Kind(Enum):
     ADDED = 0
     SETTLED = 1
     MOVED = 2
     COPY_CLOSED = 3
+
+
+class _Change(NamedTuple):
+    """What a record meant that may still be lost."""
+
+    kind: _Kind
+    commit_log_offset: int
+    """Of the (last) record that meant it."""
+    transaction: PendingTransaction | None
+    before: Place | None
+    """Of a move: where the copy before lies."""
 
 
 class PendingTransactions:
@@ -75,7 +95,7 @@ class PendingTransactions:
         self._older_outcomes: dict[int, Outcome] = {}
         self._due: list[tuple[int, int]] = []
         self._latest_ms = 0
-        self._unwritten: list[tuple[_Change, PendingTransaction | None, int, int]] = []
+        self._unconfirmed: deque[_Change] = deque()
 
     def __len__(self) -> int:
         return len(self._pending)
@@ -88,11 +108,6 @@ class PendingTransactions:
     def next_queue_offset(self) -> int:
         """The queue offset that the next half message will have."""
         return self._next_queue_offset
-
-    @property
-    def has_unwritten_changes(self) -> bool:
-        """Whether a batch is on its way to the disk."""
-        return bool(self._unwritten)
 
     # What a decision needs.
 
@@ -117,7 +132,7 @@ class PendingTransactions:
         self._pending[transaction.commit_log_offset] = transaction
         self._next_queue_offset = transaction.stored_queue_offset + 1
         heappush(self._due, (transaction.due_ms, transaction.commit_log_offset))
-        self._unwritten.append((_Change.ADDED, transaction, 0, 0))
+        self._unconfirmed.append(_Change(_Kind.ADDED, transaction.stored_at, transaction, None))
         if len(self._due) > 2 * len(self._pending) + _HEAP_SLACK:
             self._drop_stale_due_times()
 
@@ -125,52 +140,66 @@ class PendingTransactions:
         """Decisions may also refer to the copy at this offset."""
         self._aliases[commit_log_offset] = (transaction, queue_offset)
 
-    def settle(self, transaction: PendingTransaction, outcome: Outcome, op_queue_offset: int) -> None:
+    def settle(self, transaction: PendingTransaction, outcome: Outcome, op: Place) -> None:
         """The op message that closes it was appended: no later decision counts."""
         offset = transaction.commit_log_offset
         del self._pending[offset]
-        self._op_window.add(op_queue_offset, transaction.stored_queue_offset)
+        self._op_window.add(op.queue_offset, transaction.stored_queue_offset)
         self._outcomes[offset] = outcome
-        self._unwritten.append((_Change.SETTLED, transaction, 0, 0))
+        self._unconfirmed.append(_Change(_Kind.SETTLED, op.commit_log_offset, transaction, None))
 
-    def close_copy(self, queue_offset: int, op_queue_offset: int) -> None:
+    def close_copy(self, queue_offset: int, op: Place) -> None:
         """The op message for a superseded copy was appended."""
-        self._op_window.add(op_queue_offset, queue_offset)
-        self._unwritten.append((_Change.COPY_CLOSED, None, 0, 0))
+        self._op_window.add(op.queue_offset, queue_offset)
+        self._unconfirmed.append(_Change(_Kind.COPY_CLOSED, op.commit_log_offset, None, None))
 
-    def move(self, transaction: PendingTransaction, stored_at: int, queue_offset: int, op_queue_offset: int) -> None:
-        """A copy was appended at the half queue's end, and the op message that closes the one before."""
-        self._op_window.add(op_queue_offset, transaction.stored_queue_offset)
-        self._unwritten.append((_Change.MOVED, transaction, transaction.stored_at, transaction.stored_queue_offset))
-        transaction.stored_at, transaction.stored_queue_offset = stored_at, queue_offset
-        self._next_queue_offset = queue_offset + 1
+    def move(self, transaction: PendingTransaction, copy: Place, op: Place) -> None:
+        """A copy was appended at the half queue's end, and then the op message that closes the one before."""
+        self._op_window.add(op.queue_offset, transaction.stored_queue_offset)
+        before = Place(transaction.stored_at, transaction.stored_queue_offset)
+        self._unconfirmed.append(_Change(_Kind.MOVED, op.commit_log_offset, transaction, before))
+        transaction.stored_at, transaction.stored_queue_offset = copy
+        self._next_queue_offset = copy.queue_offset + 1
         self._pending[transaction.commit_log_offset] = self._pending.pop(transaction.commit_log_offset)
 
-    def confirm(self) -> None:
-        """All that was appended is written."""
-        self._unwritten.clear()
+    def confirm(self, position: int) -> None:
+        """What was appended before that commit log offset stays."""
+        unconfirmed = self._unconfirmed
+        while unconfirmed and unconfirmed[0].commit_log_offset < position:
+            unconfirmed.popleft()
         if len(self._outcomes) > REMEMBERED_OUTCOMES:
             self._older_outcomes, self._outcomes = self._outcomes, {}
 
-    def take_back(self) -> None:
-        """Nothing that was appended since the last `confirm` is written: what it meant has not happened."""
-        for change, transaction, stored_at, queue_offset in reversed(self._unwritten):
-            if change is not _Change.ADDED:
-                self._op_window.take_back()
-            if transaction is None:
-                continue
-            if change is _Change.SETTLED:
-                self._pending[transaction.commit_log_offset] = transaction
-                self._outcomes.pop(transaction.commit_log_offset, None)
-                heappush(self._due, (transaction.due_ms, transaction.commit_log_offset))
-                continue
-            self._next_queue_offset = transaction.stored_queue_offset
-            if change is _Change.ADDED:
-                del self._pending[transaction.commit_log_offset]
-            else:
-                transaction.stored_at, transaction.stored_queue_offset = stored_at, queue_offset
-        self._unwritten.clear()
-        self._pending = {t.commit_log_offset: t for t in sorted(self._pending.values(), key=lambda t: t.stored_queue_offset)}
+    def take_back(self, position: int) -> None:
+        """What was appended from that commit log offset on is lost: what it meant has not happened."""
+        unconfirmed = self._unconfirmed
+        is_order_lost = False
+        while unconfirmed and unconfirmed[-1].commit_log_offset >= position:
+            change = unconfirmed.pop()
+            is_order_lost = is_order_lost or change.kind is not _Kind.ADDED
+            self._undo(change)
+        if is_order_lost:
+            in_order = sorted(self._pending.values(), key=lambda transaction: transaction.stored_queue_offset)
+            self._pending = {transaction.commit_log_offset: transaction for transaction in in_order}
+
+    def _undo(self, change: _Change) -> None:
+        kind, _, transaction, before = change
+        if kind is not _Kind.ADDED:
+            self._op_window.take_back()
+        if transaction is None:
+            return
+        offset = transaction.commit_log_offset
+        if kind is _Kind.SETTLED:
+            self._pending[offset] = transaction
+            self._outcomes.pop(offset, None)
+            self._older_outcomes.pop(offset, None)
+            heappush(self._due, (transaction.due_ms, offset))
+            return
+        self._next_queue_offset = transaction.stored_queue_offset
+        if before is not None:
+            transaction.stored_at, transaction.stored_queue_offset = before
+        else:
+            del self._pending[offset]
 
     # What the timer needs.
 
@@ -203,7 +232,7 @@ class PendingTransactions:
         return next(iter(self._pending.values()), None)
 
     def consumer_offsets(self) -> ConsumerOffsets:
-        """How far CID_RMQ_SYS_TRANS has come. To be asked for when nothing is unwritten, and made known when all is on disk."""
+        """How far CID_RMQ_SYS_TRANS has come, once all that is appended by now is on disk. Nobody may be told before."""
         oldest = self.oldest()
         half_offset = oldest.stored_queue_offset if oldest is not None else self._next_queue_offset
         return ConsumerOffsets(half_offset, self._op_window.advance(half_offset))

@@ -1,0 +1,101 @@
+"""Records for tests: sent messages, half messages as this broker and Apache's write them, and op messages."""
+
+from broker.message import properties as props
+from broker.message.record import decode_record, encode_record
+from broker.message.tags import tags_code
+from broker.transaction.draft import Draft
+from broker.transaction.half_message import HALF_TOPIC, half_properties, half_sys_flag
+from broker.transaction.op_message import op_draft
+from broker.transaction.pending import PendingTransaction
+
+HOST = bytes((127, 0, 0, 1, 0, 0, 0x2A, 0x9F))
+PRODUCER_HOST = bytes((127, 0, 0, 1, 0, 0, 0x15, 0xB3))
+GROUP = "order_service"
+
+
+def sent_properties(transaction_id: str = "ID1", **more: str) -> bytes:
+    return props.encode({"UNIQ_KEY": transaction_id, "TRAN_MSG": "true", "PGROUP": GROUP, "TAGS": "created", **more})
+
+
+def half_draft(
+    body: bytes = b"order 1",
+    *,
+    transaction_id: str = "ID1",
+    born_ms: int = 1000,
+    sys_flag: int = 4,
+    queue_id: int = 3,
+    **more: str,
+) -> Draft:
+    encoded = half_properties(sent_properties(transaction_id, **more), b"orders", queue_id, GROUP)
+    return Draft(HALF_TOPIC, 0, body, encoded, 7, half_sys_flag(sys_flag), born_ms, PRODUCER_HOST, 0, 0, tags_code("created"), 0)
+
+
+def stored(draft: Draft, *, commit_log_offset: int, queue_offset: int, store_ms: int = 1000) -> bytes:
+    return encode_record(
+        topic=draft.topic,
+        queue_id=draft.queue_id,
+        queue_offset=queue_offset,
+        commit_log_offset=commit_log_offset,
+        flag=draft.flag,
+        sys_flag=draft.sys_flag,
+        born_timestamp=draft.born_timestamp,
+        born_host=draft.born_host,
+        store_timestamp=store_ms,
+        store_host=HOST,
+        reconsume_times=draft.reconsume_times,
+        prepared_transaction_offset=draft.prepared_transaction_offset,
+        body=draft.body,
+        properties=draft.properties,
+    )
+
+
+def half_record(commit_log_offset: int = 100, queue_offset: int = 0, *, store_ms: int = 1000, **more: object) -> bytes:
+    return stored(half_draft(**more), commit_log_offset=commit_log_offset, queue_offset=queue_offset, store_ms=store_ms)  # type: ignore[arg-type]
+
+
+def rewritten_by_apache(data: bytes, *, commit_log_offset: int, queue_offset: int, store_ms: int, **changed: str) -> bytes:
+    """What Apache 4.9.7 appends at a check, or, with TRAN_PREPARED_QUEUE_OFFSET, inside the immunity time."""
+    before = decode_record(data)
+    encoded = before.properties
+    for name, value in changed.items():
+        encoded = props.put(encoded, name, value)
+    return encode_record(
+        topic=before.topic,
+        queue_id=0,
+        queue_offset=queue_offset,
+        commit_log_offset=commit_log_offset,
+        flag=0,
+        sys_flag=before.sys_flag,
+        born_timestamp=before.born_timestamp,
+        born_host=before.born_host,
+        store_timestamp=store_ms,
+        store_host=HOST,
+        reconsume_times=0,
+        prepared_transaction_offset=0,
+        body=before.body,
+        properties=encoded,
+    )
+
+
+def op_record(half_queue_offset: int, *, queue_offset: int = 0, commit_log_offset: int = 9000) -> bytes:
+    return stored(
+        op_draft(half_queue_offset, now_ms=2000, store_host=HOST), commit_log_offset=commit_log_offset, queue_offset=queue_offset
+    )
+
+
+def transaction(
+    offset: int = 100, queue_offset: int = 0, *, begun_ms: int = 0, due_ms: int = 6000, checks: int = 0
+) -> PendingTransaction:
+    return PendingTransaction(
+        commit_log_offset=offset,
+        queue_offset=queue_offset,
+        stored_at=offset,
+        stored_queue_offset=queue_offset,
+        producer_group=GROUP,
+        topic=b"orders",
+        queue_id=3,
+        tags_code=tags_code("created"),
+        begun_ms=begun_ms,
+        due_ms=due_ms,
+        checks=checks,
+    )

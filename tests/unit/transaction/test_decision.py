@@ -1,0 +1,182 @@
+from dataclasses import replace
+
+import pytest
+
+from broker.message.sysflag import TRANSACTION_COMMIT, TRANSACTION_NOT, TRANSACTION_ROLLBACK
+from broker.transaction.check_policy import CheckPolicy
+from broker.transaction.decision import (
+    CheckAction,
+    EndAction,
+    EndRequest,
+    Refusal,
+    decide_check,
+    decide_end,
+    decide_late_end,
+    must_move_forward,
+)
+from broker.transaction.half_message import read_any_message
+from broker.transaction.pending import Outcome, PendingTransactions, Place
+from broker.transaction.recovered_copies import RecoveredCopies
+from tests.unit.transaction.records import GROUP, half_draft, half_record, stored, transaction
+
+POLICY = CheckPolicy(transaction_timeout_ms=1000, check_interval_ms=2000, check_max=3, file_reserved_ms=100_000, hold_back_max=10)
+
+
+@pytest.fixture
+def table() -> PendingTransactions:
+    table = PendingTransactions(check_interval_ms=2000)
+    table.add(transaction(100, 5), 0)
+    return table
+
+
+def request(answer: int = TRANSACTION_COMMIT, offset: int = 100, queue_offset: int = 5, group: str = GROUP) -> EndRequest:
+    return EndRequest(answer, offset, queue_offset, group)
+
+
+@pytest.mark.parametrize(
+    ("answer", "action"),
+    [(TRANSACTION_COMMIT, EndAction.COMMIT), (TRANSACTION_ROLLBACK, EndAction.ROLLBACK), (TRANSACTION_NOT, EndAction.KEEP)],
+)
+def test_a_pending_transaction_is_decided_as_its_producer_says(
+    table: PendingTransactions, answer: int, action: EndAction
+) -> None:
+    decision = decide_end(table, request(answer))
+
+    assert decision.action is action
+    assert decision.transaction is (None if action is EndAction.KEEP else table.find(100))
+
+
+@pytest.mark.parametrize(
+    ("wrong", "refusal"),
+    [
+        (request(group="other"), Refusal.PRODUCER_GROUP),
+        (request(queue_offset=6), Refusal.STATE_TABLE_OFFSET),
+        (request(answer=4), Refusal.UNKNOWN_DECISION),
+    ],
+)
+def test_a_decision_that_does_not_fit_is_refused(table: PendingTransactions, wrong: EndRequest, refusal: Refusal) -> None:
+    decision = decide_end(table, wrong)
+
+    assert (decision.action, decision.refusal) == (EndAction.REFUSE, refusal)
+    assert decision.transaction is None
+    assert decision.remark
+
+
+@pytest.mark.parametrize(
+    ("outcome", "refusal"),
+    [
+        (Outcome.COMMITTED, Refusal.ALREADY_COMMITTED),
+        (Outcome.ROLLED_BACK, Refusal.ALREADY_ROLLED_BACK),
+        (Outcome.DISCARDED, Refusal.ALREADY_DISCARDED),
+    ],
+)
+@pytest.mark.parametrize("answer", [TRANSACTION_COMMIT, TRANSACTION_ROLLBACK])
+def test_the_first_decision_wins(table: PendingTransactions, outcome: Outcome, refusal: Refusal, answer: int) -> None:
+    found = table.find(100)
+    assert found is not None
+    table.settle(found, outcome, Place(900, 0))
+
+    decision = decide_end(table, request(answer))
+
+    assert (decision.action, decision.refusal) == (EndAction.REFUSE, refusal)
+
+
+def test_an_offset_that_the_table_does_not_know_is_looked_up(table: PendingTransactions) -> None:
+    assert decide_end(table, request(offset=101)).action is EndAction.LOOK_UP
+
+
+@pytest.mark.parametrize(
+    ("late", "data", "refusal"),
+    [
+        (request(offset=300), None, Refusal.NOT_FOUND),
+        (
+            request(offset=300),
+            stored(half_draft()._replace(topic=b"x"), commit_log_offset=300, queue_offset=5),
+            Refusal.COMMIT_LOG_OFFSET,
+        ),
+        (request(offset=300, group="other"), half_record(300, 5), Refusal.PRODUCER_GROUP),
+        (request(offset=300), half_record(300, 6), Refusal.STATE_TABLE_OFFSET),
+        (request(offset=300), half_record(300, 5), Refusal.ALREADY_DECIDED),
+    ],
+)
+def test_a_late_decision_is_refused_with_its_reason(
+    table: PendingTransactions, late: EndRequest, data: bytes | None, refusal: Refusal
+) -> None:
+    half = read_any_message(data) if data else None
+
+    assert decide_late_end(table, RecoveredCopies(), late, half).refusal is refusal
+
+
+def test_a_late_decision_about_an_older_copy_reaches_the_transaction(table: PendingTransactions) -> None:
+    found = table.find(100)
+    assert found is not None
+    older = read_any_message(half_record(50, 2))
+    copies = RecoveredCopies()
+    copies.add(older.identity, found)
+
+    decision = decide_late_end(table, copies, request(offset=50, queue_offset=2), older)
+
+    assert (decision.action, decision.transaction) == (EndAction.COMMIT, found)
+
+    table.settle(found, Outcome.COMMITTED, Place(900, 0))
+    assert decide_late_end(table, copies, request(offset=50, queue_offset=2), older).refusal is Refusal.ALREADY_DECIDED
+
+
+def test_a_decision_about_a_known_copy_reaches_the_transaction(table: PendingTransactions) -> None:
+    found = table.find(100)
+    assert found is not None
+    table.add_alias(found, 50, 2)
+
+    assert decide_end(table, request(offset=50, queue_offset=2)).transaction is found
+    assert decide_end(table, request(offset=50, queue_offset=5)).refusal is Refusal.STATE_TABLE_OFFSET
+
+
+def test_a_decision_after_a_move_refers_to_the_first_half_message(table: PendingTransactions) -> None:
+    found = table.find(100)
+    assert found is not None
+    table.move(found, Place(900, 77), Place(1000, 0))
+
+    assert decide_end(table, request()).transaction is found
+
+
+@pytest.mark.parametrize(
+    ("checks", "now_ms", "is_online", "action"),
+    [
+        (0, 1000, True, CheckAction.CHECK_BACK),
+        (2, 1000, True, CheckAction.CHECK_BACK),
+        (0, 1000, False, CheckAction.NO_PRODUCER),
+        (3, 1000, True, CheckAction.DISCARD),
+        (3, 1000, False, CheckAction.DISCARD),
+        (0, 100_001, True, CheckAction.SKIP),
+        (0, 100_000, True, CheckAction.CHECK_BACK),
+    ],
+)
+def test_what_is_due_is_checked_until_its_checks_are_used_up(
+    checks: int, now_ms: int, is_online: bool, action: CheckAction
+) -> None:
+    assert decide_check(transaction(checks=checks), now_ms, POLICY, is_producer_online=is_online) is action
+
+
+def test_a_half_message_is_moved_only_when_it_holds_the_queue_back_too_far() -> None:
+    table = PendingTransactions(check_interval_ms=2000)
+    for number in range(11):
+        table.add(transaction(number, number), 0)
+    for number in range(1, 11):
+        found = table.find(number)
+        assert found is not None
+        table.settle(found, Outcome.COMMITTED, Place(1000 + number, number - 1))
+
+    assert must_move_forward(table, replace(POLICY, hold_back_max=11)) is None
+    assert must_move_forward(table, POLICY) is table.find(0)
+
+
+def test_many_undecided_half_messages_are_not_moved_round_and_round() -> None:
+    table = PendingTransactions(check_interval_ms=2000)
+    for number in range(100):
+        table.add(transaction(number, number), 0)
+
+    assert must_move_forward(table, POLICY) is None
+
+
+def test_an_empty_table_moves_nothing() -> None:
+    assert must_move_forward(PendingTransactions(check_interval_ms=2000), POLICY) is None

@@ -1,0 +1,200 @@
+import contextlib
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from broker.message import properties as props
+from broker.message.errors import CorruptRecord
+from broker.message.record import decode_record, encode_record, to_message
+from broker.message.tags import tags_code
+from broker.transaction.errors import DelayedTransaction, NotAHalfMessage
+from broker.transaction.half_message import (
+    check_back,
+    committed,
+    discarded,
+    half_properties,
+    half_sys_flag,
+    is_transactional,
+    moved,
+    read_any_message,
+    read_half_message,
+    resumed,
+)
+from tests.unit.transaction.records import GROUP, HOST, PRODUCER_HOST, half_draft, half_record, sent_properties, stored
+
+
+def test_a_half_message_says_where_its_message_belongs_and_keeps_what_it_said() -> None:
+    encoded = half_properties(sent_properties(KEYS="order-1"), b"orders", 3, GROUP)
+
+    assert props.decode(encoded) == {
+        **props.decode(sent_properties(KEYS="order-1")),
+        "REAL_TOPIC": "orders",
+        "REAL_QID": "3",
+    }
+
+
+def test_a_destination_that_the_producer_claims_is_overruled() -> None:
+    claimed = props.encode({"REAL_TOPIC": "TBW102", "REAL_QID": "99", "PGROUP": GROUP})
+
+    encoded = half_properties(claimed, b"orders", 3, GROUP)
+
+    assert props.decode(encoded) == {"PGROUP": GROUP, "REAL_TOPIC": "orders", "REAL_QID": "3"}
+
+
+def test_a_message_without_its_producer_group_gets_that_of_the_request() -> None:
+    assert props.find(half_properties(b"TRAN_MSG\x01true", b"orders", 0, "group"), props.PRODUCER_GROUP) == "group"
+
+
+@pytest.mark.parametrize("level", ["1", "18"])
+def test_a_delayed_transaction_is_refused(level: str) -> None:
+    with pytest.raises(DelayedTransaction, match="cannot be delayed"):
+        half_properties(sent_properties(DELAY=level), b"orders", 3, GROUP)
+
+
+def test_delay_level_0_is_no_delay() -> None:
+    assert half_properties(sent_properties(DELAY="0"), b"orders", 3, GROUP)
+
+
+@pytest.mark.parametrize(("value", "expected"), [("true", True), ("TRUE", True), ("false", False), ("yes", False)])
+def test_a_message_is_transactional_if_it_says_so_as_java_reads_booleans(value: str, expected: bool) -> None:
+    assert is_transactional(props.encode({"A": "1", "TRAN_MSG": value})) is expected
+
+
+def test_a_message_without_the_property_is_not_transactional() -> None:
+    assert not is_transactional(props.encode({"X_TRAN_MSG": "true"}))
+
+
+@pytest.mark.parametrize("sys_flag", [4, 8, 12, 0])
+def test_the_half_message_is_stored_without_a_transaction_type_so_that_its_queue_shows_it(sys_flag: int) -> None:
+    assert half_sys_flag(sys_flag | 1) == 1
+
+
+def test_the_committed_message_is_the_message_that_was_sent() -> None:
+    data = half_record(100, 5, sys_flag=5, transaction_id="ID1")
+    half = read_half_message(data)
+
+    draft = committed(half, topic=b"orders", queue_id=3, tags_code=tags_code("created"), half_offset=100, checks=0)
+
+    message = to_message(
+        decode_record(stored(draft._replace(sys_flag=draft.sys_flag & ~1), commit_log_offset=500, queue_offset=9))
+    )
+    assert (message.topic, message.queue_id, message.body, message.flag) == ("orders", 3, b"order 1", 7)
+    assert draft.sys_flag == 8 | 1
+    assert message.prepared_transaction_offset == 100
+    assert message.born_timestamp == 1000
+    assert message.properties == props.decode(half.properties)
+    assert message.transaction_id == "ID1"
+    assert draft.born_host == PRODUCER_HOST
+    assert draft.crc == half.crc
+    assert draft.tags_code == tags_code("created")
+
+
+def test_the_committed_message_says_how_often_it_was_checked() -> None:
+    half = read_half_message(half_record())
+
+    draft = committed(half, topic=b"orders", queue_id=3, tags_code=0, half_offset=100, checks=2)
+
+    assert props.find(draft.properties, props.TRANSACTION_CHECK_TIMES) == "2"
+
+
+def test_check_times_that_do_not_fit_do_not_keep_a_message_from_being_committed() -> None:
+    half = read_half_message(half_record())
+    full = half._replace(properties=half.properties + b"\x02FILL\x01" + b"x" * (32767 - len(half.properties) - 6))
+
+    draft = committed(full, topic=b"orders", queue_id=3, tags_code=0, half_offset=100, checks=2)
+
+    assert draft.properties == full.properties
+
+
+def test_the_check_back_message_is_numbered_and_refers_to_the_first_half_message() -> None:
+    half = read_half_message(half_record(700, 70))
+
+    record = decode_record(check_back(half, commit_log_offset=100, queue_offset=5, checks=2))
+
+    assert (record.topic, record.queue_id, record.queue_offset, record.commit_log_offset) == (b"orders", 3, 5, 100)
+    assert record.get_property(props.TRANSACTION_CHECK_TIMES) == "2"
+    assert record.body == b"order 1"
+    assert record.is_intact
+    assert (record.born_host, record.store_host) == (PRODUCER_HOST, HOST)
+
+
+def test_a_half_message_without_a_destination_cannot_be_checked() -> None:
+    half = read_half_message(half_record())
+    poisoned = half._replace(properties=props.remove(half.properties, (props.REAL_QUEUE_ID,)))
+
+    with pytest.raises(NotAHalfMessage, match="does not say which topic"):
+        check_back(poisoned, commit_log_offset=100, queue_offset=0, checks=1)
+
+
+def test_a_discarded_message_keeps_its_origin_and_the_number_of_checks() -> None:
+    draft = discarded(read_half_message(half_record()), half_offset=100, checks=15)
+
+    kept = props.decode(draft.properties)
+    assert (draft.topic, draft.queue_id) == (b"TRANS_CHECK_MAX_TIME_TOPIC", 0)
+    assert (kept["REAL_TOPIC"], kept["REAL_QID"], kept["PGROUP"], kept["TRANSACTION_CHECK_TIMES"]) == ("orders", "3", GROUP, "15")
+
+
+def test_a_moved_copy_names_the_first_half_message() -> None:
+    draft = moved(read_half_message(half_record(700, 70)), first_commit_log_offset=100, first_queue_offset=5, checks=2)
+
+    copy = read_half_message(stored(draft, commit_log_offset=900, queue_offset=90))
+    assert (copy.first_commit_log_offset, copy.first_queue_offset, copy.check_times) == (100, 5, 2)
+    assert copy.identity == ("ID1", GROUP, 1000)
+
+
+def test_a_moved_copy_can_name_a_half_message_at_offset_0() -> None:
+    draft = moved(read_half_message(half_record(0, 0)), first_commit_log_offset=0, first_queue_offset=0, checks=0)
+
+    assert read_half_message(stored(draft, commit_log_offset=900, queue_offset=90)).first_commit_log_offset == 0
+
+
+def test_a_resumed_message_is_a_new_half_message_not_checked_yet() -> None:
+    half = read_half_message(half_record())
+    gone = read_half_message(stored(discarded(half, half_offset=100, checks=15), commit_log_offset=900, queue_offset=0))
+
+    again = read_half_message(stored(resumed(gone), commit_log_offset=1900, queue_offset=8))
+
+    assert (again.topic, again.check_times, again.first_commit_log_offset) == (b"RMQ_SYS_TRANS_HALF_TOPIC", 0, None)
+    assert again.destination() == (b"orders", 3)
+
+
+def test_a_message_of_another_topic_is_no_half_message() -> None:
+    data = stored(half_draft()._replace(topic=b"orders"), commit_log_offset=0, queue_offset=0)
+
+    with pytest.raises(NotAHalfMessage, match="a message of orders"):
+        read_half_message(data)
+
+
+@given(body=st.binary(max_size=40), encoded=st.binary(max_size=60), flag=st.integers(0, 0x7FFF), is_v6=st.booleans())
+def test_a_half_message_reads_as_its_record_does(body: bytes, encoded: bytes, flag: int, is_v6: bool) -> None:
+    data = encode_record(
+        topic=b"RMQ_SYS_TRANS_HALF_TOPIC",
+        queue_id=0,
+        queue_offset=5,
+        commit_log_offset=77,
+        flag=flag,
+        sys_flag=0x30 if is_v6 else 0,
+        born_timestamp=1,
+        born_host=bytes(20) if is_v6 else PRODUCER_HOST,
+        store_timestamp=2,
+        store_host=bytes(20) if is_v6 else HOST,
+        reconsume_times=3,
+        prepared_transaction_offset=4,
+        body=body,
+        properties=encoded,
+    )
+
+    half, record = read_half_message(data), decode_record(data)
+
+    for name in half._fields:
+        assert getattr(half, name) == getattr(record, {"crc": "body_crc"}.get(name, name)), name
+
+
+@given(position=st.integers(0, 200), value=st.integers(0, 255), cut=st.integers(0, 250))
+def test_a_damaged_record_is_told_apart_or_read_without_surprise(position: int, value: int, cut: int) -> None:
+    data = bytearray(half_record())
+    data[position % len(data)] = value
+
+    with contextlib.suppress(CorruptRecord):
+        read_any_message(bytes(data[: max(cut, 1)]))

@@ -1,0 +1,183 @@
+import sys
+
+from broker.transaction.pending import Outcome, PendingTransactions, Place
+from tests.unit.transaction.records import transaction
+
+
+def table_of(*begun: tuple[int, int]) -> PendingTransactions:
+    """Transactions by commit log offset and due time, their half queue offsets 0, 1, ..."""
+    table = PendingTransactions(check_interval_ms=60_000)
+    for queue_offset, (offset, due_ms) in enumerate(begun):
+        table.add(transaction(offset, queue_offset, due_ms=due_ms), 0)
+    table.confirm(1_000_000)
+    return table
+
+
+def settle(table: PendingTransactions, offset: int, op_offset: int, outcome: Outcome = Outcome.COMMITTED) -> None:
+    found = table.find(offset)
+    assert found is not None
+    table.settle(found, outcome, Place(10_000 + op_offset, op_offset))
+
+
+def test_what_is_due_comes_in_the_order_of_its_time_and_not_before() -> None:
+    table = table_of((100, 6000), (200, 4000), (300, 9000))
+
+    assert [t.commit_log_offset for t in table.due(6000, 10)] == [200, 100]
+    assert table.due(6000, 10) == []
+    assert table.next_due_ms() == 9000
+
+
+def test_what_was_due_is_due_again_after_the_interval_whatever_the_caller_did() -> None:
+    table = table_of((100, 6000))
+
+    table.due(6000, 10)
+
+    assert table.due(65_999, 10) == []
+    assert len(table.due(66_000, 10)) == 1
+
+
+def test_a_limit_leaves_the_rest_due() -> None:
+    table = table_of((100, 1), (200, 2), (300, 3))
+
+    assert len(table.due(10, 2)) == 2
+    assert [t.commit_log_offset for t in table.due(10, 2)] == [300]
+
+
+def test_a_settled_transaction_is_never_due() -> None:
+    table = table_of((100, 6000))
+    settle(table, 100, 0)
+
+    assert table.due(10_000, 10) == []
+    assert table.find(100) is None
+    assert table.outcome(100) is Outcome.COMMITTED
+
+
+def test_a_decision_is_taken_back_if_it_did_not_reach_the_disk() -> None:
+    table = table_of((100, 6000), (200, 6000))
+    settle(table, 100, 0)
+
+    table.take_back(10_000)
+
+    assert table.find(100) is not None
+    assert table.outcome(100) is None
+    assert [t.commit_log_offset for t in table] == [100, 200]
+    assert sorted(t.commit_log_offset for t in table.due(6000, 10)) == [100, 200]
+    assert table.due(6000, 10) == []
+    assert table.consumer_offsets() == (0, 0)
+
+
+def test_only_what_was_lost_is_taken_back() -> None:
+    table = table_of((100, 6000), (200, 6000))
+    settle(table, 100, 0)
+    settle(table, 200, 1)
+
+    table.take_back(10_001)
+
+    assert [t.commit_log_offset for t in table] == [200]
+    assert table.outcome(100) is Outcome.COMMITTED
+
+
+def test_what_is_confirmed_cannot_be_taken_back() -> None:
+    table = table_of((100, 6000))
+    settle(table, 100, 0)
+    table.confirm(10_001)
+
+    table.take_back(0)
+
+    assert len(table) == 0
+
+
+def test_a_half_message_is_taken_back() -> None:
+    table = table_of((100, 6000))
+    table.add(transaction(200, 1), 0)
+
+    table.take_back(200)
+
+    assert [t.commit_log_offset for t in table] == [100]
+    assert table.next_queue_offset == 1
+
+
+def test_a_taken_back_transaction_whose_due_time_had_passed_is_due_once() -> None:
+    table = table_of((100, 6000))
+    settle(table, 100, 0)
+    assert table.due(7000, 10) == []
+
+    table.take_back(10_000)
+
+    assert len(table.due(7000, 10)) == 1
+
+
+def test_a_move_keeps_the_offsets_that_decisions_refer_to() -> None:
+    table = table_of((100, 6000), (200, 6000))
+    moving = table.find(100)
+    assert moving is not None
+
+    table.move(moving, Place(900, 2), Place(10_000, 0))
+
+    assert table.find(100) is moving
+    assert (moving.commit_log_offset, moving.queue_offset) == (100, 0)
+    assert (moving.stored_at, moving.stored_queue_offset) == (900, 2)
+    assert [t.commit_log_offset for t in table] == [200, 100]
+    assert table.consumer_offsets() == (1, 1)
+
+
+def test_a_move_is_taken_back() -> None:
+    table = table_of((100, 6000), (200, 6000))
+    moving = table.find(100)
+    assert moving is not None
+    table.move(moving, Place(900, 2), Place(10_000, 0))
+
+    table.take_back(900)
+
+    assert (moving.stored_at, moving.stored_queue_offset) == (100, 0)
+    assert [t.commit_log_offset for t in table] == [100, 200]
+    assert table.next_queue_offset == 2
+
+
+def test_consumer_offsets_stop_at_the_oldest_undecided_one() -> None:
+    table = table_of((100, 6000), (200, 6000), (300, 6000))
+    settle(table, 300, 0)
+    settle(table, 100, 1)
+
+    assert table.consumer_offsets() == (1, 0)
+    settle(table, 200, 2)
+    assert table.consumer_offsets() == (3, 3)
+
+
+def test_a_clock_set_back_does_not_put_checks_off() -> None:
+    table = PendingTransactions(check_interval_ms=60_000)
+    table.add(transaction(100, 0, begun_ms=3_600_000, due_ms=3_606_000), 3_600_000)
+
+    table.add(transaction(200, 1, begun_ms=1000, due_ms=7000), 1000)
+
+    assert table.due(6999, 10) == []
+    assert sorted(t.commit_log_offset for t in table.due(7000, 10)) == [100, 200]
+
+
+def test_settled_transactions_do_not_pile_up_in_the_heap() -> None:
+    table = PendingTransactions(check_interval_ms=60_000)
+    for number in range(50_000):
+        table.add(transaction(number, number, due_ms=6000 + number), number)
+        settle(table, number, number)
+        table.confirm(1_000_000)
+
+    assert len(table._due) < 10_000
+    assert len(table._outcomes) + len(table._older_outcomes) <= 20_000 + 2
+
+
+def test_asking_what_is_due_does_not_touch_what_is_not() -> None:
+    table = table_of(*[(number, 1_000_000 + number) for number in range(100_000)])
+    steps = 0
+
+    def count(frame: object, event: str, arg: object) -> None:
+        nonlocal steps
+        steps += 1
+
+    sys.setprofile(count)
+    try:
+        for now_ms in range(100):
+            assert table.due(now_ms, 100) == []
+    finally:
+        sys.setprofile(None)
+
+    assert steps < 2000

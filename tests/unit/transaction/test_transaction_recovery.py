@@ -1,0 +1,262 @@
+"""How a table is rebuilt; each test's queues are what some broker left."""
+
+from collections.abc import Iterable, Mapping
+
+from broker.message import properties as props
+from broker.transaction.check_policy import CheckPolicy
+from broker.transaction.half_message import committed, discarded, moved, read_half_message, resumed
+from broker.transaction.op_message import op_draft
+from broker.transaction.pending import Outcome
+from broker.transaction.recovery import RecoveredTable, TransactionRecovery, settled_by
+from tests.unit.transaction.records import HOST, half_draft, half_record, op_record, rewritten_by_apache, stored
+
+NOW_MS = 50_000
+POLICY = CheckPolicy(transaction_timeout_ms=6000, check_interval_ms=60_000)
+TIMES = props.TRANSACTION_CHECK_TIMES
+PREPARED = props.TRANSACTION_PREPARED_QUEUE_OFFSET
+
+
+def recover(
+    halves: Iterable[bytes], decided: Iterable[int] = (), *, check_counts: Mapping[int, int] | None = None
+) -> RecoveredTable:
+    recovery = TransactionRecovery(POLICY, NOW_MS, check_counts=check_counts or {})
+    for queue_offset, half_queue_offset in enumerate(decided):
+        recovery.add_op(op_record(half_queue_offset, queue_offset=queue_offset))
+    for half in halves:
+        recovery.add_half(half)
+    return recovery.finish()
+
+
+def undecided(table: RecoveredTable) -> list[int]:
+    return [recovered.transaction.commit_log_offset for recovered in table.undecided]
+
+
+def test_half_messages_without_an_op_message_are_undecided() -> None:
+    table = recover([half_record(100, 0, transaction_id="A"), half_record(200, 1, transaction_id="B")], [0])
+
+    (left,) = table.undecided
+    transaction = left.transaction
+    assert (transaction.commit_log_offset, transaction.queue_offset, transaction.stored_at) == (200, 1, 200)
+    assert (transaction.topic, transaction.queue_id, transaction.producer_group) == (b"orders", 3, "order_service")
+    assert (transaction.begun_ms, transaction.due_ms, transaction.checks) == (1000, 7000, 0)
+    assert left.transaction_id == "B"
+    assert table.superseded == []
+    assert table.damaged == []
+
+
+def test_op_messages_of_rocketmq_5_decide_several() -> None:
+    recovery = TransactionRecovery(POLICY, NOW_MS, op_offset=7)
+    recovery.add_op(op_record(0, queue_offset=7))
+    several = op_draft(0, now_ms=0, store_host=HOST)._replace(body=b"1,2,")
+    recovery.add_op(stored(several, commit_log_offset=9100, queue_offset=8))
+    for number in range(4):
+        recovery.add_half(half_record(100 * number, number, transaction_id=str(number)))
+
+    table = recovery.finish()
+
+    assert undecided(table) == [300]
+    assert table.op_window.advance(3) == 9
+
+
+def test_check_counts_come_from_the_file_and_the_next_check_waits_an_interval() -> None:
+    table = recover([half_record(100, 0)], check_counts={100: 4})
+
+    assert table.undecided[0].transaction.checks == 4
+    assert table.undecided[0].transaction.due_ms == NOW_MS + 60_000
+
+
+def test_of_copies_that_apache_wrote_at_its_checks_the_newest_counts() -> None:
+    first = half_record(100, 0)
+    second = rewritten_by_apache(first, commit_log_offset=500, queue_offset=1, store_ms=30_000, **{TIMES: "1"})
+    third = rewritten_by_apache(first, commit_log_offset=900, queue_offset=2, store_ms=40_000, **{TIMES: "2"})
+
+    table = recover([first, second, third])
+
+    (left,) = table.undecided
+    assert (left.transaction.commit_log_offset, left.transaction.queue_offset, left.transaction.checks) == (900, 2, 2)
+    assert left.aliases == [(100, 0), (500, 1)]
+    assert table.superseded == [0, 1]
+    assert left.transaction.begun_ms == 1000
+
+
+def test_an_op_message_for_a_copy_of_apaches_decides_the_transaction() -> None:
+    first = half_record(100, 0)
+    second = rewritten_by_apache(first, commit_log_offset=500, queue_offset=1, store_ms=30_000, **{TIMES: "1"})
+
+    table = recover([first, second], decided=[0])
+
+    assert undecided(table) == []
+    assert table.superseded == [1]
+
+
+def test_a_copy_that_apache_wrote_within_the_immunity_time_belongs_to_the_first_one() -> None:
+    first = half_record(100, 0, CHECK_IMMUNITY_TIME_IN_SECONDS="30")
+    copy = rewritten_by_apache(first, commit_log_offset=500, queue_offset=1, store_ms=3000, **{TIMES: "1", PREPARED: "0"})
+
+    assert undecided(recover([first, copy])) == [500]
+    assert undecided(recover([first, copy], decided=[0])) == []
+
+
+def test_two_transactions_of_apache_are_not_mixed_up() -> None:
+    one, two = half_record(100, 0, transaction_id="A"), half_record(200, 1, transaction_id="B")
+    copy = rewritten_by_apache(two, commit_log_offset=500, queue_offset=2, store_ms=30_000, **{TIMES: "1"})
+
+    table = recover([one, two, copy], decided=[0])
+
+    assert undecided(table) == [500]
+    assert table.superseded == [1]
+
+
+def test_a_message_that_was_sent_twice_is_two_transactions() -> None:
+    table = recover([half_record(100, 0, born_ms=1), half_record(200, 1, born_ms=2)], decided=[0])
+
+    assert undecided(table) == [200]
+
+
+def _moved(data: bytes, *, commit_log_offset: int, queue_offset: int, first: tuple[int, int], checks: int = 1) -> bytes:
+    draft = moved(read_half_message(data), first_commit_log_offset=first[0], first_queue_offset=first[1], checks=checks)
+    return stored(draft, commit_log_offset=commit_log_offset, queue_offset=queue_offset, store_ms=30_000)
+
+
+def test_a_copy_of_ours_is_known_by_the_first_offset_and_the_op_message_before_it_decides_nothing() -> None:
+    first = half_record(100, 0)
+    copy = _moved(first, commit_log_offset=500, queue_offset=1, first=(100, 0))
+
+    table = recover([first, copy], decided=[0])
+
+    (left,) = table.undecided
+    assert (left.transaction.commit_log_offset, left.transaction.queue_offset) == (100, 0)
+    assert (left.transaction.stored_at, left.transaction.stored_queue_offset, left.transaction.checks) == (500, 1, 1)
+    assert table.superseded == []
+
+
+def test_a_copy_of_ours_whose_first_one_is_out_of_sight_is_known_by_its_offset() -> None:
+    copy = _moved(half_record(100, 0), commit_log_offset=500, queue_offset=1, first=(100, 0))
+
+    (left,) = recover([copy]).undecided
+
+    assert (left.transaction.commit_log_offset, left.transaction.queue_offset) == (100, 0)
+
+
+def test_a_crash_between_a_copy_of_ours_and_the_op_message_leaves_one_transaction() -> None:
+    first = half_record(100, 0)
+    copy = _moved(first, commit_log_offset=500, queue_offset=1, first=(100, 0))
+
+    table = recover([first, copy])
+
+    assert undecided(table) == [100]
+    assert table.superseded == [0]
+
+
+def test_a_decided_copy_of_ours_is_decided() -> None:
+    first = half_record(100, 0)
+    copy = _moved(first, commit_log_offset=500, queue_offset=1, first=(100, 0))
+
+    assert undecided(recover([first, copy], decided=[0, 1])) == []
+
+
+def test_a_copy_of_ours_that_apache_rewrote_is_undecided() -> None:
+    first = half_record(100, 0)
+    copy = _moved(first, commit_log_offset=500, queue_offset=1, first=(100, 0))
+    rewritten = rewritten_by_apache(copy, commit_log_offset=900, queue_offset=2, store_ms=40_000, **{TIMES: "2"})
+
+    table = recover([first, copy, rewritten], decided=[0])
+
+    (left,) = table.undecided
+    assert left.transaction.commit_log_offset == 900
+    assert left.aliases == [(100, 0), (500, 1)]
+    assert undecided(recover([first, copy, rewritten], decided=[0, 1])) == []
+
+
+def test_a_resumed_message_is_a_transaction_of_its_own() -> None:
+    first = half_record(100, 0)
+    gone = read_half_message(
+        stored(discarded(read_half_message(first), half_offset=100, checks=15), commit_log_offset=500, queue_offset=0)
+    )
+    again = stored(resumed(gone), commit_log_offset=900, queue_offset=1, store_ms=40_000)
+
+    table = recover([first, again], decided=[0])
+
+    (left,) = table.undecided
+    assert (left.transaction.commit_log_offset, left.transaction.checks, left.transaction.begun_ms) == (900, 0, 40_000)
+    assert left.aliases == []
+
+
+def test_one_bad_record_costs_that_record_only() -> None:
+    poisoned = half_draft(transaction_id="P")
+    poisoned = poisoned._replace(properties=props.remove(poisoned.properties, (props.REAL_TOPIC,)))
+    recovery = TransactionRecovery(POLICY, NOW_MS)
+    recovery.add_op(b"nothing")
+    recovery.add_op(half_record(1, 1))
+    for data in [
+        half_record(100, 0, transaction_id="A"),
+        b"torn",
+        stored(poisoned, commit_log_offset=200, queue_offset=1),
+        half_record(300, 2, transaction_id="B"),
+    ]:
+        recovery.add_half(data)
+
+    table = recovery.finish()
+
+    assert undecided(table) == [100, 300]
+    assert len(table.damaged) == 4
+
+
+def _committed(half: bytes, *, half_offset: int, commit_log_offset: int) -> bytes:
+    draft = committed(read_half_message(half), topic=b"orders", queue_id=3, tags_code=0, half_offset=half_offset, checks=0)
+    return stored(draft, commit_log_offset=commit_log_offset, queue_offset=0)
+
+
+def test_a_committed_message_without_its_op_message_is_recognised() -> None:
+    half = half_record(100, 0)
+    (left,) = recover([half]).undecided
+
+    assert settled_by(left, [_committed(half, half_offset=100, commit_log_offset=500)]) is Outcome.COMMITTED
+
+
+def test_a_message_that_merely_looks_alike_settles_nothing() -> None:
+    half = half_record(100, 0)
+    (left,) = recover([half]).undecided
+    sent_again = half_record(400, 1, born_ms=77)
+    plain = stored(half_draft()._replace(topic=b"orders"), commit_log_offset=600, queue_offset=0)
+
+    candidates = [_committed(sent_again, half_offset=400, commit_log_offset=500), plain, half, b"torn"]
+
+    assert settled_by(left, candidates) is None
+
+
+def test_a_copy_of_apaches_is_settled_by_the_commit_of_its_first_one() -> None:
+    first = half_record(100, 0)
+    copy = rewritten_by_apache(first, commit_log_offset=500, queue_offset=1, store_ms=30_000, **{TIMES: "1"})
+    (left,) = recover([copy]).undecided
+
+    assert settled_by(left, [_committed(first, half_offset=100, commit_log_offset=450)]) is Outcome.COMMITTED
+
+
+def test_a_discarded_message_settles_what_came_before_it_and_not_what_was_resumed() -> None:
+    half = half_record(100, 0)
+    gone = stored(discarded(read_half_message(half), half_offset=100, checks=15), commit_log_offset=500, queue_offset=0)
+    again = stored(resumed(read_half_message(gone)), commit_log_offset=900, queue_offset=1)
+
+    assert settled_by(recover([half]).undecided[0], [gone]) is Outcome.DISCARDED
+    assert settled_by(recover([again]).undecided[0], [gone]) is None
+
+
+def test_without_a_transaction_id_the_prepared_offset_tells() -> None:
+    anonymous = half_draft()
+    anonymous = anonymous._replace(properties=props.remove(anonymous.properties, (props.UNIQUE_KEY,)))
+    half = stored(anonymous, commit_log_offset=100, queue_offset=0)
+    (left,) = recover([half]).undecided
+
+    assert left.transaction_id is None
+    assert settled_by(left, [_committed(half, half_offset=200, commit_log_offset=500)]) is None
+    assert settled_by(left, [_committed(half, half_offset=100, commit_log_offset=500)]) is Outcome.COMMITTED
+
+
+def test_two_messages_without_a_transaction_id_are_two_transactions() -> None:
+    anonymous = half_draft()
+    anonymous = anonymous._replace(properties=props.remove(anonymous.properties, (props.UNIQUE_KEY,)))
+
+    table = recover([stored(anonymous, commit_log_offset=100 * n, queue_offset=n) for n in range(2)])
+
+    assert undecided(table) == [0, 100]
