@@ -6,6 +6,8 @@ import os
 import signal
 import sys
 import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Annotated
 
@@ -32,14 +34,8 @@ def main(
     console = Console()
     plan = Plan(orders=orders, concurrency=concurrency, lost_commit_every=lost_commit_every)
     try:
-        if compose:
-            exit_code = run_on_compose(plan, os.environ, console)
-        elif keep is not None:
-            keep.mkdir(parents=True)
-            exit_code = run_here(plan, keep.resolve(), console)
-        else:
-            with tempfile.TemporaryDirectory(prefix="transactional-messages-") as home:
-                exit_code = run_here(plan, Path(home), console)
+        with _home(keep) as home:
+            exit_code = run_on_compose(plan, home, os.environ, console) if compose else run_here(plan, home, console)
     except ProcessFailed as error:
         console.print(f"[red]The demo could not go on:[/red] {error}", highlight=False)
         exit_code = 2
@@ -47,6 +43,17 @@ def main(
         console.print("\nInterrupted; all processes are stopped.")
         exit_code = 130
     sys.exit(exit_code)
+
+
+@contextmanager
+def _home(keep: Path | None) -> Iterator[Path]:
+    """A folder for data and logs, gone in the end unless it is to be kept."""
+    if keep is not None:
+        keep.mkdir(parents=True)
+        yield keep.resolve()
+    else:
+        with tempfile.TemporaryDirectory(prefix="transactional-messages-") as folder:
+            yield Path(folder)
 
 
 if __name__ == "__main__":

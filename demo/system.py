@@ -41,7 +41,7 @@ class System:
         self.home = home
         namesrv_port, broker_port, order_port, credit_port, redis_port = free_ports(5)
         self.namesrv_addr = namesrv_addr or f"127.0.0.1:{namesrv_port}"
-        self.broker_store = home / "broker"
+        self.broker_store = home / "broker" / "store"
         self.order_url = f"http://127.0.0.1:{order_port}"
         self.credit_url = f"http://127.0.0.1:{credit_port}"
         self.order_database_url = f"sqlite:///{home}/orders.db"
@@ -56,7 +56,7 @@ class System:
         self.redis = processes.add("redis", redis_command(redis_port, home), is_ready=accepts_connections(redis_port))
         self.broker = add_broker(
             processes,
-            self.broker_store,
+            home / "broker",
             {**broker_settings, "listenPort": str(broker_port), "namesrvListenPort": str(namesrv_port)},
         )
         self.worker = self._add(processes, "credit_worker", "credit_service.worker", is_ready=prints("worker ready"))
