@@ -1,0 +1,43 @@
+"""RocketMQ's message store: commit log, consume queues, index files, recovery, retention and the config files.
+
+No event loop, no socket and no clock: whoever calls says what time it is, and when to write, flush and publish.
+"""
+
+from broker.store.consumer_offsets import ConsumerOffsets
+from broker.store.delay_offsets import DelayOffsets
+from broker.store.errors import (
+    CorruptRecord,
+    DamagedStore,
+    IllegalMessage,
+    RecordNotFound,
+    StoreError,
+    StoreLocked,
+    StoreUnwritable,
+)
+from broker.store.message_store import MessageStore
+from broker.store.results import Appended, GetMessageStatus, PulledMessages
+from broker.store.settings import FlushDiskType, StoreConfig
+from broker.store.subscription_groups import SubscriptionGroupConfig, SubscriptionGroups
+from broker.store.topic_configs import TopicConfig, TopicConfigs
+
+__all__ = [
+    "Appended",
+    "ConsumerOffsets",
+    "CorruptRecord",
+    "DamagedStore",
+    "DelayOffsets",
+    "FlushDiskType",
+    "GetMessageStatus",
+    "IllegalMessage",
+    "MessageStore",
+    "PulledMessages",
+    "RecordNotFound",
+    "StoreConfig",
+    "StoreError",
+    "StoreLocked",
+    "StoreUnwritable",
+    "SubscriptionGroupConfig",
+    "SubscriptionGroups",
+    "TopicConfig",
+    "TopicConfigs",
+]

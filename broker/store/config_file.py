@@ -1,0 +1,75 @@
+"""A small table kept in a JSON file (RocketMQ's ConfigManager)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from broker.store import fastjson
+from broker.store.errors import DamagedStore
+from broker.store.files import FileSystem, OsFileSystem, read_file, replace_file
+
+
+@dataclass(frozen=True, slots=True)
+class DataVersion:
+    """Which state of a table this is (RocketMQ's DataVersion)."""
+
+    timestamp: int = 0
+    """Milliseconds since the epoch of the last change."""
+    counter: int = 0
+
+    def next(self, now_ms: int) -> DataVersion:
+        """The version after one more change."""
+        return DataVersion(now_ms, self.counter + 1)
+
+    def as_json(self) -> dict[str, int]:
+        """As the config files hold it."""
+        return {"counter": self.counter, "timestamp": self.timestamp}
+
+    @classmethod
+    def from_json(cls, value: Any) -> DataVersion:
+        """Reads what `as_json` writes; what is missing is 0."""
+        given = value if isinstance(value, dict) else {}
+        return cls(int(given.get("timestamp", 0)), int(given.get("counter", 0)))
+
+
+class ConfigFile:
+    """One JSON file with the state before the last change beside it, as `.bak`."""
+
+    def __init__(self, path: Path, files: FileSystem | None = None) -> None:
+        """Reads nothing yet."""
+        self._path = path
+        self._backup = path.with_name(path.name + ".bak")
+        self._files = files or OsFileSystem()
+
+    def read(self) -> dict[str, Any]:
+        """The content; the backup's if the file is missing, empty or damaged; nothing if there is neither.
+
+        Raises DamagedStore if one is there but neither can be read.
+        """
+        complaints = []
+        for path in (self._path, self._backup):
+            content = read_file(self._files, path)
+            if not content or not content.strip(b"\0 \r\n\t"):
+                continue
+            try:
+                value = fastjson.decode(content)
+            except ValueError as error:
+                complaints.append(f"{path}: {error}")
+                continue
+            if isinstance(value, dict):
+                return value
+            complaints.append(f"{path}: no JSON object")
+        if complaints:
+            raise DamagedStore("; ".join(complaints))
+        return {}
+
+    def write(self, value: dict[str, Any]) -> None:
+        """Replaces the file by the new content, and the backup by the old one; durable when it returns. Raises OSError."""
+        content = fastjson.encode(value)
+        before = read_file(self._files, self._path)
+        if before == content:
+            return
+        self._files.make_directory(self._path.parent)
+        replace_file(self._files, self._path, content, backup=self._backup if before else None)

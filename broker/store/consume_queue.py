@@ -1,0 +1,224 @@
+"""A consume queue: where in the commit log the messages of one queue are (RocketMQ's ConsumeQueue).
+
+    COMMITLOGOFFSET 8 | SIZE 4 | TAGSCODE 8        one unit for each queue offset, 300,000 units in a file
+
+New units wait in memory until there are enough for a write, or `write` is called; reading sees both. A queue whose first
+offset is not 0 begins with blank units, (0, 0x7FFFFFFF, 0). Nothing here needs to survive a crash: the commit log has it all.
+"""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Callable
+from contextlib import suppress
+from pathlib import Path
+from typing import Final, NamedTuple
+
+from broker.store.segments import Segments
+
+UNIT: Final = struct.Struct(">qiq")
+UNIT_SIZE: Final = UNIT.size
+BLANK_SIZE: Final = 0x7FFFFFFF
+"""The size that marks a unit as holding no message."""
+
+_BLANK_UNIT: Final = UNIT.pack(0, BLANK_SIZE, 0)
+_TAIL_LIMIT: Final = 64 * 1024
+_FILES_SEARCHED: Final = 3
+"""How many of the last files are looked through for the end (ConsumeQueue.recover)."""
+_SEARCH_BLOCK: Final = 3200 * UNIT_SIZE
+
+
+class Unit(NamedTuple):
+    """One entry."""
+
+    commit_log_offset: int
+    size: int
+    tags_code: int
+
+
+class ConsumeQueue:
+    """One queue of one topic."""
+
+    def __init__(self, topic: bytes, queue_id: int, segments: Segments) -> None:
+        """Empty until `recover`."""
+        self.topic = topic
+        self.queue_id = queue_id
+        self.min_offset = 0
+        self.max_offset = 0
+        """The queue offset after the last message."""
+        self.max_commit_log_offset = 0
+        """The commit log offset after the last message."""
+        self._segments = segments
+        self._tail = bytearray()
+        self._written_offset = 0
+        self._unsynced_from: int | None = None
+
+    def recover(self, synced_offset: int | None) -> list[str]:
+        """Finds the last unit; says what had to be mended. Raises DamagedStore, OSError.
+
+        `synced_offset` is a max offset once known to be on disk; the search begins there, without it in the last files.
+        """
+        mended = self._segments.load()
+        starts = self._segments.starts
+        first = starts[max(len(starts) - _FILES_SEARCHED, 0)] if starts else 0
+        if synced_offset is not None and self._segments.has(synced_offset * UNIT_SIZE) and self._has_unit_before(synced_offset):
+            first = synced_offset * UNIT_SIZE
+        self._end_at(self._find_end(first))
+        self.min_offset = self._segments.min_offset // UNIT_SIZE
+        return mended
+
+    def fill_gap(self, queue_offset: int, commit_log_offset: int, size: int) -> int:
+        """Lets the offsets from the end up to `queue_offset` point to a damaged place in the log; the number of them."""
+        lost = range(self.max_offset, queue_offset)
+        for offset in lost:
+            self.put(offset, commit_log_offset, size, 0)
+        return len(lost)
+
+    def put(self, queue_offset: int, commit_log_offset: int, size: int, tags_code: int) -> None:
+        """Adds the unit of the queue offset; one that is there already changes nothing.
+
+        Offsets skipped are filled with blank units.
+        """
+        if queue_offset != self.max_offset:
+            if queue_offset < self.max_offset:
+                return
+            self._fill_until(queue_offset)
+        self._tail += UNIT.pack(commit_log_offset, size, tags_code)
+        self.max_offset = queue_offset + 1
+        self.max_commit_log_offset = commit_log_offset + size
+        if len(self._tail) >= _TAIL_LIMIT:
+            with suppress(OSError):
+                # What a full disk refuses waits in memory; without space the commit log does not grow either.
+                self.write()
+
+    def write(self) -> None:
+        """Hands what waits in memory to the file system. What cannot be written goes on waiting; raises OSError then."""
+        while self._tail:
+            position = self._written_offset * UNIT_SIZE
+            if not self._segments.has(position):
+                self._segments.create(self._segments.start_of(position))
+            room = self._segments.segment_size - position % self._segments.segment_size
+            part = self._tail[:room]
+            self._segments.write(position, part)
+            self._note_written(self._written_offset)
+            del self._tail[:room]
+            self._written_offset += len(part) // UNIT_SIZE
+
+    def take_unsynced(self) -> list[Path]:
+        """The files written since the last time, to be synced by the caller."""
+        if self._unsynced_from is None:
+            return []
+        paths = self._segments.paths_between(self._unsynced_from * UNIT_SIZE, self._written_offset * UNIT_SIZE)
+        self._unsynced_from = None
+        return paths
+
+    def units(self, queue_offset: int, count: int) -> list[Unit]:
+        """The units from an offset on; fewer at the end."""
+        return list(map(Unit._make, UNIT.iter_unpack(self._bytes(queue_offset, count))))
+
+    def unit(self, queue_offset: int) -> Unit | None:
+        """One unit, or None where there is none."""
+        if not self._segments.min_offset // UNIT_SIZE <= queue_offset < self.max_offset:
+            return None
+        found = self._bytes(queue_offset, 1)
+        return Unit._make(UNIT.unpack(found)) if found else None
+
+    def correct_min_offset(self, commit_log_min_offset: int) -> None:
+        """Moves `min_offset` to the first message that the commit log still has (ConsumeQueue.correctMinOffset)."""
+        first = self._segments.min_offset // UNIT_SIZE
+        self.min_offset = self._first_where(
+            first, lambda unit: unit.size != BLANK_SIZE and unit.commit_log_offset >= commit_log_min_offset
+        )
+
+    def truncate(self, commit_log_end: int) -> int:
+        """Drops the units that point past the end of the commit log; the number dropped."""
+        keep = self._first_where(
+            self._segments.min_offset // UNIT_SIZE,
+            lambda unit: unit.size != BLANK_SIZE and unit.commit_log_offset + unit.size > commit_log_end,
+        )
+        return self.truncate_to(keep)
+
+    def truncate_to(self, queue_offset: int) -> int:
+        """Drops the units from an offset on; the number dropped. On disk when it returns."""
+        dropped = self.max_offset - queue_offset
+        if dropped > 0:
+            self.write()
+            self._segments.truncate(queue_offset * UNIT_SIZE)
+            self._end_at(queue_offset)
+        return dropped
+
+    def delete_expired(self, commit_log_min_offset: int) -> list[str]:
+        """Deletes the files whose messages the commit log no longer has, but never the last one; says which."""
+        self.correct_min_offset(commit_log_min_offset)
+        if not self._segments.starts:
+            return []
+        return self._segments.delete_before(min(self.min_offset * UNIT_SIZE, self._segments.starts[-1]))
+
+    def destroy(self) -> None:
+        """Deletes the queue."""
+        self._tail.clear()
+        self._segments.destroy()
+        self.min_offset = self.max_offset = self._written_offset = self.max_commit_log_offset = 0
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether no unit was ever put."""
+        return self.max_offset == 0 and not self._segments.starts
+
+    def find_first(self, is_beyond: Callable[[Unit], bool]) -> int:
+        """The first offset whose unit meets the condition, which must hold for all later ones; `max_offset` if none does."""
+        return self._first_where(self.min_offset, is_beyond)
+
+    def _fill_until(self, queue_offset: int) -> None:
+        if self.max_offset == 0 and not self._segments.starts:
+            start = self._segments.start_of(queue_offset * UNIT_SIZE) // UNIT_SIZE
+            self._written_offset = self.max_offset = start
+            self.min_offset = queue_offset
+        self._tail += _BLANK_UNIT * (queue_offset - self.max_offset)
+        self.max_offset = queue_offset
+
+    def _bytes(self, queue_offset: int, count: int) -> bytes:
+        count = min(count, self.max_offset - queue_offset)
+        if count <= 0:
+            return b""
+        if queue_offset >= self._written_offset:
+            at = (queue_offset - self._written_offset) * UNIT_SIZE
+            return bytes(self._tail[at : at + count * UNIT_SIZE])
+        found = self._segments.read(queue_offset * UNIT_SIZE, count * UNIT_SIZE)
+        return found[: len(found) - len(found) % UNIT_SIZE]
+
+    def _first_where(self, first: int, is_beyond: Callable[[Unit], bool]) -> int:
+        low, high = first, self.max_offset
+        while low < high:
+            middle = (low + high) // 2
+            unit = self.unit(middle)
+            if unit is not None and is_beyond(unit):
+                high = middle
+            else:
+                low = middle + 1
+        return low
+
+    def _find_end(self, first: int) -> int:
+        """From that position on, the offset of the first place that holds no unit."""
+        position = first
+        while self._segments.has(position):
+            content = self._segments.read(position, _SEARCH_BLOCK)
+            for commit_log_offset, size, _ in UNIT.iter_unpack(content[: len(content) - len(content) % UNIT_SIZE]):
+                if commit_log_offset < 0 or size <= 0:
+                    return position // UNIT_SIZE
+                position += UNIT_SIZE
+            if not content:
+                break
+        return position // UNIT_SIZE
+
+    def _has_unit_before(self, queue_offset: int) -> bool:
+        before = self._segments.read((queue_offset - 1) * UNIT_SIZE, UNIT_SIZE)
+        return len(before) == UNIT_SIZE and UNIT.unpack(before)[1] > 0
+
+    def _end_at(self, queue_offset: int) -> None:
+        self._written_offset = self.max_offset = queue_offset
+        last = self.unit(queue_offset - 1)
+        self.max_commit_log_offset = last.commit_log_offset + last.size if last and last.size != BLANK_SIZE else 0
+
+    def _note_written(self, queue_offset: int) -> None:
+        self._unsynced_from = queue_offset if self._unsynced_from is None else min(self._unsynced_from, queue_offset)

@@ -1,0 +1,103 @@
+"""All consume queues, by topic and queue id (RocketMQ's consumeQueueTable)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+from broker.message import topics
+from broker.message.errors import IllegalMessage
+from broker.store.consume_queue import UNIT_SIZE, ConsumeQueue
+from broker.store.dispatch import DispatchRequest
+from broker.store.files import OpenFiles
+from broker.store.segments import Segments
+from broker.store.settings import StoreConfig
+
+
+class ConsumeQueueTable:
+    """The queues there are; a new one begins with its first message."""
+
+    def __init__(self, config: StoreConfig, open_files: OpenFiles) -> None:
+        """Empty until `load`."""
+        self._directory = config.consume_queue_directory
+        self._segment_size = config.consume_queue_units_per_file * UNIT_SIZE
+        self._open = open_files
+        self._files = open_files.files
+        self._table: dict[tuple[bytes, int], ConsumeQueue] = {}
+
+    def load(self) -> None:
+        """Finds the queues on disk. They are empty until each is recovered. What cannot be one is passed over."""
+        for topic in self._files.list(self._directory):
+            if not _is_topic(topic):
+                continue
+            for queue_id in self._files.list(self._directory / topic):
+                if queue_id.isascii() and queue_id.isdigit():
+                    self._create(topic.encode(), int(queue_id))
+
+    def find(self, topic: bytes, queue_id: int) -> ConsumeQueue | None:
+        """The queue, or None if no message ever entered it."""
+        return self._table.get((topic, queue_id))
+
+    def find_or_create(self, topic: bytes, queue_id: int) -> ConsumeQueue:
+        """The queue; the topic's name must be a legal one."""
+        return self._table.get((topic, queue_id)) or self._create(topic, queue_id)
+
+    def put(self, request: DispatchRequest) -> ConsumeQueue:
+        """Adds a record's unit to its queue."""
+        queue = self._table.get((request.topic, request.queue_id)) or self._create(request.topic, request.queue_id)
+        queue.put(request.queue_offset, request.commit_log_offset, request.size, request.tags_code)
+        return queue
+
+    def write(self) -> list[Path]:
+        """Hands waiting units to the file system and says which files were written since the last time. Raises OSError."""
+        for queue in self._table.values():
+            queue.write()
+        return [path for queue in self._table.values() for path in queue.take_unsynced()]
+
+    def max_offsets(self) -> dict[tuple[bytes, int], int]:
+        """The offset after the last unit of each queue."""
+        return {key: queue.max_offset for key, queue in self._table.items()}
+
+    def names(self) -> dict[bytes, list[int]]:
+        """The queue ids of each topic."""
+        names: dict[bytes, list[int]] = {}
+        for topic, queue_id in sorted(self._table):
+            names.setdefault(topic, []).append(queue_id)
+        return names
+
+    def delete_topic(self, topic: bytes) -> None:
+        """Deletes the queues of a topic."""
+        for key in [key for key in self._table if key[0] == topic]:
+            self._table.pop(key).destroy()
+        directory = self._directory / topic.decode()
+        if self._files.is_directory(directory) and not self._files.list(directory):
+            self._files.remove_directory(directory)
+
+    def delete_expired(self, commit_log_min_offset: int) -> list[str]:
+        """Deletes the files of which the commit log has no message left; says which."""
+        deleted = []
+        for queue in self:
+            name = f"{queue.topic.decode()}/{queue.queue_id}"
+            deleted += [f"consume queue file {name}/{file}" for file in queue.delete_expired(commit_log_min_offset)]
+        return deleted
+
+    def __iter__(self) -> Iterator[ConsumeQueue]:
+        return iter(list(self._table.values()))
+
+    def __len__(self) -> int:
+        return len(self._table)
+
+    def _create(self, topic: bytes, queue_id: int) -> ConsumeQueue:
+        directory = self._directory / topic.decode() / str(queue_id)
+        queue = self._table[(topic, queue_id)] = ConsumeQueue(
+            topic, queue_id, Segments(directory, self._segment_size, self._open)
+        )
+        return queue
+
+
+def _is_topic(name: str) -> bool:
+    try:
+        topics.validate_topic(name)
+    except IllegalMessage:
+        return False
+    return True

@@ -1,0 +1,34 @@
+"""delayOffset.json: how far each delay level's queue was delivered (RocketMQ's ScheduleMessageService)."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from broker.store.config_file import ConfigFile
+from broker.store.files import FileSystem
+
+
+class DelayOffsets:
+    """The offset of each delay level, 1 being the first; changes reach the file with `persist`."""
+
+    def __init__(self, config_directory: Path, files: FileSystem | None = None) -> None:
+        """Empty until `load`."""
+        self._table: dict[int, int] = {}
+        self._file = ConfigFile(config_directory / "delayOffset.json", files)
+
+    def load(self) -> None:
+        """Reads the file if there is one. Raises DamagedStore."""
+        table = self._file.read().get("offsetTable") or {}
+        self._table = {int(level): int(offset) for level, offset in table.items()}
+
+    def persist(self) -> None:
+        """Writes the file; durable when it returns. Raises OSError."""
+        self._file.write({"offsetTable": dict(sorted(self._table.items()))})
+
+    def get(self, level: int) -> int | None:
+        """Where delivery goes on, or None if it never began."""
+        return self._table.get(level)
+
+    def put(self, level: int, offset: int) -> None:
+        """Delivery of the level goes on at this queue offset."""
+        self._table[level] = offset

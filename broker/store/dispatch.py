@@ -1,0 +1,66 @@
+"""What a stored record leads to: a consume queue unit and index entries (RocketMQ's DispatchRequest)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import lru_cache
+from typing import Final, NamedTuple
+
+from broker.message import properties as message_properties
+from broker.message import sysflag, topics
+from broker.message.tags import tags_code
+
+_SCHEDULE_TOPIC: Final = topics.SCHEDULE_TOPIC.encode()
+_TAGS: Final = message_properties.TAGS.encode() + b"\x01"
+
+
+class DispatchRequest(NamedTuple):
+    """A record's entry in its consume queue, and what the index needs."""
+
+    topic: bytes
+    queue_id: int
+    queue_offset: int
+    commit_log_offset: int
+    size: int
+    tags_code: int
+    store_timestamp: int
+    properties: bytes
+    is_queued: bool
+    """Whether a consume queue shows it: not so for records of the types prepared and rollback."""
+    is_indexed: bool
+
+
+def is_queued(sys_flag: int) -> bool:
+    """Whether a consume queue shows such records: not if prepared or rolled back (CommitLogDispatcherBuildConsumeQueue)."""
+    return sys_flag & sysflag.TRANSACTION_MASK in (sysflag.TRANSACTION_NOT, sysflag.TRANSACTION_COMMIT)
+
+
+def is_indexed(sys_flag: int) -> bool:
+    """Whether the index finds records of this flag (IndexService.buildIndex)."""
+    return sys_flag & sysflag.TRANSACTION_MASK != sysflag.TRANSACTION_ROLLBACK
+
+
+def unit_tags_code(topic: bytes, properties: bytes, store_timestamp: int, delay_levels_ms: Sequence[int]) -> int:
+    """What the consume queue unit holds beside place and size (CommitLog.checkMessageAndReturnSize).
+
+    The tag's hash code; for a delayed message that waits in the schedule topic, the time it is due.
+    """
+    if topic == _SCHEDULE_TOPIC:
+        level = _delay_level(properties)
+        if level > 0:
+            return store_timestamp + delay_levels_ms[min(level, len(delay_levels_ms)) - 1]
+    if _TAGS not in properties:
+        return 0
+    return _tags_code(message_properties.find(properties, message_properties.TAGS))
+
+
+@lru_cache(maxsize=4096)
+def _tags_code(tags: str | None) -> int:
+    return tags_code(tags)
+
+
+def _delay_level(properties: bytes) -> int:
+    try:
+        return int(message_properties.find(properties, message_properties.DELAY_TIME_LEVEL) or "0")
+    except ValueError:
+        return 0

@@ -1,0 +1,52 @@
+"""The JSON that Apache's library fastjson writes into config files: tab-indented, and numbers as keys without quotes.
+
+{
+    "offsetTable":{
+            "TopicTest@a_group":{0:250,1:250
+            }
+    }
+}
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+import msgspec
+
+_STRING_OR_NUMBER_KEY = re.compile(r'"(?:[^"\\]|\\.)*"|([{,]\s*)(-?\d+)(\s*:)')
+
+
+def encode(value: Any) -> bytes:
+    """The value as fastjson's pretty format writes it. Keys keep their order; a mapping has keys of one kind, str or int."""
+    return _text(value, 0).encode()
+
+
+def decode(data: bytes) -> Any:
+    """Reads strict JSON and fastjson's; keys come as str. Raises ValueError."""
+    return msgspec.json.decode(_STRING_OR_NUMBER_KEY.sub(_quoted, data.decode()))
+
+
+def _text(value: Any, depth: int) -> str:
+    if isinstance(value, dict):
+        return _object(value, depth)
+    return msgspec.json.encode(value).decode()
+
+
+def _object(members: dict[Any, Any], depth: int) -> str:
+    if not members:
+        return "{}"
+    line = "\n" + "\t" * (depth + 1)
+    # fastjson breaks the line before a key that is a string, and not before one that is a number.
+    parts = [
+        (line if isinstance(key, str) else "") + msgspec.json.encode(key).decode() + ":" + _text(member, depth + 1)
+        for key, member in members.items()
+    ]
+    return "{" + ",".join(parts) + "\n" + "\t" * depth + "}"
+
+
+def _quoted(match: re.Match[str]) -> str:
+    if match[2] is None:
+        return match[0]
+    return f'{match[1]}"{match[2]}"{match[3]}'

@@ -1,0 +1,237 @@
+"""Finding messages by key: KEYS and UNIQ_KEY of every message, in index files (RocketMQ's IndexService).
+
+Nothing here needs to survive a crash: the commit log has it all. New messages wait in memory until there are enough of them
+to be put into the file together.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import suppress
+from functools import lru_cache
+from operator import mul
+from pathlib import Path
+from typing import Final
+
+from broker.message import properties as message_properties
+from broker.message.tags import java_hash_code
+from broker.store.dispatch import DispatchRequest
+from broker.store.files import OpenFiles
+from broker.store.index_file import IndexFile, IndexHeader
+from broker.store.settings import StoreConfig
+
+_WAITING_LIMIT: Final = 4096
+_MASK: Final = 0xFFFFFFFF
+_MAX_FOUND: Final = 64
+_NAME_LENGTH: Final = 17
+
+
+class Index:
+    """The index files, oldest first, and what is to be added to them."""
+
+    STAGES = 3
+    """So many rounds of `write`, sync and `mark_synced` bring everything to the disk."""
+
+    def __init__(self, config: StoreConfig, open_files: OpenFiles) -> None:
+        """Empty until `load`."""
+        self._config = config
+        self._open = open_files
+        self._index_files: list[IndexFile] = []
+        self._waiting: list[DispatchRequest] = []
+        self._is_frozen = False
+        self.end_timestamp = 0
+        self.end_offset = -1
+        """The commit log offset of the last record that was looked at."""
+        self.durable_offset = -1
+        """The commit log offset of the last record looked at whose entries, if any, are on disk."""
+        self._looked_at: list[int] = []
+
+    def load(self) -> None:
+        """Finds the files there are; one too short to be an index file is deleted."""
+        directory = self._config.index_directory
+        for name in self._open.files.list(directory):
+            if len(name) != _NAME_LENGTH or not name.isdigit():
+                continue
+            index_file = IndexFile(directory / name, self._config.index_slots, self._config.index_entries, self._open)
+            if index_file.header.entry_count > index_file.entries:
+                index_file.delete()
+                continue
+            self._index_files.append(index_file)
+        if self._index_files:
+            header = self._index_files[-1].header
+            self.end_timestamp, self.end_offset = header.end_timestamp, header.end_offset
+
+    def mend(self) -> int:
+        """Makes the last file consistent after a crash; how many slots had to be led back."""
+        return self._index_files[-1].mend() if self._index_files else 0
+
+    def clear(self) -> None:
+        """Deletes all files: the index is to be rebuilt."""
+        for index_file in self._index_files:
+            index_file.delete()
+        self._index_files = []
+        self.end_timestamp, self.end_offset = 0, -1
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether there is no index file."""
+        return not self._index_files
+
+    def go_on_after(self, commit_log_offset: int) -> None:
+        """Records after this offset are new to the index; it may know of later ones that were lost since."""
+        self.end_offset = commit_log_offset
+
+    @property
+    def durable_end_offset(self) -> int:
+        """The commit log offset of the last record whose entries are on disk; -1 for none."""
+        return self._durable_header.end_offset if self._index_files else -1
+
+    @property
+    def durable_end_timestamp(self) -> int:
+        """When that record was stored; 0 for none."""
+        return self._durable_header.end_timestamp if self._index_files else 0
+
+    def add(self, requests: Sequence[DispatchRequest]) -> None:
+        """Takes note of new records, in the order of the commit log; those the index has already change nothing."""
+        if not self._config.is_index_enabled:
+            return
+        self._waiting.extend(requests)
+        if len(self._waiting) >= _WAITING_LIMIT and not self._is_frozen:
+            with suppress(OSError):
+                # What a full disk refuses waits; without space the commit log does not grow either.
+                self._apply()
+
+    def find(self, topic: bytes, key: str, max_messages: int, begin_ms: int, end_ms: int) -> list[int]:
+        """Commit log offsets of messages that may have that key (hashes collide), stored between the times."""
+        limit = min(max_messages, _MAX_FOUND)
+        wanted = key.encode()
+        found = [
+            request.commit_log_offset
+            for request in reversed(self._waiting)
+            if request.topic == topic and begin_ms <= request.store_timestamp <= end_ms and wanted in _keys(request.properties)
+        ][:limit]
+        key_hash = _key_hash(topic, wanted)
+        for index_file in reversed(self._index_files):
+            if len(found) >= limit:
+                break
+            if index_file.may_hold(begin_ms, end_ms):
+                for offset in index_file.find(key_hash, begin_ms, end_ms):
+                    found.append(offset)
+                    if len(found) >= limit:
+                        break
+        return found
+
+    def write(self) -> list[Path]:
+        """Hands what waits to the file system; the files to sync before `mark_synced`. Raises OSError."""
+        if not self._is_frozen:
+            self._apply()
+        self._is_frozen = True
+        # A record looked at now is on disk with its entries after as many rounds as there are stages.
+        self._looked_at = [*self._looked_at, self.end_offset][-self.STAGES :]
+        return [index_file.path for index_file in self._index_files if index_file.write()]
+
+    def mark_synced(self) -> None:
+        """The files that `write` named are on disk. Raises OSError."""
+        for index_file in self._index_files:
+            if not index_file.is_settled:
+                index_file.mark_synced()
+                if index_file.is_settled and index_file is not self._index_files[-1]:
+                    index_file.release_memory()
+        self._is_frozen = False
+        if len(self._looked_at) == self.STAGES:
+            self.durable_offset = self._looked_at[0]
+
+    def delete_before(self, commit_log_offset: int) -> list[str]:
+        """Deletes the files whose records the commit log no longer has, but never the last one; says which."""
+        deleted = []
+        while len(self._index_files) > 1 and self._index_files[0].header.end_offset < commit_log_offset:
+            index_file = self._index_files.pop(0)
+            index_file.delete()
+            deleted.append(f"index file {index_file.path.name}")
+        return deleted
+
+    @property
+    def _durable_header(self) -> IndexHeader:
+        """Of the last file that has any entry on disk, provided all before it are complete there."""
+        durable = self._index_files[0].synced_header
+        for index_file in self._index_files:
+            if index_file.synced_header.entry_count > 1:
+                durable = index_file.synced_header
+            if not index_file.is_settled:
+                break
+        return durable
+
+    def _apply(self) -> None:
+        waiting = self._waiting
+        done = 0
+        try:
+            for request in waiting:
+                if request.commit_log_offset > self.end_offset:
+                    if request.is_indexed:
+                        self._put_keys(request)
+                    self.end_offset = request.commit_log_offset
+                    self.end_timestamp = request.store_timestamp
+                done += 1
+        finally:
+            self._waiting = waiting[done:]
+
+    def _put_keys(self, request: DispatchRequest) -> None:
+        for key in _keys(request.properties):
+            self._writable(request).put(_key_hash(request.topic, key), request.commit_log_offset, request.store_timestamp)
+
+    def _writable(self, request: DispatchRequest) -> IndexFile:
+        last = self._index_files[-1] if self._index_files else None
+        if last is not None and not last.is_full:
+            return last
+        name = _file_name(request.store_timestamp)
+        if last is not None and name <= last.path.name:
+            name = f"{int(last.path.name) + 1:0{_NAME_LENGTH}d}"
+        path = self._config.index_directory / name
+        before = last.header if last is not None else None
+        created = IndexFile.create(path, self._config.index_slots, self._config.index_entries, self._open, before)
+        self._index_files.append(created)
+        return created
+
+
+def _keys(properties: bytes) -> Iterator[bytes]:
+    """The unique id and the keys, in RocketMQ's order."""
+    unique_key = message_properties.find(properties, message_properties.UNIQUE_KEY)
+    if unique_key:
+        yield unique_key.encode()
+    keys = message_properties.find(properties, message_properties.KEYS)
+    if keys:
+        for key in keys.split(message_properties.KEY_SEPARATOR):
+            if key:
+                yield key.encode()
+
+
+def _key_hash(topic: bytes, key: bytes) -> int:
+    """The absolute hash code of topic#key (IndexFile.indexKeyHashMethod)."""
+    if key.isascii():
+        weights, factor = _weights(len(key))
+        code = (_topic_hash(topic) * factor + sum(map(mul, key, weights))) & _MASK
+    else:
+        code = java_hash_code(f"{topic.decode(errors='replace')}#{key.decode(errors='replace')}") & _MASK
+    if code >= 0x80000000:
+        code = 0x100000000 - code
+    return code if code < 0x80000000 else 0
+
+
+@lru_cache(maxsize=1024)
+def _weights(length: int) -> tuple[list[int], int]:
+    """The factors of the characters of a key of that length, and of what stands before it."""
+    powers = [1]
+    for _ in range(length):
+        powers.append(powers[-1] * 31 & _MASK)
+    return powers[length - 1 :: -1] if length else [], powers[length]
+
+
+@lru_cache(maxsize=4096)
+def _topic_hash(topic: bytes) -> int:
+    return java_hash_code(topic.decode(errors="replace") + "#") & _MASK
+
+
+def _file_name(timestamp_ms: int) -> str:
+    """yyyyMMddHHmmssSSS, local time (UtilAll.timeMillisToHumanString)."""
+    return time.strftime("%Y%m%d%H%M%S", time.localtime(timestamp_ms // 1000)) + f"{timestamp_ms % 1000:03d}"

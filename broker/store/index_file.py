@@ -1,0 +1,229 @@
+"""One index file: from the hash of topic#key to commit log offsets (RocketMQ's IndexFile and IndexHeader).
+
+    header 40:  BEGINTIMESTAMP 8 | ENDTIMESTAMP 8 | BEGINPHYOFFSET 8 | ENDPHYOFFSET 8 | HASHSLOTCOUNT 4 | INDEXCOUNT 4
+    slots:      4 bytes each: the number of the newest entry whose hash falls into it, 0 for none
+    entries:    KEYHASH 4 | PHYOFFSET 8 | SECONDS SINCE BEGINTIMESTAMP 4 | NUMBER OF THE NEXT OLDER ENTRY OF THE SLOT 4
+
+Entry 0 is never used; INDEXCOUNT is the number of the next one. The slots of the file being written are kept in memory.
+
+What is on disk stays usable at every moment, because each station waits until the one before was synced: entries, then the
+slots that point to them, then the header that counts them. A slot that points past the header's count is led back along
+its entries when the file is opened after a crash.
+"""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Final, NamedTuple
+
+from broker.store.files import OpenFiles, create_file
+
+HEADER_SIZE: Final = 40
+SLOT_SIZE: Final = 4
+ENTRY: Final = struct.Struct(">iqii")
+
+_HEADER: Final = struct.Struct(">qqqqii")
+_SLOT: Final = struct.Struct(">i")
+_PAGE: Final = 4096
+_MAX_INT: Final = 0x7FFFFFFF
+
+
+class IndexHeader(NamedTuple):
+    """The header of an index file."""
+
+    begin_timestamp: int = 0
+    end_timestamp: int = 0
+    begin_offset: int = 0
+    end_offset: int = 0
+    """The commit log offset of the last record in the index."""
+    slot_count: int = 0
+    entry_count: int = 1
+
+    def encode(self) -> bytes:
+        """Its 40 bytes."""
+        return _HEADER.pack(*self)
+
+    @classmethod
+    def decode(cls, data: bytes) -> IndexHeader:
+        """Reads what `encode` writes; a new file's zeros are an empty header."""
+        header = cls(*_HEADER.unpack(data))
+        return header if header.entry_count > 0 else header._replace(entry_count=1)
+
+
+class IndexFile:
+    """One file, complete or still growing."""
+
+    def __init__(self, path: Path, slots: int, entries: int, open_files: OpenFiles) -> None:
+        """The file must exist."""
+        self.path = path
+        self.slots = slots
+        self.entries = entries
+        self._open = open_files
+        self._files = open_files.files
+        self.header = IndexHeader.decode(self._read(0, HEADER_SIZE).ljust(HEADER_SIZE, b"\0"))
+        """The state in memory."""
+        self.synced_header = self.header
+        """The state on disk."""
+        self._slot_table: bytearray | None = None
+        self._dirty_pages: set[int] = set()
+        self._waiting_entries = bytearray()
+        self._slots_written: IndexHeader | None = None
+        """The state up to which slots were written, but not synced."""
+        self._header_written: IndexHeader | None = None
+
+    @classmethod
+    def create(cls, path: Path, slots: int, entries: int, open_files: OpenFiles, before: IndexHeader | None) -> IndexFile:
+        """A new file; it begins where the full one before it ended. On disk when it returns."""
+        open_files.files.make_directory(path.parent)
+        create_file(open_files.files, path, HEADER_SIZE + slots * SLOT_SIZE + entries * ENTRY.size)
+        index_file = cls(path, slots, entries, open_files)
+        index_file._slot_table = bytearray(slots * SLOT_SIZE)
+        if before is not None:
+            end, offset = before.end_timestamp, before.end_offset
+            index_file.header = IndexHeader(end, end, offset, offset)
+        return index_file
+
+    @property
+    def is_full(self) -> bool:
+        """Whether there is no room for another entry."""
+        return self.header.entry_count >= self.entries
+
+    @property
+    def is_settled(self) -> bool:
+        """Whether everything is on disk."""
+        return (
+            not self._waiting_entries and not self._dirty_pages and self._slots_written is None and self._header_written is None
+        )
+
+    def put(self, key_hash: int, commit_log_offset: int, store_timestamp: int) -> None:
+        """Adds an entry, in memory (IndexFile.putKey). The file must not be full."""
+        header = self.header
+        slots = self._loaded_slots()
+        number = header.entry_count
+        at = key_hash % self.slots * SLOT_SIZE
+        (older,) = _SLOT.unpack_from(slots, at)
+        if not 0 < older < number:
+            older = 0
+        begin = header.begin_timestamp
+        seconds = min(max((store_timestamp - begin) // 1000, 0), _MAX_INT) if begin > 0 else 0
+        self._waiting_entries += ENTRY.pack(key_hash, commit_log_offset, seconds, older)
+        _SLOT.pack_into(slots, at, number)
+        self._dirty_pages.add(at // _PAGE)
+        self.header = IndexHeader(
+            store_timestamp if number <= 1 else begin,
+            store_timestamp,
+            commit_log_offset if number <= 1 else header.begin_offset,
+            commit_log_offset,
+            header.slot_count + (older == 0),
+            number + 1,
+        )
+
+    def find(self, key_hash: int, begin_ms: int, end_ms: int) -> Iterator[int]:
+        """The commit log offsets of the entries with that hash stored between the times, newest first (selectPhyOffset)."""
+        (number,) = _SLOT.unpack(self._slot(key_hash % self.slots))
+        limit = self.header.entry_count
+        while 0 < number < limit:
+            found_hash, commit_log_offset, seconds, older = ENTRY.unpack(self._entry(number))
+            stored = self.header.begin_timestamp + seconds * 1000
+            # Entries know whole seconds only.
+            if found_hash == key_hash and begin_ms - 1000 < stored <= end_ms:
+                yield commit_log_offset
+            if older >= number or stored < begin_ms - 1000:
+                return
+            number = older
+
+    def may_hold(self, begin_ms: int, end_ms: int) -> bool:
+        """Whether the file has entries between the times (isTimeMatched)."""
+        return self.header.begin_timestamp <= end_ms and begin_ms <= self.header.end_timestamp
+
+    def write(self) -> bool:
+        """Hands waiting entries to the file system; whether there is anything to sync before `mark_synced`."""
+        if self.is_settled:
+            return False
+        if self._waiting_entries:
+            first = self.header.entry_count - len(self._waiting_entries) // ENTRY.size
+            self._write(self._entries_at + first * ENTRY.size, self._waiting_entries)
+            self._waiting_entries.clear()
+        return True
+
+    def mark_synced(self) -> None:
+        """Everything written before is on disk now: writes what comes after it. Nothing may be put between `write` and this."""
+        if self._header_written is not None:
+            self.synced_header = self._header_written
+            self._header_written = None
+        if self._slots_written is not None:
+            self._write(0, self._slots_written.encode())
+            self._header_written = self._slots_written
+            self._slots_written = None
+        if self._dirty_pages:
+            self._write_slots()
+            self._slots_written = self.header
+
+    def mend(self) -> int:
+        """Leads slots that point past the header's count back to entries it counts; how many there were."""
+        slots = self._loaded_slots()
+        count = self.header.entry_count
+        led_back = 0
+        for at in range(0, len(slots), _PAGE):
+            page = slots[at : at + _PAGE]
+            if not page.strip(b"\0"):
+                continue
+            for offset, (number,) in enumerate(_SLOT.iter_unpack(page)):
+                if number >= count or number < 0:
+                    _SLOT.pack_into(slots, at + offset * SLOT_SIZE, self._older_than(number, count))
+                    self._dirty_pages.add(at // _PAGE)
+                    led_back += 1
+        return led_back
+
+    def release_memory(self) -> None:
+        """Forgets the slots in memory; the file must be settled."""
+        self._slot_table = None
+
+    def delete(self) -> None:
+        """Deletes the file."""
+        self._open.forget(self.path)
+        self._files.unlink(self.path)
+
+    @property
+    def _entries_at(self) -> int:
+        return HEADER_SIZE + self.slots * SLOT_SIZE
+
+    def _older_than(self, number: int, count: int) -> int:
+        while number >= count:
+            entry = self._read(self._entries_at + number * ENTRY.size, ENTRY.size)
+            older = ENTRY.unpack(entry)[3] if len(entry) == ENTRY.size else 0
+            number = older if older < number else 0
+        return max(number, 0)
+
+    def _loaded_slots(self) -> bytearray:
+        if self._slot_table is None:
+            size = self.slots * SLOT_SIZE
+            self._slot_table = bytearray(self._read(HEADER_SIZE, size).ljust(size, b"\0"))
+        return self._slot_table
+
+    def _slot(self, slot: int) -> bytes:
+        at = slot * SLOT_SIZE
+        if self._slot_table is not None:
+            return bytes(self._slot_table[at : at + SLOT_SIZE])
+        return self._read(HEADER_SIZE + at, SLOT_SIZE)
+
+    def _entry(self, number: int) -> bytes:
+        first_waiting = self.header.entry_count - len(self._waiting_entries) // ENTRY.size
+        if number >= first_waiting:
+            at = (number - first_waiting) * ENTRY.size
+            return bytes(self._waiting_entries[at : at + ENTRY.size])
+        return self._read(self._entries_at + number * ENTRY.size, ENTRY.size)
+
+    def _write_slots(self) -> None:
+        slots = memoryview(self._loaded_slots())
+        for page in sorted(self._dirty_pages):
+            self._write(HEADER_SIZE + page * _PAGE, slots[page * _PAGE : (page + 1) * _PAGE])
+        self._dirty_pages.clear()
+
+    def _read(self, position: int, length: int) -> bytes:
+        return self._files.read(self._open.get(self.path), length, position)
+
+    def _write(self, position: int, data: bytes | bytearray | memoryview) -> None:
+        self._files.write(self._open.get(self.path), data, position)

@@ -1,0 +1,429 @@
+"""The store as the broker sees it (RocketMQ's DefaultMessageStore).
+
+A message passes four stations: `append` puts its record into a batch in memory, `write` hands the batch to the file
+system, a flush brings it to the disk, `publish` shows it to readers.
+"""
+
+from __future__ import annotations
+
+import errno
+from collections.abc import Callable
+from contextlib import suppress
+from pathlib import Path
+
+from broker.message import properties as message_properties
+from broker.message import topics
+from broker.message.record import FIXED_LENGTH, encode_record
+from broker.store import retention
+from broker.store.commit_log import CommitLog
+from broker.store.consume_queue_table import ConsumeQueueTable
+from broker.store.dispatch import DispatchRequest, is_indexed, is_queued, unit_tags_code
+from broker.store.durable_state import DurableMark, DurableState
+from broker.store.errors import CorruptRecord, IllegalMessage, RecordNotFound, StoreUnwritable
+from broker.store.files import FileSystem, OpenFiles, OsFileSystem
+from broker.store.index import Index
+from broker.store.pull import pull_messages
+from broker.store.recovery import RecoveryReport, recover
+from broker.store.results import Appended, PulledMessages, QueriedMessages
+from broker.store.segments import Segments
+from broker.store.settings import StoreConfig
+
+ArrivalListener = Callable[[bytes, int, int], None]
+"""Told of a topic, a queue id and the queue's new max offset."""
+
+
+class MessageStore:
+    """One open store. Topics are bytes, as records hold them. Not safe for use from several threads."""
+
+    def __init__(self, config: StoreConfig, files: FileSystem) -> None:
+        """See `open`."""
+        self.config = config
+        self.arrival_listener: ArrivalListener | None = None
+        self._files = files
+        self._open_files = OpenFiles(files, config.max_open_files)
+        self._log = CommitLog(Segments(config.commit_log_directory, config.commit_log_segment_size, self._open_files))
+        self._queues = ConsumeQueueTable(config, self._open_files)
+        self._index = Index(config, self._open_files)
+        self._durable = DurableState(config.root, files)
+        self._next_offsets: dict[tuple[bytes, int], int] = {}
+        self._unpublished: list[DispatchRequest] = []
+        self._refusal: str | None = None
+        self._is_broken = False
+        self._last_store_timestamp = 0
+        self.flushed_position = 0
+        """Everything before it is on disk."""
+        self.recovery: RecoveryReport
+
+    @classmethod
+    def open(cls, config: StoreConfig, now_ms: int, files: FileSystem | None = None) -> MessageStore:
+        """Opens or creates the store under `config.root`, recovers what a crash left, and says so in `recovery`.
+
+        Raises StoreLocked if another broker has it open, DamagedStore if it cannot be opened without guessing, OSError.
+        """
+        store = cls(config, files or OsFileSystem())
+        was_stopped_cleanly = store._durable.acquire()
+        try:
+            store.recovery = recover(
+                store._log, store._queues, store._index, store._durable, config, was_stopped_cleanly=was_stopped_cleanly
+            )
+            store._begin()
+        except BaseException:
+            store._open_files.close()
+            store._durable.release()
+            raise
+        return store
+
+    def close(self) -> None:
+        """Brings everything to the disk and marks the store as cleanly stopped; safe to call twice.
+
+        Where the disk refuses, the store stays marked as crashed, and the next `open` recovers it.
+        """
+        if self._durable.is_released:
+            return
+        try:
+            if not self._is_broken:
+                with suppress(StoreUnwritable, OSError):
+                    self.flush()
+                    self._durable.mark_stopped()
+        finally:
+            self._open_files.close()
+            self._durable.release()
+
+    def append(
+        self,
+        *,
+        topic: bytes,
+        queue_id: int,
+        body: bytes,
+        properties: bytes,
+        flag: int,
+        sys_flag: int,
+        born_timestamp: int,
+        born_host: bytes,
+        store_timestamp: int,
+        reconsume_times: int = 0,
+        prepared_transaction_offset: int = 0,
+        tags_code: int | None = None,
+        crc: int | None = None,
+    ) -> Appended:
+        """Puts a record into the batch; it is lost unless `write` follows.
+
+        `sys_flag` must say which hosts are IPv6 ones. Raises IllegalMessage, StoreUnwritable.
+        """
+        if self._refusal is not None:
+            raise StoreUnwritable(self._refusal)
+        key = (topic, queue_id)
+        queue_offset = self._next_offsets.get(key)
+        if queue_offset is None:
+            _check_queue_name(topic, queue_id)
+            queue_offset = 0
+        size = FIXED_LENGTH - 16 + len(body) + len(topic) + len(properties) + len(born_host) + len(self.config.store_host)
+        self._check_size(len(body), len(properties), size)
+        shown = is_queued(sys_flag)
+        if not shown:
+            queue_offset = 0
+        log = self._log
+        commit_log_offset = log.reserve(size)
+        end = log.add(
+            encode_record(
+                topic=topic,
+                queue_id=queue_id,
+                queue_offset=queue_offset,
+                commit_log_offset=commit_log_offset,
+                flag=flag,
+                sys_flag=sys_flag,
+                born_timestamp=born_timestamp,
+                born_host=born_host,
+                store_timestamp=store_timestamp,
+                store_host=self.config.store_host,
+                reconsume_times=reconsume_times,
+                prepared_transaction_offset=prepared_transaction_offset,
+                body=body,
+                properties=properties,
+                crc=crc,
+            )
+        )
+        if tags_code is None:
+            tags_code = unit_tags_code(topic, properties, store_timestamp, self.config.delay_levels_ms)
+        self._unpublished.append(
+            DispatchRequest(
+                topic,
+                queue_id,
+                queue_offset,
+                commit_log_offset,
+                size,
+                tags_code,
+                store_timestamp,
+                properties,
+                shown,
+                is_indexed(sys_flag),
+            )
+        )
+        if shown:
+            self._next_offsets[key] = queue_offset + 1
+        return Appended(commit_log_offset, queue_offset, end)
+
+    def write(self) -> int:
+        """Writes the batch and answers the position after it. In the files, not yet on disk, not yet visible.
+
+        Raises StoreUnwritable, and then nothing of the batch was stored: positions and queue offsets go back.
+        """
+        try:
+            return self._log.write()
+        except OSError as error:
+            self._forget_after(self._log.written_position)
+            self._log.drop_batch()
+            raise StoreUnwritable(f"cannot write to the commit log: {_reason(error)}") from error
+
+    def publish(self, position: int) -> None:
+        """Makes what ends at or before `position` visible to readers, and tells the arrival listener."""
+        ready = self._take_unpublished(position)
+        if not ready:
+            return
+        touched = {}
+        put = self._queues.put
+        for request in ready:
+            if request.is_queued:
+                touched[(request.topic, request.queue_id)] = put(request)
+        self._last_store_timestamp = ready[-1].store_timestamp
+        self._index.add(ready)
+        if self.arrival_listener is not None:
+            for (topic, queue_id), queue in touched.items():
+                self.arrival_listener(topic, queue_id, queue.max_offset)
+
+    @property
+    def written_position(self) -> int:
+        """Everything before it is in the files."""
+        return self._log.written_position
+
+    def segments_to_flush(self, from_position: int, to_position: int) -> list[Path]:
+        """The commit log files whose sync makes [from_position, to_position) durable."""
+        return self._log.segments.paths_between(from_position, to_position)
+
+    def mark_flushed(self, position: int) -> None:
+        """Takes note that everything before `position` is on disk."""
+        self.flushed_position = max(self.flushed_position, position)
+
+    def abandon_unflushed(self) -> None:
+        """Drops what was written but could not be flushed: nothing of it counts, and none of it may be published already.
+
+        Where that fails too, the store refuses all writes until it is opened again; reads go on.
+        """
+        position = self.flushed_position
+        self._forget_after(position)
+        try:
+            self._log.drop_after(position)
+        except OSError as error:
+            self.refuse_writes(f"the disk failed, and what was not flushed cannot be taken back: {_reason(error)}")
+
+    def refuse_writes(self, reason: str) -> None:
+        """Stores nothing more until the store is opened again, which recovers it."""
+        self._refusal = reason
+        self._is_broken = True
+
+    @property
+    def refusal(self) -> str | None:
+        """Why nothing is stored at present, or None."""
+        return self._refusal
+
+    def flush(self) -> None:
+        """Brings everything to the disk: commit log, consume queues, index, checkpoint. Blocks.
+
+        What was appended is written first; publishing is the caller's. Raises StoreUnwritable.
+        """
+        position = self.write()
+        try:
+            self._log.segments.sync(self.flushed_position, position)
+            self.mark_flushed(position)
+            for _ in range(self._index.STAGES):
+                mark = self.begin_checkpoint()
+                for path in mark.paths:
+                    self._files.sync(self._open_files.get(path))
+                self.finish_checkpoint(mark)
+        except OSError as error:
+            raise StoreUnwritable(f"cannot flush the store: {_reason(error)}") from error
+
+    def begin_checkpoint(self) -> DurableMark:
+        """Writes waiting consume queue units and index entries, and says which files to sync before `finish_checkpoint`.
+
+        Does not block on the disk. Raises OSError.
+        """
+        paths = self._queues.write()
+        paths += self._index.write()
+        published = self._unpublished[0].commit_log_offset if self._unpublished else self._log.written_position
+        return DurableMark(
+            position=min(published, self.flushed_position),
+            store_timestamp=self._last_store_timestamp,
+            max_offsets=self._queues.max_offsets(),
+            paths=paths,
+        )
+
+    def finish_checkpoint(self, mark: DurableMark) -> None:
+        """Notes, after the files of the mark were synced, from where the next recovery has to begin. Raises OSError."""
+        self._index.mark_synced()
+        index = self._index
+        self._durable.save(mark, index.durable_offset, index.durable_end_offset, index.durable_end_timestamp)
+
+    def read(self, commit_log_offset: int) -> bytes:
+        """One record. Raises RecordNotFound, CorruptRecord."""
+        return self._log.read(commit_log_offset)[0]
+
+    def pull(
+        self,
+        topic: bytes,
+        queue_id: int,
+        offset: int,
+        max_messages: int,
+        max_bytes: int,
+        tags_codes: frozenset[int] | None = None,
+    ) -> PulledMessages:
+        """Messages of a queue from an offset on, intact ones only (DefaultMessageStore.getMessage).
+
+        With `tags_codes`, only those whose tags code is among them. One message comes even if larger than `max_bytes`.
+        """
+        return pull_messages(self._log, self._queues.find(topic, queue_id), offset, max_messages, max_bytes, tags_codes)
+
+    def min_offset(self, topic: bytes, queue_id: int) -> int:
+        """The first queue offset there is; 0 for a queue without messages."""
+        queue = self._queues.find(topic, queue_id)
+        return queue.min_offset if queue else 0
+
+    def max_offset(self, topic: bytes, queue_id: int) -> int:
+        """The queue offset after the last visible message."""
+        queue = self._queues.find(topic, queue_id)
+        return queue.max_offset if queue else 0
+
+    def next_offset(self, topic: bytes, queue_id: int) -> int:
+        """The queue offset the next message gets; beyond `max_offset` while some are not visible yet."""
+        return self._next_offsets.get((topic, queue_id), 0)
+
+    def commit_log_offset(self, topic: bytes, queue_id: int, queue_offset: int) -> int | None:
+        """Where the message of a queue offset is, or None."""
+        queue = self._queues.find(topic, queue_id)
+        unit = queue.unit(queue_offset) if queue else None
+        return unit.commit_log_offset if unit else None
+
+    def store_time(self, topic: bytes, queue_id: int, queue_offset: int) -> int:
+        """When the message was stored, in milliseconds since the epoch, or -1 (getMessageStoreTimeStamp)."""
+        commit_log_offset = self.commit_log_offset(topic, queue_id, queue_offset)
+        return -1 if commit_log_offset is None else self._log.store_timestamp(commit_log_offset)
+
+    def earliest_store_time(self) -> int:
+        """When the oldest message there is was stored, or -1."""
+        return self._log.store_timestamp(self._log.min_offset)
+
+    def offset_by_time(self, topic: bytes, queue_id: int, timestamp_ms: int) -> int:
+        """The queue offset of the message stored nearest to a time; past the end the last one's (getOffsetInQueueByTime)."""
+        queue = self._queues.find(topic, queue_id)
+        if queue is None or queue.max_offset <= queue.min_offset:
+            return 0
+        after = queue.find_first(lambda unit: self._log.store_timestamp(unit.commit_log_offset) >= timestamp_ms)
+        if after >= queue.max_offset:
+            return queue.max_offset - 1
+        if after == queue.min_offset:
+            return after
+        later = self.store_time(topic, queue_id, after) - timestamp_ms
+        earlier = timestamp_ms - self.store_time(topic, queue_id, after - 1)
+        return after if later == 0 or earlier > later else after - 1
+
+    def query(self, topic: bytes, key: str, max_messages: int, begin_ms: int, end_ms: int) -> QueriedMessages:
+        """Messages with that key or unique id, stored between the times, oldest first (DefaultMessageStore.queryMessage)."""
+        records = []
+        for commit_log_offset in sorted(set(self._index.find(topic, key, max_messages, begin_ms, end_ms))):
+            with suppress(RecordNotFound, CorruptRecord):
+                record, checked = self._log.read(commit_log_offset)
+                if checked.topic == topic and _has_key(checked.properties, key):
+                    records.append(record)
+        return QueriedMessages(records, self._index.end_timestamp, self._index.end_offset)
+
+    @property
+    def commit_log_min_offset(self) -> int:
+        """The first commit log offset there is."""
+        return self._log.min_offset
+
+    @property
+    def commit_log_max_offset(self) -> int:
+        """The commit log offset after the last written record."""
+        return self._log.written_position
+
+    def queues(self) -> dict[bytes, list[int]]:
+        """The topics that hold messages, and the ids of their queues."""
+        return self._queues.names()
+
+    def delete_topic(self, topic: bytes) -> None:
+        """Forgets a topic's queues; its records expire with the commit log (cleanUnusedTopic)."""
+        self._queues.delete_topic(topic)
+        for key in [key for key in self._next_offsets if key[0] == topic]:
+            del self._next_offsets[key]
+
+    def delete_expired(self, now_ms: int) -> list[str]:
+        """Deletes what may go and says what; call it every few seconds. Refuses or admits writes by how full the disk is."""
+        ratio = self._files.used_ratio(self.config.root)
+        deleted = retention.delete_expired(self._log, self.config, now_ms, ratio)
+        if deleted:
+            deleted += self._queues.delete_expired(self._log.min_offset)
+            deleted += self._index.delete_before(self._log.min_offset)
+        if not self._is_broken:
+            is_full = ratio > self.config.disk_full_ratio
+            self._refusal = f"the disk is {ratio:.0%} full" if is_full else None
+        return deleted
+
+    def disk_used_ratio(self) -> float:
+        """How full the store's disk is, 0 to 1."""
+        return self._files.used_ratio(self.config.root)
+
+    def _begin(self) -> None:
+        self.flushed_position = self._log.written_position
+        self._next_offsets = self._queues.max_offsets()
+        self._last_store_timestamp = self.recovery.last_store_timestamp
+
+    def _check_size(self, body_length: int, properties_length: int, size: int) -> None:
+        if body_length > self.config.max_message_size:
+            raise IllegalMessage(f"the message body has {body_length} bytes; {self.config.max_message_size} are allowed")
+        if properties_length > message_properties.MAX_PROPERTIES_LENGTH:
+            raise IllegalMessage(
+                f"the message properties have {properties_length} bytes; {message_properties.MAX_PROPERTIES_LENGTH} are allowed"
+            )
+        if not self._log.fits(size):
+            raise IllegalMessage(f"a record of {size} bytes does not fit into a commit log segment")
+
+    def _take_unpublished(self, position: int) -> list[DispatchRequest]:
+        waiting = self._unpublished
+        if not waiting:
+            return waiting
+        last = waiting[-1]
+        if last.commit_log_offset + last.size <= position:
+            self._unpublished = []
+            return waiting
+        count = 0
+        for request in waiting:
+            if request.commit_log_offset + request.size > position:
+                break
+            count += 1
+        self._unpublished = waiting[count:]
+        return waiting[:count]
+
+    def _forget_after(self, position: int) -> None:
+        kept = []
+        for request in reversed(self._unpublished):
+            if request.commit_log_offset < position:
+                kept.append(request)
+            elif request.is_queued:
+                self._next_offsets[(request.topic, request.queue_id)] = request.queue_offset
+        self._unpublished = kept[::-1]
+
+
+def _check_queue_name(topic: bytes, queue_id: int) -> None:
+    topics.validate_topic(topic.decode(errors="replace"))
+    if queue_id < 0:
+        raise IllegalMessage(f"the queue id {queue_id} is negative")
+
+
+def _has_key(properties: bytes, key: str) -> bool:
+    if message_properties.find(properties, message_properties.UNIQUE_KEY) == key:
+        return True
+    return key in (message_properties.find(properties, message_properties.KEYS) or "").split(message_properties.KEY_SEPARATOR)
+
+
+def _reason(error: OSError) -> str:
+    return errno.errorcode.get(error.errno or 0, "") + " " + (error.strerror or str(error))

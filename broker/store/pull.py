@@ -1,0 +1,88 @@
+"""Reading a queue from an offset on (RocketMQ's DefaultMessageStore.getMessage)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from broker.store.commit_log import CommitLog
+from broker.store.consume_queue import BLANK_SIZE, ConsumeQueue, Unit
+from broker.store.record_check import check_record
+from broker.store.results import GetMessageStatus, PulledMessages
+
+_UNITS_SEARCHED = 800
+"""How many units one pull looks through for matching tags: RocketMQ's 16,000 bytes."""
+
+
+def pull_messages(
+    log: CommitLog,
+    queue: ConsumeQueue | None,
+    offset: int,
+    max_messages: int,
+    max_bytes: int,
+    tags_codes: frozenset[int] | None,
+) -> PulledMessages:
+    """See `MessageStore.pull`."""
+    if queue is None or queue.max_offset == 0:
+        return PulledMessages(GetMessageStatus.NO_MESSAGE_IN_QUEUE, 0, 0, 0)
+    if refusal := _offset_outside(queue, offset):
+        return PulledMessages(*refusal, queue.min_offset, queue.max_offset)
+    units = queue.units(offset, _UNITS_SEARCHED if tags_codes is not None else max(max_messages, 1))
+    if not units:
+        return PulledMessages(GetMessageStatus.OFFSET_FOUND_NULL, queue.max_offset, queue.min_offset, queue.max_offset)
+    wanted, looked_at = _choose(units, max_messages, max_bytes, tags_codes)
+    records = []
+    was_expired = False
+    for run in _adjacent(wanted, log.segments.segment_size):
+        first = run[0][1].commit_log_offset
+        data = log.segments.read(first, run[-1][1].commit_log_offset + run[-1][1].size - first)
+        was_expired = was_expired or not data
+        for index, unit in run:
+            at = unit.commit_log_offset - first
+            checked = check_record(data, at, unit.commit_log_offset)
+            if checked is not None and checked.topic == queue.topic and checked.queue_offset == offset + index:
+                records.append(data[at : at + checked.size])
+    status = GetMessageStatus.FOUND
+    if not records:
+        status = GetMessageStatus.MESSAGE_WAS_REMOVING if was_expired else GetMessageStatus.NO_MATCHED_MESSAGE
+    return PulledMessages(status, offset + looked_at, queue.min_offset, queue.max_offset, records)
+
+
+def _offset_outside(queue: ConsumeQueue, offset: int) -> tuple[GetMessageStatus, int] | None:
+    if offset < queue.min_offset:
+        return GetMessageStatus.OFFSET_TOO_SMALL, queue.min_offset
+    if offset == queue.max_offset:
+        return GetMessageStatus.OFFSET_OVERFLOW_ONE, offset
+    if offset > queue.max_offset:
+        return GetMessageStatus.OFFSET_OVERFLOW_BADLY, queue.max_offset
+    return None
+
+
+def _choose(
+    units: list[Unit], max_messages: int, max_bytes: int, tags_codes: frozenset[int] | None
+) -> tuple[list[tuple[int, Unit]], int]:
+    """The units to read, each with its place among those given, and how many were looked at."""
+    wanted: list[tuple[int, Unit]] = []
+    total = 0
+    for index, unit in enumerate(units):
+        if unit.size == BLANK_SIZE or (tags_codes is not None and unit.tags_code not in tags_codes):
+            continue
+        if wanted and (len(wanted) >= max_messages or total + unit.size > max_bytes):
+            return wanted, index
+        wanted.append((index, unit))
+        total += unit.size
+    return wanted, len(units)
+
+
+def _adjacent(wanted: list[tuple[int, Unit]], segment_size: int) -> Iterator[list[tuple[int, Unit]]]:
+    """Runs of units whose records follow one another in one segment: one read each."""
+    run: list[tuple[int, Unit]] = []
+    for index, unit in wanted:
+        if run:
+            last = run[-1][1]
+            follows = last.commit_log_offset + last.size == unit.commit_log_offset and unit.commit_log_offset % segment_size
+            if not follows:
+                yield run
+                run = []
+        run.append((index, unit))
+    if run:
+        yield run

@@ -1,0 +1,280 @@
+"""Opening a store: what a crash or damage left is brought back in order, nothing is guessed, and all of it is said.
+
+A torn tail of the commit log is cut off and zeroed. Damage in the middle costs the records it covers and no other. What can be
+derived, consume queues and index, is completed from the log, or rebuilt where it is missing (RocketMQ's recoverNormally and
+recoverAbnormally, which stop at the first damage instead).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+from broker.message import topics
+from broker.message.errors import IllegalMessage
+from broker.store.commit_log import CommitLog
+from broker.store.consume_queue import BLANK_SIZE, ConsumeQueue
+from broker.store.consume_queue_table import ConsumeQueueTable
+from broker.store.dispatch import DispatchRequest, is_indexed, is_queued, unit_tags_code
+from broker.store.durable_state import Checkpoint, DurableState, Progress
+from broker.store.index import Index
+from broker.store.log_scan import Found, LogScan
+from broker.store.record_check import CheckedRecord, check_record
+from broker.store.settings import StoreConfig
+
+_SEGMENTS_AFTER_STOP = 3
+"""How many of the last segments are read after a clean stop where nothing tells more (CommitLog.recoverNormally)."""
+
+
+@dataclass(slots=True)
+class RecoveryReport:
+    """What opening a store found and did."""
+
+    was_stopped_cleanly: bool
+    scanned_from: int = 0
+    end: int = 0
+    """The commit log offset where the next record goes."""
+    records_scanned: int = 0
+    units_added: int = 0
+    """Consume queue units that were missing or wrong."""
+    damaged: list[tuple[int, int]] = field(default_factory=list)
+    """Offset and length of the damaged stretches of the log."""
+    last_store_timestamp: int = 0
+    actions: list[str] = field(default_factory=list)
+    """What was done, in words."""
+
+
+class _RescanFromStart(Exception):
+    """A queue lacks messages from before the place where the scan began."""
+
+
+def recover(
+    log: CommitLog,
+    queues: ConsumeQueueTable,
+    index: Index,
+    durable: DurableState,
+    config: StoreConfig,
+    *,
+    was_stopped_cleanly: bool,
+) -> RecoveryReport:
+    """Loads all files and makes them agree; on return the log can go on. Raises DamagedStore, OSError."""
+    report = RecoveryReport(was_stopped_cleanly)
+    if not was_stopped_cleanly:
+        report.actions.append("the last broker did not stop cleanly")
+    durable.mark_running()
+    report.actions += log.segments.load()
+    progress, checkpoint = durable.progress(), durable.checkpoint()
+    report.last_store_timestamp = checkpoint.commit_log
+    _load_queues(queues, progress, report)
+    _load_index(index, report)
+    if not log.segments.starts:
+        _start_empty(log, queues, index, report)
+        return report
+    _Recovery(log, queues, index, config, report).run(progress, checkpoint)
+    return report
+
+
+def _load_queues(queues: ConsumeQueueTable, progress: Progress | None, report: RecoveryReport) -> None:
+    queues.load()
+    for queue in queues:
+        report.actions += queue.recover(progress.max_offset(queue.topic, queue.queue_id) if progress else None)
+
+
+def _load_index(index: Index, report: RecoveryReport) -> None:
+    index.load()
+    if not report.was_stopped_cleanly and (led_back := index.mend()):
+        report.actions.append(f"{led_back} index slots pointed to entries that were lost and were led back")
+
+
+def _start_empty(log: CommitLog, queues: ConsumeQueueTable, index: Index, report: RecoveryReport) -> None:
+    if len(queues):
+        report.actions.append(f"there is no commit log: {len(queues)} consume queues without messages were deleted")
+        for topic in queues.names():
+            queues.delete_topic(topic)
+    index.clear()
+    log.begin_at(0)
+
+
+class _Recovery:
+    """One recovery of a store that has a commit log."""
+
+    def __init__(
+        self, log: CommitLog, queues: ConsumeQueueTable, index: Index, config: StoreConfig, report: RecoveryReport
+    ) -> None:
+        self._log = log
+        self._queues = queues
+        self._index = index
+        self._config = config
+        self._report = report
+        self._confirmed = max((queue.max_commit_log_offset for queue in queues), default=0)
+
+    def run(self, progress: Progress | None, checkpoint: Checkpoint) -> None:
+        """Scans the log, completes queues and index, cuts off what is torn."""
+        log, report = self._log, self._report
+        log.written_position = log.segments.end
+        start = self._scan_start(progress, checkpoint)
+        try:
+            scan = self._scan(start)
+        except _RescanFromStart as reason:
+            report.actions.append(f"{reason}: the whole commit log is read again")
+            scan = self._scan(log.min_offset)
+        self._cut_tail(scan, progress)
+        log.begin_at(scan.end)
+        report.end = scan.end
+        self._index.go_on_after(min(self._index.end_offset, scan.end - 1))
+        for queue in self._queues:
+            self._cut_queue(queue)
+            queue.correct_min_offset(log.min_offset)
+        if report.units_added:
+            report.actions.append(f"{report.units_added} consume queue units were missing or wrong and were rebuilt")
+
+    def _scan_start(self, progress: Progress | None, checkpoint: Checkpoint) -> int:
+        first = self._log.min_offset
+        if len(self._queues) == 0:
+            self._report.actions.append("there are no consume queues: they are rebuilt from the commit log")
+            return first
+        if self._config.is_index_enabled and self._index.is_empty and (progress is None or progress.index_end_offset >= 0):
+            self._report.actions.append("there is no index: it is rebuilt from the commit log")
+            return first
+        if progress is not None:
+            if lost := self._what_was_lost(progress):
+                self._report.actions.append(f"{lost}: rebuilt from the commit log")
+                return first
+            start = self._progress_start(progress)
+            if start is not None:
+                return start
+        starts = self._log.segments.starts
+        if self._report.was_stopped_cleanly:
+            return starts[max(len(starts) - _SEGMENTS_AFTER_STOP, 0)]
+        for start in reversed(starts):
+            if 0 < self._log.store_timestamp(start) <= checkpoint.recover_from:
+                return start
+        return first
+
+    def _what_was_lost(self, progress: Progress) -> str | None:
+        for topic, lengths in progress.queues.items():
+            for queue_id, max_offset in lengths.items():
+                queue = self._queues.find(topic.encode(), queue_id)
+                if queue is None or queue.max_offset < max_offset:
+                    return f"consume queue {topic}/{queue_id} lacks messages it had"
+        if self._config.is_index_enabled and self._index.end_offset < progress.index_end_offset:
+            self._index.clear()
+            return "the index lacks messages it had"
+        return None
+
+    def _progress_start(self, progress: Progress) -> int | None:
+        start = progress.position
+        if self._config.is_index_enabled:
+            start = min(start, progress.index_offset if progress.index_offset >= 0 else self._log.min_offset)
+        start = max(start, self._log.min_offset)
+        if start == self._log.segments.end:
+            return start
+        head = self._log.segments.read(start, 8)
+        is_end = len(head) == 8 and not head.strip(b"\0")
+        return start if is_end or self._log.is_blank(start) or self._log.store_timestamp(start) >= 0 else None
+
+    def _scan(self, start: int) -> LogScan:
+        report = self._report
+        report.scanned_from = start
+        report.records_scanned = 0
+        report.damaged.clear()
+        scan = LogScan(self._log, start, self._is_credible)
+        for item in scan.found():
+            if item.record is None:
+                report.damaged.append((item.commit_log_offset, item.size))
+                report.actions.append(
+                    f"{item.size} bytes at {item.commit_log_offset} are damaged and were passed over; what follows is intact"
+                )
+                continue
+            report.records_scanned += 1
+            report.last_store_timestamp = item.record.store_timestamp
+            self._dispatch(item, item.record, start)
+        return scan
+
+    def _is_credible(self, commit_log_offset: int, record: CheckedRecord) -> bool:
+        """Whether a record behind damage belongs to the log.
+
+        It may be a left-over of an end that RocketMQ once cut off without clearing: such a one is older than what was written
+        before it later, or its queue offset is taken.
+        """
+        if commit_log_offset < self._confirmed:
+            return True
+        if record.store_timestamp < self._report.last_store_timestamp:
+            return False
+        queue = self._queues.find(record.topic, record.queue_id)
+        return not is_queued(record.sys_flag) or queue is None or record.queue_offset >= queue.max_offset
+
+    def _dispatch(self, item: Found, record: CheckedRecord, scan_start: int) -> None:
+        try:
+            topics.validate_topic(record.topic.decode(errors="replace"))
+        except IllegalMessage:
+            self._report.actions.append(f"the record at {item.commit_log_offset} has an impossible topic and was passed over")
+            return
+        tags_code = unit_tags_code(record.topic, record.properties, record.store_timestamp, self._config.delay_levels_ms)
+        request = DispatchRequest(
+            record.topic, record.queue_id, record.queue_offset, item.commit_log_offset, record.size, tags_code,
+            record.store_timestamp, record.properties, is_queued(record.sys_flag), is_indexed(record.sys_flag),
+        )  # fmt: skip
+        if request.is_queued:
+            self._put_unit(request, scan_start)
+        self._index.add((request,))
+
+    def _put_unit(self, request: DispatchRequest, scan_start: int) -> None:
+        queue = self._queues.find_or_create(request.topic, request.queue_id)
+        if request.queue_offset > queue.max_offset:
+            self._bridge_gap(queue, request, scan_start)
+        elif request.queue_offset < queue.max_offset:
+            unit = queue.unit(request.queue_offset)
+            if unit == (request.commit_log_offset, request.size, request.tags_code):
+                return
+            if (
+                unit is not None
+                and unit.commit_log_offset > request.commit_log_offset
+                and self._is_true(queue, request.queue_offset)
+            ):
+                # The topic was deleted and began anew.
+                return
+            queue.truncate_to(request.queue_offset)
+        self._queues.put(request)
+        self._report.units_added += 1
+
+    def _bridge_gap(self, queue: ConsumeQueue, request: DispatchRequest, scan_start: int) -> None:
+        name = f"consume queue {queue.topic.decode()}/{queue.queue_id}"
+        if scan_start > self._log.min_offset:
+            raise _RescanFromStart(f"{name} lacks messages {queue.max_offset} to {request.queue_offset - 1}")
+        if queue.is_empty:
+            # The older messages have expired.
+            return
+        offset, size = self._damage_before(request.commit_log_offset)
+        lost = queue.fill_gap(request.queue_offset, offset, size)
+        self._report.actions.append(f"{name} lost {lost} damaged messages before offset {request.queue_offset}")
+
+    def _damage_before(self, commit_log_offset: int) -> tuple[int, int]:
+        before: Sequence[tuple[int, int]] = [damage for damage in self._report.damaged if damage[0] < commit_log_offset]
+        return before[-1] if before else (0, BLANK_SIZE)
+
+    def _is_true(self, queue: ConsumeQueue, queue_offset: int) -> bool:
+        """Whether the log has, where the unit says, that message; what cannot be read speaks neither for nor against it."""
+        unit = queue.unit(queue_offset)
+        if unit is None or unit.size == BLANK_SIZE or not self._log.segments.has(unit.commit_log_offset):
+            return True
+        record = check_record(self._log.segments.read(unit.commit_log_offset, unit.size), 0, unit.commit_log_offset)
+        if record is None:
+            return True
+        return (record.topic, record.queue_id, record.queue_offset) == (queue.topic, queue.queue_id, queue_offset)
+
+    def _cut_queue(self, queue: ConsumeQueue) -> None:
+        dropped = queue.truncate(self._log.end)
+        while queue.max_offset and not self._is_true(queue, queue.max_offset - 1):
+            dropped += queue.truncate_to(queue.max_offset - 1)
+        if dropped:
+            name = f"{queue.topic.decode()}/{queue.queue_id}"
+            self._report.actions.append(f"consume queue {name} pointed past the commit log: {dropped} units were dropped")
+
+    def _cut_tail(self, scan: LogScan, progress: Progress | None) -> None:
+        if scan.has_torn_tail:
+            self._report.actions.append(f"the commit log was torn: what came after {scan.end} was cut off")
+        elif self._report.was_stopped_cleanly and progress is not None and progress.position == scan.end:
+            return
+        if self._log.segments.has(scan.end):
+            self._log.segments.truncate(scan.end)

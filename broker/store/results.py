@@ -1,0 +1,49 @@
+"""What the store answers."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from enum import IntEnum
+from typing import NamedTuple
+
+
+class Appended(NamedTuple):
+    """Where a message will be once it is written."""
+
+    commit_log_offset: int
+    queue_offset: int
+    end_position: int
+    """The commit log offset after the record: durable when everything before it is."""
+
+
+class GetMessageStatus(IntEnum):
+    """How a pull ended; the numbers are those of RocketMQ's GetMessageStatus."""
+
+    FOUND = 0
+    NO_MATCHED_MESSAGE = 1
+    MESSAGE_WAS_REMOVING = 2
+    OFFSET_FOUND_NULL = 3
+    OFFSET_OVERFLOW_BADLY = 4
+    OFFSET_OVERFLOW_ONE = 5
+    OFFSET_TOO_SMALL = 6
+    NO_MATCHED_LOGIC_QUEUE = 7
+    NO_MESSAGE_IN_QUEUE = 8
+
+
+@dataclass(frozen=True, slots=True)
+class PulledMessages:
+    """Whole records, oldest first, and where to go on."""
+
+    status: GetMessageStatus
+    next_begin_offset: int
+    min_offset: int
+    max_offset: int
+    records: list[bytes] = field(default_factory=list)
+
+
+class QueriedMessages(NamedTuple):
+    """Records found by key, oldest first, and how far the index reaches (RocketMQ's QueryMessageResult)."""
+
+    records: list[bytes]
+    index_last_update_timestamp: int
+    index_last_update_offset: int
