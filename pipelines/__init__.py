@@ -1,0 +1,1 @@
+"""Reconciliation by Spark: reads both databases, and if asked the commit log, and says whether orders and credits agree."""

@@ -1,0 +1,151 @@
+"""RocketMQ's commit log read from its segment files, as it lies on disk (RocketMQ's MappedFileQueue and CommitLog).
+
+A segment is a file named by the commit log offset it begins at, 20 digits; no record crosses from one to the next. A record
+carries its own commit log offset, so that wherever one looks, bytes that claim to be a record can be told from bytes that
+merely look like it: a reader can begin anywhere, and find its way again after damage.
+"""
+
+from __future__ import annotations
+
+import mmap
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from broker.message import CorruptRecord
+from broker.message.record import (
+    BLANK_MAGIC,
+    MESSAGE_MAGIC,
+    PHYSICAL_OFFSET_POSITION,
+    SIZE_AND_MAGIC,
+    Record,
+    decode_record,
+)
+from pipelines.errors import UnreadableStore
+
+RANGE_BYTES = 64 * 1024 * 1024
+
+_SEGMENT_NAME = re.compile(r"\d{20}")
+_MAGIC = (MESSAGE_MAGIC & 0xFFFFFFFF).to_bytes(4, "big")
+_MAGIC_POSITION = 4
+
+
+@dataclass(frozen=True, slots=True)
+class LogRange:
+    """The records that begin in the bytes from `start` up to `end` of one segment; positions are within the file."""
+
+    segment: str
+    start: int
+    end: int
+
+
+@dataclass(frozen=True, slots=True)
+class Damage:
+    """Bytes in the middle of the log that hold no intact record; intact ones follow."""
+
+    commit_log_offset: int
+    size: int
+
+
+def segments(store: Path) -> list[Path]:
+    """The segment files of a store directory, oldest first. Raises UnreadableStore if there is no commit log."""
+    directory = store / "commitlog"
+    try:
+        return sorted(path for path in directory.iterdir() if _SEGMENT_NAME.fullmatch(path.name))
+    except OSError as error:
+        raise UnreadableStore(f"store {store}: no commit log ({error.strerror})") from None
+
+
+def split_log(store: Path, range_bytes: int = RANGE_BYTES) -> list[LogRange]:
+    """Ranges that together cover every record of the log once. Raises UnreadableStore."""
+    return [
+        LogRange(str(path), start, min(start + range_bytes, size))
+        for path in segments(store)
+        for size in [_size(path)]
+        for start in range(0, size, range_bytes)
+    ]
+
+
+def first_record(store: Path) -> Record | None:
+    """The oldest record there still is, or None. Raises UnreadableStore."""
+    for path in segments(store):
+        for found in scan(LogRange(str(path), 0, _size(path))):
+            if isinstance(found, Record):
+                return found
+    return None
+
+
+def scan(log_range: LogRange) -> Iterator[Record | Damage]:
+    """The records that begin in this range, in order, and the damage between them.
+
+    Whatever follows a segment's last intact record was not written yet, and is no damage. Raises UnreadableStore.
+    """
+    path = Path(log_range.segment)
+    try:
+        with path.open("rb") as file:
+            if log_range.end <= log_range.start:
+                return
+            with mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as data:
+                yield from _scan(data, int(path.name), log_range)
+    except (OSError, ValueError) as error:
+        raise UnreadableStore(f"commit log segment {path}: {error}") from None
+
+
+def _scan(data: mmap.mmap, segment_offset: int, log_range: LogRange) -> Iterator[Record | Damage]:
+    position: int | None = log_range.start
+    if position and _record_at(data, segment_offset, position) is None:
+        position = _next_record(data, segment_offset, position, log_range.end)
+    while position is not None and position < log_range.end:
+        record = _record_at(data, segment_offset, position)
+        if record is not None:
+            yield record
+            position += record.size
+            continue
+        if _is_blank(data, position):
+            return
+        following = _next_record(data, segment_offset, position + 1, len(data))
+        if following is not None:
+            yield Damage(segment_offset + position, following - position)
+        position = following
+
+
+def _record_at(data: mmap.mmap, segment_offset: int, position: int) -> Record | None:
+    """The intact record that begins there, or None."""
+    if data[position + _MAGIC_POSITION : position + _MAGIC_POSITION + 4] != _MAGIC:
+        return None
+    offset = data[position + PHYSICAL_OFFSET_POSITION : position + PHYSICAL_OFFSET_POSITION + 8]
+    if int.from_bytes(offset, "big") != segment_offset + position:
+        return None
+    size = int.from_bytes(data[position : position + 4], "big")
+    try:
+        record = decode_record(data[position : position + size])
+    except CorruptRecord:
+        return None
+    return record if record.is_intact else None
+
+
+def _next_record(data: mmap.mmap, segment_offset: int, position: int, until: int) -> int | None:
+    """Where the first intact record begins that begins at `position` or later, and before `until`."""
+    last_magic_end = until + _MAGIC_POSITION + len(_MAGIC) - 1
+    at = data.find(_MAGIC, position + _MAGIC_POSITION, last_magic_end)
+    while at >= 0:
+        if _record_at(data, segment_offset, at - _MAGIC_POSITION) is not None:
+            return at - _MAGIC_POSITION
+        at = data.find(_MAGIC, at + 1, last_magic_end)
+    return None
+
+
+def _is_blank(data: mmap.mmap, position: int) -> bool:
+    """Whether this is the unused end of the segment: marked as such."""
+    if position + SIZE_AND_MAGIC.size > len(data):
+        return True
+    magic: int = SIZE_AND_MAGIC.unpack_from(data, position)[1]
+    return magic == BLANK_MAGIC
+
+
+def _size(path: Path) -> int:
+    try:
+        return path.stat().st_size
+    except OSError as error:
+        raise UnreadableStore(f"commit log segment {path}: {error.strerror}") from None

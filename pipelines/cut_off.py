@@ -1,0 +1,34 @@
+"""The one moment that a reconciliation judges by, so that a running system is never reported falsely.
+
+The tables are only ever added to, and are read one after the other, range by range, at different moments. Therefore:
+
+- `as_of` is taken before anything is read, and whatever is younger than `as_of - grace` may not be judged by what it lacks.
+- An order older than that has had the whole grace period to reach its credit, and every table is read after `as_of`: if the
+  credit had come in time, it would have been read. So its absence is real, whichever table is read first.
+- A credit older than that was written after its order was committed, so its order was there before any table was read. A
+  younger credit may belong to an order that was read too early to be seen.
+- What is there can be judged at any age: two credits for one order, or another amount, will not mend themselves.
+
+So the grace period must be longer than the longest healthy way from order to credit. The longest one is a lost COMMIT, which the
+broker's check-back heals after transactionTimeOut (6 s) and up to one transactionCheckInterval (60 s). It also has to cover
+the difference between the clocks of the two services and of this machine.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+GRACE_SECONDS = 120
+
+
+@dataclass(frozen=True, slots=True)
+class CutOff:
+    """`as_of_ms` is milliseconds since the epoch."""
+
+    as_of_ms: int
+    grace_seconds: int = GRACE_SECONDS
+
+    @property
+    def judged_until_ms(self) -> int:
+        """What was created later than this is still in flight."""
+        return self.as_of_ms - self.grace_seconds * 1000

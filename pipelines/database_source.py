@@ -1,0 +1,95 @@
+"""A Spark data source for tables: Arrow batches by ADBC, one task for each range of the primary key.
+
+    spark.read.format("adbc").options(**address.to_options(), table="orders", key="id").schema("order_id string").load()
+
+The schema asked for is what is selected: columns that are not in it never leave the database. A condition IS NOT NULL goes
+to the database too. A table without an integer key (no option `key`) is read by one task.
+
+Executors unpickle these classes by name, so this package must be importable there: installed beside pyspark, pyarrow and the
+ADBC drivers, or sent along with --py-files.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+
+import pyarrow
+from pyspark.sql.datasource import DataSource, DataSourceReader, Filter, InputPartition, IsNotNull
+from pyspark.sql.pandas.types import to_arrow_schema
+from pyspark.sql.types import StructType
+
+from pipelines.adbc import key_bounds, read_columns
+from pipelines.database_address import DatabaseAddress
+from pipelines.key_ranges import ROWS_PER_RANGE, KeyRange, split_keys
+
+
+@dataclass
+class TablePartition(InputPartition):
+    """The part of a table that one task reads: a range of keys, everything (no range), or nothing."""
+
+    keys: KeyRange | None = None
+    is_empty: bool = False
+
+
+class TableSource(DataSource):
+    """The format `adbc`. Options: those of DatabaseAddress, `table`, `key` (optional), `rowsPerRange` (optional)."""
+
+    @classmethod
+    def name(cls) -> str:
+        """The name for `spark.read.format`."""
+        return "adbc"
+
+    def reader(self, schema: StructType) -> TableReader:
+        """A reader of the columns in the schema."""
+        return TableReader(
+            DatabaseAddress.from_options(self.options),
+            self.options["table"],
+            schema,
+            self.options.get("key"),
+            int(self.options.get("rowsPerRange", ROWS_PER_RANGE)),
+        )
+
+
+class TableReader(DataSourceReader):
+    """Plans the ranges on the driver, reads one of them in each task."""
+
+    def __init__(self, address: DatabaseAddress, table: str, schema: StructType, key: str | None, rows_per_range: int) -> None:
+        """`key` is the integer column to cut the table by."""
+        self._address = address
+        self._table = table
+        self._schema = schema
+        self._key = key
+        self._rows_per_range = rows_per_range
+        self._not_null: list[str] = []
+
+    def pushFilters(self, filters: list[Filter]) -> Iterable[Filter]:
+        """Takes IS NOT NULL to the database and leaves the rest to Spark."""
+        for pushed in filters:
+            if isinstance(pushed, IsNotNull) and len(pushed.attribute) == 1:
+                self._not_null.append(pushed.attribute[0])
+            else:
+                yield pushed
+
+    def partitions(self) -> Sequence[InputPartition]:
+        """The ranges of keys there are now."""
+        if self._key is None:
+            return [TablePartition()]
+        ranges = split_keys(*key_bounds(self._address, self._table, self._key), self._rows_per_range)
+        return [TablePartition(keys) for keys in ranges] or [TablePartition(is_empty=True)]
+
+    def read(self, partition: InputPartition) -> Iterator[pyarrow.RecordBatch]:
+        """The rows of one range. Raises UnreadableDatabase."""
+        if not isinstance(partition, TablePartition) or partition.is_empty:
+            return
+        wanted = to_arrow_schema(self._schema, timezone="UTC")
+        columns = self._schema.fieldNames()
+        batches = read_columns(self._address, self._table, columns, key=self._key, keys=partition.keys, not_null=self._not_null)
+        for batch in batches:
+            yield _as(wanted, batch)
+
+
+def _as(schema: pyarrow.Schema, batch: pyarrow.RecordBatch) -> pyarrow.RecordBatch:
+    """The batch in the types that Spark was promised; drivers choose their own."""
+    arrays = [column.cast(field.type) for column, field in zip(batch.columns, schema, strict=True)]
+    return pyarrow.RecordBatch.from_arrays(arrays, schema=schema)

@@ -1,0 +1,25 @@
+"""Why a pipeline could not tell whether the books agree."""
+
+
+class PipelineError(Exception):
+    """Base of the errors of this package; its text is one line for the person at the screen, without passwords."""
+
+
+class UnusableDatabaseUrl(PipelineError):
+    """A database URL that cannot be understood, or names a database that no driver is here for."""
+
+
+class UnreadableDatabase(PipelineError):
+    """A database that does not answer, refuses the user, or lacks a table or column."""
+
+
+class UnreadableStore(PipelineError):
+    """A store directory without a commit log, or one that cannot be opened."""
+
+
+class SparkUnavailable(PipelineError):
+    """No Java to run Spark with, or a Spark that does not start."""
+
+
+class SparkFailed(PipelineError):
+    """Spark started and then failed: an executor was lost, a database went away, the output cannot be written."""

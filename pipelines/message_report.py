@@ -1,0 +1,104 @@
+"""What a store's commit log holds: what `python -m pipelines messages` runs."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+from pyspark.sql import SparkSession
+from pyspark.sql import functions as F
+from rich.table import Table
+
+from pipelines.commit_log_source import RecordKind
+from pipelines.cut_off import CutOff
+from pipelines.log_records import count_records, read_records
+from pipelines.transactions import transactions_of
+
+
+@dataclass(frozen=True, slots=True)
+class TopicCount:
+    """Records of one kind in one topic; damaged stretches have no topic."""
+
+    topic: str | None
+    kind: RecordKind
+    records: int
+    bytes: int
+
+
+@dataclass(frozen=True, slots=True)
+class TransactionCounts:
+    """What became of the transactions of one topic, by the log alone."""
+
+    transactions: int
+    delivered: int
+    doubled: int
+    pending: int
+    """Undecided, and older than the grace period."""
+    in_flight: int
+    """Undecided, and younger."""
+
+
+@dataclass(frozen=True, slots=True)
+class MessageReport:
+    """The whole log in numbers."""
+
+    topics: list[TopicCount]
+    transactions: TransactionCounts
+
+    @property
+    def is_consistent(self) -> bool:
+        """Whether nothing is damaged, nothing was delivered twice and nothing waits too long."""
+        is_damaged = any(count.kind is RecordKind.DAMAGE for count in self.topics)
+        return not (is_damaged or self.transactions.doubled or self.transactions.pending)
+
+
+def report_messages(spark: SparkSession, store: Path, topic: str, cut_off: CutOff, output: str) -> MessageReport:
+    """Counts what the log holds and writes the transactions of `topic` as Parquet to `output`/transactions."""
+    records = read_records(spark, store)
+    topics = [
+        TopicCount(row["topic"], RecordKind(row["kind"]), row["records"], row["bytes"])
+        for row in count_records(records).collect()
+    ]
+    path = f"{output}/transactions"
+    found = transactions_of(records, topic)
+    found.write.mode("overwrite").parquet(path)
+    written = spark.read.schema(found.schema).parquet(path)
+    is_old = F.col("stored_at_ms") <= cut_off.judged_until_ms
+    counts = written.agg(
+        F.count(F.lit(1)),
+        F.count(F.when(F.col("delivered") > 0, True)),
+        F.count(F.when(F.col("delivered") > 1, True)),
+        F.count(F.when(F.col("is_pending") & is_old, True)),
+        F.count(F.when(F.col("is_pending") & ~is_old, True)),
+    ).collect()[0]
+    return MessageReport(topics, TransactionCounts(*counts))
+
+
+def topics_table(report: MessageReport, store: Path) -> Table:
+    """Records by topic and kind."""
+    table = Table(title=f"Commit log of {store}")
+    table.add_column("topic")
+    table.add_column("kind")
+    table.add_column("records", justify="right")
+    table.add_column("bytes", justify="right")
+    for count in report.topics:
+        style = "bold red" if count.kind is RecordKind.DAMAGE else ""
+        table.add_row(count.topic or "-", count.kind.value, f"{count.records:,}", f"{count.bytes:,}", style=style)
+    return table
+
+
+def transactions_table(report: MessageReport, topic: str, cut_off: CutOff) -> Table:
+    """What became of the transactions."""
+    counts = report.transactions
+    table = Table(title=f"Transactions of topic {topic}")
+    table.add_column("outcome")
+    table.add_column("transactions", justify="right")
+    table.add_row("all", f"{counts.transactions:,}")
+    table.add_row("delivered", f"{counts.delivered:,}")
+    table.add_row("delivered more than once", f"{counts.doubled:,}", style="bold red" if counts.doubled else "")
+    closed = counts.transactions - counts.delivered - counts.pending - counts.in_flight
+    table.add_row("rolled back or discarded", f"{closed:,}")
+    table.add_row("undecided, still in flight", f"{counts.in_flight:,}")
+    late = f"undecided for more than {cut_off.grace_seconds} s"
+    table.add_row(late, f"{counts.pending:,}", style="bold red" if counts.pending else "")
+    return table

@@ -1,0 +1,113 @@
+"""A Spark session that keeps to itself: no web page, nothing on the screen, loopback only on one machine."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import IO
+
+from py4j.protocol import Py4JError  # type: ignore[import-untyped]
+from pyspark import SparkConf, SparkContext
+from pyspark.errors import PySparkException
+from pyspark.java_gateway import launch_gateway
+from pyspark.sql import SparkSession
+
+from pipelines.commit_log_source import CommitLogSource
+from pipelines.database_source import TableSource
+from pipelines.errors import SparkUnavailable
+
+LOCAL_SHUFFLE_PARTITIONS = 8
+
+_EVERYWHERE = {
+    "spark.app.name": "reconciliation",
+    "spark.ui.enabled": "false",
+    "spark.ui.showConsoleProgress": "false",
+    "spark.sql.session.timeZone": "UTC",
+    "spark.sql.python.filterPushdown.enabled": "true",
+}
+_ON_ONE_MACHINE = {
+    "spark.driver.host": "127.0.0.1",
+    "spark.driver.bindAddress": "127.0.0.1",
+    "spark.sql.shuffle.partitions": str(LOCAL_SHUFFLE_PARTITIONS),
+}
+
+
+@contextmanager
+def spark_session(master: str | None, log_file: Path | None = None) -> Iterator[SparkSession]:
+    """A session on `master` (None: what spark-submit says, or else local[*]), stopped afterwards.
+
+    What Spark's JVM prints goes to `log_file`, or nowhere. Raises SparkUnavailable.
+    """
+    _require_java()
+    configuration = settings(master)
+    if _is_local(configuration):
+        _let_local_workers_import_this_package()
+    with _opened(log_file) as log:
+        session = _start(configuration, log)
+        session.dataSource.register(TableSource)
+        session.dataSource.register(CommitLogSource)
+        try:
+            yield session
+        finally:
+            session.stop()
+
+
+def settings(master: str | None) -> dict[str, str]:
+    """Spark's settings for that master; without one, those of spark-submit are left as they are."""
+    chosen = {"spark.master": master} if master else {} if _is_submitted() else {"spark.master": "local[*]"}
+    return {**_EVERYWHERE, **chosen, **(_ON_ONE_MACHINE if _is_local(chosen) else {})}
+
+
+def _is_submitted() -> bool:
+    """Whether spark-submit started this process; it has started the JVM as well, then."""
+    return "PYSPARK_GATEWAY_PORT" in os.environ
+
+
+def _is_local(configuration: dict[str, str]) -> bool:
+    return configuration.get("spark.master", "").startswith("local")
+
+
+def _require_java() -> None:
+    home = os.environ.get("JAVA_HOME")
+    java = shutil.which("java", path=f"{home}/bin") if home else shutil.which("java")
+    if java is None:
+        where = f"in JAVA_HOME ({home})" if home else "on the PATH, and JAVA_HOME is not set"
+        raise SparkUnavailable(f"Spark needs Java 17 or newer, and there is none {where}")
+
+
+def _let_local_workers_import_this_package() -> None:
+    """Python workers inherit the environment, not sys.path."""
+    os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
+    source = str(Path(__file__).resolve().parent.parent)
+    paths = os.environ.get("PYTHONPATH", "").split(os.pathsep)
+    if source not in paths:
+        os.environ["PYTHONPATH"] = os.pathsep.join(filter(None, [source, *paths]))
+
+
+@contextmanager
+def _opened(log_file: Path | None) -> Iterator[int | IO[bytes]]:
+    if log_file is None:
+        yield subprocess.DEVNULL
+        return
+    with log_file.open("ab") as log:
+        yield log
+
+
+def _start(configuration: dict[str, str], log: int | IO[bytes]) -> SparkSession:
+    conf = SparkConf(loadDefaults=False).setAll(list(configuration.items()))
+    try:
+        gateway = launch_gateway(conf, {"stdout": log, "stderr": log})  # type: ignore[no-untyped-call]
+    except (PySparkException, Py4JError, OSError):
+        raise SparkUnavailable(
+            "Spark's JVM did not start: Spark needs Java 17 or newer (--spark-log FILE keeps its words)"
+        ) from None
+    try:
+        return SparkSession(SparkContext(conf=conf, gateway=gateway))
+    except (PySparkException, Py4JError, OSError):
+        master = configuration.get("spark.master", "the cluster")
+        raise SparkUnavailable(f"Spark did not start on {master} (--spark-log FILE keeps its words)") from None

@@ -1,0 +1,67 @@
+"""What became of each transaction, by the commit log alone: half messages, op messages and what was delivered.
+
+A transaction is known by the UNIQ_KEY its producer gave the message. That key stays the same when the broker rewrites a half
+message to move it forward, and in every copy that is delivered.
+"""
+
+from __future__ import annotations
+
+from pyspark.sql import DataFrame
+from pyspark.sql import functions as F
+
+from pipelines.commit_log_source import RecordKind
+
+
+def transactions_of(records: DataFrame, topic: str) -> DataFrame:
+    """One row for each transaction that sends to `topic`.
+
+    Columns: unique_key, order_id (the message's first key), stored_at_ms (of the first record), delivered (how many
+    committed messages), is_pending (no decision yet: not delivered, not discarded, no op message for its latest half message).
+    """
+    is_sent = (F.col("kind") == RecordKind.COMMITTED) & (F.col("topic") == topic)
+    is_prepared = F.col("kind").isin(RecordKind.HALF, RecordKind.DISCARDED) & (F.col("real_topic") == topic)
+    steps = _steps(records.where(is_sent | is_prepared).join(decisions_of(records), ["kind", "queue_id", "queue_offset"], "left"))
+    # A struct is compared field by field: the greatest is the latest half message.
+    latest_half = F.max(F.when(F.col("kind") == RecordKind.HALF, F.struct("queue_offset", "is_decided")))
+    return (
+        steps.groupBy("unique_key")
+        .agg(
+            F.min("order_id").alias("order_id"),
+            F.min("stored_at_ms").alias("stored_at_ms"),
+            F.count(F.when(F.col("kind") == RecordKind.COMMITTED, True)).alias("delivered"),
+            F.count(F.when(F.col("kind") == RecordKind.DISCARDED, True)).alias("discarded"),
+            latest_half.alias("latest_half"),
+        )
+        .select(
+            "unique_key",
+            "order_id",
+            "stored_at_ms",
+            "delivered",
+            (
+                (F.col("delivered") == 0) & (F.col("discarded") == 0) & ~F.coalesce(F.col("latest_half.is_decided"), F.lit(True))
+            ).alias("is_pending"),
+        )
+    )
+
+
+def decisions_of(records: DataFrame) -> DataFrame:
+    """The half messages that op messages settle. Columns: kind (half), queue_id, queue_offset, is_decided (true)."""
+    return (
+        records.where(F.col("kind") == RecordKind.OP)
+        .select("queue_id", F.explode(F.split("decided_queue_offsets", ",")).alias("decided"))
+        .select("queue_id", F.expr("try_cast(trim(decided) AS bigint)").alias("queue_offset"))
+        .where(F.col("queue_offset").isNotNull())
+        .distinct()
+        .select(F.lit(RecordKind.HALF).alias("kind"), "queue_id", "queue_offset", F.lit(True).alias("is_decided"))
+    )
+
+
+def _steps(records: DataFrame) -> DataFrame:
+    return records.select(
+        F.coalesce("unique_key", F.concat(F.lit("half@"), "half_commit_log_offset")).alias("unique_key"),
+        F.split_part("keys", F.lit(" "), F.lit(1)).alias("order_id"),
+        "stored_at_ms",
+        "kind",
+        "queue_offset",
+        F.coalesce("is_decided", F.lit(False)).alias("is_decided"),
+    )

@@ -1,0 +1,53 @@
+"""What a pipeline's exit code says, and how errors become one line."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from enum import IntEnum
+
+import typer
+from py4j.protocol import Py4JError  # type: ignore[import-untyped]
+from pyspark.errors import PySparkException
+from rich.console import Console
+
+from pipelines.errors import PipelineError, SparkFailed
+
+LONGEST_REASON = 300
+
+
+class Verdict(IntEnum):
+    """Exit codes."""
+
+    CONSISTENT = 0
+    INCONSISTENT = 1
+    COULD_NOT_TELL = 2
+
+
+def exit_with(judge: Callable[[], bool], console: Console) -> None:
+    """Ends the program: 0 if `judge` finds all consistent, 1 if not, 2 and one line on the screen if it cannot tell."""
+    try:
+        verdict = Verdict.CONSISTENT if judge() else Verdict.INCONSISTENT
+    except PipelineError as error:
+        verdict = _could_not_tell(str(error), console)
+    except (PySparkException, Py4JError) as error:
+        verdict = _could_not_tell(str(_from_spark(str(error))), console)
+    except Exception as error:
+        # A mistake of ours must not look like an inconsistency: Python itself would exit with 1.
+        verdict = _could_not_tell(f"{type(error).__name__}: {error}", console)
+    raise typer.Exit(verdict)
+
+
+def _from_spark(text: str) -> PipelineError:
+    """The heart of an error that Spark wraps in stack traces: ours if one of ours is in it, else its first line."""
+    ours = re.search(r"pipelines\.errors\.\w+: (.+)", text)
+    if ours:
+        return SparkFailed(ours.group(1))
+    java_cause = re.findall(r"^(?:Caused by: |: )?[\w.$]+(?:Exception|Error): (.+)$", text, re.MULTILINE)
+    return SparkFailed(java_cause[-1] if java_cause else text.strip().partition("\n")[0])
+
+
+def _could_not_tell(reason: str, console: Console) -> Verdict:
+    line = " ".join(reason.split())[:LONGEST_REASON]
+    console.print(f"could not tell: {line}", style="bold red", markup=False, highlight=False, soft_wrap=True)
+    return Verdict.COULD_NOT_TELL
