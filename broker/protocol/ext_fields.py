@@ -7,6 +7,7 @@ Binary, one entry after the other, nothing for a field that is null (RocketMQSer
 Big-endian lengths in bytes; keys and values are UTF-8.
 """
 
+import functools
 import struct
 from collections.abc import Mapping
 
@@ -16,6 +17,8 @@ from broker.protocol.errors import HeaderError
 
 _KEY_LENGTH = struct.Struct(">H")
 _VALUE_LENGTH = struct.Struct(">I")
+_read_key_length = _KEY_LENGTH.unpack_from
+_read_value_length = _VALUE_LENGTH.unpack_from
 
 
 def encode_json(fields: Mapping[str, str]) -> bytes:
@@ -39,9 +42,16 @@ def encode_binary(fields: Mapping[str, str]) -> bytes:
     """The fields in binary."""
     parts: list[bytes] = []
     for name, value in fields.items():
-        key, text = name.encode(), value.encode()
-        parts += (_KEY_LENGTH.pack(len(key)), key, _VALUE_LENGTH.pack(len(text)), text)
+        text = value.encode()
+        parts += (encode_key(name), _VALUE_LENGTH.pack(len(text)), text)
     return b"".join(parts)
+
+
+@functools.lru_cache(maxsize=1024)
+def encode_key(name: str) -> bytes:
+    """A field's name in binary, its length before it. There are some hundred names in all."""
+    key = name.encode()
+    return _KEY_LENGTH.pack(len(key)) + key
 
 
 def decode_binary(data: bytes) -> dict[str, str]:
@@ -50,16 +60,20 @@ def decode_binary(data: bytes) -> dict[str, str]:
     Raises HeaderError where the lengths do not add up or a text is no UTF-8.
     """
     fields: dict[str, str] = {}
+    text = data.decode("latin-1")  # one character a byte: right for keys and nearly all values, and slicing it is cheap
     position, end = 0, len(data)
     try:
         while position < end:
-            key_start = position + 2
-            key_end = key_start + (data[position] << 8 | data[position + 1])
+            (key_length,) = _read_key_length(data, position)
+            key_end = position + 2 + key_length
+            (value_length,) = _read_value_length(data, key_end)
             value_start = key_end + 4
-            position = value_start + (data[key_end] << 24 | data[key_end + 1] << 16 | data[key_end + 2] << 8 | data[key_end + 3])
-            if position > value_start:
-                fields[data[key_start:key_end].decode()] = data[value_start:position].decode()
-    except (IndexError, UnicodeDecodeError) as error:
+            value_end = value_start + value_length
+            if value_length:
+                value = text[value_start:value_end]
+                fields[text[position + 2 : key_end]] = value if value.isascii() else data[value_start:value_end].decode()
+            position = value_end
+    except (struct.error, UnicodeDecodeError) as error:
         raise HeaderError("extFields", f"the extension fields of a binary header are torn: {error}") from None
     if position != end:
         raise HeaderError("extFields", f"the extension fields have {end} bytes; their lengths add up to {position}")
