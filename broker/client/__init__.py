@@ -12,15 +12,18 @@ from broker.client.errors import (
     RequestTimedOut,
     SendFailed,
 )
+from broker.client.event_loop_thread import EventLoopThread
 from broker.client.listeners import (
     ConsumeContext,
-    ConsumeFromWhere,
     ConsumeStatus,
     MessageListener,
-    MessageModel,
     TransactionListener,
 )
+from broker.client.producer import Producer
+from broker.client.push_consumer import PushConsumer
 from broker.client.send_result import LocalTransactionState, SendResult, SendStatus, TransactionSendResult
+from broker.client.transaction_producer import TransactionProducer
+from broker.protocol.heartbeat import ConsumeFromWhere, MessageModel
 
 __all__ = [
     "BrokerError",
@@ -28,19 +31,25 @@ __all__ = [
     "ClientError",
     "ConsumeContext",
     "ConsumeFromWhere",
+    "ConsumeFromWhere",
     "ConsumeStatus",
+    "EventLoopThread",
     "IllegalConfiguration",
     "LocalTransactionState",
     "MessageListener",
+    "MessageModel",
     "MessageModel",
     "MessageRefused",
     "NameServerUnreachable",
     "NoRoute",
     "NotRunning",
+    "Producer",
+    "PushConsumer",
     "RequestTimedOut",
     "SendFailed",
     "SendResult",
     "SendStatus",
     "TransactionListener",
+    "TransactionProducer",
     "TransactionSendResult",
 ]

@@ -28,11 +28,11 @@ class NoRoute(ClientError):
 
 
 class BrokerUnreachable(ClientError):
-    """A broker could not be reached, or the connection broke before its answer. The request may or may not have been carried out."""
+    """A broker could not be reached, or the connection broke before its answer. It may or may not have done what was asked."""
 
 
 class RequestTimedOut(BrokerUnreachable):
-    """A broker did not answer in time. The request may or may not have been carried out."""
+    """A broker did not answer in time. It may or may not have done what was asked."""
 
 
 class BrokerError(ClientError):

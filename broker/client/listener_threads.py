@@ -12,7 +12,7 @@ from typing import Any, TypeVar
 
 from broker.client.errors import NotRunning
 
-log = logging.getLogger(__name__)
+logger = logging.getLogger(__name__)
 
 T = TypeVar("T")
 
@@ -27,8 +27,8 @@ class ListenerNotRun(NotRunning):
 class ListenerThreads:
     """A bounded pool of daemon threads. All methods belong to the event loop; only the jobs run elsewhere.
 
-    Results come back in bulk, many to one turn of the loop, so that a fast listener does not cost a task or a future for each message.
-    Threads start when they are needed. What is submitted is bounded by the callers (flow control, `unfinished`).
+    Results come back in bulk, many to one turn of the loop: a fast listener costs no task and no future for each message. Threads
+    start when they are needed. What is submitted is bounded by the callers (flow control, `unfinished`).
     """
 
     def __init__(self, name: str, max_threads: int) -> None:
@@ -86,8 +86,10 @@ class ListenerThreads:
             self._all_done.clear()
             try:
                 await asyncio.wait_for(self._all_done.wait(), timeout_s)
-            except asyncio.TimeoutError:
-                log.warning("%s: %d listener calls still run at shutdown; their answers will not count", self._name, self.unfinished)
+            except TimeoutError:
+                logger.warning(
+                    "%s: %d listeners still run at shutdown; their answers will not count", self._name, self.unfinished
+                )
         for _ in self._threads:
             self._jobs.put(None)
 
@@ -135,6 +137,6 @@ class ListenerThreads:
             try:
                 on_done(result, error)
             except Exception:
-                log.exception("%s: the answer of a listener could not be used", self._name)
+                logger.exception("%s: the answer of a listener could not be used", self._name)
         if not self.unfinished:
             self._all_done.set()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from enum import Enum, IntEnum
+from enum import Enum
 from typing import Protocol
 
 from broker.client.send_result import LocalTransactionState
@@ -34,28 +34,13 @@ class ConsumeStatus(Enum):
     """Not now. Concurrent: again after a delay, up to max_reconsume_times. Orderly: the queue waits a moment."""
 
 
-class MessageModel(Enum):
-    """Whether a group's consumers share the messages or each gets all (RocketMQ's MessageModel)."""
-
-    CLUSTERING = "CLUSTERING"
-    BROADCASTING = "BROADCASTING"
-
-
-class ConsumeFromWhere(Enum):
-    """Where a group begins that has no offset yet (RocketMQ's ConsumeFromWhere)."""
-
-    CONSUME_FROM_LAST_OFFSET = "CONSUME_FROM_LAST_OFFSET"
-    CONSUME_FROM_FIRST_OFFSET = "CONSUME_FROM_FIRST_OFFSET"
-    CONSUME_FROM_TIMESTAMP = "CONSUME_FROM_TIMESTAMP"
-
-
 @dataclass(slots=True)
 class ConsumeContext:
     """What a listener is told about the call, and what it may set before it answers."""
 
     message_queue: MessageQueue
     delay_level_when_next_consume: int = 0
-    """For RECONSUME_LATER: -1 to the dead letters at once, 0 as the broker sees fit (3 + attempts), above 0 that delay level."""
+    """For RECONSUME_LATER: -1 to the dead letters, 0 as the broker sees fit (3 + attempts), above 0 that delay level."""
     suspend_current_queue_time_ms: int = 1000
     """For RECONSUME_LATER of an orderly consumer: how long the queue waits (10 ms to 30 s)."""
     postponed: dict[int, int | None] = field(default_factory=dict)
@@ -64,7 +49,7 @@ class ConsumeContext:
     def reconsume_later(self, message: MessageExt, delay_level: int | None = None) -> None:
         """Mark one message of a batch: it comes again although the listener answers CONSUME_SUCCESS for the others.
 
-        Without a delay level, `delay_level_when_next_consume` holds. An orderly consumer repeats from the first marked message on.
+        Without a delay level, `delay_level_when_next_consume` holds. In order, everything from the first marked message on repeats.
         """
         self.postponed[message.queue_offset] = delay_level
 

@@ -11,8 +11,8 @@ from broker.message import MessageExt, MessageQueue
 class ProcessQueue:
     """The messages of one queue between pull and acknowledgement (RocketMQ's ProcessQueue).
 
-    The committable offset is that of the oldest message not acknowledged, so a crash redelivers and never skips. Not safe for several
-    threads: it belongs to the event loop.
+    The committable offset is that of the oldest message not acknowledged, so a crash redelivers and never skips. Belongs to the
+    event loop: not safe for several threads.
     """
 
     def __init__(self, queue: MessageQueue, begin_offset: int) -> None:
@@ -42,7 +42,10 @@ class ProcessQueue:
         return self._order[-1] - self._order[0] if self._order else 0
 
     def put(self, messages: Iterable[MessageExt], next_offset: int) -> list[MessageExt]:
-        """Take in what one pull brought; returns the messages that are new. Anything before the present `next_offset` is a repetition and passed over."""
+        """Take in what one pull brought; returns the messages that are new.
+
+        What lies before the present `next_offset` is a repetition and passed over.
+        """
         fresh = []
         for message in messages:
             offset = message.queue_offset
@@ -67,6 +70,4 @@ class ProcessQueue:
 
     def is_full(self, *, max_count: int, max_bytes: int, max_span: int | None) -> bool:
         """Whether pulling has to wait until listeners catch up."""
-        return (
-            self.message_count > max_count or self.message_bytes > max_bytes or (max_span is not None and self.span > max_span)
-        )
+        return self.message_count > max_count or self.message_bytes > max_bytes or (max_span is not None and self.span > max_span)

@@ -1,4 +1,4 @@
-"""Which queue a message goes to: round robin, around brokers that just failed (RocketMQ's TopicPublishInfo and MQFaultStrategy)."""
+"""Which queue a message goes to: round robin, around brokers that failed (RocketMQ's TopicPublishInfo and MQFaultStrategy)."""
 
 from __future__ import annotations
 

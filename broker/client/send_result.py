@@ -9,7 +9,7 @@ from broker.message import MessageQueue
 
 
 class SendStatus(IntEnum):
-    """How safe the message is on the broker (RocketMQ's SendStatus). All but SEND_OK mean: stored, but not as safely as asked for."""
+    """How safe the message is (RocketMQ's SendStatus). All but SEND_OK mean: stored, but not as safely as asked for."""
 
     SEND_OK = 0
     FLUSH_DISK_TIMEOUT = 1
@@ -44,7 +44,7 @@ class SendResult:
 class TransactionSendResult(SendResult):
     """Where the half message is, and what was decided.
 
-    The decision travels one-way: when this is returned the broker has been told, but has not answered. If it did not hear, it checks back.
+    The decision travels one-way: the broker has been told, and nobody knows whether it heard. If it did not, it checks back.
     """
 
     local_transaction_state: LocalTransactionState

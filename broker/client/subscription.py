@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from broker.client.errors import IllegalConfiguration
 from broker.message import MessageExt, tags
+from broker.protocol.heartbeat import SubscriptionData
 
 ALL = "*"
 
@@ -31,10 +32,16 @@ class Subscription:
             raise IllegalConfiguration(f"subscription of {topic}: {expression!r} names no tag; write '*', or tags as in 'a || b'")
         return cls(topic, expression, wanted, version)
 
-    @property
-    def tag_codes(self) -> list[int]:
-        """The hash codes that brokers filter by."""
-        return [tags.tags_code(tag) for tag in sorted(self.tags)]
+    def to_wire(self) -> SubscriptionData:
+        """As a heartbeat tells brokers, with the hash codes they filter by."""
+        wanted = sorted(self.tags)
+        return SubscriptionData(
+            topic=self.topic,
+            sub_string=self.expression,
+            tags_set=wanted,
+            code_set=[tags.tags_code(tag) for tag in wanted],
+            sub_version=self.version,
+        )
 
     def matching(self, messages: Iterable[MessageExt]) -> list[MessageExt]:
         """The messages whose tag is really wanted: brokers compare hash codes only, and two tags may share one."""

@@ -5,9 +5,11 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Coroutine
-from typing import Any
+from typing import Any, TypeVar
 
-log = logging.getLogger(__name__)
+logger = logging.getLogger(__name__)
+
+T = TypeVar("T")
 
 
 class OwnedTasks:
@@ -17,11 +19,12 @@ class OwnedTasks:
         """No task yet."""
         self._tasks: set[asyncio.Task[Any]] = set()
 
-    def spawn(self, work: Coroutine[Any, Any, Any], name: str) -> asyncio.Task[Any]:
-        """Run it until it ends or `cancel()` is called. A task that fails is logged, since nobody need be awaiting it."""
+    def spawn(self, work: Coroutine[Any, Any, T], name: str, *, is_awaited: bool = False) -> asyncio.Task[T]:
+        """Run it until it ends or `cancel()` is called. A failure is logged unless it `is_awaited`."""
         task = asyncio.get_running_loop().create_task(work, name=name)
         self._tasks.add(task)
-        task.add_done_callback(self._ended)
+        task.add_done_callback(self._tasks.discard)
+        task.add_done_callback(_retrieve if is_awaited else _log)
         return task
 
     async def settle(self, timeout_s: float) -> None:
@@ -37,7 +40,12 @@ class OwnedTasks:
         if tasks:
             await asyncio.wait(tasks, timeout=1.0)
 
-    def _ended(self, task: asyncio.Task[Any]) -> None:
-        self._tasks.discard(task)
-        if not task.cancelled() and (error := task.exception()) is not None:
-            log.error("task %s failed", task.get_name(), exc_info=error)
+
+def _retrieve(task: asyncio.Task[Any]) -> None:
+    if not task.cancelled():
+        task.exception()
+
+
+def _log(task: asyncio.Task[Any]) -> None:
+    if not task.cancelled() and (error := task.exception()) is not None:
+        logger.error("task %s failed", task.get_name(), exc_info=error)

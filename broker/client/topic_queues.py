@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from broker.message import MessageQueue
-from broker.protocol.route import TopicRouteData
+from broker.protocol.route import MASTER_ID, TopicRouteData
 
-MASTER_ID = 0
 _READABLE = 4
 _WRITEABLE = 2
 
@@ -13,7 +12,7 @@ _WRITEABLE = 2
 def publish_queues(topic: str, route: TopicRouteData, *, at_most: int | None = None) -> list[MessageQueue]:
     """The queues that can be sent to: writeable, on a broker whose master is up.
 
-    `at_most` limits the queues of each broker: a topic that will be created by the first message has no more than the producer asks for.
+    `at_most` limits the queues of each broker: a topic that its first message will create has no more than the producer asks for.
     """
     if route.order_topic_conf:
         return _ordered_queues(topic, route.order_topic_conf)

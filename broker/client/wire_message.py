@@ -45,9 +45,9 @@ def check_message(message: Message) -> None:
         raise MessageRefused(f"the body has {len(message.body)} bytes; at most {MAX_MESSAGE_SIZE} can be sent")
 
 
-def with_unique_id(message: Message, unique_id: str) -> Message:
-    """The message under this id, unless it has one already."""
-    return message if message.transaction_id else message.with_properties({properties.UNIQUE_KEY: unique_id})
+def with_unique_id(message: Message, unique_id: str, *, replace: bool = False) -> Message:
+    """The message under this id; one that it has already stays unless it is to be replaced."""
+    return message if message.transaction_id and not replace else message.with_properties({properties.UNIQUE_KEY: unique_id})
 
 
 def to_wire(message: Message, *, compress_over: int = COMPRESS_BODY_OVER) -> WireMessage:

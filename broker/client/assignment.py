@@ -1,0 +1,117 @@
+"""The queues a consumer has now, each with its pull loop (RocketMQ's RebalanceImpl.processQueueTable)."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Awaitable, Callable, Coroutine
+
+from broker.client.consumption import Consumption
+from broker.client.errors import ClientError
+from broker.client.offset_store import OffsetStore
+from broker.client.process_queue import ProcessQueue
+from broker.client.tasks import OwnedTasks
+from broker.message import MessageQueue
+from broker.protocol.errors import ProtocolError
+
+logger = logging.getLogger(__name__)
+
+
+class Assignment:
+    """Takes queues and gives them up. A queue that was given up can be taken again only when its last listener has ended."""
+
+    def __init__(
+        self,
+        consumption: Consumption,
+        store: OffsetStore,
+        find_start: Callable[[MessageQueue], Awaitable[int]],
+        pull: Callable[[ProcessQueue], Coroutine[None, None, None]],
+    ) -> None:
+        """`find_start` says where to begin; `pull` is the pull loop of a queue."""
+        self._consumption = consumption
+        self._store = store
+        self._find_start = find_start
+        self._pull = pull
+        self._table: dict[MessageQueue, ProcessQueue] = {}
+        self._pulling: dict[MessageQueue, asyncio.Task[None]] = {}
+        self._leaving: set[MessageQueue] = set()
+        self._tasks = OwnedTasks()
+        self.on_moved: Callable[[], None] = lambda: None
+        """Called when a queue was given up to be taken again at another offset."""
+
+    @property
+    def process_queues(self) -> dict[MessageQueue, ProcessQueue]:
+        """The queues at work."""
+        return self._table
+
+    def of_topic(self, topic: str) -> set[MessageQueue]:
+        """The queues of one topic at work."""
+        return {queue for queue in self._table if queue.topic == topic}
+
+    async def take(self, queue: MessageQueue) -> bool:
+        """Begin to consume the queue. False if that is not possible yet: locked by another, or its offset cannot be found out."""
+        if queue in self._table:
+            return True
+        if queue in self._leaving or not await self._consumption.may_begin(queue):
+            return False
+        try:
+            offset = await self._find_start(queue)
+        except (ClientError, ProtocolError) as error:
+            logger.debug("%s cannot be begun yet: %s", queue, error)
+            return False
+        process_queue = ProcessQueue(queue, offset)
+        self._table[queue] = process_queue
+        self._pulling[queue] = self._tasks.spawn(self._pull(process_queue), f"client-pull-{queue.topic}-{queue.queue_id}")
+        logger.info("consuming %s from offset %d", queue, offset)
+        return True
+
+    async def give_up(self, queue: MessageQueue) -> None:
+        """Consume the queue no more: what is in flight no longer counts, and the next owner gets it again."""
+        process_queue = self._drop(queue)
+        if process_queue is None:
+            return
+        await self._store.persist([queue])
+        self._store.forget(queue)
+        logger.info("no longer consuming %s", queue)
+
+    async def move(self, queue: MessageQueue, offset: int) -> None:
+        """Go on at another offset: it is committed, and the queue given up, to be taken anew."""
+        self._drop(queue)
+        self._store.update(queue, offset)
+        await self._store.persist([queue], confirmed=True)
+        self._store.forget(queue)
+        self.on_moved()
+
+    def move_soon(self, queue: MessageQueue, offset: int) -> None:
+        """The same in the background: for the queue's own pull loop, which ends by it."""
+        self._tasks.spawn(self.move(queue, offset), f"client-move-{queue.topic}-{queue.queue_id}")
+
+    async def stop_pulling(self) -> None:
+        """Pull nothing more; what was pulled may still be acknowledged."""
+        await self._tasks.cancel()
+
+    async def persist(self, *, confirmed: bool = False) -> None:
+        """Keep the offsets of all queues at work."""
+        await self._store.persist(list(self._table), confirmed=confirmed)
+
+    def drop_all(self) -> None:
+        """What is acknowledged from now on no longer counts."""
+        for process_queue in self._table.values():
+            process_queue.is_dropped = True
+        self._table.clear()
+
+    def _drop(self, queue: MessageQueue) -> ProcessQueue | None:
+        process_queue = self._table.pop(queue, None)
+        if process_queue is None:
+            return None
+        process_queue.is_dropped = True
+        self._pulling.pop(queue).cancel()
+        self._leaving.add(queue)
+        self._tasks.spawn(self._leave(process_queue), f"client-leave-{queue.topic}-{queue.queue_id}")
+        return process_queue
+
+    async def _leave(self, process_queue: ProcessQueue) -> None:
+        try:
+            await self._consumption.released(process_queue)
+        finally:
+            self._leaving.discard(process_queue.queue)

@@ -1,0 +1,64 @@
+"""What brokers ask of a push consumer (RocketMQ's ClientRemotingProcessor)."""
+
+from __future__ import annotations
+
+import logging
+
+from broker.client.assignment import Assignment
+from broker.client.instance import RequestHandlers
+from broker.client.rebalance import Rebalance
+from broker.client.tasks import OwnedTasks
+from broker.message import MessageQueue
+from broker.protocol.bodies import ResetOffsetBody, ResetOffsetBodyForC
+from broker.protocol.codes import RequestCode
+from broker.protocol.command import RemotingCommand
+from broker.protocol.errors import BodyError
+from broker.protocol.headers import NotifyConsumerIdsChangedRequestHeader, ResetOffsetRequestHeader
+from broker.remoting.connection import Connection
+
+logger = logging.getLogger(__name__)
+
+
+class ConsumerRequests:
+    """Rebalances when members come or go; goes to another offset when an operator says so."""
+
+    def __init__(self, group: str) -> None:
+        """`attach` has to follow before the first request comes."""
+        self._group = group
+        self._assignment: Assignment | None = None
+        self._rebalance: Rebalance | None = None
+        self.handlers: RequestHandlers = {
+            RequestCode.NOTIFY_CONSUMER_IDS_CHANGED: self._members_changed,
+            RequestCode.RESET_CONSUMER_CLIENT_OFFSET: self._reset_offsets,
+        }
+
+    def attach(self, assignment: Assignment, rebalance: Rebalance, tasks: OwnedTasks) -> None:
+        """What the requests act upon."""
+        self._assignment = assignment
+        self._rebalance = rebalance
+        self._tasks = tasks
+
+    def _members_changed(self, connection: Connection, request: RemotingCommand) -> None:
+        header = request.decode_header(NotifyConsumerIdsChangedRequestHeader)
+        if header.consumer_group == self._group and self._rebalance is not None:
+            self._rebalance.trigger()
+
+    def _reset_offsets(self, connection: Connection, request: RemotingCommand) -> None:
+        header = request.decode_header(ResetOffsetRequestHeader)
+        if header.group == self._group and self._assignment is not None:
+            self._tasks.spawn(self._move(_offsets(request.body)), "client-reset-offsets")
+
+    async def _move(self, offsets: dict[MessageQueue, int]) -> None:
+        assert self._assignment is not None
+        for queue, offset in offsets.items():
+            if queue in self._assignment.process_queues:
+                logger.info("%s is set to offset %d by an operator", queue, offset)
+                await self._assignment.move(queue, offset)
+
+
+def _offsets(body: bytes) -> dict[MessageQueue, int]:
+    try:
+        return dict(ResetOffsetBody.decode(body).offset_table)
+    except BodyError:
+        entries = ResetOffsetBodyForC.decode(body).offset_table
+        return {MessageQueue(entry.topic, entry.broker_name, entry.queue_id): entry.offset for entry in entries}

@@ -1,0 +1,85 @@
+"""The one synchronous facade: an event loop in a thread, for programs that have none (Flask threads, scripts)."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import threading
+from collections.abc import Coroutine
+from types import TracebackType
+from typing import Any, Self, TypeVar
+
+from broker.client.errors import NotRunning
+
+logger = logging.getLogger(__name__)
+
+T = TypeVar("T")
+
+
+class EventLoopThread:
+    """Runs coroutines of the client for threads that wait for their results. Any number of threads may call `run` at a time.
+
+    with EventLoopThread() as loop:
+        loop.run(producer.start())
+        result = loop.run(producer.send(message))
+        loop.run(producer.shutdown())
+    """
+
+    def __init__(self, name: str = "client-event-loop") -> None:
+        """`name` is the thread's."""
+        self._name = name
+        self._loop: asyncio.AbstractEventLoop | None = None
+        self._thread: threading.Thread | None = None
+
+    def start(self) -> None:
+        """Start the thread; returns when its loop runs."""
+        if self._thread is not None:
+            raise NotRunning("the event loop thread was started before")
+        is_running = threading.Event()
+        self._thread = threading.Thread(target=self._serve, args=(is_running,), name=self._name, daemon=True)
+        self._thread.start()
+        is_running.wait()
+
+    def run(self, work: Coroutine[Any, Any, T], timeout_s: float | None = None) -> T:
+        """Run the coroutine on the loop and wait for its result; what it raises is raised here.
+
+        After `timeout_s` it is cancelled and TimeoutError is raised. Raises NotRunning before `start` and after `stop`.
+        """
+        loop = self._loop
+        if loop is None or loop.is_closed() or not loop.is_running():
+            work.close()
+            raise NotRunning("the event loop thread does not run")
+        if threading.current_thread() is self._thread:
+            work.close()
+            raise NotRunning("run() would wait for its own thread: await the coroutine instead")
+        future = asyncio.run_coroutine_threadsafe(work, loop)
+        try:
+            return future.result(timeout_s)
+        except TimeoutError:
+            future.cancel()
+            raise
+
+    def stop(self, timeout_s: float = 3.0) -> None:
+        """End the loop; tasks that still run are cancelled and awaited. Shut producers and consumers down first."""
+        loop, thread = self._loop, self._thread
+        if loop is None or thread is None or not thread.is_alive():
+            return
+        loop.call_soon_threadsafe(loop.stop)
+        thread.join(timeout_s)
+        if thread.is_alive():
+            logger.warning("the event loop did not end within %g s", timeout_s)
+
+    def __enter__(self) -> Self:
+        """Started."""
+        self.start()
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+        """Stopped."""
+        self.stop()
+
+    def _serve(self, is_running: threading.Event) -> None:
+        with asyncio.Runner() as runner:
+            self._loop = runner.get_loop()
+            self._loop.call_soon(is_running.set)
+            self._loop.run_forever()

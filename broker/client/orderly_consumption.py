@@ -1,0 +1,140 @@
+"""Consuming each queue in order, one batch at a time (RocketMQ's ConsumeMessageOrderlyService)."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Callable
+from functools import partial
+
+from broker.client.consumption import ListenerCall
+from broker.client.listener_threads import ListenerNotRun, ListenerThreads
+from broker.client.listeners import ConsumeContext, ConsumeStatus, MessageListener
+from broker.client.message_return import MessageReturn
+from broker.client.orderly_queue import OrderlyQueue, split_at_first_postponed
+from broker.client.process_queue import ProcessQueue
+from broker.client.queue_locks import QueueLocks
+from broker.client.tasks import OwnedTasks
+from broker.message import MessageExt, MessageQueue
+
+logger = logging.getLogger(__name__)
+
+_SHORTEST_SUSPENSION_MS = 10
+_LONGEST_SUSPENSION_MS = 30_000
+_LOCK_IS_MISSING_S = 1.0
+
+
+class OrderlyConsumption:
+    """A batch that fails holds its queue back and is tried again, until it succeeds or its attempts are used up."""
+
+    def __init__(
+        self,
+        listener: MessageListener,
+        threads: ListenerThreads,
+        on_progress: Callable[[ProcessQueue], None],
+        message_return: MessageReturn | None,
+        locks: QueueLocks | None,
+        *,
+        batch_size: int,
+        max_reconsume_times: int | None,
+    ) -> None:
+        """Without `locks` and `message_return`: broadcasting. `max_reconsume_times` None: try for ever."""
+        self._listener = listener
+        self._threads = threads
+        self._on_progress = on_progress
+        self._message_return = message_return
+        self._locks = locks
+        self._batch_size = batch_size
+        self._max_reconsume_times = max_reconsume_times
+        self._queues: dict[ProcessQueue, OrderlyQueue] = {}
+        self._idle: dict[ProcessQueue, asyncio.Event] = {}
+        self._tasks = OwnedTasks()
+        self._is_stopped = False
+
+    async def may_begin(self, queue: MessageQueue) -> bool:
+        """Whether the queue's lock was had."""
+        return self._locks is None or await self._locks.acquire(queue)
+
+    def arrived(self, process_queue: ProcessQueue, messages: list[MessageExt]) -> None:
+        """They come after those that came before."""
+        queue = self._queues.setdefault(process_queue, OrderlyQueue())
+        queue.add(messages)
+        self._next_batch(process_queue, queue)
+
+    async def released(self, process_queue: ProcessQueue) -> None:
+        """Wait until no listener is at work on the queue, then give its lock back: no two owners may overlap."""
+        queue = self._queues.get(process_queue)
+        if queue is not None:
+            queue.clear()
+            if queue.is_busy:
+                await self._idle.setdefault(process_queue, asyncio.Event()).wait()
+            self._queues.pop(process_queue, None)
+        if self._locks is not None:
+            await self._locks.release([process_queue.queue])
+
+    async def stop(self, timeout_s: float) -> None:
+        """Wait for running listeners, then give all locks back."""
+        self._is_stopped = True
+        await self._threads.stop(timeout_s)
+        await self._tasks.cancel()
+        if self._locks is not None:
+            await self._locks.stop()
+
+    def _next_batch(self, process_queue: ProcessQueue, queue: OrderlyQueue) -> None:
+        if process_queue.is_dropped or self._is_stopped:
+            return
+        if self._locks is not None and not self._locks.holds(process_queue.queue):
+            if not queue.is_busy:
+                queue.is_busy = True
+                self._tasks.spawn(self._resume_after(process_queue, queue, _LOCK_IS_MISSING_S), "client-queue-lock-missing")
+            return
+        batch = queue.take(self._batch_size)
+        if batch:
+            call = ListenerCall(self._listener, process_queue, batch, ConsumeContext(process_queue.queue))
+            self._threads.submit(call.run, partial(self._answered, call, queue))
+
+    def _answered(
+        self, call: ListenerCall, queue: OrderlyQueue, status: ConsumeStatus | None, error: BaseException | None
+    ) -> None:
+        process_queue = call.process_queue
+        if isinstance(error, ListenerNotRun) or process_queue.is_dropped:
+            self._resume(process_queue, queue)
+            return
+        _, postponed = call.sort_out(status, error)
+        consumed, repeated = split_at_first_postponed(call.messages, postponed)
+        self._acknowledge(process_queue, consumed)
+        if repeated:
+            self._tasks.spawn(self._suspend(call, queue, repeated), f"client-suspended-{process_queue.queue.queue_id}")
+        else:
+            self._resume(process_queue, queue)
+
+    async def _suspend(self, call: ListenerCall, queue: OrderlyQueue, repeated: list[MessageExt]) -> None:
+        remaining = [message for message in repeated if not await self._is_given_up(message)]
+        given_up = [message for message in repeated if message not in remaining]
+        self._acknowledge(call.process_queue, given_up)
+        queue.put_back(remaining)
+        pause_ms = min(max(call.context.suspend_current_queue_time_ms, _SHORTEST_SUSPENSION_MS), _LONGEST_SUSPENSION_MS)
+        await self._resume_after(call.process_queue, queue, pause_ms / 1000 if remaining else 0)
+
+    async def _is_given_up(self, message: MessageExt) -> bool:
+        """Whether the message had all its attempts and is now among the dead letters."""
+        if self._max_reconsume_times is None or message.reconsume_times < self._max_reconsume_times:
+            return False
+        return self._message_return is None or await self._message_return.to_dead_letters(message)
+
+    async def _resume_after(self, process_queue: ProcessQueue, queue: OrderlyQueue, pause_s: float) -> None:
+        await asyncio.sleep(pause_s)
+        self._resume(process_queue, queue)
+
+    def _resume(self, process_queue: ProcessQueue, queue: OrderlyQueue) -> None:
+        queue.is_busy = False
+        if process_queue.is_dropped:
+            if (idle := self._idle.pop(process_queue, None)) is not None:
+                idle.set()
+            return
+        self._next_batch(process_queue, queue)
+
+    def _acknowledge(self, process_queue: ProcessQueue, messages: list[MessageExt]) -> None:
+        if messages and not process_queue.is_dropped:
+            process_queue.acknowledge([message.queue_offset for message in messages])
+            self._on_progress(process_queue)

@@ -1,0 +1,146 @@
+"""The producer (RocketMQ's DefaultMQProducer)."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Sequence
+
+from broker.client.broker_calls import BrokerCalls
+from broker.client.errors import IllegalConfiguration, NoRoute, NotRunning
+from broker.client.instance import ClientInstance, RequestHandlers
+from broker.client.message_sender import MessageSender, SendSettings
+from broker.client.send_requests import SendRequests
+from broker.client.send_result import SendResult
+from broker.message import IllegalMessage, Message, MessageQueue, topics
+from broker.message.ids import UniqueIdMaker
+from broker.protocol.heartbeat import HeartbeatData, ProducerData
+from broker.protocol.route import MASTER_ID
+
+logger = logging.getLogger(__name__)
+
+_TOPIC_APPEARS_WITHIN_S = 5.0
+
+
+class Producer:
+    """Sends messages. It can be started before any broker; what it cannot send it refuses with a ClientError that says why."""
+
+    def __init__(
+        self,
+        group: str,
+        *,
+        namesrv_addr: str | None = None,
+        send_timeout_ms: int = 3000,
+        retry_times_when_send_failed: int = 2,
+        compress_message_body_over: int = 4096,
+        default_topic_queue_nums: int = 4,
+    ) -> None:
+        """`namesrv_addr` is `host:port;host:port`; without it NAMESRV_ADDR of the environment, else 127.0.0.1:9876.
+
+        Raises IllegalConfiguration for an unusable group name.
+        """
+        try:
+            topics.validate_group(group)
+        except IllegalMessage as error:
+            raise IllegalConfiguration(f"producer group {group!r}: {error}") from None
+        self.group = group
+        self._namesrv_addr = namesrv_addr
+        self._queues_of_new_topics = default_topic_queue_nums
+        self._settings = SendSettings(
+            timeout_ms=send_timeout_ms, retry_times=retry_times_when_send_failed, compress_over=compress_message_body_over
+        )
+        self._instance: ClientInstance | None = None
+        self._requests: SendRequests | None = None
+        self._sender: MessageSender | None = None
+        self._is_stopped = False
+
+    async def start(self) -> None:
+        """Begin: from now on brokers learn of this producer as soon as they are up. It is no error if none is."""
+        if self._instance is not None:
+            raise NotRunning(f"producer {self.group} was started before")
+        instance = self._instance = ClientInstance(
+            self._namesrv_addr, self._membership, self._handlers(), queues_of_new_topics=self._queues_of_new_topics
+        )
+        self._requests = SendRequests(BrokerCalls(instance.remoting, instance.routes))
+        self._sender = MessageSender(
+            self.group, self._requests, instance.routes, UniqueIdMaker(instance.client_ip), self._settings
+        )
+        instance.routes.on_change = instance.heartbeats.send_soon
+        instance.routes.watch(
+            topics.AUTO_CREATE_TOPIC
+        )  # every broker that creates topics has it: so all are known from the start
+        instance.start()
+        logger.info("producer %s (%s) started", self.group, instance.client_id)
+
+    async def shutdown(self) -> None:
+        """Take leave of the brokers. Further sends raise NotRunning."""
+        self._is_stopped = True
+        if self._instance is not None:
+            await self._instance.stop()
+            logger.info("producer %s stopped", self.group)
+
+    async def send(self, message: Message, queue: MessageQueue | None = None, *, timeout_ms: int | None = None) -> SendResult:
+        """Send and wait until the broker has stored it; tried again on other brokers unless `queue` says where it has to go.
+
+        Raises MessageRefused, NoRoute, NameServerUnreachable, BrokerError if a broker refuses, SendFailed if none can be reached:
+        then the message may be stored all the same.
+        """
+        return await self._running_sender().send(message, queue, timeout_ms=timeout_ms)
+
+    async def send_oneway(self, message: Message, queue: MessageQueue | None = None) -> None:
+        """Send and never know whether it was stored. Raises a ClientError only if it could not leave."""
+        await self._running_sender().send_oneway(message, queue)
+
+    async def send_batch(
+        self, messages: Sequence[Message], queue: MessageQueue | None = None, *, timeout_ms: int | None = None
+    ) -> SendResult:
+        """Send messages of one topic as one: all are stored, next to each other, or none. Raises as `send` does."""
+        return await self._running_sender().send_batch(messages, queue, timeout_ms=timeout_ms)
+
+    async def queues(self, topic: str) -> list[MessageQueue]:
+        """The queues a message to the topic can go to. Raises NoRoute or NameServerUnreachable."""
+        return await self._running_instance().routes.queues_to_publish(topic)
+
+    async def create_topic(self, topic: str, queue_count: int = 4) -> None:
+        """Create the topic on every broker, or change how many queues it has there. When this returns it can be sent to."""
+        instance = self._running_instance()
+        assert self._requests is not None
+        try:
+            topics.validate_topic(topic)
+        except IllegalMessage as error:
+            raise IllegalConfiguration(str(error)) from None
+        info = await instance.name_servers.cluster_info()
+        masters = [] if info is None else [broker.broker_addrs.get(MASTER_ID) for broker in info.broker_addr_table.values()]
+        addresses = [address for address in masters if address]
+        if not addresses:
+            raise NoRoute(f"no broker is registered at {';'.join(instance.name_servers.addresses)}: start one")
+        await asyncio.gather(*(self._requests.create_topic(address, topic, queue_count) for address in addresses))
+        await self._until_known(instance, topic)
+
+    async def _until_known(self, instance: ClientInstance, topic: str) -> None:
+        """A broker registers its new topic with the name servers by itself; that takes a moment."""
+        try:
+            async with asyncio.timeout(_TOPIC_APPEARS_WITHIN_S):
+                while not await instance.routes.refresh(topic):  # noqa: ASYNC110 (nobody tells us)
+                    await asyncio.sleep(0.1)
+        except TimeoutError:
+            raise NoRoute(f"topic {topic} was created, but no name server knows it yet: try again") from None
+
+    def _membership(self, client_id: str) -> HeartbeatData:
+        return HeartbeatData(client_id=client_id, producer_data_set=[ProducerData(group_name=self.group)])
+
+    def _handlers(self) -> RequestHandlers:
+        """What brokers may ask of this producer."""
+        return {}
+
+    def _running_instance(self) -> ClientInstance:
+        if self._instance is None or self._is_stopped:
+            raise NotRunning(
+                f"producer {self.group} is not running: {'it was shut down' if self._is_stopped else 'start it first'}"
+            )
+        return self._instance
+
+    def _running_sender(self) -> MessageSender:
+        self._running_instance()
+        assert self._sender is not None
+        return self._sender

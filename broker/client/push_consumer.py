@@ -1,0 +1,159 @@
+"""The consumer that calls a listener with the messages of its topics (RocketMQ's DefaultMQPushConsumer)."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from typing import Any
+
+from broker.client.clock import now_ms
+from broker.client.consumer_parts import ConsumerParts
+from broker.client.consumer_requests import ConsumerRequests
+from broker.client.consumer_settings import ConsumerSettings
+from broker.client.errors import ClientError, IllegalConfiguration, NotRunning
+from broker.client.instance import ClientInstance
+from broker.client.listeners import MessageListener
+from broker.client.subscription import Subscription
+from broker.client.tasks import OwnedTasks
+from broker.message import IllegalMessage, MessageQueue, topics
+from broker.protocol.heartbeat import ConsumerData, ConsumeType, HeartbeatData
+
+logger = logging.getLogger(__name__)
+
+PERSIST_INTERVAL_S = 5.0
+_START_WAITS_S = 3.0
+_PERSIST_AT_SHUTDOWN_S = 0.6
+_FAREWELL_S = 1.2
+
+
+class PushConsumer:
+    """Consumes its share of the queues of its topics, or with broadcasting all of them.
+
+    Delivery is at least once: a message is acknowledged after the listener answered for it, and one that was not comes again after a
+    crash, here or at another member of the group. While brokers are away it keeps trying, and says so once.
+    """
+
+    def __init__(self, group: str, *, namesrv_addr: str | None = None, **settings: Any) -> None:
+        """`settings` are those of ConsumerSettings. Raises IllegalConfiguration."""
+        try:
+            topics.validate_group(group)
+            self.settings = ConsumerSettings(**settings)
+        except (IllegalMessage, TypeError) as error:
+            raise IllegalConfiguration(f"consumer group {group!r}: {error}") from None
+        self.group = group
+        self._namesrv_addr = namesrv_addr
+        self._subscriptions: dict[str, Subscription] = {}
+        self._listener: MessageListener | None = None
+        self._is_orderly = False
+        self._instance: ClientInstance | None = None
+        self._parts: ConsumerParts | None = None
+        self._tasks = OwnedTasks()
+
+    def subscribe(self, topic: str, expression: str = "*") -> None:
+        """Consume the topic's messages with one of these tags: `*`, or `a || b`. Also while running."""
+        try:
+            topics.validate_topic(topic)
+        except IllegalMessage as error:
+            raise IllegalConfiguration(str(error)) from None
+        self._subscriptions[topic] = Subscription.parse(topic, expression, now_ms())
+        self._subscriptions_changed()
+
+    def unsubscribe(self, topic: str) -> None:
+        """Consume the topic no more."""
+        self._subscriptions.pop(topic, None)
+        self._subscriptions_changed()
+
+    def register_message_listener(self, listener: MessageListener, *, orderly: bool = False) -> None:
+        """Who gets the messages. `orderly`: each queue's messages one after the other, the next when this one has succeeded."""
+        self._listener = listener
+        self._is_orderly = orderly
+
+    @property
+    def queues(self) -> set[MessageQueue]:
+        """The queues this consumer has now."""
+        return set(self._parts.assignment.process_queues) if self._parts else set()
+
+    async def start(self) -> None:
+        """Begin to consume. Raises IllegalConfiguration without listener or subscription; it is no error if no broker is up."""
+        if self._instance is not None:
+            raise NotRunning(f"consumer {self.group} was started before")
+        if self._listener is None:
+            raise IllegalConfiguration(f"consumer {self.group} has no listener: call register_message_listener first")
+        if not self._subscriptions:
+            raise IllegalConfiguration(f"consumer {self.group} has no subscription: call subscribe first")
+        self._add_retry_topic()
+        requests = ConsumerRequests(self.group)
+        instance = self._instance = ClientInstance(self._namesrv_addr, self._membership, requests.handlers)
+        parts = self._parts = ConsumerParts(
+            self.group, instance, self.settings, self._subscriptions, self._listener, is_orderly=self._is_orderly
+        )
+        requests.attach(parts.assignment, parts.rebalance, self._tasks)
+        instance.routes.on_change = self._routes_changed
+        for topic in self._subscriptions:
+            instance.routes.watch(topic)
+        instance.start()
+        await self._be_known(instance)
+        self._tasks.spawn(parts.rebalance.run(), "client-rebalance")
+        self._tasks.spawn(self._persist_offsets(parts), "client-offsets")
+        logger.info("consumer %s (%s) started", self.group, instance.client_id)
+
+    async def shutdown(self, timeout_s: float = 3.0) -> None:
+        """Consume no more: wait a moment for running listeners, keep the offsets, leave the group. At most `timeout_s`."""
+        if self._instance is None or self._parts is None:
+            return
+        instance, parts = self._instance, self._parts
+        self._parts = None
+        await self._tasks.cancel()
+        await parts.assignment.stop_pulling()
+        await parts.consumption.stop(max(0.1, timeout_s - _FAREWELL_S - _PERSIST_AT_SHUTDOWN_S))
+        try:
+            await asyncio.wait_for(parts.assignment.persist(confirmed=True), _PERSIST_AT_SHUTDOWN_S)
+        except TimeoutError:
+            logger.warning("the offsets of consumer %s were not confirmed: what came last may come again", self.group)
+        parts.assignment.drop_all()
+        if parts.locks is not None:
+            await parts.locks.stop()
+        await instance.stop()
+        logger.info("consumer %s stopped", self.group)
+
+    def _add_retry_topic(self) -> None:
+        if not self.settings.is_broadcasting:
+            retry_topic = topics.retry_topic(self.group)
+            self._subscriptions[retry_topic] = Subscription.parse(retry_topic, "*", now_ms())
+
+    async def _be_known(self, instance: ClientInstance) -> None:
+        """Find the brokers and send them a heartbeat, as far as that is possible at once."""
+        try:
+            async with asyncio.timeout(_START_WAITS_S):
+                for topic in list(self._subscriptions):
+                    await instance.routes.refresh(topic)
+                await instance.heartbeats.send()
+        except (ClientError, TimeoutError) as error:
+            logger.warning("consumer %s starts without a broker: %s; it keeps trying", self.group, error or "no answer in time")
+
+    def _membership(self, client_id: str) -> HeartbeatData:
+        consumer = ConsumerData(
+            group_name=self.group,
+            consume_type=ConsumeType.CONSUME_PASSIVELY,
+            message_model=self.settings.message_model,
+            consume_from_where=self.settings.consume_from_where,
+            subscription_data_set=[subscription.to_wire() for subscription in self._subscriptions.values()],
+        )
+        return HeartbeatData(client_id=client_id, consumer_data_set=[consumer])
+
+    def _routes_changed(self) -> None:
+        if self._instance is not None and self._parts is not None:
+            self._instance.heartbeats.send_soon()
+            self._parts.rebalance.trigger()
+
+    def _subscriptions_changed(self) -> None:
+        if self._instance is not None:
+            for topic in self._subscriptions:
+                self._instance.routes.watch(topic)
+            self._instance.routes.refresh_soon()
+            self._routes_changed()
+
+    async def _persist_offsets(self, parts: ConsumerParts) -> None:
+        while True:
+            await asyncio.sleep(PERSIST_INTERVAL_S)
+            await parts.assignment.persist()

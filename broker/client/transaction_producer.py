@@ -1,0 +1,135 @@
+"""The producer of transactional messages (RocketMQ's TransactionMQProducer)."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+
+from broker.client.check_back import CheckBack
+from broker.client.errors import ClientError, IllegalConfiguration, MessageRefused
+from broker.client.instance import RequestHandlers
+from broker.client.listener_threads import ListenerNotRun, ListenerThreads
+from broker.client.listeners import TransactionListener
+from broker.client.producer import Producer
+from broker.client.send_result import LocalTransactionState, SendResult, TransactionSendResult
+from broker.client.tasks import OwnedTasks
+from broker.client.transaction_decision import end_after_local_transaction, state_of_answer, state_without_listener
+from broker.message import Message, properties
+from broker.protocol.codes import RequestCode
+
+logger = logging.getLogger(__name__)
+
+_LOCAL_TRANSACTIONS_END_WITHIN_S = 1.8
+
+
+class TransactionProducer(Producer):
+    """Sends a half message, runs the local transaction, tells the broker the outcome, and answers when the broker checks back."""
+
+    def __init__(
+        self,
+        group: str,
+        listener: TransactionListener,
+        *,
+        namesrv_addr: str | None = None,
+        send_timeout_ms: int = 3000,
+        retry_times_when_send_failed: int = 2,
+        compress_message_body_over: int = 4096,
+        default_topic_queue_nums: int = 4,
+        transaction_threads: int = 32,
+        check_threads: int = 4,
+        check_request_hold_max: int = 2000,
+    ) -> None:
+        """At most `transaction_threads` local transactions and `check_threads` checks run at a time, each in a thread.
+
+        At most `check_request_hold_max` checks wait; a broker whose question found no room asks again later.
+        """
+        super().__init__(
+            group,
+            namesrv_addr=namesrv_addr,
+            send_timeout_ms=send_timeout_ms,
+            retry_times_when_send_failed=retry_times_when_send_failed,
+            compress_message_body_over=compress_message_body_over,
+            default_topic_queue_nums=default_topic_queue_nums,
+        )
+        self._listener = listener
+        self._transaction_threads_max = transaction_threads
+        self._check_threads_max = check_threads
+        self._check_request_hold_max = check_request_hold_max
+        self._transaction_threads: ListenerThreads | None = None
+        self._check_threads: ListenerThreads | None = None
+        self._transactions = OwnedTasks()
+
+    async def start(self) -> None:
+        """Begin; from now on check-backs are answered. Raises IllegalConfiguration without a listener."""
+        for method in ("execute_local_transaction", "check_local_transaction"):
+            if not callable(getattr(self._listener, method, None)):
+                raise IllegalConfiguration(f"producer {self.group} needs a transaction listener with a method {method}")
+        self._transaction_threads = ListenerThreads(f"transaction-{self.group[:100]}", self._transaction_threads_max)
+        self._check_threads = ListenerThreads(f"check-{self.group[:100]}", self._check_threads_max)
+        await super().start()
+
+    async def shutdown(self) -> None:
+        """Let running local transactions end and be told to the broker, for a moment; the rest the broker will check back."""
+        self._is_stopped = True
+        await self._transactions.settle(_LOCAL_TRANSACTIONS_END_WITHIN_S)
+        for threads in (self._transaction_threads, self._check_threads):
+            if threads is not None:
+                await threads.stop(0.2)
+        await self._transactions.cancel()
+        await super().shutdown()
+
+    async def send_message_in_transaction(self, message: Message, arg: object = None) -> TransactionSendResult:
+        """Send the half message, run the local transaction with `arg`, tell the broker.
+
+        Raises a ClientError if it is not certain that the half message is stored; then the local transaction did not run. Once it
+        has run nothing is raised any more. Whoever stops waiting leaves the transaction to end by itself.
+        """
+        self._running_instance()
+        if properties.DELAY_TIME_LEVEL in message.properties:
+            raise MessageRefused("a transactional message cannot be delayed: send it without a delay level")
+        return await asyncio.shield(
+            self._transactions.spawn(self._transaction(message, arg), "client-transaction", is_awaited=True)
+        )
+
+    async def _transaction(self, message: Message, arg: object) -> TransactionSendResult:
+        half = message.with_properties({properties.TRANSACTION_PREPARED: "true", properties.PRODUCER_GROUP: self.group})
+        assert self._sender is not None
+        sent = await self._sender.send(half, new_id_each_attempt=True)
+        state = state_without_listener(sent.send_status)
+        if state is None:
+            state = await self._execute(half.with_properties({properties.UNIQUE_KEY: sent.message_id}), arg)
+        await self._end(sent, state)
+        return TransactionSendResult(
+            send_status=sent.send_status,
+            message_id=sent.message_id,
+            offset_message_id=sent.offset_message_id,
+            queue=sent.queue,
+            queue_offset=sent.queue_offset,
+            transaction_id=sent.message_id,
+            local_transaction_state=state,
+        )
+
+    async def _execute(self, message: Message, arg: object) -> LocalTransactionState:
+        assert self._transaction_threads is not None
+        try:
+            answer = await self._transaction_threads.run(lambda: self._listener.execute_local_transaction(message, arg))
+        except ListenerNotRun:
+            return LocalTransactionState.ROLLBACK_MESSAGE
+        except Exception as error:
+            return state_of_answer(None, error, message.transaction_id)
+        return state_of_answer(answer, None, message.transaction_id)
+
+    async def _end(self, sent: SendResult, state: LocalTransactionState) -> None:
+        assert self._requests is not None
+        try:
+            header = end_after_local_transaction(self.group, sent, state)
+            await self._requests.end_transaction(sent.queue.broker_name, header)
+        except (ClientError, ValueError) as error:
+            logger.warning(
+                "%s of transaction %s did not reach the broker: %s; it checks back", state.name, sent.message_id, error
+            )
+
+    def _handlers(self) -> RequestHandlers:
+        assert self._check_threads is not None
+        check_back = CheckBack(self.group, self._listener, self._check_threads, self._check_request_hold_max)
+        return {RequestCode.CHECK_TRANSACTION_STATE: check_back.on_check}
