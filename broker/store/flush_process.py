@@ -1,0 +1,102 @@
+"""A helper process that brings files to the disk, so that the broker's own never waits for it.
+
+A thread would wait without the broker's help too, but the interpreter lock makes both slower. Request and answer:
+
+    LENGTH 4 | path \\0 path \\0 ...        ->        ERRNO 4, 0 if all of them are on disk
+
+The helper ends when its standard input does, that is with its parent, however that ends. It runs as a script of its own and
+imports nothing of the broker.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import signal
+import struct
+import subprocess
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import BinaryIO
+
+_INT32 = struct.Struct(">i")
+_KEPT_OPEN = 4
+
+
+class FlushProcess:
+    """The parent's end. One request at a time; not safe for use from several threads."""
+
+    def __init__(self) -> None:
+        """Starts the helper. Raises OSError."""
+        command = [sys.executable, "-E", "-S", "-s", os.fspath(Path(__file__).resolve())]
+        self._process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, bufsize=0)
+        assert self._process.stdin is not None
+        assert self._process.stdout is not None
+        self._requests = self._process.stdin.fileno()
+        self._answers = self._process.stdout.fileno()
+
+    def fileno(self) -> int:
+        """Becomes readable when there is an answer."""
+        return self._answers
+
+    def request(self, paths: Sequence[Path]) -> None:
+        """Asks that these files be brought to the disk. Raises OSError if the helper is gone."""
+        message = b"\0".join(map(os.fsencode, paths))
+        os.write(self._requests, _INT32.pack(len(message)) + message)
+
+    def answer(self) -> int:
+        """Waits for the answer: 0, or the errno of the file that could not be synced. Raises OSError if the helper is gone."""
+        data = os.read(self._answers, _INT32.size)
+        if len(data) < _INT32.size:
+            raise BrokenPipeError("the flush process is gone")
+        return int(_INT32.unpack(data)[0])
+
+    def close(self) -> None:
+        """Ends the helper and waits for it."""
+        for stream in (self._process.stdin, self._process.stdout):
+            if stream is not None:
+                with contextlib.suppress(OSError):
+                    stream.close()
+        try:
+            self._process.wait(timeout=5)
+        except subprocess.TimeoutExpired:
+            self._process.kill()
+            self._process.wait()
+
+
+def serve(requests: BinaryIO, answers: BinaryIO) -> None:
+    """The helper's end: answers requests until there are none."""
+    kept_open: dict[bytes, int] = {}
+    while len(head := requests.read(_INT32.size)) == _INT32.size:
+        message = requests.read(_INT32.unpack(head)[0])
+        error = 0
+        for path in filter(None, message.split(b"\0")):
+            try:
+                os.fdatasync(_opened(kept_open, path))
+            except OSError as failure:
+                error = failure.errno or -1
+        answers.write(_INT32.pack(error))
+        answers.flush()
+
+
+def _opened(kept_open: dict[bytes, int], path: bytes) -> int:
+    file = kept_open.pop(path, None)
+    if file is not None and os.fstat(file).st_nlink == 0:
+        # Deleted, and perhaps created anew.
+        os.close(file)
+        file = None
+    if file is None:
+        file = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+    kept_open[path] = file
+    if len(kept_open) > _KEPT_OPEN:
+        os.close(kept_open.pop(next(iter(kept_open))))
+    return file
+
+
+if __name__ == "__main__":
+    # Ctrl-C reaches the whole group; the parent still needs its last flush.
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    signal.signal(signal.SIGTERM, signal.SIG_IGN)
+    with contextlib.suppress(BrokenPipeError):
+        serve(sys.stdin.buffer, sys.stdout.buffer)
