@@ -27,6 +27,8 @@ def main() -> int:
         return work(settings)
     except DatabaseUnusable as error:
         return say(PROGRAM, str(error), 1)
+    except KeyboardInterrupt:
+        return say(PROGRAM, "interrupted while starting", 130)
 
 
 def work(settings: WorkerSettings) -> int:

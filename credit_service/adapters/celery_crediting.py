@@ -61,7 +61,7 @@ class CeleryCrediting:
     def _stop_expecting(self, result: "AsyncResult[list[str]]") -> None:
         """Celery remembers what it still expects; without this each lost task would cost memory for ever."""
         with contextlib.suppress(Exception):
-            self._app.backend.remove_pending_result(result)
+            self._app.backend.remove_pending_result(result)  # type: ignore[attr-defined]
 
 
 def _in_one_line(error: Exception) -> str:

@@ -85,7 +85,7 @@ class Ledger:
             inserted = self._insert_missing(session, by_order)
             self._add_to_balances(session, [by_order[order_id] for order_id in inserted])
             stored = _stored_credits(session, by_order.keys() - inserted)
-            session.commit()
+            _commit(session)
         return _outcomes(credits, by_order, inserted, stored)
 
     def _insert_missing(self, session: Session, by_order: Mapping[str, Credit]) -> set[str]:
@@ -135,6 +135,16 @@ class Ledger:
                 yield session
         except SQLAlchemyError as error:
             raise LedgerUnavailable(_in_one_line(error)) from error
+
+
+def _commit(session: Session) -> None:
+    connection = session.connection()
+    try:
+        session.commit()
+    except SQLAlchemyError:
+        # Back in the pool it might still hold the transaction, and its locks.
+        connection.invalidate()
+        raise
 
 
 def _first_of_each_order(credits: Sequence[Credit]) -> dict[str, Credit]:

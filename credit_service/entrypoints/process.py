@@ -34,15 +34,17 @@ def main() -> int:
         run(settings)
     except (CannotStart, DatabaseUnusable) as error:
         return say(PROGRAM, str(error), 1)
+    except KeyboardInterrupt:
+        return say(PROGRAM, "interrupted while starting", 130)
     return 0
 
 
 def run(settings: ServiceSettings) -> None:
     """Consumes and serves until a signal. Raises CannotStart or DatabaseUnusable."""
-    stopping = stop_on_signals()
     database_url, redis_url = settings.database_url.get_secret_value(), settings.redis_url.get_secret_value()
     redis = _probe(redis_url)
     engine = open_database(database_url, start_timeout_s=settings.database_start_timeout_s)
+    stopping = stop_on_signals()
     crediting = CeleryCrediting(create_celery(redis_url), timeout_s=settings.task_timeout_s)
     consumer = OrderConsumer(
         OrderListener(crediting),
@@ -57,9 +59,8 @@ def run(settings: ServiceSettings) -> None:
         _start(consumer)
         try:
             server.start()
-            logger.info(
-                "credits in %s, tasks in %s, name server %s", masked(database_url), masked_redis(redis_url), settings.namesrv_addr
-            )
+            tasks = masked_redis(redis_url)
+            logger.info("credits in %s, tasks in %s, name server %s", masked(database_url), tasks, settings.namesrv_addr)
             print(f"credit service ready: {server.url}", flush=True)
             stopping.wait()
         finally:

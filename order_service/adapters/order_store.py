@@ -136,9 +136,12 @@ class OrderStore:
 
 
 def _commit(session: Session) -> None:
+    connection = session.connection()
     try:
         session.commit()
     except SQLAlchemyError as error:
+        # Back in the pool it might still hold the transaction, and its locks.
+        connection.invalidate()
         raise OutcomeUnknown(_in_one_line(error)) from error
 
 

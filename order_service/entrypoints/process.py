@@ -35,14 +35,16 @@ def main() -> int:
         run(settings, failpoints)
     except (CannotStart, DatabaseUnusable) as error:
         return say(PROGRAM, str(error), 1)
+    except KeyboardInterrupt:
+        return say(PROGRAM, "interrupted while starting", 130)
     return 0
 
 
 def run(settings: Settings, failpoints: Failpoints) -> None:
     """Serves until a signal. Raises CannotStart or DatabaseUnusable."""
-    stopping = stop_on_signals()
     url = settings.database_url.get_secret_value()
     engine = open_database(url, start_timeout_s=settings.database_start_timeout_s)
+    stopping = stop_on_signals()
     store = OrderStore(engine)
     listener = OrderTransactionListener(store, order_limit_cents=settings.order_limit_cents, failpoints=failpoints)
     broker = OrderBroker(listener, namesrv_addr=settings.namesrv_addr, send_timeout_ms=settings.send_timeout_ms)

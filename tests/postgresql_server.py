@@ -1,0 +1,81 @@
+"""A PostgreSQL server for tests: one for each test process, on a free port, gone with it."""
+
+import atexit
+import functools
+import itertools
+import os
+import pwd
+import shutil
+import socket
+import subprocess
+import tempfile
+import time
+from pathlib import Path
+
+import psycopg
+
+_PROGRAMS = [Path("/usr/lib/postgresql/15/bin"), Path("/usr/lib/postgresql/16/bin"), Path("/usr/lib/postgresql/17/bin")]
+_count = itertools.count(1)
+
+
+def new_database() -> str | None:
+    """The URL (postgresql+psycopg://) of an empty database; None where PostgreSQL is not installed."""
+    port = _server_port()
+    if port is None:
+        return None
+    name = f"test_{os.getpid()}_{next(_count)}"
+    with psycopg.connect(f"host=127.0.0.1 port={port} user=postgres dbname=postgres", autocommit=True) as connection:
+        connection.execute(f"CREATE DATABASE {name}".encode())
+    return f"postgresql+psycopg://postgres@127.0.0.1:{port}/{name}"
+
+
+@functools.cache
+def _server_port() -> int | None:
+    found = shutil.which("initdb", path=os.pathsep.join([os.environ.get("PATH", ""), *map(str, _PROGRAMS)]))
+    if found is None:
+        return None
+    programs = Path(found).resolve().parent
+    folder = Path(tempfile.mkdtemp(prefix="postgresql-"))
+    atexit.register(shutil.rmtree, folder, ignore_errors=True)
+    user: list[str] = []
+    if os.geteuid() == 0:
+        account = pwd.getpwnam("postgres")
+        os.chown(folder, account.pw_uid, account.pw_gid)
+        user = ["--reuid", "postgres", "--regid", "postgres", "--clear-groups"]
+    data = folder / "data"
+    quiet = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL, "cwd": folder}
+    initdb = [str(programs / "initdb"), "-D", str(data), "-U", "postgres", "--auth=trust", "--no-sync"]
+    subprocess.run(["setpriv", *user, *initdb], check=True, timeout=60, **quiet)  # type: ignore[call-overload]
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port: int = free.getsockname()[1]
+    settings = [f"port={port}", "listen_addresses=127.0.0.1", "unix_socket_directories=", "fsync=off", "max_connections=200"]
+    options = [option for setting in settings for option in ("-c", setting)]
+    # The server dies with this process, however that ends.
+    server = subprocess.Popen(
+        ["setpriv", *user, "--pdeathsig", "KILL", str(programs / "postgres"), "-D", str(data), *options],
+        **quiet,  # type: ignore[call-overload]
+    )
+    atexit.register(_stop, server)
+    _wait_until_it_answers(port)
+    return port
+
+
+def _stop(server: "subprocess.Popen[bytes]") -> None:
+    server.terminate()
+    try:
+        server.wait(timeout=5)
+    except subprocess.TimeoutExpired:
+        server.kill()
+
+
+def _wait_until_it_answers(port: int) -> None:
+    deadline = time.monotonic() + 30
+    while True:
+        try:
+            psycopg.connect(f"host=127.0.0.1 port={port} user=postgres dbname=postgres", connect_timeout=2).close()
+            return
+        except psycopg.OperationalError:
+            if time.monotonic() > deadline:
+                raise
+            time.sleep(0.1)

@@ -1,0 +1,118 @@
+import random
+import threading
+from concurrent.futures import ThreadPoolExecutor
+
+import pytest
+from alembic.autogenerate import compare_metadata
+from alembic.migration import MigrationContext
+from sqlalchemy import Engine, text
+
+from credit_service.adapters.database import create_database_engine, migrate
+from credit_service.adapters.ledger import Ledger, LedgerUnavailable
+from credit_service.adapters.tables import CreditDatabase
+from credit_service.domain.credit import CreditOutcome
+from tests.unit.credit_service.conftest import a_credit
+
+CREDITED, ALREADY, CONFLICTING = CreditOutcome.CREDITED, CreditOutcome.ALREADY_CREDITED, CreditOutcome.CONFLICTING
+
+
+def test_a_batch_credits_each_customer_with_the_sum_of_the_orders(ledger: Ledger) -> None:
+    batch = [a_credit("1", amount_cents=250), a_credit("2", amount_cents=399), a_credit("3", customer="bob", amount_cents=100)]
+    assert ledger.credit(batch) == [CREDITED] * 3
+    ada, bob = ledger.find_customer("ada", max_entries=10), ledger.find_customer("bob", max_entries=10)
+    assert ada is not None
+    assert bob is not None
+    assert (ada.points, bob.points) == (2 + 3, 1)
+    assert [(entry.order_id, entry.points, entry.amount_cents) for entry in ada.entries] == [("2", 3, 399), ("1", 2, 250)]
+
+
+def test_a_redelivery_changes_nothing(ledger: Ledger) -> None:
+    ledger.credit([a_credit("1"), a_credit("2")])
+    before = ledger.find_customer("ada", max_entries=10)
+    assert ledger.credit([a_credit("2"), a_credit("1")]) == [ALREADY, ALREADY]
+    assert ledger.find_customer("ada", max_entries=10) == before
+
+
+def test_only_what_was_missing_is_added(ledger: Ledger) -> None:
+    ledger.credit([a_credit("1", amount_cents=100)])
+    assert ledger.credit([a_credit("1", amount_cents=100), a_credit("2", amount_cents=200)]) == [ALREADY, CREDITED]
+    ada = ledger.find_customer("ada", max_entries=10)
+    assert ada is not None
+    assert ada.points == 3
+
+
+def test_an_order_twice_in_one_batch_is_credited_once(ledger: Ledger) -> None:
+    assert ledger.credit([a_credit("1"), a_credit("1")]) == [CREDITED, ALREADY]
+
+
+@pytest.mark.parametrize("other", [a_credit("1", amount_cents=9900), a_credit("1", customer="bob")])
+def test_another_amount_or_customer_for_a_credited_order_is_a_conflict_and_changes_nothing(ledger: Ledger, other: object) -> None:
+    ledger.credit([a_credit("1")])
+    before = ledger.find_customer("ada", max_entries=10)
+    assert ledger.credit([other, a_credit("2", customer="eve")]) == [CONFLICTING, CREDITED]  # type: ignore[list-item]
+    assert ledger.find_customer("ada", max_entries=10) == before
+    assert ledger.find_customer("bob", max_entries=10) is None
+
+
+def test_a_conflict_within_one_batch_is_seen(ledger: Ledger) -> None:
+    assert ledger.credit([a_credit("1"), a_credit("1", amount_cents=1)]) == [CREDITED, CONFLICTING]
+
+
+def test_a_credit_the_database_will_not_take_does_not_hold_up_the_others(ledger: Ledger, engine: Engine) -> None:
+    with engine.begin() as connection:
+        if engine.dialect.name == "postgresql":
+            connection.execute(text("ALTER TABLE credits ADD CHECK (amount_cents <> 666)"))
+        else:
+            connection.execute(
+                text(
+                    "CREATE TRIGGER no BEFORE INSERT ON credits WHEN NEW.amount_cents = 666 BEGIN SELECT RAISE(ABORT, 'no'); END"
+                )
+            )
+    batch = [a_credit("1"), a_credit("2", amount_cents=666), a_credit("3")]
+    assert ledger.credit(batch) == [CREDITED, CreditOutcome.IMPOSSIBLE, CREDITED]
+
+
+def test_workers_with_overlapping_batches_credit_each_order_once(ledger: Ledger) -> None:
+    orders = [a_credit(f"order-{number}", customer=f"customer-{number % 5}", amount_cents=100) for number in range(60)]
+    workers, start = 6, threading.Barrier(6)
+
+    def work(seed: int) -> list[CreditOutcome]:
+        mine = orders[:]
+        random.Random(seed).shuffle(mine)
+        start.wait()
+        return [outcome for first in range(0, len(mine), 12) for outcome in ledger.credit(mine[first : first + 12])]
+
+    with ThreadPoolExecutor(workers) as threads:
+        outcomes = [outcome for found in threads.map(work, range(workers)) for outcome in found]
+    assert outcomes.count(CREDITED) == len(orders)
+    assert outcomes.count(ALREADY) == len(orders) * (workers - 1)
+    found = [ledger.find_customer(f"customer-{number}", max_entries=100) for number in range(5)]
+    assert [customer and (customer.points, len(customer.entries)) for customer in found] == [(12, 12)] * 5
+
+
+def test_a_ledger_that_cannot_be_written_is_an_error_and_nothing_is_credited(ledger: Ledger, engine: Engine) -> None:
+    with engine.begin() as connection:
+        connection.execute(text("ALTER TABLE balances RENAME TO gone"))
+    with pytest.raises(LedgerUnavailable):
+        ledger.credit([a_credit("1")])
+    with engine.connect() as connection:
+        assert connection.execute(text("SELECT count(*) FROM credits")).scalar_one() == 0
+
+
+def test_a_batch_of_none_is_fine(ledger: Ledger) -> None:
+    assert ledger.credit([]) == []
+
+
+def test_processes_that_start_at_once_migrate_one_after_the_other(database_url: str) -> None:
+    engines = [create_database_engine(database_url) for _ in range(4)]
+    with ThreadPoolExecutor(4) as threads:
+        list(threads.map(migrate, engines))
+    for engine in engines:
+        assert Ledger(engine).is_reachable()
+        engine.dispose()
+
+
+def test_the_migrations_make_the_tables_that_the_code_uses(engine: Engine) -> None:
+    with engine.connect() as connection:
+        context = MigrationContext.configure(connection, opts={"version_table": "credit_service_version"})
+        assert compare_metadata(context, CreditDatabase.metadata) == []

@@ -1,0 +1,95 @@
+"""An order database of each kind, and a broker that does what the client does, without one."""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from sqlalchemy import Engine
+
+from broker.client import LocalTransactionState, TransactionListener
+from broker.message import Message
+from broker.message.properties import UNIQUE_KEY
+from order_service.adapters.database import open_database
+from order_service.adapters.order_store import OrderStore
+from order_service.domain.order import Item, Order
+from order_service.failpoints import Failpoints
+from order_service.service_layer.attempt import Attempt
+from order_service.service_layer.placing import BrokerUnavailable
+from order_service.service_layer.transaction_listener import OrderTransactionListener
+from tests.postgresql_server import new_database
+
+ORDER_LIMIT_CENTS = 100_000
+
+
+class BrokerInProcess:
+    """Runs the local transaction as the client does once the half message is stored; keeps what was sent and decided."""
+
+    def __init__(self, listener: TransactionListener) -> None:
+        self.listener = listener
+        self.is_up = True
+        self.decisions: list[tuple[Message, LocalTransactionState]] = []
+
+    def send_in_transaction(self, message: Message, attempt: Attempt) -> None:
+        if not self.is_up:
+            raise BrokerUnavailable("the broker is down")
+        sent = message.with_properties({UNIQUE_KEY: f"{len(self.decisions) + 1:032X}"})
+        self.decisions.append((sent, self.listener.execute_local_transaction(sent, attempt)))
+
+    def is_reachable(self) -> bool:
+        return self.is_up
+
+
+@pytest.fixture
+def sqlite_url(tmp_path: Path) -> str:
+    return f"sqlite:///{tmp_path}/orders.db"
+
+
+@pytest.fixture(params=["sqlite", "postgresql"])
+def database_url(request: pytest.FixtureRequest, sqlite_url: str) -> str:
+    """A database of each kind."""
+    if request.param == "sqlite":
+        return sqlite_url
+    url = new_database()
+    if url is None:
+        pytest.skip("no PostgreSQL here: apt-get install postgresql")
+    return url
+
+
+@pytest.fixture
+def engine(database_url: str) -> Iterator[Engine]:
+    engine = open_database(database_url, start_timeout_s=10)
+    yield engine
+    engine.dispose()
+
+
+@pytest.fixture
+def store(engine: Engine) -> OrderStore:
+    return OrderStore(engine)
+
+
+@pytest.fixture
+def sqlite_store(sqlite_url: str) -> Iterator[OrderStore]:
+    engine = open_database(sqlite_url, start_timeout_s=10)
+    yield OrderStore(engine)
+    engine.dispose()
+
+
+@pytest.fixture
+def listener(sqlite_store: OrderStore) -> OrderTransactionListener:
+    return OrderTransactionListener(sqlite_store, order_limit_cents=ORDER_LIMIT_CENTS, failpoints=Failpoints())
+
+
+@pytest.fixture
+def broker(listener: OrderTransactionListener) -> BrokerInProcess:
+    return BrokerInProcess(listener)
+
+
+def an_order(order_id: str = "order-1", *, customer: str = "ada", key: str | None = None, price_cents: int = 1250) -> Order:
+    return Order(
+        order_id=order_id,
+        customer=customer,
+        items=(Item("tea", 2, price_cents), Item("cup", 1, 990)),
+        currency="EUR",
+        created_at_ms=1_700_000_000_000,
+        idempotency_key=key,
+    )

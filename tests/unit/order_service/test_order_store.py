@@ -1,0 +1,179 @@
+import random
+import threading
+from concurrent.futures import ThreadPoolExecutor
+
+import pytest
+from sqlalchemy import Engine, event, text
+from sqlalchemy.exc import OperationalError
+
+from order_service.adapters.order_store import (
+    IdempotencyKeyTaken,
+    OrderStore,
+    OrderStoreError,
+    OutcomeUnknown,
+    StoreUnavailable,
+    TransactionDecided,
+)
+from order_service.domain.transaction import TransactionState
+from tests.unit.order_service.conftest import an_order
+
+
+def test_an_order_is_found_as_it_was_committed(store: OrderStore) -> None:
+    order = an_order(key="key-1")
+    store.commit_order(order, "transaction-1")
+    assert store.find_order("order-1") == order
+    assert store.find_order_by_key("key-1") == order
+    assert store.find_transaction("transaction-1") is TransactionState.COMMITTED
+    assert store.find_transaction_id("order-1") == "transaction-1"
+
+
+def test_check_back_finds_a_committed_transaction_committed(store: OrderStore) -> None:
+    store.commit_order(an_order(), "transaction-1")
+    assert store.settle("transaction-1") is TransactionState.COMMITTED
+    assert store.find_order("order-1") is not None
+
+
+def test_check_back_rolls_back_what_it_does_not_find_and_says_so_ever_after(store: OrderStore) -> None:
+    assert store.find_transaction("transaction-1") is None
+    assert store.settle("transaction-1") is TransactionState.ROLLED_BACK
+    assert store.settle("transaction-1") is TransactionState.ROLLED_BACK
+    assert store.find_transaction("transaction-1") is TransactionState.ROLLED_BACK
+
+
+def test_a_late_local_transaction_cannot_slip_in_behind_a_check_back(store: OrderStore) -> None:
+    store.settle("transaction-1")
+    with pytest.raises(TransactionDecided):
+        store.commit_order(an_order(), "transaction-1")
+    assert store.find_order("order-1") is None
+    assert store.find_transaction("transaction-1") is TransactionState.ROLLED_BACK
+
+
+def test_of_two_orders_with_one_idempotency_key_the_second_leaves_no_trace(store: OrderStore) -> None:
+    store.commit_order(an_order("order-1", key="key-1"), "transaction-1")
+    with pytest.raises(IdempotencyKeyTaken):
+        store.commit_order(an_order("order-2", key="key-1"), "transaction-2")
+    assert store.find_order("order-2") is None
+    assert store.find_transaction("transaction-2") is None
+
+
+def test_orders_without_idempotency_key_do_not_get_in_each_others_way(store: OrderStore) -> None:
+    store.commit_order(an_order("order-1"), "transaction-1")
+    store.commit_order(an_order("order-2"), "transaction-2")
+    assert store.find_order("order-2") is not None
+
+
+def test_pages_hold_every_order_of_the_customer_once_the_newest_first(store: OrderStore) -> None:
+    for number in range(7):
+        store.commit_order(an_order(f"order-{number}"), f"transaction-{number}")
+    store.commit_order(an_order("other", customer="bob"), "transaction-other")
+    seen: list[str] = []
+    before: int | None = None
+    while True:
+        page, before = store.list_orders("ada", limit=3, before=before)
+        seen += [order.order_id for order in page]
+        if before is None:
+            break
+    assert seen == [f"order-{number}" for number in reversed(range(7))]
+
+
+def test_a_customer_without_orders_gets_an_empty_last_page(store: OrderStore) -> None:
+    assert store.list_orders("nobody", limit=10, before=None) == ([], None)
+
+
+def test_local_transaction_and_check_back_racing_agree_on_one_outcome(store: OrderStore) -> None:
+    transactions = [f"transaction-{number}" for number in range(40)]
+    start = threading.Barrier(4)
+
+    def commit(mine: list[str]) -> dict[str, bool]:
+        start.wait()
+        return {transaction: _is_committed(store, transaction) for transaction in mine}
+
+    def check(mine: list[str]) -> dict[str, TransactionState]:
+        start.wait()
+        return {transaction: store.settle(transaction) for transaction in mine}
+
+    with ThreadPoolExecutor(4) as threads:
+        commits = [threads.submit(commit, transactions[half::2]) for half in (0, 1)]
+        checks = [threads.submit(check, transactions[half::2]) for half in (0, 1)]
+        committed = {transaction: is_done for future in commits for transaction, is_done in future.result().items()}
+        checked = {transaction: state for future in checks for transaction, state in future.result().items()}
+
+    for transaction in transactions:
+        assert committed[transaction] == (checked[transaction] is TransactionState.COMMITTED)
+        assert committed[transaction] == (store.find_order(f"order of {transaction}") is not None)
+
+
+def test_one_idempotency_key_used_by_many_at_once_places_one_order(store: OrderStore) -> None:
+    start = threading.Barrier(6)
+
+    def place(number: int) -> bool:
+        start.wait()
+        try:
+            store.commit_order(an_order(f"order-{number}", key="same"), f"transaction-{number}")
+        except IdempotencyKeyTaken:
+            return False
+        return True
+
+    with ThreadPoolExecutor(6) as threads:
+        placed = list(threads.map(place, range(6)))
+    assert placed.count(True) == 1
+    assert len(store.list_orders("ada", limit=10, before=None)[0]) == 1
+
+
+def test_a_commit_that_fails_leaves_the_outcome_unknown(store: OrderStore, engine: Engine) -> None:
+    def lose_connection(_connection: object) -> None:
+        raise OperationalError("COMMIT", None, Exception("server closed the connection unexpectedly"))
+
+    event.listen(engine, "commit", lose_connection)
+    with pytest.raises(OutcomeUnknown, match="server closed the connection"):
+        store.commit_order(an_order(), "transaction-1")
+    event.remove(engine, "commit", lose_connection)
+    assert store.settle("transaction-1") is TransactionState.ROLLED_BACK
+
+
+def test_a_commit_that_the_database_refuses_leaves_no_lock_behind(sqlite_store: OrderStore) -> None:
+    def write_an_item_without_its_order() -> None:
+        with sqlite_store._writing() as session:
+            session.execute(text("PRAGMA defer_foreign_keys = ON"))
+            session.execute(text("INSERT INTO order_items (order_id, name, quantity, price_cents) VALUES ('none', 'tea', 1, 1)"))
+
+    with pytest.raises(OutcomeUnknown):
+        write_an_item_without_its_order()
+    sqlite_store.commit_order(an_order(), "transaction-1")
+    assert sqlite_store.find_order("order-1") is not None
+
+
+@pytest.mark.parametrize("database_url", ["postgresql"], indirect=True)
+def test_a_server_that_dies_before_the_commit_leaves_the_outcome_unknown(store: OrderStore, engine: Engine) -> None:
+    def write_while_the_server_dies() -> None:
+        with store._writing() as session:
+            own = session.execute(text("SELECT pg_backend_pid()")).scalar_one()
+            with engine.connect() as other:
+                other.execute(text("SELECT pg_terminate_backend(:pid)"), {"pid": own})
+
+    with pytest.raises(OutcomeUnknown):
+        write_while_the_server_dies()
+    assert store.settle("transaction-1") is TransactionState.ROLLED_BACK
+
+
+def test_a_statement_that_fails_has_written_nothing(store: OrderStore, engine: Engine) -> None:
+    with engine.begin() as connection:
+        connection.execute(text("ALTER TABLE order_items RENAME TO gone"))
+    with pytest.raises(StoreUnavailable):
+        store.commit_order(an_order(), "transaction-1")
+    assert store.find_transaction("transaction-1") is None
+
+
+def test_the_store_is_unreachable_once_its_tables_cannot_be_read(sqlite_store: OrderStore) -> None:
+    assert sqlite_store.is_reachable()
+    with pytest.raises(OrderStoreError), sqlite_store._writing() as session:
+        session.execute(text("SELECT nothing FROM nowhere"))
+
+
+def _is_committed(store: OrderStore, transaction_id: str) -> bool:
+    threading.Event().wait(random.random() / 500)
+    try:
+        store.commit_order(an_order(f"order of {transaction_id}"), transaction_id)
+    except TransactionDecided:
+        return False
+    return True

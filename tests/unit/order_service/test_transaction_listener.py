@@ -1,0 +1,126 @@
+from dataclasses import replace
+
+import pytest
+from sqlalchemy.exc import OperationalError
+
+from broker.client import LocalTransactionState
+from broker.message import Message, MessageExt
+from broker.message.properties import UNIQUE_KEY
+from broker.message.record import Record, to_message
+from order_service.adapters.order_store import OrderStore, OutcomeUnknown, StoreUnavailable
+from order_service.domain.order import Order
+from order_service.domain.transaction import TransactionState
+from order_service.failpoints import Failpoints
+from order_service.service_layer.attempt import Attempt, Outcome
+from order_service.service_layer.order_message import order_message
+from order_service.service_layer.transaction_listener import OrderTransactionListener
+from tests.unit.order_service.conftest import ORDER_LIMIT_CENTS, an_order
+
+
+def a_half_message(transaction_id: str = "transaction-1") -> Message:
+    return order_message(an_order()).with_properties({UNIQUE_KEY: transaction_id})
+
+
+def a_check_back(properties: bytes = b"UNIQ_KEY\x01transaction-1") -> MessageExt:
+    record = Record(0, 0, 0, 0, 0, 0, 0, 0, bytes(8), 0, bytes(8), 0, 0, b"{}", b"orders", properties)
+    return to_message(replace(record, size=len(record.encode())))
+
+
+def test_an_order_within_the_limit_commits(listener: OrderTransactionListener, sqlite_store: OrderStore) -> None:
+    attempt = Attempt(an_order())
+    assert listener.execute_local_transaction(a_half_message(), attempt) is LocalTransactionState.COMMIT_MESSAGE
+    assert (attempt.outcome, attempt.transaction_id) == (Outcome.COMMITTED, "transaction-1")
+    assert sqlite_store.find_order("order-1") == an_order()
+
+
+def test_an_order_above_the_limit_rolls_back_and_stays_so(listener: OrderTransactionListener, sqlite_store: OrderStore) -> None:
+    attempt = Attempt(an_order(price_cents=ORDER_LIMIT_CENTS))
+    assert listener.execute_local_transaction(a_half_message(), attempt) is LocalTransactionState.ROLLBACK_MESSAGE
+    assert attempt.outcome is Outcome.REFUSED
+    assert str(ORDER_LIMIT_CENTS) in attempt.reason
+    assert sqlite_store.find_order("order-1") is None
+    assert sqlite_store.find_transaction("transaction-1") is TransactionState.ROLLED_BACK
+
+
+def test_check_back_commits_what_the_database_holds(listener: OrderTransactionListener) -> None:
+    listener.execute_local_transaction(a_half_message(), Attempt(an_order()))
+    assert listener.check_local_transaction(a_check_back()) is LocalTransactionState.COMMIT_MESSAGE
+
+
+def test_check_back_rolls_back_what_the_database_does_not_hold(listener: OrderTransactionListener) -> None:
+    assert listener.check_local_transaction(a_check_back()) is LocalTransactionState.ROLLBACK_MESSAGE
+
+
+def test_a_local_transaction_after_the_check_back_rolls_back(
+    listener: OrderTransactionListener, sqlite_store: OrderStore
+) -> None:
+    listener.check_local_transaction(a_check_back())
+    attempt = Attempt(an_order())
+    assert listener.execute_local_transaction(a_half_message(), attempt) is LocalTransactionState.ROLLBACK_MESSAGE
+    assert attempt.outcome is Outcome.DECIDED_BEFORE
+    assert sqlite_store.find_order("order-1") is None
+
+
+def test_check_back_without_a_transaction_id_is_unknown(listener: OrderTransactionListener) -> None:
+    assert listener.check_local_transaction(a_check_back(b"")) is LocalTransactionState.UNKNOWN
+
+
+class _BrokenStore(OrderStore):
+    def __init__(self, error: Exception) -> None:
+        self.error = error
+
+    def commit_order(self, order: Order, transaction_id: str) -> None:
+        raise self.error
+
+    def settle(self, transaction_id: str) -> TransactionState:
+        raise self.error
+
+
+def a_listener_on(store: OrderStore) -> OrderTransactionListener:
+    return OrderTransactionListener(store, order_limit_cents=ORDER_LIMIT_CENTS, failpoints=Failpoints())
+
+
+@pytest.mark.parametrize("error", [StoreUnavailable("gone"), OutcomeUnknown("gone at COMMIT")])
+def test_check_back_is_unknown_while_the_database_is_in_trouble(error: Exception) -> None:
+    assert a_listener_on(_BrokenStore(error)).check_local_transaction(a_check_back()) is LocalTransactionState.UNKNOWN
+
+
+def test_a_commit_of_unknown_outcome_is_left_to_check_back() -> None:
+    attempt = Attempt(an_order())
+    state = a_listener_on(_BrokenStore(OutcomeUnknown("gone"))).execute_local_transaction(a_half_message(), attempt)
+    assert (state, attempt.outcome) == (LocalTransactionState.UNKNOWN, Outcome.UNKNOWN)
+
+
+def test_a_database_that_wrote_nothing_rolls_back() -> None:
+    attempt = Attempt(an_order())
+    state = a_listener_on(_BrokenStore(StoreUnavailable("gone"))).execute_local_transaction(a_half_message(), attempt)
+    assert (state, attempt.outcome) == (LocalTransactionState.ROLLBACK_MESSAGE, Outcome.UNAVAILABLE)
+
+
+def test_a_refused_order_rolls_back_although_the_marker_cannot_be_written() -> None:
+    attempt = Attempt(an_order(price_cents=ORDER_LIMIT_CENTS))
+    state = a_listener_on(_BrokenStore(StoreUnavailable("gone"))).execute_local_transaction(a_half_message(), attempt)
+    assert state is LocalTransactionState.ROLLBACK_MESSAGE
+
+
+def test_what_is_not_an_attempt_is_not_run(listener: OrderTransactionListener) -> None:
+    with pytest.raises(TypeError):
+        listener.execute_local_transaction(a_half_message(), None)
+
+
+def test_the_failpoint_ends_the_process_after_every_nth_commit_and_only_then(sqlite_store: OrderStore) -> None:
+    ends: list[int] = []
+    failpoints = Failpoints(exit_after_local_commit_every=2, end_process=lambda: ends.append(number))
+    listener = OrderTransactionListener(sqlite_store, order_limit_cents=ORDER_LIMIT_CENTS, failpoints=failpoints)
+    for number in range(1, 6):
+        price_cents = ORDER_LIMIT_CENTS if number == 1 else 100
+        attempt = Attempt(an_order(f"order-{number}", price_cents=price_cents))
+        listener.execute_local_transaction(a_half_message(f"transaction-{number}"), attempt)
+    assert ends == [3, 5]
+    assert sqlite_store.find_order("order-3") is not None
+
+
+def test_a_database_error_outside_the_store_does_not_pass_as_a_decision() -> None:
+    broken = a_listener_on(_BrokenStore(OperationalError("x", None, Exception("y"))))
+    with pytest.raises(OperationalError):
+        broken.execute_local_transaction(a_half_message(), Attempt(an_order()))
