@@ -7,7 +7,7 @@ from typing import Any, Self, TypeVar
 import msgspec
 
 from broker.protocol import fastjson, queue_table
-from broker.protocol.errors import BodyError
+from broker.protocol.errors import UNREADABLE_JSON, BodyError
 
 T = TypeVar("T")
 
@@ -33,7 +33,7 @@ def decode_body(body_type: type[T], data: bytes) -> T:
     """The body that a peer sent, of any type that msgspec knows. Raises BodyError."""
     try:
         return msgspec.json.decode(data, type=body_type, dec_hook=queue_table.decode_table)
-    except msgspec.MsgspecError:
+    except UNREADABLE_JSON:
         return _decode_leniently(body_type, data)
 
 
@@ -42,7 +42,7 @@ def _decode_leniently(body_type: type[T], data: bytes) -> T:
     try:
         values = msgspec.json.decode(fastjson.standard_json(data))
         body: T = queue_table.convert(_without_nulls(values), body_type)
-    except (msgspec.MsgspecError, UnicodeDecodeError) as error:
+    except UNREADABLE_JSON as error:
         raise BodyError(f"a body that is no {body_type.__name__}: {error}") from None
     return body
 

@@ -19,7 +19,7 @@ import msgspec
 from broker.protocol import ext_fields
 from broker.protocol.codes import CURRENT_VERSION, LanguageCode, SerializeType
 from broker.protocol.command_header import CommandHeader, Header, Int32, decode_json_header
-from broker.protocol.errors import FrameError
+from broker.protocol.errors import UNREADABLE_JSON, FrameError
 
 RESPONSE_FLAG: Final = 1
 ONEWAY_FLAG: Final = 2
@@ -145,7 +145,7 @@ def decode_command(serialize_type: int, header: bytes, body: bytes) -> RemotingC
     if serialize_type == 0:
         try:
             command = _decode_json_command(header)
-        except msgspec.MsgspecError as error:
+        except UNREADABLE_JSON as error:
             raise FrameError(f"a header that is no JSON header of a command: {error}") from None
         command.body = body
         return command

@@ -9,7 +9,7 @@ from typing import Annotated, Self, TypeAlias, TypeVar, cast
 import msgspec
 
 from broker.protocol import ext_fields
-from broker.protocol.errors import HeaderError
+from broker.protocol.errors import UNREADABLE_JSON, HeaderError
 
 Int32: TypeAlias = Annotated[int, msgspec.Meta(ge=-(2**31), le=2**31 - 1)]
 Int64: TypeAlias = Annotated[int, msgspec.Meta(ge=-(2**63), le=2**63 - 1)]
@@ -67,7 +67,7 @@ def decode_json_header(header_type: type[Header], data: msgspec.Raw | bytes) -> 
     """
     try:
         return cast(Header, _json_decoder(header_type).decode(data))
-    except msgspec.MsgspecError:
+    except UNREADABLE_JSON:
         return header_type.from_ext_fields(ext_fields.decode_json(data))
 
 

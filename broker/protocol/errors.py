@@ -1,5 +1,10 @@
 """What can be wrong with what a peer sent."""
 
+from typing import Final
+
+UNREADABLE_JSON: Final = (ValueError, RecursionError)
+"""What msgspec raises where bytes are not the JSON wanted: its own errors, bad UTF-8 in a string, nesting without end."""
+
 
 class ProtocolError(Exception):
     """Base of the errors of this package."""

@@ -13,7 +13,7 @@ from collections.abc import Mapping
 
 import msgspec
 
-from broker.protocol.errors import HeaderError
+from broker.protocol.errors import UNREADABLE_JSON, HeaderError
 
 _KEY_LENGTH = struct.Struct(">H")
 _VALUE_LENGTH = struct.Struct(">I")
@@ -33,7 +33,7 @@ def decode_json(data: bytes | msgspec.Raw) -> dict[str, str]:
     """
     try:
         values = msgspec.json.decode(data, type=dict[str, str | int | float | bool | None] | None) or {}
-    except msgspec.MsgspecError as error:
+    except UNREADABLE_JSON as error:
         raise HeaderError("extFields", f"the extFields of a header are no JSON object of strings: {error}") from None
     return {name: _text(value) for name, value in values.items() if value is not None}
 

@@ -116,7 +116,10 @@ def test_a_oneway_request_says_so(serialize_type: SerializeType) -> None:
 
 def test_a_json_answer_is_written_as_fastjson_writes_it() -> None:
     frame = encode_response(ReplyTo(5, SerializeType.JSON), 17, remark='no "topic"')
-    header = b'{"code":17,"flag":1,"language":"PYTHON","opaque":5,"remark":"no \\"topic\\"","serializeTypeCurrentRPC":"JSON","version":407}'
+    header = (
+        b'{"code":17,"flag":1,"language":"PYTHON","opaque":5,"remark":"no \\"topic\\"",'
+        b'"serializeTypeCurrentRPC":"JSON","version":407}'
+    )
     assert frame == (len(header) + 4).to_bytes(4) + len(header).to_bytes(4) + header
 
 

@@ -1,12 +1,13 @@
 """Frames: splitting a stream, whatever the pieces."""
 
+import contextlib
 import struct
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from broker.protocol import FrameDecoder, FrameError, RequestCode, SerializeType, encode_request
+from broker.protocol import FrameDecoder, FrameError, HeaderError, RequestCode, SerializeType, encode_request
 from broker.protocol.headers import GetRouteInfoRequestHeader, ViewMessageRequestHeader
 
 
@@ -31,6 +32,12 @@ def test_any_split_of_the_stream_gives_the_same_commands(
         commands += decoder.feed(stream[start:end])
     assert [(command.opaque, command.body) for command in commands] == list(enumerate(bodies))
     assert decoder.buffered_length == 0
+
+
+def feed_in_pieces(data: bytes, length: int) -> None:
+    decoder = FrameDecoder()
+    for start in range(0, len(data), length):
+        decoder.feed(data[start : start + length])
 
 
 def test_a_frame_that_comes_byte_by_byte_is_whole_at_its_last_byte() -> None:
@@ -67,7 +74,7 @@ def test_a_large_frame_in_small_pieces_is_copied_a_few_times_only() -> None:
     assert copied <= 2 * len(whole)
 
 
-@pytest.mark.parametrize("pieces", [1, 4])
+@pytest.mark.parametrize("pieces", [1, 4, 100])
 @pytest.mark.parametrize(
     ("data", "words"),
     [
@@ -79,10 +86,8 @@ def test_a_large_frame_in_small_pieces_is_copied_a_few_times_only() -> None:
     ],
 )
 def test_what_is_no_frame_is_refused_by_its_first_bytes(data: bytes, words: str, pieces: int) -> None:
-    decoder = FrameDecoder()
     with pytest.raises(FrameError, match=words):
-        for start in range(0, len(data), pieces):
-            decoder.feed(data[start : start + pieces])
+        feed_in_pieces(data, pieces)
 
 
 def test_a_frame_longer_than_allowed_is_refused_even_if_it_comes_at_once() -> None:
@@ -98,6 +103,7 @@ def test_a_frame_longer_than_allowed_is_refused_even_if_it_comes_at_once() -> No
         (struct.pack(">I", 100) + b"{}", "100 of them are its header"),
         (struct.pack(">I", 2) + b"{}", "no JSON header"),
         (struct.pack(">I", 9) + b'{"code":1', "no JSON header"),
+        (struct.pack(">I", 30_000) + (b'{"code":1,"opaque":1,"extFields":' + b"[" * 30_000)[:30_000], "no JSON header"),
         (struct.pack(">I", 6) + b"\xff\xfe\x00\x01{}", "no JSON header"),
         (struct.pack(">I", 2 << 24 | 2) + b"{}", "serializer 2"),
         (struct.pack(">I", 1 << 24 | 4) + b"\0\0\0\0", "torn"),
@@ -114,10 +120,8 @@ def test_a_torn_header_is_refused(content: bytes, words: str) -> None:
 @given(st.binary(max_size=64))
 def test_garbage_is_refused_or_waited_for_but_never_a_surprise(garbage: bytes) -> None:
     for prefix in (b"", struct.pack(">I", len(garbage))):
-        try:
+        with contextlib.suppress(FrameError):
             FrameDecoder().feed(prefix + garbage)
-        except FrameError as error:
-            assert str(error)
 
 
 @given(st.binary(max_size=40), st.sampled_from(SerializeType), st.data())
@@ -128,7 +132,7 @@ def test_a_damaged_frame_is_a_frame_error_or_another_command(
     whole = encode_request(RequestCode.GET_ROUTEINFO_BY_TOPIC, header, b"body", opaque=1, serialize_type=serialize_type)
     at = data.draw(st.integers(0, len(whole)))
     damaged = whole[:at] + damage + whole[at + len(damage) :]
-    try:
-        FrameDecoder().feed(damaged)
-    except FrameError as error:
-        assert str(error)
+    with contextlib.suppress(FrameError):
+        for command in FrameDecoder().feed(damaged):
+            with contextlib.suppress(HeaderError):
+                command.decode_header(GetRouteInfoRequestHeader)

@@ -2,7 +2,7 @@
 
 import asyncio
 import socket
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 
 import pytest
 
@@ -80,9 +80,9 @@ def address(server: RemotingServer) -> str:
     return f"127.0.0.1:{server.port}"
 
 
-async def until(condition: object) -> None:
+async def until(condition: Callable[[], object]) -> None:
     async with asyncio.timeout(5):
-        while not condition():  # type: ignore[operator]
+        while not condition():  # noqa: ASYNC110
             await asyncio.sleep(0.001)
 
 
@@ -121,7 +121,7 @@ async def test_an_answer_that_does_not_come_is_given_up_in_time(
     echo.is_silent = True
     connection = await client.connect(address(server))
     slow = connection.start_invoke(RequestCode.GET_MAX_OFFSET, HEADER, timeout_ms=60_000)
-    with pytest.raises(RemotingTimeout, match="no answer from 127.0.0.1"):
+    with pytest.raises(RemotingTimeout, match="no answer from"):
         await connection.invoke(RequestCode.GET_MAX_OFFSET, HEADER, timeout_ms=20)
     assert not slow.done()
     connection.close()
@@ -149,7 +149,7 @@ async def test_the_next_request_connects_anew(server: RemotingServer, client: Re
 async def test_nobody_listening_is_a_failed_connect(client: RemotingClient) -> None:
     with socket.socket() as unused:
         unused.bind(("127.0.0.1", 0))
-        with pytest.raises(ConnectFailed, match="127.0.0.1"):
+        with pytest.raises(ConnectFailed, match="no connection to"):
             await client.invoke(f"127.0.0.1:{unused.getsockname()[1]}", RequestCode.GET_MAX_OFFSET, HEADER)
 
 
