@@ -40,6 +40,10 @@ class ChecksInFlight(Generic[Producer]):
         if sent is not None and sent.pop(commit_log_offset, None) is not None and not sent:
             del self._sent[producer]
 
+    def owes(self, producer: Producer, commit_log_offset: int) -> bool:
+        """Whether it was asked about that transaction and has not answered."""
+        return commit_log_offset in self._sent.get(producer, ())
+
     def departed(self, producer: Producer) -> None:
         """It is gone, and owes nothing any more."""
         self._sent.pop(producer, None)

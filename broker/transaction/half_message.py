@@ -60,7 +60,7 @@ class HalfMessage(NamedTuple):
     @property
     def producer_group(self) -> str:
         """The group that decides; empty if the message does not say."""
-        return props.find(self.properties, props.PRODUCER_GROUP) or ""
+        return find_group(self.properties)
 
     @property
     def transaction_id(self) -> str | None:
@@ -97,7 +97,7 @@ class HalfMessage(NamedTuple):
 
     def tags_code(self) -> int:
         """The hash of its tag."""
-        return tags_code(props.find(self.properties, props.TAGS))
+        return tags_code(find_tag(self.properties))
 
 
 def is_transactional(encoded_properties: bytes) -> bool:
@@ -198,6 +198,16 @@ def resumed(discarded_message: HalfMessage) -> Draft:
     """A half message made anew from a discarded one, its checks to be counted from 0."""
     fresh = props.remove(discarded_message.properties, (props.TRANSACTION_PREPARED_QUEUE_OFFSET,))
     return _system_draft(discarded_message, HALF_TOPIC, _with_check_times(fresh, 0), 0)
+
+
+def find_group(encoded: bytes) -> str:
+    """The producer group among the properties; empty if there is none."""
+    return props.find(encoded, props.PRODUCER_GROUP) or ""
+
+
+def find_tag(encoded: bytes) -> str | None:
+    """The tag among the properties."""
+    return props.find(encoded, props.TAGS)
 
 
 @lru_cache(maxsize=1024)

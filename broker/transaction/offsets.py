@@ -11,7 +11,7 @@ from array import array
 from typing import NamedTuple
 
 
-class ConsumerOffsets(NamedTuple):
+class TransactionOffsets(NamedTuple):
     """Offsets of CID_RMQ_SYS_TRANS on queue 0 of both topics."""
 
     half: int

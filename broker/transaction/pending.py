@@ -14,7 +14,7 @@ from enum import Enum
 from heapq import heapify, heappop, heappush
 from typing import NamedTuple
 
-from broker.transaction.offsets import ConsumerOffsets, OpWindow
+from broker.transaction.offsets import OpWindow, TransactionOffsets
 
 REMEMBERED_OUTCOMES = 10_000
 """At least so many past outcomes are kept, and at most twice as many, to say what a late decision is late for."""
@@ -231,11 +231,11 @@ class PendingTransactions:
         """The transaction that holds the half queue's consumer offset back."""
         return next(iter(self._pending.values()), None)
 
-    def consumer_offsets(self) -> ConsumerOffsets:
+    def consumer_offsets(self) -> TransactionOffsets:
         """How far CID_RMQ_SYS_TRANS has come, once all that is appended by now is on disk. Nobody may be told before."""
         oldest = self.oldest()
         half_offset = oldest.stored_queue_offset if oldest is not None else self._next_queue_offset
-        return ConsumerOffsets(half_offset, self._op_window.advance(half_offset))
+        return TransactionOffsets(half_offset, self._op_window.advance(half_offset))
 
     def _notice_clock(self, now_ms: int) -> None:
         """A clock that was set back must not put off what is due by as much."""

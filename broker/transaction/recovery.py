@@ -3,7 +3,7 @@
 A half message is decided if an op message names it. What else there is to know:
 
 - A committed (or discarded) message whose op message is missing, because the broker died between the two, is decided as well:
-  `settled_by` recognises it, and the caller appends the op message.
+  `Evidence` recognises it, and the caller appends the op message.
 - RocketMQ writes an undecided half message anew at each check, and dies at times before it has noted that the old one is done.
   Copies share their identity (HalfMessage.identity): the newest counts, decisions about the others mean it, an op message for
   an older one has decided it.
@@ -156,28 +156,44 @@ class TransactionRecovery:
         return RecoveredTransaction(transaction, identity, sorted(places))
 
 
-def settled_by(recovered: RecoveredTransaction, candidates: Iterable[bytes]) -> Outcome | None:
-    """The outcome that one of these records proves; they are what the index finds for the transaction id, or its queue holds."""
-    for data in candidates:
+class Evidence:
+    """Finds out which of the undecided transactions are decided after all: their message was committed or discarded."""
+
+    def __init__(self, undecided: Iterable[RecoveredTransaction]) -> None:
+        self._by_identity: dict[Identity, RecoveredTransaction] = {}
+        self._by_offset: dict[int, RecoveredTransaction] = {}
+        for recovered in undecided:
+            if recovered.transaction_id is not None:
+                self._by_identity[recovered.identity] = recovered
+            else:
+                offsets = (recovered.transaction.commit_log_offset, *(offset for offset, _ in recovered.aliases))
+                self._by_offset.update(dict.fromkeys(offsets, recovered))
+        self.outcomes: dict[int, Outcome] = {}
+        """What was found, by the transaction's commit log offset."""
+
+    def consider(self, data: bytes) -> None:
+        """Takes a record into account; one of any topic, damaged or not."""
         try:
             message = read_any_message(data)
         except CorruptRecord:
-            continue
-        if message.topic == HALF_TOPIC or not _is_same(recovered, message):
-            continue
+            return
+        recovered = self._transaction_of(message)
+        if recovered is None or message.topic == HALF_TOPIC:
+            return
+        transaction = recovered.transaction
         if message.topic == DISCARD_TOPIC:
-            if message.commit_log_offset > recovered.transaction.stored_at:
-                return Outcome.DISCARDED
+            if message.commit_log_offset > transaction.stored_at:  # one before it was resumed
+                self.outcomes[transaction.commit_log_offset] = Outcome.DISCARDED
         elif message.sys_flag & sysflag.TRANSACTION_MASK == sysflag.TRANSACTION_COMMIT:
-            return Outcome.COMMITTED
-    return None
+            self.outcomes[transaction.commit_log_offset] = Outcome.COMMITTED
 
-
-def _is_same(recovered: RecoveredTransaction, message: HalfMessage) -> bool:
-    if recovered.transaction_id is not None:
-        return message.identity == recovered.identity
-    offsets = {recovered.transaction.commit_log_offset, *(offset for offset, _ in recovered.aliases)}
-    return message.prepared_transaction_offset in offsets and message.producer_group == recovered.transaction.producer_group
+    def _transaction_of(self, message: HalfMessage) -> RecoveredTransaction | None:
+        if message.transaction_id is not None:
+            return self._by_identity.get(message.identity)
+        recovered = self._by_offset.get(message.prepared_transaction_offset)
+        if recovered is None or recovered.transaction.producer_group != message.producer_group:
+            return None
+        return recovered
 
 
 def _copy(half: HalfMessage, is_decided: bool) -> _Copy:

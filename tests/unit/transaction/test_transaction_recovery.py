@@ -7,7 +7,7 @@ from broker.transaction.check_policy import CheckPolicy
 from broker.transaction.half_message import committed, discarded, moved, read_half_message, resumed
 from broker.transaction.op_message import op_draft
 from broker.transaction.pending import Outcome
-from broker.transaction.recovery import RecoveredTable, TransactionRecovery, settled_by
+from broker.transaction.recovery import Evidence, RecoveredTable, RecoveredTransaction, TransactionRecovery
 from tests.unit.transaction.records import HOST, half_draft, half_record, op_record, rewritten_by_apache, stored
 
 NOW_MS = 50_000
@@ -29,6 +29,13 @@ def recover(
 
 def undecided(table: RecoveredTable) -> list[int]:
     return [recovered.transaction.commit_log_offset for recovered in table.undecided]
+
+
+def settled_by(recovered: RecoveredTransaction, candidates: Iterable[bytes]) -> Outcome | None:
+    evidence = Evidence([recovered])
+    for data in candidates:
+        evidence.consider(data)
+    return evidence.outcomes.get(recovered.transaction.commit_log_offset)
 
 
 def test_half_messages_without_an_op_message_are_undecided() -> None:

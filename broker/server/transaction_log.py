@@ -1,0 +1,250 @@
+"""What decisions do to the store: each appends its records and tells the table (RocketMQ's TransactionalMessageBridge).
+
+A committed message and the op message that closes its half message go into one batch. Both count once they are appended; where
+the batch does not reach the disk, `take_back` says so and the transaction is pending again.
+"""
+
+from __future__ import annotations
+
+import sys
+from typing import Final, Protocol
+
+from broker.message import sysflag
+from broker.message.errors import CorruptRecord
+from broker.server.transaction_recovery import RecoveredTransactions
+from broker.store import Appended, MessageStore
+from broker.transaction import half_message
+from broker.transaction.check_policy import CheckPolicy
+from broker.transaction.counts import TransactionCounts
+from broker.transaction.draft import Draft
+from broker.transaction.half_message import DISCARD_TOPIC, HALF_TOPIC, HalfMessage
+from broker.transaction.op_message import OP_PROPERTIES, OP_TAGS_CODE, OP_TOPIC, op_body, op_draft
+from broker.transaction.pending import Outcome, PendingTransaction, Place
+
+_HOST_V6_LENGTH: Final = 20
+
+
+class SystemTopics(Protocol):
+    """Makes topics of the broker's own."""
+
+    def internal(self, topic: str, queue_nums: int) -> object:
+        """The topic, made if there is none."""
+
+
+class TransactionLog:
+    """The table of pending transactions, and the store that backs it."""
+
+    def __init__(
+        self,
+        store: MessageStore,
+        recovered: RecoveredTransactions,
+        policy: CheckPolicy,
+        topics: SystemTopics,
+    ) -> None:
+        """`recovered` is what `recover_transactions` found in the store."""
+        self.table = recovered.table
+        self.copies = recovered.copies
+        self.policy = policy
+        self.counts = TransactionCounts()
+        self.appended_position = 0
+        """The commit log offset after the last record appended here."""
+        self._store = store
+        self._store_host = store.config.store_host
+        self._op_sys_flag = sysflag.BORN_HOST_V6 | sysflag.STORE_HOST_V6 if len(self._store_host) == _HOST_V6_LENGTH else 0
+        self._store_host_flag = sysflag.STORE_HOST_V6 if len(self._store_host) == _HOST_V6_LENGTH else 0
+        self._topics = topics
+        self._known_topics: dict[bytes, bytes] = {}  # as many as there are topics: one object for all its transactions
+        for topic in (HALF_TOPIC, OP_TOPIC):
+            topics.internal(topic.decode(), 1)
+
+    def append_half(
+        self,
+        *,
+        producer_group: str,
+        topic: bytes,
+        queue_id: int,
+        body: bytes,
+        properties: bytes,
+        flag: int,
+        sys_flag: int,
+        born_timestamp: int,
+        born_host: bytes,
+        reconsume_times: int,
+        now_ms: int,
+    ) -> Appended:
+        """Stores a message as a half message. Raises DelayedTransaction, IllegalMessage or StoreUnwritable."""
+        encoded = half_message.half_properties(properties, topic, queue_id, producer_group)
+        tags_code = half_message.tags_code(half_message.find_tag(encoded))
+        appended = self._store.append(
+            topic=HALF_TOPIC,
+            queue_id=0,
+            body=body,
+            properties=encoded,
+            flag=flag,
+            sys_flag=half_message.half_sys_flag(sys_flag) | (sysflag.BORN_HOST_V6 if len(born_host) == _HOST_V6_LENGTH else 0),
+            born_timestamp=born_timestamp,
+            born_host=born_host,
+            store_timestamp=now_ms,
+            reconsume_times=reconsume_times,
+            tags_code=tags_code,
+        )
+        self._add(appended, half_message.find_group(encoded), topic, queue_id, tags_code, encoded, now_ms)
+        self.counts.half_messages += 1
+        return appended
+
+    def commit(self, transaction: PendingTransaction, now_ms: int, reason: str | None = None) -> int:
+        """Delivers the message and closes its half message; returns the commit log offset after both.
+
+        Raises RecordNotFound, CorruptRecord, NotAHalfMessage, StoreUnwritable; then the transaction is pending still.
+        """
+        half = self.read(transaction)
+        offset = transaction.commit_log_offset
+        self._append(
+            half_message.committed(
+                half,
+                topic=transaction.topic,
+                queue_id=transaction.queue_id,
+                tags_code=transaction.tags_code,
+                half_offset=offset,
+                checks=transaction.checks,
+            ),
+            now_ms,
+        )
+        end_position = self._settle(transaction, Outcome.COMMITTED, now_ms, reason)
+        self.counts.commits += 1
+        return end_position
+
+    def roll_back(self, transaction: PendingTransaction, now_ms: int, reason: str | None = None) -> int:
+        """Closes the half message; nobody will see it. Raises StoreUnwritable."""
+        end_position = self._settle(transaction, Outcome.ROLLED_BACK, now_ms, reason)
+        self.counts.rollbacks += 1
+        return end_position
+
+    def discard(self, transaction: PendingTransaction, now_ms: int) -> int:
+        """Puts the message where people can find it. Raises like `commit`."""
+        half = self.read(transaction)
+        self._topics.internal(DISCARD_TOPIC.decode(), 1)
+        self._append(half_message.discarded(half, half_offset=transaction.commit_log_offset, checks=transaction.checks), now_ms)
+        return self._settle(transaction, Outcome.DISCARDED, now_ms, None)
+
+    def give_up(self, transaction: PendingTransaction, now_ms: int) -> int:
+        """Closes a half message that cannot be read any more. Raises StoreUnwritable."""
+        return self._settle(transaction, Outcome.LOST, now_ms, "the half message cannot be read")
+
+    def move_forward(self, transaction: PendingTransaction, now_ms: int) -> int:
+        """Copies the half message to the queue's end. Raises like `commit`."""
+        half = self.read(transaction)
+        copy = self._append(
+            half_message.moved(
+                half,
+                first_commit_log_offset=transaction.commit_log_offset,
+                first_queue_offset=transaction.queue_offset,
+                checks=transaction.checks,
+            ),
+            now_ms,
+        )
+        op = self._append_op(transaction.stored_queue_offset, now_ms, None)
+        self.table.move(transaction, _place(copy), _place(op))
+        self.counts.moves += 1
+        return op.end_position
+
+    def resume(self, discarded: HalfMessage, now_ms: int) -> int:
+        """Makes a discarded message a half message again. Raises NotAHalfMessage or StoreUnwritable."""
+        topic, queue_id = discarded.destination()
+        draft = half_message.resumed(discarded)
+        appended = self._append(draft, now_ms)
+        self._add(appended, discarded.producer_group, topic, queue_id, draft.tags_code, draft.properties, now_ms)
+        self.counts.resumes += 1
+        return appended.end_position
+
+    def complete(self, recovered: RecoveredTransactions, now_ms: int) -> int:
+        """Appends the op messages that a crash left out; returns how many. Raises StoreUnwritable: the next start tries again."""
+        for half_queue_offset in recovered.to_close:
+            op = self._append_op(half_queue_offset, now_ms, None)
+            self.table.close_copy(half_queue_offset, _place(op))
+        return len(recovered.to_close)
+
+    def read(self, transaction: PendingTransaction) -> HalfMessage:
+        """The half message as it is stored. Raises RecordNotFound, CorruptRecord, NotAHalfMessage."""
+        half = half_message.read_half_message(self._store.read(transaction.stored_at))
+        if half.queue_offset != transaction.stored_queue_offset:
+            raise CorruptRecord(f"the half message at {transaction.stored_at} has another queue offset: {half.queue_offset}")
+        return half
+
+    def confirm(self, position: int) -> None:
+        """Everything appended before that commit log offset stays."""
+        self.table.confirm(position)
+
+    def take_back(self, position: int) -> None:
+        """Everything appended from that commit log offset on is lost."""
+        self.counts.take_backs += 1
+        self.table.take_back(position)
+        self.appended_position = min(self.appended_position, position)
+
+    def _settle(self, transaction: PendingTransaction, outcome: Outcome, now_ms: int, reason: str | None) -> int:
+        op = self._append_op(transaction.stored_queue_offset, now_ms, reason)
+        self.table.settle(transaction, outcome, _place(op))
+        return op.end_position
+
+    def _append_op(self, half_queue_offset: int, now_ms: int, reason: str | None) -> Appended:
+        if reason is not None:
+            draft = op_draft(half_queue_offset, now_ms=now_ms, store_host=self._store_host, reason=reason)
+            return self._append(draft._replace(sys_flag=self._op_sys_flag), now_ms)
+        op = self._store.append(
+            topic=OP_TOPIC,
+            queue_id=0,
+            body=op_body(half_queue_offset),
+            properties=OP_PROPERTIES,
+            flag=0,
+            sys_flag=self._op_sys_flag,
+            born_timestamp=now_ms,
+            born_host=self._store_host,
+            store_timestamp=now_ms,
+            tags_code=OP_TAGS_CODE,
+        )
+        self.appended_position = op.end_position
+        return op
+
+    def _append(self, draft: Draft, now_ms: int) -> Appended:
+        appended = self._store.append(
+            topic=draft.topic,
+            queue_id=draft.queue_id,
+            body=draft.body,
+            properties=draft.properties,
+            flag=draft.flag,
+            sys_flag=draft.sys_flag & ~sysflag.STORE_HOST_V6 | self._store_host_flag,
+            born_timestamp=draft.born_timestamp,
+            born_host=draft.born_host,
+            store_timestamp=now_ms,
+            reconsume_times=draft.reconsume_times,
+            prepared_transaction_offset=draft.prepared_transaction_offset,
+            tags_code=draft.tags_code,
+            crc=draft.crc,
+        )
+        self.appended_position = appended.end_position
+        return appended
+
+    def _add(
+        self, appended: Appended, group: str, topic: bytes, queue_id: int, tags_code: int, encoded: bytes, now_ms: int
+    ) -> None:
+        offset, queue_offset, end_position = appended
+        self.appended_position = end_position
+        self.table.add(
+            PendingTransaction(
+                offset,
+                queue_offset,
+                offset,
+                queue_offset,
+                sys.intern(group),
+                self._known_topics.setdefault(topic, topic),
+                queue_id,
+                tags_code,
+                now_ms,
+                self.policy.first_check_due(now_ms, encoded),
+            ),
+            now_ms,
+        )
+
+
+def _place(appended: Appended) -> Place:
+    return Place(appended.commit_log_offset, appended.queue_offset)

@@ -1,0 +1,117 @@
+"""The table of pending transactions as a store has them, whichever broker left it."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+
+from broker.message import topics
+from broker.store import ConsumerOffsets, MessageStore
+from broker.transaction.check_policy import CheckPolicy
+from broker.transaction.half_message import DISCARD_TOPIC, HALF_TOPIC
+from broker.transaction.op_message import OP_TOPIC
+from broker.transaction.pending import Outcome, PendingTransaction, PendingTransactions
+from broker.transaction.recovered_copies import RecoveredCopies
+from broker.transaction.recovery import Evidence, RecoveredTransaction, TransactionRecovery
+
+logger = logging.getLogger(__name__)
+
+_PULL_MESSAGES = 1024
+_PULL_BYTES = 4 << 20
+_FIND_ALL = 64
+_EVER_MS = 2**62
+
+
+@dataclass(frozen=True, slots=True)
+class RecoveredTransactions:
+    """What was found, and what is left to do: `TransactionLog.complete`."""
+
+    table: PendingTransactions
+    copies: RecoveredCopies
+    to_close: tuple[int, ...]
+    """Half queue offsets that want an op message: of older copies, and of messages that were delivered or discarded without."""
+
+
+def recover_transactions(
+    store: MessageStore,
+    consumer_offsets: ConsumerOffsets,
+    policy: CheckPolicy,
+    now_ms: int,
+    check_counts: Mapping[int, int] | None = None,
+) -> RecoveredTransactions:
+    """Reads the half and the op queue from the offsets of CID_RMQ_SYS_TRANS on, and looks for messages delivered already."""
+    half_offset = _first_offset(store, consumer_offsets, HALF_TOPIC)
+    op_offset = _first_offset(store, consumer_offsets, OP_TOPIC)
+    recovery = TransactionRecovery(policy, now_ms, op_offset=op_offset, check_counts=check_counts or {})
+    for op in _records(store, OP_TOPIC, 0, op_offset):
+        recovery.add_op(op)
+    for half in _records(store, HALF_TOPIC, 0, half_offset):
+        recovery.add_half(half)
+    found = recovery.finish()
+    for complaint in found.damaged:
+        logger.error("passed over a record of a transaction: %s", complaint)
+    outcomes = _late_outcomes(store, found.undecided)
+    pending = [one for one in found.undecided if one.transaction.commit_log_offset not in outcomes]
+    settled = [one.transaction.stored_queue_offset for one in found.undecided if one.transaction.commit_log_offset in outcomes]
+    table = PendingTransactions(
+        check_interval_ms=policy.check_interval_ms,
+        next_queue_offset=store.next_offset(HALF_TOPIC, 0),
+        op_window=found.op_window,
+    )
+    copies = RecoveredCopies()
+    for recovered in pending:
+        _take_over(recovered, table, copies, now_ms)
+    table.confirm(store.written_position)
+    logger.info("%d transactions are pending; %d more were decided just when a broker ended", len(pending), len(settled))
+    return RecoveredTransactions(table, copies, tuple(sorted(found.superseded + settled)))
+
+
+def _take_over(recovered: RecoveredTransaction, table: PendingTransactions, copies: RecoveredCopies, now_ms: int) -> None:
+    table.add(recovered.transaction, now_ms)
+    for commit_log_offset, queue_offset in recovered.aliases:
+        table.add_alias(recovered.transaction, commit_log_offset, queue_offset)
+    if recovered.transaction.checks:
+        copies.add(recovered.identity, recovered.transaction)
+
+
+def _first_offset(store: MessageStore, consumer_offsets: ConsumerOffsets, topic: bytes) -> int:
+    """Where to begin: at the group's offset, or at the queue's first message if the offset cannot be right."""
+    offset = consumer_offsets.get(topics.TRANSACTION_CONSUMER_GROUP, topic.decode(), 0)
+    first, end = store.min_offset(topic, 0), store.max_offset(topic, 0)
+    return offset if offset is not None and first <= offset <= end else first
+
+
+def _records(store: MessageStore, topic: bytes, queue_id: int, offset: int) -> Iterator[bytes]:
+    end = store.max_offset(topic, queue_id)
+    while offset < end:
+        pulled = store.pull(topic, queue_id, offset, _PULL_MESSAGES, _PULL_BYTES)
+        yield from pulled.records
+        offset = max(pulled.next_begin_offset, offset + 1)
+
+
+def _late_outcomes(store: MessageStore, undecided: list[RecoveredTransaction]) -> dict[int, Outcome]:
+    evidence = Evidence(undecided)
+    unindexed = []
+    for recovered in undecided:
+        if recovered.transaction_id is None or not store.config.is_index_enabled:
+            unindexed.append(recovered.transaction)
+            continue
+        for topic in (recovered.transaction.topic, DISCARD_TOPIC):
+            for record in store.query(topic, recovered.transaction_id, _FIND_ALL, 0, _EVER_MS).records:
+                evidence.consider(record)
+    for topic, queue_id, begun_ms in _queues_to_read(unindexed):
+        for record in _records(store, topic, queue_id, store.offset_by_time(topic, queue_id, begun_ms)):
+            evidence.consider(record)
+    return evidence.outcomes
+
+
+def _queues_to_read(unindexed: list[PendingTransaction]) -> list[tuple[bytes, int, int]]:
+    """The queues where messages may have been delivered that no index knows, and from what time on."""
+    if not unindexed:
+        return []
+    begun: dict[tuple[bytes, int], int] = {}
+    for transaction in unindexed:
+        for key in ((transaction.topic, transaction.queue_id), (DISCARD_TOPIC, 0)):
+            begun[key] = min(begun.get(key, transaction.begun_ms), transaction.begun_ms)
+    return [(topic, queue_id, begun_ms) for (topic, queue_id), begun_ms in begun.items()]

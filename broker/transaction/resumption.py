@@ -1,0 +1,29 @@
+"""Whether a discarded message may be checked again (RESUME_CHECK_HALF_MESSAGE).
+
+RocketMQ resumes whatever it is given, as often as it is asked, and delivers it as often.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from broker.message import sysflag
+from broker.transaction.errors import NotResumable
+from broker.transaction.half_message import DISCARD_TOPIC, HALF_TOPIC, HalfMessage
+
+
+def refuse_if_not_resumable(discarded: HalfMessage, alike: Iterable[HalfMessage]) -> None:
+    """Raises NotResumable unless the message lies in the discard topic, and was neither resumed since nor delivered ever.
+
+    `alike` are the half messages and delivered messages with the same transaction id.
+    """
+    if discarded.topic != DISCARD_TOPIC:
+        raise NotResumable("it was not discarded: TRANS_CHECK_MAX_TIME_TOPIC is where discarded messages are")
+    for message in alike:
+        if message.identity != discarded.identity:
+            continue
+        if message.topic == HALF_TOPIC:
+            if message.commit_log_offset > discarded.commit_log_offset:
+                raise NotResumable("it has been resumed already")
+        elif message.sys_flag & sysflag.TRANSACTION_MASK == sysflag.TRANSACTION_COMMIT:
+            raise NotResumable("it has been delivered already")
