@@ -97,6 +97,10 @@ class Producer:
         """Send messages of one topic as one: all are stored, next to each other, or none. Raises as `send` does."""
         return await self._running_sender().send_batch(messages, queue, timeout_ms=timeout_ms)
 
+    async def is_heard(self) -> bool:
+        """Whether every broker of interest answers a heartbeat now: it takes messages then, and can check back."""
+        return await self._running_instance().heartbeats.send()
+
     async def queues(self, topic: str) -> list[MessageQueue]:
         """The queues a message to the topic can go to. Raises NoRoute or NameServerUnreachable."""
         return await self._running_instance().routes.queues_to_publish(topic)

@@ -1,6 +1,5 @@
 """The push consumer of committed orders, behind the client's synchronous facade."""
 
-import concurrent.futures
 import logging
 from typing import Final
 
@@ -10,7 +9,7 @@ from credit_service.domain.order_created import TAG, TOPIC
 CONSUMER_GROUP: Final = "credit_service"
 _START_TIMEOUT_S: Final = 20.0
 _STOP_TIMEOUT_S: Final = 8.0
-_HEALTH_TIMEOUT_S: Final = 3.0
+_HEALTH_TIMEOUT_S: Final = 4.0
 
 logger = logging.getLogger(__name__)
 
@@ -44,6 +43,13 @@ class OrderConsumer:
         """Leaves the consumer group. What was not acknowledged will be delivered again."""
         try:
             self._loop.run(self._consumer.shutdown(), timeout_s=_STOP_TIMEOUT_S)
-        except (ClientError, TimeoutError, concurrent.futures.TimeoutError) as error:
+        except (ClientError, TimeoutError) as error:
             logger.warning("the consumer did not shut down cleanly: %s", error)
         self._loop.stop()
+
+    def is_reachable(self) -> bool:
+        """Whether the brokers answer now."""
+        try:
+            return self._loop.run(self._consumer.is_heard(), timeout_s=_HEALTH_TIMEOUT_S)
+        except (ClientError, TimeoutError):
+            return False

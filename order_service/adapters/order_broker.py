@@ -1,19 +1,17 @@
 """The broker as the order service uses it: a TransactionProducer behind the client's synchronous facade."""
 
-import concurrent.futures
 import logging
 from typing import Final
 
 from broker.client import ClientError, EventLoopThread, TransactionListener, TransactionProducer
 from broker.message import Message
 from order_service.service_layer.attempt import Attempt
-from order_service.service_layer.order_message import TOPIC
 from order_service.service_layer.placing import BrokerUnavailable, OutcomePending
 
 PRODUCER_GROUP: Final = "order_service"
 _LOCAL_TRANSACTION_ALLOWANCE_S: Final = 20.0
 """How long the local transaction may take on top of the send; waits for locks in the database end before."""
-_HEALTH_TIMEOUT_S: Final = 3.0
+_HEALTH_TIMEOUT_S: Final = 4.0
 
 logger = logging.getLogger(__name__)
 
@@ -36,7 +34,7 @@ class OrderBroker:
         """Leaves the producer group; a local transaction that runs may finish first."""
         try:
             self._loop.run(self._producer.shutdown(), timeout_s=5.0)
-        except (ClientError, TimeoutError, concurrent.futures.TimeoutError) as error:
+        except (ClientError, TimeoutError) as error:
             logger.warning("the producer did not shut down cleanly: %s", error)
         self._loop.stop()
 
@@ -44,7 +42,7 @@ class OrderBroker:
         """See `service_layer.placing.TransactionalSender`."""
         try:
             self._loop.run(self._producer.send_message_in_transaction(message, attempt), timeout_s=self._wait_s)
-        except (TimeoutError, concurrent.futures.TimeoutError) as error:
+        except TimeoutError as error:
             raise OutcomePending(f"no outcome within {self._wait_s:g} s") from error
         except ClientError as error:
             logger.warning("order %s: the half message could not be sent: %s", attempt.order.order_id, error)
@@ -53,9 +51,8 @@ class OrderBroker:
             ) from error
 
     def is_reachable(self) -> bool:
-        """Whether a broker that takes orders is known and answers."""
+        """Whether the brokers answer now, and so can check back."""
         try:
-            self._loop.run(self._producer.fetch_publish_message_queues(TOPIC), timeout_s=_HEALTH_TIMEOUT_S)
-        except (ClientError, TimeoutError, concurrent.futures.TimeoutError):
+            return self._loop.run(self._producer.is_heard(), timeout_s=_HEALTH_TIMEOUT_S)
+        except (ClientError, TimeoutError):
             return False
-        return True
