@@ -1,0 +1,246 @@
+"""Frames as Apache's 4.9.7 client, mqadmin, broker and name server really sent them (see tests/data/frames)."""
+
+import json
+import zlib
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import msgspec
+import pytest
+
+from broker.message import record
+from broker.protocol import (
+    CommandHeader,
+    FrameDecoder,
+    RemotingCommand,
+    RequestCode,
+    SerializeType,
+    encode_request,
+    fastjson,
+    headers,
+)
+from broker.protocol.bodies import (
+    ConsumeStats,
+    ConsumeStatsList,
+    GetConsumerListByGroupResponseBody,
+    GroupList,
+    KVTable,
+    LockBatchRequestBody,
+    LockBatchResponseBody,
+    ProducerTableInfo,
+    RegisterBrokerBody,
+    ResetOffsetBody,
+    SubscriptionGroupConfig,
+    TopicList,
+    TopicStatsTable,
+    UnlockBatchRequestBody,
+)
+from broker.protocol.body import Body
+from broker.protocol.heartbeat import HeartbeatData
+from broker.protocol.route import ClusterInfo, TopicRouteData
+
+REQUEST_HEADERS: dict[int, type[CommandHeader]] = {
+    RequestCode.PULL_MESSAGE: headers.PullMessageRequestHeader,
+    RequestCode.QUERY_MESSAGE: headers.QueryMessageRequestHeader,
+    RequestCode.QUERY_CONSUMER_OFFSET: headers.QueryConsumerOffsetRequestHeader,
+    RequestCode.UPDATE_CONSUMER_OFFSET: headers.UpdateConsumerOffsetRequestHeader,
+    RequestCode.UPDATE_AND_CREATE_TOPIC: headers.CreateTopicRequestHeader,
+    RequestCode.SEARCH_OFFSET_BY_TIMESTAMP: headers.SearchOffsetRequestHeader,
+    RequestCode.GET_MAX_OFFSET: headers.GetMaxOffsetRequestHeader,
+    RequestCode.GET_MIN_OFFSET: headers.GetMinOffsetRequestHeader,
+    RequestCode.GET_EARLIEST_MSG_STORETIME: headers.GetEarliestMsgStoretimeRequestHeader,
+    RequestCode.UNREGISTER_CLIENT: headers.UnregisterClientRequestHeader,
+    RequestCode.CONSUMER_SEND_MSG_BACK: headers.ConsumerSendMsgBackRequestHeader,
+    RequestCode.END_TRANSACTION: headers.EndTransactionRequestHeader,
+    RequestCode.GET_CONSUMER_LIST_BY_GROUP: headers.GetConsumerListByGroupRequestHeader,
+    RequestCode.CHECK_TRANSACTION_STATE: headers.CheckTransactionStateRequestHeader,
+    RequestCode.NOTIFY_CONSUMER_IDS_CHANGED: headers.NotifyConsumerIdsChangedRequestHeader,
+    RequestCode.PUT_KV_CONFIG: headers.PutKVConfigRequestHeader,
+    RequestCode.DELETE_KV_CONFIG: headers.DeleteKVConfigRequestHeader,
+    RequestCode.REGISTER_BROKER: headers.RegisterBrokerRequestHeader,
+    RequestCode.GET_ROUTEINFO_BY_TOPIC: headers.GetRouteInfoRequestHeader,
+    RequestCode.GET_TOPIC_STATS_INFO: headers.GetTopicStatsInfoRequestHeader,
+    RequestCode.GET_CONSUMER_CONNECTION_LIST: headers.GetConsumerConnectionListRequestHeader,
+    RequestCode.GET_PRODUCER_CONNECTION_LIST: headers.GetProducerConnectionListRequestHeader,
+    RequestCode.WIPE_WRITE_PERM_OF_BROKER: headers.WipeWritePermOfBrokerRequestHeader,
+    RequestCode.ADD_WRITE_PERM_OF_BROKER: headers.AddWritePermOfBrokerRequestHeader,
+    RequestCode.DELETE_SUBSCRIPTIONGROUP: headers.DeleteSubscriptionGroupRequestHeader,
+    RequestCode.GET_CONSUME_STATS: headers.GetConsumeStatsRequestHeader,
+    RequestCode.DELETE_TOPIC_IN_BROKER: headers.DeleteTopicRequestHeader,
+    RequestCode.DELETE_TOPIC_IN_NAMESRV: headers.DeleteTopicFromNamesrvRequestHeader,
+    RequestCode.INVOKE_BROKER_TO_RESET_OFFSET: headers.ResetOffsetRequestHeader,
+    RequestCode.QUERY_TOPIC_CONSUME_BY_WHO: headers.QueryTopicConsumeByWhoRequestHeader,
+    RequestCode.SEND_MESSAGE_V2: headers.SendMessageRequestHeaderV2,
+    RequestCode.SEND_BATCH_MESSAGE: headers.SendMessageRequestHeaderV2,
+    RequestCode.GET_BROKER_CONSUME_STATS: headers.GetConsumeStatsInBrokerHeader,
+}
+RESPONSE_HEADERS: dict[int, type[CommandHeader]] = {
+    RequestCode.PULL_MESSAGE: headers.PullMessageResponseHeader,
+    RequestCode.QUERY_MESSAGE: headers.QueryMessageResponseHeader,
+    RequestCode.QUERY_CONSUMER_OFFSET: headers.QueryConsumerOffsetResponseHeader,
+    RequestCode.SEARCH_OFFSET_BY_TIMESTAMP: headers.SearchOffsetResponseHeader,
+    RequestCode.GET_MAX_OFFSET: headers.GetMaxOffsetResponseHeader,
+    RequestCode.GET_MIN_OFFSET: headers.GetMinOffsetResponseHeader,
+    RequestCode.GET_EARLIEST_MSG_STORETIME: headers.GetEarliestMsgStoretimeResponseHeader,
+    RequestCode.SEND_MESSAGE_V2: headers.SendMessageResponseHeader,
+    RequestCode.SEND_BATCH_MESSAGE: headers.SendMessageResponseHeader,
+    RequestCode.REGISTER_BROKER: headers.RegisterBrokerResponseHeader,
+    RequestCode.WIPE_WRITE_PERM_OF_BROKER: headers.WipeWritePermOfBrokerResponseHeader,
+    RequestCode.ADD_WRITE_PERM_OF_BROKER: headers.AddWritePermOfBrokerResponseHeader,
+    RequestCode.GET_BROKER_CONFIG: headers.GetBrokerConfigResponseHeader,
+}
+REQUEST_BODIES: dict[int, type[Body]] = {
+    RequestCode.HEART_BEAT: HeartbeatData,
+    RequestCode.LOCK_BATCH_MQ: LockBatchRequestBody,
+    RequestCode.UNLOCK_BATCH_MQ: UnlockBatchRequestBody,
+    RequestCode.REGISTER_BROKER: RegisterBrokerBody,
+    RequestCode.UPDATE_AND_CREATE_SUBSCRIPTIONGROUP: SubscriptionGroupConfig,
+}
+RESPONSE_BODIES: dict[int, type[Body]] = {
+    RequestCode.GET_CONSUMER_LIST_BY_GROUP: GetConsumerListByGroupResponseBody,
+    RequestCode.LOCK_BATCH_MQ: LockBatchResponseBody,
+    RequestCode.GET_ROUTEINFO_BY_TOPIC: TopicRouteData,
+    RequestCode.GET_BROKER_CLUSTER_INFO: ClusterInfo,
+    RequestCode.GET_TOPIC_STATS_INFO: TopicStatsTable,
+    RequestCode.GET_ALL_TOPIC_LIST_FROM_NAMESERVER: TopicList,
+    RequestCode.GET_CONSUME_STATS: ConsumeStats,
+    RequestCode.GET_BROKER_RUNTIME_INFO: KVTable,
+    RequestCode.QUERY_TOPIC_CONSUME_BY_WHO: GroupList,
+    RequestCode.GET_BROKER_CONSUME_STATS: ConsumeStatsList,
+    RequestCode.GET_ALL_PRODUCER_INFO: ProducerTableInfo,
+    RequestCode.INVOKE_BROKER_TO_RESET_OFFSET: ResetOffsetBody,
+}
+
+
+REQUEST_TYPE = "ReqT"
+"""A field that Apache's client adds to some requests, whatever their header; its brokers do not read it."""
+
+
+class Captured(NamedTuple):
+    """A line of the file."""
+
+    sender: str
+    request_code: int
+    code: int
+    is_response: bool
+    frame: bytes
+
+    def command(self) -> RemotingCommand:
+        (command,) = FrameDecoder().feed(self.frame)
+        return command
+
+
+def load() -> list[Captured]:
+    lines = (Path(__file__).parents[2] / "data/frames/apache-4.9.7.jsonl").read_text().splitlines()
+    values = [json.loads(line) for line in lines]
+    return [Captured(v["from"], v["request_code"], v["code"], v["is_response"], bytes.fromhex(v["frame"])) for v in values]
+
+
+ALL = load()
+
+
+def named(captured: Captured) -> str:
+    name = RequestCode(captured.request_code).name
+    return f"{name}-answer-{captured.code}" if captured.is_response else name
+
+
+FAILED_SEND = 13
+ANSWERS_WITH_HEADER = [each for each in ALL if each.is_response and each.command().ext_fields() and each.code != FAILED_SEND]
+
+every_frame = pytest.mark.parametrize("captured", ALL, ids=named)
+
+
+@every_frame
+def test_a_frame_is_encoded_as_it_came(captured: Captured) -> None:
+    assert captured.command().encode() == captured.frame
+
+
+@pytest.mark.parametrize("captured", [each for each in ALL if not each.is_response], ids=named)
+def test_the_header_of_a_request_keeps_every_field(captured: Captured) -> None:
+    command = captured.command()
+    header_type = REQUEST_HEADERS.get(captured.code)
+    if header_type is None:
+        assert set(command.ext_fields()) <= {"topic"}
+        return
+    header = command.decode_header(header_type)
+    came = {name: value for name, value in command.ext_fields().items() if value and name != REQUEST_TYPE}
+    written = {name: value for name, value in header.ext_fields().items() if value}
+    assert came.items() <= written.items()
+    again = encode_request(command.code, header, command.body, opaque=command.opaque, serialize_type=command.serialize_type)
+    assert FrameDecoder().feed(again)[0].decode_header(header_type) == header
+
+
+@pytest.mark.parametrize("captured", ANSWERS_WITH_HEADER, ids=named)
+def test_the_header_of_an_answer_keeps_every_field(captured: Captured) -> None:
+    command = captured.command()
+    header = command.decode_header(RESPONSE_HEADERS[captured.request_code])
+    assert command.ext_fields().items() <= header.ext_fields().items()
+
+
+def body_type(captured: Captured) -> type[Body] | None:
+    types = RESPONSE_BODIES if captured.is_response else REQUEST_BODIES
+    return types.get(captured.request_code) if captured.command().body else None
+
+
+@pytest.mark.parametrize("captured", [each for each in ALL if body_type(each)], ids=named)
+def test_a_body_says_the_same_when_written_anew(captured: Captured) -> None:
+    wanted = body_type(captured)
+    assert wanted is not None
+    data = captured.command().body
+    body = wanted.decode(data)
+    written = body.encode()
+    assert wanted.decode(written) == body
+    assert_contains(plain(written), plain(data))
+
+
+def plain(data: bytes) -> Any:
+    return msgspec.json.decode(fastjson.standard_json(data))
+
+
+def assert_contains(ours: Any, theirs: Any, where: str = "") -> None:
+    """All members that Java wrote are there and equal; ours may have more, such as nulls."""
+    if isinstance(theirs, dict):
+        ours = {sorted_key(key): value for key, value in ours.items()}
+        for key, value in theirs.items():
+            assert sorted_key(key) in ours, f"{where}.{key} is missing"
+            assert_contains(ours[sorted_key(key)], value, f"{where}.{key}")
+    elif isinstance(theirs, list):
+        assert len(ours) == len(theirs), where
+        for index, (one, other) in enumerate(zip(ours, theirs, strict=True)):
+            assert_contains(one, other, f"{where}[{index}]")
+    else:
+        assert ours == theirs, where
+
+
+def sorted_key(key: str) -> str:
+    return json.dumps(json.loads(key), sort_keys=True) if key.startswith("{") else key
+
+
+def test_the_registration_is_checked_by_its_crc() -> None:
+    for captured in ALL:
+        if captured.code == RequestCode.REGISTER_BROKER:
+            command = captured.command()
+            header = command.decode_header(headers.RegisterBrokerRequestHeader)
+            assert header.body_crc32 == zlib.crc32(command.body) & 0x7FFFFFFF
+
+
+def test_pulled_and_checked_messages_are_records() -> None:
+    found = 0
+    for captured in ALL:
+        pulled = captured.is_response and captured.request_code == RequestCode.PULL_MESSAGE
+        checked = captured.code == RequestCode.CHECK_TRANSACTION_STATE and not captured.is_response
+        if pulled or checked:
+            for each in record.decode_records(captured.command().body):
+                assert each.encode() == record.encode_record(**fields_of(each))
+                assert each.is_intact
+                found += 1
+    assert found
+
+
+def fields_of(each: record.Record) -> dict[str, Any]:
+    names = set(record.Record.__slots__) - {"size", "body_crc"}
+    return {name: getattr(each, name) for name in names}
+
+
+def test_both_serializers_were_captured() -> None:
+    assert {captured.command().serialize_type for captured in ALL} == set(SerializeType)
