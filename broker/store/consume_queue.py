@@ -181,10 +181,13 @@ class ConsumeQueue:
         count = min(count, self.max_offset - queue_offset)
         if count <= 0:
             return b""
-        if queue_offset >= self._written_offset:
+        written = min(count, self._written_offset - queue_offset)
+        if written <= 0:
             at = (queue_offset - self._written_offset) * UNIT_SIZE
             return bytes(self._tail[at : at + count * UNIT_SIZE])
-        found = self._segments.read(queue_offset * UNIT_SIZE, count * UNIT_SIZE)
+        found = self._segments.read(queue_offset * UNIT_SIZE, written * UNIT_SIZE)
+        if len(found) == written * UNIT_SIZE and written < count:
+            return found + self._tail[: (count - written) * UNIT_SIZE]
         return found[: len(found) - len(found) % UNIT_SIZE]
 
     def _first_where(self, first: int, is_beyond: Callable[[Unit], bool]) -> int:

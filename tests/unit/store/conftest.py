@@ -1,0 +1,72 @@
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from broker.message.record import decode_record, host_bytes
+from broker.store import Appended, MessageStore, StoreConfig
+
+HOST = host_bytes("127.0.0.1", 10911)
+NOW = 1_700_000_000_000
+
+Open = Callable[..., MessageStore]
+
+
+def small_config(root: Path, **settings: Any) -> StoreConfig:
+    """Files so small that a few messages fill them."""
+    sizes = {"commit_log_segment_size": 1024, "consume_queue_units_per_file": 8, "index_slots": 16, "index_entries": 64}
+    return StoreConfig(root=root, store_host=HOST, **{**sizes, **settings})
+
+
+def append(store: MessageStore, body: bytes = b"body", **fields: Any) -> Appended:
+    defaults: dict[str, Any] = {
+        "topic": b"orders",
+        "queue_id": 0,
+        "properties": b"",
+        "flag": 0,
+        "sys_flag": 0,
+        "born_timestamp": NOW,
+        "born_host": HOST,
+        "store_timestamp": NOW,
+    }
+    return store.append(body=body, **{**defaults, **fields})
+
+
+def send(store: MessageStore, *bodies: bytes, **fields: Any) -> list[Appended]:
+    """Appends, writes and publishes."""
+    appended = [append(store, body, **fields) for body in bodies]
+    store.publish(store.write())
+    return appended
+
+
+def bodies(store: MessageStore, topic: bytes = b"orders", queue_id: int = 0, **limits: Any) -> list[bytes]:
+    """Everything a consumer gets that pulls until the end."""
+    got: list[bytes] = []
+    offset = store.min_offset(topic, queue_id)
+    while offset < store.max_offset(topic, queue_id):
+        pulled = store.pull(topic, queue_id, offset, limits.get("max_messages", 3), limits.get("max_bytes", 1 << 20))
+        assert pulled.next_begin_offset > offset
+        got += [decode_record(record).body for record in pulled.records]
+        offset = pulled.next_begin_offset
+    return got
+
+
+def crash(store: MessageStore) -> None:
+    """Ends a store as kill -9 does: nothing is written any more, only the locks go."""
+    store._open_files.close()
+    store._durable.release()
+
+
+@pytest.fixture()
+def config(tmp_path: Path) -> StoreConfig:
+    return small_config(tmp_path)
+
+
+@pytest.fixture()
+def store(config: StoreConfig) -> Iterator[MessageStore]:
+    opened = MessageStore.open(config, NOW)
+    yield opened
+    opened.close()
