@@ -20,6 +20,7 @@ from broker.client.listeners import (
     TransactionListener,
 )
 from broker.client.producer import Producer
+from broker.client.pull_consumer import PullConsumer
 from broker.client.push_consumer import PushConsumer
 from broker.client.send_result import LocalTransactionState, SendResult, SendStatus, TransactionSendResult
 from broker.client.transaction_producer import TransactionProducer
@@ -31,19 +32,18 @@ __all__ = [
     "ClientError",
     "ConsumeContext",
     "ConsumeFromWhere",
-    "ConsumeFromWhere",
     "ConsumeStatus",
     "EventLoopThread",
     "IllegalConfiguration",
     "LocalTransactionState",
     "MessageListener",
     "MessageModel",
-    "MessageModel",
     "MessageRefused",
     "NameServerUnreachable",
     "NoRoute",
     "NotRunning",
     "Producer",
+    "PullConsumer",
     "PushConsumer",
     "RequestTimedOut",
     "SendFailed",

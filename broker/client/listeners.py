@@ -49,7 +49,7 @@ class ConsumeContext:
     def reconsume_later(self, message: MessageExt, delay_level: int | None = None) -> None:
         """Mark one message of a batch: it comes again although the listener answers CONSUME_SUCCESS for the others.
 
-        Without a delay level, `delay_level_when_next_consume` holds. In order, everything from the first marked message on repeats.
+        Without a delay level, `delay_level_when_next_consume` holds. In order, all from the first marked one on repeats.
         """
         self.postponed[message.queue_offset] = delay_level
 

@@ -29,7 +29,7 @@ _FAREWELL_S = 1.2
 class PushConsumer:
     """Consumes its share of the queues of its topics, or with broadcasting all of them.
 
-    Delivery is at least once: a message is acknowledged after the listener answered for it, and one that was not comes again after a
+    Delivery is at least once: a message is acknowledged after the listener answered for it; one that was not comes again after a
     crash, here or at another member of the group. While brokers are away it keeps trying, and says so once.
     """
 
@@ -72,6 +72,19 @@ class PushConsumer:
     def queues(self) -> set[MessageQueue]:
         """The queues this consumer has now."""
         return set(self._parts.assignment.process_queues) if self._parts else set()
+
+    async def is_heard(self) -> bool:
+        """Whether every broker of interest answers a heartbeat now; while the topic does not exist, whether brokers are registered.
+
+        Raises NameServerUnreachable.
+        """
+        instance = self._instance
+        if instance is None:
+            return False
+        if instance.routes.brokers:
+            return await instance.heartbeats.send()
+        info = await instance.name_servers.cluster_info()
+        return info is not None and bool(info.broker_addr_table)
 
     async def start(self) -> None:
         """Begin to consume. Raises IllegalConfiguration without listener or subscription; it is no error if no broker is up."""

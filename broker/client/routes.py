@@ -81,7 +81,7 @@ class Routes:
         if not queues:
             raise NoRoute(
                 f"no broker has topic {topic}, and none creates topics by itself (autoCreateTopicEnable). "
-                f"Is a broker registered at {';'.join(self._name_servers.addresses)}? If so create the topic: Producer.create_topic"
+                f"Is a broker registered at {';'.join(self._name_servers.addresses)}? If so: Producer.create_topic"
             )
         return queues
 
@@ -94,6 +94,11 @@ class Routes:
         """Ask for the topic's route now; whether it is known. Raises NameServerUnreachable."""
         self.watch(topic)
         return await self._fetch(topic) is not None or topic in self._routes
+
+    async def refresh_if_unknown(self, topic: str) -> None:
+        """Ask for the topic's route unless it is known. Raises NameServerUnreachable, NoRoute if no name server knows it."""
+        if topic not in self._routes and not await self.refresh(topic):
+            raise NoRoute(f"no broker has topic {topic}")
 
     async def address_of(self, broker_name: str, broker_id: int = MASTER_ID, *, or_any: bool = False) -> str:
         """Where that broker is. With `or_any` another of the same name will do. Raises BrokerUnreachable."""

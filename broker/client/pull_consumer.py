@@ -1,0 +1,262 @@
+"""The consumer for programs that ask for messages themselves (RocketMQ's DefaultLitePullConsumer and DefaultMQPullConsumer)."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections import deque
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from broker.client.backoff import Backoff
+from broker.client.broker_calls import BrokerCalls
+from broker.client.clock import now_ms
+from broker.client.errors import ClientError, IllegalConfiguration, NoRoute, NotRunning
+from broker.client.instance import ClientInstance
+from broker.client.offset_store import BrokerOffsetStore
+from broker.client.process_queue import ProcessQueue
+from broker.client.pull_loop import PullEvents, PullLoop, PullSettings
+from broker.client.queue_requests import Pulled, QueueRequests
+from broker.client.starting_offset import StartingOffset
+from broker.client.subscription import Subscription
+from broker.client.tasks import OwnedTasks
+from broker.message import IllegalMessage, MessageExt, MessageQueue, topics
+from broker.protocol.errors import ProtocolError
+from broker.protocol.heartbeat import ConsumeFromWhere, ConsumerData, ConsumeType, HeartbeatData
+
+logger = logging.getLogger(__name__)
+
+
+@dataclass(slots=True)
+class _Assigned:
+    """A queue that `poll` reads."""
+
+    subscription: Subscription
+    start: int | None
+    """Where to begin; None: where the group has come to."""
+    process_queue: ProcessQueue | None = None
+    task: asyncio.Task[None] | None = None
+
+    def drop(self) -> None:
+        if self.process_queue is not None:
+            self.process_queue.is_dropped = True
+        if self.task is not None:
+            self.task.cancel()
+
+
+class PullConsumer:
+    """Reads the queues that the program assigns, from where it says, and commits when it says so.
+
+    `poll` reads ahead in the background; `pull` asks once for messages from an offset and remembers nothing.
+    """
+
+    def __init__(
+        self,
+        group: str,
+        *,
+        namesrv_addr: str | None = None,
+        consume_from_where: ConsumeFromWhere = ConsumeFromWhere.CONSUME_FROM_FIRST_OFFSET,
+        consume_timestamp_ms: int = 0,
+        pull_batch_size: int = 32,
+        pull_threshold_for_queue: int = 1000,
+    ) -> None:
+        """`consume_from_where` holds for queues in which the group has no offset yet. Raises IllegalConfiguration."""
+        try:
+            topics.validate_group(group)
+        except IllegalMessage as error:
+            raise IllegalConfiguration(f"consumer group {group!r}: {error}") from None
+        self.group = group
+        self._namesrv_addr = namesrv_addr
+        self._start_at = StartingOffset(consume_from_where, consume_timestamp_ms)
+        self._settings = PullSettings(
+            batch_size=pull_batch_size,
+            max_count=pull_threshold_for_queue,
+            max_span=None,
+            sends_expression=True,
+            commits_offset=False,
+        )
+        self._instance: ClientInstance | None = None
+        self._requests: QueueRequests | None = None
+        self._store: BrokerOffsetStore | None = None
+        self._assigned: dict[MessageQueue, _Assigned] = {}
+        self._arrived: deque[tuple[ProcessQueue, MessageExt]] = deque()
+        self._has_arrived = asyncio.Event()
+        self._tasks = OwnedTasks()
+
+    async def start(self) -> None:
+        """Begin. It is no error if no broker is up."""
+        if self._instance is not None:
+            raise NotRunning(f"consumer {self.group} was started before")
+        instance = self._instance = ClientInstance(self._namesrv_addr, self._membership, {})
+        self._requests = QueueRequests(BrokerCalls(instance.remoting, instance.routes))
+        self._store = BrokerOffsetStore(self.group, self._requests)
+        instance.routes.on_change = instance.heartbeats.send_soon
+        instance.start()
+
+    async def shutdown(self) -> None:
+        """Read no more. What was not committed comes again."""
+        instance, self._requests = self._instance, None
+        if instance is None:
+            return
+        for assigned in self._assigned.values():
+            assigned.drop()
+        self._assigned.clear()
+        self._arrived.clear()
+        self._has_arrived.set()
+        await self._tasks.cancel()
+        await instance.stop()
+
+    async def queues(self, topic: str) -> list[MessageQueue]:
+        """The queues of the topic that can be read. Raises NoRoute or NameServerUnreachable."""
+        routes = self._running_instance().routes
+        await routes.refresh(topic)
+        queues = routes.queues_to_subscribe(topic)
+        if not queues:
+            raise NoRoute(f"no broker has a readable queue of topic {topic}")
+        return queues
+
+    def assign(self, queues: Iterable[MessageQueue], expression: str = "*") -> None:
+        """Let `poll` read these queues and no others, each from where the group has come to."""
+        instance = self._running_instance()
+        wanted = set(queues)
+        for queue in self._assigned.keys() - wanted:
+            self._assigned.pop(queue).drop()
+        for queue in wanted - self._assigned.keys():
+            instance.routes.watch(queue.topic)
+            self._begin(queue, _Assigned(Subscription.parse(queue.topic, expression, now_ms()), None))
+        instance.heartbeats.send_soon()
+
+    def seek(self, queue: MessageQueue, offset: int) -> None:
+        """Let `poll` go on in an assigned queue at this offset. Raises IllegalConfiguration if it is not assigned."""
+        assigned = self._assigned.get(queue)
+        if assigned is None:
+            raise IllegalConfiguration(f"{queue} is not assigned")
+        assigned.drop()
+        self._begin(queue, _Assigned(assigned.subscription, offset))
+
+    async def poll(self, timeout_ms: int = 5000, *, max_messages: int = 32) -> list[MessageExt]:
+        """The next messages, in order within each queue; empty if none came in time."""
+        self._running_instance()
+        deadline_s = asyncio.get_running_loop().time() + timeout_ms / 1000
+        while not (messages := self._next(max_messages)):
+            self._has_arrived.clear()
+            try:
+                await asyncio.wait_for(self._has_arrived.wait(), deadline_s - asyncio.get_running_loop().time())
+            except TimeoutError:
+                return []
+            self._running_instance()
+        return messages
+
+    async def commit(self) -> None:
+        """Keep on the brokers how far `poll` has given out messages, and wait until they have heard. Raises ClientError."""
+        requests = self._running_requests()
+        process_queues = [assigned.process_queue for assigned in self._assigned.values() if assigned.process_queue is not None]
+        await asyncio.gather(
+            *(requests.commit_offset(self.group, at_work.queue, at_work.committable_offset) for at_work in process_queues)
+        )
+
+    async def pull(
+        self, queue: MessageQueue, offset: int, *, expression: str = "*", max_messages: int = 32, suspend_ms: int = 0
+    ) -> Pulled:
+        """Ask once for messages from `offset` on; with `suspend_ms` the broker waits that long for one. Raises ClientError."""
+        subscription = Subscription.parse(queue.topic, expression, now_ms())
+        await self._watched(queue.topic)
+        return await self._running_requests().pull(
+            self.group,
+            queue,
+            offset,
+            subscription=subscription,
+            max_messages=max_messages,
+            sends_expression=True,
+            suspend_ms=suspend_ms,
+        )
+
+    async def committed(self, queue: MessageQueue) -> int | None:
+        """How far the group has come in the queue; None if the broker has no offset of it. Raises ClientError."""
+        await self._watched(queue.topic)
+        return await self._running_requests().committed_offset(self.group, queue)
+
+    async def min_offset(self, queue: MessageQueue) -> int:
+        """The offset of the queue's oldest message. Raises ClientError."""
+        await self._watched(queue.topic)
+        return await self._running_requests().min_offset(queue)
+
+    async def max_offset(self, queue: MessageQueue) -> int:
+        """The offset that the queue's next message gets. Raises ClientError."""
+        await self._watched(queue.topic)
+        return await self._running_requests().max_offset(queue)
+
+    async def search_offset(self, queue: MessageQueue, timestamp_ms: int) -> int:
+        """The offset of the queue that stands for a time. Raises ClientError."""
+        await self._watched(queue.topic)
+        return await self._running_requests().search_offset(queue, timestamp_ms)
+
+    def _begin(self, queue: MessageQueue, assigned: _Assigned) -> None:
+        self._assigned[queue] = assigned
+        assigned.task = self._tasks.spawn(self._read_ahead(queue, assigned), f"client-read-{queue.topic}-{queue.queue_id}")
+
+    async def _read_ahead(self, queue: MessageQueue, assigned: _Assigned) -> None:
+        assert self._requests is not None
+        offset = await self._starting_offset(queue) if assigned.start is None else assigned.start
+        while True:
+            process_queue = assigned.process_queue = ProcessQueue(queue, offset)
+            moved_to: list[int] = []
+            events = PullEvents(
+                on_messages=self._take,
+                on_progress=lambda _: None,
+                on_illegal_offset=lambda _, offset, moved_to=moved_to: moved_to.append(offset),  # type: ignore[misc]
+                on_forgotten=lambda: None,
+            )
+            await PullLoop(self.group, process_queue, lambda: assigned.subscription, self._requests, self._settings, events).run()
+            if not moved_to:
+                return
+            process_queue.is_dropped = True
+            offset = moved_to[0]
+
+    async def _starting_offset(self, queue: MessageQueue) -> int:
+        assert self._store is not None
+        assert self._requests is not None
+        backoff = Backoff(0.1, 3.0)
+        while True:
+            try:
+                return await self._start_at.find(queue, self._store, self._requests)
+            except (ClientError, ProtocolError) as error:
+                logger.debug("%s cannot be begun yet: %s", queue, error)
+                await asyncio.sleep(backoff.next_pause_s())
+
+    def _take(self, process_queue: ProcessQueue, messages: list[MessageExt]) -> None:
+        self._arrived.extend((process_queue, message) for message in messages)
+        self._has_arrived.set()
+
+    def _next(self, count: int) -> list[MessageExt]:
+        messages: list[MessageExt] = []
+        while self._arrived and len(messages) < count:
+            process_queue, message = self._arrived.popleft()
+            if not process_queue.is_dropped:
+                process_queue.acknowledge([message.queue_offset])
+                messages.append(message)
+        return messages
+
+    async def _watched(self, topic: str) -> None:
+        """Know the brokers of the topic."""
+        await self._running_instance().routes.refresh_if_unknown(topic)
+
+    def _membership(self, client_id: str) -> HeartbeatData:
+        subscriptions = {assigned.subscription.topic: assigned.subscription for assigned in self._assigned.values()}
+        consumer = ConsumerData(
+            group_name=self.group,
+            consume_type=ConsumeType.CONSUME_ACTIVELY,
+            consume_from_where=self._start_at.from_where,
+            subscription_data_set=[subscription.to_wire() for subscription in subscriptions.values()],
+        )
+        return HeartbeatData(client_id=client_id, consumer_data_set=[consumer])
+
+    def _running_instance(self) -> ClientInstance:
+        if self._instance is None or self._requests is None:
+            raise NotRunning(f"consumer {self.group} is not running")
+        return self._instance
+
+    def _running_requests(self) -> QueueRequests:
+        if self._requests is None:
+            raise NotRunning(f"consumer {self.group} is not running")
+        return self._requests
