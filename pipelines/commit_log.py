@@ -77,8 +77,9 @@ def first_record(store: Path) -> Record | None:
 
 
 def scan(log_range: LogRange) -> Iterator[Record | Damage]:
-    """The records that begin in this range, in order, and the damage between them.
+    """The records that begin in this range, in order, and the damage that follows them.
 
+    A record's checksum covers its body only; damage to topic or properties that leaves their lengths alone goes unseen.
     Whatever follows a segment's last intact record was not written yet, and is no damage. Raises UnreadableStore.
     """
     path = Path(log_range.segment)
@@ -93,12 +94,15 @@ def scan(log_range: LogRange) -> Iterator[Record | Damage]:
 
 
 def _scan(data: mmap.mmap, segment_offset: int, log_range: LogRange) -> Iterator[Record | Damage]:
+    """A gap belongs to the range of the record before it, or to the segment's first range: each is told once."""
     position: int | None = log_range.start
-    if position and _record_at(data, segment_offset, position) is None:
-        position = _next_record(data, segment_offset, position, log_range.end)
-    while position is not None and position < log_range.end:
+    if log_range.start:
+        position = _next_record(data, segment_offset, log_range.start, log_range.end)
+    while position is not None:
         record = _record_at(data, segment_offset, position)
         if record is not None:
+            if position >= log_range.end:
+                return
             yield record
             position += record.size
             continue

@@ -105,7 +105,11 @@ def test_a_missing_database_is_not_created(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(
     ("table", "column", "said"),
-    [("absent", "id", "no such table: absent"), ("orders", "absent", "no such column: absent"), ('"orders"', "id", "no plain name")],
+    [
+        ("absent", "id", "no such table: absent"),
+        ("orders", "absent", "no such column: absent"),
+        ('"orders"', "id", "no plain name"),
+    ],
 )
 def test_what_is_missing_in_a_database_is_named(shop: ShopDatabases, table: str, column: str, said: str) -> None:
     with pytest.raises(UnreadableDatabase, match=said):

@@ -1,3 +1,5 @@
+from itertools import pairwise
+
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -21,5 +23,5 @@ def test_ranges_cover_every_key_once_and_are_not_too_many(lowest: int, span: int
     ranges = split_keys(lowest, lowest + span, rows)
     assert ranges[0].first == lowest
     assert ranges[-1].last == lowest + span
-    assert all(left.last + 1 == right.first for left, right in zip(ranges, ranges[1:], strict=False))
+    assert all(left.last + 1 == right.first for left, right in pairwise(ranges))
     assert len(ranges) <= MOST_RANGES

@@ -15,7 +15,6 @@ OLD = CUT_OFF.judged_until_ms
 YOUNG = CUT_OFF.judged_until_ms + 1
 
 
-
 def order(order_id: str = "a", *, customer: str = "ada", cents: int = 1250, at: int | None = OLD) -> tuple[object, ...]:
     return order_id, customer, cents, at
 

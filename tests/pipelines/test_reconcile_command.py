@@ -1,0 +1,179 @@
+"""The command as users run it: a process of its own, its exit code, its lines and its Parquet."""
+
+import os
+import shutil
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pyarrow.parquet
+import pytest
+
+from tests.unit.pipelines.conftest import ShopDatabases, shop
+from tests.unit.pipelines.log_writer import LogWriter
+
+__all__ = ["shop"]
+
+pytestmark = [
+    pytest.mark.e2e,
+    pytest.mark.skipif(shutil.which("java") is None, reason="no java on the PATH: apt-get install openjdk-17-jre-headless"),
+]
+
+PROJECT = Path(__file__).resolve().parents[2]
+
+
+def pipelines(*arguments: str, cwd: Path, **environment: str) -> subprocess.CompletedProcess[str]:
+    """Runs `python -m pipelines` outside the checkout."""
+    inherited = {name: value for name, value in os.environ.items() if not name.endswith("_DATABASE_URL")}
+    return subprocess.run(
+        [sys.executable, "-m", "pipelines", *arguments],
+        cwd=cwd,
+        env={**inherited, "PYTHONPATH": str(PROJECT), "COLUMNS": "160", **environment},
+        capture_output=True,
+        text=True,
+        timeout=240,
+        check=False,
+    )
+
+
+def reconcile(shop: ShopDatabases, cwd: Path, *arguments: str, **environment: str) -> subprocess.CompletedProcess[str]:
+    databases = {"ORDER_DATABASE_URL": shop.orders_url, "CREDIT_DATABASE_URL": shop.credits_url}
+    return pipelines("reconcile", "--master", "local[2]", *arguments, cwd=cwd, **{**databases, **environment})
+
+
+def test_equal_books_are_consistent(shop: ShopDatabases, tmp_path: Path) -> None:
+    shop.add_orders(["a", "b"])
+    shop.add_credits(["a", "b"])
+    done = reconcile(shop, tmp_path)
+    assert (done.returncode, done.stderr.splitlines()) == (0, ["Starting Spark …", "Comparing orders and credits …"])
+    assert "2 orders compared" in done.stdout
+    assert pyarrow.parquet.read_table(tmp_path / "data/reconciliation/findings").num_rows == 0
+
+
+def test_empty_books_are_consistent(shop: ShopDatabases, tmp_path: Path) -> None:
+    done = reconcile(shop, tmp_path)
+    assert (done.returncode, "0 orders compared" in done.stdout) == (0, True)
+
+
+def test_what_is_wrong_is_shown_and_written(shop: ShopDatabases, tmp_path: Path) -> None:
+    now_ms = time.time_ns() // 1_000_000
+    shop.add_orders(["fine", "forgotten", "doubled"])
+    shop.add_orders(["young"], at_ms=now_ms)
+    shop.add_credits(["fine", "doubled", "doubled", "invented"])
+    done = reconcile(shop, tmp_path, "--output", "out")
+    assert done.returncode == 1
+    found = pyarrow.parquet.read_table(tmp_path / "out/findings").to_pylist()
+    assert {(row["order_id"], row["finding"]) for row in found} == {
+        ("forgotten", "missing_credit"),
+        ("doubled", "double_credit"),
+        ("invented", "credit_without_order"),
+        ("young", "in_flight"),
+    }
+    summary = {row["finding"]: row for row in pyarrow.parquet.read_table(tmp_path / "out/summary").to_pylist()}
+    assert summary["matched"]["count"] == 1
+    assert summary["double_credit"]["credit_cents"] == 2500
+    assert summary["missing_credit"]["order_cents"] == 1250
+    assert all(order_id in done.stdout for order_id in ("forgotten", "doubled", "invented", "young"))
+
+
+def test_the_grace_period_decides_what_is_in_flight(shop: ShopDatabases, tmp_path: Path) -> None:
+    shop.add_orders(["young"], at_ms=time.time_ns() // 1_000_000 - 30_000)
+    assert reconcile(shop, tmp_path).returncode == 0
+    assert reconcile(shop, tmp_path, "--grace-seconds", "10").returncode == 1
+
+
+def test_messages_are_compared_when_a_store_is_given(shop: ShopDatabases, tmp_path: Path) -> None:
+    shop.add_orders(["fine", "silent", "doubled"])
+    shop.add_credits(["fine", "silent", "doubled"])
+    log = LogWriter(tmp_path / "store")
+    for order_id in ("fine", "doubled", "doubled", "unknown"):
+        log.deliver(order_id, half=log.half(order_id))
+    log.half("waiting")
+    done = reconcile(shop, tmp_path, "--store", str(log.store), "--output", "out")
+    assert done.returncode == 1
+    found = pyarrow.parquet.read_table(tmp_path / "out/findings").to_pylist()
+    assert sorted((row["order_id"], row["finding"]) for row in found) == [
+        ("doubled", "doubled_delivery"),
+        ("silent", "order_without_message"),
+        ("unknown", "message_without_order"),
+        ("waiting", "half_message_pending"),
+    ]
+
+
+def test_messages_alone_can_be_looked_at(tmp_path: Path) -> None:
+    log = LogWriter(tmp_path / "store")
+    log.deliver("a", half=log.half("a"))
+    log.decide(0)
+    done = pipelines("messages", "--store", "store", cwd=tmp_path)
+    assert done.returncode == 0
+    assert "RMQ_SYS_TRANS_HALF_TOPIC" in done.stdout
+    log.half("b")
+    assert pipelines("messages", "--store", "store", cwd=tmp_path).returncode == 1
+
+
+def test_a_store_without_a_log_is_one_line(tmp_path: Path) -> None:
+    done = pipelines("messages", "--store", "absent", cwd=tmp_path)
+    assert (done.returncode, done.stderr) == (2, "could not tell: store absent: no commit log (No such file or directory)\n")
+
+
+def test_a_missing_database_is_one_line(shop: ShopDatabases, tmp_path: Path) -> None:
+    done = reconcile(shop, tmp_path, ORDER_DATABASE_URL="sqlite:///absent.db")
+    assert (done.returncode, done.stderr) == (2, f"could not tell: database {tmp_path}/absent.db: there is no such file\n")
+
+
+def test_a_missing_table_is_one_line(shop: ShopDatabases, tmp_path: Path) -> None:
+    done = reconcile(shop, tmp_path, CREDIT_DATABASE_URL=shop.orders_url)
+    assert done.returncode == 2
+    assert "no such table: credits" in done.stderr
+    assert done.stderr.count("\n") == 1
+
+
+def test_an_unreachable_database_is_one_line_without_the_password(shop: ShopDatabases, tmp_path: Path) -> None:
+    done = reconcile(shop, tmp_path, ORDER_DATABASE_URL="postgresql+psycopg://shop:topsecret@127.0.0.1:1/orders")
+    assert done.returncode == 2
+    assert done.stderr.startswith("could not tell: database 127.0.0.1:1/orders: ")
+    assert done.stderr.count("\n") == 1
+    assert "topsecret" not in done.stderr + done.stdout
+
+
+def test_missing_java_is_one_line(shop: ShopDatabases, tmp_path: Path) -> None:
+    done = reconcile(shop, tmp_path, JAVA_HOME=str(tmp_path))
+    assert done.returncode == 2
+    assert done.stderr.splitlines()[-1].startswith("could not tell: Spark needs Java 17 or newer")
+
+
+def test_a_java_that_does_not_start_spark_is_one_line(shop: ShopDatabases, tmp_path: Path) -> None:
+    java = tmp_path / "bin" / "java"
+    java.parent.mkdir()
+    java.write_text("#!/bin/sh\nexit 1\n")
+    java.chmod(0o755)
+    done = reconcile(shop, tmp_path, JAVA_HOME=str(tmp_path))
+    assert done.returncode == 2
+    assert done.stderr.splitlines()[1:] == [
+        "could not tell: Spark's JVM did not start: Spark needs Java 17 or newer (--spark-log FILE keeps its words)"
+    ]
+
+
+def test_an_output_that_cannot_be_written_is_one_line(shop: ShopDatabases, tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("")
+    done = reconcile(shop, tmp_path, "--output", "file/out")
+    assert done.returncode == 2
+    assert done.stderr.splitlines()[-1].startswith("could not tell: ")
+    assert "Traceback" not in done.stderr
+
+
+@pytest.mark.slow
+def test_three_hundred_thousand_orders_with_a_few_faults(shop: ShopDatabases, tmp_path: Path) -> None:
+    ids = [f"{number:036x}" for number in range(300_000)]
+    shop.add_orders(ids)
+    shop.add_credits(ids[100:] + ids[-50:] + [f"invented-{number}" for number in range(7)])
+    done = reconcile(shop, tmp_path, "--output", "out")
+    assert done.returncode == 1
+    summary = {row["finding"]: row["count"] for row in pyarrow.parquet.read_table(tmp_path / "out/summary").to_pylist()}
+    assert {finding: count for finding, count in summary.items() if count} == {
+        "matched": 299_850,
+        "missing_credit": 100,
+        "double_credit": 50,
+        "credit_without_order": 7,
+    }

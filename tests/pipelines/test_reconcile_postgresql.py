@@ -1,0 +1,77 @@
+"""The same against a real PostgreSQL."""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import psycopg
+import pyarrow.parquet
+import pytest
+
+from tests.pipelines.postgres import PASSWORD, PASSWORD_IN_URL, binaries, running_postgres
+from tests.pipelines.test_reconcile_command import pipelines
+
+pytestmark = [
+    pytest.mark.e2e,
+    pytest.mark.skipif(binaries() is None, reason="no PostgreSQL in /usr/lib/postgresql: apt-get install postgresql"),
+]
+
+ORDERS = """
+CREATE TABLE orders (id BIGSERIAL PRIMARY KEY, order_id VARCHAR(36) UNIQUE, customer VARCHAR(100), total_cents BIGINT,
+    currency CHAR(3), idempotency_key VARCHAR(255) UNIQUE, created_at_ms BIGINT);
+CREATE TABLE transactions (transaction_id VARCHAR(64) PRIMARY KEY, order_id VARCHAR(36), state VARCHAR(16), created_at_ms BIGINT);
+INSERT INTO orders (order_id, customer, total_cents, currency, created_at_ms)
+    SELECT 'order ' || n, 'ada', n, 'EUR', n FROM generate_series(1, 1000) AS n;
+INSERT INTO transactions SELECT 'transaction ' || n, 'order ' || n, 'COMMITTED', n FROM generate_series(1, 1000) AS n;
+INSERT INTO transactions SELECT 'marker ' || n, NULL, 'ROLLED_BACK', n FROM generate_series(1, 10) AS n;
+"""
+CREDITS = """
+CREATE TABLE credits (id BIGSERIAL PRIMARY KEY, order_id VARCHAR(36), customer VARCHAR(100), points BIGINT, amount_cents BIGINT,
+    message_id VARCHAR(64), transaction_id VARCHAR(64), created_at_ms BIGINT);
+INSERT INTO credits (order_id, customer, points, amount_cents, message_id, created_at_ms)
+    SELECT 'order ' || n, 'ada', n / 100, n, 'message', n FROM generate_series(1, 1000) AS n WHERE n <> 500;
+"""
+
+
+@pytest.fixture(scope="module")
+def server() -> Iterator[str]:
+    programs = binaries()
+    assert programs is not None
+    with running_postgres(programs) as url:
+        plain = url.replace("+psycopg", "")
+        with psycopg.connect(f"{plain}/postgres", autocommit=True) as connection:
+            connection.execute("CREATE DATABASE orders")
+            connection.execute("CREATE DATABASE credits")
+        for name, script in (("orders", ORDERS), ("credits", CREDITS)):
+            with psycopg.connect(f"{plain}/{name}") as connection:
+                connection.execute(script.encode())
+        yield url
+
+
+def test_both_databases_are_compared_and_the_password_shows_nowhere(server: str, tmp_path: Path) -> None:
+    databases = {"ORDER_DATABASE_URL": f"{server}/orders", "CREDIT_DATABASE_URL": f"{server}/credits"}
+    done = pipelines("reconcile", "--output", "out", "--spark-log", "spark.log", cwd=tmp_path, **databases)
+    assert done.returncode == 1, done.stderr
+    (found,) = pyarrow.parquet.read_table(tmp_path / "out/findings").to_pylist()
+    assert (found["order_id"], found["finding"], found["order_cents"]) == ("order 500", "missing_credit", 500)
+    everything = (done.stdout + done.stderr).encode() + b"".join(
+        path.read_bytes() for path in tmp_path.rglob("*") if path.is_file()
+    )
+    for spelling in (PASSWORD, PASSWORD_IN_URL):
+        assert spelling.encode() not in everything
+
+
+def test_a_refused_password_is_one_line_that_does_not_repeat_it(server: str, tmp_path: Path) -> None:
+    wrong = f"{server.replace(PASSWORD_IN_URL, 'topsecret')}/orders"
+    done = pipelines("reconcile", cwd=tmp_path, ORDER_DATABASE_URL=wrong, CREDIT_DATABASE_URL=wrong)
+    assert done.returncode == 2
+    assert "password authentication failed for user" in done.stderr
+    assert "topsecret" not in done.stderr
+    assert done.stderr.count("\n") == 1
+
+
+def test_a_missing_table_is_one_line(server: str, tmp_path: Path) -> None:
+    url = f"{server}/credits"
+    done = pipelines("reconcile", cwd=tmp_path, ORDER_DATABASE_URL=url, CREDIT_DATABASE_URL=url)
+    assert done.returncode == 2
+    assert 'relation "orders" does not exist' in done.stderr
+    assert done.stderr.count("\n") == 1
