@@ -162,9 +162,6 @@ def _convert(source: str, properties: Mapping[str, str]) -> BrokerSettings:
 
 def _refuse_what_cannot_be(source: str, settings: BrokerSettings) -> None:
     """Combinations that no single type can rule out."""
-    commit_log = settings.store_path_commit_log
-    if commit_log and Path(commit_log).expanduser() != settings.store_root / "commitlog":
-        raise ConfigError(f"{source}: storePathCommitLog={commit_log}: only storePathRootDir/commitlog is supported")
     if any(int(hour) > 23 for hour in settings.delete_when.split(";")):
         raise ConfigError(f"{source}: deleteWhen={settings.delete_when}: hours are from 00 to 23")
     for address in settings.name_servers:

@@ -29,7 +29,7 @@ class RequestRefused(Exception):
 
 
 class Dispatcher:
-    """Answers requests by the handlers it was given; whatever one of them raises becomes an answer, and the connection lives.
+    """Answers requests by the handlers it is given; whatever one of them raises becomes an answer, and the connection lives.
 
     `refusals` says which errors are the peer's or the world's, with the code to answer them with; their text is the remark.
     Any other error is a mistake in here: it is logged, and answered by SYSTEM_ERROR.
@@ -37,17 +37,31 @@ class Dispatcher:
 
     def __init__(
         self,
-        handlers: Mapping[int, Handler],
         *,
         refusals: Mapping[type[Exception], ResponseCode] | None = None,
         on_disconnected: Iterable[Callable[[Connection], None]] = (),
     ) -> None:
-        self._handlers = {int(code): handler for code, handler in handlers.items()}
+        self._handlers: dict[int, Handler] = {}
         self._refusals = {ProtocolError: ResponseCode.SYSTEM_ERROR, **(refusals or {})}
-        self._on_disconnected = tuple(on_disconnected)
+        self._on_disconnected = list(on_disconnected)
+        self._is_stopped = False
+
+    def add(self, handlers: Mapping[int, Handler]) -> None:
+        """Answers these request codes as well."""
+        self._handlers.update({int(code): handler for code, handler in handlers.items()})
+
+    def tell_disconnected(self, listener: Callable[[Connection], None]) -> None:
+        """Tells one more who keeps something for connections."""
+        self._on_disconnected.append(listener)
+
+    def stop(self) -> None:
+        """Takes no more requests: the connections will be closed."""
+        self._is_stopped = True
 
     def on_requests(self, connection: Connection, commands: list[RemotingCommand]) -> None:
         """Answers the requests of one read, in their order."""
+        if self._is_stopped:
+            return
         handlers = self._handlers
         for command in commands:
             handler = handlers.get(command.code, _not_supported)

@@ -26,23 +26,37 @@ class RemotingServer:
         """The port it listens on, once started."""
         return self._port
 
+    async def bind(self) -> None:
+        """Takes the port, but does not listen yet. Raises OSError if the address cannot be had."""
+        loop = asyncio.get_running_loop()
+        self._server = await loop.create_server(
+            self._new_connection, self.host, self._port, backlog=self._backlog, start_serving=False
+        )
+        self._port = self._server.sockets[0].getsockname()[1]
+
     async def start(self) -> None:
         """Listens when it returns. Raises OSError if the address cannot be had."""
-        loop = asyncio.get_running_loop()
-        self._server = await loop.create_server(self._new_connection, self.host, self._port, backlog=self._backlog)
-        self._port = self._server.sockets[0].getsockname()[1]
+        if self._server is None:
+            await self.bind()
+        assert self._server is not None
+        await self._server.start_serving()
+
+    def stop_listening(self) -> None:
+        """Takes no more connections; those there are stay."""
+        if self._server is not None:
+            self._server.close()
 
     async def stop(self) -> None:
         """Listens no more, sends what is unsent and closes all connections."""
         if self._server is None:
             return
         self._server.close()
-        await self._server.wait_closed()
-        self._server = None
         closing = list(self.connections)
         for connection in closing:
             connection.close()
         await asyncio.gather(*(connection.wait_closed() for connection in closing))
+        await self._server.wait_closed()
+        self._server = None
 
     def _new_connection(self) -> Connection:
         return Connection(self._handler, open_connections=self.connections, limits=self._limits)

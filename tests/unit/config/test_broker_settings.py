@@ -73,7 +73,6 @@ def test_a_property_of_rocketmq_without_effect_here_is_said_to_be_one(tmp_path: 
         ("messageDelayLevel=1s soon", "messageDelayLevel=1s soon"),
         ("deleteWhen=24", "deleteWhen=24"),
         ("namesrvAddr=here", "namesrvAddr=here"),
-        ("storePathCommitLog=/elsewhere", "storePathCommitLog=/elsewhere"),
         ("aclEnable=true", "aclEnable=true"),
         ("brokerName=two words", "brokerName=two words"),
     ],
@@ -89,8 +88,3 @@ def test_a_bad_value_is_one_line_that_names_the_property(tmp_path: Path, line: s
 def test_a_missing_file_is_named(tmp_path: Path) -> None:
     with pytest.raises(ConfigError, match=r"nothing\.conf: No such file"):
         load_settings(tmp_path / "nothing.conf")
-
-
-def test_the_commit_log_may_be_named_where_it_is_anyway(tmp_path: Path) -> None:
-    path = written(tmp_path, f"storePathRootDir={tmp_path}\nstorePathCommitLog={tmp_path}/commitlog")
-    assert load_settings(path).settings.store_root == tmp_path

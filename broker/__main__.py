@@ -1,0 +1,64 @@
+"""The broker's command line: `python -m broker -c broker.conf`."""
+
+import asyncio
+import gc
+import logging
+import signal
+import sys
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from broker.app import Broker, StartError
+from broker.app.serving import settings_text
+from broker.config import BrokerSettings, ConfigError, load_settings
+
+CANNOT_START = 1
+BAD_SETTINGS = 2
+
+
+def main(
+    config: Annotated[Path | None, typer.Option("-c", "--config", help="Settings under RocketMQ's names: broker.conf.")] = None,
+    namesrv_addr: Annotated[str | None, typer.Option("-n", "--namesrv-addr", help="Name servers, HOST:PORT;HOST:PORT.")] = None,
+    print_config: Annotated[bool, typer.Option("-p", "--print-config", help="Print all settings, and end.")] = False,
+) -> None:
+    """Runs a RocketMQ broker until SIGTERM or Ctrl-C. Without -c all settings are the defaults; see -p."""
+    try:
+        loaded = load_settings(config, {"namesrvAddr": namesrv_addr} if namesrv_addr else None)
+    except ConfigError as error:
+        print(error, file=sys.stderr)
+        raise typer.Exit(BAD_SETTINGS) from None
+    for warning in loaded.warnings:
+        print(f"warning: {warning}", file=sys.stderr)
+    if print_config:
+        print(settings_text(loaded.settings), end="")
+        return
+    logging.basicConfig(level=logging.WARNING, format="%(asctime)s %(levelname)s %(name)s: %(message)s")
+    try:
+        asyncio.run(_serve(loaded.settings))
+    except StartError as error:
+        print(f"The broker cannot start: {error}", file=sys.stderr)
+        raise typer.Exit(CANNOT_START) from None
+
+
+async def _serve(settings: BrokerSettings) -> None:
+    stopping = asyncio.Event()
+    for number in (signal.SIGTERM, signal.SIGINT):
+        asyncio.get_running_loop().add_signal_handler(number, stopping.set)
+    broker = Broker(settings)
+    await broker.start()
+    # What was built so far stays: the collector need not look at it again.
+    gc.freeze()
+    identity, name_servers = broker.identity, ";".join(broker.name_servers)
+    print(
+        f"The broker[{identity.name}, {identity.address}] boot success. "
+        f"serializeType=JSON and name server is {name_servers}, store {settings.store_root}",
+        flush=True,
+    )
+    await stopping.wait()
+    await broker.stop()
+
+
+if __name__ == "__main__":
+    typer.run(main)

@@ -1,0 +1,186 @@
+"""One broker, from start to stop (RocketMQ's BrokerController)."""
+
+from __future__ import annotations
+
+import errno
+import logging
+import time
+from collections.abc import Awaitable, Callable
+
+from broker.app.errors import StartError
+from broker.app.opened_store import OpenedStore, open_store
+from broker.app.serving import Serving, build_serving
+from broker.config import BrokerSettings
+from broker.message.errors import IllegalMessage
+from broker.nameserver import NameServer
+from broker.protocol.codes import ResponseCode
+from broker.remoting.client import RemotingClient
+from broker.remoting.connection import ConnectionLimits
+from broker.remoting.dispatcher import Dispatcher
+from broker.remoting.server import RemotingServer
+from broker.remoting.tasks import Tasks
+from broker.server.group_commit import GroupCommit
+from broker.server.identity import BrokerIdentity
+from broker.store import FlushDiskType, StoreError, StoreUnwritable
+
+LIMITS = ConnectionLimits(close_timeout_s=1.0)
+REFUSALS: dict[type[Exception], ResponseCode] = {
+    IllegalMessage: ResponseCode.MESSAGE_ILLEGAL,
+    StoreUnwritable: ResponseCode.SERVICE_NOT_AVAILABLE,
+    OSError: ResponseCode.SYSTEM_ERROR,
+}
+
+logger = logging.getLogger(__name__)
+
+
+def now_ms() -> int:
+    """Milliseconds since the epoch."""
+    return time.time_ns() // 1_000_000
+
+
+class Broker:
+    """A broker, and the name server in its process unless others are named."""
+
+    def __init__(self, settings: BrokerSettings, clock: Callable[[], int] = now_ms) -> None:
+        self._settings = settings
+        self._clock = clock
+        self._tasks = Tasks()
+        self._dispatcher = Dispatcher(refusals=REFUSALS)
+        self._server = RemotingServer(settings.bind_address, settings.listen_port, self._dispatcher, limits=LIMITS)
+        self._client = RemotingClient()
+        self._name_server: NameServer | None = None
+        self._store: OpenedStore | None = None
+        self._serving: Serving | None = None
+
+    @property
+    def identity(self) -> BrokerIdentity:
+        """Who the broker is; its port is known once it has started."""
+        return BrokerIdentity(
+            cluster=self._settings.broker_cluster_name,
+            name=self._settings.broker_name,
+            broker_id=self._settings.broker_id,
+            host=self._settings.broker_ip1,
+            port=self._server.port,
+        )
+
+    @property
+    def name_servers(self) -> tuple[str, ...]:
+        """The name servers that know the broker."""
+        if self._name_server is None:
+            return self._settings.name_servers
+        return (f"{_reachable(self._settings.bind_address)}:{self._name_server.port}",)
+
+    async def start(self) -> None:
+        """Serves requests when it returns. Raises StartError, and then nothing is left running."""
+        try:
+            await self._start()
+        except BaseException:
+            await self.stop()
+            raise
+
+    async def stop(self) -> None:
+        """Takes no more requests, answers those it has, and leaves everything on disk."""
+        self._server.stop_listening()
+        serving, store = self._serving, self._store
+        await self._tasks.stop()
+        if serving is not None:
+            await serving.registration.unregister()
+        self._dispatcher.stop()
+        if serving is not None:
+            await serving.group_commit.stop()
+        await self._server.stop()
+        await self._client.close()
+        if self._name_server is not None:
+            await self._name_server.stop()
+        if serving is not None and store is not None:
+            self._persist(serving, store)
+        if store is not None:
+            store.messages.close()
+        self._store = self._serving = None
+
+    async def _start(self) -> None:
+        settings = self._settings
+        if not settings.name_servers:
+            await self._start_name_server()
+        await _listening(self._server.bind, settings.bind_address, settings.listen_port, "listenPort")
+        store = self._store = open_store(settings, self.identity, self._clock())
+        group_commit = GroupCommit(
+            store.messages,
+            FlushDiskType(settings.flush_disk_type),
+            async_flush_interval_s=settings.flush_interval_commit_log / 1000,
+        )
+        try:
+            await group_commit.start()
+            self._serving = build_serving(
+                settings,
+                self.identity,
+                store,
+                group_commit,
+                self._dispatcher,
+                self._tasks,
+                self._client,
+                self.name_servers,
+                self._clock,
+            )
+        except (StoreError, OSError) as error:
+            raise StartError(f"the store {settings.store_root} cannot be used: {error}") from None
+        self._start_work(self._serving, store)
+        await self._server.start()
+        await self._serving.registration.registered()
+
+    async def _start_name_server(self) -> None:
+        settings = self._settings
+        try:
+            kv_config_path = settings.store_root / "config" / "kvConfig.json"
+            server = NameServer(
+                settings.bind_address, settings.namesrv_listen_port, kv_config_path=kv_config_path, clock=self._clock
+            )
+        except (OSError, ValueError) as error:
+            raise StartError(f"the file {kv_config_path} cannot be read: {error}") from None
+        await _listening(server.start, settings.bind_address, settings.namesrv_listen_port, "namesrvListenPort")
+        self._name_server = server
+
+    def _start_work(self, serving: Serving, store: OpenedStore) -> None:
+        settings, tasks = self._settings, self._tasks
+        tasks.start("registration", serving.registration.run())
+        tasks.start("check-back", serving.transactions.check_back.run())
+        tasks.start("check counts to disk", serving.transactions.check_back.keep())
+        tasks.every(0.1, "answering overdue pulls", serving.pull_processor.answer_overdue)
+        tasks.every(0.1, "delayed delivery", serving.delayed_delivery.deliver_due)
+        tasks.every(1, "statistics", lambda: serving.statistics.sample(self._clock()))
+        tasks.every(1, "topics to disk", serving.topic_table.persist_changes)
+        tasks.every(1, "groups to disk", serving.subscription_groups.persist_changes)
+        tasks.every(10, "closing silent clients", serving.client_processor.close_expired)
+        tasks.every(settings.flush_consumer_offset_interval / 1000, "offsets to disk", store.consumer_offsets.persist)
+        tasks.every(settings.flush_delay_offset_interval / 1000, "delay offsets to disk", serving.delayed_delivery.persist)
+        tasks.every(settings.clean_resource_interval / 1000, "retention", lambda: self._delete_expired(store))
+
+    def _delete_expired(self, store: OpenedStore) -> None:
+        for deleted in store.messages.delete_expired(self._clock()):
+            logger.info("expired: %s", deleted)
+
+    def _persist(self, serving: Serving, store: OpenedStore) -> None:
+        for persist in (
+            serving.topic_table.persist_changes,
+            serving.subscription_groups.persist_changes,
+            serving.delayed_delivery.persist,
+            serving.transactions.check_back.finish,
+            store.consumer_offsets.persist,
+        ):
+            try:
+                persist()
+            except OSError as error:
+                logger.error("not everything could be brought to the disk: %s", error)
+
+
+async def _listening(listen: Callable[[], Awaitable[None]], host: str, port: int, property_name: str) -> None:
+    try:
+        await listen()
+    except OSError as error:
+        reason = "the port is in use" if error.errno == errno.EADDRINUSE else error.strerror or str(error)
+        raise StartError(f"cannot listen on {host}:{port} ({property_name}): {reason}") from None
+
+
+def _reachable(bind_address: str) -> str:
+    """Where to reach, from this machine, what listens on the address."""
+    return {"0.0.0.0": "127.0.0.1", "": "127.0.0.1", "::": "[::1]"}.get(bind_address, bind_address)

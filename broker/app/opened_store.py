@@ -1,0 +1,82 @@
+"""The store and its tables, opened together and closed together."""
+
+from __future__ import annotations
+
+import logging
+from dataclasses import dataclass
+from pathlib import Path
+
+from broker.app.errors import StartError
+from broker.config import BrokerSettings
+from broker.server.delay_levels import parse_delay_levels
+from broker.server.identity import BrokerIdentity
+from broker.store import (
+    ConsumerOffsets,
+    DamagedStore,
+    DelayOffsets,
+    FlushDiskType,
+    MessageStore,
+    StoreConfig,
+    StoreLocked,
+    SubscriptionGroups,
+    TopicConfigs,
+)
+
+logger = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class OpenedStore:
+    """All that is on disk."""
+
+    messages: MessageStore
+    topics: TopicConfigs
+    groups: SubscriptionGroups
+    consumer_offsets: ConsumerOffsets
+    delay_offsets: DelayOffsets
+
+
+def open_store(settings: BrokerSettings, identity: BrokerIdentity, now_ms: int) -> OpenedStore:
+    """Opens or creates the store that the settings name. Raises StartError."""
+    config = store_config(settings, identity)
+    try:
+        messages = MessageStore.open(config, now_ms)
+    except StoreLocked:
+        raise StartError(f"the store {config.root} is in use by another broker") from None
+    except (DamagedStore, OSError) as error:
+        raise StartError(f"the store {config.root} cannot be opened: {error}") from None
+    for action in messages.recovery.actions:
+        logger.warning("recovery: %s", action)
+    try:
+        return OpenedStore(messages, *_load_tables(config.config_directory))
+    except (DamagedStore, OSError) as error:
+        messages.close()
+        raise StartError(f"the store {config.root} cannot be opened: {error}") from None
+
+
+def store_config(settings: BrokerSettings, identity: BrokerIdentity) -> StoreConfig:
+    """What the store has to know of the settings."""
+    commit_log_path = settings.store_path_commit_log
+    return StoreConfig(
+        root=settings.store_root,
+        store_host=identity.store_host,
+        commit_log_path=Path(commit_log_path).expanduser() if commit_log_path else None,
+        commit_log_segment_size=settings.maped_file_size_commit_log,
+        consume_queue_units_per_file=settings.consume_queue_units_per_file,
+        index_slots=settings.max_hash_slot_num,
+        index_entries=settings.max_index_num,
+        is_index_enabled=settings.message_index_enable,
+        flush_disk_type=FlushDiskType(settings.flush_disk_type),
+        file_reserved_hours=settings.file_reserved_time,
+        delete_when=settings.delete_when,
+        disk_max_used_ratio=settings.disk_max_used_space_ratio / 100,
+        max_message_size=settings.max_message_size,
+        delay_levels_ms=parse_delay_levels(settings.message_delay_level),
+    )
+
+
+def _load_tables(directory: Path) -> tuple[TopicConfigs, SubscriptionGroups, ConsumerOffsets, DelayOffsets]:
+    tables = TopicConfigs(directory), SubscriptionGroups(directory), ConsumerOffsets(directory), DelayOffsets(directory)
+    for table in tables:
+        table.load()
+    return tables

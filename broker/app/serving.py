@@ -1,0 +1,278 @@
+"""Everything that serves requests from an opened store, built and tied together."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+import msgspec
+
+from broker.app.arrivals import Arrivals
+from broker.app.opened_store import OpenedStore
+from broker.app.transactions import Transactions, build_transactions
+from broker.config import BrokerSettings
+from broker.remoting.client import RemotingClient
+from broker.remoting.dispatcher import Dispatcher
+from broker.remoting.tasks import Tasks
+from broker.server.broker_info_processor import BrokerInfoProcessor
+from broker.server.client_processor import ClientProcessor, tell_consumers
+from broker.server.consumer_call_processor import ConsumerCallProcessor
+from broker.server.consumer_groups import ConsumerGroups
+from broker.server.delayed_delivery import DelayedDelivery
+from broker.server.group_admin_processor import GroupAdminProcessor
+from broker.server.group_commit import GroupCommit
+from broker.server.held_pulls import HeldPulls
+from broker.server.identity import BrokerIdentity
+from broker.server.lock_processor import LockProcessor
+from broker.server.offset_processor import OffsetProcessor
+from broker.server.producer_groups import ProducerGroups
+from broker.server.progress_processor import ProgressProcessor
+from broker.server.pull_processor import PullProcessor
+from broker.server.query_processor import QueryProcessor
+from broker.server.registration import Registration
+from broker.server.send_back_processor import SendBackProcessor
+from broker.server.send_processor import SendProcessor
+from broker.server.statistics import BrokerStatistics
+from broker.server.subscription_group_table import SubscriptionGroupTable
+from broker.server.topic_admin_processor import TopicAdminProcessor
+from broker.server.topic_table import TopicRules, TopicTable
+
+YOUNG_QUEUE_SHARE_OF_MEMORY = 0.4
+"""As long as a queue's first message is no older than this much of the log, RocketMQ takes it to be in memory."""
+
+
+@dataclass(frozen=True, slots=True)
+class Serving:
+    """The parts that have work to do between requests."""
+
+    group_commit: GroupCommit
+    topic_table: TopicTable
+    subscription_groups: SubscriptionGroupTable
+    registration: Registration
+    client_processor: ClientProcessor
+    pull_processor: PullProcessor
+    delayed_delivery: DelayedDelivery
+    transactions: Transactions
+    statistics: BrokerStatistics
+
+
+class _Builder:
+    """Holds what many parts need while they are built."""
+
+    def __init__(
+        self,
+        settings: BrokerSettings,
+        identity: BrokerIdentity,
+        store: OpenedStore,
+        group_commit: GroupCommit,
+        dispatcher: Dispatcher,
+        tasks: Tasks,
+        clock: Callable[[], int],
+    ) -> None:
+        self.settings = settings
+        self.identity = identity
+        self.store = store
+        self.group_commit = group_commit
+        self.dispatcher = dispatcher
+        self.tasks = tasks
+        self.clock = clock
+        self.statistics = BrokerStatistics(start_ms=clock())
+        self.producer_groups = ProducerGroups()
+        self.consumer_groups = ConsumerGroups(
+            tell_consumers if settings.notify_consumer_ids_changed_enable else lambda group, connections: None
+        )
+        self.subscription_groups = SubscriptionGroupTable(
+            store.groups, auto_create=settings.auto_create_subscription_group, clock=clock
+        )
+        self.topic_table = TopicTable(store.topics, _topic_rules(settings), clock=clock)
+        dispatcher.tell_disconnected(self.producer_groups.forget)
+        dispatcher.tell_disconnected(self.consumer_groups.forget)
+
+    def build(self, client: RemotingClient, name_servers: Sequence[str]) -> Serving:
+        registration = Registration(
+            client=client,
+            name_servers=name_servers,
+            identity=self.identity,
+            topic_table=self.topic_table,
+            broker_permission=self.settings.broker_permission,
+            period_s=min(max(self.settings.register_name_server_period, 10_000), 60_000) / 1000,
+        )
+        self.topic_table.on_change = registration.request
+        transactions = build_transactions(
+            self.settings, self.store, self.group_commit, self.topic_table, self.producer_groups, self.clock
+        )
+        delayed_delivery = self._delayed_delivery()
+        self.group_commit.listeners += [transactions.log, delayed_delivery]
+        self.dispatcher.tell_disconnected(transactions.checks_in_flight.departed)
+        pull_processor = self._pull_processor()
+        client_processor = self._client_processor()
+        self.store.messages.arrival_listener = Arrivals(delayed_delivery.on_arrival, pull_processor.on_arrival)
+        self.dispatcher.add(transactions.processor.handlers)
+        self.dispatcher.add(pull_processor.handlers)
+        self.dispatcher.add(client_processor.handlers)
+        self._add_senders(transactions)
+        self._add_readers()
+        self._add_administration(registration, delayed_delivery)
+        return Serving(
+            self.group_commit,
+            self.topic_table,
+            self.subscription_groups,
+            registration,
+            client_processor,
+            pull_processor,
+            delayed_delivery,
+            transactions,
+            self.statistics,
+        )
+
+    def _delayed_delivery(self) -> DelayedDelivery:
+        return DelayedDelivery(
+            store=self.store.messages,
+            group_commit=self.group_commit,
+            offsets=self.store.delay_offsets,
+            levels_ms=self.store.messages.config.delay_levels_ms,
+            clock=self.clock,
+        )
+
+    def _pull_processor(self) -> PullProcessor:
+        settings = self.settings
+        held_pulls = HeldPulls()
+        self.dispatcher.tell_disconnected(held_pulls.forget)
+        return PullProcessor(
+            store=self.store.messages,
+            topic_table=self.topic_table,
+            subscription_groups=self.subscription_groups,
+            consumer_groups=self.consumer_groups,
+            offsets=self.store.consumer_offsets,
+            held_pulls=held_pulls,
+            statistics=self.statistics,
+            max_messages=settings.max_transfer_count_on_message_in_memory,
+            max_bytes=settings.max_transfer_bytes_on_message_in_memory,
+            short_polling_ms=None if settings.long_polling_enable else settings.short_polling_time_mills,
+            broker_permission=settings.broker_permission,
+            clock=self.clock,
+        )
+
+    def _client_processor(self) -> ClientProcessor:
+        return ClientProcessor(
+            producer_groups=self.producer_groups,
+            consumer_groups=self.consumer_groups,
+            subscription_groups=self.subscription_groups,
+            topic_table=self.topic_table,
+            clock=self.clock,
+        )
+
+    def _add_senders(self, transactions: Transactions) -> None:
+        highest_delay_level = len(self.store.messages.config.delay_levels_ms)
+        send = SendProcessor(
+            identity=self.identity,
+            store=self.store.messages,
+            group_commit=self.group_commit,
+            topic_table=self.topic_table,
+            subscription_groups=self.subscription_groups,
+            half_messages=transactions.processor,
+            region_id=self.settings.region_id,
+            is_trace_on=self.settings.trace_on,
+            statistics=self.statistics,
+            highest_delay_level=highest_delay_level,
+            clock=self.clock,
+        )
+        send_back = SendBackProcessor(
+            store=self.store.messages,
+            group_commit=self.group_commit,
+            topic_table=self.topic_table,
+            subscription_groups=self.subscription_groups,
+            highest_delay_level=highest_delay_level,
+            clock=self.clock,
+        )
+        self.dispatcher.add(send.handlers)
+        self.dispatcher.add(send_back.handlers)
+
+    def _add_readers(self) -> None:
+        offsets = OffsetProcessor(
+            store=self.store.messages, offsets=self.store.consumer_offsets, young_queue_bytes=_young_queue_bytes()
+        )
+        self.dispatcher.add(offsets.handlers)
+        self.dispatcher.add(QueryProcessor(store=self.store.messages).handlers)
+        self.dispatcher.add(LockProcessor(clock=self.clock).handlers)
+
+    def _add_administration(self, registration: Registration, delayed_delivery: DelayedDelivery) -> None:
+        topics = TopicAdminProcessor(
+            identity=self.identity,
+            store=self.store.messages,
+            topic_table=self.topic_table,
+            consumer_groups=self.consumer_groups,
+            offsets=self.store.consumer_offsets,
+            registration=registration,
+            tasks=self.tasks,
+        )
+        groups = GroupAdminProcessor(
+            subscription_groups=self.subscription_groups,
+            consumer_groups=self.consumer_groups,
+            producer_groups=self.producer_groups,
+            offsets=self.store.consumer_offsets,
+        )
+        progress = ProgressProcessor(
+            identity=self.identity,
+            store=self.store.messages,
+            topic_table=self.topic_table,
+            subscription_groups=self.subscription_groups,
+            consumer_groups=self.consumer_groups,
+            offsets=self.store.consumer_offsets,
+            clock=self.clock,
+        )
+        consumer_calls = ConsumerCallProcessor(
+            identity=self.identity,
+            store=self.store.messages,
+            topic_table=self.topic_table,
+            consumer_groups=self.consumer_groups,
+            offsets=self.store.consumer_offsets,
+            tasks=self.tasks,
+        )
+        info = BrokerInfoProcessor(
+            store=self.store.messages,
+            statistics=self.statistics,
+            delayed_delivery=delayed_delivery,
+            settings_text=settings_text(self.settings),
+            clock=self.clock,
+        )
+        for processor in (topics, groups, progress, consumer_calls, info):
+            self.dispatcher.add(processor.handlers)
+
+
+def build_serving(
+    settings: BrokerSettings,
+    identity: BrokerIdentity,
+    store: OpenedStore,
+    group_commit: GroupCommit,
+    dispatcher: Dispatcher,
+    tasks: Tasks,
+    client: RemotingClient,
+    name_servers: Sequence[str],
+    clock: Callable[[], int],
+) -> Serving:
+    """Builds all parts and gives their handlers to the dispatcher. Raises StoreError, OSError."""
+    return _Builder(settings, identity, store, group_commit, dispatcher, tasks, clock).build(client, name_servers)
+
+
+def settings_text(settings: BrokerSettings) -> str:
+    """The settings as broker.conf would have them."""
+    values = msgspec.to_builtins(settings)
+    return "".join(f"{name}={str(value).lower() if isinstance(value, bool) else value}\n" for name, value in values.items())
+
+
+def _topic_rules(settings: BrokerSettings) -> TopicRules:
+    return TopicRules(
+        cluster=settings.broker_cluster_name,
+        broker_name=settings.broker_name,
+        auto_create_topic_enable=settings.auto_create_topic_enable,
+        default_topic_queue_nums=settings.default_topic_queue_nums,
+        cluster_topic_enable=settings.cluster_topic_enable,
+        broker_topic_enable=settings.broker_topic_enable,
+        trace_topic=settings.msg_trace_topic_name if settings.trace_topic_enable else None,
+    )
+
+
+def _young_queue_bytes() -> int:
+    return int(os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") * YOUNG_QUEUE_SHARE_OF_MEMORY)

@@ -1,0 +1,75 @@
+"""The parts that transactions are made of, tied together."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from broker.app.opened_store import OpenedStore
+from broker.config import BrokerSettings
+from broker.remoting.connection import Connection
+from broker.server.check_back import CheckBack
+from broker.server.group_commit import GroupCommit
+from broker.server.producer_groups import ProducerGroups
+from broker.server.topic_table import TopicTable
+from broker.server.transaction_log import TransactionLog
+from broker.server.transaction_processor import TransactionProcessor
+from broker.server.transaction_recovery import recover_transactions
+from broker.store.config_file import ConfigFile
+from broker.transaction.check_counts import FILE_NAME, check_counts_from_json
+from broker.transaction.check_policy import CheckPolicy
+from broker.transaction.checks_in_flight import ChecksInFlight
+
+
+@dataclass(frozen=True, slots=True)
+class Transactions:
+    """What the rest of the broker uses of them."""
+
+    log: TransactionLog
+    processor: TransactionProcessor
+    check_back: CheckBack
+    checks_in_flight: ChecksInFlight[Connection]
+
+
+def build_transactions(
+    settings: BrokerSettings,
+    store: OpenedStore,
+    group_commit: GroupCommit,
+    topic_table: TopicTable,
+    producer_groups: ProducerGroups,
+    clock: Callable[[], int],
+) -> Transactions:
+    """Finds out which transactions are pending, and builds what deals with them. Raises StoreError, OSError."""
+    policy = CheckPolicy(
+        transaction_timeout_ms=settings.transaction_time_out,
+        check_interval_ms=settings.transaction_check_interval,
+        check_max=settings.transaction_check_max,
+        file_reserved_ms=settings.file_reserved_time * 3_600_000,
+    )
+    counts_file = ConfigFile(store.messages.config.config_directory / FILE_NAME)
+    counts = check_counts_from_json(counts_file.read())
+    recovered = recover_transactions(store.messages, store.consumer_offsets, policy, clock(), counts)
+    log = TransactionLog(store.messages, recovered, policy, topic_table)
+    if log.complete(recovered, clock()):
+        group_commit.appended()
+    checks_in_flight: ChecksInFlight[Connection] = ChecksInFlight()
+    processor = TransactionProcessor(
+        log=log,
+        store=store.messages,
+        group_commit=group_commit,
+        checks_in_flight=checks_in_flight,
+        reject_transaction_message=settings.reject_transaction_message,
+        broker_host=settings.broker_ip1,
+        clock=clock,
+    )
+    check_back = CheckBack(
+        log=log,
+        store=store.messages,
+        producers=producer_groups,
+        checks_in_flight=checks_in_flight,
+        consumer_offsets=store.consumer_offsets,
+        counts_file=counts_file,
+        appended=group_commit.appended,
+        clock=clock,
+    )
+    return Transactions(log, processor, check_back, checks_in_flight)

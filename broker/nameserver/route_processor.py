@@ -1,0 +1,107 @@
+"""Brokers' registrations and clients' questions for routes (the first half of RocketMQ's DefaultRequestProcessor)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Final
+
+from broker.message.record import body_crc
+from broker.nameserver.kv_config import ORDER_TOPIC_CONFIG, KVConfig
+from broker.nameserver.routes import Routes
+from broker.protocol.bodies import DataVersion, KVTable, RegisterBrokerBody
+from broker.protocol.codes import RequestCode, ResponseCode
+from broker.protocol.command import RemotingCommand, encode_response
+from broker.protocol.headers import (
+    GetRouteInfoRequestHeader,
+    QueryDataVersionRequestHeader,
+    QueryDataVersionResponseHeader,
+    RegisterBrokerRequestHeader,
+    RegisterBrokerResponseHeader,
+    UnRegisterBrokerRequestHeader,
+)
+from broker.remoting.connection import Connection
+from broker.remoting.dispatcher import Handler, RequestRefused
+
+VERSION_4_9_4: Final = 401
+"""Clients of this version or later read standard JSON."""
+
+
+class RouteProcessor:
+    """Keeps the routes, and answers from them."""
+
+    def __init__(self, routes: Routes, kv_config: KVConfig, clock: Callable[[], int]) -> None:
+        self._routes = routes
+        self._kv_config = kv_config
+        self._clock = clock
+
+    @property
+    def handlers(self) -> Mapping[int, Handler]:
+        """Request code -> method."""
+        return {
+            RequestCode.REGISTER_BROKER: self.register_broker,
+            RequestCode.UNREGISTER_BROKER: self.unregister_broker,
+            RequestCode.QUERY_DATA_VERSION: self.query_data_version,
+            RequestCode.GET_ROUTEINFO_BY_TOPIC: self.get_route,
+            RequestCode.GET_BROKER_CLUSTER_INFO: self.get_cluster_info,
+        }
+
+    def register_broker(self, connection: Connection, command: RemotingCommand) -> bytes:
+        """A broker tells its topics; it is told who its master is, and which topics are ordered."""
+        header = command.decode_header(RegisterBrokerRequestHeader)
+        if header.body_crc32 and header.body_crc32 != body_crc(command.body):
+            raise RequestRefused(ResponseCode.SYSTEM_ERROR, "crc32 not match")
+        body = _registration(command.body, is_compressed=header.compressed)
+        master = self._routes.register(
+            connection,
+            cluster=header.cluster_name,
+            name=header.broker_name,
+            broker_id=header.broker_id,
+            address=header.broker_addr,
+            ha_address=header.ha_server_addr,
+            topics=body.topic_config_serialize_wrapper,
+            filter_servers=body.filter_server_list,
+            now_ms=self._clock(),
+        )
+        ordered = self._kv_config.namespace(ORDER_TOPIC_CONFIG)
+        return encode_response(
+            command,
+            ResponseCode.SUCCESS,
+            RegisterBrokerResponseHeader(ha_server_addr=master.ha_address, master_addr=master.address),
+            KVTable(table=ordered).encode() if ordered else b"",
+        )
+
+    def unregister_broker(self, connection: Connection, command: RemotingCommand) -> bytes:
+        """A broker says goodbye."""
+        header = command.decode_header(UnRegisterBrokerRequestHeader)
+        self._routes.unregister(name=header.broker_name, broker_id=header.broker_id, address=header.broker_addr)
+        return encode_response(command, ResponseCode.SUCCESS)
+
+    def query_data_version(self, connection: Connection, command: RemotingCommand) -> bytes:
+        """A broker asks whether its topics are known in their latest version."""
+        header = command.decode_header(QueryDataVersionRequestHeader)
+        known = self._routes.data_version(header.broker_addr)
+        is_changed = known is None or known != DataVersion.decode(command.body)
+        if not is_changed:
+            self._routes.renew(header.broker_addr, self._clock())
+        body = known.encode() if known is not None else b""
+        return encode_response(command, ResponseCode.SUCCESS, QueryDataVersionResponseHeader(changed=is_changed), body)
+
+    def get_route(self, connection: Connection, command: RemotingCommand) -> bytes:
+        """Where the queues of a topic are."""
+        header = command.decode_header(GetRouteInfoRequestHeader)
+        route = self._routes.route(header.topic)
+        if route is None:
+            remark = f"No topic route info in name server for the topic: {header.topic}"
+            raise RequestRefused(ResponseCode.TOPIC_NOT_EXIST, remark)
+        is_standard = command.version >= VERSION_4_9_4 or bool(header.accept_standard_json_only)
+        return encode_response(command, ResponseCode.SUCCESS, body=route.encode_for(accepts_standard_json_only=is_standard))
+
+    def get_cluster_info(self, connection: Connection, command: RemotingCommand) -> bytes:
+        """All clusters and their brokers."""
+        return encode_response(command, ResponseCode.SUCCESS, body=self._routes.cluster_info().encode())
+
+
+def _registration(body: bytes, *, is_compressed: bool) -> RegisterBrokerBody:
+    if not body:
+        return RegisterBrokerBody()
+    return RegisterBrokerBody.decode_compressed(body) if is_compressed else RegisterBrokerBody.decode(body)

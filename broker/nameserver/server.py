@@ -1,0 +1,55 @@
+"""One name server, listening: alone in its process, or inside a broker's."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable
+from pathlib import Path
+
+from broker.nameserver.admin_processor import AdminProcessor
+from broker.nameserver.kv_config import KVConfig
+from broker.nameserver.route_processor import RouteProcessor
+from broker.nameserver.routes import Routes
+from broker.protocol.codes import ResponseCode
+from broker.remoting.dispatcher import Dispatcher
+from broker.remoting.server import RemotingServer
+from broker.remoting.tasks import Tasks
+
+SCAN_INTERVAL_S = 10
+
+logger = logging.getLogger(__name__)
+
+
+class NameServer:
+    """Serves from `start` to `stop`."""
+
+    def __init__(self, host: str, port: int, *, kv_config_path: Path | None, clock: Callable[[], int]) -> None:
+        """Port 0 takes any that is free. Raises OSError or ValueError if the file of the kv config cannot be read."""
+        self._clock = clock
+        self._routes = Routes()
+        self._tasks = Tasks()
+        kv_config = KVConfig(kv_config_path)
+        refusals: dict[type[Exception], ResponseCode] = {OSError: ResponseCode.SYSTEM_ERROR}
+        dispatcher = Dispatcher(refusals=refusals, on_disconnected=[self._routes.forget])
+        dispatcher.add(RouteProcessor(self._routes, kv_config, clock).handlers)
+        dispatcher.add(AdminProcessor(self._routes, kv_config).handlers)
+        self._server = RemotingServer(host, port, dispatcher)
+
+    @property
+    def port(self) -> int:
+        """The port it listens on, once started."""
+        return self._server.port
+
+    async def start(self) -> None:
+        """Listens when it returns. Raises OSError if the address cannot be had."""
+        await self._server.start()
+        self._tasks.every(SCAN_INTERVAL_S, "forgetting silent brokers", self._expire)
+
+    async def stop(self) -> None:
+        """Listens no more."""
+        await self._tasks.stop()
+        await self._server.stop()
+
+    def _expire(self) -> None:
+        for address in self._routes.expire(self._clock()):
+            logger.warning("the broker at %s has not registered for two minutes; it is forgotten", address)

@@ -1,0 +1,105 @@
+"""Heartbeats and goodbyes of clients (RocketMQ's ClientManageProcessor)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+
+from broker.protocol.bodies import CheckClientRequestBody, GetConsumerListByGroupResponseBody
+from broker.protocol.codes import RequestCode, ResponseCode
+from broker.protocol.command import RemotingCommand, encode_response
+from broker.protocol.headers import (
+    GetConsumerListByGroupRequestHeader,
+    NotifyConsumerIdsChangedRequestHeader,
+    UnregisterClientRequestHeader,
+)
+from broker.protocol.heartbeat import HeartbeatData
+from broker.remoting.connection import Connection
+from broker.remoting.dispatcher import Handler, RequestRefused
+from broker.server.client_channel import ClientChannel
+from broker.server.consumer_groups import ConsumerGroups
+from broker.server.producer_groups import ProducerGroups
+from broker.server.subscription_group_table import SubscriptionGroupTable
+from broker.server.tag_filter import refuse_other_than_tags
+from broker.server.topic_table import TopicTable
+
+
+def tell_consumers(group: str, connections: list[Connection]) -> None:
+    """Sends NOTIFY_CONSUMER_IDS_CHANGED: a group's queues have to be divided anew."""
+    for connection in connections:
+        if connection.is_writable:
+            header = NotifyConsumerIdsChangedRequestHeader(consumer_group=group)
+            connection.invoke_oneway(RequestCode.NOTIFY_CONSUMER_IDS_CHANGED, header)
+
+
+class ClientProcessor:
+    """Keeps the groups of producers and consumers as clients tell them."""
+
+    def __init__(
+        self,
+        *,
+        producer_groups: ProducerGroups,
+        consumer_groups: ConsumerGroups,
+        subscription_groups: SubscriptionGroupTable,
+        topic_table: TopicTable,
+        clock: Callable[[], int],
+    ) -> None:
+        self._producers = producer_groups
+        self._consumers = consumer_groups
+        self._groups = subscription_groups
+        self._topics = topic_table
+        self._clock = clock
+
+    @property
+    def handlers(self) -> Mapping[int, Handler]:
+        """Request code -> method."""
+        return {
+            RequestCode.HEART_BEAT: self.heartbeat,
+            RequestCode.UNREGISTER_CLIENT: self.unregister_client,
+            RequestCode.CHECK_CLIENT_CONFIG: self.check_client_config,
+            RequestCode.GET_CONSUMER_LIST_BY_GROUP: self.get_consumer_list,
+        }
+
+    def heartbeat(self, connection: Connection, command: RemotingCommand) -> bytes:
+        """A client is there, with these groups. A consumer group's retry topic comes into being by it."""
+        data = HeartbeatData.decode(command.body)
+        channel = ClientChannel(connection, data.client_id, command.language_code.name, command.version, self._clock())
+        for consumer in data.consumer_data_set:
+            settings = self._groups.find(consumer.group_name)
+            if settings is not None:
+                self._topics.retry_topic(consumer.group_name, settings.retry_queue_nums, unit_mode=consumer.unit_mode)
+            notify = settings is None or settings.notify_consumer_ids_changed_enable
+            self._consumers.register(consumer, channel, notify=notify)
+        for producer in data.producer_data_set:
+            self._producers.register(producer.group_name, channel)
+        return encode_response(command, ResponseCode.SUCCESS)
+
+    def unregister_client(self, connection: Connection, command: RemotingCommand) -> bytes:
+        """A client leaves its groups."""
+        header = command.decode_header(UnregisterClientRequestHeader)
+        if header.producer_group:
+            self._producers.unregister(header.producer_group, connection)
+        if header.consumer_group:
+            settings = self._groups.find(header.consumer_group)
+            notify = settings is None or settings.notify_consumer_ids_changed_enable
+            self._consumers.unregister(header.consumer_group, connection, notify=notify)
+        return encode_response(command, ResponseCode.SUCCESS)
+
+    def check_client_config(self, connection: Connection, command: RemotingCommand) -> bytes:
+        """Whether the broker can filter as a consumer wishes."""
+        refuse_other_than_tags(CheckClientRequestBody.decode(command.body).subscription_data.expression_type)
+        return encode_response(command, ResponseCode.SUCCESS)
+
+    def get_consumer_list(self, connection: Connection, command: RemotingCommand) -> bytes:
+        """The ids of a group's members, among whom each of them divides the queues."""
+        header = command.decode_header(GetConsumerListByGroupRequestHeader)
+        group = self._consumers.find(header.consumer_group)
+        if group is None:
+            raise RequestRefused(ResponseCode.SYSTEM_ERROR, f"no consumer for this group, {header.consumer_group}")
+        body = GetConsumerListByGroupResponseBody(consumer_id_list=group.client_ids())
+        return encode_response(command, ResponseCode.SUCCESS, body=body.encode())
+
+    def close_expired(self) -> None:
+        """Closes the connections of clients whose heartbeats stopped; call it every few seconds."""
+        now_ms = self._clock()
+        for connection in {*self._producers.expired(now_ms), *self._consumers.expired(now_ms)}:
+            connection.close()

@@ -1,0 +1,148 @@
+"""Delayed messages: from the schedule topic to their own when they are due (RocketMQ's ScheduleMessageService)."""
+
+from __future__ import annotations
+
+import logging
+from collections import deque
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Final, NamedTuple
+
+from broker.message.errors import IllegalMessage
+from broker.message.record import Record, decode_record
+from broker.server.delay_levels import SCHEDULE_TOPIC, final_place
+from broker.server.group_commit import GroupCommit
+from broker.store import CorruptRecord, DelayOffsets, MessageStore, StoreUnwritable
+
+MOST_AT_ONCE: Final = 500
+"""Messages delivered in one go; the event loop breathes in between."""
+
+_READ_MESSAGES: Final = 32
+_READ_BYTES: Final = 1 << 20
+
+logger = logging.getLogger(__name__)
+
+
+@dataclass(slots=True)
+class _Level:
+    """One delay level: where its queue is read next, and when there is something to read. None: not before a message comes."""
+
+    queue_id: int
+    delay_ms: int
+    offset: int
+    next_due_ms: int | None = 0
+
+
+class _Delivered(NamedTuple):
+    """A message that was delivered, but may not be on the disk yet."""
+
+    end_position: int
+    level: _Level
+    offset: int
+
+
+class DelayedDelivery:
+    """Delivers each message at least once: an offset counts as delivered when the message delivered is on disk."""
+
+    def __init__(
+        self,
+        *,
+        store: MessageStore,
+        group_commit: GroupCommit,
+        offsets: DelayOffsets,
+        levels_ms: tuple[int, ...],
+        clock: Callable[[], int],
+    ) -> None:
+        self._store = store
+        self._group_commit = group_commit
+        self._offsets = offsets
+        self._clock = clock
+        self._levels = [_Level(queue_id, delay_ms, offsets.get(queue_id + 1) or 0) for queue_id, delay_ms in enumerate(levels_ms)]
+        self._delivered: deque[_Delivered] = deque()
+
+    def on_arrival(self, topic: bytes, queue_id: int, max_offset: int) -> None:
+        """A message came into some queue."""
+        if topic == SCHEDULE_TOPIC and queue_id < len(self._levels) and self._levels[queue_id].next_due_ms is None:
+            self._levels[queue_id].next_due_ms = 0
+
+    def deliver_due(self) -> None:
+        """Delivers what is due; call it several times a second."""
+        now_ms = self._clock()
+        room = MOST_AT_ONCE
+        for level in self._levels:
+            if level.next_due_ms is not None and level.next_due_ms <= now_ms and room > 0:
+                try:
+                    room -= self._deliver_level(level, now_ms, room)
+                except StoreUnwritable:
+                    return
+
+    def confirm(self, position: int) -> None:
+        """What was appended before this commit log offset stays: the messages among it are delivered."""
+        while self._delivered and self._delivered[0].end_position <= position:
+            delivered = self._delivered.popleft()
+            self._offsets.put(delivered.level.queue_id + 1, delivered.offset + 1)
+
+    def take_back(self, position: int) -> None:
+        """What was appended from this commit log offset on is lost: it is delivered again."""
+        while self._delivered and self._delivered[-1].end_position > position:
+            level, offset = self._delivered.pop()[1:]
+            level.offset = min(level.offset, offset)
+            level.next_due_ms = 0
+
+    def persist(self) -> None:
+        """Brings the offsets to the disk. Raises OSError."""
+        self._offsets.persist()
+
+    def offsets(self) -> dict[int, tuple[int, int]]:
+        """Delay level -> how far its queue was delivered, and how far it reaches."""
+        return {
+            level.queue_id + 1: (level.offset, self._store.max_offset(SCHEDULE_TOPIC, level.queue_id)) for level in self._levels
+        }
+
+    def _deliver_level(self, level: _Level, now_ms: int, most: int) -> int:
+        """Delivers up to `most` messages of a level; how many. Notes when to look again."""
+        count = 0
+        while count < most:
+            found = self._store.pull(SCHEDULE_TOPIC, level.queue_id, level.offset, _READ_MESSAGES, _READ_BYTES)
+            if not found.records:
+                if found.next_begin_offset == level.offset:
+                    level.next_due_ms = None
+                    break
+                level.offset = found.next_begin_offset
+                continue
+            for data in found.records:
+                record = decode_record(data)
+                # With the clock set back, a message waits no longer than its level says.
+                due_ms = min(record.store_timestamp, now_ms) + level.delay_ms
+                if due_ms > now_ms:
+                    level.next_due_ms = due_ms
+                    return count
+                self._deliver(record, level, now_ms)
+                count += 1
+        return count
+
+    def _deliver(self, record: Record, level: _Level, now_ms: int) -> None:
+        level.offset = record.queue_offset + 1
+        try:
+            place = final_place(record.properties)
+            appended = self._store.append(
+                topic=place.topic,
+                queue_id=place.queue_id,
+                body=record.body,
+                properties=place.properties,
+                flag=record.flag,
+                sys_flag=record.sys_flag,
+                born_timestamp=record.born_timestamp,
+                born_host=record.born_host,
+                store_timestamp=now_ms,
+                reconsume_times=record.reconsume_times,
+                crc=record.body_crc,
+            )
+        except (IllegalMessage, CorruptRecord) as error:
+            logger.error("the delayed message at %d is passed over: %s", record.commit_log_offset, error)
+            return
+        except StoreUnwritable:
+            level.offset = record.queue_offset
+            raise
+        self._group_commit.appended()
+        self._delivered.append(_Delivered(appended.end_position, level, record.queue_offset))

@@ -1,0 +1,91 @@
+"""Pulls that found nothing and wait for a message, or for their time to be up (RocketMQ's PullRequestHoldService)."""
+
+from collections import defaultdict
+from dataclasses import dataclass
+from typing import TypeVar
+
+from broker.protocol.command import ReplyTo
+from broker.remoting.connection import Connection
+
+_Key = TypeVar("_Key")
+
+DEADLINE_STEP_MS = 100
+"""Deadlines are rounded up to this, so that one step's pulls are found together."""
+
+HELD_PER_CONNECTION = 8192
+"""A connection that wants to have more held gets its answers at once."""
+
+
+@dataclass(slots=True, eq=False)
+class HeldPull:
+    """A pull that waits, with all that is needed to try it again."""
+
+    connection: Connection
+    reply_to: ReplyTo
+    group: str
+    topic: bytes
+    queue_id: int
+    offset: int
+    max_messages: int
+    tags_codes: frozenset[int] | None
+    deadline_ms: int
+
+
+class HeldPulls:
+    """The pulls that wait, by queue, by deadline and by connection. Each is handed out once, by whichever comes first."""
+
+    def __init__(self) -> None:
+        self._by_queue: dict[tuple[bytes, int], dict[HeldPull, None]] = {}
+        self._by_deadline: dict[int, dict[HeldPull, None]] = {}
+        self._by_connection: defaultdict[Connection, dict[HeldPull, None]] = defaultdict(dict)
+
+    def __len__(self) -> int:
+        return sum(map(len, self._by_queue.values()))
+
+    def hold(self, pull: HeldPull) -> bool:
+        """Takes the pull in; False if its connection has too many waiting already."""
+        mine = self._by_connection[pull.connection]
+        if len(mine) >= HELD_PER_CONNECTION:
+            return False
+        mine[pull] = None
+        self._by_queue.setdefault((pull.topic, pull.queue_id), {})[pull] = None
+        self._by_deadline.setdefault(_step(pull.deadline_ms), {})[pull] = None
+        return True
+
+    def take_arrived(self, topic: bytes, queue_id: int, max_offset: int) -> list[HeldPull]:
+        """The pulls that a queue with this max offset has something new for."""
+        waiting = self._by_queue.get((topic, queue_id))
+        if waiting is None:
+            return []
+        arrived = [pull for pull in waiting if pull.offset < max_offset]
+        for pull in arrived:
+            self._remove(pull)
+        return arrived
+
+    def take_due(self, now_ms: int) -> list[HeldPull]:
+        """The pulls whose time is up."""
+        due = [pull for step in [step for step in self._by_deadline if step <= now_ms] for pull in self._by_deadline[step]]
+        for pull in due:
+            self._remove(pull)
+        return due
+
+    def forget(self, connection: Connection) -> None:
+        """Nobody waits for them any more."""
+        for pull in list(self._by_connection.get(connection, ())):
+            self._remove(pull)
+
+    def _remove(self, pull: HeldPull) -> None:
+        _discard(self._by_queue, (pull.topic, pull.queue_id), pull)
+        _discard(self._by_deadline, _step(pull.deadline_ms), pull)
+        _discard(self._by_connection, pull.connection, pull)
+
+
+def _step(deadline_ms: int) -> int:
+    return -(-deadline_ms // DEADLINE_STEP_MS) * DEADLINE_STEP_MS
+
+
+def _discard(table: dict[_Key, dict[HeldPull, None]], key: _Key, pull: HeldPull) -> None:
+    entries = table[key]
+    del entries[pull]
+    if not entries:
+        del table[key]

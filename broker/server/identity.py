@@ -1,0 +1,26 @@
+"""Who the broker is, as others see it (the first lines of RocketMQ's BrokerConfig)."""
+
+from dataclasses import dataclass
+
+from broker.message.record import host_bytes
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BrokerIdentity:
+    """Names and address of one broker."""
+
+    cluster: str
+    name: str
+    broker_id: int
+    host: str
+    port: int
+
+    @property
+    def address(self) -> str:
+        """HOST:PORT, as the name server tells it to clients."""
+        return f"{self.host}:{self.port}"
+
+    @property
+    def store_host(self) -> bytes:
+        """The address as records and message ids hold it."""
+        return host_bytes(self.host, self.port)

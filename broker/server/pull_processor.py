@@ -1,0 +1,189 @@
+"""Messages to consumers, at once or as soon as there are some (RocketMQ's PullMessageProcessor)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Final
+
+from broker.protocol.codes import RequestCode, ResponseCode
+from broker.protocol.command import Answerable, RemotingCommand, ReplyTo, encode_response
+from broker.protocol.headers import PullMessageRequestHeader, PullMessageResponseHeader
+from broker.protocol.heartbeat import MessageModel, SubscriptionData
+from broker.protocol.route import MASTER_ID
+from broker.remoting.connection import Connection
+from broker.remoting.dispatcher import Handler, RequestRefused
+from broker.server import permissions
+from broker.server.consumer_groups import ConsumerGroups
+from broker.server.held_pulls import HeldPull, HeldPulls
+from broker.server.statistics import BrokerStatistics
+from broker.server.subscription_group_table import SubscriptionGroupTable
+from broker.server.tag_filter import parse_tags, refuse_other_than_tags, wanted_codes
+from broker.server.topic_table import TopicTable
+from broker.store import ConsumerOffsets, GetMessageStatus, MessageStore, PulledMessages
+
+COMMIT_OFFSET_FLAG: Final = 1
+SUSPEND_FLAG: Final = 2
+SUBSCRIPTION_FLAG: Final = 4
+
+LONGEST_SUSPENSION_MS: Final = 120_000
+
+_CODES: Final = {
+    GetMessageStatus.FOUND: ResponseCode.SUCCESS,
+    GetMessageStatus.NO_MATCHED_MESSAGE: ResponseCode.PULL_RETRY_IMMEDIATELY,
+    GetMessageStatus.MESSAGE_WAS_REMOVING: ResponseCode.PULL_RETRY_IMMEDIATELY,
+    GetMessageStatus.OFFSET_FOUND_NULL: ResponseCode.PULL_NOT_FOUND,
+    GetMessageStatus.OFFSET_OVERFLOW_ONE: ResponseCode.PULL_NOT_FOUND,
+    GetMessageStatus.OFFSET_OVERFLOW_BADLY: ResponseCode.PULL_OFFSET_MOVED,
+    GetMessageStatus.OFFSET_TOO_SMALL: ResponseCode.PULL_OFFSET_MOVED,
+}
+
+
+class PullProcessor:
+    """Answers pulls. One that finds nothing is held until a message arrives or its time is up, if the client allows it."""
+
+    def __init__(
+        self,
+        *,
+        store: MessageStore,
+        topic_table: TopicTable,
+        subscription_groups: SubscriptionGroupTable,
+        consumer_groups: ConsumerGroups,
+        offsets: ConsumerOffsets,
+        held_pulls: HeldPulls,
+        statistics: BrokerStatistics,
+        max_messages: int,
+        max_bytes: int,
+        short_polling_ms: int | None,
+        broker_permission: int,
+        clock: Callable[[], int],
+    ) -> None:
+        """`short_polling_ms` replaces the clients' suspension where long polling is disabled."""
+        self._store = store
+        self._topics = topic_table
+        self._groups = subscription_groups
+        self._consumers = consumer_groups
+        self._offsets = offsets
+        self._held = held_pulls
+        self._statistics = statistics
+        self._max_messages = max_messages
+        self._max_bytes = max_bytes
+        self._short_polling_ms = short_polling_ms
+        self._broker_permission = broker_permission
+        self._clock = clock
+
+    @property
+    def handlers(self) -> Mapping[int, Handler]:
+        """Request code -> method."""
+        return {RequestCode.PULL_MESSAGE: self.pull}
+
+    def pull(self, connection: Connection, command: RemotingCommand) -> bytes | None:
+        """Messages of one queue from an offset on."""
+        header = command.decode_header(PullMessageRequestHeader)
+        self._refuse_forbidden(header)
+        pull = HeldPull(
+            connection,
+            ReplyTo(command.opaque, command.serialize_type),
+            header.consumer_group,
+            header.topic.encode(),
+            header.queue_id,
+            header.queue_offset,
+            max(1, min(header.max_msg_nums, self._max_messages)),
+            self._tags_codes(header),
+            self._clock() + self._suspension_ms(header),
+        )
+        if header.sys_flag & COMMIT_OFFSET_FLAG:
+            self._offsets.commit(header.consumer_group, header.topic, header.queue_id, header.commit_offset)
+        found = self._read(pull)
+        code = _code(found, pull.offset)
+        if code is ResponseCode.PULL_NOT_FOUND and header.sys_flag & SUSPEND_FLAG and self._held.hold(pull):
+            return None
+        return self._answer(pull.reply_to, code, found)
+
+    def on_arrival(self, topic: bytes, queue_id: int, max_offset: int) -> None:
+        """Wakes the pulls that wait for messages of a queue."""
+        for pull in self._held.take_arrived(topic, queue_id, max_offset):
+            found = self._read(pull)
+            code = _code(found, pull.offset)
+            if code is ResponseCode.PULL_RETRY_IMMEDIATELY:
+                # Nothing of what arrived matched: wait on behind it, and spare the client the round trip.
+                pull.offset = found.next_begin_offset
+                if self._held.hold(pull):
+                    continue
+            pull.connection.send(self._answer(pull.reply_to, code, found))
+
+    def answer_overdue(self) -> None:
+        """Answers the pulls whose time is up; call it several times a second."""
+        for pull in self._held.take_due(self._clock()):
+            found = self._read(pull)
+            pull.connection.send(self._answer(pull.reply_to, _code(found, pull.offset), found))
+
+    def _read(self, pull: HeldPull) -> PulledMessages:
+        return self._store.pull(pull.topic, pull.queue_id, pull.offset, pull.max_messages, self._max_bytes, pull.tags_codes)
+
+    def _answer(self, request: Answerable, code: ResponseCode, found: PulledMessages) -> bytes:
+        if found.records:
+            self._statistics.pulls_found += 1
+            self._statistics.messages_got += len(found.records)
+        else:
+            self._statistics.pulls_missed += 1
+        header = PullMessageResponseHeader(
+            suggest_which_broker_id=MASTER_ID,
+            next_begin_offset=found.next_begin_offset,
+            min_offset=found.min_offset,
+            max_offset=found.max_offset,
+        )
+        return encode_response(request, code, header, b"".join(found.records), found.status.name)
+
+    def _suspension_ms(self, header: PullMessageRequestHeader) -> int:
+        if self._short_polling_ms is not None:
+            return self._short_polling_ms
+        return max(0, min(header.suspend_timeout_millis, LONGEST_SUSPENSION_MS))
+
+    def _refuse_forbidden(self, header: PullMessageRequestHeader) -> None:
+        """Raises RequestRefused unless the broker, the group and the topic allow the pull."""
+        if not permissions.is_readable(self._broker_permission):
+            raise RequestRefused(ResponseCode.NO_PERMISSION, "the broker pulling message is forbidden")
+        if not self._groups.for_consuming(header.consumer_group).consume_enable:
+            raise RequestRefused(ResponseCode.NO_PERMISSION, f"subscription group no permission, {header.consumer_group}")
+        config = self._topics.existing(header.topic)
+        if not permissions.is_readable(config.perm):
+            raise RequestRefused(ResponseCode.NO_PERMISSION, f"the topic[{header.topic}] pulling message is forbidden")
+        if not 0 <= header.queue_id < config.read_queue_nums:
+            raise RequestRefused(
+                ResponseCode.SYSTEM_ERROR,
+                f"queueId[{header.queue_id}] is illegal, topic:[{header.topic}] "
+                f"topicConfig.readQueueNums:[{config.read_queue_nums}]",
+            )
+
+    def _tags_codes(self, header: PullMessageRequestHeader) -> frozenset[int] | None:
+        """The tags wanted: those the pull names, or those the group's heartbeats subscribed to. Raises RequestRefused."""
+        if header.sys_flag & SUBSCRIPTION_FLAG:
+            refuse_other_than_tags(header.expression_type)
+            return parse_tags(header.subscription)
+        subscription = self._subscription(header)
+        if subscription.sub_version < header.sub_version:
+            raise RequestRefused(ResponseCode.SUBSCRIPTION_NOT_LATEST, "the consumer's subscription not latest")
+        refuse_other_than_tags(subscription.expression_type)
+        return wanted_codes(subscription)
+
+    def _subscription(self, header: PullMessageRequestHeader) -> SubscriptionData:
+        group = self._consumers.find(header.consumer_group)
+        if group is None:
+            raise RequestRefused(ResponseCode.SUBSCRIPTION_NOT_EXIST, "the consumer's group info not exist")
+        if (
+            group.message_model is MessageModel.BROADCASTING
+            and not self._groups.for_consuming(header.consumer_group).consume_broadcast_enable
+        ):
+            remark = f"the consumer group[{header.consumer_group}] can not consume by broadcast way"
+            raise RequestRefused(ResponseCode.NO_PERMISSION, remark)
+        subscription = group.subscriptions.get(header.topic)
+        if subscription is None:
+            raise RequestRefused(ResponseCode.SUBSCRIPTION_NOT_EXIST, "the consumer's subscription not exist")
+        return subscription
+
+
+def _code(found: PulledMessages, offset: int) -> ResponseCode:
+    code = _CODES.get(found.status)
+    if code is not None:
+        return code
+    return ResponseCode.PULL_NOT_FOUND if offset == 0 else ResponseCode.PULL_OFFSET_MOVED

@@ -1,0 +1,110 @@
+"""Messages that a consumer failed on, to be tried again later or given up (SendMessageProcessor.asyncConsumerSendMsgBack)."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable, Mapping
+from typing import Final
+
+from broker.message import properties as props
+from broker.message.ids import offset_message_id
+from broker.message.record import Record, decode_record
+from broker.protocol.codes import RequestCode, ResponseCode
+from broker.protocol.command import RemotingCommand, encode_response
+from broker.protocol.headers import ConsumerSendMsgBackRequestHeader
+from broker.remoting.connection import Connection
+from broker.remoting.dispatcher import Handler, RequestRefused
+from broker.server import permissions
+from broker.server.delay_levels import Place, waiting_place
+from broker.server.group_commit import GroupCommit
+from broker.server.subscription_group_table import SubscriptionGroupTable
+from broker.server.topic_table import TopicTable
+from broker.store import CorruptRecord, MessageStore, RecordNotFound, SubscriptionGroupConfig
+
+FIRST_RETRY_LEVEL: Final = 3
+"""The delay level of the first retry: 10 s; each further one is a level longer."""
+
+
+class SendBackProcessor:
+    """Stores the message once more: in the group's retry topic after a delay, or in its dead-letter topic."""
+
+    def __init__(
+        self,
+        *,
+        store: MessageStore,
+        group_commit: GroupCommit,
+        topic_table: TopicTable,
+        subscription_groups: SubscriptionGroupTable,
+        highest_delay_level: int,
+        clock: Callable[[], int],
+    ) -> None:
+        self._store = store
+        self._group_commit = group_commit
+        self._topics = topic_table
+        self._groups = subscription_groups
+        self._highest_delay_level = highest_delay_level
+        self._clock = clock
+
+    @property
+    def handlers(self) -> Mapping[int, Handler]:
+        """Request code -> method."""
+        return {RequestCode.CONSUMER_SEND_MSG_BACK: self.send_back}
+
+    def send_back(self, connection: Connection, command: RemotingCommand) -> bytes | None:
+        """The consumer wants the message again later."""
+        header = command.decode_header(ConsumerSendMsgBackRequestHeader)
+        group = self._groups.for_consuming(header.group)
+        if group.retry_queue_nums <= 0:
+            return encode_response(command, ResponseCode.SUCCESS)
+        record = self._find(header.offset)
+        place = self._place(header, group, record)
+        appended = self._store.append(
+            topic=place.topic,
+            queue_id=place.queue_id,
+            body=record.body,
+            properties=place.properties,
+            flag=record.flag,
+            sys_flag=record.sys_flag,
+            born_timestamp=record.born_timestamp,
+            born_host=record.born_host,
+            store_timestamp=self._clock(),
+            reconsume_times=record.reconsume_times + 1,
+            crc=record.body_crc,
+        )
+        self._group_commit.appended()
+        if not command.is_oneway:
+            frame = encode_response(command, ResponseCode.SUCCESS)
+            self._group_commit.after_durable(appended.end_position, connection, frame)
+        return None
+
+    def _find(self, commit_log_offset: int) -> Record:
+        try:
+            return decode_record(self._store.read(commit_log_offset))
+        except (RecordNotFound, CorruptRecord):
+            remark = f"look message by offset failed, {commit_log_offset}"
+            raise RequestRefused(ResponseCode.SYSTEM_ERROR, remark) from None
+
+    def _place(self, header: ConsumerSendMsgBackRequestHeader, group: SubscriptionGroupConfig, record: Record) -> Place:
+        most = header.max_reconsume_times if header.max_reconsume_times is not None else group.retry_max_times
+        encoded = _with_origin(record)
+        if record.reconsume_times >= most or header.delay_level < 0:
+            topic = self._topics.dead_letter_topic(header.group).topic_name
+            return Place(topic.encode(), 0, props.remove(encoded, (props.DELAY_TIME_LEVEL,)))
+        config = self._topics.retry_topic(header.group, group.retry_queue_nums, unit_mode=header.unit_mode)
+        if not permissions.is_writeable(config.perm):
+            remark = f"the topic[{config.topic_name}] sending message is forbidden"
+            raise RequestRefused(ResponseCode.NO_PERMISSION, remark)
+        queue_id = random.randrange(group.retry_queue_nums)
+        level = header.delay_level or FIRST_RETRY_LEVEL + record.reconsume_times
+        return waiting_place(Place(config.topic_name.encode(), queue_id, encoded), level, self._highest_delay_level)
+
+
+def _with_origin(record: Record) -> bytes:
+    """The properties with the topic and the message id that the first attempt had."""
+    encoded = record.properties
+    if props.find(encoded, props.RETRY_TOPIC) is None:
+        encoded = props.put(encoded, props.RETRY_TOPIC, record.topic.decode())
+    if not (props.find(encoded, props.ORIGIN_MESSAGE_ID) or "").strip():
+        message_id = props.find(encoded, props.UNIQUE_KEY) or offset_message_id(record.store_host, record.commit_log_offset)
+        encoded = props.put(encoded, props.ORIGIN_MESSAGE_ID, message_id)
+    return encoded

@@ -1,0 +1,61 @@
+"""How much passes through the broker, counted and sampled each second (RocketMQ's BrokerStats and StoreStatsService)."""
+
+from collections import deque
+from dataclasses import dataclass, field
+
+SPANS_S = (10, 60, 600)
+
+
+@dataclass(slots=True)
+class BrokerStatistics:
+    """Counters since the start, and samples of them for the last ten minutes."""
+
+    start_ms: int
+    messages_put: int = 0
+    messages_got: int = 0
+    pulls_found: int = 0
+    pulls_missed: int = 0
+    put_at_midnight: int = 0
+    got_at_midnight: int = 0
+    put_yesterday: int = 0
+    got_yesterday: int = 0
+    _samples: deque[tuple[int, int, int, int, int]] = field(default_factory=lambda: deque(maxlen=SPANS_S[-1] + 1))
+
+    def sample(self, now_ms: int) -> None:
+        """Notes the counters; call it once a second."""
+        self._samples.append((now_ms, self.messages_put, self.messages_got, self.pulls_found, self.pulls_missed))
+
+    def roll_over_midnight(self) -> None:
+        """Today's counters become yesterday's."""
+        self.put_yesterday, self.put_at_midnight = self.put_at_midnight, self.messages_put
+        self.got_yesterday, self.got_at_midnight = self.got_at_midnight, self.messages_got
+
+    def put_rates(self) -> str:
+        """Messages stored a second, over 10, 60 and 600 s, as RocketMQ's runtime information writes them."""
+        return self._rates(1)
+
+    def got_rates(self) -> str:
+        """Messages pulled a second."""
+        return self._rates(2)
+
+    def found_rates(self) -> str:
+        """Pulls a second that found messages."""
+        return self._rates(3)
+
+    def missed_rates(self) -> str:
+        """Pulls a second that found none."""
+        return self._rates(4)
+
+    def pull_rates(self) -> str:
+        """Pulls a second."""
+        return self._rates(3, 4)
+
+    def _rates(self, *columns: int) -> str:
+        return " ".join(repr(sum(self._rate(column, span_s) for column in columns)) for span_s in SPANS_S)
+
+    def _rate(self, column: int, span_s: int) -> float:
+        if len(self._samples) < 2:
+            return 0.0
+        last = self._samples[-1]
+        first = self._samples[max(0, len(self._samples) - 1 - span_s)]
+        return (last[column] - first[column]) * 1000 / max(1, last[0] - first[0])

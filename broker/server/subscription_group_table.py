@@ -1,0 +1,87 @@
+"""The consumer groups' settings, made for a group that is seen for the first time (RocketMQ's SubscriptionGroupManager)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Final
+
+from broker.message import topics
+from broker.message.errors import IllegalMessage
+from broker.protocol.codes import ResponseCode
+from broker.remoting.dispatcher import RequestRefused
+from broker.store import SubscriptionGroupConfig, SubscriptionGroups
+
+INITIAL_GROUPS: Final = (
+    "TOOLS_CONSUMER",
+    "FILTERSRV_CONSUMER",
+    "SELF_TEST_C_GROUP",
+    "CID_ONS-HTTP-PROXY",
+    "CID_ONSAPI_PULL",
+    "CID_ONSAPI_PERMISSION",
+    "CID_ONSAPI_OWNER",
+)
+SYSTEM_GROUP_PREFIX: Final = "CID_RMQ_SYS_"
+
+
+class SubscriptionGroupTable:
+    """All groups. What an operator asked for is on disk when the method returns; others follow with `persist_changes`."""
+
+    def __init__(self, groups: SubscriptionGroups, *, auto_create: bool, clock: Callable[[], int]) -> None:
+        self._groups = groups
+        self._auto_create = auto_create
+        self._clock = clock
+        self._is_changed = False
+        for name in INITIAL_GROUPS:
+            if name not in groups:
+                self._put(SubscriptionGroupConfig(name))
+
+    @property
+    def groups(self) -> SubscriptionGroups:
+        """The table itself, to be read only."""
+        return self._groups
+
+    def find(self, group: str) -> SubscriptionGroupConfig | None:
+        """The group's settings, made with defaults if that is allowed; None if not."""
+        config = self._groups.get(group)
+        if config is None and (self._auto_create or group.startswith(SYSTEM_GROUP_PREFIX)) and _is_legal(group):
+            config = SubscriptionGroupConfig(group)
+            self._put(config)
+        return config
+
+    def for_consuming(self, group: str) -> SubscriptionGroupConfig:
+        """The same. Raises RequestRefused if there is no such group."""
+        config = self.find(group)
+        if config is None:
+            raise RequestRefused(ResponseCode.SUBSCRIPTION_GROUP_NOT_EXIST, f"subscription group [{group}] does not exist")
+        return config
+
+    def update(self, config: SubscriptionGroupConfig) -> None:
+        """Makes the group, or changes it, as an operator asked. Raises RequestRefused, OSError."""
+        if not _is_legal(config.group_name):
+            raise RequestRefused(ResponseCode.SYSTEM_ERROR, f"no group can have the name {config.group_name!r}")
+        self._put(config)
+        self.persist_changes()
+
+    def delete(self, group: str) -> None:
+        """Forgets the group. Raises OSError."""
+        if self._groups.remove(group, self._clock()):
+            self._is_changed = True
+            self.persist_changes()
+
+    def persist_changes(self) -> None:
+        """Brings changes to the disk. Raises OSError, and then tries again at the next call."""
+        if self._is_changed:
+            self._groups.persist()
+            self._is_changed = False
+
+    def _put(self, config: SubscriptionGroupConfig) -> None:
+        self._groups.put(config, self._clock())
+        self._is_changed = True
+
+
+def _is_legal(group: str) -> bool:
+    try:
+        topics.validate_group(group)
+    except IllegalMessage:
+        return False
+    return True

@@ -1,0 +1,32 @@
+"""Subscription expressions by tag: `*`, or `A || B` (RocketMQ's FilterAPI)."""
+
+from broker.message.tags import tags_code
+from broker.protocol.codes import ResponseCode
+from broker.protocol.heartbeat import EXPRESSION_TAG, SUBSCRIBE_ALL, SubscriptionData
+from broker.remoting.dispatcher import RequestRefused
+
+
+def refuse_other_than_tags(expression_type: str | None) -> None:
+    """Raises RequestRefused for SQL92 and the like: this broker filters by tags, as Apache's does by default."""
+    if expression_type and expression_type != EXPRESSION_TAG:
+        raise RequestRefused(
+            ResponseCode.SYSTEM_ERROR, f"The broker does not support consumer to filter message by {expression_type}"
+        )
+
+
+def parse_tags(expression: str | None) -> frozenset[int] | None:
+    """The hash codes of the tags wanted, or None if all messages are. Raises RequestRefused."""
+    if not expression or expression == SUBSCRIBE_ALL:
+        return None
+    tags = [tag.strip() for tag in expression.split("||")]
+    codes = frozenset(tags_code(tag) for tag in tags if tag)
+    if not codes:
+        raise RequestRefused(ResponseCode.SUBSCRIPTION_PARSE_FAILED, "parse the consumer's subscription failed")
+    return codes
+
+
+def wanted_codes(subscription: SubscriptionData) -> frozenset[int] | None:
+    """The same for a subscription that a heartbeat brought."""
+    if subscription.sub_string == SUBSCRIBE_ALL or not subscription.code_set:
+        return None
+    return frozenset(subscription.code_set)

@@ -1,0 +1,137 @@
+"""Topics, as clients and operators make, list and delete them (from RocketMQ's AdminBrokerProcessor)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from broker.message import MessageQueue
+from broker.protocol.bodies import GroupList, TopicList, TopicOffset, TopicStatsTable
+from broker.protocol.codes import RequestCode, ResponseCode
+from broker.protocol.command import RemotingCommand, ReplyTo, encode_response
+from broker.protocol.headers import (
+    CreateTopicRequestHeader,
+    DeleteTopicRequestHeader,
+    GetTopicStatsInfoRequestHeader,
+    QueryTopicConsumeByWhoRequestHeader,
+)
+from broker.protocol.queue_table import QueueTable
+from broker.remoting.connection import Connection
+from broker.remoting.dispatcher import Handler, RequestRefused
+from broker.remoting.tasks import Tasks
+from broker.server.config_bodies import topics_body
+from broker.server.consumer_groups import ConsumerGroups
+from broker.server.identity import BrokerIdentity
+from broker.server.registration import Registration
+from broker.server.topic_table import TopicTable
+from broker.store import ConsumerOffsets, MessageStore, TopicConfig
+
+MOST_QUEUES = 65_535
+
+
+class TopicAdminProcessor:
+    """A topic that was made is on disk and known to the name servers when the answer comes."""
+
+    def __init__(
+        self,
+        *,
+        identity: BrokerIdentity,
+        store: MessageStore,
+        topic_table: TopicTable,
+        consumer_groups: ConsumerGroups,
+        offsets: ConsumerOffsets,
+        registration: Registration,
+        tasks: Tasks,
+    ) -> None:
+        self._identity = identity
+        self._store = store
+        self._topics = topic_table
+        self._consumers = consumer_groups
+        self._offsets = offsets
+        self._registration = registration
+        self._tasks = tasks
+
+    @property
+    def handlers(self) -> Mapping[int, Handler]:
+        """Request code -> method."""
+        return {
+            RequestCode.UPDATE_AND_CREATE_TOPIC: self.update_topic,
+            RequestCode.DELETE_TOPIC_IN_BROKER: self.delete_topic,
+            RequestCode.GET_ALL_TOPIC_CONFIG: self.get_all_topics,
+            RequestCode.GET_SYSTEM_TOPIC_LIST_FROM_BROKER: self.get_system_topics,
+            RequestCode.GET_TOPIC_STATS_INFO: self.get_topic_stats,
+            RequestCode.QUERY_TOPIC_CONSUME_BY_WHO: self.get_groups_of_topic,
+            RequestCode.CLEAN_UNUSED_TOPIC: self.clean_unused_topics,
+        }
+
+    def update_topic(self, connection: Connection, command: RemotingCommand) -> None:
+        """Makes a topic, or changes it."""
+        header = command.decode_header(CreateTopicRequestHeader)
+        for count in (header.read_queue_nums, header.write_queue_nums):
+            if not 0 <= count <= MOST_QUEUES:
+                raise RequestRefused(ResponseCode.SYSTEM_ERROR, f"a topic cannot have {count} queues")
+        self._topics.update(
+            TopicConfig(
+                header.topic,
+                header.read_queue_nums,
+                header.write_queue_nums,
+                header.perm,
+                header.topic_filter_type,
+                header.topic_sys_flag or 0,
+                header.order,
+            )
+        )
+        reply_to = ReplyTo(command.opaque, command.serialize_type)
+        self._tasks.start("answer that a topic was made", self._answer_when_registered(connection, reply_to))
+
+    def delete_topic(self, connection: Connection, command: RemotingCommand) -> bytes:
+        """Forgets a topic, its queues and the offsets of its consumers."""
+        header = command.decode_header(DeleteTopicRequestHeader)
+        self._topics.delete(header.topic)
+        self._store.delete_topic(header.topic.encode())
+        self._offsets.remove_topic(header.topic)
+        return encode_response(command, ResponseCode.SUCCESS)
+
+    def get_all_topics(self, connection: Connection, command: RemotingCommand) -> bytes:
+        """All topics with their settings."""
+        return encode_response(command, ResponseCode.SUCCESS, body=topics_body(self._topics.configs).encode())
+
+    def get_system_topics(self, connection: Connection, command: RemotingCommand) -> bytes:
+        """The topics of the broker's own."""
+        body = TopicList(topic_list=sorted(self._topics.system_topics))
+        return encode_response(command, ResponseCode.SUCCESS, body=body.encode())
+
+    def get_topic_stats(self, connection: Connection, command: RemotingCommand) -> bytes:
+        """Where the queues of a topic begin and end."""
+        header = command.decode_header(GetTopicStatsInfoRequestHeader)
+        config = self._topics.get(header.topic)
+        if config is None:
+            raise RequestRefused(ResponseCode.TOPIC_NOT_EXIST, f"topic[{header.topic}] not exist")
+        table: QueueTable[TopicOffset] = QueueTable()
+        for queue_id in range(config.write_queue_nums):
+            table[MessageQueue(header.topic, self._identity.name, queue_id)] = self._extent(header.topic.encode(), queue_id)
+        return encode_response(command, ResponseCode.SUCCESS, body=TopicStatsTable(offset_table=table).encode())
+
+    def get_groups_of_topic(self, connection: Connection, command: RemotingCommand) -> bytes:
+        """The groups that subscribe to a topic or have offsets in it."""
+        header = command.decode_header(QueryTopicConsumeByWhoRequestHeader)
+        groups = {*self._consumers.subscribers(header.topic), *self._offsets.groups_of(header.topic)}
+        return encode_response(command, ResponseCode.SUCCESS, body=GroupList(group_list=sorted(groups)).encode())
+
+    def clean_unused_topics(self, connection: Connection, command: RemotingCommand) -> bytes:
+        """Forgets the queues of topics that there are no more."""
+        for topic in self._store.queues():
+            name = topic.decode()
+            if self._topics.get(name) is None and not self._topics.is_system_topic(name):
+                self._store.delete_topic(topic)
+        return encode_response(command, ResponseCode.SUCCESS)
+
+    def _extent(self, topic: bytes, queue_id: int) -> TopicOffset:
+        max_offset = self._store.max_offset(topic, queue_id)
+        last = self._store.store_time(topic, queue_id, max_offset - 1) if max_offset > 0 else 0
+        return TopicOffset(
+            min_offset=self._store.min_offset(topic, queue_id), max_offset=max_offset, last_update_timestamp=max(last, 0)
+        )
+
+    async def _answer_when_registered(self, connection: Connection, reply_to: ReplyTo) -> None:
+        await self._registration.registered()
+        connection.send(encode_response(reply_to, ResponseCode.SUCCESS))
