@@ -1,0 +1,166 @@
+"""Bodies: as fastjson writes them, as Go writes them, and damaged."""
+
+import zlib
+
+import msgspec
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from broker.message import MessageQueue
+from broker.protocol import BodyError, fastjson
+from broker.protocol.bodies import (
+    CMResult,
+    ConsumeMessageDirectlyResult,
+    ConsumerRunningInfo,
+    ConsumeStats,
+    GetConsumerStatusBody,
+    LockBatchResponseBody,
+    OffsetWrapper,
+    ProcessQueueInfo,
+    RegisterBrokerBody,
+    ResetOffsetBody,
+    TopicConfig,
+    TopicConfigSerializeWrapper,
+)
+from broker.protocol.heartbeat import ConsumeFromWhere, ConsumeType, HeartbeatData, MessageModel
+from broker.protocol.queue_table import MessageQueueData, QueueTable
+from broker.protocol.route import BrokerData, ClusterInfo, QueueData, TopicRouteData
+
+QUEUE = MessageQueue("topic", "broker-a", 3)
+ROUTE = TopicRouteData(
+    queue_datas=[QueueData("broker-a", 4, 4, 6)], broker_datas=[BrokerData("c", "broker-a", {0: "127.0.0.1:10911", 1: "b:1"})]
+)
+
+
+def test_a_route_with_unquoted_broker_ids_is_read() -> None:
+    text = (
+        b'{"brokerDatas":[{"brokerAddrs":{0:"127.0.0.1:10911",1:"b:1"},"brokerName":"broker-a","cluster":"c"}],'
+        b'"filterServerTable":{},"queueDatas":[{"brokerName":"broker-a","perm":6,"readQueueNums":4,"topicSysFlag":0,"writeQueueNums":4}]}'
+    )
+    assert TopicRouteData.decode(text) == ROUTE
+    assert ROUTE.broker_datas[0].master_address == "127.0.0.1:10911"
+
+
+def test_a_route_is_written_for_old_and_new_readers() -> None:
+    old, new = (ROUTE.encode_for(accepts_standard_json_only=standard) for standard in (False, True))
+    assert b'{0:"127.0.0.1:10911",1:"b:1"}' in old
+    assert b'{"0":"127.0.0.1:10911","1":"b:1"}' in new
+    assert TopicRouteData.decode(old) == TopicRouteData.decode(new) == ROUTE
+
+
+def test_a_cluster_is_written_with_unquoted_broker_ids() -> None:
+    info = ClusterInfo(broker_addr_table={"broker-a": ROUTE.broker_datas[0]}, cluster_addr_table={"c": ["broker-a"]})
+    assert b"{0:" in info.encode()
+    assert ClusterInfo.decode(info.encode()) == info
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        ConsumeStats(offset_table=QueueTable({QUEUE: OffsetWrapper(9, 7, 5)}), consume_tps=1.5),
+        ResetOffsetBody(offset_table=QueueTable({QUEUE: 7, MessageQueue('quoted "topic"', "b", 0): 8})),
+        GetConsumerStatusBody(consumer_table={"client": QueueTable({QUEUE: 7})}),
+        ConsumerRunningInfo(properties={"a": "b"}, mq_table=QueueTable({QUEUE: ProcessQueueInfo(commit_offset=4)})),
+        ResetOffsetBody(),
+    ],
+)
+def test_maps_from_queues_come_back_as_they_went(body: ResetOffsetBody) -> None:
+    assert type(body).decode(body.encode()) == body
+
+
+def test_maps_from_queues_are_written_with_object_keys() -> None:
+    encoded = ResetOffsetBody(offset_table=QueueTable({QUEUE: 7})).encode()
+    assert encoded == b'{"offsetTable":{{"brokerName":"broker-a","queueId":3,"topic":"topic"}:7}}'
+
+
+def test_a_go_clients_heartbeat_is_read() -> None:
+    heartbeat = HeartbeatData.decode(
+        b'{"clientID":"10.0.0.1@7#8","producerDataSet":[{"groupName":"CLIENT_INNER_PRODUCER"}],"consumerDataSet":[{"groupName":"g",'
+        b'"consumeType":"CONSUME_PASSIVELY","messageModel":"CLUSTERING","consumeFromWhere":"CONSUME_FROM_FIRST_OFFSET",'
+        b'"subscriptionDataSet":[{"classFilterMode":false,"topic":"t","subString":"a || b","tagsSet":["a","b"],'
+        b'"codeSet":["97","98"],'
+        b'"subVersion":1700000000000000000,"expressionType":"TAG"}],"unitMode":false}]}'
+    )
+    (consumer,) = heartbeat.consumer_data_set
+    assert (consumer.consume_type, consumer.message_model) == (ConsumeType.CONSUME_PASSIVELY, MessageModel.CLUSTERING)
+    assert consumer.consume_from_where is ConsumeFromWhere.CONSUME_FROM_FIRST_OFFSET
+    assert consumer.subscription_data_set[0].code_set == [97, 98]
+
+
+def test_null_stands_for_what_is_not_there() -> None:
+    heartbeat = HeartbeatData.decode(
+        b'{"clientID":"c","producerDataSet":null,"consumerDataSet":[{"groupName":"g","subscriptionDataSet":null}]}'
+    )
+    assert heartbeat.producer_data_set == []
+    assert heartbeat.consumer_data_set[0].subscription_data_set == []
+
+
+def test_a_go_clients_result_is_a_number() -> None:
+    assert ConsumeMessageDirectlyResult.decode(b'{"consumeResult":1}').consume_result == 1
+    assert ConsumeMessageDirectlyResult.decode(b'{"consumeResult":"CR_LATER"}').consume_result is CMResult.CR_LATER
+
+
+def test_locked_queues_are_named_as_java_names_them() -> None:
+    body = LockBatchResponseBody(lock_ok_mq_set=[MessageQueueData.of(QUEUE)])
+    assert body.encode() == b'{"lockOKMQSet":[{"brokerName":"broker-a","queueId":3,"topic":"topic"}]}'
+    assert LockBatchResponseBody.decode(body.encode()).lock_ok_mq_set[0].to_queue() == QUEUE
+
+
+@pytest.mark.parametrize(
+    "damaged",
+    [
+        b"", b"{", b"[]", b"{]", b"{,}", b"null", b"\xff\xfe", b"[" * 1000, b'{"clientID"}', b'{"clientID":"c"}}', b'{"clientID":"c',
+        b'{"clientID":,}', b'{"clientID":"\xff"}', b'{"clientID":"c" 5}',
+    ],
+)  # fmt: skip
+def test_a_damaged_body_is_refused_in_words(damaged: bytes) -> None:
+    with pytest.raises(BodyError, match="a body"):
+        HeartbeatData.decode(damaged)
+
+
+@given(st.binary(max_size=60))
+def test_no_garbage_is_a_surprise(garbage: bytes) -> None:
+    for data in (garbage, b'{"offsetTable":{' + garbage):
+        with pytest.raises(BodyError):
+            ResetOffsetBody.decode(data + b"x")
+
+
+@given(
+    st.recursive(
+        st.none() | st.booleans() | st.integers() | st.text(),
+        lambda values: st.lists(values) | st.dictionaries(st.text(), values),
+    )
+)
+def test_standard_json_stays_what_it_is(value: object) -> None:
+    assert msgspec.json.decode(fastjson.standard_json(msgspec.json.encode(value))) == value
+
+
+def registration() -> RegisterBrokerBody:
+    table = {name: TopicConfig(name, read_queue_nums=4, perm=2) for name in ("orders", "%RETRY%g")}
+    wrapper = TopicConfigSerializeWrapper(topic_config_table=table)
+    return RegisterBrokerBody(topic_config_serialize_wrapper=wrapper, filter_server_list=["f"])
+
+
+def test_a_registration_comes_back_plain_and_compressed() -> None:
+    assert RegisterBrokerBody.decode(registration().encode()) == registration()
+    assert RegisterBrokerBody.decode_compressed(registration().encode_compressed()) == registration()
+
+
+def test_a_damaged_compressed_registration_is_refused() -> None:
+    inflated = zlib.decompress(registration().encode_compressed())
+    for damaged in (
+        b"garbage",
+        registration().encode_compressed()[:-5],
+        zlib.compress(inflated[:-3]),
+        zlib.compress(inflated[:2]),
+    ):
+        with pytest.raises(BodyError):
+            RegisterBrokerBody.decode_compressed(damaged)
+    with pytest.raises(BodyError, match="where a topic should be"):
+        RegisterBrokerBody.decode_compressed(zlib.compress(inflated.replace(b"orders 4", b"orders x")))
+
+
+def test_a_registration_that_inflates_without_end_is_refused() -> None:
+    with pytest.raises(BodyError, match="more than"):
+        RegisterBrokerBody.decode_compressed(zlib.compress(bytes(65 * 1024 * 1024)))
