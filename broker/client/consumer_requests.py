@@ -22,34 +22,28 @@ logger = logging.getLogger(__name__)
 class ConsumerRequests:
     """Rebalances when members come or go; goes to another offset when an operator says so."""
 
-    def __init__(self, group: str) -> None:
-        """`attach` has to follow before the first request comes."""
+    def __init__(self, group: str, assignment: Assignment, rebalance: Rebalance, tasks: OwnedTasks) -> None:
+        """`tasks` owns what takes longer than a turn of the loop."""
         self._group = group
-        self._assignment: Assignment | None = None
-        self._rebalance: Rebalance | None = None
+        self._assignment = assignment
+        self._rebalance = rebalance
+        self._tasks = tasks
         self.handlers: RequestHandlers = {
             RequestCode.NOTIFY_CONSUMER_IDS_CHANGED: self._members_changed,
             RequestCode.RESET_CONSUMER_CLIENT_OFFSET: self._reset_offsets,
         }
 
-    def attach(self, assignment: Assignment, rebalance: Rebalance, tasks: OwnedTasks) -> None:
-        """What the requests act upon."""
-        self._assignment = assignment
-        self._rebalance = rebalance
-        self._tasks = tasks
-
     def _members_changed(self, connection: Connection, request: RemotingCommand) -> None:
         header = request.decode_header(NotifyConsumerIdsChangedRequestHeader)
-        if header.consumer_group == self._group and self._rebalance is not None:
+        if header.consumer_group == self._group:
             self._rebalance.trigger()
 
     def _reset_offsets(self, connection: Connection, request: RemotingCommand) -> None:
         header = request.decode_header(ResetOffsetRequestHeader)
-        if header.group == self._group and self._assignment is not None:
+        if header.group == self._group:
             self._tasks.spawn(self._move(_offsets(request.body)), "client-reset-offsets")
 
     async def _move(self, offsets: dict[MessageQueue, int]) -> None:
-        assert self._assignment is not None
         for queue, offset in offsets.items():
             if queue in self._assignment.process_queues:
                 logger.info("%s is set to offset %d by an operator", queue, offset)

@@ -27,7 +27,6 @@ class ClientInstance:
         self,
         namesrv_addr: str | None,
         membership: Callable[[str], HeartbeatData],
-        handlers: RequestHandlers,
         *,
         queues_of_new_topics: int = 4,
     ) -> None:
@@ -35,11 +34,16 @@ class ClientInstance:
         addresses = name_server_addresses(namesrv_addr)
         self.client_ip = local_address()
         self.client_id = new_client_id(self.client_ip)
-        self.remoting = RemotingClient(Dispatcher(handlers, on_disconnected=[self._disconnected]))
+        self._dispatcher = Dispatcher(on_disconnected=[self._disconnected])
+        self.remoting = RemotingClient(self._dispatcher)
         self.name_servers = NameServers(addresses, self.remoting)
         self.routes = Routes(self.name_servers, queues_of_new_topics=queues_of_new_topics)
         self.heartbeats = Heartbeats(self.remoting, self.routes, lambda: membership(self.client_id))
         self._is_stopping = False
+
+    def answer(self, handlers: RequestHandlers) -> None:
+        """Let these answer what brokers ask."""
+        self._dispatcher.add(handlers)
 
     def start(self) -> None:
         """Begin the background work. Reaches for nobody yet: it is no error if nothing is up."""

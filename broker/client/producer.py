@@ -59,12 +59,13 @@ class Producer:
         if self._instance is not None:
             raise NotRunning(f"producer {self.group} was started before")
         instance = self._instance = ClientInstance(
-            self._namesrv_addr, self._membership, self._handlers(), queues_of_new_topics=self._queues_of_new_topics
+            self._namesrv_addr, self._membership, queues_of_new_topics=self._queues_of_new_topics
         )
         self._requests = SendRequests(BrokerCalls(instance.remoting, instance.routes))
         self._sender = MessageSender(
             self.group, self._requests, instance.routes, UniqueIdMaker(instance.client_ip), self._settings
         )
+        instance.answer(self._handlers())
         instance.routes.on_change = instance.heartbeats.send_soon
         instance.routes.watch(
             topics.AUTO_CREATE_TOPIC

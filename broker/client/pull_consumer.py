@@ -87,7 +87,7 @@ class PullConsumer:
         """Begin. It is no error if no broker is up."""
         if self._instance is not None:
             raise NotRunning(f"consumer {self.group} was started before")
-        instance = self._instance = ClientInstance(self._namesrv_addr, self._membership, {})
+        instance = self._instance = ClientInstance(self._namesrv_addr, self._membership)
         self._requests = QueueRequests(BrokerCalls(instance.remoting, instance.routes))
         self._store = BrokerOffsetStore(self.group, self._requests)
         instance.routes.on_change = instance.heartbeats.send_soon

@@ -74,7 +74,7 @@ class PushConsumer:
         return set(self._parts.assignment.process_queues) if self._parts else set()
 
     async def is_heard(self) -> bool:
-        """Whether every broker of interest answers a heartbeat now; while the topic does not exist, whether brokers are registered.
+        """Whether every broker of interest answers a heartbeat now; before the topic exists, whether brokers are registered.
 
         Raises NameServerUnreachable.
         """
@@ -95,12 +95,11 @@ class PushConsumer:
         if not self._subscriptions:
             raise IllegalConfiguration(f"consumer {self.group} has no subscription: call subscribe first")
         self._add_retry_topic()
-        requests = ConsumerRequests(self.group)
-        instance = self._instance = ClientInstance(self._namesrv_addr, self._membership, requests.handlers)
+        instance = self._instance = ClientInstance(self._namesrv_addr, self._membership)
         parts = self._parts = ConsumerParts(
             self.group, instance, self.settings, self._subscriptions, self._listener, is_orderly=self._is_orderly
         )
-        requests.attach(parts.assignment, parts.rebalance, self._tasks)
+        instance.answer(ConsumerRequests(self.group, parts.assignment, parts.rebalance, self._tasks).handlers)
         instance.routes.on_change = self._routes_changed
         for topic in self._subscriptions:
             instance.routes.watch(topic)
