@@ -22,6 +22,8 @@ class FrameDecoder:
         self._max_frame_length = max_frame_length
         self._buffered = bytearray()
         self._wanted = _LENGTH.size
+        self.failure: FrameError | None = None
+        """Why nothing more can be decoded; `feed` raises it unless commands came before it in the same bytes."""
 
     @property
     def buffered_length(self) -> int:
@@ -31,23 +33,31 @@ class FrameDecoder:
     def feed(self, data: bytes) -> list[RemotingCommand]:
         """The commands that are whole now, in order.
 
-        Raises FrameError at the first bytes that are no frame; the commands before it are lost with the connection, and the
-        decoder is of no more use.
+        Raises FrameError at the first bytes that are no frame. If commands come before these they are returned instead, with
+        the error in `failure`, and the next call raises it.
         """
+        if self.failure is not None:
+            raise self.failure
         if self._buffered:
             self._buffered += data
             if len(self._buffered) < self._wanted:
                 return []
             data = bytes(self._buffered)
             self._buffered.clear()
-        commands, position = self._decode(data)
+        commands: list[RemotingCommand] = []
+        try:
+            position = self._decode(data, commands)
+        except FrameError as error:
+            self.failure = error
+            if not commands:
+                raise
+            return commands
         if position < len(data):
             self._buffered += memoryview(data)[position:]
         return commands
 
-    def _decode(self, data: bytes) -> tuple[list[RemotingCommand], int]:
-        """The whole frames at the beginning of `data`, and where they end."""
-        commands = []
+    def _decode(self, data: bytes, commands: list[RemotingCommand]) -> int:
+        """Adds the commands of the whole frames at the beginning of `data`; returns where these end."""
         position, available = 0, len(data)
         longest = self._max_frame_length - 4
         self._wanted = _LENGTH.size
@@ -64,7 +74,7 @@ class FrameDecoder:
             position = end
         if available - position >= _LENGTH.size:
             self._wanted = self._frame_length(data, position)
-        return commands, position
+        return position
 
     def _frame_length(self, data: bytes, position: int) -> int:
         """How long the frame is that begins here, its 4 bytes of length included."""

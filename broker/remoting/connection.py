@@ -163,8 +163,7 @@ class Connection(asyncio.Protocol):
         try:
             commands = self._decoder.feed(data)
         except FrameError as error:
-            logger.warning("closing the connection of %s: %s", self.peer, error)
-            self.close()
+            self._refuse(error)
             return
         requests = [command for command in commands if not command.is_response]
         if len(requests) < len(commands):
@@ -173,6 +172,8 @@ class Connection(asyncio.Protocol):
                     self._answer(command)
         if requests:
             self._handle(requests)
+        if self._decoder.failure is not None:
+            self._refuse(self._decoder.failure)
 
     def eof_received(self) -> None:
         """The peer sends no more; asyncio closes the connection then."""
@@ -208,6 +209,10 @@ class Connection(asyncio.Protocol):
             self._handler.on_requests(self, requests)
         except Exception:
             logger.exception("a request of %s was not handled", self.peer)
+
+    def _refuse(self, error: FrameError) -> None:
+        logger.warning("closing the connection of %s: %s", self.peer, error)
+        self.close()
 
     def _answer(self, command: RemotingCommand) -> None:
         answer = self._pending.take(command.opaque)

@@ -110,8 +110,8 @@ def test_locked_queues_are_named_as_java_names_them() -> None:
 @pytest.mark.parametrize(
     "damaged",
     [
-        b"", b"{", b"[]", b"{]", b"{,}", b"null", b"\xff\xfe", b"[" * 1000, b'{"clientID"}', b'{"clientID":"c"}}', b'{"clientID":"c',
-        b'{"clientID":,}', b'{"clientID":"\xff"}', b'{"clientID":"c" 5}',
+        b"", b"{", b"[]", b"{]", b"{,}", b"null", b"\xff\xfe", b"[" * 1000, b'{"clientID"}', b'{"clientID":"c"}}',
+        b'{"clientID":"c', b'{"clientID":,}', b'{"clientID":"\xff"}', b'{"clientID":"c" 5}',
     ],
 )  # fmt: skip
 def test_a_damaged_body_is_refused_in_words(damaged: bytes) -> None:

@@ -97,6 +97,14 @@ def test_a_frame_longer_than_allowed_is_refused_even_if_it_comes_at_once() -> No
         FrameDecoder(len(whole) - 1).feed(whole)
 
 
+def test_the_commands_before_the_damage_are_not_lost() -> None:
+    decoder = FrameDecoder()
+    assert [command.opaque for command in decoder.feed(frame(1) + frame(2) + b"GET / HTTP/1.1")] == [1, 2]
+    assert "HTTP" in str(decoder.failure)
+    with pytest.raises(FrameError, match="HTTP"):
+        decoder.feed(b"")
+
+
 @pytest.mark.parametrize(
     ("content", "words"),
     [

@@ -213,6 +213,14 @@ async def test_garbage_closes_its_own_connection_only(
     assert (await client.invoke(address(server), RequestCode.GET_MAX_OFFSET, HEADER)).code == 0
 
 
+async def test_a_request_before_the_garbage_is_answered(server: RemotingServer) -> None:
+    reader, writer = await asyncio.open_connection("127.0.0.1", server.port)
+    writer.write(encode_request(RequestCode.GET_MAX_OFFSET, HEADER, opaque=1) + b"GET / HTTP/1.1\r\n")
+    (answer,) = FrameDecoder().feed(await reader.read())
+    assert answer.opaque == 1
+    writer.close()
+
+
 async def test_an_idle_connection_is_closed_and_a_busy_one_is_not(echo: Echo) -> None:
     server = RemotingServer("127.0.0.1", 0, echo, limits=ConnectionLimits(idle_timeout_s=0.2))
     await server.start()
