@@ -1,0 +1,177 @@
+"""The name server's answers, as frames."""
+
+import zlib
+
+import pytest
+
+from broker.nameserver.admin_processor import AdminProcessor
+from broker.nameserver.kv_config import ORDER_TOPIC_CONFIG, KVConfig
+from broker.nameserver.route_processor import RouteProcessor
+from broker.nameserver.routes import Routes
+from broker.protocol.bodies import (
+    DataVersion,
+    KVTable,
+    RegisterBrokerBody,
+    TopicConfig,
+    TopicConfigSerializeWrapper,
+    TopicList,
+)
+from broker.protocol.codes import RequestCode, ResponseCode
+from broker.protocol.command import RemotingCommand, encode_request
+from broker.protocol.command_header import CommandHeader
+from broker.protocol.frame import FrameDecoder
+from broker.protocol.headers import (
+    GetKVConfigRequestHeader,
+    GetKVConfigResponseHeader,
+    GetRouteInfoRequestHeader,
+    PutKVConfigRequestHeader,
+    QueryDataVersionRequestHeader,
+    QueryDataVersionResponseHeader,
+    RegisterBrokerRequestHeader,
+    WipeWritePermOfBrokerRequestHeader,
+    WipeWritePermOfBrokerResponseHeader,
+)
+from broker.protocol.route import ClusterInfo, TopicRouteData
+from broker.remoting.dispatcher import Dispatcher
+
+BODY = RegisterBrokerBody(
+    topic_config_serialize_wrapper=TopicConfigSerializeWrapper(
+        topic_config_table={"orders": TopicConfig(topic_name="orders", read_queue_nums=4, write_queue_nums=4)},
+        data_version=DataVersion(timestamp=7, counter=3),
+    )
+)
+
+
+class Wire:
+    """Stands for a connection: what is sent is decoded."""
+
+    peer = "127.0.0.1:5555"
+
+    def __init__(self) -> None:
+        self.answers: list[RemotingCommand] = []
+
+    def send(self, frame: bytes) -> None:
+        self.answers += FrameDecoder().feed(frame)
+
+
+class Desk:
+    """A name server's processors, asked by frames."""
+
+    def __init__(self) -> None:
+        self.kv_config = KVConfig(None)
+        routes = Routes()
+        self.dispatcher = Dispatcher()
+        self.dispatcher.add(RouteProcessor(routes, self.kv_config, lambda: 1).handlers)
+        self.dispatcher.add(AdminProcessor(routes, self.kv_config).handlers)
+
+    def ask(
+        self, code: int, header: CommandHeader | None = None, body: bytes = b"", version: int | None = None
+    ) -> RemotingCommand:
+        (command,) = FrameDecoder().feed(encode_request(code, header, body, opaque=9))
+        if version is not None:
+            command.version = version
+        wire = Wire()
+        self.dispatcher.on_requests(wire, [command])
+        (answer,) = wire.answers
+        assert answer.opaque == 9
+        return answer
+
+    def register(self, body: bytes, **fields: object) -> RemotingCommand:
+        header = RegisterBrokerRequestHeader(
+            broker_name="broker-a", broker_addr="127.0.0.1:10911", cluster_name="c", ha_server_addr="", broker_id=0, **fields
+        )
+        return self.ask(RequestCode.REGISTER_BROKER, header, body)
+
+
+@pytest.fixture
+def desk() -> Desk:
+    return Desk()
+
+
+def test_a_registered_broker_is_found_by_topic(desk: Desk) -> None:
+    assert desk.register(BODY.encode()).code == ResponseCode.SUCCESS
+    answer = desk.ask(RequestCode.GET_ROUTEINFO_BY_TOPIC, GetRouteInfoRequestHeader(topic="orders"))
+    assert TopicRouteData.decode(answer.body).broker_datas[0].broker_addrs == {0: "127.0.0.1:10911"}
+
+
+def test_a_compressed_registration_says_the_same(desk: Desk) -> None:
+    body = BODY.encode_compressed()
+    crc = zlib.crc32(body) & 0x7FFFFFFF
+    assert desk.register(body, compressed=True, body_crc32=crc).code == ResponseCode.SUCCESS
+    answer = desk.ask(RequestCode.GET_ROUTEINFO_BY_TOPIC, GetRouteInfoRequestHeader(topic="orders"))
+    assert answer.code == ResponseCode.SUCCESS
+
+
+def test_a_registration_with_a_wrong_checksum_is_refused(desk: Desk) -> None:
+    answer = desk.register(BODY.encode(), body_crc32=1)
+    assert (answer.code, answer.remark) == (ResponseCode.SYSTEM_ERROR, "crc32 not match")
+
+
+def test_a_body_that_is_none_is_answered_not_dropped(desk: Desk) -> None:
+    assert desk.register(b"\x00nonsense").code == ResponseCode.SYSTEM_ERROR
+    assert desk.register(b"nonsense", compressed=True).code == ResponseCode.SYSTEM_ERROR
+
+
+def test_a_broker_is_told_which_topics_are_ordered(desk: Desk) -> None:
+    desk.kv_config.put(ORDER_TOPIC_CONFIG, "orders", "broker-a:4")
+    assert KVTable.decode(desk.register(BODY.encode()).body).table == {"orders": "broker-a:4"}
+
+
+def test_old_clients_get_unquoted_broker_ids_and_new_ones_standard_json(desk: Desk) -> None:
+    desk.register(BODY.encode())
+    header = GetRouteInfoRequestHeader(topic="orders")
+    assert b'{0:"127' in desk.ask(RequestCode.GET_ROUTEINFO_BY_TOPIC, header, version=373).body
+    assert b'{"0":"127' in desk.ask(RequestCode.GET_ROUTEINFO_BY_TOPIC, header, version=407).body
+
+
+def test_an_unknown_topic_is_said_to_be_unknown(desk: Desk) -> None:
+    answer = desk.ask(RequestCode.GET_ROUTEINFO_BY_TOPIC, GetRouteInfoRequestHeader(topic="nowhere"))
+    assert answer.code == ResponseCode.TOPIC_NOT_EXIST
+    assert "nowhere" in (answer.remark or "")
+
+
+def test_a_broker_learns_whether_its_topics_are_known(desk: Desk) -> None:
+    header = QueryDataVersionRequestHeader(broker_name="broker-a", broker_addr="127.0.0.1:10911", cluster_name="c", broker_id=0)
+    known = DataVersion(timestamp=7, counter=3).encode()
+
+    def is_changed(body: bytes) -> bool:
+        answer = desk.ask(RequestCode.QUERY_DATA_VERSION, header, body)
+        return answer.decode_header(QueryDataVersionResponseHeader).changed
+
+    assert is_changed(known)
+    desk.register(BODY.encode())
+    assert not is_changed(known)
+    assert is_changed(DataVersion(timestamp=7, counter=4).encode())
+
+
+def test_lists_for_operators(desk: Desk) -> None:
+    desk.register(BODY.encode())
+    topics = desk.ask(RequestCode.GET_ALL_TOPIC_LIST_FROM_NAMESERVER).body
+    assert TopicList.decode(topics).topic_list == ["orders"]
+    system = TopicList.decode(desk.ask(RequestCode.GET_SYSTEM_TOPIC_LIST_FROM_NS).body)
+    assert (system.topic_list, system.broker_addr) == (["c", "broker-a"], "127.0.0.1:10911")
+    assert ClusterInfo.decode(desk.ask(RequestCode.GET_BROKER_CLUSTER_INFO).body).cluster_addr_table == {"c": ["broker-a"]}
+
+
+def test_kv_config_is_put_and_got(desk: Desk) -> None:
+    desk.ask(RequestCode.PUT_KV_CONFIG, PutKVConfigRequestHeader(namespace="n", key="k", value="v"))
+    answer = desk.ask(RequestCode.GET_KV_CONFIG, GetKVConfigRequestHeader(namespace="n", key="k"))
+    assert answer.decode_header(GetKVConfigResponseHeader).value == "v"
+    missing = desk.ask(RequestCode.GET_KV_CONFIG, GetKVConfigRequestHeader(namespace="n", key="other"))
+    assert missing.code == ResponseCode.QUERY_NOT_FOUND
+
+
+def test_wiping_the_write_permission_counts_topics(desk: Desk) -> None:
+    desk.register(BODY.encode())
+    answer = desk.ask(RequestCode.WIPE_WRITE_PERM_OF_BROKER, WipeWritePermOfBrokerRequestHeader(broker_name="broker-a"))
+    assert answer.decode_header(WipeWritePermOfBrokerResponseHeader).wipe_topic_count == 1
+
+
+def test_an_unknown_code_gets_apaches_remark(desk: Desk) -> None:
+    answer = desk.ask(9999)
+    assert (answer.code, answer.remark) == (3, " request type 9999 not supported")
+
+
+def test_a_missing_field_is_named(desk: Desk) -> None:
+    answer = desk.ask(RequestCode.GET_ROUTEINFO_BY_TOPIC)
+    assert (answer.code, answer.remark) == (ResponseCode.SYSTEM_ERROR, "the custom field <topic> is null")
