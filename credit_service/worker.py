@@ -1,19 +1,28 @@
 """`python -m credit_service.worker`: a Celery worker that writes credits."""
 
 import logging
+import os
+import signal
 import sys
+import time
+from typing import Final, Never
 
 from celery import signals
+from celery.worker import state
 from pydantic import ValidationError
 from pydantic_settings import CliApp
 
 from credit_service.adapters.celery_app import QUEUE, create_celery
 from credit_service.adapters.credit_task import register_credit_task
 from credit_service.adapters.database import DatabaseUnusable, open_database
+from credit_service.adapters.redis_probe import RedisProbe
 from credit_service.entrypoints.start import first_error, log_to_stderr, masked_redis, say
 from credit_service.settings import WorkerSettings
 
-PROGRAM = "credit_service.worker"
+PROGRAM: Final = "credit_service.worker"
+_PAUSE_BEFORE_NEW_START_S: Final = 1.0
+
+logger = logging.getLogger(PROGRAM)
 
 
 def main() -> int:
@@ -24,11 +33,18 @@ def main() -> int:
     except ValidationError as error:
         return say(PROGRAM, first_error(error), 2)
     try:
-        return work(settings)
+        RedisProbe(settings.redis_url.get_secret_value()).close()
+    except ValueError as error:
+        return say(PROGRAM, f"REDIS_URL cannot be used: {error}", 1)
+    try:
+        status = work(settings)
     except DatabaseUnusable as error:
         return say(PROGRAM, str(error), 1)
     except KeyboardInterrupt:
         return say(PROGRAM, "interrupted while starting", 130)
+    if status and not was_told_to_stop():
+        start_anew()
+    return 0
 
 
 def work(settings: WorkerSettings) -> int:
@@ -55,6 +71,24 @@ def work(settings: WorkerSettings) -> int:
     )
     worker.start()
     return int(worker.exitcode or 0)
+
+
+def was_told_to_stop() -> bool:
+    """Whether a signal has arrived, as Celery notes it: not None, since the exit status it asks for is mostly 0."""
+    return state.should_stop is not None or state.should_terminate is not None
+
+
+def start_anew() -> Never:
+    """Becomes a fresh worker under the same process id.
+
+    Celery gives up, not only tries again, when Redis goes away just while a task is unacknowledged. What was under way is
+    delivered again by the broker.
+    """
+    for number in (signal.SIGTERM, signal.SIGINT):
+        signal.signal(number, signal.SIG_DFL)
+    logger.warning("the worker gave up; it starts anew in %g s", _PAUSE_BEFORE_NEW_START_S)
+    time.sleep(_PAUSE_BEFORE_NEW_START_S)
+    os.execv(sys.executable, [sys.executable, "-m", PROGRAM, *sys.argv[1:]])
 
 
 if __name__ == "__main__":
