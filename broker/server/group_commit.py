@@ -166,7 +166,11 @@ class GroupCommit:
             self._delayed_flush = None
         store = self._store
         position = store.written_position
-        if self._flushing_to is not None or position <= store.flushed_position:
+        if self._flushing_to is not None:
+            return
+        if position <= store.flushed_position:
+            # Somebody flushed the whole store in the meantime.
+            self._make_visible(position)
             return
         self._flushing_to = position
         self._flush_began_s = self._loop.time()

@@ -3,6 +3,7 @@
 No event loop, no socket and no clock: whoever calls says what time it is, and when to write, flush and publish.
 """
 
+from broker.store.config_file import DataVersion
 from broker.store.consumer_offsets import ConsumerOffsets
 from broker.store.delay_offsets import DelayOffsets
 from broker.store.errors import (
@@ -15,23 +16,28 @@ from broker.store.errors import (
     StoreUnwritable,
 )
 from broker.store.message_store import MessageStore
-from broker.store.results import Appended, GetMessageStatus, PulledMessages
+from broker.store.report import RecoveryReport
+from broker.store.results import Appended, GetMessageStatus, PulledMessages, QueriedMessages
 from broker.store.settings import FlushDiskType, StoreConfig
 from broker.store.subscription_groups import SubscriptionGroupConfig, SubscriptionGroups
-from broker.store.topic_configs import TopicConfig, TopicConfigs
+from broker.store.topic_configs import Permission, TopicConfig, TopicConfigs
 
 __all__ = [
     "Appended",
     "ConsumerOffsets",
     "CorruptRecord",
     "DamagedStore",
+    "DataVersion",
     "DelayOffsets",
     "FlushDiskType",
     "GetMessageStatus",
     "IllegalMessage",
     "MessageStore",
+    "Permission",
     "PulledMessages",
+    "QueriedMessages",
     "RecordNotFound",
+    "RecoveryReport",
     "StoreConfig",
     "StoreError",
     "StoreLocked",

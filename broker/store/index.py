@@ -48,13 +48,13 @@ class Index:
         self._looked_at: list[int] = []
 
     def load(self) -> None:
-        """Finds the files there are; one too short to be an index file is deleted."""
+        """Finds the files there are; one that cannot be an index file of these settings is deleted."""
         directory = self._config.index_directory
         for name in self._open.files.list(directory):
             if len(name) != _NAME_LENGTH or not name.isdigit():
                 continue
             index_file = IndexFile(directory / name, self._config.index_slots, self._config.index_entries, self._open)
-            if index_file.header.entry_count > index_file.entries:
+            if index_file.header.entry_count > index_file.entries or not index_file.ensure_size():
                 index_file.delete()
                 continue
             self._index_files.append(index_file)
@@ -75,8 +75,8 @@ class Index:
 
     @property
     def is_empty(self) -> bool:
-        """Whether there is no index file."""
-        return not self._index_files
+        """Whether there is no index file, or only one without entries."""
+        return not self._index_files or (len(self._index_files) == 1 and self._index_files[0].header.entry_count <= 1)
 
     def go_on_after(self, commit_log_offset: int) -> None:
         """Records after this offset are new to the index; it may know of later ones that were lost since."""

@@ -85,6 +85,14 @@ class IndexFile:
             index_file.header = IndexHeader(end, end, offset, offset)
         return index_file
 
+    def ensure_size(self) -> bool:
+        """Gives a file cut short its full size; False if it is longer, and so was made with other settings."""
+        expected = HEADER_SIZE + self.slots * SLOT_SIZE + self.entries * ENTRY.size
+        size = self._files.size(self.path) or 0
+        if size < expected:
+            self._files.truncate(self._open.get(self.path), expected)
+        return size <= expected
+
     @property
     def is_full(self) -> bool:
         """Whether there is no room for another entry."""

@@ -23,7 +23,8 @@ from broker.store.errors import CorruptRecord, IllegalMessage, RecordNotFound, S
 from broker.store.files import FileSystem, OpenFiles, OsFileSystem
 from broker.store.index import Index
 from broker.store.pull import pull_messages
-from broker.store.recovery import RecoveryReport, recover
+from broker.store.recovery import recover
+from broker.store.report import RecoveryReport
 from broker.store.results import Appended, PulledMessages, QueriedMessages
 from broker.store.segments import Segments
 from broker.store.settings import StoreConfig
@@ -351,10 +352,13 @@ class MessageStore:
         return self._queues.names()
 
     def delete_topic(self, topic: bytes) -> None:
-        """Forgets a topic's queues; its records expire with the commit log (cleanUnusedTopic)."""
+        """Forgets a topic's queues; its records expire with the commit log (cleanUnusedTopic). Blocks for a flush."""
         self._queues.delete_topic(topic)
         for key in [key for key in self._next_offsets if key[0] == topic]:
             del self._next_offsets[key]
+        with suppress(StoreUnwritable):
+            # Recovery must not begin before this, or it would bring the queues back.
+            self.flush()
 
     def delete_expired(self, now_ms: int) -> list[str]:
         """Deletes what may go and says what; call it every few seconds. Refuses or admits writes by how full the disk is."""

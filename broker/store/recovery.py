@@ -7,45 +7,22 @@ recoverAbnormally, which stop at the first damage instead).
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass, field
-
 from broker.message import topics
 from broker.message.errors import IllegalMessage
 from broker.store.commit_log import CommitLog
-from broker.store.consume_queue import BLANK_SIZE, ConsumeQueue
+from broker.store.consume_queue import ConsumeQueue
 from broker.store.consume_queue_table import ConsumeQueueTable
 from broker.store.dispatch import DispatchRequest, is_indexed, is_queued, unit_tags_code
 from broker.store.durable_state import Checkpoint, DurableState, Progress
 from broker.store.index import Index
 from broker.store.log_scan import Found, LogScan
-from broker.store.record_check import CheckedRecord, check_record
+from broker.store.record_check import CheckedRecord
+from broker.store.report import RecoveryReport
+from broker.store.requeue import LacksOlderMessages, Requeue
 from broker.store.settings import StoreConfig
 
 _SEGMENTS_AFTER_STOP = 3
 """How many of the last segments are read after a clean stop where nothing tells more (CommitLog.recoverNormally)."""
-
-
-@dataclass(slots=True)
-class RecoveryReport:
-    """What opening a store found and did."""
-
-    was_stopped_cleanly: bool
-    scanned_from: int = 0
-    end: int = 0
-    """The commit log offset where the next record goes."""
-    records_scanned: int = 0
-    units_added: int = 0
-    """Consume queue units that were missing or wrong."""
-    damaged: list[tuple[int, int]] = field(default_factory=list)
-    """Offset and length of the damaged stretches of the log."""
-    last_store_timestamp: int = 0
-    actions: list[str] = field(default_factory=list)
-    """What was done, in words."""
-
-
-class _RescanFromStart(Exception):
-    """A queue lacks messages from before the place where the scan began."""
 
 
 def recover(
@@ -106,6 +83,7 @@ class _Recovery:
         self._index = index
         self._config = config
         self._report = report
+        self._requeue = Requeue(log, queues, report, reads_whole_log=True)
         self._confirmed = max((queue.max_commit_log_offset for queue in queues), default=0)
 
     def run(self, progress: Progress | None, checkpoint: Checkpoint) -> None:
@@ -115,7 +93,7 @@ class _Recovery:
         start = self._scan_start(progress, checkpoint)
         try:
             scan = self._scan(start)
-        except _RescanFromStart as reason:
+        except LacksOlderMessages as reason:
             report.actions.append(f"{reason}: the whole commit log is read again")
             scan = self._scan(log.min_offset)
         self._cut_tail(scan, progress)
@@ -143,13 +121,21 @@ class _Recovery:
             start = self._progress_start(progress)
             if start is not None:
                 return start
+        start = self._start_without_progress(checkpoint)
+        if self._config.is_index_enabled and self._index.end_offset < start:
+            # The index may lag behind the checkpoint, which speaks of whole index files.
+            start = max(self._index.end_offset, first)
+            start = start if self._log.store_timestamp(start) >= 0 else self._log.segments.start_of(start)
+        return start
+
+    def _start_without_progress(self, checkpoint: Checkpoint) -> int:
         starts = self._log.segments.starts
         if self._report.was_stopped_cleanly:
             return starts[max(len(starts) - _SEGMENTS_AFTER_STOP, 0)]
         for start in reversed(starts):
             if 0 < self._log.store_timestamp(start) <= checkpoint.recover_from:
                 return start
-        return first
+        return starts[0]
 
     def _what_was_lost(self, progress: Progress) -> str | None:
         for topic, lengths in progress.queues.items():
@@ -178,6 +164,7 @@ class _Recovery:
         report.scanned_from = start
         report.records_scanned = 0
         report.damaged.clear()
+        self._requeue = Requeue(self._log, self._queues, report, reads_whole_log=start == self._log.min_offset)
         scan = LogScan(self._log, start, self._is_credible)
         for item in scan.found():
             if item.record is None:
@@ -188,7 +175,8 @@ class _Recovery:
                 continue
             report.records_scanned += 1
             report.last_store_timestamp = item.record.store_timestamp
-            self._dispatch(item, item.record, start)
+            self._dispatch(item, item.record)
+        self._requeue.finish()
         return scan
 
     def _is_credible(self, commit_log_offset: int, record: CheckedRecord) -> bool:
@@ -204,7 +192,7 @@ class _Recovery:
         queue = self._queues.find(record.topic, record.queue_id)
         return not is_queued(record.sys_flag) or queue is None or record.queue_offset >= queue.max_offset
 
-    def _dispatch(self, item: Found, record: CheckedRecord, scan_start: int) -> None:
+    def _dispatch(self, item: Found, record: CheckedRecord) -> None:
         try:
             topics.validate_topic(record.topic.decode(errors="replace"))
         except IllegalMessage:
@@ -216,56 +204,12 @@ class _Recovery:
             record.store_timestamp, record.properties, is_queued(record.sys_flag), is_indexed(record.sys_flag),
         )  # fmt: skip
         if request.is_queued:
-            self._put_unit(request, scan_start)
+            self._requeue.put(request)
         self._index.add((request,))
-
-    def _put_unit(self, request: DispatchRequest, scan_start: int) -> None:
-        queue = self._queues.find_or_create(request.topic, request.queue_id)
-        if request.queue_offset > queue.max_offset:
-            self._bridge_gap(queue, request, scan_start)
-        elif request.queue_offset < queue.max_offset:
-            unit = queue.unit(request.queue_offset)
-            if unit == (request.commit_log_offset, request.size, request.tags_code):
-                return
-            if (
-                unit is not None
-                and unit.commit_log_offset > request.commit_log_offset
-                and self._is_true(queue, request.queue_offset)
-            ):
-                # The topic was deleted and began anew.
-                return
-            queue.truncate_to(request.queue_offset)
-        self._queues.put(request)
-        self._report.units_added += 1
-
-    def _bridge_gap(self, queue: ConsumeQueue, request: DispatchRequest, scan_start: int) -> None:
-        name = f"consume queue {queue.topic.decode()}/{queue.queue_id}"
-        if scan_start > self._log.min_offset:
-            raise _RescanFromStart(f"{name} lacks messages {queue.max_offset} to {request.queue_offset - 1}")
-        if queue.is_empty:
-            # The older messages have expired.
-            return
-        offset, size = self._damage_before(request.commit_log_offset)
-        lost = queue.fill_gap(request.queue_offset, offset, size)
-        self._report.actions.append(f"{name} lost {lost} damaged messages before offset {request.queue_offset}")
-
-    def _damage_before(self, commit_log_offset: int) -> tuple[int, int]:
-        before: Sequence[tuple[int, int]] = [damage for damage in self._report.damaged if damage[0] < commit_log_offset]
-        return before[-1] if before else (0, BLANK_SIZE)
-
-    def _is_true(self, queue: ConsumeQueue, queue_offset: int) -> bool:
-        """Whether the log has, where the unit says, that message; what cannot be read speaks neither for nor against it."""
-        unit = queue.unit(queue_offset)
-        if unit is None or unit.size == BLANK_SIZE or not self._log.segments.has(unit.commit_log_offset):
-            return True
-        record = check_record(self._log.segments.read(unit.commit_log_offset, unit.size), 0, unit.commit_log_offset)
-        if record is None:
-            return True
-        return (record.topic, record.queue_id, record.queue_offset) == (queue.topic, queue.queue_id, queue_offset)
 
     def _cut_queue(self, queue: ConsumeQueue) -> None:
         dropped = queue.truncate(self._log.end)
-        while queue.max_offset and not self._is_true(queue, queue.max_offset - 1):
+        while queue.max_offset and not self._requeue.is_true(queue, queue.max_offset - 1):
             dropped += queue.truncate_to(queue.max_offset - 1)
         if dropped:
             name = f"{queue.topic.decode()}/{queue.queue_id}"

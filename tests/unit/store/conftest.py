@@ -60,12 +60,12 @@ def crash(store: MessageStore) -> None:
     store._durable.release()
 
 
-@pytest.fixture()
+@pytest.fixture
 def config(tmp_path: Path) -> StoreConfig:
     return small_config(tmp_path)
 
 
-@pytest.fixture()
+@pytest.fixture
 def store(config: StoreConfig) -> Iterator[MessageStore]:
     opened = MessageStore.open(config, NOW)
     yield opened

@@ -106,7 +106,9 @@ class CrashDisk:
         self._do(Operation("unlink", path))
 
     def list(self, path: Path) -> list[str]:
-        names = {name.relative_to(path).parts[0] for name in (*self.names, *self.directories) if name != path and path in name.parents}
+        names = {
+            name.relative_to(path).parts[0] for name in (*self.names, *self.directories) if name != path and path in name.parents
+        }
         return sorted(names)
 
     def size(self, path: Path) -> int | None:

@@ -47,11 +47,24 @@ def test_publishing_a_position_shows_only_what_ends_before_it(store: MessageStor
 def test_the_record_holds_what_was_appended_and_where_it_is(store: MessageStore) -> None:
     send(store, b"before")
     (appended,) = send(
-        store, b"x", topic=b"t", queue_id=3, properties=b"KEYS\x01k", flag=7, sys_flag=8, reconsume_times=2, prepared_transaction_offset=99
+        store,
+        b"x",
+        topic=b"t",
+        queue_id=3,
+        properties=b"KEYS\x01k",
+        flag=7,
+        sys_flag=8,
+        reconsume_times=2,
+        prepared_transaction_offset=99,
     )
     record = decode_record(store.read(appended.commit_log_offset))
     assert record.is_intact
-    assert (record.topic, record.queue_id, record.queue_offset, record.commit_log_offset) == (b"t", 3, 0, appended.commit_log_offset)
+    assert (record.topic, record.queue_id, record.queue_offset, record.commit_log_offset) == (
+        b"t",
+        3,
+        0,
+        appended.commit_log_offset,
+    )
     assert (record.flag, record.sys_flag, record.reconsume_times, record.prepared_transaction_offset) == (7, 8, 2, 99)
     assert (record.properties, record.born_host, record.store_host) == (b"KEYS\x01k", HOST, HOST)
 

@@ -1,0 +1,23 @@
+"""What opening a store found and did."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+
+@dataclass(slots=True)
+class RecoveryReport:
+    """Filled while the store is opened."""
+
+    was_stopped_cleanly: bool
+    scanned_from: int = 0
+    end: int = 0
+    """The commit log offset where the next record goes."""
+    records_scanned: int = 0
+    units_added: int = 0
+    """Consume queue units that were missing or wrong."""
+    damaged: list[tuple[int, int]] = field(default_factory=list)
+    """Offset and length of the damaged stretches of the log."""
+    last_store_timestamp: int = 0
+    actions: list[str] = field(default_factory=list)
+    """What was done, in words."""

@@ -1,0 +1,147 @@
+"""After a crash at any point, whatever was acknowledged is there once, in its place, and the store goes on."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from broker.message.record import decode_record
+from broker.store import ConsumerOffsets, MessageStore
+
+from .conftest import NOW, append, bodies, send, small_config
+from .crash_disk import Crash, CrashDisk, Operation
+
+CONFIG = small_config(Path("/store"))
+TOPICS = (b"half", b"op", b"orders")
+
+
+class Run:
+    """A broker with SYNC_FLUSH that sends batches; remembers which operation each acknowledgement came after."""
+
+    def __init__(self) -> None:
+        self.disk = CrashDisk()
+        self.acknowledged: list[tuple[int, bytes, bytes]] = []
+        self.sent = 0
+        self.store = MessageStore.open(CONFIG, NOW, self.disk)
+
+    def batch(self, size: int) -> None:
+        batch = []
+        for _ in range(size):
+            topic = TOPICS[self.sent % len(TOPICS)]
+            body = b"%s %d" % (topic, self.sent)
+            append(self.store, body, topic=topic, properties=b"KEYS\x01k%d" % self.sent, store_timestamp=NOW + self.sent * 1000)
+            batch.append((topic, body))
+            self.sent += 1
+        position = self.store.write()
+        for path in self.store.segments_to_flush(self.store.flushed_position, position):
+            self.disk.sync(self.disk.names[path])
+        self.store.mark_flushed(position)
+        self.store.publish(position)
+        self.acknowledged += [(len(self.disk.operations), *message) for message in batch]
+
+    def checkpoint(self) -> None:
+        mark = self.store.begin_checkpoint()
+        for path in mark.paths:
+            self.disk.sync(self.disk.names[path])
+        self.store.finish_checkpoint(mark)
+
+
+def a_run() -> Run:
+    run = Run()
+    for size in (1, 3, 2, 9, 1):
+        run.batch(size)
+    run.checkpoint()
+    for size in (4, 1, 7):
+        run.batch(size)
+        run.checkpoint()
+    run.batch(5)
+    run.store.close()
+    return run
+
+
+def check(image: CrashDisk, acknowledged: list[tuple[bytes, bytes]], everything: list[bytes]) -> None:
+    store = MessageStore.open(CONFIG, NOW, image)
+    for topic in TOPICS:
+        got = bodies(store, topic)
+        assert len(got) == len(set(got)), "doubled"
+        assert set(got) <= set(everything), "invented"
+        wanted = [body for name, body in acknowledged if name == topic]
+        assert got[: len(wanted)] == wanted, "lost or out of order"
+        (following,) = send(store, b"after the crash", topic=topic)
+        assert following.queue_offset == store.max_offset(topic, 0) - 1
+        assert bodies(store, topic) == [*got, b"after the crash"]
+    for number in range(0, len(acknowledged), 3):
+        found = store.query(acknowledged[number][0], f"k{number}", 32, 0, NOW * 2).records
+        assert [decode_record(record).body for record in found] == [acknowledged[number][1]]
+    before = [bodies(store, topic) for topic in TOPICS]
+    store.close()
+    again = MessageStore.open(CONFIG, NOW, image)
+    assert [bodies(again, topic) for topic in TOPICS] == before
+
+
+@pytest.mark.parametrize("crash", Crash)
+def test_a_crash_after_any_operation_loses_nothing_acknowledged(crash: Crash) -> None:
+    run = a_run()
+    operations = list(run.disk.operations)
+    everything = [body for _, _, body in run.acknowledged]
+    images = 0
+    for point in range(len(operations) + 1):
+        acknowledged = [(topic, body) for count, topic, body in run.acknowledged if count <= point]
+        for seed in range(2 if crash is Crash.UNSYNCED_TORN else 1):
+            try:
+                check(run.disk.image(operations[:point], crash, seed + point * 7), acknowledged, everything)
+            except Exception as error:
+                last = operations[point - 1] if point else None
+                raise AssertionError(f"{crash.name} after operation {point} ({_short(last)}), seed {seed}: {error!r}") from error
+            images += 1
+    assert images > 150
+
+
+@pytest.mark.parametrize("crash", Crash)
+def test_a_crash_while_recovering_loses_nothing_either(crash: Crash) -> None:
+    run = a_run()
+    acknowledged = [(topic, body) for _, topic, body in run.acknowledged]
+    everything = [body for _, body in acknowledged]
+    killed = run.disk.image(run.disk.operations[:-6], Crash.UNSYNCED_DROPPED)
+    kept = [(topic, body) for count, topic, body in run.acknowledged if count <= len(run.disk.operations) - 6]
+    base = _as_operations(killed)
+    recovering = killed.image(base, Crash.PROCESS_KILLED)
+    recovering.operations = list(base)
+    MessageStore.open(CONFIG, NOW, recovering)
+    for point in range(len(base), len(recovering.operations) + 1):
+        check(recovering.image(recovering.operations[:point], crash, point), kept, everything)
+
+
+@pytest.mark.parametrize("crash", Crash)
+def test_a_config_file_is_the_old_or_the_new_one_after_any_crash(crash: Crash) -> None:
+    disk = CrashDisk()
+    offsets = ConsumerOffsets(CONFIG.config_directory, disk)
+    saved: list[tuple[int, int]] = [(0, -1)]
+    for offset in range(4):
+        offsets.commit("group", "orders", 0, offset)
+        offsets.persist()
+        saved.append((len(disk.operations), offset))
+    for point in range(len(disk.operations) + 1):
+        loaded = ConsumerOffsets(CONFIG.config_directory, disk.image(disk.operations[:point], crash, point))
+        loaded.load()
+        durable = max(offset for count, offset in saved if count <= point)
+        got = loaded.get("group", "orders", 0)
+        assert (-1 if got is None else got) in (durable, durable + 1), f"after operation {point}"
+
+
+def _as_operations(disk: CrashDisk) -> list[Operation]:
+    """Operations that make a disk like this one, durably."""
+    made = CrashDisk()
+    made.directories = set(disk.directories)
+    for path, inode in disk.names.items():
+        file = made.open(path, create=True)
+        made.write(file, disk.inodes[inode].content, 0)
+        made.sync(file)
+    for directory in {path.parent for path in disk.names}:
+        made.sync_directory(directory)
+    return made.operations
+
+
+def _short(operation: Operation | None) -> str:
+    return f"{operation.name} {operation.path or operation.inode} at {operation.number}" if operation else "none"
