@@ -1,0 +1,285 @@
+"""A broker without sockets: a real store in a temporary folder, and connections that keep what they are sent."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from broker.message.errors import IllegalMessage
+from broker.message.record import Record, decode_records, host_bytes
+from broker.protocol.codes import ResponseCode, SerializeType
+from broker.protocol.command import RemotingCommand, encode_request
+from broker.protocol.command_header import CommandHeader
+from broker.protocol.frame import FrameDecoder
+from broker.protocol.headers import PullMessageRequestHeader
+from broker.protocol.heartbeat import ConsumerData, HeartbeatData, ProducerData
+from broker.remoting.dispatcher import Dispatcher
+from broker.server.client_processor import ClientProcessor
+from broker.server.consumer_groups import ConsumerGroups
+from broker.server.delayed_delivery import DelayedDelivery
+from broker.server.held_pulls import HeldPulls
+from broker.server.identity import BrokerIdentity
+from broker.server.producer_groups import ProducerGroups
+from broker.server.pull_processor import PullProcessor
+from broker.server.send_back_processor import SendBackProcessor
+from broker.server.send_processor import SendProcessor
+from broker.server.statistics import BrokerStatistics
+from broker.server.subscription_group_table import SubscriptionGroupTable
+from broker.server.topic_table import TopicRules, TopicTable
+from broker.store import (
+    Appended,
+    ConsumerOffsets,
+    DelayOffsets,
+    MessageStore,
+    StoreConfig,
+    StoreUnwritable,
+    SubscriptionGroups,
+    TopicConfigs,
+)
+
+START_MS = 1_700_000_000_000
+IDENTITY = BrokerIdentity(cluster="DefaultCluster", name="broker-a", broker_id=0, host="127.0.0.1", port=10911)
+
+
+class Clock:
+    """A clock that tests set."""
+
+    def __init__(self) -> None:
+        self.now_ms = START_MS
+
+    def __call__(self) -> int:
+        return self.now_ms
+
+
+class Wire:
+    """Stands for a connection."""
+
+    def __init__(self, peer: str = "127.0.0.1:5555") -> None:
+        host, port = peer.split(":")
+        self.peer = peer
+        self.born_host = host_bytes(host, int(port))
+        self.is_writable = True
+        self.is_closed = False
+        self.answers: list[RemotingCommand] = []
+        self.requests: list[tuple[int, CommandHeader | None, bytes]] = []
+
+    def send(self, frame: bytes) -> None:
+        self.answers += FrameDecoder().feed(frame)
+
+    def invoke_oneway(self, code: int, header: CommandHeader | None = None, body: bytes = b"") -> None:
+        self.requests.append((code, header, body))
+
+    def close(self) -> None:
+        self.is_closed = True
+
+
+class CommitAtOnce:
+    """Stands for the group commit: durable is what `settle` was called after."""
+
+    def __init__(self, store: MessageStore) -> None:
+        self._store = store
+        self._waiting: list[tuple[int, Wire, bytes]] = []
+        self.is_held_up = False
+
+    def appended(self) -> None:
+        pass
+
+    def after_durable(self, position: int, connection: Wire, frame: bytes) -> None:
+        self._waiting.append((position, connection, frame))
+
+    def settle(self) -> None:
+        if self.is_held_up:
+            return
+        position = self._store.write()
+        self._store.mark_flushed(position)
+        self._store.publish(position)
+        waiting, self._waiting = self._waiting, []
+        for _, connection, frame in waiting:
+            connection.send(frame)
+
+
+class NoHalfMessages:
+    """Stands for the transaction processor: notes what begins a transaction."""
+
+    def __init__(self, store: MessageStore) -> None:
+        self._store = store
+        self.begun: list[dict[str, object]] = []
+
+    def append(self, connection: Wire, **message: object) -> Appended:
+        self.begun.append(message)
+        return Appended(4711, 3, self._store.written_position)
+
+
+class Desk:
+    """The processors around one store, asked by frames."""
+
+    def __init__(self, root: Path, max_message_size: int = 4 << 20, auto_create: bool = True) -> None:
+        self.clock = Clock()
+        config = StoreConfig(
+            root=root,
+            store_host=IDENTITY.store_host,
+            commit_log_segment_size=16 << 20,
+            consume_queue_units_per_file=1000,
+            index_slots=1000,
+            index_entries=4000,
+            max_message_size=max_message_size,
+        )
+        self.store = MessageStore.open(config, self.clock())
+        directory = config.config_directory
+        self.commit = CommitAtOnce(self.store)
+        self.topics = TopicTable(
+            TopicConfigs(directory),
+            TopicRules(cluster=IDENTITY.cluster, broker_name=IDENTITY.name, auto_create_topic_enable=auto_create),
+            clock=self.clock,
+        )
+        self.groups = SubscriptionGroupTable(SubscriptionGroups(directory), auto_create=auto_create, clock=self.clock)
+        self.offsets = ConsumerOffsets(directory)
+        self.delay_offsets = DelayOffsets(directory)
+        self.producers = ProducerGroups()
+        self.changes: list[tuple[str, list[Wire]]] = []
+        self.consumers = ConsumerGroups(lambda group, connections: self.changes.append((group, connections)))
+        self.held = HeldPulls()
+        self.statistics = BrokerStatistics(start_ms=self.clock())
+        self.half_messages = NoHalfMessages(self.store)
+        self.delayed = DelayedDelivery(
+            store=self.store,
+            group_commit=self.commit,
+            offsets=self.delay_offsets,
+            levels_ms=config.delay_levels_ms,
+            clock=self.clock,
+        )
+        self.pulls = PullProcessor(
+            store=self.store,
+            topic_table=self.topics,
+            subscription_groups=self.groups,
+            consumer_groups=self.consumers,
+            offsets=self.offsets,
+            held_pulls=self.held,
+            statistics=self.statistics,
+            max_messages=32,
+            max_bytes=256 * 1024,
+            short_polling_ms=None,
+            broker_permission=6,
+            clock=self.clock,
+        )
+        send = SendProcessor(
+            identity=IDENTITY,
+            store=self.store,
+            group_commit=self.commit,
+            topic_table=self.topics,
+            subscription_groups=self.groups,
+            half_messages=self.half_messages,
+            region_id="DefaultRegion",
+            is_trace_on=True,
+            statistics=self.statistics,
+            highest_delay_level=18,
+            clock=self.clock,
+        )
+        send_back = SendBackProcessor(
+            store=self.store,
+            group_commit=self.commit,
+            topic_table=self.topics,
+            subscription_groups=self.groups,
+            highest_delay_level=18,
+            clock=self.clock,
+        )
+        clients = ClientProcessor(
+            producer_groups=self.producers,
+            consumer_groups=self.consumers,
+            subscription_groups=self.groups,
+            topic_table=self.topics,
+            clock=self.clock,
+        )
+        self.clients = clients
+        self.dispatcher = Dispatcher(
+            refusals={IllegalMessage: ResponseCode.MESSAGE_ILLEGAL, StoreUnwritable: ResponseCode.SERVICE_NOT_AVAILABLE}
+        )
+        for processor in (send, send_back, self.pulls, clients):
+            self.dispatcher.add(processor.handlers)
+        self.store.arrival_listener = self._arrived
+
+    def _arrived(self, topic: bytes, queue_id: int, max_offset: int) -> None:
+        self.delayed.on_arrival(topic, queue_id, max_offset)
+        self.pulls.on_arrival(topic, queue_id, max_offset)
+
+    def request(
+        self,
+        wire: Wire,
+        code: int,
+        header: CommandHeader | None = None,
+        body: bytes = b"",
+        *,
+        oneway: bool = False,
+        opaque: int = 1,
+        serialize_type: SerializeType = SerializeType.JSON,
+    ) -> None:
+        """Hands the request over; the answer, if there is one, is among the wire's."""
+        frame = encode_request(code, header, body, opaque=opaque, oneway=oneway, serialize_type=serialize_type)
+        self.dispatcher.on_requests(wire, FrameDecoder().feed(frame))
+        self.commit.settle()
+
+    def ask(self, code: int, header: CommandHeader | None = None, body: bytes = b"", wire: Wire | None = None) -> RemotingCommand:
+        """The answer to a request."""
+        wire = wire or Wire()
+        before = len(wire.answers)
+        self.request(wire, code, header, body)
+        (answer,) = wire.answers[before:]
+        return answer
+
+    def heartbeat(self, wire: Wire, *, consumers: list[ConsumerData] | None = None, producers: tuple[str, ...] = ()) -> None:
+        """A client is there."""
+        data = HeartbeatData(
+            client_id=f"client@{wire.peer}",
+            consumer_data_set=consumers or [],
+            producer_data_set=[ProducerData(group_name=name) for name in producers],
+        )
+        answer = self.ask(34, None, data.encode(), wire)
+        assert answer.code == ResponseCode.SUCCESS
+
+    def messages(self, topic: str, queue_id: int = 0) -> list[Record]:
+        """All visible messages of a queue."""
+        return decode_records(b"".join(self.store.pull(topic.encode(), queue_id, 0, 1000, 1 << 30).records))
+
+    def deliver_due(self, after_ms: int = 0) -> None:
+        """What the timer does, some time later."""
+        self.clock.now_ms += after_ms
+        self.delayed.deliver_due()
+        self.commit.settle()
+        self.delayed.confirm(self.store.flushed_position)
+
+
+PULL = PullMessageRequestHeader(
+    consumer_group="g",
+    topic="orders",
+    queue_id=0,
+    queue_offset=0,
+    max_msg_nums=32,
+    sys_flag=0,
+    commit_offset=0,
+    suspend_timeout_millis=0,
+    sub_version=0,
+)
+
+
+@pytest.fixture
+def make_desk(tmp_path: Path) -> Iterator[Callable[..., Desk]]:
+    desks = []
+
+    def make(**settings: object) -> Desk:
+        desks.append(Desk(tmp_path, **settings))
+        return desks[-1]
+
+    yield make
+    for desk in desks:
+        desk.store.close()
+
+
+@pytest.fixture
+def desk(make_desk: Callable[..., Desk]) -> Desk:
+    return make_desk()
+
+
+__all__ = ["IDENTITY", "PULL", "START_MS", "Clock", "Desk", "Wire", "replace"]

@@ -1,0 +1,112 @@
+"""Producers and consumers as their heartbeats tell."""
+
+from broker.protocol.heartbeat import ConsumerData, SubscriptionData
+from broker.server.client_channel import CHANNEL_EXPIRES_MS, ClientChannel
+from broker.server.consumer_groups import ConsumerGroups
+from broker.server.producer_groups import ProducerGroups
+
+NOW_MS = 1_000_000
+
+
+def channel(connection: str, now_ms: int = NOW_MS) -> ClientChannel:
+    return ClientChannel(connection, f"id of {connection}", "JAVA", 407, now_ms)
+
+
+def consumer(*topics: str, version: int = 1, expression: str = "*") -> ConsumerData:
+    subscriptions = [SubscriptionData(topic=topic, sub_string=expression, sub_version=version) for topic in topics]
+    return ConsumerData(group_name="g", subscription_data_set=subscriptions)
+
+
+class Changes:
+    def __init__(self) -> None:
+        self.seen: list[tuple[str, list[str]]] = []
+
+    def __call__(self, group: str, connections: list[str]) -> None:
+        self.seen.append((group, connections))
+
+
+def test_every_member_is_told_when_one_joins() -> None:
+    changes = Changes()
+    groups = ConsumerGroups(changes)
+    groups.register(consumer("orders"), channel("one"))
+    groups.register(consumer("orders"), channel("two"))
+    assert changes.seen == [("g", ["one"]), ("g", ["one", "two"])]
+
+
+def test_a_heartbeat_that_says_nothing_new_tells_nobody() -> None:
+    changes = Changes()
+    groups = ConsumerGroups(changes)
+    groups.register(consumer("orders"), channel("one"))
+    assert groups.register(consumer("orders"), channel("one", NOW_MS + 30_000)) is False
+    assert len(changes.seen) == 1
+
+
+def test_those_that_stay_are_told_when_one_leaves_or_its_connection_closes() -> None:
+    changes = Changes()
+    groups = ConsumerGroups(changes)
+    for name in ("one", "two", "three"):
+        groups.register(consumer("orders"), channel(name))
+    changes.seen.clear()
+    groups.unregister("g", "one")
+    groups.forget("two")
+    assert changes.seen == [("g", ["two", "three"]), ("g", ["three"])]
+
+
+def test_a_group_without_members_is_forgotten_and_nobody_told() -> None:
+    changes = Changes()
+    groups = ConsumerGroups(changes)
+    groups.register(consumer("orders"), channel("one"))
+    changes.seen.clear()
+    groups.forget("one")
+    groups.forget("one")
+    assert groups.find("g") is None
+    assert changes.seen == []
+
+
+def test_a_quiet_group_is_not_told() -> None:
+    changes = Changes()
+    groups = ConsumerGroups(changes)
+    groups.register(consumer("orders"), channel("one"), notify=False)
+    assert changes.seen == []
+
+
+def test_of_two_subscriptions_the_one_with_the_higher_version_counts() -> None:
+    groups = ConsumerGroups(Changes())
+    groups.register(consumer("orders", version=5, expression="A"), channel("one"))
+    groups.register(consumer("orders", version=4, expression="B"), channel("two"))
+    group = groups.find("g")
+    assert group is not None
+    assert group.subscriptions["orders"].sub_string == "A"
+    groups.register(consumer("orders", version=6, expression="C"), channel("two"))
+    assert group.subscriptions["orders"].sub_string == "C"
+
+
+def test_a_topic_that_a_member_dropped_is_no_longer_subscribed() -> None:
+    changes = Changes()
+    groups = ConsumerGroups(changes)
+    groups.register(consumer("orders", "credits"), channel("one"))
+    assert groups.register(consumer("orders"), channel("one")) is True
+    assert groups.subscribers("credits") == []
+    assert groups.subscribers("orders") == ["g"]
+
+
+def test_members_expire_two_minutes_after_their_last_heartbeat() -> None:
+    consumers, producers = ConsumerGroups(Changes()), ProducerGroups()
+    consumers.register(consumer("orders"), channel("one"))
+    producers.register("p", channel("two"))
+    for groups, connection in ((consumers, "one"), (producers, "two")):
+        assert groups.expired(NOW_MS + CHANNEL_EXPIRES_MS) == []
+        assert groups.expired(NOW_MS + CHANNEL_EXPIRES_MS + 1) == [connection]
+
+
+def test_producers_come_and_go() -> None:
+    groups = ProducerGroups()
+    groups.register("p", channel("one"))
+    groups.register("p", channel("two"))
+    groups.register("q", channel("two"))
+    assert groups.connections("p") == ["one", "two"]
+    groups.forget("two")
+    assert groups.connections("p") == ["one"]
+    assert groups.channels("q") is None
+    groups.unregister("p", "one")
+    assert groups.all_channels() == {}

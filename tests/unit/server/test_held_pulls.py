@@ -1,0 +1,57 @@
+"""Pulls that wait."""
+
+from broker.protocol.codes import SerializeType
+from broker.protocol.command import ReplyTo
+from broker.server.held_pulls import HELD_PER_CONNECTION, HeldPull, HeldPulls
+
+
+def pull(offset: int = 5, queue_id: int = 0, connection: str = "one", deadline_ms: int = 1000) -> HeldPull:
+    return HeldPull(connection, ReplyTo(1, SerializeType.JSON), "g", b"orders", queue_id, offset, 32, None, deadline_ms)
+
+
+def test_a_pull_is_taken_once_its_queue_reaches_beyond_its_offset() -> None:
+    held = HeldPulls()
+    waiting = pull(offset=5)
+    held.hold(waiting)
+    assert held.take_arrived(b"orders", 0, 5) == []
+    assert held.take_arrived(b"orders", 1, 9) == []
+    assert held.take_arrived(b"other", 0, 9) == []
+    assert held.take_arrived(b"orders", 0, 6) == [waiting]
+    assert held.take_arrived(b"orders", 0, 7) == []
+
+
+def test_a_pull_is_taken_when_its_time_is_up_and_not_before() -> None:
+    held = HeldPulls()
+    early, late = pull(deadline_ms=1000), pull(deadline_ms=2001)
+    held.hold(early)
+    held.hold(late)
+    assert held.take_due(999) == []
+    assert held.take_due(1000) == [early]
+    assert held.take_due(2000) == []
+    assert held.take_due(2100) == [late]
+    assert len(held) == 0
+
+
+def test_what_was_taken_by_arrival_is_not_due_any_more() -> None:
+    held = HeldPulls()
+    held.hold(pull())
+    held.take_arrived(b"orders", 0, 99)
+    assert held.take_due(10_000) == []
+
+
+def test_the_pulls_of_a_closed_connection_are_forgotten() -> None:
+    held = HeldPulls()
+    other = pull(connection="two")
+    held.hold(pull(connection="one"))
+    held.hold(pull(connection="one", queue_id=1))
+    held.hold(other)
+    held.forget("one")
+    held.forget("never seen")
+    assert held.take_due(10_000) == [other]
+
+
+def test_a_connection_can_have_only_so_many_waiting() -> None:
+    held = HeldPulls()
+    assert all(held.hold(pull(queue_id=number)) for number in range(HELD_PER_CONNECTION))
+    assert not held.hold(pull())
+    assert held.hold(pull(connection="two"))
