@@ -11,6 +11,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Annotated
 
+import stamina
 import typer
 from rich.console import Console
 
@@ -30,6 +31,7 @@ def main(
     ] = False,
 ) -> None:
     """Place orders, kill processes meanwhile, wait for the credits, and let Spark compare both databases."""
+    stamina.instrumentation.set_on_retry_hooks([])
     signal.signal(signal.SIGTERM, signal.default_int_handler)
     console = Console()
     plan = Plan(orders=orders, concurrency=concurrency, lost_commit_every=lost_commit_every)

@@ -5,7 +5,8 @@ from __future__ import annotations
 import random
 import time
 import uuid
-from collections.abc import Callable, Iterator
+from bisect import bisect_left
+from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor, as_completed
 from dataclasses import dataclass
 from enum import Enum, auto
@@ -48,6 +49,8 @@ class OrderAnswer:
     outcome: Outcome
     order_id: str | None
     attempts: int
+    answered_at_s: float
+    """By the monotonic clock."""
 
 
 class UnexpectedAnswer(Exception):
@@ -90,9 +93,9 @@ class OrderClient:
             raise _NoAnswerYet(str(error)) from error
         match response.status_code:
             case httpx.codes.OK | httpx.codes.CREATED:
-                return OrderAnswer(request, Outcome.PLACED, response.json()["order"]["order_id"], attempts)
+                return OrderAnswer(request, Outcome.PLACED, response.json()["order"]["order_id"], attempts, time.monotonic())
             case httpx.codes.CONFLICT:
-                return OrderAnswer(request, Outcome.REFUSED, None, attempts)
+                return OrderAnswer(request, Outcome.REFUSED, None, attempts, time.monotonic())
             case httpx.codes.ACCEPTED | httpx.codes.TOO_MANY_REQUESTS | httpx.codes.SERVICE_UNAVAILABLE:
                 raise _NoAnswerYet(response.text)
         raise UnexpectedAnswer(f"POST /orders answered {response.status_code}: {response.text[:300]}")
@@ -106,6 +109,12 @@ def make_orders(count: int, *, refused_every: int, limit_cents: int, seed: int =
         if number % refused_every == 0:
             items = (("piano", 1, limit_cents + 1),)
         yield OrderRequest(str(uuid.uuid4()), chance.choice(CUSTOMERS), items)
+
+
+def busiest_second(answers: Iterable[OrderAnswer]) -> int:
+    """The most orders placed within one second."""
+    times = sorted(answer.answered_at_s for answer in answers if answer.outcome is Outcome.PLACED)
+    return max((bisect_left(times, start + 1) - index for index, start in enumerate(times)), default=0)
 
 
 def place_all(

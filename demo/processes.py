@@ -17,7 +17,7 @@ from typing import IO, Self
 import httpx
 
 PROJECT_ROOT = Path(__file__).resolve().parent.parent
-_POLL_SECONDS = 0.05
+_POLL_SECONDS = 0.1
 
 
 class ProcessFailed(Exception):

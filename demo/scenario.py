@@ -11,7 +11,7 @@ from rich.console import Console
 
 from demo.books import Books
 from demo.commit_log import Trace, read_traces
-from demo.orders import OrderAnswer, OrderClient, Outcome, make_orders, place_all
+from demo.orders import OrderAnswer, OrderClient, Outcome, busiest_second, make_orders, place_all
 from demo.processes import Process, Processes
 from demo.progress import counting
 from demo.settle import SETTLE_SECONDS, settle
@@ -131,8 +131,9 @@ def _tell_placed(placed: Placed, console: Console) -> None:
     orders, refused = placed.count(Outcome.PLACED), placed.count(Outcome.REFUSED)
     repeated = sum(answer.attempts > 1 for answer in placed.answers)
     console.print(
-        f"{orders} orders placed and {refused} refused in {placed.seconds:.1f} s: {orders / placed.seconds:.0f} orders/s, "
-        f"restarts included. {repeated} were asked for more than once, under the same Idempotency-Key.",
+        f"{orders} orders placed and {refused} refused in {placed.seconds:.1f} s: {orders / placed.seconds:.0f} orders/s "
+        f"with all restarts, {busiest_second(placed.answers)} in the busiest second. "
+        f"{repeated} were asked for more than once, under the same Idempotency-Key.",
         highlight=False,
     )
     if placed.deaths_ms:

@@ -1,7 +1,7 @@
 import httpx
 import pytest
 
-from demo.orders import OrderClient, OrderRequest, Outcome, UnexpectedAnswer, make_orders
+from demo.orders import OrderAnswer, OrderClient, OrderRequest, Outcome, UnexpectedAnswer, busiest_second, make_orders
 
 REQUEST = OrderRequest("key", "ada", (("book", 2, 1_250),))
 PLACED = httpx.Response(201, json={"order": {"order_id": "order-1"}})
@@ -56,3 +56,12 @@ def test_every_so_manieth_order_is_above_the_limit() -> None:
 
 def test_orders_have_keys_of_their_own() -> None:
     assert len({order.idempotency_key for order in make_orders(50, refused_every=10, limit_cents=100)}) == 50
+
+
+def test_the_busiest_second_counts_orders_placed_wherever_it_begins() -> None:
+    def answers(outcome: Outcome, *times: float) -> list[OrderAnswer]:
+        return [OrderAnswer(REQUEST, outcome, None, 1, at) for at in times]
+
+    placed = answers(Outcome.PLACED, 0.0, 0.9, 1.1, 1.5, 1.8, 2.2)
+    assert busiest_second([*placed, *answers(Outcome.REFUSED, 1.6, 1.7)]) == 4
+    assert busiest_second([]) == 0
