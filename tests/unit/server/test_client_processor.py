@@ -1,0 +1,72 @@
+"""Heartbeats and goodbyes."""
+
+from __future__ import annotations
+
+from broker.protocol.bodies import CheckClientRequestBody, GetConsumerListByGroupResponseBody
+from broker.protocol.codes import RequestCode, ResponseCode
+from broker.protocol.headers import GetConsumerListByGroupRequestHeader, UnregisterClientRequestHeader
+from broker.protocol.heartbeat import ConsumerData, SubscriptionData
+from broker.server.client_channel import CHANNEL_EXPIRES_MS
+from broker.server.client_processor import tell_consumers
+from tests.unit.server.conftest import Desk, Wire
+
+CONSUMER = ConsumerData(group_name="g", subscription_data_set=[SubscriptionData(topic="orders")])
+
+
+def test_a_heartbeat_makes_the_groups_retry_topic(desk: Desk) -> None:
+    desk.heartbeat(Wire(), consumers=[CONSUMER])
+    retry = desk.topics.get("%RETRY%g")
+    assert retry is not None
+    assert (retry.read_queue_nums, retry.perm) == (1, 6)
+
+
+def test_members_are_listed_and_told_of_each_other(desk: Desk) -> None:
+    one, two = Wire("127.0.0.1:1"), Wire("127.0.0.1:2")
+    desk.heartbeat(one, consumers=[CONSUMER])
+    desk.heartbeat(two, consumers=[CONSUMER])
+    answer = desk.ask(RequestCode.GET_CONSUMER_LIST_BY_GROUP, GetConsumerListByGroupRequestHeader(consumer_group="g"))
+    ids = GetConsumerListByGroupResponseBody.decode(answer.body).consumer_id_list
+    assert ids == ["client@127.0.0.1:1", "client@127.0.0.1:2"]
+    assert desk.changes[-1] == ("g", [one, two])
+
+
+def test_a_group_that_is_not_online_has_no_members(desk: Desk) -> None:
+    answer = desk.ask(RequestCode.GET_CONSUMER_LIST_BY_GROUP, GetConsumerListByGroupRequestHeader(consumer_group="g"))
+    assert (answer.code, answer.remark) == (ResponseCode.SYSTEM_ERROR, "no consumer for this group, g")
+
+
+def test_a_client_that_says_goodbye_is_gone_from_its_groups(desk: Desk) -> None:
+    wire = Wire()
+    desk.heartbeat(wire, consumers=[CONSUMER], producers=("p",))
+    goodbye = UnregisterClientRequestHeader(client_id="client@127.0.0.1:5555", producer_group="p", consumer_group="g")
+    assert desk.ask(RequestCode.UNREGISTER_CLIENT, goodbye, wire=wire).code == ResponseCode.SUCCESS
+    assert desk.producers.connections("p") == []
+    assert desk.consumers.find("g") is None
+
+
+def test_a_client_that_fell_silent_is_disconnected(desk: Desk) -> None:
+    silent, alive = Wire("127.0.0.1:1"), Wire("127.0.0.1:2")
+    desk.heartbeat(silent, consumers=[CONSUMER], producers=("p",))
+    desk.clock.now_ms += CHANNEL_EXPIRES_MS + 1
+    desk.heartbeat(alive, consumers=[CONSUMER])
+    desk.clients.close_expired()
+    assert (silent.is_closed, alive.is_closed) == (True, False)
+
+
+def test_a_subscription_by_sql_is_refused_when_the_client_starts(desk: Desk) -> None:
+    subscription = SubscriptionData(topic="orders", sub_string="a > 1", expression_type="SQL92")
+    body = CheckClientRequestBody(client_id="c", group="g", subscription_data=subscription).encode()
+    assert desk.ask(RequestCode.CHECK_CLIENT_CONFIG, body=body).code == ResponseCode.SYSTEM_ERROR
+
+
+def test_the_notice_names_the_group_and_spares_those_that_do_not_read() -> None:
+    reads, reads_not = Wire("127.0.0.1:1"), Wire("127.0.0.1:2")
+    reads_not.is_writable = False
+    tell_consumers("g", [reads, reads_not])
+    ((code, header, _),) = reads.requests
+    assert (code, header.consumer_group) == (RequestCode.NOTIFY_CONSUMER_IDS_CHANGED, "g")
+    assert reads_not.requests == []
+
+
+def test_a_heartbeat_that_is_no_json_is_answered(desk: Desk) -> None:
+    assert desk.ask(RequestCode.HEART_BEAT, body=b"\xff{").code == ResponseCode.SYSTEM_ERROR

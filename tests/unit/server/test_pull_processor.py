@@ -1,0 +1,187 @@
+"""Pulling, at once and later."""
+
+from __future__ import annotations
+
+import msgspec
+import pytest
+
+from broker.message import properties
+from broker.message.record import decode_records
+from broker.message.tags import tags_code
+from broker.protocol.codes import RequestCode, ResponseCode
+from broker.protocol.command import RemotingCommand
+from broker.protocol.headers import PullMessageRequestHeader, PullMessageResponseHeader
+from broker.protocol.heartbeat import ConsumerData, MessageModel, SubscriptionData
+from broker.server.pull_processor import COMMIT_OFFSET_FLAG, SUBSCRIPTION_FLAG, SUSPEND_FLAG
+from broker.store import SubscriptionGroupConfig, TopicConfig
+from tests.unit.server.conftest import PULL, START_MS, Desk, Wire
+
+
+def pull(**changes: object) -> PullMessageRequestHeader:
+    return msgspec.structs.replace(PULL, **{"sys_flag": SUBSCRIPTION_FLAG, "subscription": "*", **changes})
+
+
+def put(desk: Desk, *tags: str) -> None:
+    for tag in tags:
+        desk.store.append(
+            topic=b"orders",
+            queue_id=0,
+            body=tag.encode(),
+            properties=properties.encode({"TAGS": tag}),
+            flag=0,
+            sys_flag=0,
+            born_timestamp=START_MS,
+            born_host=bytes(8),
+            store_timestamp=START_MS,
+        )
+    desk.commit.settle()
+
+
+def bodies(answer: RemotingCommand) -> list[bytes]:
+    return [record.body for record in decode_records(answer.body)]
+
+
+@pytest.fixture
+def desk(desk: Desk) -> Desk:
+    desk.topics.update(TopicConfig("orders", 4, 4))
+    return desk
+
+
+def test_a_pull_gets_messages_and_where_to_go_on(desk: Desk) -> None:
+    put(desk, "A", "B")
+    answer = desk.ask(RequestCode.PULL_MESSAGE, pull())
+    header = answer.decode_header(PullMessageResponseHeader)
+    assert (answer.code, answer.remark, bodies(answer)) == (ResponseCode.SUCCESS, "FOUND", [b"A", b"B"])
+    assert (header.next_begin_offset, header.min_offset, header.max_offset) == (2, 0, 2)
+    assert header.suggest_which_broker_id == 0
+
+
+def test_a_pull_gets_no_more_than_it_asks_for(desk: Desk) -> None:
+    put(desk, "A", "B", "C")
+    answer = desk.ask(RequestCode.PULL_MESSAGE, pull(max_msg_nums=2, queue_offset=1))
+    assert bodies(answer) == [b"B", b"C"]
+
+
+def test_only_wanted_tags_come(desk: Desk) -> None:
+    put(desk, "A", "B", "C")
+    answer = desk.ask(RequestCode.PULL_MESSAGE, pull(subscription="A || C"))
+    assert bodies(answer) == [b"A", b"C"]
+
+
+@pytest.mark.parametrize(
+    ("offset", "code", "remark"),
+    [
+        (2, ResponseCode.PULL_NOT_FOUND, "OFFSET_OVERFLOW_ONE"),
+        (3, ResponseCode.PULL_OFFSET_MOVED, "OFFSET_OVERFLOW_BADLY"),
+        (-1, ResponseCode.PULL_OFFSET_MOVED, "OFFSET_TOO_SMALL"),
+    ],
+)
+def test_an_offset_without_a_message_is_said_to_be_so(desk: Desk, offset: int, code: ResponseCode, remark: str) -> None:
+    put(desk, "A", "B")
+    answer = desk.ask(RequestCode.PULL_MESSAGE, pull(queue_offset=offset))
+    assert (answer.code, answer.remark) == (code, remark)
+
+
+def test_an_empty_queue_has_nothing_at_0_and_moved_offsets_elsewhere(desk: Desk) -> None:
+    assert desk.ask(RequestCode.PULL_MESSAGE, pull()).code == ResponseCode.PULL_NOT_FOUND
+    assert desk.ask(RequestCode.PULL_MESSAGE, pull(queue_offset=5)).code == ResponseCode.PULL_OFFSET_MOVED
+
+
+def test_messages_that_do_not_match_are_skipped_at_once(desk: Desk) -> None:
+    put(desk, "A", "B")
+    answer = desk.ask(RequestCode.PULL_MESSAGE, pull(subscription="C"))
+    assert answer.code == ResponseCode.PULL_RETRY_IMMEDIATELY
+    assert answer.decode_header(PullMessageResponseHeader).next_begin_offset == 2
+
+
+def waiting(**changes: object) -> PullMessageRequestHeader:
+    return pull(sys_flag=SUBSCRIPTION_FLAG | SUSPEND_FLAG, suspend_timeout_millis=15_000, **changes)
+
+
+def test_a_pull_that_may_wait_is_answered_when_a_message_arrives(desk: Desk) -> None:
+    wire = Wire()
+    desk.request(wire, RequestCode.PULL_MESSAGE, waiting(), opaque=77)
+    assert wire.answers == []
+    put(desk, "A")
+    (answer,) = wire.answers
+    assert (answer.opaque, answer.code, bodies(answer)) == (77, ResponseCode.SUCCESS, [b"A"])
+
+
+def test_a_pull_that_waits_is_not_woken_by_what_it_does_not_want(desk: Desk) -> None:
+    wire = Wire()
+    desk.request(wire, RequestCode.PULL_MESSAGE, waiting(subscription="B"))
+    put(desk, "A")
+    assert wire.answers == []
+    put(desk, "B")
+    assert [bodies(answer) for answer in wire.answers] == [[b"B"]]
+
+
+def test_a_pull_that_waited_long_enough_learns_that_there_is_nothing(desk: Desk) -> None:
+    wire = Wire()
+    desk.request(wire, RequestCode.PULL_MESSAGE, waiting(subscription="B"))
+    put(desk, "A")
+    desk.clock.now_ms += 14_999
+    desk.pulls.answer_overdue()
+    assert wire.answers == []
+    desk.clock.now_ms += 101
+    desk.pulls.answer_overdue()
+    (answer,) = wire.answers
+    assert answer.code == ResponseCode.PULL_NOT_FOUND
+    assert answer.decode_header(PullMessageResponseHeader).next_begin_offset == 1
+
+
+def test_a_pull_commits_the_offset_it_brings(desk: Desk) -> None:
+    desk.ask(RequestCode.PULL_MESSAGE, pull(sys_flag=SUBSCRIPTION_FLAG | COMMIT_OFFSET_FLAG, commit_offset=7))
+    assert desk.offsets.get("g", "orders", 0) == 7
+
+
+def consumer(version: int = 1, expression_type: str = "TAG", model: MessageModel = MessageModel.CLUSTERING) -> ConsumerData:
+    subscription = SubscriptionData(
+        topic="orders", sub_string="A", code_set=[tags_code("A")], sub_version=version, expression_type=expression_type
+    )
+    return ConsumerData(group_name="g", message_model=model, subscription_data_set=[subscription])
+
+
+def test_a_pull_without_a_subscription_takes_the_heartbeats(desk: Desk) -> None:
+    put(desk, "A", "B")
+    desk.heartbeat(Wire(), consumers=[consumer()])
+    assert bodies(desk.ask(RequestCode.PULL_MESSAGE, PULL)) == [b"A"]
+
+
+@pytest.mark.parametrize(
+    ("consumers", "header", "code"),
+    [
+        ([], {}, ResponseCode.SUBSCRIPTION_NOT_EXIST),
+        ([ConsumerData(group_name="g")], {}, ResponseCode.SUBSCRIPTION_NOT_EXIST),
+        ([consumer(version=1)], {"sub_version": 2}, ResponseCode.SUBSCRIPTION_NOT_LATEST),
+        ([consumer(expression_type="SQL92")], {}, ResponseCode.SYSTEM_ERROR),
+    ],
+)
+def test_a_subscription_that_is_missing_old_or_not_by_tag_is_refused(
+    desk: Desk, consumers: list[ConsumerData], header: dict[str, object], code: ResponseCode
+) -> None:
+    desk.heartbeat(Wire(), consumers=consumers)
+    assert desk.ask(RequestCode.PULL_MESSAGE, msgspec.structs.replace(PULL, **header)).code == code
+
+
+def test_a_group_is_refused_what_its_settings_forbid(desk: Desk) -> None:
+    desk.groups.update(SubscriptionGroupConfig("g", consume_broadcast_enable=False))
+    desk.heartbeat(Wire(), consumers=[consumer(model=MessageModel.BROADCASTING)])
+    assert desk.ask(RequestCode.PULL_MESSAGE, PULL).code == ResponseCode.NO_PERMISSION
+    desk.groups.update(SubscriptionGroupConfig("g", consume_enable=False))
+    assert desk.ask(RequestCode.PULL_MESSAGE, pull()).code == ResponseCode.NO_PERMISSION
+
+
+def test_a_topic_is_refused_that_is_unknown_or_write_only_or_has_no_such_queue(desk: Desk) -> None:
+    assert desk.ask(RequestCode.PULL_MESSAGE, pull(topic="nowhere")).code == ResponseCode.TOPIC_NOT_EXIST
+    assert desk.ask(RequestCode.PULL_MESSAGE, pull(queue_id=4)).code == ResponseCode.SYSTEM_ERROR
+    desk.topics.update(TopicConfig("orders", 4, 4, perm=2))
+    assert desk.ask(RequestCode.PULL_MESSAGE, pull()).code == ResponseCode.NO_PERMISSION
+
+
+def test_sql_is_refused_with_a_clear_remark(desk: Desk) -> None:
+    answer = desk.ask(RequestCode.PULL_MESSAGE, pull(subscription="a > 1", expression_type="SQL92"))
+    assert (answer.code, answer.remark) == (
+        ResponseCode.SYSTEM_ERROR,
+        "The broker does not support consumer to filter message by SQL92",
+    )

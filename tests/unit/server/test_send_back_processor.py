@@ -1,0 +1,88 @@
+"""Messages that a consumer could not handle."""
+
+from __future__ import annotations
+
+from broker.message import properties
+from broker.message.record import Record
+from broker.protocol.codes import RequestCode, ResponseCode
+from broker.protocol.headers import ConsumerSendMsgBackRequestHeader
+from broker.store import SubscriptionGroupConfig
+from tests.unit.server.conftest import START_MS, Desk
+
+
+def stored(desk: Desk, reconsume_times: int = 0) -> Record:
+    desk.store.append(
+        topic=b"orders",
+        queue_id=1,
+        body=b"body",
+        properties=properties.encode({"UNIQ_KEY": "id", "TAGS": "created"}),
+        flag=3,
+        sys_flag=8,
+        born_timestamp=START_MS - 9,
+        born_host=bytes(8),
+        store_timestamp=START_MS,
+        reconsume_times=reconsume_times,
+    )
+    desk.commit.settle()
+    return desk.messages("orders", 1)[-1]
+
+
+def back(record: Record, **changes: object) -> ConsumerSendMsgBackRequestHeader:
+    return ConsumerSendMsgBackRequestHeader(**{"offset": record.commit_log_offset, "group": "g", "delay_level": 0, **changes})
+
+
+def send_back(desk: Desk, header: ConsumerSendMsgBackRequestHeader) -> ResponseCode:
+    return ResponseCode(desk.ask(RequestCode.CONSUMER_SEND_MSG_BACK, header).code)
+
+
+def test_the_first_retry_comes_after_ten_seconds_with_all_the_message_had(desk: Desk) -> None:
+    assert send_back(desk, back(stored(desk))) is ResponseCode.SUCCESS
+    desk.deliver_due(9_999)
+    assert desk.messages("%RETRY%g") == []
+    desk.deliver_due(1)
+    (record,) = desk.messages("%RETRY%g")
+    assert (record.body, record.flag, record.sys_flag, record.born_timestamp) == (b"body", 3, 8, START_MS - 9)
+    assert record.reconsume_times == 1
+    found = properties.decode(record.properties)
+    assert (found["RETRY_TOPIC"], found["ORIGIN_MESSAGE_ID"], found["UNIQ_KEY"]) == ("orders", "id", "id")
+
+
+def test_each_further_retry_waits_a_level_longer(desk: Desk) -> None:
+    send_back(desk, back(stored(desk, reconsume_times=2)))
+    assert len(desk.messages("SCHEDULE_TOPIC_XXXX", 4)) == 1
+
+
+def test_the_consumer_may_name_the_level(desk: Desk) -> None:
+    send_back(desk, back(stored(desk), delay_level=1))
+    desk.deliver_due(1000)
+    assert len(desk.messages("%RETRY%g")) == 1
+
+
+def test_a_message_tried_too_often_becomes_a_dead_letter(desk: Desk) -> None:
+    send_back(desk, back(stored(desk, reconsume_times=16)))
+    (record,) = desk.messages("%DLQ%g")
+    assert record.reconsume_times == 17
+    assert record.get_property("DELAY") is None
+
+
+def test_the_consumers_own_limit_counts(desk: Desk) -> None:
+    send_back(desk, back(stored(desk, reconsume_times=1), max_reconsume_times=1))
+    assert len(desk.messages("%DLQ%g")) == 1
+
+
+def test_a_negative_level_gives_up_at_once(desk: Desk) -> None:
+    send_back(desk, back(stored(desk), delay_level=-1))
+    assert len(desk.messages("%DLQ%g")) == 1
+
+
+def test_an_offset_without_a_message_is_refused(desk: Desk) -> None:
+    record = stored(desk)
+    answer = desk.ask(RequestCode.CONSUMER_SEND_MSG_BACK, back(record, offset=record.commit_log_offset + 1))
+    assert answer.code == ResponseCode.SYSTEM_ERROR
+    assert "look message by offset failed" in (answer.remark or "")
+
+
+def test_a_group_without_retry_queues_drops_the_message(desk: Desk) -> None:
+    desk.groups.update(SubscriptionGroupConfig("g", retry_queue_nums=0))
+    assert send_back(desk, back(stored(desk))) is ResponseCode.SUCCESS
+    assert desk.topics.get("%RETRY%g") is None

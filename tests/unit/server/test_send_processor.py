@@ -1,0 +1,186 @@
+"""Sending, as frames in and records out."""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Callable
+
+import msgspec
+import pytest
+
+from broker.message import properties
+from broker.protocol.codes import RequestCode, ResponseCode, SerializeType
+from broker.protocol.headers import SendMessageRequestHeader, SendMessageRequestHeaderV2, SendMessageResponseHeader
+from tests.unit.server.conftest import IDENTITY, START_MS, Desk, Wire
+
+V2 = SendMessageRequestHeaderV2(
+    producer_group="p",
+    topic="orders",
+    default_topic="TBW102",
+    default_topic_queue_nums=4,
+    queue_id=0,
+    sys_flag=0,
+    born_timestamp=START_MS - 5,
+    flag=7,
+    properties=properties.encode({"KEYS": "k", "WAIT": "true", "TAGS": "created"}).decode(),
+)
+
+
+def v2(**changes: object) -> SendMessageRequestHeaderV2:
+    return msgspec.structs.replace(V2, **changes)
+
+
+def test_a_message_is_stored_as_it_was_sent(desk: Desk) -> None:
+    wire = Wire("10.0.0.7:4242")
+    answer = desk.ask(RequestCode.SEND_MESSAGE_V2, V2, b"body", wire)
+    header = answer.decode_header(SendMessageResponseHeader)
+    (record,) = desk.messages("orders")
+    assert answer.code == ResponseCode.SUCCESS
+    assert (header.queue_id, header.queue_offset) == (0, 0)
+    assert header.msg_id == (IDENTITY.store_host + record.commit_log_offset.to_bytes(8, "big")).hex().upper()
+    assert (record.body, record.flag, record.born_timestamp, record.store_timestamp) == (b"body", 7, START_MS - 5, START_MS)
+    assert record.born_host == wire.born_host
+    assert properties.decode(record.properties) == {"KEYS": "k", "TAGS": "created", "CLUSTER": "DefaultCluster"}
+
+
+def test_the_answer_tells_region_and_trace_as_apaches_does(desk: Desk) -> None:
+    fields = desk.ask(RequestCode.SEND_MESSAGE_V2, V2, b"body").ext_fields()
+    assert (fields["MSG_REGION"], fields["TRACE_ON"]) == ("DefaultRegion", "true")
+
+
+def test_long_and_short_names_and_both_serializers_store_the_same(desk: Desk) -> None:
+    values = {name: getattr(V2, name) for name in V2.__struct_fields__}
+    wire = Wire()
+    for serialize_type in SerializeType:
+        desk.request(wire, RequestCode.SEND_MESSAGE, SendMessageRequestHeader(**values), b"body", serialize_type=serialize_type)
+        desk.request(wire, RequestCode.SEND_MESSAGE_V2, V2, b"body", serialize_type=serialize_type)
+    assert [answer.code for answer in wire.answers] == [0, 0, 0, 0]
+    assert [answer.serialize_type for answer in wire.answers] == [SerializeType.JSON] * 2 + [SerializeType.ROCKETMQ] * 2
+    first, *others = [(record.body, record.properties, record.flag) for record in desk.messages("orders")]
+    assert others == [first] * 3
+
+
+def test_nothing_is_answered_before_it_is_durable(desk: Desk) -> None:
+    desk.commit.is_held_up = True
+    wire = Wire()
+    desk.request(wire, RequestCode.SEND_MESSAGE_V2, V2, b"body")
+    assert wire.answers == []
+    assert desk.messages("orders") == []
+    desk.commit.is_held_up = False
+    desk.commit.settle()
+    assert [answer.code for answer in wire.answers] == [ResponseCode.SUCCESS]
+
+
+def test_a_one_way_message_is_stored_and_not_answered(desk: Desk) -> None:
+    wire = Wire()
+    desk.request(wire, RequestCode.SEND_MESSAGE_V2, V2, b"body", oneway=True)
+    desk.request(wire, RequestCode.SEND_MESSAGE_V2, v2(topic="bad name"), b"body", oneway=True)
+    assert wire.answers == []
+    assert len(desk.messages("orders")) == 1
+
+
+def test_a_message_without_a_queue_gets_one(desk: Desk) -> None:
+    answer = desk.ask(RequestCode.SEND_MESSAGE_V2, v2(queue_id=-1), b"body")
+    queue_id = answer.decode_header(SendMessageResponseHeader).queue_id
+    assert len(desk.messages("orders", queue_id)) == 1
+
+
+def test_a_queue_that_is_not_there_is_refused(desk: Desk) -> None:
+    answer = desk.ask(RequestCode.SEND_MESSAGE_V2, v2(queue_id=4), b"body")
+    assert answer.code == ResponseCode.SYSTEM_ERROR
+    assert "request queueId[4] is illegal" in (answer.remark or "")
+
+
+def test_an_unknown_topic_is_refused_where_it_may_not_come_into_being(make_desk: Callable[..., Desk]) -> None:
+    answer = make_desk(auto_create=False).ask(RequestCode.SEND_MESSAGE_V2, V2, b"body")
+    assert answer.code == ResponseCode.TOPIC_NOT_EXIST
+
+
+def test_a_body_over_the_limit_is_illegal_and_nothing_is_stored(make_desk: Callable[..., Desk]) -> None:
+    desk = make_desk(max_message_size=1000)
+    assert desk.ask(RequestCode.SEND_MESSAGE_V2, V2, bytes(1001)).code == ResponseCode.MESSAGE_ILLEGAL
+    assert desk.ask(RequestCode.SEND_MESSAGE_V2, V2, bytes(1000)).code == ResponseCode.SUCCESS
+    assert len(desk.messages("orders")) == 1
+
+
+def test_properties_over_the_limit_are_illegal(desk: Desk) -> None:
+    answer = desk.ask(RequestCode.SEND_MESSAGE_V2, v2(properties="k\x01" + "x" * 32766), b"body")
+    assert answer.code == ResponseCode.MESSAGE_ILLEGAL
+    assert desk.messages("orders") == []
+
+
+def test_a_message_that_begins_a_transaction_goes_to_the_half_messages(desk: Desk) -> None:
+    encoded = properties.encode({"TRAN_MSG": "true", "PGROUP": "p"}).decode()
+    answer = desk.ask(RequestCode.SEND_MESSAGE_V2, v2(properties=encoded, sys_flag=4, queue_id=2), b"body")
+    (begun,) = desk.half_messages.begun
+    assert (begun["topic"], begun["queue_id"], begun["producer_group"], begun["body"]) == (b"orders", 2, "p", b"body")
+    header = answer.decode_header(SendMessageResponseHeader)
+    assert (header.queue_id, header.queue_offset) == (2, 3)
+    assert desk.messages("orders", 2) == []
+
+
+def test_a_flag_that_claims_a_transaction_without_the_property_is_illegal(desk: Desk) -> None:
+    assert desk.ask(RequestCode.SEND_MESSAGE_V2, v2(sys_flag=4), b"body").code == ResponseCode.MESSAGE_ILLEGAL
+
+
+def test_a_delayed_message_is_delivered_when_its_level_says(desk: Desk) -> None:
+    desk.ask(RequestCode.SEND_MESSAGE_V2, v2(properties="DELAY\x012", queue_id=3), b"body")
+    desk.deliver_due(4999)
+    assert desk.messages("orders", 3) == []
+    desk.deliver_due(1)
+    (record,) = desk.messages("orders", 3)
+    assert record.store_timestamp == START_MS + 5000
+    assert record.get_property("DELAY") is None
+    assert desk.delay_offsets.get(2) == 1
+
+
+def test_a_delayed_message_lost_on_its_way_is_delivered_again(desk: Desk) -> None:
+    desk.ask(RequestCode.SEND_MESSAGE_V2, v2(properties="DELAY\x011"), b"body")
+    desk.clock.now_ms += 1000
+    desk.delayed.deliver_due()
+    position = desk.store.flushed_position
+    desk.store.abandon_unflushed()
+    desk.delayed.take_back(position)
+    assert desk.delay_offsets.get(1) is None
+    desk.deliver_due()
+    assert len(desk.messages("orders")) == 1
+
+
+def batch(*bodies: bytes, encoded: bytes = b"KEYS\x01k") -> bytes:
+    return b"".join(
+        struct.pack(">iiiii", 22 + len(body) + len(encoded), 0, 0, 0, len(body))
+        + body
+        + struct.pack(">h", len(encoded))
+        + encoded
+        for body in bodies
+    )
+
+
+def test_a_batch_is_stored_as_single_messages(desk: Desk) -> None:
+    answer = desk.ask(RequestCode.SEND_BATCH_MESSAGE, v2(batch=True), batch(b"one", b"two", b"three"))
+    header = answer.decode_header(SendMessageResponseHeader)
+    records = desk.messages("orders")
+    assert [record.body for record in records] == [b"one", b"two", b"three"]
+    assert [int(part[16:], 16) for part in header.msg_id.split(",")] == [record.commit_log_offset for record in records]
+    assert header.queue_offset == 0
+    assert desk.statistics.messages_put == 3
+
+
+@pytest.mark.parametrize(
+    ("topic", "encoded"),
+    [("orders", b"DELAY\x012"), ("orders", b"TRAN_MSG\x01true"), ("%RETRY%g", b""), ("orders", b"k\x01" + b"x" * 32760)],
+)
+def test_what_cannot_be_in_a_batch_refuses_all_of_it(desk: Desk, topic: str, encoded: bytes) -> None:
+    body = batch(b"one") + batch(b"two", encoded=encoded)
+    answer = desk.ask(RequestCode.SEND_BATCH_MESSAGE, v2(batch=True, topic=topic), body)
+    assert answer.code == ResponseCode.MESSAGE_ILLEGAL
+    assert desk.messages("orders") == []
+
+
+def test_a_retried_message_sent_too_often_becomes_a_dead_letter(desk: Desk) -> None:
+    retry = v2(topic="%RETRY%g", reconsume_times=16)
+    assert desk.ask(RequestCode.SEND_MESSAGE_V2, retry, b"body").code == ResponseCode.SUCCESS
+    assert len(desk.messages("%DLQ%g")) == 1
+    few = v2(topic="%RETRY%g", reconsume_times=1, max_reconsume_times=2)
+    desk.ask(RequestCode.SEND_MESSAGE_V2, few, b"body")
+    assert len(desk.messages("%RETRY%g")) == 1
