@@ -25,7 +25,7 @@ async def ask(
     except RemotingTimeout:
         raise RequestTimedOut(f"{address} did not answer {code.name} within {timeout_ms} ms") from None
     except RemotingError as error:
-        raise BrokerUnreachable(f"{address} cannot be reached for {code.name}: {error}") from error
+        raise BrokerUnreachable(f"{code.name}: {error}") from error
 
 
 async def ask_for_success(
@@ -49,4 +49,4 @@ async def tell(remoting: RemotingClient, address: str, code: RequestCode, header
     try:
         await remoting.invoke_oneway(address, code, header, body)
     except RemotingError as error:
-        raise BrokerUnreachable(f"{address} cannot be reached for {code.name}: {error}") from error
+        raise BrokerUnreachable(f"{code.name}: {error}") from error

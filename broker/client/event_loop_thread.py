@@ -6,6 +6,7 @@ import asyncio
 import logging
 import threading
 from collections.abc import Coroutine
+from concurrent.futures import CancelledError
 from types import TracebackType
 from typing import Any, Self, TypeVar
 
@@ -58,6 +59,8 @@ class EventLoopThread:
         except TimeoutError:
             future.cancel()
             raise
+        except CancelledError:
+            raise NotRunning("the event loop thread was stopped meanwhile") from None
 
     def stop(self, timeout_s: float = 3.0) -> None:
         """End the loop; tasks that still run are cancelled and awaited. Shut producers and consumers down first."""

@@ -22,7 +22,7 @@ INTERVAL_S = 30.0
 TIMEOUT_MS = 3000
 UNREGISTER_TIMEOUT_MS = 800
 FIRST_RETRY_S = 0.2
-LAST_RETRY_S = 5.0
+LAST_RETRY_S = 2.0
 
 
 class Heartbeats:
@@ -100,12 +100,12 @@ class Heartbeats:
         except (BrokerUnreachable, BrokerError) as error:
             if address not in self._silent:
                 self._silent.add(address)
-                logger.warning("no heartbeat to broker %s: %s; it is tried again", address, error)
+                logger.warning("broker %s is away (%s); it is tried again", address, error)
             self._routes.refresh_soon()
             return False
         if address in self._silent:
             self._silent.discard(address)
-            logger.info("broker %s hears heartbeats again", address)
+            logger.info("broker %s is back", address)
         return True
 
     async def _unregister_at(self, address: str, header: UnregisterClientRequestHeader) -> None:

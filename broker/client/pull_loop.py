@@ -8,7 +8,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 from broker.client.backoff import Backoff
-from broker.client.errors import BrokerError, ClientError
+from broker.client.errors import BrokerError, BrokerUnreachable, ClientError
 from broker.client.process_queue import ProcessQueue
 from broker.client.queue_requests import PULL_SUSPEND_MS, Pulled, QueueRequests
 from broker.client.subscription import Subscription
@@ -48,7 +48,7 @@ class PullEvents:
     on_illegal_offset: Callable[[ProcessQueue, int], None]
     """The broker has not that offset; the loop ends, and someone has to begin anew at the one given."""
     on_forgotten: Callable[[], None]
-    """The broker does not know the group's subscription: it wants a heartbeat."""
+    """The broker may not know the group's subscription, or was away: it wants a heartbeat."""
 
 
 class PullLoop:
@@ -130,7 +130,10 @@ class PullLoop:
             self._events.on_forgotten()
         elif not self._failed_before:
             self._failed_before = True
-            logger.warning("%s cannot be pulled: %s; it is tried again", self._process_queue.queue, error)
+            level = (
+                logging.DEBUG if isinstance(error, BrokerUnreachable) else logging.WARNING
+            )  # the heartbeats say it for all queues
+            logger.log(level, "%s cannot be pulled: %s; it is tried again", self._process_queue.queue, error)
         self._broker_id = MASTER_ID
         return self._backoff.next_pause_s()
 
@@ -138,7 +141,8 @@ class PullLoop:
         self._backoff.succeeded()
         if self._failed_before:
             self._failed_before = False
-            logger.info("%s can be pulled again", self._process_queue.queue)
+            self._events.on_forgotten()
+            logger.debug("%s can be pulled again", self._process_queue.queue)
 
 
 def with_real_topic(message: MessageExt) -> MessageExt:

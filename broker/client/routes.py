@@ -135,7 +135,7 @@ class Routes:
                 known = await self._fetch(topic) is not None
                 if not known and topic == topics.AUTO_CREATE_TOPIC:
                     known = await self._fetch_cluster()
-                if not known:
+                if not known and topic not in self._routes:
                     self._say_once(
                         topic, "topic %s does not exist yet; it is asked for again every %g s", topic, MISSING_INTERVAL_S
                     )

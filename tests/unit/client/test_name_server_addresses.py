@@ -1,0 +1,27 @@
+"""Where the name servers are."""
+
+import pytest
+
+from broker.client import IllegalConfiguration
+from broker.client.name_servers import name_server_addresses
+
+
+def test_several_are_joined_by_semicolons() -> None:
+    assert name_server_addresses("a:9876; b:9877;a:9876") == ("a:9876", "b:9877")
+
+
+def test_without_any_the_environment_says_where(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("NAMESRV_ADDR", "10.0.0.1:9876")
+    assert name_server_addresses(None) == ("10.0.0.1:9876",)
+    monkeypatch.delenv("NAMESRV_ADDR")
+    assert name_server_addresses(None) == ("127.0.0.1:9876",)
+
+
+def test_ipv6_and_a_scheme_are_understood() -> None:
+    assert name_server_addresses("http://mq.example:80;[::1]:9876") == ("mq.example:80", "[::1]:9876")
+
+
+@pytest.mark.parametrize("text", ["localhost", "localhost:", ":9876", "a:b", ";"])
+def test_what_is_no_host_and_port_is_refused(text: str) -> None:
+    with pytest.raises(IllegalConfiguration, match="host:port"):
+        name_server_addresses(text)
