@@ -73,12 +73,10 @@ class OrderlyConsumption:
             await self._locks.release([process_queue.queue])
 
     async def stop(self, timeout_s: float) -> None:
-        """Wait for running listeners, then give all locks back."""
+        """Wait for running listeners. The locks stay: they are given back when the offsets are kept."""
         self._is_stopped = True
         await self._threads.stop(timeout_s)
         await self._tasks.cancel()
-        if self._locks is not None:
-            await self._locks.stop()
 
     def _next_batch(self, process_queue: ProcessQueue, queue: OrderlyQueue) -> None:
         if process_queue.is_dropped or self._is_stopped:
