@@ -2,8 +2,9 @@
 
     spark.read.format("adbc").options(**address.to_options(), table="orders", key="id").schema("order_id string").load()
 
-The schema asked for is what is selected: columns that are not in it never leave the database. A condition IS NOT NULL goes
-to the database too. A table without an integer key (no option `key`) is read by one task.
+The schema asked for is what is selected: columns that are not in it never leave the database, nor do rows where a column of
+the option `notNull` is NULL. (Spark could hand filters down itself, but starts one more Python process for each table to ask.)
+A table without an integer key (no option `key`) is read by one task.
 
 Executors unpickle these classes by name, so this package must be importable there: installed beside pyspark, pyarrow and the
 ADBC drivers, or sent along with --py-files.
@@ -11,11 +12,11 @@ ADBC drivers, or sent along with --py-files.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 import pyarrow
-from pyspark.sql.datasource import DataSource, DataSourceReader, Filter, InputPartition, IsNotNull
+from pyspark.sql.datasource import DataSource, DataSourceReader, InputPartition
 from pyspark.sql.pandas.types import to_arrow_schema
 from pyspark.sql.types import StructType
 
@@ -33,7 +34,7 @@ class TablePartition(InputPartition):
 
 
 class TableSource(DataSource):
-    """The format `adbc`. Options: those of DatabaseAddress, `table`, `key` (optional), `rowsPerRange` (optional)."""
+    """The format `adbc`. Options: those of DatabaseAddress, and `table`; optional: `key`, `rowsPerRange`, and `notNull`."""
 
     @classmethod
     def name(cls) -> str:
@@ -48,28 +49,29 @@ class TableSource(DataSource):
             schema,
             self.options.get("key"),
             int(self.options.get("rowsPerRange", ROWS_PER_RANGE)),
+            tuple(filter(None, self.options.get("notNull", "").split(","))),
         )
 
 
 class TableReader(DataSourceReader):
     """Plans the ranges on the driver, reads one of them in each task."""
 
-    def __init__(self, address: DatabaseAddress, table: str, schema: StructType, key: str | None, rows_per_range: int) -> None:
-        """`key` is the integer column to cut the table by."""
+    def __init__(
+        self,
+        address: DatabaseAddress,
+        table: str,
+        schema: StructType,
+        key: str | None,
+        rows_per_range: int,
+        not_null: Sequence[str] = (),
+    ) -> None:
+        """`key` is the integer column to cut the table by; rows where a column of `not_null` is NULL are left out."""
         self._address = address
         self._table = table
         self._schema = schema
         self._key = key
         self._rows_per_range = rows_per_range
-        self._not_null: list[str] = []
-
-    def pushFilters(self, filters: list[Filter]) -> Iterable[Filter]:
-        """Takes IS NOT NULL to the database and leaves the rest to Spark."""
-        for pushed in filters:
-            if isinstance(pushed, IsNotNull) and len(pushed.attribute) == 1:
-                self._not_null.append(pushed.attribute[0])
-            else:
-                yield pushed
+        self._not_null = not_null
 
     def partitions(self) -> Sequence[InputPartition]:
         """The ranges of keys there are now."""

@@ -28,7 +28,6 @@ _EVERYWHERE = {
     "spark.ui.enabled": "false",
     "spark.ui.showConsoleProgress": "false",
     "spark.sql.session.timeZone": "UTC",
-    "spark.sql.python.filterPushdown.enabled": "true",
 }
 _ON_ONE_MACHINE = {
     "spark.driver.host": "127.0.0.1",

@@ -16,6 +16,8 @@ class Table:
     name: str
     key: str | None
     columns: dict[str, str]
+    not_null: tuple[str, ...] = ()
+    """Rows where one of these is NULL are of no interest."""
 
     @property
     def schema(self) -> str:
@@ -24,7 +26,7 @@ class Table:
 
 
 ORDERS = Table("orders", "id", {"order_id": "string", "customer": "string", "total_cents": "bigint", "created_at_ms": "bigint"})
-TRANSACTIONS = Table("transactions", None, {"order_id": "string", "state": "string"})
+TRANSACTIONS = Table("transactions", None, {"order_id": "string", "state": "string"}, not_null=("order_id",))
 CREDITS = Table(
     "credits",
     "id",
@@ -49,4 +51,6 @@ def read_table(spark: SparkSession, address: DatabaseAddress, table: Table) -> D
     reader = spark.read.format(TableSource.name()).options(**address.to_options()).option("table", table.name)
     if table.key:
         reader = reader.option("key", table.key)
+    if table.not_null:
+        reader = reader.option("notNull", ",".join(table.not_null))
     return reader.schema(table.schema).load()
