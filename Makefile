@@ -3,7 +3,7 @@
 .PHONY: help setup demo test check format lock
 
 PYTHON_IN_VENV := .venv/bin/python
-TESTS ?= tests
+TESTS ?= tests tutorials
 
 help: ## Show this list
 	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "  make %-8s %s\n", $$1, $$2}' $(MAKEFILE_LIST)

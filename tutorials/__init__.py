@@ -1,0 +1,1 @@
+"""Step-by-step chapters whose every block runs in the tests."""

@@ -1,0 +1,31 @@
+"""Makes every block of every chapter a test: ```bash blocks run, and a ```text block is what the one before it prints."""
+
+import shutil
+from pathlib import Path
+from typing import Any, Final
+
+from sybil import Sybil
+from sybil.parsers.markdown import CodeBlockParser
+
+from tutorials.shell import Shell, compare_output, run_block
+
+CHECKOUT: Final = Path(__file__).parent.parent
+
+
+def start_shell(namespace: dict[str, Any]) -> None:
+    """Before a chapter's first block: a shell in the checkout, and nothing left of an earlier run."""
+    shutil.rmtree(CHECKOUT / "data" / "tutorial", ignore_errors=True)
+    namespace["shell"] = Shell(CHECKOUT)
+
+
+def end_shell(namespace: dict[str, Any]) -> None:
+    """After its last block."""
+    namespace["shell"].close()
+
+
+pytest_collect_file = Sybil(
+    parsers=[CodeBlockParser("bash", run_block), CodeBlockParser("text", compare_output)],
+    patterns=["*/README.md"],
+    setup=start_shell,
+    teardown=end_shell,
+).pytest()

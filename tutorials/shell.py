@@ -1,0 +1,83 @@
+"""Runs the blocks of a chapter as a reader would: one shell, block after block, output compared with what is printed."""
+
+import doctest
+import os
+import queue
+import signal
+import subprocess
+import threading
+import time
+from pathlib import Path
+from typing import Final
+
+from sybil import Example
+
+BLOCK_TIMEOUT_S: Final = 180.0
+_DONE: Final = "__block_done__"
+
+
+class Shell:
+    """One bash for a whole chapter; what it started in the background ends with it."""
+
+    def __init__(self, folder: Path) -> None:
+        """Starts in `folder`, with nothing of the reader's own settings of the services."""
+        settings = ("NAMESRV_ADDR", "ORDER_DATABASE_URL", "CREDIT_DATABASE_URL", "REDIS_URL", "FAILPOINTS")
+        self._process = subprocess.Popen(
+            ["bash", "--noprofile", "--norc"],
+            cwd=folder,
+            env={name: value for name, value in os.environ.items() if name not in settings},
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+            start_new_session=True,
+        )
+        self._lines: queue.Queue[str] = queue.Queue()
+        threading.Thread(target=self._read, daemon=True).start()
+
+    def run(self, block: str) -> str:
+        """Runs a block and returns what it printed. Raises AssertionError if its last command fails, or nothing ends it."""
+        assert self._process.stdin is not None
+        self._process.stdin.write(f"{block}\necho {_DONE} $?\n")
+        self._process.stdin.flush()
+        printed: list[str] = []
+        deadline = time.monotonic() + BLOCK_TIMEOUT_S
+        while True:
+            try:
+                line = self._lines.get(timeout=max(0.0, deadline - time.monotonic()))
+            except queue.Empty:
+                raise AssertionError(f"no end after {BLOCK_TIMEOUT_S:.0f} s:\n{block}\nprinted:\n{''.join(printed)}") from None
+            before, done, status = line.partition(_DONE)
+            printed.append(before)
+            if done:
+                output = "".join(printed)
+                assert int(status) == 0, f"exit status {status.strip()}:\n{block}\nprinted:\n{output}"
+                return output
+
+    def close(self) -> None:
+        """Ends the shell and all that it started."""
+        for end in (signal.SIGTERM, signal.SIGKILL):
+            try:
+                os.killpg(self._process.pid, end)
+            except ProcessLookupError:
+                break
+            time.sleep(3 if end is signal.SIGTERM else 0)
+        self._process.wait()
+
+    def _read(self) -> None:
+        assert self._process.stdout is not None
+        for line in self._process.stdout:
+            self._lines.put(line)
+
+
+def run_block(example: Example) -> None:
+    """Runs a ```bash block."""
+    example.namespace["output"] = example.namespace["shell"].run(example.parsed)
+
+
+def compare_output(example: Example) -> str | None:
+    """Compares a ```text block with what the block before it printed; `...` stands for anything."""
+    printed, expected = example.namespace["output"].strip() + "\n", example.parsed.strip() + "\n"
+    if doctest.OutputChecker().check_output(expected, printed, doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE):
+        return None
+    return f"expected:\n{expected}\nprinted:\n{printed}"
