@@ -131,14 +131,18 @@ class GroupCommit:
         """
         self._waiting.append((position, connection, frame))
 
-    async def wait(self, position: int) -> None:
-        """Returns once everything before `position` is durable. Raises StoreUnwritable if it is lost, or takes too long."""
-        if position <= (self._store.flushed_position if self._is_sync else self._store.written_position):
-            return
+    def wait(self, position: int) -> asyncio.Future[None]:
+        """Done once everything before `position` is durable. Call it right after appending, and await it when you like.
+
+        Fails with StoreUnwritable if it is lost, or takes too long.
+        """
         future: asyncio.Future[None] = self._loop.create_future()
-        self.after_durable(position, _Waiter(future), b"")
-        self.appended()
-        await future
+        if position <= (self._store.flushed_position if self._is_sync else self._store.written_position):
+            future.set_result(None)
+        else:
+            self.after_durable(position, _Waiter(future), b"")
+            self.appended()
+        return future
 
     def _write(self) -> None:
         self._is_write_scheduled = False

@@ -25,7 +25,7 @@ class Run:
         self.sent = 0
         self.store = MessageStore.open(CONFIG, NOW, self.disk)
 
-    def batch(self, size: int) -> None:
+    def batch(self, size: int, *, checkpoint_midway: bool = False) -> None:
         batch = []
         for _ in range(size):
             topic = TOPICS[self.sent % len(TOPICS)]
@@ -34,6 +34,8 @@ class Run:
             batch.append((topic, body))
             self.sent += 1
         position = self.store.write()
+        if checkpoint_midway:
+            self.checkpoint()
         for path in self.store.segments_to_flush(self.store.flushed_position, position):
             self.disk.sync(self.disk.names[path])
         self.store.mark_flushed(position)
@@ -53,9 +55,9 @@ def a_run() -> Run:
         run.batch(size)
     run.checkpoint()
     for size in (4, 1, 7):
-        run.batch(size)
+        run.batch(size, checkpoint_midway=size == 4)
         run.checkpoint()
-    run.batch(5)
+    run.batch(5, checkpoint_midway=True)
     run.store.close()
     return run
 

@@ -1,0 +1,176 @@
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from broker.store import (
+    ConsumerOffsets,
+    DamagedStore,
+    DataVersion,
+    DelayOffsets,
+    SubscriptionGroupConfig,
+    SubscriptionGroups,
+    TopicConfig,
+    TopicConfigs,
+    fastjson,
+)
+
+CONSUMER_OFFSETS = """{
+\t"offsetTable":{
+\t\t"%RETRY%group@group":{0:0
+\t\t},
+\t\t"orders@group":{0:250,1:250,2:0,3:9007199254740993
+\t\t}
+\t}
+}"""
+
+DELAY_OFFSETS = """{
+\t"offsetTable":{2:1,10:7
+\t}
+}"""
+
+TOPICS = """{
+\t"dataVersion":{
+\t\t"counter":16,
+\t\t"timestamp":1795261993050
+\t},
+\t"topicConfigTable":{
+\t\t"orders":{
+\t\t\t"order":false,
+\t\t\t"perm":6,
+\t\t\t"readQueueNums":4,
+\t\t\t"topicFilterType":"SINGLE_TAG",
+\t\t\t"topicName":"orders",
+\t\t\t"topicSysFlag":0,
+\t\t\t"writeQueueNums":4
+\t\t}
+\t}
+}"""
+
+GROUPS = """{
+\t"dataVersion":{
+\t\t"counter":7,
+\t\t"timestamp":1795261989884
+\t},
+\t"subscriptionGroupTable":{
+\t\t"credit_service":{
+\t\t\t"brokerId":0,
+\t\t\t"consumeBroadcastEnable":true,
+\t\t\t"consumeEnable":true,
+\t\t\t"consumeFromMinEnable":true,
+\t\t\t"groupName":"credit_service",
+\t\t\t"notifyConsumerIdsChangedEnable":true,
+\t\t\t"retryMaxTimes":16,
+\t\t\t"retryQueueNums":1,
+\t\t\t"whichBrokerWhenConsumeSlowly":1
+\t\t}
+\t}
+}"""
+
+
+@pytest.mark.parametrize(
+    ("table", "name", "content"),
+    [
+        (ConsumerOffsets, "consumerOffset.json", CONSUMER_OFFSETS),
+        (DelayOffsets, "delayOffset.json", DELAY_OFFSETS),
+        (TopicConfigs, "topics.json", TOPICS),
+        (SubscriptionGroups, "subscriptionGroup.json", GROUPS),
+    ],
+)
+def test_a_file_as_rocketmq_writes_it_is_written_back_identically(tmp_path: Path, table: type, name: str, content: str) -> None:
+    (tmp_path / name).write_text(content)
+    loaded = table(tmp_path)
+    loaded.load()
+    (tmp_path / name).unlink()
+    loaded.persist()
+    assert (tmp_path / name).read_text() == content
+
+
+def test_what_was_loaded_can_be_asked_for(tmp_path: Path) -> None:
+    (tmp_path / "consumerOffset.json").write_text(CONSUMER_OFFSETS)
+    (tmp_path / "delayOffset.json").write_text(DELAY_OFFSETS)
+    (tmp_path / "topics.json").write_text(TOPICS)
+    (tmp_path / "subscriptionGroup.json").write_text(GROUPS)
+    offsets, delays, topics, groups = (
+        ConsumerOffsets(tmp_path),
+        DelayOffsets(tmp_path),
+        TopicConfigs(tmp_path),
+        SubscriptionGroups(tmp_path),
+    )
+    for table in (offsets, delays, topics, groups):
+        table.load()
+    assert (offsets.get("group", "orders", 1), offsets.get("group", "orders", 4), offsets.get("x", "orders", 0)) == (
+        250,
+        None,
+        None,
+    )
+    assert offsets.topics_of("group") == {"%RETRY%group", "orders"}
+    assert offsets.groups_of("orders") == {"group"}
+    assert (delays.get(2), delays.get(10), delays.get(1)) == (1, 7, None)
+    assert topics.get("orders") == TopicConfig("orders", 4, 4)
+    assert topics.data_version == DataVersion(1795261993050, 16)
+    assert groups.get("credit_service") == SubscriptionGroupConfig("credit_service")
+    assert groups.data_version.counter == 7
+
+
+def test_unknown_and_missing_fields_are_borne(tmp_path: Path) -> None:
+    (tmp_path / "topics.json").write_text('{"topicConfigTable":{"t":{"perm":4,"attributes":{}}},"mappingDataVersion":{}}')
+    topics = TopicConfigs(tmp_path)
+    topics.load()
+    assert topics.get("t") == TopicConfig("t", perm=4)
+
+
+def test_numbers_as_keys_are_only_looked_for_outside_strings() -> None:
+    assert fastjson.decode(b'{"a":{0 : 1, -3:2},"{5:6,7:8":"{1:2}","\\"{1:":9}') == {
+        "a": {"0": 1, "-3": 2},
+        "{5:6,7:8": "{1:2}",
+        '"{1:': 9,
+    }
+
+
+@pytest.mark.parametrize("damage", [b"", b"{", b"\0\0\0\0", None, b"[1]"])
+def test_a_damaged_file_gives_way_to_its_backup(tmp_path: Path, damage: bytes | None) -> None:
+    offsets = ConsumerOffsets(tmp_path)
+    for offset in (1, 2):
+        offsets.commit("group", "orders", 0, offset)
+        offsets.persist()
+    path = tmp_path / "consumerOffset.json"
+    path.unlink() if damage is None else path.write_bytes(damage)
+    loaded = ConsumerOffsets(tmp_path)
+    loaded.load()
+    assert loaded.get("group", "orders", 0) == 1
+
+
+def test_a_damaged_file_without_backup_is_for_a_person_to_look_at(tmp_path: Path) -> None:
+    (tmp_path / "topics.json").write_bytes(b"{nonsense")
+    with pytest.raises(DamagedStore, match=r"topics\.json"):
+        TopicConfigs(tmp_path).load()
+
+
+def test_no_file_is_an_empty_table(tmp_path: Path) -> None:
+    topics = TopicConfigs(tmp_path / "never made")
+    topics.load()
+    assert len(topics) == 0
+
+
+def test_each_change_of_a_table_has_its_own_version(tmp_path: Path) -> None:
+    topics = TopicConfigs(tmp_path)
+    topics.put(TopicConfig("a"), now_ms=5)
+    topics.put(TopicConfig("b"), now_ms=6)
+    assert topics.remove("a", now_ms=7)
+    assert not topics.remove("a", now_ms=8)
+    assert topics.data_version == DataVersion(7, 3)
+    assert [config.topic_name for config in topics] == ["b"]
+    assert "b" in topics
+
+
+def test_offsets_are_forgotten_with_their_topic_or_group(tmp_path: Path) -> None:
+    offsets = ConsumerOffsets(tmp_path)
+    for group in ("g1", "g2"):
+        for topic in ("t1", "t2"):
+            offsets.commit(group, topic, 0, 1)
+    offsets.clone("g1", "g3", "t1")
+    offsets.remove_topic("t2")
+    offsets.remove_group("g2")
+    assert offsets.as_json() == {"t1@g1": {0: 1}, "t1@g3": {0: 1}}
