@@ -7,7 +7,9 @@ merely look like it: a reader can begin anywhere, and find its way again after d
 
 from __future__ import annotations
 
+import errno
 import mmap
+import os
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -62,7 +64,7 @@ def split_log(store: Path, range_bytes: int = RANGE_BYTES) -> list[LogRange]:
     return [
         LogRange(str(path), start, min(start + range_bytes, size))
         for path in segments(store)
-        for size in [_size(path)]
+        for size in [_written_bytes(path)]
         for start in range(0, size, range_bytes)
     ]
 
@@ -70,7 +72,7 @@ def split_log(store: Path, range_bytes: int = RANGE_BYTES) -> list[LogRange]:
 def first_record(store: Path) -> Record | None:
     """The oldest record there still is, or None. Raises UnreadableStore."""
     for path in segments(store):
-        for found in scan(LogRange(str(path), 0, _size(path))):
+        for found in scan(LogRange(str(path), 0, _written_bytes(path))):
             if isinstance(found, Record):
                 return found
     return None
@@ -85,9 +87,10 @@ def scan(log_range: LogRange) -> Iterator[Record | Damage]:
     path = Path(log_range.segment)
     try:
         with path.open("rb") as file:
-            if log_range.end <= log_range.start:
+            length = _end_of_data(file.fileno())
+            if length <= log_range.start:
                 return
-            with mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as data:
+            with mmap.mmap(file.fileno(), length, access=mmap.ACCESS_READ) as data:
                 yield from _scan(data, int(path.name), log_range)
     except (OSError, ValueError) as error:
         raise UnreadableStore(f"commit log segment {path}: {error}") from None
@@ -148,8 +151,22 @@ def _is_blank(data: mmap.mmap, position: int) -> bool:
     return magic == BLANK_MAGIC
 
 
-def _size(path: Path) -> int:
+def _written_bytes(path: Path) -> int:
+    """How long a segment is without the hole at its end: it is created at full length, and most of that may never be used."""
     try:
-        return path.stat().st_size
+        with path.open("rb") as file:
+            return _end_of_data(file.fileno())
     except OSError as error:
         raise UnreadableStore(f"commit log segment {path}: {error.strerror}") from None
+
+
+def _end_of_data(descriptor: int) -> int:
+    end = 0
+    while True:
+        try:
+            begin = os.lseek(descriptor, end, os.SEEK_DATA)
+        except OSError as error:
+            if error.errno == errno.ENXIO:
+                return end
+            raise
+        end = os.lseek(descriptor, begin, os.SEEK_HOLE)

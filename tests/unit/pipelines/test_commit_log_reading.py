@@ -1,3 +1,4 @@
+import os
 from pathlib import Path
 
 import pytest
@@ -80,6 +81,15 @@ def test_a_record_inside_a_body_is_not_taken_for_one(tmp_path: Path) -> None:
     copied = (tmp_path / "commitlog" / f"{0:020d}").read_bytes()[:200]
     carrier = log.append("orders", "b", None, 1, body=copied)
     assert offsets(tmp_path, 64) == [first, carrier]
+
+
+def test_the_unused_length_of_a_segment_is_not_planned(tmp_path: Path) -> None:
+    log = LogWriter(tmp_path, segment_size=4096)
+    written = log.half("a")
+    (segment,) = segments(tmp_path)
+    os.truncate(segment, 1 << 30)
+    assert sum(log_range.end - log_range.start for log_range in split_log(tmp_path)) < 1 << 20
+    assert offsets(tmp_path) == [written]
 
 
 def test_a_store_without_a_commit_log_is_unreadable(tmp_path: Path) -> None:
