@@ -50,7 +50,7 @@ class OrderStore:
         self._reading = engine.execution_options(read_only=True)
         is_postgresql = engine.dialect.name == "postgresql"
         self._insert = postgresql.insert if is_postgresql else sqlite.insert
-        # SQLite's own queue for its one writer sleeps and tries again: 16 threads wrote 4 times slower so, some waited for seconds.
+        # SQLite lets writers wait by sleeping and trying again: 16 threads wrote 4 times slower so, some waited for seconds.
         self._turn: AbstractContextManager[object] = nullcontext() if is_postgresql else threading.Lock()
 
     def commit_order(self, order: Order, transaction_id: str) -> None:
