@@ -32,7 +32,7 @@ logger = logging.getLogger(__name__)
 AT_MOST_AT_ONCE = 256
 """Transactions looked at before others get their turn on the event loop."""
 HELD_BACK_MS = 1_000
-"""When to try again if all producers of the group owe too many answers."""
+"""When to try again if all producers of the group owe too many answers, or the half message is on its way to the disk."""
 UNWRITABLE_MS = 1_000
 """When to try again if the store could not be written."""
 LONGEST_SLEEP_S = 1.0
@@ -180,7 +180,7 @@ class CheckBack:
         try:
             half = self._log.read(transaction)
         except RecordNotFound:
-            self._give_up(transaction, now_ms)
+            self._not_found(transaction, now_ms)
             return
         header = _header(transaction, half, self._store.config.store_host)
         body = check_back(
@@ -212,7 +212,10 @@ class CheckBack:
     def _discard(self, transaction: PendingTransaction, action: CheckAction, now_ms: int) -> None:
         try:
             self._log.discard(transaction, now_ms)
-        except (RecordNotFound, CorruptRecord, NotAHalfMessage):
+        except RecordNotFound:
+            self._not_found(transaction, now_ms)
+            return
+        except (CorruptRecord, NotAHalfMessage):
             self._give_up(transaction, now_ms)
             return
         if action is CheckAction.SKIP:
@@ -223,6 +226,13 @@ class CheckBack:
             "gave up the transaction at %d of %s after %d checks: its message is in %s",
             transaction.commit_log_offset, transaction.producer_group, transaction.checks, topics.CHECK_MAX_TIME_TOPIC,
         )  # fmt: skip
+
+    def _not_found(self, transaction: PendingTransaction, now_ms: int) -> None:
+        """The half message is not in the files: it expired, or it has not been written yet."""
+        if transaction.stored_at < self._store.commit_log_min_offset:
+            self._give_up(transaction, now_ms)
+        else:
+            self._log.table.reschedule(transaction, now_ms + HELD_BACK_MS)
 
     def _give_up(self, transaction: PendingTransaction, now_ms: int) -> None:
         self._log.give_up(transaction, now_ms)
@@ -241,7 +251,10 @@ class CheckBack:
                 self._log.move_forward(transaction, now_ms)
             except StoreUnwritable:
                 return
-            except (RecordNotFound, CorruptRecord, NotAHalfMessage):
+            except RecordNotFound:
+                self._not_found(transaction, now_ms)
+                return
+            except (CorruptRecord, NotAHalfMessage):
                 self._give_up(transaction, now_ms)
 
     def _pass_over(self, transaction: PendingTransaction, error: Exception) -> None:

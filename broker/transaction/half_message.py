@@ -26,6 +26,9 @@ from broker.transaction.errors import DelayedTransaction, NotAHalfMessage
 HALF_TOPIC: Final = topics.HALF_TOPIC.encode()
 DISCARD_TOPIC: Final = topics.CHECK_MAX_TIME_TOPIC.encode()
 
+RESUMED_FROM: Final = "RESUMED_FROM"
+"""A property of ours in a resumed message."""
+
 FIRST_OF_ALL: Final = -1
 """In a moved copy's preparedTransactionOffset: the first half message lies at 0, which the field cannot tell from none."""
 
@@ -83,9 +86,19 @@ class HalfMessage(NamedTuple):
         return max(self.prepared_transaction_offset, 0) if self.prepared_transaction_offset else None
 
     @property
-    def identity(self) -> tuple[str | None, str, int]:
-        """What copies of one half message share. A producer that sends the same message twice changes the born timestamp."""
+    def resumed_from(self) -> str | None:
+        """The commit log offset of the discarded message that this one was made from, or its half message was."""
+        return props.find(self.properties, RESUMED_FROM)
+
+    @property
+    def origin(self) -> tuple[str | None, str, int]:
+        """Which message it was that a producer sent. One that sends the same message twice changes the born timestamp."""
         return self.transaction_id, self.producer_group, self.born_timestamp
+
+    @property
+    def identity(self) -> tuple[str | None, str, int, str | None]:
+        """What copies of one half message share, and the messages made from it."""
+        return (*self.origin, self.resumed_from)
 
     def destination(self) -> tuple[bytes, int]:
         """The message's own topic and queue id. Raises NotAHalfMessage if it does not say."""
@@ -197,6 +210,7 @@ def moved(half: HalfMessage, *, first_commit_log_offset: int, first_queue_offset
 def resumed(discarded_message: HalfMessage) -> Draft:
     """A half message made anew from a discarded one, its checks to be counted from 0."""
     fresh = props.remove(discarded_message.properties, (props.TRANSACTION_PREPARED_QUEUE_OFFSET,))
+    fresh = _put_if_it_fits(fresh, RESUMED_FROM, discarded_message.commit_log_offset)
     return _system_draft(discarded_message, HALF_TOPIC, _with_check_times(fresh, 0), 0)
 
 

@@ -9,7 +9,7 @@ A half message is decided if an op message names it. What else there is to know:
   an older one has decided it.
 - Our own copies, moved forward, name the first half message in preparedTransactionOffset; the op message for the one before
   decides nothing.
-- A resumed message has TRANSACTION_CHECK_TIMES=0. It begins a transaction of its own, though the identity is the same.
+- A resumed message has TRANSACTION_CHECK_TIMES=0. It begins a transaction of its own, though RocketMQ leaves it its identity.
 """
 
 from __future__ import annotations
@@ -109,7 +109,7 @@ class TransactionRecovery:
         except (CorruptRecord, NotAHalfMessage) as error:
             self._damaged.append(str(error))
             return
-        identity: Identity = half.identity if half.transaction_id else (None, "", half.queue_offset)
+        identity: Identity = half.identity if half.transaction_id else (None, "", half.queue_offset, None)
         self._runs.setdefault(identity, []).append(_copy(half, is_decided))
 
     def finish(self) -> RecoveredTable:
@@ -127,7 +127,9 @@ class TransactionRecovery:
 
     def _transaction(self, half: HalfMessage) -> PendingTransaction:
         topic, queue_id = half.destination()
-        begun_ms = min(half.born_timestamp, half.store_timestamp) if half.check_times else half.store_timestamp
+        is_copy = half.check_times or half.first_queue_offset is not None
+        begun_ms = min(half.born_timestamp, half.store_timestamp) if is_copy else half.store_timestamp
+        begun_ms = min(begun_ms, self.now_ms)  # the clock may have been set back
         return PendingTransaction(
             commit_log_offset=half.commit_log_offset,
             queue_offset=half.queue_offset,

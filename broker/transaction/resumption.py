@@ -20,7 +20,7 @@ def refuse_if_not_resumable(discarded: HalfMessage, alike: Iterable[HalfMessage]
     if discarded.topic != DISCARD_TOPIC:
         raise NotResumable("it was not discarded: TRANS_CHECK_MAX_TIME_TOPIC is where discarded messages are")
     for message in alike:
-        if message.identity != discarded.identity:
+        if message.origin != discarded.origin:
             continue
         if message.topic == HALF_TOPIC:
             if message.commit_log_offset > discarded.commit_log_offset:

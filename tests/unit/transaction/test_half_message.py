@@ -140,7 +140,7 @@ def test_a_moved_copy_names_the_first_half_message() -> None:
 
     copy = read_half_message(stored(draft, commit_log_offset=900, queue_offset=90))
     assert (copy.first_commit_log_offset, copy.first_queue_offset, copy.check_times) == (100, 5, 2)
-    assert copy.identity == ("ID1", GROUP, 1000)
+    assert copy.identity == ("ID1", GROUP, 1000, None)
 
 
 def test_a_moved_copy_can_name_a_half_message_at_offset_0() -> None:
@@ -157,6 +157,7 @@ def test_a_resumed_message_is_a_new_half_message_not_checked_yet() -> None:
 
     assert (again.topic, again.check_times, again.first_commit_log_offset) == (b"RMQ_SYS_TRANS_HALF_TOPIC", 0, None)
     assert again.destination() == (b"orders", 3)
+    assert (again.resumed_from, again.origin == half.origin, again.identity == half.identity) == ("900", True, False)
 
 
 def test_a_message_of_another_topic_is_no_half_message() -> None:

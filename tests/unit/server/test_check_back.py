@@ -1,0 +1,381 @@
+import asyncio
+import contextlib
+from dataclasses import replace
+
+import pytest
+
+from broker.message import properties as props
+from broker.protocol.codes import ResponseCode
+from tests.unit.server.transaction_broker import (
+    DISCARD_TOPIC,
+    HALF_TOPIC,
+    OP_TOPIC,
+    POLICY,
+    TRANSACTION_GROUP,
+    Producer,
+    TransactionBroker,
+)
+
+COMMIT, ROLLBACK, UNKNOWN = 8, 12, 0
+
+
+@pytest.fixture
+def broker() -> TransactionBroker:
+    return TransactionBroker()
+
+
+@pytest.fixture
+def producer(broker: TransactionBroker) -> Producer:
+    producer = Producer()
+    broker.online(producer)
+    return producer
+
+
+def test_the_first_check_comes_when_the_timeout_is_over(broker: TransactionBroker, producer: Producer) -> None:
+    half = broker.send(producer, "A", b"one order")
+
+    broker.tick(999)
+    assert producer.checks == []
+    broker.tick(1)
+
+    (check,) = producer.checks
+    assert (check.transaction_id, check.times, check.topic, check.body) == ("A", 1, "orders", b"one order")
+    assert (check.commit_log_offset, check.queue_offset) == (half.commit_log_offset, half.queue_offset)
+
+
+def test_the_immunity_counts_instead_of_the_timeout_and_uses_no_check_up(broker: TransactionBroker, producer: Producer) -> None:
+    broker.send(producer, "A", CHECK_IMMUNITY_TIME_IN_SECONDS="4")
+
+    for _ in range(3):
+        broker.tick(1000)
+    assert producer.checks == []
+    broker.tick(1000)
+
+    assert [check.times for check in producer.checks] == [1]
+    assert len(broker.records(HALF_TOPIC)) == 1
+
+
+def test_checks_are_numbered_and_then_the_message_is_discarded(broker: TransactionBroker, producer: Producer) -> None:
+    broker.send(producer, "A")
+
+    broker.tick(1000)
+    for _ in range(3):
+        broker.tick(2000)
+
+    assert [check.times for check in producer.checks] == [1, 2, 3]
+    (gone,) = broker.records(DISCARD_TOPIC)
+    assert gone.get_property(props.REAL_TOPIC) == "orders"
+    assert gone.get_property(props.TRANSACTION_CHECK_TIMES) == "3"
+    assert DISCARD_TOPIC in broker.topics.made
+    broker.tick(60_000)
+    assert len(producer.checks) == 3
+    assert len(broker.records(DISCARD_TOPIC)) == 1
+
+
+def test_a_check_rewrites_nothing(broker: TransactionBroker, producer: Producer) -> None:
+    broker.send(producer, "A")
+    before = broker.store.written_position
+
+    broker.tick(1000)
+    broker.tick(2000)
+
+    assert broker.store.written_position == before
+
+
+def test_the_answer_to_a_check_decides_once(broker: TransactionBroker, producer: Producer) -> None:
+    half = broker.send(producer, "A")
+    broker.tick(1000)
+    broker.tick(2000)
+
+    broker.end(producer, producer.checks[0], COMMIT, from_check=True)
+    for late in (producer.checks[1], half):
+        with pytest.raises(Exception, match="already"):
+            broker.end(producer, late, COMMIT, from_check=True)
+
+    assert broker.delivered() == ["A"]
+    assert broker.records("orders", 2)[0].get_property(props.TRANSACTION_CHECK_TIMES) == "2"
+    broker.tick(60_000)
+    assert len(producer.checks) == 2
+
+
+def test_with_no_producer_online_no_check_is_used_up(broker: TransactionBroker, producer: Producer) -> None:
+    broker.send(producer, "A")
+    broker.online()
+    for _ in range(10):
+        broker.tick(2000)
+    assert broker.discarded() == []
+
+    broker.online(producer)
+    broker.tick(2000)
+
+    assert [check.times for check in producer.checks] == [1]
+
+
+def test_nothing_is_read_for_a_group_that_is_not_online(broker: TransactionBroker, producer: Producer) -> None:
+    for number in range(10):
+        broker.send(producer, str(number))
+    broker.online()
+    before = broker.files.reads
+
+    broker.tick(2000)
+
+    assert broker.files.reads == before
+    assert broker.log.counts.checks_without_producer == 10
+
+
+def test_the_producer_that_sent_the_message_is_asked_first(broker: TransactionBroker) -> None:
+    producers = [Producer(f"127.0.0.1:{port}") for port in (5001, 5002, 5003)]
+    broker.online(*producers)
+    for producer in producers:
+        broker.send(producer, producer.peer)
+
+    broker.tick(1000)
+
+    for producer in producers:
+        assert [check.transaction_id for check in producer.checks] == [producer.peer]
+
+
+def test_others_of_the_group_are_asked_if_it_owes_an_answer(broker: TransactionBroker) -> None:
+    sender, other = Producer("127.0.0.1:5001"), Producer("127.0.0.1:5002")
+    broker.online(sender, other)
+    broker.send(sender, "A")
+
+    broker.tick(1000)
+    broker.tick(2000)
+
+    assert [len(sender.checks), len(other.checks)] == [1, 1]
+
+
+def test_the_sender_is_asked_again_if_it_answered_that_it_does_not_know(broker: TransactionBroker) -> None:
+    sender, other = Producer("127.0.0.1:5001"), Producer("127.0.0.1:5002")
+    broker.online(sender, other)
+    broker.send(sender, "A")
+    broker.tick(1000)
+    broker.end(sender, sender.checks[0], UNKNOWN, from_check=True, is_oneway=True)
+
+    broker.tick(2000)
+
+    assert [check.times for check in sender.checks] == [1, 2]
+
+
+def test_when_the_sender_has_left_the_others_are_asked_in_turn(broker: TransactionBroker) -> None:
+    sender, *others = (Producer(f"127.0.0.1:{port}") for port in (5001, 5002, 5003))
+    for number in range(4):
+        broker.send(sender, str(number))
+    broker.online(*others)
+
+    broker.tick(1000)
+
+    assert [len(other.checks) for other in others] == [2, 2]
+
+
+def test_a_connection_that_breaks_while_it_is_asked_is_passed_over(broker: TransactionBroker) -> None:
+    class Breaking(Producer):
+        def invoke_oneway(self, code: int, header: object, body: bytes) -> None:  # type: ignore[override]
+            self.is_writable = False
+            Producer.invoke_oneway(self, code, header, body)  # type: ignore[arg-type]
+
+    breaking, other = Breaking("127.0.0.1:5001"), Producer("127.0.0.1:5002")
+    broker.online(breaking, other)
+    broker.send(breaking, "A")
+
+    broker.tick(1000)
+
+    assert [check.times for check in other.checks] == [1]
+
+
+def test_a_check_that_reached_nobody_does_not_count(broker: TransactionBroker, producer: Producer) -> None:
+    broker.send(producer, "A")
+    producer.is_writable = False
+    broker.tick(1000)
+    producer.is_writable = True
+    broker.tick(2000)
+
+    assert [check.times for check in producer.checks] == [1]
+
+
+def test_a_producer_is_not_flooded_and_what_is_held_back_uses_no_check_up() -> None:
+    broker, producer = TransactionBroker(in_flight_limit=2), Producer()
+    broker.online(producer)
+    for number in range(5):
+        broker.send(producer, str(number))
+
+    broker.tick(1000)
+    assert [check.transaction_id for check in producer.checks] == ["0", "1"]
+    broker.end(producer, producer.checks[0], COMMIT, from_check=True)
+    broker.tick(1000)
+    assert [check.transaction_id for check in producer.checks] == ["0", "1", "2"]
+    assert {check.times for check in producer.checks} == {1}
+
+    broker.tick(1500)
+    assert len(producer.checks) == 5
+    assert broker.log.counts.checks_held_back > 0
+
+
+def test_one_bad_record_stops_nothing(broker: TransactionBroker, producer: Producer, caplog: pytest.LogCaptureFixture) -> None:
+    broker.send(producer, "A")
+    bad = broker.send(producer, "BAD", b"body of the bad one")
+    broker.send(producer, "C")
+    segment = next(path for path in broker.files._contents if path.parent.name == "commitlog")
+    at = broker.files._contents[segment].index(b"body of the bad one")
+    broker.files._contents[segment][at] ^= 0xFF
+
+    for elapsed_ms in (1000, 2000, 2000):
+        broker.tick(elapsed_ms)
+
+    assert sorted(check.transaction_id for check in producer.checks) == ["A"] * 3 + ["C"] * 3
+    assert broker.log.counts.bad_records == 3
+    assert len([record for record in caplog.records if f"at {bad.commit_log_offset} " in record.message]) == 1
+
+
+def test_a_half_message_that_expired_from_the_commit_log_is_closed(broker: TransactionBroker, producer: Producer) -> None:
+    broker.send(producer, "A")
+    lost = next(iter(broker.log.table))
+    lost.stored_at = -1
+
+    broker.tick(1000)
+
+    assert len(broker.log.table) == 0
+    assert [op.get_property("REASON") for op in broker.records(OP_TOPIC)] == ["the half message cannot be read"]
+
+
+def test_a_half_message_that_is_not_written_yet_is_checked_later(broker: TransactionBroker, producer: Producer) -> None:
+    broker.send(producer, "A", flush=False, CHECK_IMMUNITY_TIME_IN_SECONDS="0")
+
+    broker.tick()
+    assert producer.checks == []
+    broker.tick(1000)
+
+    assert [check.times for check in producer.checks] == [1]
+
+
+def test_a_message_older_than_the_store_keeps_is_given_up_unasked() -> None:
+    broker, producer = TransactionBroker(policy=replace(POLICY, file_reserved_ms=10_000)), Producer()
+    broker.send(producer, "A")
+    broker.tick(5000)
+    broker.online(producer)
+
+    broker.tick(6000)
+
+    assert producer.checks == []
+    assert broker.discarded() == ["A"]
+    assert broker.log.counts.skips == 1
+
+
+def test_a_discard_that_cannot_be_written_is_tried_again(broker: TransactionBroker, producer: Producer) -> None:
+    broker.send(producer, "A")
+    for elapsed_ms in (1000, 2000, 2000):
+        broker.tick(elapsed_ms)
+    broker.files.is_full = True
+    broker.tick(2000)
+    assert broker.discarded() == []
+    broker.files.is_full = False
+
+    broker.tick(2000)
+
+    assert broker.discarded() == ["A"]
+
+
+def test_check_counts_survive_a_restart(broker: TransactionBroker, producer: Producer) -> None:
+    broker.send(producer, "A")
+    broker.tick(1000)
+    broker.tick(2000)
+    broker.check_back.finish()
+
+    after = broker.restarted()
+    after.online(producer)
+    after.tick(2000)
+    after.tick(2000)
+
+    assert [check.times for check in producer.checks] == [1, 2, 3]
+    assert after.discarded() == ["A"]
+
+
+def test_an_old_half_message_is_moved_before_it_holds_the_queue_back(broker: TransactionBroker, producer: Producer) -> None:
+    old = broker.send(producer, "OLD")
+    for number in range(9):
+        broker.end(producer, broker.send(producer, str(number)), COMMIT)
+
+    broker.tick(1000)
+    broker.check_back.note_offsets()
+
+    halves = broker.records(HALF_TOPIC)
+    assert len(halves) == 11
+    assert halves[-1].get_property(props.TRANSACTION_PREPARED_QUEUE_OFFSET) == "0"
+    assert broker.consumer_offsets.get(TRANSACTION_GROUP, HALF_TOPIC, 0) == 10
+    assert broker.consumer_offsets.get(TRANSACTION_GROUP, OP_TOPIC, 0) == 10
+    after = broker.restarted()
+    after.online(producer)
+    after.end(producer, old, COMMIT)
+    assert after.delivered()[-1] == "OLD"
+    assert after.records("orders", 2)[-1].prepared_transaction_offset == old.commit_log_offset
+
+
+def test_the_check_of_a_moved_message_refers_to_its_first_offset(broker: TransactionBroker, producer: Producer) -> None:
+    old = broker.send(producer, "OLD", CHECK_IMMUNITY_TIME_IN_SECONDS="3")
+    for number in range(9):
+        broker.end(producer, broker.send(producer, str(number)), COMMIT)
+    broker.tick(1000)
+    broker.tick(2000)
+
+    (check,) = producer.checks
+
+    assert (check.commit_log_offset, check.queue_offset) == (old.commit_log_offset, old.queue_offset)
+    broker.end(producer, check, COMMIT)
+    assert broker.delivered()[-1] == "OLD"
+    assert len(broker.restarted().log.table) == 0
+
+
+def test_a_moved_message_is_moved_no_more_until_it_is_far_behind_again(broker: TransactionBroker, producer: Producer) -> None:
+    broker.send(producer, "OLD")
+    for number in range(9):
+        broker.end(producer, broker.send(producer, str(number)), COMMIT)
+    for _ in range(5):
+        broker.tick(100)
+
+    assert broker.log.counts.moves == 1
+
+
+def test_100_000_pending_transactions_cost_nothing_until_they_are_due() -> None:
+    broker, producer = TransactionBroker(policy=replace(POLICY, transaction_timeout_ms=60_000)), Producer()
+    broker.online(producer)
+    template = broker.send(producer, "A")
+    first = next(iter(broker.log.table))
+    for number in range(1, 100_000):
+        offset = template.commit_log_offset + number
+        broker.log.table.add(
+            replace(first, commit_log_offset=offset, stored_at=offset, stored_queue_offset=number), broker.now_ms
+        )
+    reads, writes = broker.files.reads, broker.files.writes
+
+    for _ in range(50):
+        broker.now_ms += 1000
+        broker.check_back.look(broker.now_ms)
+        broker.check_back.note_offsets()
+
+    assert (broker.files.reads, broker.files.writes) == (reads, writes)
+    assert producer.checks == []
+
+
+async def test_the_timer_runs_until_it_is_cancelled(broker: TransactionBroker, producer: Producer) -> None:
+    broker.send(producer, "A")
+    broker.now_ms += 1000
+    running = asyncio.create_task(broker.check_back.run())
+    await asyncio.sleep(0)
+    await asyncio.sleep(0)
+
+    running.cancel()
+    with contextlib.suppress(asyncio.CancelledError):
+        await running
+
+    assert [check.times for check in producer.checks] == [1]
+
+
+def test_an_answered_check_is_acknowledged_like_any_decision(broker: TransactionBroker, producer: Producer) -> None:
+    broker.send(producer, "A")
+    broker.tick(1000)
+
+    broker.end(producer, producer.checks[0], ROLLBACK, from_check=True)
+
+    assert [answer.code for answer in producer.answers] == [ResponseCode.SUCCESS]
+    assert broker.in_flight.count(producer.connection) == 0

@@ -1,0 +1,312 @@
+"""The transactional broker against a model of it: whatever happens in whatever order, each transaction has one outcome."""
+
+from __future__ import annotations
+
+import copy
+from dataclasses import dataclass, field
+
+import pytest
+from hypothesis import settings
+from hypothesis import strategies as st
+from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
+
+from broker.message import properties as props
+from broker.message.ids import offset_message_id
+from broker.remoting.dispatcher import RequestRefused
+from broker.server.check_back import HELD_BACK_MS
+from broker.store import Appended
+from tests.unit.server.transaction_broker import (
+    DISCARD_TOPIC,
+    HALF_TOPIC,
+    OP_TOPIC,
+    POLICY,
+    STORE_HOST,
+    TRANSACTION_GROUP,
+    Check,
+    Producer,
+    TransactionBroker,
+)
+
+COMMIT, ROLLBACK, UNKNOWN = 8, 12, 0
+IMMUNITY_S = 3
+LONGEST_WAIT_MS = max(POLICY.check_interval_ms, IMMUNITY_S * 1000)
+PENDING, COMMITTED, ROLLED_BACK, DISCARDED, RESUMED = "pending", "committed", "rolled back", "discarded", "resumed"
+OUTCOMES = {COMMIT: COMMITTED, ROLLBACK: ROLLED_BACK}
+
+
+@dataclass(slots=True)
+class Transaction:
+    """What the model knows of one: a resumed message begins another with the same id."""
+
+    transaction_id: str
+    half: Appended
+    sender: Producer
+    due_ms: int
+    state: str = PENDING
+    checks: int = 0
+    checks_kept: int = 0
+
+
+@dataclass(slots=True)
+class Model:
+    """All transactions, by the offset that decisions refer to."""
+
+    all: dict[int, Transaction] = field(default_factory=dict)
+
+    def ids(self, state: str) -> list[str]:
+        return sorted(one.transaction_id for one in self.all.values() if one.state == state)
+
+    def pending(self) -> list[Transaction]:
+        return [one for one in self.all.values() if one.state == PENDING]
+
+    def states(self) -> dict[int, str]:
+        return {offset: one.state for offset, one in self.all.items()}
+
+    def go_back_to(self, states: dict[int, str]) -> None:
+        """What happened since is lost; how often was asked and when, is not."""
+        self.all = {offset: one for offset, one in self.all.items() if offset in states}
+        for offset, one in self.all.items():
+            one.state = states[offset]
+
+
+class TransactionalBroker(RuleBasedStateMachine):
+    """Random sends, decisions, duplicates, ticks, restarts, full disks, clock steps, and producers that come and go."""
+
+    @initialize()
+    def start(self) -> None:
+        self.broker = TransactionBroker()
+        self.producers = [Producer(f"127.0.0.1:{port}") for port in (5001, 5002, 5003)]
+        self.broker.online(*self.producers)
+        self.model = Model()
+        self.durable: dict[int, str] = {}
+        self.sent = 0
+
+    # Producers.
+
+    @rule(sender=st.integers(0, 2), immunity=st.sampled_from([None, None, str(IMMUNITY_S)]), flush=st.booleans())
+    def send(self, sender: int, immunity: str | None, flush: bool) -> None:
+        self.sent += 1
+        transaction_id = f"T{self.sent}"
+        more = {"CHECK_IMMUNITY_TIME_IN_SECONDS": immunity} if immunity else {}
+        half = self.broker.send(self.producers[sender], transaction_id, flush=flush, **more)
+        due_ms = self.broker.now_ms + (IMMUNITY_S * 1000 if immunity else POLICY.transaction_timeout_ms)
+        self.model.all[half.commit_log_offset] = Transaction(transaction_id, half, self.producers[sender], due_ms)
+        self._flushed(flush)
+
+    @rule(sender=st.integers(0, 2), answer=st.sampled_from([COMMIT, ROLLBACK]))
+    def send_and_decide_ten(self, sender: int, answer: int) -> None:
+        """So many that an older one holds the half queue back too far."""
+        for _ in range(10):
+            self.send(sender, None, True)
+            latest = self.model.all[max(self.model.all)]
+            self._decide(latest, latest.half, answer, True)
+
+    @precondition(lambda self: self.durable)
+    @rule(data=st.data(), answer=st.sampled_from([COMMIT, ROLLBACK]), flush=st.booleans())
+    def decide(self, data: st.DataObject, answer: int, flush: bool) -> None:
+        chosen = data.draw(st.sampled_from(sorted(self.durable)))  # a producer knows what was acknowledged
+        self._decide(self.model.all[chosen], self.model.all[chosen].half, answer, flush)
+
+    @precondition(lambda self: any(producer.checks for producer in self.producers))
+    @rule(data=st.data(), answer=st.sampled_from([COMMIT, ROLLBACK, UNKNOWN]), flush=st.booleans())
+    def answer(self, data: st.DataObject, answer: int, flush: bool) -> None:
+        producer = data.draw(st.sampled_from([producer for producer in self.producers if producer.checks]))
+        check = data.draw(st.sampled_from(producer.checks))
+        transaction = self.model.all.get(check.commit_log_offset)
+        if transaction is None or transaction.transaction_id != check.transaction_id:
+            return  # the disk lost it after the check was sent
+        self._decide(transaction, check, answer, flush)
+
+    def _decide(self, transaction: Transaction, half: Appended | Check, answer: int, flush: bool) -> None:
+        if transaction.state == PENDING or answer == UNKNOWN:
+            self.broker.end(self.producers[0], half, answer, flush=flush, from_check=isinstance(half, Check), is_oneway=True)
+            if answer != UNKNOWN:
+                transaction.state = OUTCOMES[answer]
+            self._flushed(flush)
+        else:
+            with pytest.raises(RequestRefused, match="already"):
+                self.broker.end(self.producers[0], half, answer, flush=False)
+
+    @precondition(lambda self: self.model.pending())
+    @rule(data=st.data(), answer=st.sampled_from([COMMIT, ROLLBACK]))
+    def decide_wrongly(self, data: st.DataObject, answer: int) -> None:
+        half = data.draw(st.sampled_from([one.half for one in self.model.pending()]))
+        with pytest.raises(RequestRefused, match="group"):
+            self.broker.end(self.producers[0], half, answer, group="stranger", flush=False)
+        with pytest.raises(RequestRefused, match="offset"):
+            self.broker.end(self.producers[0], half._replace(queue_offset=half.queue_offset + 1), answer, flush=False)
+
+    @rule(online=st.sets(st.integers(0, 2)))
+    def come_and_go(self, online: set[int]) -> None:
+        self.broker.online(*[self.producers[index] for index in sorted(online)])
+
+    # Time.
+
+    @rule(elapsed_ms=st.sampled_from([0, 500, 1000, 2000, 5000]))
+    def tick(self, elapsed_ms: int) -> None:
+        self.broker.now_ms += elapsed_ms
+        self._tick()
+
+    @rule()
+    def tick_until_checks_are_used_up(self) -> None:
+        for _ in range(POLICY.check_max + 1):
+            self.tick(5000)
+
+    @rule(step_ms=st.sampled_from([1500, 30_000]))
+    def clock_set_back(self, step_ms: int) -> None:
+        self.broker.tick()  # the clock is looked at
+        self._looked()
+        self.broker.now_ms -= step_ms
+        for transaction in self.model.pending():
+            transaction.due_ms -= step_ms
+        self._tick()
+
+    def _tick(self) -> None:
+        self.broker.tick()
+        self._looked()
+
+    def _looked(self) -> None:
+        """What a look at the transactions must have led to."""
+        now_ms = self.broker.now_ms
+        online = self.broker.producers["order_service"]
+        for transaction in self.model.pending():
+            if transaction.due_ms > now_ms:
+                continue
+            transaction.due_ms = now_ms + POLICY.check_interval_ms
+            if transaction.half.commit_log_offset not in self.durable and online:
+                transaction.due_ms = now_ms + HELD_BACK_MS
+                continue
+            if transaction.checks >= POLICY.check_max:
+                transaction.state = DISCARDED
+            elif online:
+                transaction.checks += 1
+                self._was_asked(transaction, online)
+        self._flushed(True)
+
+    def _was_asked(self, transaction: Transaction, online: list[Producer]) -> None:
+        asked = [
+            producer
+            for producer in online
+            for check in producer.checks
+            if (check.transaction_id, check.commit_log_offset, check.times)
+            == (transaction.transaction_id, transaction.half.commit_log_offset, transaction.checks)
+        ]
+        assert asked, f"{transaction} was not asked about"
+        if transaction.checks == 1 and transaction.sender in online:
+            assert transaction.sender in asked
+
+    # Operators.
+
+    @precondition(lambda self: any(one.state == DISCARDED for one in self.model.all.values()))
+    @rule(data=st.data())
+    def resume(self, data: st.DataObject) -> None:
+        self._flush()
+        found = list(self.broker.records(DISCARD_TOPIC))
+        record = data.draw(st.sampled_from(found))
+        transaction_id = record.get_property(props.UNIQUE_KEY)
+        message_id = offset_message_id(STORE_HOST, record.commit_log_offset)
+        is_last = all(other.get_property(props.UNIQUE_KEY) != transaction_id for other in found[found.index(record) + 1 :])
+        mine = [one for one in self.model.all.values() if one.transaction_id == transaction_id]
+        if not is_last or mine[-1].state != DISCARDED:
+            with pytest.raises(RequestRefused, match="already"):
+                self.broker.resume(self.producers[0], message_id)
+            return
+        self.broker.resume(self.producers[0], message_id)
+        mine[-1].state = RESUMED
+        half = self.broker.records(HALF_TOPIC)[-1]
+        # An immunity is kept, and begins anew.
+        due_ms = self.broker.policy.first_check_due(self.broker.now_ms, half.properties)
+        place = Appended(half.commit_log_offset, half.queue_offset, 0)
+        self.model.all[half.commit_log_offset] = Transaction(transaction_id, place, mine[-1].sender, due_ms)
+        self._flushed(True)
+
+    # Disks and restarts.
+
+    @rule()
+    def flush(self) -> None:
+        self._flush()
+
+    @rule()
+    def keep(self) -> None:
+        self._flush()
+        self.broker.check_back.finish()
+        for transaction in self.model.all.values():
+            transaction.checks_kept = transaction.checks
+
+    @rule()
+    def note_offsets(self) -> None:
+        self.broker.check_back.note_offsets()
+
+    @rule()
+    def disk_full(self) -> None:
+        self.broker.files.is_full = True
+        self.broker.flush()
+        self.broker.files.is_full = False
+        self.model.go_back_to(self.durable)
+
+    @rule()
+    def power_failure(self) -> None:
+        self.model.go_back_to(self.durable)
+        self._restarted(self.broker.restarted(self.broker.files.powered_off()))
+
+    @rule(is_written=st.booleans())
+    def kill(self, is_written: bool) -> None:
+        if is_written:
+            self.broker.store.write()
+        else:
+            self.model.go_back_to(self.durable)
+        self._restarted(self.broker.restarted())
+
+    def _restarted(self, broker: TransactionBroker) -> None:
+        broker.producers = self.broker.producers
+        self.broker = broker
+        for one in self.broker.log.table:
+            transaction = self.model.all[one.commit_log_offset]
+            assert transaction.checks_kept <= one.checks <= transaction.checks
+            transaction.checks = one.checks
+            transaction.due_ms = one.due_ms
+            assert one.due_ms <= broker.now_ms + LONGEST_WAIT_MS
+        self._flushed(True)
+
+    def _flush(self) -> None:
+        self.broker.flush()
+        self._flushed(True)
+
+    def _flushed(self, is_flushed: bool) -> None:
+        if is_flushed:
+            self.durable = copy.copy(self.model.states())
+
+    # What must always be true.
+
+    @invariant()
+    def the_table_holds_what_is_pending(self) -> None:
+        table = {one.commit_log_offset: one.checks for one in self.broker.log.table}
+        assert table == {one.half.commit_log_offset: one.checks for one in self.model.pending()}
+
+    @invariant()
+    def consumers_see_each_committed_message_once_and_nothing_else(self) -> None:
+        flushed = [self.model.all[offset].transaction_id for offset, state in self.durable.items() if state == COMMITTED]
+        assert sorted(self.broker.delivered()) == sorted(flushed)
+
+    @invariant()
+    def each_discarded_message_can_be_read(self) -> None:
+        gone = [self.model.all[offset].transaction_id for offset, state in self.durable.items() if state in (DISCARDED, RESUMED)]
+        assert sorted(self.broker.discarded()) == sorted(gone)
+
+    @invariant()
+    def apache_would_find_the_same_pending_transactions(self) -> None:
+        if self.durable != self.model.states():
+            return
+        half_offset = self.broker.consumer_offsets.get(TRANSACTION_GROUP, HALF_TOPIC, 0) or 0
+        op_offset = self.broker.consumer_offsets.get(TRANSACTION_GROUP, OP_TOPIC, 0) or 0
+        closed = {int(op.body) for op in self.broker.records(OP_TOPIC) if op.queue_offset >= op_offset}
+        found = [
+            half.get_property(props.UNIQUE_KEY)
+            for half in self.broker.records(HALF_TOPIC)
+            if half.queue_offset >= half_offset and half.queue_offset not in closed
+        ]
+        assert sorted(found) == self.model.ids(PENDING)
+
+
+TestTransactionalBroker = TransactionalBroker.TestCase
+TestTransactionalBroker.settings = settings(max_examples=60, stateful_step_count=60, deadline=None)

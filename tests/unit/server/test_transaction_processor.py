@@ -1,0 +1,354 @@
+import pytest
+
+from broker.message import properties as props
+from broker.message.errors import IllegalMessage
+from broker.message.ids import offset_message_id
+from broker.protocol.codes import ResponseCode
+from broker.remoting.dispatcher import RequestRefused
+from broker.store import StoreUnwritable
+from broker.transaction.decision import Refusal
+from tests.unit.server.transaction_broker import (
+    DISCARD_TOPIC,
+    HALF_TOPIC,
+    OP_TOPIC,
+    STORE_HOST,
+    TRANSACTION_GROUP,
+    Producer,
+    TransactionBroker,
+)
+
+COMMIT, ROLLBACK, UNKNOWN = 8, 12, 0
+
+
+@pytest.fixture
+def broker() -> TransactionBroker:
+    return TransactionBroker()
+
+
+@pytest.fixture
+def producer(broker: TransactionBroker) -> Producer:
+    producer = Producer()
+    broker.online(producer)
+    return producer
+
+
+def refused(broker: TransactionBroker, *args: object, **named: object) -> RequestRefused:
+    with pytest.raises(RequestRefused) as caught:
+        broker.end(*args, **named)  # type: ignore[arg-type]
+    return caught.value
+
+
+def test_a_half_message_is_not_delivered(broker: TransactionBroker, producer: Producer) -> None:
+    broker.send(producer, "A")
+
+    assert broker.delivered() == []
+    (half,) = broker.records(HALF_TOPIC)
+    assert (half.get_property("REAL_TOPIC"), half.get_property("REAL_QID"), half.queue_id) == ("orders", "2", 0)
+
+
+def test_commit_delivers_the_message_once_and_closes_the_half_message(broker: TransactionBroker, producer: Producer) -> None:
+    half = broker.send(producer, "A", b"one order")
+
+    broker.end(producer, half, COMMIT, is_oneway=True)
+
+    (message,) = broker.records("orders", 2)
+    assert message.body == b"one order"
+    assert message.sys_flag & 0xC == COMMIT
+    assert message.prepared_transaction_offset == half.commit_log_offset
+    assert message.born_host == producer.born_host
+    (op,) = broker.records(OP_TOPIC)
+    assert (op.body, op.get_property(props.TAGS)) == (b"%d" % half.queue_offset, "d")
+    assert producer.answers == []
+
+
+def test_rollback_leaves_the_half_message_invisible_and_closes_it(broker: TransactionBroker, producer: Producer) -> None:
+    half = broker.send(producer, "A")
+
+    broker.end(producer, half, ROLLBACK)
+
+    assert broker.delivered() == []
+    assert [op.body for op in broker.records(OP_TOPIC)] == [b"0"]
+    assert [answer.code for answer in producer.answers] == [ResponseCode.SUCCESS]
+
+
+def test_a_commit_is_answered_and_visible_only_when_it_is_on_disk(broker: TransactionBroker, producer: Producer) -> None:
+    half = broker.send(producer, "A")
+
+    broker.end(producer, half, COMMIT, flush=False)
+    assert producer.answers == []
+    assert broker.delivered() == []
+
+    broker.flush()
+    assert [answer.code for answer in producer.answers] == [ResponseCode.SUCCESS]
+    assert broker.delivered() == ["A"]
+
+
+@pytest.mark.parametrize("first", [COMMIT, ROLLBACK])
+@pytest.mark.parametrize("second", [COMMIT, ROLLBACK])
+@pytest.mark.parametrize("in_one_batch", [True, False])
+def test_the_first_decision_wins(
+    broker: TransactionBroker, producer: Producer, first: int, second: int, in_one_batch: bool
+) -> None:
+    half = broker.send(producer, "A")
+    broker.end(producer, half, first, flush=not in_one_batch)
+
+    error = refused(broker, producer, half, second)
+    broker.flush()
+
+    assert error.code == ResponseCode.SYSTEM_ERROR
+    assert "already" in error.remark
+    assert broker.delivered() == (["A"] if first == COMMIT else [])
+    assert len(broker.records(OP_TOPIC)) == 1
+    assert broker.log.counts.refusals.total() == 1
+
+
+def test_unknown_leaves_the_transaction_pending(broker: TransactionBroker, producer: Producer) -> None:
+    half = broker.send(producer, "A")
+
+    broker.end(producer, half, UNKNOWN, is_oneway=True)
+
+    assert len(broker.log.table) == 1
+    assert broker.log.counts.unknown_answers == 1
+
+
+def test_another_group_decides_nothing(broker: TransactionBroker, producer: Producer) -> None:
+    half = broker.send(producer, "A")
+
+    assert "producer group" in refused(broker, producer, half, COMMIT, group="other").remark
+    assert broker.delivered() == []
+    assert broker.log.counts.refusals[Refusal.PRODUCER_GROUP] == 1
+
+
+def test_wrong_offsets_decide_nothing(broker: TransactionBroker, producer: Producer) -> None:
+    half = broker.send(producer, "A")
+    plain = broker.store.append(
+        topic=b"plain", queue_id=0, body=b"x", properties=b"", flag=0, sys_flag=0, born_timestamp=0,
+        born_host=STORE_HOST, store_timestamp=0,
+    )  # fmt: skip
+    broker.flush()
+
+    assert "state table offset" in refused(broker, producer, half._replace(queue_offset=9), COMMIT).remark
+    assert "commit log offset" in refused(broker, producer, plain, COMMIT).remark
+    assert "no half message" in refused(broker, producer, half._replace(commit_log_offset=7), COMMIT).remark
+    assert broker.delivered() == []
+
+
+def test_a_commit_that_could_not_be_written_leaves_the_transaction_pending(broker: TransactionBroker, producer: Producer) -> None:
+    half = broker.send(producer, "A")
+    broker.files.is_full = True
+    broker.end(producer, half, COMMIT)
+    assert broker.delivered() == []
+
+    broker.files.is_full = False
+    broker.end(producer, half, COMMIT)
+
+    assert broker.delivered() == ["A"]
+    assert broker.log.counts.take_backs == 1
+
+
+def test_a_half_message_that_could_not_be_written_is_no_transaction(broker: TransactionBroker, producer: Producer) -> None:
+    broker.files.is_full = True
+    lost = broker.send(producer, "A")
+    broker.files.is_full = False
+
+    assert len(broker.log.table) == 0
+    kept = broker.send(producer, "B")
+    assert kept.queue_offset == lost.queue_offset == 0
+    broker.end(producer, kept, COMMIT)
+    assert broker.delivered() == ["B"]
+
+
+def test_a_store_that_refuses_writes_refuses_the_decision_and_keeps_the_transaction(
+    broker: TransactionBroker, producer: Producer
+) -> None:
+    half = broker.send(producer, "A")
+    broker.store.refuse_writes("read-only")
+
+    with pytest.raises(StoreUnwritable):
+        broker.end(producer, half, COMMIT)
+
+    assert len(broker.log.table) == 1
+
+
+def test_a_delayed_transaction_is_refused(broker: TransactionBroker, producer: Producer) -> None:
+    with pytest.raises(RequestRefused, match="cannot be delayed") as caught:
+        broker.send(producer, "A", DELAY="3")
+
+    assert caught.value.code == ResponseCode.MESSAGE_ILLEGAL
+    assert len(broker.log.table) == 0
+
+
+def test_a_message_too_large_is_no_transaction(broker: TransactionBroker, producer: Producer) -> None:
+    with pytest.raises(IllegalMessage):
+        broker.send(producer, "A", LONG="x" * 32760)
+
+    assert len(broker.log.table) == 0
+
+
+def test_transactions_can_be_forbidden() -> None:
+    broker = TransactionBroker(reject_transaction_message=True)
+
+    with pytest.raises(RequestRefused, match="forbidden") as caught:
+        broker.send(Producer(), "A")
+
+    assert caught.value.code == ResponseCode.NO_PERMISSION
+
+
+def discard(broker: TransactionBroker, producer: Producer, transaction_id: str) -> str:
+    """Sends a transaction that is never decided; returns the discarded message's id."""
+    broker.send(producer, transaction_id)
+    broker.tick(1000)
+    for _ in range(3):
+        broker.tick(2000)
+    record = broker.records(DISCARD_TOPIC)[-1]
+    return offset_message_id(STORE_HOST, record.commit_log_offset)
+
+
+def test_a_discarded_message_can_be_resumed_and_committed(broker: TransactionBroker, producer: Producer) -> None:
+    message_id = discard(broker, producer, "A")
+    producer.checks.clear()
+
+    broker.resume(producer, message_id)
+    broker.tick(1000)
+
+    (check,) = producer.checks
+    assert check.times == 1
+    broker.end(producer, check, COMMIT)
+    assert broker.delivered() == ["A"]
+    assert producer.answers[0].code == ResponseCode.SUCCESS
+
+
+def test_a_message_is_resumed_once(broker: TransactionBroker, producer: Producer) -> None:
+    message_id = discard(broker, producer, "A")
+    broker.resume(producer, message_id)
+
+    with pytest.raises(RequestRefused, match="resumed already"):
+        broker.resume(producer, message_id)
+
+
+def test_a_message_discarded_again_can_be_resumed_again(broker: TransactionBroker, producer: Producer) -> None:
+    broker.resume(producer, discard(broker, producer, "A"))
+    broker.tick(1000)
+    for _ in range(3):
+        broker.tick(2000)
+    assert broker.discarded() == ["A", "A"]
+
+    broker.resume(producer, offset_message_id(STORE_HOST, broker.records(DISCARD_TOPIC)[-1].commit_log_offset))
+
+    assert len(broker.log.table) == 1
+
+
+def test_only_discarded_messages_are_resumed(broker: TransactionBroker, producer: Producer) -> None:
+    half = broker.send(producer, "A")
+
+    with pytest.raises(RequestRefused, match="not discarded"):
+        broker.resume(producer, offset_message_id(STORE_HOST, half.commit_log_offset))
+    with pytest.raises(RequestRefused, match="no offset message id"):
+        broker.resume(producer, "nonsense")
+    with pytest.raises(RequestRefused, match="cannot be resumed"):
+        broker.resume(producer, offset_message_id(STORE_HOST, 12345))
+
+
+def test_a_commit_after_the_discard_is_refused(broker: TransactionBroker, producer: Producer) -> None:
+    half = broker.send(producer, "A")
+    broker.tick(1000)
+    for _ in range(3):
+        broker.tick(2000)
+
+    assert "discarded already" in refused(broker, producer, half, COMMIT).remark
+    assert broker.delivered() == []
+
+
+# What a restart finds.
+
+
+def test_a_pending_transaction_survives_a_kill(broker: TransactionBroker, producer: Producer) -> None:
+    half = broker.send(producer, "A")
+    decided = broker.send(producer, "B")
+    broker.end(producer, decided, COMMIT)
+
+    after = broker.restarted()
+
+    assert [t.commit_log_offset for t in after.log.table] == [half.commit_log_offset]
+    after.end(producer, half, COMMIT)
+    assert after.delivered() == ["B", "A"]
+    assert "already" in refused(after, producer, decided, COMMIT).remark
+    assert "already" in refused(after.restarted(), producer, half, ROLLBACK).remark
+
+
+def test_what_was_not_flushed_is_not_committed_after_a_power_failure(broker: TransactionBroker, producer: Producer) -> None:
+    half = broker.send(producer, "A")
+    broker.end(producer, half, COMMIT, flush=False)
+    broker.store.write()
+
+    after = broker.restarted(broker.files.powered_off())
+
+    assert after.delivered() == []
+    after.end(producer, half, ROLLBACK)
+    assert after.delivered() == []
+
+
+@pytest.mark.parametrize("is_index_enabled", [True, False])
+def test_a_crash_between_the_committed_message_and_its_op_message_does_not_deliver_twice(is_index_enabled: bool) -> None:
+    broker, producer = TransactionBroker(is_index_enabled=is_index_enabled), Producer()
+    half = broker.send(producer, "A")
+    other = broker.send(producer, "B")
+    broker.end(producer, half, COMMIT, flush=False)
+    op_size = 91 + len(OP_TOPIC) + len(b"0") + len("TAGS?d")
+    end = broker.log.appended_position
+    broker.flush()
+    files = broker.files.killed()
+    segment = next(path for path in files._contents if path.parent.name == "commitlog")
+    files._contents[segment][end - op_size : end] = bytes(op_size)
+
+    after = broker.restarted(files)
+
+    assert after.delivered() == ["A"]
+    assert after.completed == 1
+    assert [op.body for op in after.records(OP_TOPIC)] == [b"0"]
+    assert "already" in refused(after, producer, half, COMMIT).remark
+    assert [t.commit_log_offset for t in after.log.table] == [other.commit_log_offset]
+    assert after.restarted().completed == 0
+
+
+def test_consumer_offsets_are_noted_when_what_they_rest_on_is_on_disk(broker: TransactionBroker, producer: Producer) -> None:
+    first = broker.send(producer, "A")
+    second = broker.send(producer, "B")
+    broker.end(producer, second, COMMIT)
+    broker.check_back.note_offsets()
+
+    def noted() -> tuple[int | None, int | None]:
+        offsets = broker.consumer_offsets
+        return offsets.get(TRANSACTION_GROUP, HALF_TOPIC, 0), offsets.get(TRANSACTION_GROUP, OP_TOPIC, 0)
+
+    assert noted() == (0, 0)
+    broker.end(producer, first, COMMIT, flush=False)
+    broker.check_back.note_offsets()
+    assert noted() == (0, 0)
+    broker.flush()
+    broker.check_back.note_offsets()
+    assert noted() == (2, 2)
+
+
+def test_offsets_that_rest_on_what_was_lost_are_never_noted(broker: TransactionBroker, producer: Producer) -> None:
+    first = broker.send(producer, "A")
+    broker.end(producer, first, ROLLBACK, flush=False)
+    broker.check_back.note_offsets()
+    broker.files.is_full = True
+    broker.flush()
+    broker.files.is_full = False
+    for number in range(5):
+        broker.send(producer, str(number))
+
+    broker.check_back.note_offsets()
+
+    assert broker.consumer_offsets.get(TRANSACTION_GROUP, HALF_TOPIC, 0) == 0
+
+
+def test_an_offset_beyond_the_queue_is_not_believed(broker: TransactionBroker, producer: Producer) -> None:
+    half = broker.send(producer, "A")
+    broker.consumer_offsets.commit(TRANSACTION_GROUP, HALF_TOPIC, 0, 99)
+
+    after = broker.restarted()
+
+    assert [t.commit_log_offset for t in after.log.table] == [half.commit_log_offset]

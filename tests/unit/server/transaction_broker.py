@@ -1,0 +1,302 @@
+"""The transactional part of a broker without its event loop: real store, real processors, producers made of lists."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, cast
+
+from broker.message import properties as props
+from broker.message.record import decode_record, host_bytes
+from broker.protocol.codes import RequestCode
+from broker.protocol.command import RemotingCommand, decode_command, encode_request
+from broker.protocol.headers import (
+    CheckTransactionStateRequestHeader,
+    EndTransactionRequestHeader,
+    ResumeCheckHalfMessageRequestHeader,
+)
+from broker.remoting.connection import Connection
+from broker.remoting.errors import ConnectionClosed
+from broker.server.check_back import CheckBack
+from broker.server.transaction_log import TransactionLog
+from broker.server.transaction_processor import TransactionProcessor
+from broker.server.transaction_recovery import recover_transactions
+from broker.store import Appended, ConsumerOffsets, MessageStore, StoreConfig, StoreUnwritable
+from broker.transaction.check_policy import CheckPolicy
+from broker.transaction.checks_in_flight import ChecksInFlight
+from tests.unit.server.memory_files import MemoryFiles
+
+ROOT = Path("/store")
+GROUP = "order_service"
+STORE_HOST = host_bytes("127.0.0.1", 10911)
+POLICY = CheckPolicy(
+    transaction_timeout_ms=1000, check_interval_ms=2000, check_max=3, file_reserved_ms=3_600_000, hold_back_max=8
+)
+HALF_TOPIC = "RMQ_SYS_TRANS_HALF_TOPIC"
+OP_TOPIC = "RMQ_SYS_TRANS_OP_HALF_TOPIC"
+DISCARD_TOPIC = "TRANS_CHECK_MAX_TIME_TOPIC"
+TRANSACTION_GROUP = "CID_RMQ_SYS_TRANS"
+
+
+@dataclass(frozen=True, slots=True)
+class Check:
+    """A check-back as a producer sees it."""
+
+    commit_log_offset: int
+    queue_offset: int
+    transaction_id: str
+    times: int
+    topic: str
+    body: bytes
+
+
+@dataclass(slots=True, eq=False)
+class Producer:
+    """A producer's connection."""
+
+    peer: str = "127.0.0.1:5555"
+    is_writable: bool = True
+    checks: list[Check] = field(default_factory=list)
+    answers: list[RemotingCommand] = field(default_factory=list)
+
+    @property
+    def born_host(self) -> bytes:
+        host, port = self.peer.split(":")
+        return host_bytes(host, int(port))
+
+    @property
+    def connection(self) -> Connection:
+        return cast(Connection, self)
+
+    def send(self, frame: bytes) -> None:
+        self.answers.append(_decode(frame))
+
+    def invoke_oneway(self, code: int, header: CheckTransactionStateRequestHeader, body: bytes) -> None:
+        if not self.is_writable:
+            raise ConnectionClosed(f"the connection to {self.peer} is closed")
+        assert code == RequestCode.CHECK_TRANSACTION_STATE
+        record = decode_record(body)
+        assert (record.commit_log_offset, record.queue_offset) == (header.commit_log_offset, header.tran_state_table_offset)
+        assert record.get_property(props.UNIQUE_KEY) == header.msg_id == header.transaction_id
+        times = int(record.get_property(props.TRANSACTION_CHECK_TIMES) or 0)
+        check = Check(
+            record.commit_log_offset, record.queue_offset, str(header.msg_id), times, record.topic.decode(), record.body
+        )
+        self.checks.append(check)
+
+
+@dataclass(slots=True)
+class Topics:
+    """Topics of the broker's own."""
+
+    made: set[str] = field(default_factory=set)
+
+    def internal(self, topic: str, queue_nums: int) -> None:
+        self.made.add(topic)
+
+
+@dataclass(slots=True)
+class CountsFile:
+    """The file of check counts."""
+
+    content: dict[str, Any] = field(default_factory=dict)
+
+    def write(self, value: dict[str, Any]) -> None:
+        self.content = value
+
+
+class TransactionBroker:
+    """One life of a broker; `restarted` is the next."""
+
+    def __init__(
+        self,
+        *,
+        files: MemoryFiles | None = None,
+        offsets: dict[str, int] | None = None,
+        counts_file: CountsFile | None = None,
+        policy: CheckPolicy = POLICY,
+        now_ms: int = 1_000_000,
+        in_flight_limit: int = 256,
+        is_index_enabled: bool = True,
+        reject_transaction_message: bool = False,
+    ) -> None:
+        self.now_ms = now_ms
+        self.files = files or MemoryFiles()
+        self.policy = policy
+        self.is_index_enabled = is_index_enabled
+        config = StoreConfig(
+            root=ROOT,
+            store_host=STORE_HOST,
+            commit_log_segment_size=1 << 16,
+            consume_queue_units_per_file=1000,
+            index_slots=100,
+            index_entries=1000,
+            is_index_enabled=is_index_enabled,
+        )
+        self.store = MessageStore.open(config, now_ms, self.files)
+        self.store.publish(self.store.written_position)
+        self.consumer_offsets = ConsumerOffsets(ROOT / "config", self.files)
+        for topic, offset in (offsets or {}).items():
+            self.consumer_offsets.commit(TRANSACTION_GROUP, topic, 0, offset)
+        self.counts_file = counts_file or CountsFile()
+        counts = {int(offset): int(checks) for offset, checks in self.counts_file.content.get("checks", {}).items()}
+        self.topics = Topics()
+        self.producers: dict[str, list[Producer]] = {}
+        recovered = recover_transactions(self.store, self.consumer_offsets, policy, now_ms, counts)
+        self.log = TransactionLog(self.store, recovered, policy, self.topics)
+        self.in_flight: ChecksInFlight[Connection] = ChecksInFlight(limit=in_flight_limit, answer_timeout_ms=1500)
+        self.completed = self.log.complete(recovered, now_ms)
+        self._waiting: list[tuple[int, Producer, bytes]] = []
+        self._has_appended = False
+        self.processor = TransactionProcessor(
+            log=self.log,
+            store=self.store,
+            group_commit=self,
+            checks_in_flight=self.in_flight,
+            reject_transaction_message=reject_transaction_message,
+            broker_host="127.0.0.1",
+            clock=lambda: self.now_ms,
+        )
+        self.check_back = CheckBack(
+            log=self.log,
+            store=self.store,
+            producers=self,
+            checks_in_flight=self.in_flight,
+            consumer_offsets=self.consumer_offsets,
+            counts_file=self.counts_file,
+            appended=self.appended,
+            clock=lambda: self.now_ms,
+        )
+        self.flush()
+
+    # What a broker around it does.
+
+    def connections(self, group: str) -> list[Connection]:
+        return [producer.connection for producer in self.producers.get(group, [])]
+
+    def appended(self) -> None:
+        self._has_appended = True
+
+    def after_durable(self, position: int, connection: Any, frame: bytes) -> None:
+        self._waiting.append((position, connection, frame))
+
+    def flush(self) -> None:
+        """One group commit under SYNC_FLUSH."""
+        try:
+            self.store.flush()
+        except StoreUnwritable:
+            self.store.abandon_unflushed()
+            self.log.take_back(self.store.flushed_position)
+            self._waiting.clear()
+            return
+        self.store.publish(self.store.flushed_position)
+        self.log.confirm(self.store.flushed_position)
+        for _, connection, frame in self._waiting:
+            connection.send(frame)
+        self._waiting.clear()
+
+    def restarted(self, files: MemoryFiles | None = None, *, now_ms: int | None = None) -> TransactionBroker:
+        """The next life, by default after a kill."""
+        return TransactionBroker(
+            files=files if files is not None else self.files.killed(),
+            offsets={
+                topic: offset
+                for topic in (HALF_TOPIC, OP_TOPIC)
+                if (offset := self.consumer_offsets.get(TRANSACTION_GROUP, topic, 0)) is not None
+            },
+            counts_file=self.counts_file,
+            policy=self.policy,
+            now_ms=self.now_ms if now_ms is None else now_ms,
+            is_index_enabled=self.is_index_enabled,
+        )
+
+    # What tests do with it.
+
+    def online(self, *producers: Producer, group: str = GROUP) -> None:
+        self.producers[group] = list(producers)
+
+    def send(
+        self,
+        producer: Producer,
+        transaction_id: str,
+        body: bytes = b"order",
+        *,
+        flush: bool = True,
+        queue_id: int = 2,
+        **more: str,
+    ) -> Appended:
+        encoded = props.encode({"UNIQ_KEY": transaction_id, "TRAN_MSG": "true", "PGROUP": GROUP, "TAGS": "created", **more})
+        appended = self.processor.append(
+            producer.connection,
+            producer_group=GROUP,
+            topic=b"orders",
+            queue_id=queue_id,
+            body=body,
+            properties=encoded,
+            flag=0,
+            sys_flag=4,
+            born_timestamp=self.now_ms,
+            reconsume_times=0,
+            now_ms=self.now_ms,
+        )
+        if flush:
+            self.flush()
+        return appended
+
+    def end(
+        self,
+        producer: Producer,
+        half: Appended | Check,
+        answer: int,
+        *,
+        flush: bool = True,
+        is_oneway: bool = False,
+        group: str = GROUP,
+        from_check: bool = False,
+    ) -> bytes | None:
+        header = EndTransactionRequestHeader(
+            producer_group=group,
+            tran_state_table_offset=half.queue_offset,
+            commit_log_offset=half.commit_log_offset,
+            commit_or_rollback=answer,
+            from_transaction_check=from_check,
+            msg_id="x",
+        )
+        frame = self.processor.end_transaction(producer.connection, _request(RequestCode.END_TRANSACTION, header, is_oneway))
+        if flush:
+            self.flush()
+        return frame
+
+    def resume(self, producer: Producer, message_id: str) -> None:
+        header = ResumeCheckHalfMessageRequestHeader(msg_id=message_id)
+        self.processor.resume_check(producer.connection, _request(RequestCode.RESUME_CHECK_HALF_MESSAGE, header, False))
+        self.flush()
+
+    def tick(self, elapsed_ms: int = 0) -> None:
+        self.now_ms += elapsed_ms
+        self.check_back.look(self.now_ms)
+        self.flush()
+
+    def records(self, topic: str, queue_id: int = 0) -> list[Any]:
+        found: list[Any] = []
+        offset = self.store.min_offset(topic.encode(), queue_id)
+        while offset < self.store.max_offset(topic.encode(), queue_id):
+            pulled = self.store.pull(topic.encode(), queue_id, offset, 1000, 1 << 24)
+            found += [decode_record(data) for data in pulled.records]
+            offset = max(offset + 1, pulled.next_begin_offset)
+        return found
+
+    def delivered(self, queue_id: int = 2) -> list[str]:
+        return [record.get_property(props.UNIQUE_KEY) for record in self.records("orders", queue_id)]
+
+    def discarded(self) -> list[str]:
+        return [record.get_property(props.UNIQUE_KEY) for record in self.records(DISCARD_TOPIC)]
+
+
+def _request(code: int, header: Any, is_oneway: bool) -> RemotingCommand:
+    return _decode(encode_request(code, header, opaque=1, oneway=is_oneway))
+
+
+def _decode(frame: bytes) -> RemotingCommand:
+    header_length = int.from_bytes(frame[5:8], "big")
+    return decode_command(frame[4], frame[8 : 8 + header_length], frame[8 + header_length :])
