@@ -72,7 +72,7 @@ class GroupCommit:
         unwaited_delay_s: float = 0.001,
         flush_timeout_s: float = 5.0,
         async_flush_interval_s: float = 0.5,
-        checkpoint_interval_s: float = 10.0,
+        checkpoint_interval_s: float = 5.0,
     ) -> None:
         """`unwaited_delay_s` is how long what nobody waits for may wait for a flush to share."""
         self.listeners: list[CommitListener] = list(listeners)
@@ -262,9 +262,10 @@ class GroupCommit:
         while True:
             await asyncio.sleep(self._checkpoint_interval_s)
             try:
-                mark = self._store.begin_checkpoint()
-                await asyncio.to_thread(_sync, mark.paths)
-                self._store.finish_checkpoint(mark)
+                for _ in range(self._store.CHECKPOINT_ROUNDS):
+                    mark = self._store.begin_checkpoint()
+                    await asyncio.to_thread(_sync, mark.paths)
+                    self._store.finish_checkpoint(mark)
             except OSError:
                 logger.exception("no checkpoint was written; it is tried again in %g s", self._checkpoint_interval_s)
 

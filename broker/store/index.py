@@ -7,7 +7,7 @@ to be put into the file together.
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from contextlib import suppress
 from functools import lru_cache
 from operator import mul
@@ -25,6 +25,9 @@ _WAITING_LIMIT: Final = 4096
 _MASK: Final = 0xFFFFFFFF
 _MAX_FOUND: Final = 64
 _NAME_LENGTH: Final = 17
+_UNIQUE_KEY: Final = message_properties.UNIQUE_KEY.encode() + b"\x01"
+_KEYS: Final = message_properties.KEYS.encode() + b"\x01"
+_KEY_SEPARATOR: Final = message_properties.KEY_SEPARATOR.encode()
 
 
 class Index:
@@ -96,6 +99,10 @@ class Index:
         """Takes note of new records, in the order of the commit log; those the index has already change nothing."""
         if not self._config.is_index_enabled:
             return
+        if self._waiting and requests and requests[0].commit_log_offset <= self._waiting[-1].commit_log_offset:
+            # The log is read again from an earlier place.
+            last = self._waiting[-1].commit_log_offset
+            requests = [request for request in requests if request.commit_log_offset > last]
         self._waiting.extend(requests)
         if len(self._waiting) >= _WAITING_LIMIT and not self._is_frozen:
             with suppress(OSError):
@@ -163,28 +170,27 @@ class Index:
         return durable
 
     def _apply(self) -> None:
-        waiting = self._waiting
-        done = 0
-        try:
-            for request in waiting:
-                if request.commit_log_offset > self.end_offset:
-                    if request.is_indexed:
-                        self._put_keys(request)
-                    self.end_offset = request.commit_log_offset
-                    self.end_timestamp = request.store_timestamp
-                done += 1
-        finally:
-            self._waiting = waiting[done:]
+        entries = [
+            (_key_hash(request.topic, key), request.commit_log_offset, request.store_timestamp)
+            for request in self._waiting
+            if request.is_indexed and request.commit_log_offset > self.end_offset
+            for key in _keys(request.properties)
+        ]
+        while entries:
+            taken = self._writable(entries[0][2]).put(entries)
+            # Only whole records count: the keys of one may be spread over two files.
+            self.end_offset = entries[taken][1] - 1 if taken < len(entries) else entries[-1][1]
+            del entries[:taken]
+        if self._waiting:
+            self.end_offset = max(self.end_offset, self._waiting[-1].commit_log_offset)
+            self.end_timestamp = self._waiting[-1].store_timestamp
+            self._waiting.clear()
 
-    def _put_keys(self, request: DispatchRequest) -> None:
-        for key in _keys(request.properties):
-            self._writable(request).put(_key_hash(request.topic, key), request.commit_log_offset, request.store_timestamp)
-
-    def _writable(self, request: DispatchRequest) -> IndexFile:
+    def _writable(self, store_timestamp: int) -> IndexFile:
         last = self._index_files[-1] if self._index_files else None
         if last is not None and not last.is_full:
             return last
-        name = _file_name(request.store_timestamp)
+        name = _file_name(store_timestamp)
         if last is not None and name <= last.path.name:
             name = f"{int(last.path.name) + 1:0{_NAME_LENGTH}d}"
         path = self._config.index_directory / name
@@ -194,16 +200,25 @@ class Index:
         return created
 
 
-def _keys(properties: bytes) -> Iterator[bytes]:
+def _keys(properties: bytes) -> list[bytes]:
     """The unique id and the keys, in RocketMQ's order."""
-    unique_key = message_properties.find(properties, message_properties.UNIQUE_KEY)
-    if unique_key:
-        yield unique_key.encode()
-    keys = message_properties.find(properties, message_properties.KEYS)
-    if keys:
-        for key in keys.split(message_properties.KEY_SEPARATOR):
-            if key:
-                yield key.encode()
+    unique_key = _value(properties, _UNIQUE_KEY)
+    keys = _value(properties, _KEYS)
+    found = [key for key in keys.split(_KEY_SEPARATOR) if key] if keys else []
+    return [unique_key, *found] if unique_key else found
+
+
+def _value(properties: bytes, name: bytes) -> bytes:
+    """The value of a property as it is, without decoding it: every message stored comes by here."""
+    if properties.startswith(name):
+        start = len(name)
+    else:
+        start = properties.find(b"\x02" + name)
+        if start < 0:
+            return b""
+        start += 1 + len(name)
+    end = properties.find(b"\x02", start)
+    return properties[start:] if end < 0 else properties[start:end]
 
 
 def _key_hash(topic: bytes, key: bytes) -> int:

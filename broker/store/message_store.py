@@ -36,6 +36,9 @@ ArrivalListener = Callable[[bytes, int, int], None]
 class MessageStore:
     """One open store. Topics are bytes, as records hold them. Not safe for use from several threads."""
 
+    CHECKPOINT_ROUNDS = Index.STAGES
+    """So many rounds of `begin_checkpoint`, sync and `finish_checkpoint` spare recovery all that was published before them."""
+
     def __init__(self, config: StoreConfig, files: FileSystem) -> None:
         """See `open`."""
         self.config = config
@@ -51,6 +54,7 @@ class MessageStore:
         self._refusal: str | None = None
         self._is_broken = False
         self._last_store_timestamp = 0
+        self._saved_state: object = None
         self.flushed_position = 0
         """Everything before it is on disk."""
         self.recovery: RecoveryReport
@@ -236,7 +240,7 @@ class MessageStore:
         try:
             self._log.segments.sync(self.flushed_position, position)
             self.mark_flushed(position)
-            for _ in range(self._index.STAGES):
+            for _ in range(self.CHECKPOINT_ROUNDS):
                 mark = self.begin_checkpoint()
                 for path in mark.paths:
                     self._files.sync(self._open_files.get(path))
@@ -261,9 +265,13 @@ class MessageStore:
 
     def finish_checkpoint(self, mark: DurableMark) -> None:
         """Notes, after the files of the mark were synced, from where the next recovery has to begin. Raises OSError."""
-        self._index.mark_synced()
         index = self._index
+        index.mark_synced()
+        state = (mark.position, index.durable_offset, mark.max_offsets)
+        if state == self._saved_state:
+            return
         self._durable.save(mark, index.durable_offset, index.durable_end_offset, index.durable_end_timestamp)
+        self._saved_state = state
 
     def read(self, commit_log_offset: int) -> bytes:
         """One record. Raises RecordNotFound, CorruptRecord."""

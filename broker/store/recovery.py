@@ -23,6 +23,7 @@ from broker.store.settings import StoreConfig
 
 _SEGMENTS_AFTER_STOP = 3
 """How many of the last segments are read after a clean stop where nothing tells more (CommitLog.recoverNormally)."""
+_INDEX_BATCH = 1000
 
 
 def recover(
@@ -84,6 +85,8 @@ class _Recovery:
         self._config = config
         self._report = report
         self._requeue = Requeue(log, queues, report, reads_whole_log=True)
+        self._topics: set[bytes] = set()
+        self._to_index: list[DispatchRequest] = []
         self._confirmed = max((queue.max_commit_log_offset for queue in queues), default=0)
 
     def run(self, progress: Progress | None, checkpoint: Checkpoint) -> None:
@@ -164,6 +167,7 @@ class _Recovery:
         report.scanned_from = start
         report.records_scanned = 0
         report.damaged.clear()
+        self._to_index.clear()
         self._requeue = Requeue(self._log, self._queues, report, reads_whole_log=start == self._log.min_offset)
         scan = LogScan(self._log, start, self._is_credible)
         for item in scan.found():
@@ -177,6 +181,7 @@ class _Recovery:
             report.last_store_timestamp = item.record.store_timestamp
             self._dispatch(item, item.record)
         self._requeue.finish()
+        self._add_to_index()
         return scan
 
     def _is_credible(self, commit_log_offset: int, record: CheckedRecord) -> bool:
@@ -193,9 +198,7 @@ class _Recovery:
         return not is_queued(record.sys_flag) or queue is None or record.queue_offset >= queue.max_offset
 
     def _dispatch(self, item: Found, record: CheckedRecord) -> None:
-        try:
-            topics.validate_topic(record.topic.decode(errors="replace"))
-        except IllegalMessage:
+        if not self._is_topic(record.topic):
             self._report.actions.append(f"the record at {item.commit_log_offset} has an impossible topic and was passed over")
             return
         tags_code = unit_tags_code(record.topic, record.properties, record.store_timestamp, self._config.delay_levels_ms)
@@ -205,7 +208,22 @@ class _Recovery:
         )  # fmt: skip
         if request.is_queued:
             self._requeue.put(request)
-        self._index.add((request,))
+        self._to_index.append(request)
+        if len(self._to_index) >= _INDEX_BATCH:
+            self._add_to_index()
+
+    def _add_to_index(self) -> None:
+        self._index.add(self._to_index)
+        self._to_index.clear()
+
+    def _is_topic(self, topic: bytes) -> bool:
+        if topic not in self._topics:
+            try:
+                topics.validate_topic(topic.decode(errors="replace"))
+            except IllegalMessage:
+                return False
+            self._topics.add(topic)
+        return True
 
     def _cut_queue(self, queue: ConsumeQueue) -> None:
         dropped = queue.truncate(self._log.end)

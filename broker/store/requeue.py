@@ -8,11 +8,13 @@ from __future__ import annotations
 
 from broker.message.record import FIXED_LENGTH
 from broker.store.commit_log import CommitLog
-from broker.store.consume_queue import BLANK_SIZE, ConsumeQueue
+from broker.store.consume_queue import BLANK_SIZE, ConsumeQueue, Unit
 from broker.store.consume_queue_table import ConsumeQueueTable
 from broker.store.dispatch import DispatchRequest
 from broker.store.record_check import check_record
 from broker.store.report import RecoveryReport
+
+_UNITS_READ_AHEAD = 512
 
 
 class LacksOlderMessages(Exception):
@@ -29,6 +31,7 @@ class Requeue:
         self._report = report
         self._reads_whole_log = reads_whole_log
         self._doubtful: dict[tuple[bytes, int], DispatchRequest] = {}
+        self._known: dict[tuple[bytes, int], tuple[int, list[Unit]]] = {}
 
     def put(self, request: DispatchRequest) -> None:
         """Completes the record's queue, where it is not complete already. Raises LacksOlderMessages."""
@@ -74,20 +77,32 @@ class Requeue:
         return (record.topic, record.queue_id, record.queue_offset) == (queue.topic, queue.queue_id, queue_offset)
 
     def _compare(self, queue: ConsumeQueue, request: DispatchRequest) -> None:
-        unit = queue.unit(request.queue_offset)
+        unit = self._known_unit(queue, request.queue_offset)
         if unit is None or unit == (request.commit_log_offset, request.size, request.tags_code):
             return
         if unit.commit_log_offset == request.commit_log_offset or not self.is_true(queue, request.queue_offset):
-            queue.truncate_to(request.queue_offset)
+            self._truncate(queue, request.queue_offset)
             self._add(request)
         elif unit.commit_log_offset < request.commit_log_offset:
             # The topic was deleted and began anew, or the record lies about its queue offset.
             self._doubtful[(request.topic, request.queue_id)] = request
 
+    def _known_unit(self, queue: ConsumeQueue, queue_offset: int) -> Unit | None:
+        """The unit on disk; read in blocks, as the records of a queue come in its order."""
+        key = (queue.topic, queue.queue_id)
+        first, units = self._known.get(key, (0, []))
+        if not first <= queue_offset < first + len(units):
+            first, units = self._known[key] = (queue_offset, queue.units(queue_offset, _UNITS_READ_AHEAD))
+        return units[queue_offset - first] if units else None
+
+    def _truncate(self, queue: ConsumeQueue, queue_offset: int) -> None:
+        queue.truncate_to(queue_offset)
+        self._known.pop((queue.topic, queue.queue_id), None)
+
     def _believe(self, request: DispatchRequest) -> None:
         queue = self._queues.find(request.topic, request.queue_id)
         if queue is not None and request.queue_offset < queue.max_offset:
-            queue.truncate_to(request.queue_offset)
+            self._truncate(queue, request.queue_offset)
         elif not self._reads_whole_log:
             raise LacksOlderMessages(f"consume queue {request.topic.decode()}/{request.queue_id} lacks messages")
         self._add(request)
