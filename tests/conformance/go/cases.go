@@ -1,0 +1,224 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/apache/rocketmq-client-go/v2/primitive"
+)
+
+const (
+	commit   = primitive.CommitMessageState
+	rollback = primitive.RollbackMessageState
+	unknown  = primitive.UnknowState
+)
+
+var cases = []struct {
+	name string
+	run  func(*suite) error
+}{
+	{"send-sync", sendSync},
+	{"send-async", sendAsync},
+	{"send-oneway", sendOneway},
+	{"tag-filter", tagFilter},
+	{"tx-commit", txCommit},
+	{"tx-rollback", txRollback},
+	{"tx-unknown-then-commit", txUnknownThenCommit},
+	{"tx-unknown-then-rollback", txUnknownThenRollback},
+	{"tx-unknown-twice-then-commit", txUnknownTwiceThenCommit},
+	{"tx-exactly-the-committed-once", txExactlyTheCommittedOnce},
+	{"retry", retry},
+}
+
+func sendSync(s *suite) error {
+	result, err := s.plain.SendSync(context.Background(), s.message("sync", tagPlain))
+	if err != nil {
+		return err
+	}
+	if result.Status != primitive.SendOK {
+		return fmt.Errorf("the send status is %d", result.Status)
+	}
+	return s.arrives("sync", result.MsgID)
+}
+
+func sendAsync(s *suite) error {
+	outcome := make(chan error, 1)
+	callback := func(_ context.Context, _ *primitive.SendResult, err error) { outcome <- err }
+	if err := s.plain.SendAsync(context.Background(), callback, s.message("async", tagPlain)); err != nil {
+		return err
+	}
+	if err := <-outcome; err != nil {
+		return err
+	}
+	return s.arrives("async", "")
+}
+
+func sendOneway(s *suite) error {
+	if err := s.plain.SendOneWay(context.Background(), s.message("oneway", tagPlain)); err != nil {
+		return err
+	}
+	return s.arrives("oneway", "")
+}
+
+func tagFilter(s *suite) error {
+	for _, tag := range []string{tagOther, tagPlain} {
+		if _, err := s.plain.SendSync(context.Background(), s.message("filter-"+tag, tag)); err != nil {
+			return err
+		}
+	}
+	if err := s.arrives("filter-"+tagPlain, ""); err != nil {
+		return err
+	}
+	time.Sleep(time.Second)
+	return s.hasCome("filter-"+tagOther, 0)
+}
+
+func retry(s *suite) error {
+	sent, err := s.plain.SendSync(context.Background(), s.message("retry", tagAgain))
+	if err != nil {
+		return err
+	}
+	if !s.inbox.waitFor("retry", 2, patience) {
+		return s.hasCome("retry", 2)
+	}
+	second := s.inbox.received("retry")[1]
+	if second.ReconsumeTimes != 1 || second.MsgId != sent.MsgID || second.Topic != s.topic {
+		return fmt.Errorf("redelivered as %s", second)
+	}
+	return nil
+}
+
+func txCommit(s *suite) error {
+	sent, err := s.sendInTransaction("tx-commit", plan{local: commit})
+	if err != nil {
+		return err
+	}
+	if sent.State != commit {
+		return fmt.Errorf("the local state is %d", sent.State)
+	}
+	if err := s.arrives("tx-commit", sent.MsgID); err != nil {
+		return err
+	}
+	if id := s.inbox.received("tx-commit")[0].TransactionId; id != sent.MsgID {
+		return fmt.Errorf("the transaction id is %q to the consumer, the message id %q to the producer", id, sent.MsgID)
+	}
+	return nil
+}
+
+func txRollback(s *suite) error {
+	if _, err := s.sendInTransaction("tx-rollback", plan{local: rollback}); err != nil {
+		return err
+	}
+	time.Sleep(silence)
+	if checks := len(s.ledger.checksOf("tx-rollback")); checks != 0 {
+		return fmt.Errorf("checked %d times after the rollback", checks)
+	}
+	return s.hasCome("tx-rollback", 0)
+}
+
+func txUnknownThenCommit(s *suite) error {
+	sent, err := s.sendInTransaction("tx-check-commit", plan{unknown, []primitive.LocalTransactionState{commit}})
+	if err != nil {
+		return err
+	}
+	if err := s.hasCome("tx-check-commit", 0); err != nil {
+		return fmt.Errorf("before the check: %w", err)
+	}
+	if err := s.arrives("tx-check-commit", sent.MsgID); err != nil {
+		return err
+	}
+	asked := s.ledger.checksOf("tx-check-commit")[0]
+	if asked.Topic != s.topic || asked.TransactionId != sent.MsgID || string(asked.Body) != "body of tx-check-commit" {
+		return fmt.Errorf("checked with %s", asked)
+	}
+	return nil
+}
+
+func txUnknownThenRollback(s *suite) error {
+	_, err := s.sendInTransaction("tx-check-rollback", plan{unknown, []primitive.LocalTransactionState{rollback}})
+	if err != nil {
+		return err
+	}
+	if !eventually(patience, func() bool { return len(s.ledger.checksOf("tx-check-rollback")) > 0 }) {
+		return fmt.Errorf("no check came")
+	}
+	time.Sleep(silence)
+	if checks := len(s.ledger.checksOf("tx-check-rollback")); checks != 1 {
+		return fmt.Errorf("checked %d times", checks)
+	}
+	return s.hasCome("tx-check-rollback", 0)
+}
+
+func txUnknownTwiceThenCommit(s *suite) error {
+	answers := []primitive.LocalTransactionState{unknown, commit}
+	if _, err := s.sendInTransaction("tx-check-twice", plan{unknown, answers}); err != nil {
+		return err
+	}
+	if err := s.arrives("tx-check-twice", ""); err != nil {
+		return err
+	}
+	if checks := len(s.ledger.checksOf("tx-check-twice")); checks != 2 {
+		return fmt.Errorf("checked %d times", checks)
+	}
+	return nil
+}
+
+// txExactlyTheCommittedOnce mixes thirty transactions of six ways to end, and counts when all has become silent.
+func txExactlyTheCommittedOnce(s *suite) error {
+	ways := []plan{
+		{local: commit},
+		{local: rollback},
+		{unknown, []primitive.LocalTransactionState{commit}},
+		{unknown, []primitive.LocalTransactionState{rollback}},
+		{unknown, []primitive.LocalTransactionState{unknown, commit}},
+		{unknown, []primitive.LocalTransactionState{unknown, rollback}},
+	}
+	wanted := map[string]int{}
+	for i := 0; i < 30; i++ {
+		key, way := fmt.Sprintf("mixed-%d", i), ways[i%len(ways)]
+		if _, err := s.sendInTransaction(key, way); err != nil {
+			return err
+		}
+		wanted[key] = 0
+		if way.local == commit || (len(way.checks) > 0 && way.checks[len(way.checks)-1] == commit) {
+			wanted[key] = 1
+		}
+	}
+	for key, count := range wanted {
+		if !s.inbox.waitFor(key, count, patience) {
+			return s.hasCome(key, count)
+		}
+	}
+	time.Sleep(silence)
+	for key, count := range wanted {
+		if err := s.hasCome(key, count); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (s *suite) sendInTransaction(key string, p plan) (*primitive.TransactionSendResult, error) {
+	s.ledger.expect(key, p)
+	return s.transactions.SendMessageInTransaction(context.Background(), s.message(key, tagPlain))
+}
+
+// arrives waits for the message, and looks whether it is the one sent; an empty id is not compared.
+func (s *suite) arrives(key, messageId string) error {
+	if !s.inbox.waitFor(key, 1, patience) {
+		return fmt.Errorf("%s did not arrive; arrived have %v", key, s.inbox.keys())
+	}
+	message := s.inbox.received(key)[0]
+	if string(message.Body) != "body of "+key || (messageId != "" && message.MsgId != messageId) {
+		return fmt.Errorf("received %s, sent with id %s", message, messageId)
+	}
+	return s.hasCome(key, 1)
+}
+
+func (s *suite) hasCome(key string, times int) error {
+	if count := len(s.inbox.received(key)); count != times {
+		return fmt.Errorf("%s came %d times instead of %d", key, count, times)
+	}
+	return nil
+}

@@ -1,0 +1,70 @@
+"""Apache's own Go client, unchanged, against our broker: each case of the program in `go` is a test."""
+
+import shutil
+import subprocess
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+
+import pytest
+
+from demo.ports import free_ports
+from demo.processes import Processes
+from demo.system import add_broker
+
+PROGRAM = Path(__file__).parent / "go"
+CASES = (
+    "send-sync",
+    "send-async",
+    "send-oneway",
+    "tag-filter",
+    "tx-commit",
+    "tx-rollback",
+    "tx-unknown-then-commit",
+    "tx-unknown-then-rollback",
+    "tx-unknown-twice-then-commit",
+    "tx-exactly-the-committed-once",
+    "retry",
+)
+BUILD_SECONDS = 240
+RUN_SECONDS = 240
+SETTINGS = {"transactionCheckInterval": "2000", "transactionTimeOut": "1000", "autoCreateTopicEnable": "true"}
+
+pytestmark = [pytest.mark.e2e, pytest.mark.slow, pytest.mark.timeout(BUILD_SECONDS + RUN_SECONDS + 60)]
+
+
+@pytest.fixture(scope="module")
+def program(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The program, built; Go keeps its caches where it keeps them."""
+    go = shutil.which("go") or shutil.which("go", path="/usr/local/go/bin")
+    if go is None:
+        pytest.skip("go not found: apt-get install golang-go")
+    binary = tmp_path_factory.mktemp("go") / "conformance"
+    subprocess.run(
+        [go, "build", "-buildvcs=false", "-mod=readonly", "-o", binary, "."], cwd=PROGRAM, check=True, timeout=BUILD_SECONDS
+    )
+    return binary
+
+
+@pytest.fixture(scope="module")
+def results(program: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Mapping[str, str]]:
+    """The line of each case, from one run of the program."""
+    home = tmp_path_factory.mktemp("broker")
+    namesrv_port, port = free_ports(2)
+    with Processes(home / "logs") as processes:
+        add_broker(processes, home, {**SETTINGS, "listenPort": str(port), "namesrvListenPort": str(namesrv_port)}).start()
+        run = subprocess.run(
+            [program, f"127.0.0.1:{namesrv_port}"],
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+            timeout=RUN_SECONDS,
+        )
+        missing = f"no line in:\n{run.stdout}\n\nThe broker's log ends:\n{processes.logs()['broker']}"
+        lines = dict.fromkeys(CASES, missing)
+        lines |= {line.split()[1]: line for line in run.stdout.splitlines() if line.startswith(("PASS ", "FAIL "))}
+        yield lines
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_apaches_go_client_passes(results: Mapping[str, str], case: str) -> None:
+    assert results[case] == f"PASS {case}"
