@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 
 from broker.store.config_file import ConfigFile
@@ -27,7 +28,12 @@ class ConsumerOffsets:
 
     def persist(self) -> None:
         """Writes the file; durable when it returns. Raises OSError."""
-        self._file.write({"offsetTable": {name: dict(sorted(queues.items())) for name, queues in self._table.items()}})
+        self.writer()()
+
+    def writer(self) -> Callable[[], None]:
+        """What writes the table as it is now, later and on any thread, one at a time. It raises OSError."""
+        content = {"offsetTable": {name: dict(sorted(queues.items())) for name, queues in self._table.items()}}
+        return lambda: self._file.write(content)
 
     def commit(self, group: str, topic: str, queue_id: int, offset: int) -> None:
         """The group goes on at this queue offset."""

@@ -129,6 +129,10 @@ class Index:
                         break
         return found
 
+    def begin_rounds(self) -> None:
+        """Forgets a round that was broken off between `write` and `mark_synced`."""
+        self._is_frozen = False
+
     def write(self) -> list[Path]:
         """Hands what waits to the file system; the files to sync before `mark_synced`. Raises OSError."""
         if not self._is_frozen:

@@ -1,4 +1,4 @@
-"""The store as the broker sees it (RocketMQ's DefaultMessageStore).
+"""The store as the broker sees it (RocketMQ's DefaultMessageStore); reading is in `StoreReader`.
 
 A message passes four stations: `append` puts its record into a batch in memory, `write` hands the batch to the file
 system, a flush brings it to the disk, `publish` shows it to readers.
@@ -19,21 +19,21 @@ from broker.store.commit_log import CommitLog
 from broker.store.consume_queue_table import ConsumeQueueTable
 from broker.store.dispatch import DispatchRequest, is_indexed, is_queued, unit_tags_code
 from broker.store.durable_state import DurableMark, DurableState
-from broker.store.errors import CorruptRecord, IllegalMessage, RecordNotFound, StoreUnwritable
+from broker.store.errors import IllegalMessage, StoreUnwritable
 from broker.store.files import FileSystem, OpenFiles, OsFileSystem
 from broker.store.index import Index
-from broker.store.pull import pull_messages
 from broker.store.recovery import recover
 from broker.store.report import RecoveryReport
-from broker.store.results import Appended, PulledMessages, QueriedMessages
+from broker.store.results import Appended
 from broker.store.segments import Segments
 from broker.store.settings import StoreConfig
+from broker.store.store_reader import StoreReader
 
 ArrivalListener = Callable[[bytes, int, int], None]
 """Told of a topic, a queue id and the queue's new max offset."""
 
 
-class MessageStore:
+class MessageStore(StoreReader):
     """One open store. Topics are bytes, as records hold them. Not safe for use from several threads."""
 
     CHECKPOINT_ROUNDS = Index.STAGES
@@ -45,9 +45,11 @@ class MessageStore:
         self.arrival_listener: ArrivalListener | None = None
         self._files = files
         self._open_files = OpenFiles(files, config.max_open_files)
-        self._log = CommitLog(Segments(config.commit_log_directory, config.commit_log_segment_size, self._open_files))
-        self._queues = ConsumeQueueTable(config, self._open_files)
-        self._index = Index(config, self._open_files)
+        super().__init__(
+            CommitLog(Segments(config.commit_log_directory, config.commit_log_segment_size, self._open_files)),
+            ConsumeQueueTable(config, self._open_files),
+            Index(config, self._open_files),
+        )
         self._durable = DurableState(config.root, files)
         self._next_offsets: dict[tuple[bytes, int], int] = {}
         self._unpublished: list[DispatchRequest] = []
@@ -237,6 +239,7 @@ class MessageStore:
         What was appended is written first; publishing is the caller's. Raises StoreUnwritable.
         """
         position = self.write()
+        self._index.begin_rounds()
         try:
             self._log.segments.sync(self.flushed_position, position)
             self.mark_flushed(position)
@@ -273,91 +276,9 @@ class MessageStore:
         self._durable.save(mark, index.durable_offset, index.durable_end_offset, index.durable_end_timestamp)
         self._saved_state = state
 
-    def read(self, commit_log_offset: int) -> bytes:
-        """One record. Raises RecordNotFound, CorruptRecord."""
-        return self._log.read(commit_log_offset)[0]
-
-    def pull(
-        self,
-        topic: bytes,
-        queue_id: int,
-        offset: int,
-        max_messages: int,
-        max_bytes: int,
-        tags_codes: frozenset[int] | None = None,
-    ) -> PulledMessages:
-        """Messages of a queue from an offset on, intact ones only (DefaultMessageStore.getMessage).
-
-        With `tags_codes`, only those whose tags code is among them. One message comes even if larger than `max_bytes`.
-        """
-        return pull_messages(self._log, self._queues.find(topic, queue_id), offset, max_messages, max_bytes, tags_codes)
-
-    def min_offset(self, topic: bytes, queue_id: int) -> int:
-        """The first queue offset there is; 0 for a queue without messages."""
-        queue = self._queues.find(topic, queue_id)
-        return queue.min_offset if queue else 0
-
-    def max_offset(self, topic: bytes, queue_id: int) -> int:
-        """The queue offset after the last visible message."""
-        queue = self._queues.find(topic, queue_id)
-        return queue.max_offset if queue else 0
-
     def next_offset(self, topic: bytes, queue_id: int) -> int:
         """The queue offset the next message gets; beyond `max_offset` while some are not visible yet."""
         return self._next_offsets.get((topic, queue_id), 0)
-
-    def commit_log_offset(self, topic: bytes, queue_id: int, queue_offset: int) -> int | None:
-        """Where the message of a queue offset is, or None."""
-        queue = self._queues.find(topic, queue_id)
-        unit = queue.unit(queue_offset) if queue else None
-        return unit.commit_log_offset if unit else None
-
-    def store_time(self, topic: bytes, queue_id: int, queue_offset: int) -> int:
-        """When the message was stored, in milliseconds since the epoch, or -1 (getMessageStoreTimeStamp)."""
-        commit_log_offset = self.commit_log_offset(topic, queue_id, queue_offset)
-        return -1 if commit_log_offset is None else self._log.store_timestamp(commit_log_offset)
-
-    def earliest_store_time(self) -> int:
-        """When the oldest message there is was stored, or -1."""
-        return self._log.store_timestamp(self._log.min_offset)
-
-    def offset_by_time(self, topic: bytes, queue_id: int, timestamp_ms: int) -> int:
-        """The queue offset of the message stored nearest to a time; past the end the last one's (getOffsetInQueueByTime)."""
-        queue = self._queues.find(topic, queue_id)
-        if queue is None or queue.max_offset <= queue.min_offset:
-            return 0
-        after = queue.find_first(lambda unit: self._log.store_timestamp(unit.commit_log_offset) >= timestamp_ms)
-        if after >= queue.max_offset:
-            return queue.max_offset - 1
-        if after == queue.min_offset:
-            return after
-        later = self.store_time(topic, queue_id, after) - timestamp_ms
-        earlier = timestamp_ms - self.store_time(topic, queue_id, after - 1)
-        return after if later == 0 or earlier > later else after - 1
-
-    def query(self, topic: bytes, key: str, max_messages: int, begin_ms: int, end_ms: int) -> QueriedMessages:
-        """Messages with that key or unique id, stored between the times, oldest first (DefaultMessageStore.queryMessage)."""
-        records = []
-        for commit_log_offset in sorted(set(self._index.find(topic, key, max_messages, begin_ms, end_ms))):
-            with suppress(RecordNotFound, CorruptRecord):
-                record, checked = self._log.read(commit_log_offset)
-                if checked.topic == topic and _has_key(checked.properties, key):
-                    records.append(record)
-        return QueriedMessages(records, self._index.end_timestamp, self._index.end_offset)
-
-    @property
-    def commit_log_min_offset(self) -> int:
-        """The first commit log offset there is."""
-        return self._log.min_offset
-
-    @property
-    def commit_log_max_offset(self) -> int:
-        """The commit log offset after the last written record."""
-        return self._log.written_position
-
-    def queues(self) -> dict[bytes, list[int]]:
-        """The topics that hold messages, and the ids of their queues."""
-        return self._queues.names()
 
     def delete_topic(self, topic: bytes) -> None:
         """Forgets a topic's queues; its records expire with the commit log (cleanUnusedTopic). Blocks for a flush."""
@@ -429,12 +350,6 @@ def _check_queue_name(topic: bytes, queue_id: int) -> None:
     topics.validate_topic(topic.decode(errors="replace"))
     if queue_id < 0:
         raise IllegalMessage(f"the queue id {queue_id} is negative")
-
-
-def _has_key(properties: bytes, key: str) -> bool:
-    if message_properties.find(properties, message_properties.UNIQUE_KEY) == key:
-        return True
-    return key in (message_properties.find(properties, message_properties.KEYS) or "").split(message_properties.KEY_SEPARATOR)
 
 
 def _reason(error: OSError) -> str:

@@ -1,0 +1,111 @@
+"""All that can be read from a store: by commit log offset, queue offset, time and key."""
+
+from __future__ import annotations
+
+from contextlib import suppress
+
+from broker.message import properties as message_properties
+from broker.store.commit_log import CommitLog
+from broker.store.consume_queue_table import ConsumeQueueTable
+from broker.store.errors import CorruptRecord, RecordNotFound
+from broker.store.index import Index
+from broker.store.pull import pull_messages
+from broker.store.results import PulledMessages, QueriedMessages
+
+
+class StoreReader:
+    """The reading half of `MessageStore`. Only intact records leave it, and by queue or key only published ones."""
+
+    def __init__(self, log: CommitLog, queues: ConsumeQueueTable, index: Index) -> None:
+        """Reads what these hold."""
+        self._log = log
+        self._queues = queues
+        self._index = index
+
+    def read(self, commit_log_offset: int) -> bytes:
+        """One record. Raises RecordNotFound, CorruptRecord."""
+        return self._log.read(commit_log_offset)[0]
+
+    def pull(
+        self,
+        topic: bytes,
+        queue_id: int,
+        offset: int,
+        max_messages: int,
+        max_bytes: int,
+        tags_codes: frozenset[int] | None = None,
+    ) -> PulledMessages:
+        """Messages of a queue from an offset on, intact ones only (DefaultMessageStore.getMessage).
+
+        With `tags_codes`, only those whose tags code is among them. One message comes even if larger than `max_bytes`.
+        """
+        return pull_messages(self._log, self._queues.find(topic, queue_id), offset, max_messages, max_bytes, tags_codes)
+
+    def min_offset(self, topic: bytes, queue_id: int) -> int:
+        """The first queue offset there is; 0 for a queue without messages."""
+        queue = self._queues.find(topic, queue_id)
+        return queue.min_offset if queue else 0
+
+    def max_offset(self, topic: bytes, queue_id: int) -> int:
+        """The queue offset after the last visible message."""
+        queue = self._queues.find(topic, queue_id)
+        return queue.max_offset if queue else 0
+
+    def commit_log_offset(self, topic: bytes, queue_id: int, queue_offset: int) -> int | None:
+        """Where the message of a queue offset is, or None."""
+        queue = self._queues.find(topic, queue_id)
+        unit = queue.unit(queue_offset) if queue else None
+        return unit.commit_log_offset if unit else None
+
+    def store_time(self, topic: bytes, queue_id: int, queue_offset: int) -> int:
+        """When the message was stored, in milliseconds since the epoch, or -1 (getMessageStoreTimeStamp)."""
+        commit_log_offset = self.commit_log_offset(topic, queue_id, queue_offset)
+        return -1 if commit_log_offset is None else self._log.store_timestamp(commit_log_offset)
+
+    def earliest_store_time(self) -> int:
+        """When the oldest message there is was stored, or -1."""
+        return self._log.store_timestamp(self._log.min_offset)
+
+    def offset_by_time(self, topic: bytes, queue_id: int, timestamp_ms: int) -> int:
+        """The queue offset of the message stored nearest to a time; past the end the last one's (getOffsetInQueueByTime)."""
+        queue = self._queues.find(topic, queue_id)
+        if queue is None or queue.max_offset <= queue.min_offset:
+            return 0
+        after = queue.find_first(lambda unit: self._log.store_timestamp(unit.commit_log_offset) >= timestamp_ms)
+        if after >= queue.max_offset:
+            return queue.max_offset - 1
+        if after == queue.min_offset:
+            return after
+        later = self.store_time(topic, queue_id, after) - timestamp_ms
+        earlier = timestamp_ms - self.store_time(topic, queue_id, after - 1)
+        return after if later == 0 or earlier > later else after - 1
+
+    def query(self, topic: bytes, key: str, max_messages: int, begin_ms: int, end_ms: int) -> QueriedMessages:
+        """Messages with that key or unique id, stored between the times, oldest first (DefaultMessageStore.queryMessage)."""
+        records = []
+        for commit_log_offset in sorted(set(self._index.find(topic, key, max_messages, begin_ms, end_ms))):
+            with suppress(RecordNotFound, CorruptRecord):
+                record, checked = self._log.read(commit_log_offset)
+                if checked.topic == topic and _has_key(checked.properties, key):
+                    records.append(record)
+        return QueriedMessages(records, self._index.end_timestamp, self._index.end_offset)
+
+    @property
+    def commit_log_min_offset(self) -> int:
+        """The first commit log offset there is."""
+        return self._log.min_offset
+
+    @property
+    def commit_log_max_offset(self) -> int:
+        """The commit log offset after the last written record."""
+        return self._log.written_position
+
+    def queues(self) -> dict[bytes, list[int]]:
+        """The topics that hold messages, and the ids of their queues."""
+        return self._queues.names()
+
+
+def _has_key(properties: bytes, key: str) -> bool:
+    if message_properties.find(properties, message_properties.UNIQUE_KEY) == key:
+        return True
+    return key in (message_properties.find(properties, message_properties.KEYS) or "").split(message_properties.KEY_SEPARATOR)
