@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import asyncio
 import errno
 import logging
 import time
 from collections.abc import Awaitable, Callable
+from concurrent.futures import ThreadPoolExecutor
 
 from broker.app.errors import StartError
 from broker.app.opened_store import OpenedStore, open_store
@@ -48,6 +50,7 @@ class Broker:
         self._dispatcher = Dispatcher(refusals=REFUSALS)
         self._server = RemotingServer(settings.bind_address, settings.listen_port, self._dispatcher, limits=LIMITS)
         self._client = RemotingClient()
+        self._disk_thread = ThreadPoolExecutor(max_workers=1, thread_name_prefix="offsets")
         self._name_server: NameServer | None = None
         self._store: OpenedStore | None = None
         self._serving: Serving | None = None
@@ -92,6 +95,7 @@ class Broker:
         await self._client.close()
         if self._name_server is not None:
             await self._name_server.stop()
+        self._disk_thread.shutdown()
         if serving is not None and store is not None:
             self._persist(serving, store)
         if store is not None:
@@ -151,9 +155,19 @@ class Broker:
         tasks.every(1, "topics to disk", serving.topic_table.persist_changes)
         tasks.every(1, "groups to disk", serving.subscription_groups.persist_changes)
         tasks.every(10, "closing silent clients", serving.client_processor.close_expired)
-        tasks.every(settings.flush_consumer_offset_interval / 1000, "offsets to disk", store.consumer_offsets.persist)
+        tasks.start("offsets to disk", self._keep_offsets(store))
         tasks.every(settings.flush_delay_offset_interval / 1000, "delay offsets to disk", serving.delayed_delivery.persist)
         tasks.every(settings.clean_resource_interval / 1000, "retention", lambda: self._delete_expired(store))
+
+    async def _keep_offsets(self, store: OpenedStore) -> None:
+        """Brings the consumers' offsets to the disk now and then, on another thread: syncing takes its time."""
+        loop = asyncio.get_running_loop()
+        while True:
+            await asyncio.sleep(self._settings.flush_consumer_offset_interval / 1000)
+            try:
+                await loop.run_in_executor(self._disk_thread, store.consumer_offsets.writer())
+            except OSError as error:
+                logger.error("the consumers' offsets could not be brought to the disk: %s", error)
 
     def _delete_expired(self, store: OpenedStore) -> None:
         for deleted in store.messages.delete_expired(self._clock()):

@@ -155,8 +155,8 @@ def _convert(source: str, properties: Mapping[str, str]) -> BrokerSettings:
     try:
         return msgspec.convert(properties, BrokerSettings, strict=False)
     except msgspec.ValidationError as error:
-        reason, _, where = str(error).partition(" - at `$.")
-        name = where.rstrip("`")
+        reason, _, where = str(error).replace("Expected", "expected").partition(" - at `$.")
+        reason, name = reason.replace("`", ""), where.rstrip("`")
         raise ConfigError(f"{source}: {name}={properties.get(name, '')}: {reason}") from None
 
 
