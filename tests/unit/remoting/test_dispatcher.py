@@ -1,0 +1,107 @@
+"""Requests to handlers, and what becomes of errors."""
+
+from __future__ import annotations
+
+import logging
+
+import pytest
+
+from broker.protocol.codes import ResponseCode
+from broker.protocol.command import RemotingCommand, encode_request, encode_response
+from broker.protocol.errors import HeaderError
+from broker.protocol.frame import FrameDecoder
+from broker.remoting.dispatcher import Dispatcher, RequestRefused
+
+
+class Wire:
+    peer = "127.0.0.1:5555"
+
+    def __init__(self) -> None:
+        self.answers: list[RemotingCommand] = []
+
+    def send(self, frame: bytes) -> None:
+        self.answers += FrameDecoder().feed(frame)
+
+
+def commands(*codes: int, oneway: bool = False) -> list[RemotingCommand]:
+    frames = [encode_request(code, opaque=100 + code, oneway=oneway) for code in codes]
+    return FrameDecoder().feed(b"".join(frames))
+
+
+def answers(dispatcher: Dispatcher, *codes: int, oneway: bool = False) -> list[tuple[int, int, str | None]]:
+    wire = Wire()
+    dispatcher.on_requests(wire, commands(*codes, oneway=oneway))
+    return [(answer.opaque, answer.code, answer.remark) for answer in wire.answers]
+
+
+def fine(connection: Wire, command: RemotingCommand) -> bytes:
+    return encode_response(command, ResponseCode.SUCCESS)
+
+
+def failing(error: Exception) -> Dispatcher:
+    def handler(connection: Wire, command: RemotingCommand) -> bytes:
+        raise error
+
+    dispatcher = Dispatcher(refusals={OSError: ResponseCode.SERVICE_NOT_AVAILABLE})
+    dispatcher.add({1: handler, 2: fine})
+    return dispatcher
+
+
+def test_requests_of_one_read_are_answered_in_their_order() -> None:
+    dispatcher = Dispatcher()
+    dispatcher.add({1: fine, 2: fine})
+    assert answers(dispatcher, 2, 1) == [(102, 0, None), (101, 0, None)]
+
+
+def test_an_unknown_code_is_answered_as_apache_does() -> None:
+    assert answers(Dispatcher(), 9999) == [(10099, 3, " request type 9999 not supported")]
+
+
+def test_a_handler_that_answers_later_is_not_answered_for() -> None:
+    dispatcher = Dispatcher()
+    dispatcher.add({1: lambda connection, command: None})
+    assert answers(dispatcher, 1) == []
+
+
+@pytest.mark.parametrize(
+    ("error", "code", "remark"),
+    [
+        (RequestRefused(ResponseCode.NO_PERMISSION, "not you"), ResponseCode.NO_PERMISSION, "not you"),
+        (HeaderError("topic", "the custom field <topic> is null"), ResponseCode.SYSTEM_ERROR, "the custom field <topic> is null"),
+        (PermissionError("the disk is full"), ResponseCode.SERVICE_NOT_AVAILABLE, "the disk is full"),
+    ],
+)
+def test_what_was_refused_says_why_and_the_next_request_is_served(error: Exception, code: int, remark: str) -> None:
+    assert answers(failing(error), 1, 2) == [(101, code, remark), (102, 0, None)]
+
+
+def test_a_mistake_of_ours_is_logged_once_and_told_without_details(caplog: pytest.LogCaptureFixture) -> None:
+    with caplog.at_level(logging.ERROR):
+        ((_, code, remark), _) = answers(failing(KeyError("secret")), 1, 2)
+    assert code == ResponseCode.SYSTEM_ERROR
+    assert "secret" not in (remark or "")
+    assert len(caplog.records) == 1
+
+
+def test_a_one_way_request_is_never_answered() -> None:
+    assert answers(failing(RequestRefused(ResponseCode.NO_PERMISSION, "not you")), 1, 2, 9999, oneway=True) == []
+
+
+def test_after_stop_nothing_is_served() -> None:
+    dispatcher = Dispatcher()
+    dispatcher.add({1: fine})
+    dispatcher.stop()
+    assert answers(dispatcher, 1) == []
+
+
+def test_everybody_hears_of_a_closed_connection_whatever_one_of_them_does() -> None:
+    heard = []
+
+    def broken(connection: Wire) -> None:
+        raise KeyError
+
+    dispatcher = Dispatcher(on_disconnected=[broken])
+    dispatcher.tell_disconnected(heard.append)
+    wire = Wire()
+    dispatcher.on_disconnected(wire)
+    assert heard == [wire]

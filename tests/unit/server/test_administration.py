@@ -1,0 +1,242 @@
+"""What operators ask a broker for."""
+
+from __future__ import annotations
+
+import msgspec
+import pytest
+
+from broker.message import MessageQueue
+from broker.protocol.bodies import (
+    ConsumerConnection,
+    ConsumeStats,
+    KVTable,
+    LockBatchRequestBody,
+    LockBatchResponseBody,
+    ProducerConnection,
+    ResetOffsetBody,
+    SubscriptionGroupConfig,
+    SubscriptionGroupWrapper,
+    TopicStatsTable,
+    UnlockBatchRequestBody,
+)
+from broker.protocol.codes import RequestCode, ResponseCode
+from broker.protocol.headers import (
+    DeleteSubscriptionGroupRequestHeader,
+    DeleteTopicRequestHeader,
+    GetConsumerConnectionListRequestHeader,
+    GetConsumeStatsRequestHeader,
+    GetEarliestMsgStoretimeRequestHeader,
+    GetEarliestMsgStoretimeResponseHeader,
+    GetMaxOffsetRequestHeader,
+    GetMaxOffsetResponseHeader,
+    GetProducerConnectionListRequestHeader,
+    GetTopicStatsInfoRequestHeader,
+    QueryConsumerOffsetRequestHeader,
+    QueryConsumerOffsetResponseHeader,
+    QueryMessageRequestHeader,
+    ResetOffsetRequestHeader,
+    UpdateConsumerOffsetRequestHeader,
+    ViewMessageRequestHeader,
+)
+from broker.protocol.heartbeat import ConsumerData, SubscriptionData
+from broker.protocol.queue_table import MessageQueueData
+from broker.remoting.tasks import Tasks
+from broker.server.broker_info_processor import BrokerInfoProcessor
+from broker.server.consumer_call_processor import ConsumerCallProcessor
+from broker.server.group_admin_processor import GroupAdminProcessor
+from broker.server.lock_processor import LockProcessor
+from broker.server.offset_processor import OffsetProcessor
+from broker.server.progress_processor import ProgressProcessor
+from broker.server.query_processor import QueryProcessor
+from broker.server.topic_admin_processor import TopicAdminProcessor
+from broker.store import TopicConfig
+from tests.unit.server.conftest import IDENTITY, START_MS, Desk, Wire
+
+CONSUMER = ConsumerData(group_name="g", subscription_data_set=[SubscriptionData(topic="orders")])
+
+
+@pytest.fixture
+def desk(desk: Desk) -> Desk:
+    shared = {"identity": IDENTITY, "store": desk.store, "topic_table": desk.topics, "consumer_groups": desk.consumers}
+    processors = [
+        OffsetProcessor(store=desk.store, offsets=desk.offsets, young_queue_bytes=500),
+        QueryProcessor(store=desk.store),
+        LockProcessor(clock=desk.clock),
+        TopicAdminProcessor(**shared, offsets=desk.offsets, registration=None, tasks=Tasks()),
+        GroupAdminProcessor(
+            subscription_groups=desk.groups,
+            consumer_groups=desk.consumers,
+            producer_groups=desk.producers,
+            offsets=desk.offsets,
+        ),
+        ProgressProcessor(**shared, subscription_groups=desk.groups, offsets=desk.offsets, clock=desk.clock),
+        ConsumerCallProcessor(**shared, offsets=desk.offsets, tasks=Tasks()),
+        BrokerInfoProcessor(
+            store=desk.store,
+            statistics=desk.statistics,
+            delayed_delivery=desk.delayed,
+            settings_text="listenPort=10911\n",
+            clock=desk.clock,
+        ),
+    ]
+    for processor in processors:
+        desk.dispatcher.add(processor.handlers)
+    desk.topics.update(TopicConfig("orders", 2, 2))
+    return desk
+
+
+def put(desk: Desk, count: int = 1, encoded: bytes = b"KEYS\x01k") -> None:
+    for number in range(count):
+        desk.store.append(
+            topic=b"orders",
+            queue_id=0,
+            body=b"body",
+            properties=encoded,
+            flag=0,
+            sys_flag=0,
+            born_timestamp=START_MS,
+            born_host=bytes(8),
+            store_timestamp=START_MS + number,
+        )
+    desk.commit.settle()
+
+
+def offset_of(desk: Desk, group: str = "g") -> tuple[int, int | None]:
+    header = QueryConsumerOffsetRequestHeader(consumer_group=group, topic="orders", queue_id=0)
+    answer = desk.ask(RequestCode.QUERY_CONSUMER_OFFSET, header)
+    if answer.code != ResponseCode.SUCCESS:
+        return answer.code, None
+    return answer.code, answer.decode_header(QueryConsumerOffsetResponseHeader).offset
+
+
+def test_a_new_group_starts_a_young_queue_at_0(desk: Desk) -> None:
+    assert offset_of(desk) == (ResponseCode.SUCCESS, 0)
+    put(desk, 2)
+    assert offset_of(desk) == (ResponseCode.SUCCESS, 0)
+
+
+def test_a_new_group_chooses_for_itself_where_to_start_an_old_queue(desk: Desk) -> None:
+    put(desk, 10)
+    assert offset_of(desk) == (ResponseCode.QUERY_NOT_FOUND, None)
+
+
+def test_an_offset_that_was_committed_is_told(desk: Desk) -> None:
+    header = UpdateConsumerOffsetRequestHeader(consumer_group="g", topic="orders", queue_id=0, commit_offset=7)
+    assert desk.ask(RequestCode.UPDATE_CONSUMER_OFFSET, header).code == ResponseCode.SUCCESS
+    assert offset_of(desk) == (ResponseCode.SUCCESS, 7)
+
+
+def test_a_queues_end_and_its_oldest_messages_time(desk: Desk) -> None:
+    put(desk, 3)
+    end = desk.ask(RequestCode.GET_MAX_OFFSET, GetMaxOffsetRequestHeader(topic="orders", queue_id=0))
+    assert end.decode_header(GetMaxOffsetResponseHeader).offset == 3
+    for queue_id, expected in ((0, START_MS), (1, -1)):
+        header = GetEarliestMsgStoretimeRequestHeader(topic="orders", queue_id=queue_id)
+        oldest = desk.ask(RequestCode.GET_EARLIEST_MSG_STORETIME, header)
+        assert oldest.decode_header(GetEarliestMsgStoretimeResponseHeader).timestamp == expected
+
+
+def test_a_message_is_found_by_key_and_by_place(desk: Desk) -> None:
+    put(desk, encoded=b"KEYS\x01one two\x02UNIQ_KEY\x01id")
+    query = QueryMessageRequestHeader(topic="orders", key="two", max_num=8, begin_timestamp=0, end_timestamp=START_MS * 2)
+    (record,) = desk.messages("orders")
+    found = desk.ask(RequestCode.QUERY_MESSAGE, query)
+    seen = desk.ask(RequestCode.VIEW_MESSAGE_BY_ID, ViewMessageRequestHeader(offset=record.commit_log_offset))
+    assert found.body == seen.body == record.encode()
+    missing = desk.ask(RequestCode.QUERY_MESSAGE, msgspec.structs.replace(query, key="three"))
+    assert missing.code == ResponseCode.QUERY_NOT_FOUND
+    assert desk.ask(RequestCode.VIEW_MESSAGE_BY_ID, ViewMessageRequestHeader(offset=9999)).code == ResponseCode.SYSTEM_ERROR
+
+
+def test_locks_are_given_and_taken_back_by_frames(desk: Desk) -> None:
+    queue = MessageQueueData(broker_name="broker-a", queue_id=0, topic="orders")
+
+    def lock(client_id: str) -> list[MessageQueueData]:
+        body = LockBatchRequestBody(consumer_group="g", client_id=client_id, mq_set=[queue]).encode()
+        return LockBatchResponseBody.decode(desk.ask(RequestCode.LOCK_BATCH_MQ, body=body).body).lock_ok_mq_set
+
+    assert lock("one") == [queue]
+    assert lock("two") == []
+    unlock = UnlockBatchRequestBody(consumer_group="g", client_id="one", mq_set=[queue]).encode()
+    assert desk.ask(RequestCode.UNLOCK_BATCH_MQ, body=unlock).code == ResponseCode.SUCCESS
+    assert lock("two") == [queue]
+
+
+def test_a_topics_queues_are_told_with_their_ends(desk: Desk) -> None:
+    put(desk, 3)
+    answer = desk.ask(RequestCode.GET_TOPIC_STATS_INFO, GetTopicStatsInfoRequestHeader(topic="orders"))
+    table = TopicStatsTable.decode(answer.body).offset_table
+    full, empty = table[MessageQueue("orders", "broker-a", 0)], table[MessageQueue("orders", "broker-a", 1)]
+    assert (full.min_offset, full.max_offset, full.last_update_timestamp) == (0, 3, START_MS + 2)
+    assert (empty.max_offset, empty.last_update_timestamp) == (0, 0)
+
+
+def test_a_deleted_topic_takes_its_messages_and_offsets_along(desk: Desk) -> None:
+    put(desk)
+    desk.offsets.commit("g", "orders", 0, 1)
+    assert desk.ask(RequestCode.DELETE_TOPIC_IN_BROKER, DeleteTopicRequestHeader(topic="orders")).code == ResponseCode.SUCCESS
+    assert desk.topics.get("orders") is None
+    assert desk.store.max_offset(b"orders", 0) == 0
+    assert desk.offsets.get("g", "orders", 0) is None
+    refused = desk.ask(RequestCode.DELETE_TOPIC_IN_BROKER, DeleteTopicRequestHeader(topic="TBW102"))
+    assert refused.code == ResponseCode.SYSTEM_ERROR
+
+
+def test_a_groups_settings_are_set_listed_and_deleted(desk: Desk) -> None:
+    body = SubscriptionGroupConfig(group_name="g", retry_max_times=3).encode()
+    assert desk.ask(RequestCode.UPDATE_AND_CREATE_SUBSCRIPTIONGROUP, body=body).code == ResponseCode.SUCCESS
+    listed = SubscriptionGroupWrapper.decode(desk.ask(RequestCode.GET_ALL_SUBSCRIPTIONGROUP_CONFIG).body)
+    assert listed.subscription_group_table["g"].retry_max_times == 3
+    desk.offsets.commit("g", "orders", 0, 1)
+    header = DeleteSubscriptionGroupRequestHeader(group_name="g", remove_offset=True)
+    assert desk.ask(RequestCode.DELETE_SUBSCRIPTIONGROUP, header).code == ResponseCode.SUCCESS
+    assert desk.groups.groups.get("g") is None
+    assert desk.offsets.get("g", "orders", 0) is None
+
+
+def test_who_is_online_is_told(desk: Desk) -> None:
+    desk.heartbeat(Wire("127.0.0.1:1"), consumers=[CONSUMER], producers=("p",))
+    consumers = desk.ask(RequestCode.GET_CONSUMER_CONNECTION_LIST, GetConsumerConnectionListRequestHeader(consumer_group="g"))
+    told = ConsumerConnection.decode(consumers.body)
+    assert [member.client_addr for member in told.connection_set] == ["127.0.0.1:1"]
+    assert list(told.subscription_table) == ["orders"]
+    producers = desk.ask(RequestCode.GET_PRODUCER_CONNECTION_LIST, GetProducerConnectionListRequestHeader(producer_group="p"))
+    assert ProducerConnection.decode(producers.body).connection_set[0].client_id == "client@127.0.0.1:1"
+    offline = desk.ask(RequestCode.GET_CONSUMER_CONNECTION_LIST, GetConsumerConnectionListRequestHeader(consumer_group="h"))
+    assert offline.code == ResponseCode.CONSUMER_NOT_ONLINE
+
+
+def test_a_groups_progress_is_told_queue_by_queue(desk: Desk) -> None:
+    put(desk, 3)
+    desk.offsets.commit("g", "orders", 0, 2)
+    answer = desk.ask(RequestCode.GET_CONSUME_STATS, GetConsumeStatsRequestHeader(consumer_group="g"))
+    offsets = ConsumeStats.decode(answer.body).offset_table[MessageQueue("orders", "broker-a", 0)]
+    assert (offsets.broker_offset, offsets.consumer_offset, offsets.last_timestamp) == (3, 2, START_MS + 1)
+
+
+def test_a_reset_is_passed_on_to_every_member(desk: Desk) -> None:
+    put(desk, 3)
+    for queue_id in (0, 1):
+        desk.offsets.commit("g", "orders", queue_id, 3)
+    member = Wire()
+    desk.heartbeat(member, consumers=[CONSUMER])
+    header = ResetOffsetRequestHeader(topic="orders", group="g", timestamp=START_MS + 1, is_force=True)
+    answer = desk.ask(RequestCode.INVOKE_BROKER_TO_RESET_OFFSET, header)
+    assert ResetOffsetBody.decode(answer.body).offset_table[MessageQueue("orders", "broker-a", 0)] == 1
+    ((code, _, body),) = member.requests
+    assert (code, body) == (RequestCode.RESET_CONSUMER_CLIENT_OFFSET, answer.body)
+
+
+def test_a_group_that_is_not_online_cannot_be_reset(desk: Desk) -> None:
+    for queue_id in (0, 1):
+        desk.offsets.commit("g", "orders", queue_id, 3)
+    header = ResetOffsetRequestHeader(topic="orders", group="g", timestamp=0, is_force=True)
+    assert desk.ask(RequestCode.INVOKE_BROKER_TO_RESET_OFFSET, header).code == ResponseCode.CONSUMER_NOT_ONLINE
+
+
+def test_the_broker_tells_of_itself(desk: Desk) -> None:
+    table = KVTable.decode(desk.ask(RequestCode.GET_BROKER_RUNTIME_INFO).body).table
+    assert table["brokerVersionDesc"] == "V4_9_7"
+    assert table["putTps"] == "0.0 0.0 0.0"
+    assert table["runtime"] == "[ 0 days, 0 hours, 0 minutes, 0 seconds ]"
+    assert desk.ask(RequestCode.GET_BROKER_CONFIG).body == b"listenPort=10911\n"
