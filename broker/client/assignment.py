@@ -65,26 +65,16 @@ class Assignment:
         logger.info("consuming %s from offset %d", queue, offset)
         return True
 
-    async def give_up(self, queue: MessageQueue) -> None:
-        """Consume the queue no more: what is in flight no longer counts, and the next owner gets it again."""
-        process_queue = self._drop(queue)
-        if process_queue is None:
-            return
-        await self._store.persist([queue])
-        self._store.forget(queue)
-        logger.info("no longer consuming %s", queue)
+    def give_up(self, queue: MessageQueue) -> None:
+        """Consume the queue no more; its offset is kept. What is in flight does not count, unless its lock makes sure of it."""
+        if queue in self._table:
+            logger.info("no longer consuming %s", queue)
+            self._leave_in_background(queue, None)
 
-    async def move(self, queue: MessageQueue, offset: int) -> None:
-        """Go on at another offset: it is committed, and the queue given up, to be taken anew."""
-        self._drop(queue)
-        self._store.update(queue, offset)
-        await self._store.persist([queue], confirmed=True)
-        self._store.forget(queue)
-        self.on_moved()
-
-    def move_soon(self, queue: MessageQueue, offset: int) -> None:
-        """The same in the background: for the queue's own pull loop, which ends by it."""
-        self._tasks.spawn(self.move(queue, offset), f"client-move-{queue.topic}-{queue.queue_id}")
+    def move(self, queue: MessageQueue, offset: int) -> None:
+        """Give the queue up, to be taken again at another offset: that is committed."""
+        if queue in self._table:
+            self._leave_in_background(queue, offset)
 
     async def stop_pulling(self) -> None:
         """Pull nothing more; what was pulled may still be acknowledged."""
@@ -100,18 +90,22 @@ class Assignment:
             process_queue.is_dropped = True
         self._table.clear()
 
-    def _drop(self, queue: MessageQueue) -> ProcessQueue | None:
-        process_queue = self._table.pop(queue, None)
-        if process_queue is None:
-            return None
+    def _leave_in_background(self, queue: MessageQueue, offset: int | None) -> None:
+        process_queue = self._table.pop(queue)
         process_queue.is_dropped = True
         self._pulling.pop(queue).cancel()
         self._leaving.add(queue)
-        self._tasks.spawn(self._leave(process_queue), f"client-leave-{queue.topic}-{queue.queue_id}")
-        return process_queue
+        self._tasks.spawn(self._leave(process_queue, offset), f"client-leave-{queue.topic}-{queue.queue_id}")
 
-    async def _leave(self, process_queue: ProcessQueue) -> None:
+    async def _leave(self, process_queue: ProcessQueue, offset: int | None) -> None:
+        queue = process_queue.queue
         try:
-            await self._consumption.released(process_queue)
+            await self._consumption.quiesce(process_queue)
+            self._store.update(queue, process_queue.committable_offset if offset is None else offset)
+            await self._store.persist([queue], confirmed=True)
+            self._store.forget(queue)
+            await self._consumption.release(process_queue)
         finally:
-            self._leaving.discard(process_queue.queue)
+            self._leaving.discard(queue)
+        if offset is not None:
+            self.on_moved()

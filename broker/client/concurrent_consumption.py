@@ -58,8 +58,11 @@ class ConcurrentConsumption:
             call = ListenerCall(self._listener, process_queue, batch, ConsumeContext(process_queue.queue))
             self._threads.submit(call.run, lambda status, error, call=call: self._answered(call, status, error))  # type: ignore[misc]
 
-    async def released(self, process_queue: ProcessQueue) -> None:
+    async def quiesce(self, process_queue: ProcessQueue) -> None:
         """Nothing to wait for: what is still being consumed no longer counts, and the next owner gets it again."""
+
+    async def release(self, process_queue: ProcessQueue) -> None:
+        """Nothing to do."""
 
     async def stop(self, timeout_s: float) -> None:
         """Wait for running listeners, then for what they gave back."""

@@ -127,7 +127,7 @@ class ConsumerParts:
             PullEvents(
                 on_messages=self.consumption.arrived,
                 on_progress=self._progressed,
-                on_illegal_offset=lambda process_queue, offset: self.assignment.move_soon(process_queue.queue, offset),
+                on_illegal_offset=lambda process_queue, offset: self.assignment.move(process_queue.queue, offset),
                 on_forgotten=self._instance.heartbeats.send_soon,
             ),
         )

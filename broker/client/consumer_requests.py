@@ -7,7 +7,6 @@ import logging
 from broker.client.assignment import Assignment
 from broker.client.instance import RequestHandlers
 from broker.client.rebalance import Rebalance
-from broker.client.tasks import OwnedTasks
 from broker.message import MessageQueue
 from broker.protocol.bodies import ResetOffsetBody, ResetOffsetBodyForC
 from broker.protocol.codes import RequestCode
@@ -22,12 +21,11 @@ logger = logging.getLogger(__name__)
 class ConsumerRequests:
     """Rebalances when members come or go; goes to another offset when an operator says so."""
 
-    def __init__(self, group: str, assignment: Assignment, rebalance: Rebalance, tasks: OwnedTasks) -> None:
-        """`tasks` owns what takes longer than a turn of the loop."""
+    def __init__(self, group: str, assignment: Assignment, rebalance: Rebalance) -> None:
+        """What the requests act upon."""
         self._group = group
         self._assignment = assignment
         self._rebalance = rebalance
-        self._tasks = tasks
         self.handlers: RequestHandlers = {
             RequestCode.NOTIFY_CONSUMER_IDS_CHANGED: self._members_changed,
             RequestCode.RESET_CONSUMER_CLIENT_OFFSET: self._reset_offsets,
@@ -41,13 +39,9 @@ class ConsumerRequests:
     def _reset_offsets(self, connection: Connection, request: RemotingCommand) -> None:
         header = request.decode_header(ResetOffsetRequestHeader)
         if header.group == self._group:
-            self._tasks.spawn(self._move(_offsets(request.body)), "client-reset-offsets")
-
-    async def _move(self, offsets: dict[MessageQueue, int]) -> None:
-        for queue, offset in offsets.items():
-            if queue in self._assignment.process_queues:
+            for queue, offset in _offsets(request.body).items():
                 logger.info("%s is set to offset %d by an operator", queue, offset)
-                await self._assignment.move(queue, offset)
+                self._assignment.move(queue, offset)
 
 
 def _offsets(body: bytes) -> dict[MessageQueue, int]:

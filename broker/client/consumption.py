@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 from typing import Protocol
 
+from broker.client.listener_threads import ListenerNotRun
 from broker.client.listeners import ConsumeContext, ConsumeStatus, MessageListener
 from broker.client.process_queue import ProcessQueue
 from broker.message import MessageExt, MessageQueue
@@ -21,8 +22,11 @@ class Consumption(Protocol):
     def arrived(self, process_queue: ProcessQueue, messages: list[MessageExt]) -> None:
         """These were pulled."""
 
-    async def released(self, process_queue: ProcessQueue) -> None:
-        """The queue belongs to somebody else now. Returns when no listener works on it that may not overlap with the next."""
+    async def quiesce(self, process_queue: ProcessQueue) -> None:
+        """The queue is dropped: returns when no listener works on it that may not overlap with the next owner's."""
+
+    async def release(self, process_queue: ProcessQueue) -> None:
+        """Its offset is kept: the next owner may begin."""
 
     async def stop(self, timeout_s: float) -> None:
         """Begin nothing further, and wait at most that long for listeners that run."""
@@ -43,9 +47,9 @@ class ListenerCall:
         self.context = context
 
     def run(self) -> ConsumeStatus | None:
-        """Call the listener, unless the queue was lost meanwhile."""
+        """Call the listener. Raises ListenerNotRun if the queue was given up meanwhile."""
         if self.process_queue.is_dropped:
-            return None
+            raise ListenerNotRun(f"{self.process_queue.queue} was given up")
         return self._listener(self.messages, self.context)
 
     def sort_out(self, status: ConsumeStatus | None, error: BaseException | None) -> tuple[list[MessageExt], list[MessageExt]]:

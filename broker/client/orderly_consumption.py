@@ -47,7 +47,6 @@ class OrderlyConsumption:
         self._batch_size = batch_size
         self._max_reconsume_times = max_reconsume_times
         self._queues: dict[ProcessQueue, OrderlyQueue] = {}
-        self._idle: dict[ProcessQueue, asyncio.Event] = {}
         self._tasks = OwnedTasks()
         self._is_stopped = False
 
@@ -61,14 +60,14 @@ class OrderlyConsumption:
         queue.add(messages)
         self._next_batch(process_queue, queue)
 
-    async def released(self, process_queue: ProcessQueue) -> None:
-        """Wait until no listener is at work on the queue, then give its lock back: no two owners may overlap."""
-        queue = self._queues.get(process_queue)
+    async def quiesce(self, process_queue: ProcessQueue) -> None:
+        """Wait for the listener that is at work; what it consumes still counts, for the lock is still this client's."""
+        queue = self._queues.pop(process_queue, None)
         if queue is not None:
-            queue.clear()
-            if queue.is_busy:
-                await self._idle.setdefault(process_queue, asyncio.Event()).wait()
-            self._queues.pop(process_queue, None)
+            await queue.put_down.wait()
+
+    async def release(self, process_queue: ProcessQueue) -> None:
+        """Give the lock back."""
         if self._locks is not None:
             await self._locks.release([process_queue.queue])
 
@@ -94,17 +93,15 @@ class OrderlyConsumption:
     def _answered(
         self, call: ListenerCall, queue: OrderlyQueue, status: ConsumeStatus | None, error: BaseException | None
     ) -> None:
-        process_queue = call.process_queue
-        if isinstance(error, ListenerNotRun) or process_queue.is_dropped:
-            self._resume(process_queue, queue)
-            return
-        _, postponed = call.sort_out(status, error)
-        consumed, repeated = split_at_first_postponed(call.messages, postponed)
-        self._acknowledge(process_queue, consumed)
-        if repeated:
-            self._tasks.spawn(self._suspend(call, queue, repeated), f"client-suspended-{process_queue.queue.queue_id}")
-        else:
-            self._resume(process_queue, queue)
+        queue.put_down.set()
+        if not isinstance(error, ListenerNotRun):
+            _, postponed = call.sort_out(status, error)
+            consumed, repeated = split_at_first_postponed(call.messages, postponed)
+            self._acknowledge(call.process_queue, consumed)
+            if repeated and not call.process_queue.is_dropped:
+                self._tasks.spawn(self._suspend(call, queue, repeated), f"client-suspended-{call.process_queue.queue.queue_id}")
+            else:
+                self._resume(call.process_queue, queue)
 
     async def _suspend(self, call: ListenerCall, queue: OrderlyQueue, repeated: list[MessageExt]) -> None:
         remaining = [message for message in repeated if not await self._is_given_up(message)]
@@ -126,13 +123,9 @@ class OrderlyConsumption:
 
     def _resume(self, process_queue: ProcessQueue, queue: OrderlyQueue) -> None:
         queue.is_busy = False
-        if process_queue.is_dropped:
-            if (idle := self._idle.pop(process_queue, None)) is not None:
-                idle.set()
-            return
         self._next_batch(process_queue, queue)
 
     def _acknowledge(self, process_queue: ProcessQueue, messages: list[MessageExt]) -> None:
-        if messages and not process_queue.is_dropped:
+        if messages:
             process_queue.acknowledge([message.queue_offset for message in messages])
             self._on_progress(process_queue)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections import deque
 from collections.abc import Iterable
 from dataclasses import replace
@@ -16,6 +17,9 @@ class OrderlyQueue:
         """Nothing waits."""
         self.is_busy = False
         """Whether a batch is in hand, or the queue is suspended."""
+        self.put_down = asyncio.Event()
+        """Set while no listener has a batch in hand."""
+        self.put_down.set()
         self._waiting: deque[MessageExt] = deque()
 
     def add(self, messages: Iterable[MessageExt]) -> None:
@@ -27,6 +31,7 @@ class OrderlyQueue:
         if self.is_busy or not self._waiting:
             return []
         self.is_busy = True
+        self.put_down.clear()
         return [self._waiting.popleft() for _ in range(min(count, len(self._waiting)))]
 
     def put_back(self, messages: Iterable[MessageExt]) -> None:
@@ -34,10 +39,6 @@ class OrderlyQueue:
         self._waiting.extendleft(
             replace(message, reconsume_times=message.reconsume_times + 1) for message in reversed(list(messages))
         )
-
-    def clear(self) -> None:
-        """The queue belongs to somebody else."""
-        self._waiting.clear()
 
 
 def split_at_first_postponed(

@@ -99,7 +99,7 @@ class PushConsumer:
         parts = self._parts = ConsumerParts(
             self.group, instance, self.settings, self._subscriptions, self._listener, is_orderly=self._is_orderly
         )
-        instance.answer(ConsumerRequests(self.group, parts.assignment, parts.rebalance, self._tasks).handlers)
+        instance.answer(ConsumerRequests(self.group, parts.assignment, parts.rebalance).handlers)
         instance.routes.on_change = self._routes_changed
         for topic in self._subscriptions:
             instance.routes.watch(topic)

@@ -72,7 +72,7 @@ class Rebalance:
                 logger.debug("topic %s is not rebalanced: %s", topic, error)
                 is_settled = False
         for queue in [queue for queue in self._assignment.process_queues if queue.topic not in wanted]:
-            await self._assignment.give_up(queue)
+            self._assignment.give_up(queue)
         return is_settled
 
     async def _rebalance_topic(self, topic: str) -> bool:
@@ -84,7 +84,7 @@ class Rebalance:
             self._on_unknown_here()
             return False
         for queue in self._assignment.of_topic(topic) - share:
-            await self._assignment.give_up(queue)
+            self._assignment.give_up(queue)
         taken = [await self._assignment.take(queue) for queue in sorted(share)]
         return all(taken)
 

@@ -1,6 +1,7 @@
 """Consumption: what is acknowledged, what is given back, what comes again."""
 
 import asyncio
+import threading
 from collections.abc import AsyncIterator
 
 import pytest
@@ -230,7 +231,7 @@ async def test_a_queue_whose_lock_is_missing_is_not_consumed(threads: ListenerTh
     await consumption.stop(1)
 
 
-async def test_the_lock_is_given_back_only_when_the_listener_has_ended(threads: ListenerThreads) -> None:
+async def test_the_lock_stays_until_the_listener_has_ended_and_what_it_did_counts(threads: ListenerThreads) -> None:
     released_during_the_call: list[bool] = []
     locks = Locks()
     queue, messages = pulled(2)
@@ -247,7 +248,33 @@ async def test_the_lock_is_given_back_only_when_the_listener_has_ended(threads: 
     consumption.arrived(queue, messages)
     await in_call.wait()
     queue.is_dropped = True
-    await consumption.released(queue)
+    await consumption.quiesce(queue)
+    assert locks.released == []
+    await consumption.release(queue)
     assert released_during_the_call == [False]
     assert locks.released == [QUEUE]
+    assert queue.committable_offset == 1
+    await consumption.stop(1)
+
+
+async def test_a_queue_is_not_quiet_while_the_message_after_the_next_is_in_hand(threads: ListenerThreads) -> None:
+    queue, messages = pulled(3)
+    began, gate = threading.Event(), threading.Event()
+
+    def listener(batch: list[MessageExt], _: ConsumeContext) -> ConsumeStatus:
+        if batch[0].queue_offset == 2:
+            began.set()
+            gate.wait(5)
+        return SUCCESS
+
+    consumption = orderly(threads, listener, locks=Locks())
+    consumption.arrived(queue, messages)
+    await until(began.is_set)
+    queue.is_dropped = True
+    quiet = asyncio.ensure_future(consumption.quiesce(queue))
+    await asyncio.sleep(0.01)
+    assert not quiet.done()
+    gate.set()
+    await quiet
+    assert queue.committable_offset == 3
     await consumption.stop(1)

@@ -23,7 +23,7 @@ class Assignment:
         self.process_queues[queue] = None
         return True
 
-    async def give_up(self, queue: MessageQueue) -> None:
+    def give_up(self, queue: MessageQueue) -> None:
         del self.process_queues[queue]
 
 

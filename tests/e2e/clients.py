@@ -1,0 +1,73 @@
+"""Clients of the broker under test, started for a block; and a listener that remembers what came."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import threading
+from collections.abc import AsyncIterator, Callable
+from typing import Protocol, TypeVar
+
+from broker.client import ConsumeContext, ConsumeFromWhere, ConsumeStatus, PushConsumer
+from broker.message import MessageExt
+
+
+class Startable(Protocol):
+    async def start(self) -> None: ...
+
+    async def shutdown(self) -> None: ...
+
+
+Client = TypeVar("Client", bound=Startable)
+
+
+@contextlib.asynccontextmanager
+async def running(*clients: Client) -> AsyncIterator[Client]:
+    """Starts the clients, gives the first, and shuts all down."""
+    try:
+        for client in clients:
+            await client.start()
+        yield clients[0]
+    finally:
+        await asyncio.gather(*(client.shutdown() for client in clients))
+
+
+class Inbox:
+    """A listener: remembers each message; `answer` may decide otherwise than success."""
+
+    def __init__(self, answer: Callable[[MessageExt, ConsumeContext], ConsumeStatus] | None = None) -> None:
+        self.messages: list[MessageExt] = []
+        self._answer = answer
+        self._lock = threading.Lock()
+
+    def __call__(self, messages: list[MessageExt], context: ConsumeContext) -> ConsumeStatus:
+        status = ConsumeStatus.CONSUME_SUCCESS
+        for message in messages:
+            with self._lock:
+                self.messages.append(message)
+            if self._answer is not None and self._answer(message, context) is not ConsumeStatus.CONSUME_SUCCESS:
+                status = ConsumeStatus.RECONSUME_LATER
+        return status
+
+    @property
+    def bodies(self) -> list[str]:
+        with self._lock:
+            return [message.body.decode() for message in self.messages]
+
+
+def consumer(
+    namesrv_addr: str, group: str, topic: str, listener: Inbox, *, orderly: bool = False, **settings: object
+) -> PushConsumer:
+    """A push consumer of the topic from its first message on; not started."""
+    from_where = {"consume_from_where": ConsumeFromWhere.CONSUME_FROM_FIRST_OFFSET}
+    made = PushConsumer(group, namesrv_addr=namesrv_addr, **{**from_where, **settings})
+    made.subscribe(topic)
+    made.register_message_listener(listener, orderly=orderly)
+    return made
+
+
+async def until(condition: Callable[[], bool], timeout_s: float = 60) -> None:
+    """Raises TimeoutError if it never becomes true."""
+    async with asyncio.timeout(timeout_s):
+        while not condition():  # noqa: ASYNC110 (nobody tells)
+            await asyncio.sleep(0.05)

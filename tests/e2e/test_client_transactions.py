@@ -1,0 +1,145 @@
+"""Transactional messages by our client on our broker: commit, rollback, check-back, and crashes in between."""
+
+import asyncio
+from collections.abc import Callable
+
+import pytest
+
+from broker.client import BrokerError, LocalTransactionState, Producer, SendStatus, TransactionProducer
+from broker.message import Message, MessageExt
+from broker.protocol.codes import ResponseCode
+from tests.conftest import BrokerProcess
+from tests.e2e.clients import Inbox, consumer, running, until
+
+pytestmark = pytest.mark.e2e
+COMMIT, ROLLBACK, UNKNOWN = LocalTransactionState
+
+
+class Listener:
+    """Answers as the argument says, and keeps what it committed as a database would."""
+
+    def __init__(self, on_execute: Callable[[], None] = lambda: None) -> None:
+        self.database: dict[str, LocalTransactionState] = {}
+        self.executed: list[str] = []
+        self.checked: list[MessageExt] = []
+        self._on_execute = on_execute
+
+    def execute_local_transaction(self, message: Message, arg: object) -> LocalTransactionState:
+        assert message.transaction_id
+        self.executed.append(message.body.decode())
+        state, said = arg  # type: ignore[misc]
+        self.database[message.transaction_id] = state
+        self._on_execute()
+        if isinstance(said, Exception):
+            raise said
+        return said  # type: ignore[no-any-return]
+
+    def check_local_transaction(self, message: MessageExt) -> LocalTransactionState:
+        assert message.transaction_id
+        self.checked.append(message)
+        return self.database.get(message.transaction_id, ROLLBACK)
+
+
+async def test_what_was_committed_arrives_and_what_was_rolled_back_does_not(broker: BrokerProcess) -> None:
+    listener, inbox = Listener(), Inbox()
+    async with (
+        running(TransactionProducer("orders", listener, namesrv_addr=broker.namesrv_addr)) as producer,
+        running(consumer(broker.namesrv_addr, "credits", "orders", inbox)),
+    ):
+        sent = await producer.send_message_in_transaction(Message.of("orders", b"kept", tags="created"), (COMMIT, COMMIT))
+        await producer.send_message_in_transaction(Message.of("orders", b"dropped"), (ROLLBACK, ROLLBACK))
+        await producer.send_message_in_transaction(Message.of("orders", b"after"), (COMMIT, COMMIT))
+        await until(lambda: len(inbox.bodies) == 2)
+    assert sorted(inbox.bodies) == ["after", "kept"]
+    kept = next(message for message in inbox.messages if message.body == b"kept")
+    assert (sent.send_status, sent.local_transaction_state) == (SendStatus.SEND_OK, COMMIT)
+    assert kept.transaction_id == sent.transaction_id
+    assert kept.tags == "created"
+    assert listener.checked == []
+
+
+@pytest.mark.parametrize("said", [UNKNOWN, None, RuntimeError("the process stumbled")])
+async def test_without_a_decision_the_broker_asks_and_the_database_decides(broker: BrokerProcess, said: object) -> None:
+    listener, inbox = Listener(), Inbox()
+    async with (
+        running(TransactionProducer("orders", listener, namesrv_addr=broker.namesrv_addr)) as producer,
+        running(consumer(broker.namesrv_addr, "credits", "orders", inbox)),
+    ):
+        result = await producer.send_message_in_transaction(Message.of("orders", b"kept"), (COMMIT, said))
+        await producer.send_message_in_transaction(Message.of("orders", b"dropped"), (ROLLBACK, said))
+        await until(lambda: inbox.bodies == ["kept"] and len(listener.checked) == 2)
+    assert result.local_transaction_state is UNKNOWN
+    assert {message.topic for message in listener.checked} == {"orders"}
+    assert {message.transaction_check_times for message in listener.checked} == {1}
+
+
+async def test_a_producer_that_has_sent_nothing_yet_answers_for_one_of_its_group_that_is_gone(broker: BrokerProcess) -> None:
+    gone, heir, inbox = Listener(), Listener(), Inbox()
+    async with running(TransactionProducer("orders", gone, namesrv_addr=broker.namesrv_addr)) as producer:
+        await producer.send_message_in_transaction(Message.of("orders", b"kept"), (COMMIT, UNKNOWN))
+    heir.database = gone.database
+    async with (
+        running(TransactionProducer("orders", heir, namesrv_addr=broker.namesrv_addr)),
+        running(consumer(broker.namesrv_addr, "credits", "orders", inbox)),
+    ):
+        await until(lambda: inbox.bodies == ["kept"])
+    assert len(heir.checked) >= 1
+
+
+async def test_a_commit_that_a_dead_broker_did_not_hear_is_asked_for_when_it_is_back(broker: BrokerProcess) -> None:
+    listener, inbox = Listener(on_execute=broker.process.kill), Inbox()
+    async with (
+        running(TransactionProducer("orders", listener, namesrv_addr=broker.namesrv_addr)) as producer,
+        running(consumer(broker.namesrv_addr, "credits", "orders", inbox)),
+    ):
+        result = await producer.send_message_in_transaction(Message.of("orders", b"kept"), (COMMIT, COMMIT))
+        assert result.local_transaction_state is COMMIT
+        await asyncio.to_thread(broker.process.start)
+        await until(lambda: inbox.bodies == ["kept"])
+    assert len(listener.checked) >= 1
+
+
+async def test_a_broker_that_refuses_transactions_keeps_the_local_transaction_from_running(
+    start_broker: Callable[..., BrokerProcess],
+) -> None:
+    broker = start_broker({"rejectTransactionMessage": "true"})
+    listener = Listener()
+    async with running(TransactionProducer("orders", listener, namesrv_addr=broker.namesrv_addr)) as producer:
+        with pytest.raises(BrokerError) as raised:
+            await producer.send_message_in_transaction(Message.of("orders", b"x"), (COMMIT, COMMIT))
+    assert raised.value.code == ResponseCode.NO_PERMISSION
+    assert listener.executed == []
+
+
+async def test_whoever_stops_waiting_leaves_the_transaction_to_end_by_itself(broker: BrokerProcess) -> None:
+    inbox = Inbox()
+    loop = asyncio.get_running_loop()
+    waiting: list[asyncio.Task[object]] = []
+    listener = Listener(on_execute=lambda: loop.call_soon_threadsafe(waiting[0].cancel) and None)
+    async with (
+        running(TransactionProducer("orders", listener, namesrv_addr=broker.namesrv_addr)) as producer,
+        running(consumer(broker.namesrv_addr, "credits", "orders", inbox)),
+    ):
+        waiting.append(asyncio.create_task(producer.send_message_in_transaction(Message.of("orders", b"kept"), (COMMIT, COMMIT))))
+        with pytest.raises(asyncio.CancelledError):
+            await waiting[0]
+        await until(lambda: inbox.bodies == ["kept"])
+    assert listener.checked == []
+
+
+async def test_other_ways_to_send_arrive_too(broker: BrokerProcess) -> None:
+    inbox = Inbox()
+    async with (
+        running(Producer("plain", namesrv_addr=broker.namesrv_addr)) as producer,
+        running(consumer(broker.namesrv_addr, "credits", "orders", inbox)),
+    ):
+        await producer.create_topic("orders", 2)
+        first, second = await producer.queues("orders")
+        assert (await producer.send(Message.of("orders", b"sync"), second)).queue == second
+        await producer.send_oneway(Message.of("orders", b"oneway"))
+        batch = await producer.send_batch([Message.of("orders", b"batch-1"), Message.of("orders", b"batch-2")], first)
+        await producer.send(Message.of("orders", b"long " * 2000))
+        await until(lambda: len(inbox.bodies) == 5)
+    assert len(batch.message_id.split(",")) == 2
+    assert {body[:7] for body in inbox.bodies} == {"sync", "oneway", "batch-1", "batch-2", "long lo"}
+    assert max(map(len, inbox.bodies)) == 10_000
