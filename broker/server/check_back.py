@@ -23,7 +23,8 @@ from broker.transaction.check_counts import check_counts_as_json
 from broker.transaction.checks_in_flight import ChecksInFlight
 from broker.transaction.decision import CheckAction, decide_check, must_move_forward
 from broker.transaction.errors import NotAHalfMessage
-from broker.transaction.half_message import HalfMessage, check_back
+from broker.transaction.half_message import check_back
+from broker.transaction.half_record import HalfMessage
 from broker.transaction.offsets import TransactionOffsets
 from broker.transaction.pending import PendingTransaction
 

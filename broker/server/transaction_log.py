@@ -6,20 +6,24 @@ the batch does not reach the disk, `take_back` says so and the transaction is pe
 
 from __future__ import annotations
 
+import logging
 import sys
 from typing import Final, Protocol
 
 from broker.message import sysflag
 from broker.message.errors import CorruptRecord
 from broker.server.transaction_recovery import RecoveredTransactions
-from broker.store import Appended, MessageStore
+from broker.store import Appended, MessageStore, StoreUnwritable
 from broker.transaction import half_message
 from broker.transaction.check_policy import CheckPolicy
 from broker.transaction.counts import TransactionCounts
 from broker.transaction.draft import Draft
-from broker.transaction.half_message import DISCARD_TOPIC, HALF_TOPIC, HalfMessage
+from broker.transaction.half_record import DISCARD_TOPIC, HALF_TOPIC, HalfMessage, find_group, find_tag, read_half_message
+from broker.transaction.half_record import tags_code as tags_code_of
 from broker.transaction.op_message import OP_PROPERTIES, OP_TAGS_CODE, OP_TOPIC, op_body, op_draft
 from broker.transaction.pending import Outcome, PendingTransaction, Place
+
+logger = logging.getLogger(__name__)
 
 _HOST_V6_LENGTH: Final = 20
 
@@ -74,7 +78,7 @@ class TransactionLog:
     ) -> Appended:
         """Stores a message as a half message. Raises DelayedTransaction, IllegalMessage or StoreUnwritable."""
         encoded = half_message.half_properties(properties, topic, queue_id, producer_group)
-        tags_code = half_message.tags_code(half_message.find_tag(encoded))
+        tags_code = tags_code_of(find_tag(encoded))
         appended = self._store.append(
             topic=HALF_TOPIC,
             queue_id=0,
@@ -88,7 +92,7 @@ class TransactionLog:
             reconsume_times=reconsume_times,
             tags_code=tags_code,
         )
-        self._add(appended, half_message.find_group(encoded), topic, queue_id, tags_code, encoded, now_ms)
+        self._add(appended, find_group(encoded), topic, queue_id, tags_code, encoded, now_ms)
         self.counts.half_messages += 1
         return appended
 
@@ -158,15 +162,19 @@ class TransactionLog:
         return appended.end_position
 
     def complete(self, recovered: RecoveredTransactions, now_ms: int) -> int:
-        """Appends the op messages that a crash left out; returns how many. Raises StoreUnwritable: the next start tries again."""
-        for half_queue_offset in recovered.to_close:
-            op = self._append_op(half_queue_offset, now_ms, None)
+        """Appends the op messages that a crash left out; returns how many. What cannot be written now, the next start tries."""
+        for count, half_queue_offset in enumerate(recovered.to_close):
+            try:
+                op = self._append_op(half_queue_offset, now_ms, None)
+            except StoreUnwritable as error:
+                logger.warning("%d half messages cannot be closed now: %s", len(recovered.to_close) - count, error)
+                return count
             self.table.close_copy(half_queue_offset, _place(op))
         return len(recovered.to_close)
 
     def read(self, transaction: PendingTransaction) -> HalfMessage:
         """The half message as it is stored. Raises RecordNotFound, CorruptRecord, NotAHalfMessage."""
-        half = half_message.read_half_message(self._store.read(transaction.stored_at))
+        half = read_half_message(self._store.read(transaction.stored_at))
         if half.queue_offset != transaction.stored_queue_offset:
             raise CorruptRecord(f"the half message at {transaction.stored_at} has another queue offset: {half.queue_offset}")
         return half

@@ -19,7 +19,7 @@ from broker.store import Appended, MessageStore, RecordNotFound
 from broker.transaction.checks_in_flight import ChecksInFlight
 from broker.transaction.decision import EndAction, EndDecision, EndRequest, Refusal, decide_end, decide_late_end
 from broker.transaction.errors import DelayedTransaction, NotAHalfMessage, NotResumable
-from broker.transaction.half_message import HalfMessage, read_any_message, read_half_message
+from broker.transaction.half_record import HalfMessage, read_any_message, read_half_message
 from broker.transaction.resumption import refuse_if_not_resumable
 
 logger = logging.getLogger(__name__)

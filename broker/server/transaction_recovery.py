@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from broker.message import topics
 from broker.store import ConsumerOffsets, MessageStore
 from broker.transaction.check_policy import CheckPolicy
-from broker.transaction.half_message import DISCARD_TOPIC, HALF_TOPIC
+from broker.transaction.half_record import DISCARD_TOPIC, HALF_TOPIC
 from broker.transaction.op_message import OP_TOPIC
 from broker.transaction.pending import Outcome, PendingTransaction, PendingTransactions
 from broker.transaction.recovered_copies import RecoveredCopies

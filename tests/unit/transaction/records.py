@@ -4,7 +4,8 @@ from broker.message import properties as props
 from broker.message.record import decode_record, encode_record
 from broker.message.tags import tags_code
 from broker.transaction.draft import Draft
-from broker.transaction.half_message import HALF_TOPIC, half_properties, half_sys_flag
+from broker.transaction.half_message import half_properties, half_sys_flag
+from broker.transaction.half_record import HALF_TOPIC
 from broker.transaction.op_message import op_draft
 from broker.transaction.pending import PendingTransaction
 

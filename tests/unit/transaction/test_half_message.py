@@ -9,18 +9,8 @@ from broker.message.errors import CorruptRecord
 from broker.message.record import decode_record, encode_record, to_message
 from broker.message.tags import tags_code
 from broker.transaction.errors import DelayedTransaction, NotAHalfMessage
-from broker.transaction.half_message import (
-    check_back,
-    committed,
-    discarded,
-    half_properties,
-    half_sys_flag,
-    is_transactional,
-    moved,
-    read_any_message,
-    read_half_message,
-    resumed,
-)
+from broker.transaction.half_message import check_back, committed, discarded, half_properties, half_sys_flag, moved, resumed
+from broker.transaction.half_record import read_any_message, read_half_message
 from tests.unit.transaction.records import GROUP, HOST, PRODUCER_HOST, half_draft, half_record, sent_properties, stored
 
 
@@ -54,15 +44,6 @@ def test_a_delayed_transaction_is_refused(level: str) -> None:
 
 def test_delay_level_0_is_no_delay() -> None:
     assert half_properties(sent_properties(DELAY="0"), b"orders", 3, GROUP)
-
-
-@pytest.mark.parametrize(("value", "expected"), [("true", True), ("TRUE", True), ("false", False), ("yes", False)])
-def test_a_message_is_transactional_if_it_says_so_as_java_reads_booleans(value: str, expected: bool) -> None:
-    assert is_transactional(props.encode({"A": "1", "TRAN_MSG": value})) is expected
-
-
-def test_a_message_without_the_property_is_not_transactional() -> None:
-    assert not is_transactional(props.encode({"X_TRAN_MSG": "true"}))
 
 
 @pytest.mark.parametrize("sys_flag", [4, 8, 12, 0])

@@ -4,7 +4,8 @@ from collections.abc import Iterable, Mapping
 
 from broker.message import properties as props
 from broker.transaction.check_policy import CheckPolicy
-from broker.transaction.half_message import committed, discarded, moved, read_half_message, resumed
+from broker.transaction.half_message import committed, discarded, moved, resumed
+from broker.transaction.half_record import read_half_message
 from broker.transaction.op_message import op_draft
 from broker.transaction.pending import Outcome
 from broker.transaction.recovery import Evidence, RecoveredTable, RecoveredTransaction, TransactionRecovery
