@@ -32,6 +32,7 @@ from broker.server.pull_processor import PullProcessor
 from broker.server.query_processor import QueryProcessor
 from broker.server.registration import Registration
 from broker.server.send_back_processor import SendBackProcessor
+from broker.server.send_destination import SendDestination
 from broker.server.send_processor import SendProcessor
 from broker.server.statistics import BrokerStatistics
 from broker.server.subscription_group_table import SubscriptionGroupTable
@@ -169,8 +170,7 @@ class _Builder:
             identity=self.identity,
             store=self.store.messages,
             group_commit=self.group_commit,
-            topic_table=self.topic_table,
-            subscription_groups=self.subscription_groups,
+            destination=SendDestination(self.topic_table, self.subscription_groups),
             half_messages=transactions.processor,
             region_id=self.settings.region_id,
             is_trace_on=self.settings.trace_on,

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import random
 from collections.abc import Callable, Mapping
 from typing import Final, Protocol
 
-from broker.message import properties as props
 from broker.message import sysflag, topics
 from broker.message.errors import IllegalMessage
 from broker.message.ids import offset_message_id
@@ -14,24 +12,18 @@ from broker.protocol.codes import RequestCode, ResponseCode
 from broker.protocol.command import RemotingCommand, encode_response
 from broker.protocol.headers import SendMessageRequestHeader, SendMessageRequestHeaderV2, SendMessageResponseHeader
 from broker.remoting.connection import Connection
-from broker.remoting.dispatcher import Handler, RequestRefused
+from broker.remoting.dispatcher import Handler
 from broker.server.batch_body import split_batch
 from broker.server.delay_levels import Place, delay_level, waiting_place
 from broker.server.group_commit import GroupCommit
 from broker.server.identity import BrokerIdentity
+from broker.server.send_destination import SendDestination, SendHeader
+from broker.server.sent_properties import StoredProperties, begins_transaction, refuse_in_batch
 from broker.server.statistics import BrokerStatistics
-from broker.server.subscription_group_table import SubscriptionGroupTable
-from broker.server.topic_table import TopicTable
-from broker.store import Appended, MessageStore, TopicConfig
-
-SendHeader = SendMessageRequestHeader | SendMessageRequestHeaderV2
+from broker.store import Appended, MessageStore
 
 _HOST_V6_LENGTH: Final = 20
-_WAIT: Final = props.WAIT_STORE_MSG_OK.encode() + b"\x01"
-_CLUSTER: Final = props.CLUSTER.encode() + b"\x01"
-_TRANSACTION: Final = props.TRANSACTION_PREPARED.encode() + b"\x01"
 _DEAD_LETTERS: Final = topics.DEAD_LETTER_PREFIX.encode()
-_DELAY: Final = props.DELAY_TIME_LEVEL.encode() + b"\x01"
 
 
 class HalfMessages(Protocol):
@@ -64,8 +56,7 @@ class SendProcessor:
         identity: BrokerIdentity,
         store: MessageStore,
         group_commit: GroupCommit,
-        topic_table: TopicTable,
-        subscription_groups: SubscriptionGroupTable,
+        destination: SendDestination,
         half_messages: HalfMessages,
         region_id: str,
         is_trace_on: bool,
@@ -75,8 +66,7 @@ class SendProcessor:
     ) -> None:
         self._store = store
         self._group_commit = group_commit
-        self._topics = topic_table
-        self._groups = subscription_groups
+        self._destination = destination
         self._half_messages = half_messages
         self._region_id = region_id
         self._is_trace_on = is_trace_on
@@ -85,8 +75,7 @@ class SendProcessor:
         self._clock = clock
         self._store_host = identity.store_host
         self._store_host_flag = sysflag.STORE_HOST_V6 if len(identity.store_host) == _HOST_V6_LENGTH else 0
-        self._cluster = identity.cluster
-        self._cluster_property = _CLUSTER + identity.cluster.encode()
+        self._properties = StoredProperties(identity.cluster)
 
     @property
     def handlers(self) -> Mapping[int, Handler]:
@@ -112,12 +101,12 @@ class SendProcessor:
         return self._send_batch(connection, command, command.decode_header(SendMessageRequestHeaderV2))
 
     def _send(self, connection: Connection, command: RemotingCommand, header: SendHeader) -> bytes | None:
-        topic, queue_id = self._destination(header)
-        encoded = self._properties(header.properties.encode())
+        topic, queue_id = self._destination.of(header)
+        encoded = self._properties.of(header.properties.encode())
         now_ms = self._clock()
-        level = delay_level(encoded) if _DELAY in encoded else 0
+        level = delay_level(encoded)
         # Old clients send a consumer's failed message by themselves, and leave TRAN_MSG in it.
-        if _begins_transaction(encoded) and not (header.reconsume_times > 0 and level > 0):
+        if begins_transaction(encoded) and not (header.reconsume_times > 0 and level > 0):
             appended = self._half_messages.append(
                 connection,
                 producer_group=header.producer_group,
@@ -144,12 +133,12 @@ class SendProcessor:
         return None
 
     def _send_batch(self, connection: Connection, command: RemotingCommand, header: SendHeader) -> bytes | None:
-        topic, queue_id = self._destination(header)
+        topic, queue_id = self._destination.of(header)
         if len(command.body) > self._store.config.max_message_size:
             raise IllegalMessage(f"the batch has {len(command.body)} bytes; {self._store.config.max_message_size} are allowed")
-        messages = [(flag, body, self._properties(encoded)) for flag, body, encoded in split_batch(command.body)]
+        messages = [(flag, body, self._properties.of(encoded)) for flag, body, encoded in split_batch(command.body)]
         for _, _, encoded in messages:
-            _refuse_in_batch(topic, encoded)
+            refuse_in_batch(topic, encoded)
         now_ms = self._clock()
         all_appended = [
             self._append(connection, header, Place(topic, queue_id, encoded), body, flag, now_ms)
@@ -197,53 +186,3 @@ class SendProcessor:
             is_trace_on=self._is_trace_on,
         )
         return encode_response(command, ResponseCode.SUCCESS, header)
-
-    def _destination(self, header: SendHeader) -> tuple[bytes, int]:
-        """The topic, made if need be, and the queue. Raises RequestRefused."""
-        config = self._topics.for_sending(header.topic, header.default_topic, header.default_topic_queue_nums, header.unit_mode)
-        queue_id = header.queue_id
-        if queue_id >= config.read_queue_nums and queue_id >= config.write_queue_nums:
-            raise RequestRefused(ResponseCode.SYSTEM_ERROR, f"request queueId[{queue_id}] is illegal, {config}")
-        if header.topic.startswith(topics.RETRY_PREFIX) and self._is_given_up(header):
-            group = header.topic.removeprefix(topics.RETRY_PREFIX)
-            return self._topics.dead_letter_topic(group).topic_name.encode(), 0
-        if queue_id < 0:
-            queue_id = _any_queue(config)
-        return header.topic.encode(), queue_id
-
-    def _is_given_up(self, header: SendHeader) -> bool:
-        """Whether a retried message was tried as often as its group allows."""
-        group = self._groups.for_consuming(header.topic.removeprefix(topics.RETRY_PREFIX))
-        most = header.max_reconsume_times if header.max_reconsume_times is not None else group.retry_max_times
-        return header.reconsume_times >= most
-
-    def _properties(self, encoded: bytes) -> bytes:
-        """What is stored: WAIT says nothing to a reader, and the cluster is added."""
-        if _WAIT in encoded:
-            encoded = props.remove(encoded, (props.WAIT_STORE_MSG_OK,))
-        if _CLUSTER in encoded:
-            return props.put(encoded, props.CLUSTER, self._cluster)
-        if not encoded or encoded.endswith(b"\x02"):
-            return encoded + self._cluster_property
-        return encoded + b"\x02" + self._cluster_property
-
-
-def _any_queue(config: TopicConfig) -> int:
-    if config.write_queue_nums <= 0:
-        raise RequestRefused(ResponseCode.SYSTEM_ERROR, f"the topic has no queue to write to, {config}")
-    return random.randrange(config.write_queue_nums)
-
-
-def _begins_transaction(encoded: bytes) -> bool:
-    return _TRANSACTION in encoded and (props.find(encoded, props.TRANSACTION_PREPARED) or "").lower() == "true"
-
-
-def _refuse_in_batch(topic: bytes, encoded: bytes) -> None:
-    if topic.startswith(topics.RETRY_PREFIX.encode()):
-        raise IllegalMessage("a retry topic takes no batches")
-    if _DELAY in encoded and delay_level(encoded) > 0:
-        raise IllegalMessage("a delayed message cannot be part of a batch")
-    if _begins_transaction(encoded):
-        raise IllegalMessage("a transactional message cannot be part of a batch")
-    if len(encoded) > props.MAX_PROPERTIES_LENGTH:
-        raise IllegalMessage(f"the message properties have {len(encoded)} bytes; {props.MAX_PROPERTIES_LENGTH} are allowed")

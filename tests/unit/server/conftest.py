@@ -25,6 +25,7 @@ from broker.server.identity import BrokerIdentity
 from broker.server.producer_groups import ProducerGroups
 from broker.server.pull_processor import PullProcessor
 from broker.server.send_back_processor import SendBackProcessor
+from broker.server.send_destination import SendDestination
 from broker.server.send_processor import SendProcessor
 from broker.server.statistics import BrokerStatistics
 from broker.server.subscription_group_table import SubscriptionGroupTable
@@ -169,8 +170,7 @@ class Desk:
             identity=IDENTITY,
             store=self.store,
             group_commit=self.commit,
-            topic_table=self.topics,
-            subscription_groups=self.groups,
+            destination=SendDestination(self.topics, self.groups),
             half_messages=self.half_messages,
             region_id="DefaultRegion",
             is_trace_on=True,

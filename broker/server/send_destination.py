@@ -1,0 +1,43 @@
+"""Where a sent message goes: its topic, made if need be, and its queue (AbstractSendMessageProcessor.msgCheck)."""
+
+from __future__ import annotations
+
+import random
+from typing import TypeAlias
+
+from broker.message import topics
+from broker.protocol.codes import ResponseCode
+from broker.protocol.headers import SendMessageRequestHeader, SendMessageRequestHeaderV2
+from broker.remoting.dispatcher import RequestRefused
+from broker.server.subscription_group_table import SubscriptionGroupTable
+from broker.server.topic_table import TopicTable
+
+SendHeader: TypeAlias = SendMessageRequestHeader | SendMessageRequestHeaderV2
+
+
+class SendDestination:
+    """Finds the place for each message. One that a consumer sends for the last time goes to its group's dead letters."""
+
+    def __init__(self, topic_table: TopicTable, subscription_groups: SubscriptionGroupTable) -> None:
+        self._topics = topic_table
+        self._groups = subscription_groups
+
+    def of(self, header: SendHeader) -> tuple[bytes, int]:
+        """Topic and queue id. Raises RequestRefused."""
+        topic, queue_id = header.topic, header.queue_id
+        config = self._topics.for_sending(topic, header.default_topic, header.default_topic_queue_nums, header.unit_mode)
+        if queue_id >= config.read_queue_nums and queue_id >= config.write_queue_nums:
+            raise RequestRefused(ResponseCode.SYSTEM_ERROR, f"request queueId[{queue_id}] is illegal, {config}")
+        if topic.startswith(topics.RETRY_PREFIX) and self._is_given_up(header):
+            return self._topics.dead_letter_topic(topic.removeprefix(topics.RETRY_PREFIX)).topic_name.encode(), 0
+        if queue_id < 0:
+            if config.write_queue_nums <= 0:
+                raise RequestRefused(ResponseCode.SYSTEM_ERROR, f"the topic has no queue to write to, {config}")
+            queue_id = random.randrange(config.write_queue_nums)
+        return topic.encode(), queue_id
+
+    def _is_given_up(self, header: SendHeader) -> bool:
+        """Whether a retried message was tried as often as its group allows."""
+        group = self._groups.for_consuming(header.topic.removeprefix(topics.RETRY_PREFIX))
+        most = header.max_reconsume_times if header.max_reconsume_times is not None else group.retry_max_times
+        return header.reconsume_times >= most
