@@ -27,6 +27,7 @@ class Segments:
         """The first offset of each file, ascending."""
         self._open = open_files
         self._files = open_files.files
+        self._paths: dict[int, Path] = {}
 
     def load(self) -> list[str]:
         """Finds the files there are, and gives those cut short their full size back. Says which it mended.
@@ -69,7 +70,10 @@ class Segments:
 
     def path(self, start: int) -> Path:
         """The file that begins at that offset."""
-        return self.directory / f"{start:0{_NAME_LENGTH}d}"
+        path = self._paths.get(start)
+        if path is None:  # making one costs more than reading a record
+            path = self._paths[start] = self.directory / f"{start:0{_NAME_LENGTH}d}"
+        return path
 
     def paths_between(self, from_position: int, to_position: int) -> list[Path]:
         """The files that hold any byte of [from_position, to_position)."""
@@ -145,6 +149,7 @@ class Segments:
         path = self.path(start)
         self._open.forget(path)
         self._files.unlink(path)
+        del self._paths[start]
         del self.starts[bisect_right(self.starts, start) - 1]
 
 
