@@ -21,7 +21,7 @@ class CheckPolicy:
     """transactionCheckMax: so many checks, then the message is discarded."""
     file_reserved_ms: int = 72 * 3600 * 1000
     """fileReservedTime: a half message older than this is given up unasked."""
-    hold_back_max: int = 200_000
+    hold_back_max: int = 100_000
     """How many half messages an undecided one may lie behind the newest before it is moved forward."""
 
     def first_check_due(self, begun_ms: int, encoded_properties: bytes) -> int:
