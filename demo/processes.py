@@ -46,6 +46,7 @@ class Process:
         self._announce = announce
         self._popen: subprocess.Popen[bytes] | None = None
         self._log_position = 0
+        self._groups: list[int] = []
 
     @property
     def pid(self) -> int:
@@ -72,6 +73,7 @@ class Process:
     def spawn(self) -> None:
         """Start it and do not wait for it to be ready."""
         assert not self.is_running, f"{self.name} is running"
+        self._forget_groups(lambda group: not _has_members(group))
         self.log_path.parent.mkdir(parents=True, exist_ok=True)
         with self.log_path.open("ab") as log:
             self._log_position = log.tell()
@@ -84,6 +86,7 @@ class Process:
                 stderr=subprocess.STDOUT,
                 start_new_session=True,
             )
+        self._groups.append(self._popen.pid)
         self._announce(f"+{self._popen.pid}")
 
     def wait_until_ready(self, timeout_s: float = 60) -> None:
@@ -123,10 +126,17 @@ class Process:
             self._popen.terminate()
             with contextlib.suppress(subprocess.TimeoutExpired):
                 self._popen.wait(timeout_s)
-        with contextlib.suppress(ProcessLookupError):
-            os.killpg(self._popen.pid, signal.SIGKILL)
+        for group in self._groups:
+            with contextlib.suppress(ProcessLookupError):
+                os.killpg(group, signal.SIGKILL)
         self._popen.wait()
-        self._announce(f"-{self._popen.pid}")
+        self._forget_groups(lambda group: True)
+
+    def _forget_groups(self, is_over: Callable[[int], bool]) -> None:
+        """Earlier starts may have left children behind; an id whose group is over may soon be somebody else's."""
+        for group in filter(is_over, list(self._groups)):
+            self._groups.remove(group)
+            self._announce(f"-{group}")
 
 
 class Processes:
@@ -220,6 +230,14 @@ def accepts_connections(port: int) -> Callable[[Process], bool]:
         return True
 
     return is_ready
+
+
+def _has_members(group: int) -> bool:
+    try:
+        os.killpg(group, 0)
+    except ProcessLookupError:
+        return False
+    return True
 
 
 def _tail(text: str, lines: int = 60) -> str:
