@@ -111,6 +111,19 @@ class RequestCode(IntEnum):
     DELETE_EXPIRED_COMMITLOG = 329
 
 
+class AdminRequestCode(IntEnum):
+    """Requests of our own, by which operators see and mend transactions (`python -m broker.admin`).
+
+    No release of RocketMQ up to 5.3.3 has a code between 3,010 and 200,050; two bytes hold these, as binary headers want it.
+    Apache's broker answers REQUEST_CODE_NOT_SUPPORTED.
+    """
+
+    LIST_PENDING_TRANSACTIONS = 30_001
+    SHOW_TRANSACTION = 30_002
+    DECIDE_TRANSACTION = 30_003
+    LIST_DECIDED_TRANSACTIONS = 30_004
+
+
 class ResponseCode(IntEnum):
     """How a request ended (RocketMQ's RemotingSysResponseCode and ResponseCode)."""
 

@@ -190,13 +190,14 @@ class TransactionLog:
         self.appended_position = min(self.appended_position, position)
 
     def _settle(self, transaction: PendingTransaction, outcome: Outcome, now_ms: int, reason: str | None) -> int:
-        op = self._append_op(transaction.stored_queue_offset, now_ms, reason)
+        op = self._append_op(transaction.stored_queue_offset, now_ms, reason, outcome)
         self.table.settle(transaction, outcome, _place(op))
         return op.end_position
 
-    def _append_op(self, half_queue_offset: int, now_ms: int, reason: str | None) -> Appended:
+    def _append_op(self, half_queue_offset: int, now_ms: int, reason: str | None, outcome: Outcome | None = None) -> Appended:
         if reason is not None:
-            draft = op_draft(half_queue_offset, now_ms=now_ms, store_host=self._store_host, reason=reason)
+            decided = outcome.value if outcome is not None else None
+            draft = op_draft(half_queue_offset, now_ms=now_ms, store_host=self._store_host, reason=reason, outcome=decided)
             return self._append(draft._replace(sys_flag=self._op_sys_flag), now_ms)
         op = self._store.append(
             topic=OP_TOPIC,

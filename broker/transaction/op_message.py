@@ -19,6 +19,10 @@ OP_TAGS_CODE: Final = tags.tags_code(REMOVE_TAG)
 OP_PROPERTIES: Final = props.encode({props.TAGS: REMOVE_TAG})
 REASON: Final = "REASON"
 """A property of ours: why a person decided, or the broker gave up."""
+OUTCOME: Final = "OUTCOME"
+"""A property of ours beside the reason: what was decided."""
+GIVEN_REASON_KEY: Final = "DECIDED_WITH_REASON"
+"""The key by which the index finds all op messages that have a reason; the half queue offset is another key of theirs."""
 
 
 def op_body(half_queue_offset: int) -> bytes:
@@ -26,10 +30,18 @@ def op_body(half_queue_offset: int) -> bytes:
     return b"%d" % half_queue_offset
 
 
-def op_draft(half_queue_offset: int, *, now_ms: int, store_host: bytes, reason: str | None = None) -> Draft:
-    """The op message that closes a half message. A `reason` is kept with it. Raises IllegalMessage if it holds \\x01 or \\x02."""
+def op_draft(
+    half_queue_offset: int, *, now_ms: int, store_host: bytes, reason: str | None = None, outcome: str | None = None
+) -> Draft:
+    """The op message that closes a half message. A `reason` is kept with it, and can be found by key.
+
+    Raises IllegalMessage if it holds \\x01 or \\x02.
+    """
     body = op_body(half_queue_offset)
-    encoded = props.put(OP_PROPERTIES, REASON, reason) if reason else OP_PROPERTIES
+    encoded = OP_PROPERTIES
+    if reason:
+        keys = f"{half_queue_offset}{props.KEY_SEPARATOR}{GIVEN_REASON_KEY}"
+        encoded = props.encode({props.TAGS: REMOVE_TAG, props.KEYS: keys, REASON: reason, OUTCOME: outcome or ""})
     return Draft(OP_TOPIC, 0, body, encoded, 0, 0, now_ms, store_host, 0, 0, OP_TAGS_CODE, record.body_crc(body))
 
 

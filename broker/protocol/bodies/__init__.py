@@ -49,6 +49,7 @@ from broker.protocol.bodies.topic import (
     TopicOffset,
     TopicStatsTable,
 )
+from broker.protocol.bodies.transaction_admin import TransactionInfo, TransactionList
 
 __all__ = [
     "BrokerStatsData",
@@ -91,5 +92,7 @@ __all__ = [
     "TopicList",
     "TopicOffset",
     "TopicStatsTable",
+    "TransactionInfo",
+    "TransactionList",
     "UnlockBatchRequestBody",
 ]

@@ -80,6 +80,12 @@ from broker.protocol.headers.transaction import (
     EndTransactionRequestHeader,
     ResumeCheckHalfMessageRequestHeader,
 )
+from broker.protocol.headers.transaction_admin import (
+    DecideTransactionRequestHeader,
+    ListDecidedTransactionsRequestHeader,
+    ListPendingTransactionsRequestHeader,
+    ShowTransactionRequestHeader,
+)
 
 __all__ = [
     "DEFAULT_REGION_ID",
@@ -90,6 +96,7 @@ __all__ = [
     "ConsumeMessageDirectlyResultRequestHeader",
     "ConsumerSendMsgBackRequestHeader",
     "CreateTopicRequestHeader",
+    "DecideTransactionRequestHeader",
     "DeleteKVConfigRequestHeader",
     "DeleteSubscriptionGroupRequestHeader",
     "DeleteTopicFromNamesrvRequestHeader",
@@ -115,6 +122,8 @@ __all__ = [
     "GetRouteInfoRequestHeader",
     "GetTopicStatsInfoRequestHeader",
     "GetTopicsByClusterRequestHeader",
+    "ListDecidedTransactionsRequestHeader",
+    "ListPendingTransactionsRequestHeader",
     "NotifyConsumerIdsChangedRequestHeader",
     "PullMessageRequestHeader",
     "PullMessageResponseHeader",
@@ -140,6 +149,7 @@ __all__ = [
     "SendMessageRequestHeader",
     "SendMessageRequestHeaderV2",
     "SendMessageResponseHeader",
+    "ShowTransactionRequestHeader",
     "UnRegisterBrokerRequestHeader",
     "UnregisterClientRequestHeader",
     "UpdateConsumerOffsetRequestHeader",
