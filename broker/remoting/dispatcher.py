@@ -42,7 +42,7 @@ class Dispatcher:
         on_disconnected: Iterable[Callable[[Connection], None]] = (),
     ) -> None:
         self._handlers: dict[int, Handler] = {}
-        self._refusals = {ProtocolError: ResponseCode.SYSTEM_ERROR, **(refusals or {})}
+        self._refusals: dict[type[Exception], ResponseCode] = {ProtocolError: ResponseCode.SYSTEM_ERROR, **(refusals or {})}
         self._on_disconnected = list(on_disconnected)
         self._is_stopped = False
 
