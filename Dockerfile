@@ -14,6 +14,7 @@ WORKDIR /app
 COPY broker broker
 COPY order_service order_service
 COPY credit_service credit_service
+COPY service_runtime service_runtime
 USER app
 
 FROM services AS demo

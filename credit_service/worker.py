@@ -14,10 +14,12 @@ from pydantic_settings import CliApp
 
 from credit_service.adapters.celery_app import QUEUE, create_celery
 from credit_service.adapters.credit_task import register_credit_task
-from credit_service.adapters.database import DatabaseUnusable, open_database
 from credit_service.adapters.redis_probe import RedisProbe
-from credit_service.entrypoints.start import first_error, log_to_stderr, masked_redis, say
+from credit_service.adapters.redis_url import masked_redis
+from credit_service.adapters.tables import MIGRATIONS
 from credit_service.settings import WorkerSettings
+from service_runtime.database import DatabaseUnusable, open_database
+from service_runtime.start import first_error, log_to_stderr, say
 
 PROGRAM: Final = "credit_service.worker"
 _PAUSE_BEFORE_NEW_START_S: Final = 1.0
@@ -51,7 +53,7 @@ def work(settings: WorkerSettings) -> int:
     """Works until a signal; the worker's exit status. Raises DatabaseUnusable."""
     database_url, redis_url = settings.database_url.get_secret_value(), settings.redis_url.get_secret_value()
     # Opened here only to wait for it and to migrate it; nothing of it may live on in the processes that are forked.
-    open_database(database_url, start_timeout_s=settings.database_start_timeout_s).dispose()
+    open_database(database_url, migrations=MIGRATIONS, start_timeout_s=settings.database_start_timeout_s).dispose()
     app = create_celery(redis_url)
     register_credit_task(app, database_url)
 

@@ -51,7 +51,7 @@ class Ledger:
     """The credit database; safe to use from several threads and processes."""
 
     def __init__(self, engine: Engine) -> None:
-        """`engine` is from `adapters.database.open_database`."""
+        """`engine` is from `service_runtime.database.open_database`."""
         self._engine = engine
         is_postgresql = engine.dialect.name == "postgresql"
         self._reading = engine.execution_options(

@@ -1,18 +1,19 @@
 """The credit service over HTTP: the Flask application and its routes."""
 
-import logging
-from typing import Protocol
+from typing import Final, Protocol
 
-from flask import Blueprint, Flask, Response, abort, current_app, json, request
-from pydantic import BaseModel, ValidationError
-from werkzeug.exceptions import HTTPException
+from flask import Blueprint, Flask, Response, abort, current_app, request
+from pydantic import BaseModel
 
 from credit_service.adapters.ledger import Ledger, LedgerUnavailable
 from credit_service.entrypoints.schemas import CustomerCreditQuery, CustomerCreditResponse, HealthResponse
+from service_runtime.problems import Problem, register_problems
 
 credits_api = Blueprint("credits", __name__)
 
-logger = logging.getLogger(__name__)
+_PROBLEM_OF: Final[dict[type[Exception], Problem]] = {
+    LedgerUnavailable: Problem(503, "Database unavailable", "the credit database does not answer"),
+}
 
 
 class Reachable(Protocol):
@@ -30,10 +31,7 @@ def create_app(ledger: Ledger, redis: Reachable, broker: Reachable) -> Flask:
     app.extensions["redis"] = redis
     app.extensions["broker"] = broker
     app.register_blueprint(credits_api)
-    app.register_error_handler(ValidationError, _wrong_input)
-    app.register_error_handler(LedgerUnavailable, _database_unavailable)
-    app.register_error_handler(HTTPException, _http_error)
-    app.register_error_handler(Exception, _unexpected)
+    register_problems(app, _PROBLEM_OF)
     return app
 
 
@@ -71,31 +69,3 @@ def _json(body: BaseModel, status: int = 200) -> Response:
 
 def _word(is_ok: bool) -> str:
     return "ok" if is_ok else "unreachable"
-
-
-def _problem(status: int, title: str, detail: str, errors: list[dict[str, str]] | None = None) -> Response:
-    body: dict[str, object] = {"type": "about:blank", "title": title, "status": status, "detail": detail}
-    if errors:
-        body["errors"] = errors
-    return Response(json.dumps(body), status=status, content_type="application/problem+json")
-
-
-def _wrong_input(error: ValidationError) -> Response:
-    errors = [{"field": ".".join(str(part) for part in found["loc"]), "message": found["msg"]} for found in error.errors()]
-    return _problem(400, "Bad Request", "; ".join(f"{wrong['field']}: {wrong['message']}" for wrong in errors), errors)
-
-
-def _database_unavailable(error: LedgerUnavailable) -> Response:
-    logger.warning("%s %s: %s", request.method, request.path, error)
-    response = _problem(503, "Database unavailable", "the credit database does not answer")
-    response.headers["Retry-After"] = "5"
-    return response
-
-
-def _http_error(error: HTTPException) -> Response:
-    return _problem(error.code or 500, error.name, error.description or error.name)
-
-
-def _unexpected(error: Exception) -> Response:
-    logger.error("%s %s failed", request.method, request.path, exc_info=error)
-    return _problem(500, "Internal Server Error", "something went wrong here; the log says more")

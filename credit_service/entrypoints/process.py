@@ -8,15 +8,17 @@ from pydantic_settings import CliApp
 from broker.client import ClientError
 from credit_service.adapters.celery_app import create_celery
 from credit_service.adapters.celery_crediting import CeleryCrediting
-from credit_service.adapters.database import DatabaseUnusable, masked, open_database
 from credit_service.adapters.ledger import Ledger
 from credit_service.adapters.order_consumer import OrderConsumer
 from credit_service.adapters.redis_probe import RedisProbe
+from credit_service.adapters.redis_url import masked_redis
+from credit_service.adapters.tables import MIGRATIONS
 from credit_service.entrypoints.http import create_app
-from credit_service.entrypoints.http_server import HttpServer
-from credit_service.entrypoints.start import CannotStart, first_error, log_to_stderr, masked_redis, say, stop_on_signals
 from credit_service.service_layer.order_listener import OrderListener
 from credit_service.settings import ServiceSettings
+from service_runtime.database import DatabaseUnusable, masked, open_database
+from service_runtime.http_server import HttpServer
+from service_runtime.start import CannotStart, first_error, log_to_stderr, say, stop_on_signals
 
 PROGRAM = "credit_service"
 
@@ -43,7 +45,7 @@ def run(settings: ServiceSettings) -> None:
     """Consumes and serves until a signal. Raises CannotStart or DatabaseUnusable."""
     database_url, redis_url = settings.database_url.get_secret_value(), settings.redis_url.get_secret_value()
     redis = _probe(redis_url)
-    engine = open_database(database_url, start_timeout_s=settings.database_start_timeout_s)
+    engine = open_database(database_url, migrations=MIGRATIONS, start_timeout_s=settings.database_start_timeout_s)
     stopping = stop_on_signals()
     crediting = CeleryCrediting(create_celery(redis_url), timeout_s=settings.task_timeout_s)
     consumer = OrderConsumer(

@@ -1,4 +1,4 @@
-"""Runs the migrations on the connection, and inside the transaction, that `adapters.database.migrate` brings."""
+"""Runs the migrations on the connection, and inside the transaction, that `service_runtime.database.migrate` brings."""
 
 from alembic import context
 

@@ -45,7 +45,7 @@ class OrderStore:
     """The order database; safe to use from several threads."""
 
     def __init__(self, engine: Engine) -> None:
-        """`engine` is from `adapters.database.open_database`."""
+        """`engine` is from `service_runtime.database.open_database`."""
         self._engine = engine
         self._reading = engine.execution_options(read_only=True)
         is_postgresql = engine.dialect.name == "postgresql"

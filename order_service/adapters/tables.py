@@ -1,8 +1,13 @@
 """The order database's tables. Only `order_store` and the migrations know them; `pipelines` reads them from outside."""
 
+from typing import Final
+
 from sqlalchemy import BigInteger, Integer
 from sqlalchemy.orm import registry
 from sqlmodel import Field, SQLModel
+
+MIGRATIONS: Final = "order_service:migrations"
+"""Where Alembic finds what brings the tables to this version."""
 
 _RowId = BigInteger().with_variant(Integer, "sqlite")
 """SQLite counts up by itself only a key declared INTEGER."""

@@ -9,7 +9,7 @@ from pydantic import BaseModel
 from order_service.adapters.order_store import OrderStore
 from order_service.domain.transaction import TransactionState
 from order_service.entrypoints.openapi import openapi_document
-from order_service.entrypoints.problems import register_problems
+from order_service.entrypoints.problems import PROBLEM_OF
 from order_service.entrypoints.schemas import (
     HealthResponse,
     OrderHeaders,
@@ -21,6 +21,7 @@ from order_service.entrypoints.schemas import (
     TransactionResponse,
 )
 from order_service.service_layer.placing import OrderPlacing, TransactionalSender
+from service_runtime.problems import register_problems
 
 MAX_BODY_BYTES: Final = 256 * 1024
 
@@ -42,7 +43,7 @@ def create_app(store: OrderStore, broker: Broker) -> Flask:
     app.extensions["broker"] = broker
     app.extensions["order_placing"] = OrderPlacing(store, broker)
     app.register_blueprint(orders_api)
-    register_problems(app)
+    register_problems(app, PROBLEM_OF)
     return app
 
 

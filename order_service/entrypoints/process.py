@@ -6,15 +6,16 @@ from pydantic import ValidationError
 from pydantic_settings import CliApp
 
 from broker.client import ClientError
-from order_service.adapters.database import DatabaseUnusable, masked, open_database
 from order_service.adapters.order_broker import OrderBroker
 from order_service.adapters.order_store import OrderStore
+from order_service.adapters.tables import MIGRATIONS
 from order_service.entrypoints.http import create_app
-from order_service.entrypoints.http_server import HttpServer
-from order_service.entrypoints.start import CannotStart, first_error, log_to_stderr, say, stop_on_signals
 from order_service.failpoints import Failpoints, parse_failpoints
 from order_service.service_layer.transaction_listener import OrderTransactionListener
 from order_service.settings import Settings
+from service_runtime.database import DatabaseUnusable, masked, open_database
+from service_runtime.http_server import HttpServer
+from service_runtime.start import CannotStart, first_error, log_to_stderr, say, stop_on_signals
 
 PROGRAM = "order_service"
 
@@ -43,7 +44,7 @@ def main() -> int:
 def run(settings: Settings, failpoints: Failpoints) -> None:
     """Serves until a signal. Raises CannotStart or DatabaseUnusable."""
     url = settings.database_url.get_secret_value()
-    engine = open_database(url, start_timeout_s=settings.database_start_timeout_s)
+    engine = open_database(url, migrations=MIGRATIONS, start_timeout_s=settings.database_start_timeout_s)
     stopping = stop_on_signals()
     store = OrderStore(engine)
     listener = OrderTransactionListener(store, order_limit_cents=settings.order_limit_cents, failpoints=failpoints)

@@ -9,13 +9,14 @@ import pytest
 
 from credit_service.adapters.celery_app import create_celery
 from credit_service.adapters.celery_crediting import CeleryCrediting
-from credit_service.adapters.database import open_database
 from credit_service.adapters.ledger import Ledger
+from credit_service.adapters.tables import MIGRATIONS
 from credit_service.domain.credit import Credit, CreditOutcome
 from credit_service.service_layer.order_listener import CreditingUnavailable
 from demo.ports import free_ports
 from demo.processes import Process, Processes, prints
 from demo.system import redis_command
+from service_runtime.database import open_database
 
 pytestmark = pytest.mark.e2e
 
@@ -33,7 +34,7 @@ class CreditSide:
             environment={"REDIS_URL": redis_url, "CREDIT_DATABASE_URL": database_url},
             is_ready=prints("credit worker ready: "),
         )
-        self.engine = open_database(database_url, start_timeout_s=10)
+        self.engine = open_database(database_url, migrations=MIGRATIONS, start_timeout_s=10)
         self.ledger = Ledger(self.engine)
         self.crediting = CeleryCrediting(create_celery(redis_url), timeout_s=3)
         self.patient_crediting = CeleryCrediting(create_celery(redis_url), timeout_s=60)

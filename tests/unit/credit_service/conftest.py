@@ -6,9 +6,10 @@ from pathlib import Path
 import pytest
 from sqlalchemy import Engine
 
-from credit_service.adapters.database import open_database
 from credit_service.adapters.ledger import Ledger
+from credit_service.adapters.tables import MIGRATIONS
 from credit_service.domain.credit import Credit
+from service_runtime.database import open_database
 from tests.postgresql_server import new_database
 
 
@@ -30,7 +31,7 @@ def database_url(request: pytest.FixtureRequest, sqlite_url: str) -> str:
 
 @pytest.fixture
 def engine(database_url: str) -> Iterator[Engine]:
-    engine = open_database(database_url, start_timeout_s=10)
+    engine = open_database(database_url, migrations=MIGRATIONS, start_timeout_s=10)
     yield engine
     engine.dispose()
 
@@ -42,7 +43,7 @@ def ledger(engine: Engine) -> Ledger:
 
 @pytest.fixture
 def sqlite_ledger(sqlite_url: str) -> Iterator[Ledger]:
-    engine = open_database(sqlite_url, start_timeout_s=10)
+    engine = open_database(sqlite_url, migrations=MIGRATIONS, start_timeout_s=10)
     yield Ledger(engine)
     engine.dispose()
 

@@ -7,10 +7,10 @@ from alembic.autogenerate import compare_metadata
 from alembic.migration import MigrationContext
 from sqlalchemy import Engine, text
 
-from credit_service.adapters.database import create_database_engine, migrate
 from credit_service.adapters.ledger import Ledger, LedgerUnavailable
-from credit_service.adapters.tables import CreditDatabase
+from credit_service.adapters.tables import MIGRATIONS, CreditDatabase
 from credit_service.domain.credit import CreditOutcome
+from service_runtime.database import create_database_engine, migrate
 from tests.unit.credit_service.conftest import a_credit
 
 CREDITED, ALREADY, CONFLICTING = CreditOutcome.CREDITED, CreditOutcome.ALREADY_CREDITED, CreditOutcome.CONFLICTING
@@ -106,7 +106,7 @@ def test_a_batch_of_none_is_fine(ledger: Ledger) -> None:
 def test_processes_that_start_at_once_migrate_one_after_the_other(database_url: str) -> None:
     engines = [create_database_engine(database_url) for _ in range(4)]
     with ThreadPoolExecutor(4) as threads:
-        list(threads.map(migrate, engines))
+        list(threads.map(migrate, engines, [MIGRATIONS] * len(engines)))
     for engine in engines:
         assert Ledger(engine).is_reachable()
         engine.dispose()

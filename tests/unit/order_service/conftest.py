@@ -9,13 +9,14 @@ from sqlalchemy import Engine
 from broker.client import LocalTransactionState, TransactionListener
 from broker.message import Message
 from broker.message.properties import UNIQUE_KEY
-from order_service.adapters.database import open_database
 from order_service.adapters.order_store import OrderStore
+from order_service.adapters.tables import MIGRATIONS
 from order_service.domain.order import Item, Order
 from order_service.failpoints import Failpoints
 from order_service.service_layer.attempt import Attempt
 from order_service.service_layer.placing import BrokerUnavailable
 from order_service.service_layer.transaction_listener import OrderTransactionListener
+from service_runtime.database import open_database
 from tests.postgresql_server import new_database
 
 ORDER_LIMIT_CENTS = 100_000
@@ -57,7 +58,7 @@ def database_url(request: pytest.FixtureRequest, sqlite_url: str) -> str:
 
 @pytest.fixture
 def engine(database_url: str) -> Iterator[Engine]:
-    engine = open_database(database_url, start_timeout_s=10)
+    engine = open_database(database_url, migrations=MIGRATIONS, start_timeout_s=10)
     yield engine
     engine.dispose()
 
@@ -69,7 +70,7 @@ def store(engine: Engine) -> OrderStore:
 
 @pytest.fixture
 def sqlite_store(sqlite_url: str) -> Iterator[OrderStore]:
-    engine = open_database(sqlite_url, start_timeout_s=10)
+    engine = open_database(sqlite_url, migrations=MIGRATIONS, start_timeout_s=10)
     yield OrderStore(engine)
     engine.dispose()
 

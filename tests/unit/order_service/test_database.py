@@ -6,15 +6,15 @@ from alembic.autogenerate import compare_metadata
 from alembic.migration import MigrationContext
 from sqlalchemy import Engine, text
 
-from order_service.adapters.database import DatabaseUnusable, create_database_engine, masked, migrate, open_database
-from order_service.adapters.tables import OrderDatabase
+from order_service.adapters.tables import MIGRATIONS, OrderDatabase
+from service_runtime.database import DatabaseUnusable, create_database_engine, masked, migrate, open_database
 from tests.unit.order_service.conftest import an_order
 
 
 def test_processes_that_start_at_once_migrate_one_after_the_other(database_url: str) -> None:
     engines = [create_database_engine(database_url) for _ in range(4)]
     with ThreadPoolExecutor(4) as threads:
-        list(threads.map(migrate, engines))
+        list(threads.map(migrate, engines, [MIGRATIONS] * len(engines)))
     with engines[0].connect() as connection:
         assert connection.execute(text("SELECT version_num FROM order_service_version")).scalars().all() == ["0001"]
     for engine in engines:
@@ -28,11 +28,11 @@ def test_the_migrations_make_the_tables_that_the_code_uses(engine: Engine) -> No
 
 
 def test_migrating_again_changes_nothing(engine: Engine) -> None:
-    migrate(engine)
+    migrate(engine, MIGRATIONS)
 
 
 def test_sqlite_is_set_up_to_keep_what_it_committed(sqlite_url: str) -> None:
-    engine = open_database(sqlite_url, start_timeout_s=5)
+    engine = open_database(sqlite_url, migrations=MIGRATIONS, start_timeout_s=5)
     with engine.connect() as connection:
         found = [
             connection.execute(text(f"PRAGMA {name}")).scalar_one() for name in ("journal_mode", "synchronous", "foreign_keys")
@@ -43,7 +43,7 @@ def test_sqlite_is_set_up_to_keep_what_it_committed(sqlite_url: str) -> None:
 
 
 def test_the_folder_of_a_new_database_is_made(tmp_path: Path) -> None:
-    open_database(f"sqlite:///{tmp_path}/a/b/orders.db", start_timeout_s=5).dispose()
+    open_database(f"sqlite:///{tmp_path}/a/b/orders.db", migrations=MIGRATIONS, start_timeout_s=5).dispose()
     assert (tmp_path / "a" / "b" / "orders.db").exists()
 
 
@@ -58,7 +58,7 @@ def test_the_folder_of_a_new_database_is_made(tmp_path: Path) -> None:
 )
 def test_a_database_that_cannot_be_used_is_said_in_one_line_without_the_password(url: str, words: str) -> None:
     with pytest.raises(DatabaseUnusable, match=words) as raised:
-        open_database(url, start_timeout_s=0.2)
+        open_database(url, migrations=MIGRATIONS, start_timeout_s=0.2)
     assert "secret" not in str(raised.value)
     assert "\n" not in str(raised.value)
 
@@ -78,9 +78,9 @@ def test_an_item_cannot_lack_its_order(engine: Engine) -> None:
 def test_an_order_is_in_the_database_of_whoever_opens_it_next(database_url: str) -> None:
     from order_service.adapters.order_store import OrderStore
 
-    first = open_database(database_url, start_timeout_s=5)
+    first = open_database(database_url, migrations=MIGRATIONS, start_timeout_s=5)
     OrderStore(first).commit_order(an_order(), "transaction-1")
     first.dispose()
-    second = open_database(database_url, start_timeout_s=5)
+    second = open_database(database_url, migrations=MIGRATIONS, start_timeout_s=5)
     assert OrderStore(second).find_order("order-1") == an_order()
     second.dispose()

@@ -1,10 +1,8 @@
-"""Opens the credit database: SQLite made durable, or PostgreSQL with bounded waits; waits for it at start; migrates it.
-
-The order service has a file like this one. The services share no code on purpose, so that each can go its own way.
-"""
+"""Opens a service's database: SQLite made durable, or PostgreSQL with bounded waits; waits for it at start; migrates it."""
 
 import logging
 import sqlite3
+import zlib
 from pathlib import Path
 from typing import Any, Final
 
@@ -15,8 +13,6 @@ from sqlalchemy import URL, Connection, Engine, create_engine, event, func, make
 from sqlalchemy.exc import ArgumentError, OperationalError
 
 _BUSY_TIMEOUT_MS: Final = 10_000
-_MIGRATION_LOCK: Final = 0x637265646974
-"""The PostgreSQL advisory lock that lets one process migrate at a time."""
 _POSTGRESQL_WAITS: Final = "-c lock_timeout=5000 -c statement_timeout=15000 -c idle_in_transaction_session_timeout=30000"
 
 logger = logging.getLogger(__name__)
@@ -34,13 +30,16 @@ def masked(url: str) -> str:
         return "<a URL that cannot be read>"
 
 
-def open_database(url: str, *, start_timeout_s: float) -> Engine:
-    """A database that answers and has the tables of this version. Raises DatabaseUnusable, in one line."""
+def open_database(url: str, *, migrations: str, start_timeout_s: float) -> Engine:
+    """A database that answers and has the tables of this version. Raises DatabaseUnusable, in one line.
+
+    `migrations` is where Alembic finds the service's migrations: "order_service:migrations".
+    """
     engine = create_database_engine(url)
     try:
         for attempt in stamina.retry_context(on=OperationalError, attempts=None, timeout=start_timeout_s, wait_max=2.0):
             with attempt:
-                migrate(engine)
+                migrate(engine, migrations)
     except OperationalError as error:
         engine.dispose()
         reason = str(error.orig).strip().splitlines()[0]
@@ -70,20 +69,20 @@ def create_database_engine(url: str) -> Engine:
     raise DatabaseUnusable(f"no database of the kind {parsed.drivername!r} can be used: sqlite or postgresql+psycopg is expected")
 
 
-def migrate(engine: Engine) -> None:
+def migrate(engine: Engine, migrations: str) -> None:
     """Brings the tables to this version, in one transaction; processes that start at once do it one after the other."""
     config = Config()
-    config.set_main_option("script_location", "credit_service:migrations")
+    config.set_main_option("script_location", migrations)
     with engine.begin() as connection:
         if engine.dialect.name == "postgresql":
-            connection.execute(select(func.pg_advisory_xact_lock(_MIGRATION_LOCK)))
+            connection.execute(select(func.pg_advisory_xact_lock(zlib.crc32(migrations.encode()))))
         config.attributes["connection"] = connection
         command.upgrade(config, "head")
 
 
 def _sqlite_engine(url: URL) -> Engine:
     if url.database in (None, "", ":memory:"):
-        raise DatabaseUnusable("a database in memory would forget its credits: sqlite:///path is expected")
+        raise DatabaseUnusable("a database in memory would forget everything: sqlite:///path is expected")
     _make_folder_of(Path(str(url.database)))
     engine = create_engine(url, pool_size=20, pool_timeout=10, hide_parameters=True)
     event.listen(engine, "connect", _make_durable)

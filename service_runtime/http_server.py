@@ -6,7 +6,7 @@ import time
 from flask import Flask
 from waitress.server import create_server  # type: ignore[import-untyped]
 
-from order_service.entrypoints.start import CannotStart
+from service_runtime.start import CannotStart
 
 _MAX_BODY_BYTES = 1024 * 1024
 """Beyond that the connection is closed; below, the application's own limit gives a readable answer."""

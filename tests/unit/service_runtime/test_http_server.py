@@ -4,7 +4,7 @@ from concurrent.futures import ThreadPoolExecutor
 import httpx
 from flask import Flask
 
-from order_service.entrypoints.http_server import HttpServer
+from service_runtime.http_server import HttpServer
 
 
 def test_a_request_that_runs_is_answered_although_the_server_stops() -> None:

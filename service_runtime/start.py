@@ -1,11 +1,10 @@
-"""What the service's processes share when they start: where they log, and how they say why they cannot."""
+"""How a service's process starts: where it logs, how it says why it cannot start, and what ends it."""
 
 import logging
 import signal
 import sys
 import threading
 from types import FrameType
-from urllib.parse import urlsplit
 
 from pydantic import ValidationError
 
@@ -43,13 +42,3 @@ def stop_on_signals() -> threading.Event:
     signal.signal(signal.SIGTERM, stop)
     signal.signal(signal.SIGINT, stop)
     return stopping
-
-
-def masked_redis(url: str) -> str:
-    """A Redis URL as it may be logged: no user, password or parameters."""
-    try:
-        parts = urlsplit(url)
-        port = f":{parts.port}" if parts.port else ""
-    except ValueError:
-        return "<a URL that cannot be read>"
-    return f"{parts.scheme}://{parts.hostname or ''}{port}{parts.path}"

@@ -1,0 +1,74 @@
+"""Errors as RFC 9457 problem bodies (application/problem+json); one table of a service maps its errors to their status."""
+
+import logging
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Final
+
+from flask import Flask, Response, json, request
+from pydantic import ValidationError
+from werkzeug.exceptions import HTTPException, InternalServerError
+
+_RETRY_AFTER_S: Final = "5"
+
+logger = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class Problem:
+    """How an error is answered. Without `detail` the error's own words are shown; with it they are only logged."""
+
+    status: int
+    title: str
+    detail: str | None = None
+
+
+def register_problems(app: Flask, problem_of: Mapping[type[Exception], Problem]) -> None:
+    """Answers every error of the application with a problem body; `problem_of` says how the service's own ones are."""
+
+    def known(error: Exception) -> Response:
+        problem = next(found for kind, found in problem_of.items() if isinstance(error, kind))
+        if problem.detail is not None:
+            logger.warning("%s %s: %s", request.method, request.path, error)
+        return problem_response(problem.status, problem.title, problem.detail or str(error))
+
+    app.register_error_handler(ValidationError, _wrong_input)
+    app.register_error_handler(HTTPException, _http_error)
+    app.register_error_handler(Exception, _unexpected)
+    for kind in problem_of:
+        app.register_error_handler(kind, known)
+
+
+def problem_response(status: int, title: str, detail: str, errors: list[dict[str, str]] | None = None) -> Response:
+    """A problem body; `errors` name the fields that are wrong."""
+    body: dict[str, object] = {"type": "about:blank", "title": title, "status": status, "detail": detail}
+    if errors:
+        body["errors"] = errors
+    response = Response(json.dumps(body), status=status, content_type="application/problem+json")
+    if status == 503:
+        response.headers["Retry-After"] = _RETRY_AFTER_S
+    return response
+
+
+def _wrong_input(error: ValidationError) -> Response:
+    errors = [{"field": _path(found["loc"]) or "body", "message": found["msg"]} for found in error.errors(include_url=False)]
+    detail = "; ".join(f"{wrong['field']}: {wrong['message']}" for wrong in errors[:5])
+    return problem_response(400, "Bad Request", detail, errors)
+
+
+def _path(location: tuple[int | str, ...]) -> str:
+    """items[0].price_cents"""
+    return "".join(f"[{part}]" if isinstance(part, int) else f".{part}" for part in location).lstrip(".")
+
+
+def _http_error(error: HTTPException) -> Response:
+    response = problem_response(error.code or 500, error.name, error.description or error.name)
+    for name, value in error.get_headers(request.environ):
+        if name.lower() not in ("content-type", "content-length"):
+            response.headers[name] = value
+    return response
+
+
+def _unexpected(error: Exception) -> Response:
+    logger.error("%s %s failed", request.method, request.path, exc_info=error)
+    return problem_response(500, InternalServerError().name, "something went wrong here; the log says more")
