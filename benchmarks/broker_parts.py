@@ -1,0 +1,94 @@
+"""The broker's parts, put together as `broker.app` does, with one connection that no socket carries."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from pathlib import Path
+
+from benchmarks.recorded_frames import QUEUES
+from broker.app.opened_store import open_store
+from broker.app.serving import build_serving
+from broker.config import BrokerSettings
+from broker.remoting.client import RemotingClient
+from broker.remoting.connection import Connection
+from broker.remoting.dispatcher import Dispatcher
+from broker.remoting.tasks import Tasks
+from broker.server.group_commit import GroupCommit
+from broker.server.identity import BrokerIdentity
+from broker.store import FlushDiskType
+
+LOOPBACK = "127.0.0.1"
+_NO_NAME_SERVER = "127.0.0.1:1"
+
+
+class BrokerParts:
+    """A broker that is fed by `exchange`."""
+
+    def __init__(self, home: Path, flush_disk_type: FlushDiskType) -> None:
+        """Its store will be in `home`."""
+        self._home = home
+        self._flush_disk_type = flush_disk_type
+        self._transport = _FakeTransport()
+        self._max_offset = 0
+
+    async def start(self) -> None:
+        """Opens the store and connects."""
+        settings = BrokerSettings(store_path_root_dir=str(self._home), flush_disk_type=self._flush_disk_type.value)
+        identity = BrokerIdentity(cluster="DefaultCluster", name="broker-a", broker_id=0, host=LOOPBACK, port=10911)
+        self._store = open_store(settings, identity, _now_ms())
+        self._group_commit = GroupCommit(self._store.messages, self._flush_disk_type)
+        await self._group_commit.start()
+        dispatcher = Dispatcher()
+        self._client = RemotingClient()
+        build_serving(
+            settings, identity, self._store, self._group_commit, dispatcher, Tasks(), self._client, [_NO_NAME_SERVER], _now_ms
+        )
+        self._connection = Connection(dispatcher)
+        self._connection.connection_made(self._transport)
+
+    async def stop(self) -> None:
+        """Flushes and closes the store."""
+        self._connection.connection_lost(None)
+        await self._group_commit.stop()
+        self._store.messages.close()
+        await self._client.close()
+
+    async def exchange(self, data: bytes, answers: int) -> bytes:
+        """What is answered to the bytes of one read, which lead to that many answers."""
+        written = self._transport.written
+        self._connection.data_received(data)
+        await asyncio.sleep(0)
+        while answers and not written:
+            await asyncio.sleep(0.0001 if self._flush_disk_type is FlushDiskType.SYNC_FLUSH else 0)
+        answered = b"".join(written)
+        written.clear()
+        return answered
+
+    def committed(self, topic: str) -> int:
+        """How many messages consumers can see."""
+        return sum(self._store.messages.max_offset(topic.encode(), queue_id) for queue_id in range(QUEUES))
+
+
+class _FakeTransport(asyncio.Transport):
+    """Keeps what is written."""
+
+    def __init__(self) -> None:
+        super().__init__({"peername": (LOOPBACK, 5555)})
+        self.written: list[bytes] = []
+
+    def write(self, data: bytes | bytearray | memoryview) -> None:
+        self.written.append(bytes(data))
+
+    def is_closing(self) -> bool:
+        return False
+
+    def get_write_buffer_size(self) -> int:
+        return 0
+
+    def set_write_buffer_limits(self, high: int | None = None, low: int | None = None) -> None:
+        pass
+
+
+def _now_ms() -> int:
+    return time.time_ns() // 1_000_000
