@@ -17,14 +17,17 @@ from broker.remoting.dispatcher import Dispatcher
 from broker.remoting.tasks import Tasks
 from broker.server.broker_info_processor import BrokerInfoProcessor
 from broker.server.client_processor import ClientProcessor, tell_consumers
+from broker.server.consume_queue_processor import ConsumeQueueProcessor
 from broker.server.consumer_call_processor import ConsumerCallProcessor
 from broker.server.consumer_groups import ConsumerGroups
 from broker.server.delayed_delivery import DelayedDelivery
+from broker.server.flow_processor import FlowProcessor
 from broker.server.group_admin_processor import GroupAdminProcessor
 from broker.server.group_commit import GroupCommit
 from broker.server.held_pulls import HeldPulls
 from broker.server.identity import BrokerIdentity
 from broker.server.lock_processor import LockProcessor
+from broker.server.message_flows import MessageFlows
 from broker.server.offset_processor import OffsetProcessor
 from broker.server.producer_groups import ProducerGroups
 from broker.server.progress_processor import ProgressProcessor
@@ -38,6 +41,8 @@ from broker.server.statistics import BrokerStatistics
 from broker.server.subscription_group_table import SubscriptionGroupTable
 from broker.server.topic_admin_processor import TopicAdminProcessor
 from broker.server.topic_table import TopicRules, TopicTable
+from broker.server.transaction_admin_processor import TransactionAdminProcessor
+from broker.server.transaction_finder import TransactionFinder
 
 YOUNG_QUEUE_SHARE_OF_MEMORY = 0.4
 """As long as a queue's first message is no older than this much of the log, RocketMQ takes it to be in memory."""
@@ -108,13 +113,15 @@ class _Builder:
         self.dispatcher.tell_disconnected(transactions.checks_in_flight.departed)
         pull_processor = self._pull_processor()
         client_processor = self._client_processor()
-        self.store.messages.arrival_listener = Arrivals(delayed_delivery.on_arrival, pull_processor.on_arrival)
+        flows = self._message_flows()
+        self.store.messages.arrival_listener = Arrivals(delayed_delivery.on_arrival, pull_processor.on_arrival, flows.on_arrival)
         self.dispatcher.add(transactions.processor.handlers)
         self.dispatcher.add(pull_processor.handlers)
         self.dispatcher.add(client_processor.handlers)
         self._add_senders(transactions)
         self._add_readers()
         self._add_administration(registration, delayed_delivery)
+        self._add_transaction_administration(transactions)
         return Serving(
             self.group_commit,
             self.topic_table,
@@ -126,6 +133,15 @@ class _Builder:
             transactions,
             self.statistics,
         )
+
+    def _message_flows(self) -> MessageFlows:
+        messages, flows = self.store.messages, self.statistics.flows
+        flows.begin_at(
+            (topic, queue_id, messages.max_offset(topic, queue_id))
+            for topic, queue_ids in messages.queues().items()
+            for queue_id in queue_ids
+        )
+        return flows
 
     def _delayed_delivery(self) -> DelayedDelivery:
         return DelayedDelivery(
@@ -221,6 +237,7 @@ class _Builder:
             consumer_groups=self.consumer_groups,
             offsets=self.store.consumer_offsets,
             clock=self.clock,
+            pulled_per_second=self.statistics.flows.pulled_per_second,
         )
         consumer_calls = ConsumerCallProcessor(
             identity=self.identity,
@@ -237,8 +254,20 @@ class _Builder:
             settings_text=settings_text(self.settings),
             clock=self.clock,
         )
-        for processor in (topics, groups, progress, consumer_calls, info):
+        consume_queues = ConsumeQueueProcessor(store=self.store.messages, consumer_groups=self.consumer_groups)
+        flows = FlowProcessor(self.statistics.flows)
+        for processor in (topics, groups, progress, consumer_calls, info, consume_queues, flows):
             self.dispatcher.add(processor.handlers)
+
+    def _add_transaction_administration(self, transactions: Transactions) -> None:
+        processor = TransactionAdminProcessor(
+            log=transactions.log,
+            finder=TransactionFinder(transactions.log, self.store.messages),
+            producers=self.producer_groups,
+            group_commit=self.group_commit,
+            clock=self.clock,
+        )
+        self.dispatcher.add(processor.handlers)
 
 
 def build_serving(
