@@ -3,10 +3,12 @@ import pytest
 from broker.message import properties as props
 from broker.message.errors import IllegalMessage
 from broker.message.ids import offset_message_id
+from broker.message.record import decode_record
 from broker.protocol.codes import ResponseCode
 from broker.remoting.dispatcher import RequestRefused
-from broker.store import StoreUnwritable
+from broker.store import Appended, StoreUnwritable
 from broker.transaction.decision import Refusal
+from tests.unit.server.memory_files import MemoryFiles
 from tests.unit.server.transaction_broker import (
     DISCARD_TOPIC,
     HALF_TOPIC,
@@ -16,6 +18,7 @@ from tests.unit.server.transaction_broker import (
     Producer,
     TransactionBroker,
 )
+from tests.unit.transaction.records import rewritten_by_apache
 
 COMMIT, ROLLBACK, UNKNOWN = 8, 12, 0
 
@@ -288,20 +291,24 @@ def test_what_was_not_flushed_is_not_committed_after_a_power_failure(broker: Tra
     assert after.delivered() == []
 
 
+def without_the_last_op_message(broker: TransactionBroker) -> MemoryFiles:
+    """What a crash leaves that tears the last record of the commit log, which is an op message for half message 0."""
+    op_size = 91 + len(OP_TOPIC) + len(b"0") + len("TAGS?d")
+    end = broker.store.written_position
+    files = broker.files.killed()
+    segment = next(path for path in files._contents if path.parent.name == "commitlog")
+    files._contents[segment][end - op_size : end] = bytes(op_size)
+    return files
+
+
 @pytest.mark.parametrize("is_index_enabled", [True, False])
 def test_a_crash_between_the_committed_message_and_its_op_message_does_not_deliver_twice(is_index_enabled: bool) -> None:
     broker, producer = TransactionBroker(is_index_enabled=is_index_enabled), Producer()
     half = broker.send(producer, "A")
     other = broker.send(producer, "B")
-    broker.end(producer, half, COMMIT, flush=False)
-    op_size = 91 + len(OP_TOPIC) + len(b"0") + len("TAGS?d")
-    end = broker.log.appended_position
-    broker.flush()
-    files = broker.files.killed()
-    segment = next(path for path in files._contents if path.parent.name == "commitlog")
-    files._contents[segment][end - op_size : end] = bytes(op_size)
+    broker.end(producer, half, COMMIT)
 
-    after = broker.restarted(files)
+    after = broker.restarted(without_the_last_op_message(broker))
 
     assert after.delivered() == ["A"]
     assert after.completed == 1
@@ -309,6 +316,72 @@ def test_a_crash_between_the_committed_message_and_its_op_message_does_not_deliv
     assert "already" in refused(after, producer, half, COMMIT).remark
     assert [t.commit_log_offset for t in after.log.table] == [other.commit_log_offset]
     assert after.restarted().completed == 0
+
+
+@pytest.mark.parametrize("is_index_enabled", [True, False])
+def test_a_crash_between_the_discarded_message_and_its_op_message_does_not_revive_it(is_index_enabled: bool) -> None:
+    broker, producer = TransactionBroker(is_index_enabled=is_index_enabled), Producer()
+    broker.online(producer)
+    half = broker.send(producer, "A")
+    broker.tick(1000)
+    for _ in range(3):
+        broker.tick(2000)
+
+    after = broker.restarted(without_the_last_op_message(broker))
+
+    assert len(after.log.table) == 0
+    assert "already" in refused(after, producer, half, COMMIT).remark
+    assert after.discarded() == ["A"]
+
+
+def left_by_apache(broker: TransactionBroker, producer: Producer) -> tuple[Appended, Appended]:
+    """A half message, and the copy that Apache made of it at a check."""
+    first = broker.send(producer, "A")
+    data = broker.store.read(first.commit_log_offset)
+    record = decode_record(
+        rewritten_by_apache(data, commit_log_offset=0, queue_offset=0, store_ms=0, TRANSACTION_CHECK_TIMES="1")
+    )
+    copy = broker.store.append(
+        topic=record.topic,
+        queue_id=0,
+        body=record.body,
+        properties=record.properties,
+        flag=0,
+        sys_flag=0,
+        born_timestamp=record.born_timestamp,
+        born_host=record.born_host,
+        store_timestamp=broker.now_ms,
+    )
+    broker.flush()
+    return first, copy
+
+
+@pytest.mark.parametrize("half_offset", [0, 1], ids=["in sight", "passed already"])
+@pytest.mark.parametrize("chosen", [0, 1], ids=["the first", "the copy"])
+def test_a_decision_about_any_of_apaches_copies_counts_once(half_offset: int, chosen: int) -> None:
+    broker, producer = TransactionBroker(), Producer()
+    copies = left_by_apache(broker, producer)
+    broker.consumer_offsets.commit(TRANSACTION_GROUP, HALF_TOPIC, 0, half_offset)
+
+    after = broker.restarted()
+
+    assert len(after.log.table) == 1
+    after.end(producer, copies[chosen], COMMIT)
+    assert after.delivered() == ["A"]
+    for late in copies:
+        assert "already" in refused(after, producer, late, COMMIT).remark
+    assert len(after.restarted().log.table) == 0
+
+
+def test_a_half_message_that_is_not_the_one_expected_is_not_delivered(broker: TransactionBroker, producer: Producer) -> None:
+    half = broker.send(producer, "A")
+    other = broker.send(producer, "B")
+    transaction = broker.log.table.find(half.commit_log_offset)
+    assert transaction is not None
+    transaction.stored_at = other.commit_log_offset
+
+    assert "cannot be read" in refused(broker, producer, half, COMMIT).remark
+    assert broker.delivered() == []
 
 
 def test_consumer_offsets_are_noted_when_what_they_rest_on_is_on_disk(broker: TransactionBroker, producer: Producer) -> None:

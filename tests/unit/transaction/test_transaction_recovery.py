@@ -250,6 +250,17 @@ def test_a_discarded_message_settles_what_came_before_it_and_not_what_was_resume
     assert settled_by(recover([again]).undecided[0], [gone]) is None
 
 
+def test_a_message_that_apache_resumed_is_not_settled_by_the_discard_before_it() -> None:
+    half = half_record(100, 0)
+    gone = stored(discarded(read_half_message(half), half_offset=100, checks=15), commit_log_offset=500, queue_offset=0)
+    again = rewritten_by_apache(half, commit_log_offset=900, queue_offset=1, store_ms=40_000, **{TIMES: "0"})
+
+    (left,) = recover([half, again], decided=[0]).undecided
+
+    assert left.transaction.commit_log_offset == 900
+    assert settled_by(left, [gone]) is None
+
+
 def test_without_a_transaction_id_the_prepared_offset_tells() -> None:
     anonymous = half_draft()
     anonymous = anonymous._replace(properties=props.remove(anonymous.properties, (props.UNIQUE_KEY,)))
