@@ -37,6 +37,7 @@ from broker.server.registration import Registration
 from broker.server.send_back_processor import SendBackProcessor
 from broker.server.send_destination import SendDestination
 from broker.server.send_processor import SendProcessor
+from broker.server.settings_processor import SettingsProcessor
 from broker.server.statistics import BrokerStatistics
 from broker.server.subscription_group_table import SubscriptionGroupTable
 from broker.server.topic_admin_processor import TopicAdminProcessor
@@ -256,7 +257,7 @@ class _Builder:
         )
         consume_queues = ConsumeQueueProcessor(store=self.store.messages, consumer_groups=self.consumer_groups)
         flows = FlowProcessor(self.statistics.flows)
-        for processor in (topics, groups, progress, consumer_calls, info, consume_queues, flows):
+        for processor in (topics, groups, progress, consumer_calls, info, consume_queues, flows, SettingsProcessor()):
             self.dispatcher.add(processor.handlers)
 
     def _add_transaction_administration(self, transactions: Transactions) -> None:

@@ -11,6 +11,7 @@ from broker.nameserver.routes import Routes
 from broker.protocol.bodies import DataVersion, KVTable, RegisterBrokerBody
 from broker.protocol.codes import RequestCode, ResponseCode
 from broker.protocol.command import RemotingCommand, encode_response
+from broker.protocol.faq import FURTHER_DETAILS
 from broker.protocol.headers import (
     GetRouteInfoRequestHeader,
     QueryDataVersionRequestHeader,
@@ -91,7 +92,7 @@ class RouteProcessor:
         header = command.decode_header(GetRouteInfoRequestHeader)
         route = self._routes.route(header.topic)
         if route is None:
-            remark = f"No topic route info in name server for the topic: {header.topic}"
+            remark = f"No topic route info in name server for the topic: {header.topic}{FURTHER_DETAILS}"
             raise RequestRefused(ResponseCode.TOPIC_NOT_EXIST, remark)
         is_standard = command.version >= VERSION_4_9_4 or bool(header.accept_standard_json_only)
         return encode_response(command, ResponseCode.SUCCESS, body=route.encode_for(accepts_standard_json_only=is_standard))

@@ -7,6 +7,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from broker.nameserver.admin_processor import AdminProcessor
+from broker.nameserver.config_processor import ConfigProcessor
 from broker.nameserver.kv_config import KVConfig
 from broker.nameserver.route_processor import RouteProcessor
 from broker.nameserver.routes import Routes
@@ -33,6 +34,8 @@ class NameServer:
         dispatcher = Dispatcher(refusals=refusals, on_disconnected=[self._routes.forget])
         dispatcher.add(RouteProcessor(self._routes, kv_config, clock).handlers)
         dispatcher.add(AdminProcessor(self._routes, kv_config).handlers)
+        dispatcher.add(ConfigProcessor(self._settings).handlers)
+        self._kv_config_path = kv_config_path
         self._server = RemotingServer(host, port, dispatcher)
 
     @property
@@ -49,6 +52,9 @@ class NameServer:
         """Listens no more."""
         await self._tasks.stop()
         await self._server.stop()
+
+    def _settings(self) -> dict[str, str]:
+        return {"listenPort": str(self.port), "kvConfigPath": str(self._kv_config_path or ""), "orderMessageEnable": "true"}
 
     def _expire(self) -> None:
         for address in self._routes.expire(self._clock()):

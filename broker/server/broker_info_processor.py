@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import shutil
 from collections.abc import Callable, Mapping
 from typing import Final
@@ -34,7 +35,6 @@ _NO_QUEUES: Final = dict.fromkeys(
         "queryThreadPoolQueueCapacity",
         "queryThreadPoolQueueHeadWaitTimeMills",
         "queryThreadPoolQueueSize",
-        "remainTransientStoreBufferNumbs",
         "sendThreadPoolQueueCapacity",
         "sendThreadPoolQueueHeadWaitTimeMills",
         "sendThreadPoolQueueSize",
@@ -43,6 +43,9 @@ _NO_QUEUES: Final = dict.fromkeys(
     "0",
 )
 """Figures of RocketMQ's thread pools: there are none here, so nothing waits in them."""
+_NOT_MEASURED: Final = {"putLatency99": "0.00", "putLatency999": "0.00", "putMessageDistributeTime": "null"}
+"""What RocketMQ says before it has measured."""
+_NO_BUFFER_POOL: Final = {"remainTransientStoreBufferNumbs": str((1 << 31) - 1)}
 
 
 class BrokerInfoProcessor:
@@ -63,6 +66,7 @@ class BrokerInfoProcessor:
         self._delayed = delayed_delivery
         self._settings_text = settings_text
         self._clock = clock
+        self._start_position = store.written_position
 
     @property
     def handlers(self) -> Mapping[int, Handler]:
@@ -77,7 +81,7 @@ class BrokerInfoProcessor:
 
     def get_runtime_info(self, connection: Connection, command: RemotingCommand) -> bytes:
         """Figures of the broker and its store."""
-        table = {**_NO_QUEUES, **self._counts(), **self._store_figures()}
+        table = {**_NO_QUEUES, **_NOT_MEASURED, **_NO_BUFFER_POOL, **self._counts(), **self._store_figures()}
         return encode_response(command, ResponseCode.SUCCESS, body=KVTable(table=dict(sorted(table.items()))).encode())
 
     def get_config(self, connection: Connection, command: RemotingCommand) -> bytes:
@@ -97,6 +101,7 @@ class BrokerInfoProcessor:
 
     def _counts(self) -> dict[str, str]:
         counts = self._statistics
+        bytes_put = self._store.written_position - self._start_position
         return {
             "brokerVersionDesc": VERSION_DESCRIPTION,
             "brokerVersion": str(CURRENT_VERSION),
@@ -109,6 +114,8 @@ class BrokerInfoProcessor:
             "msgGetTotalTodayMorning": str(counts.got_at_midnight),
             "msgGetTotalTodayNow": str(counts.messages_got),
             "putMessageTimesTotal": str(counts.messages_put),
+            "putMessageSizeTotal": str(bytes_put),
+            "putMessageAverageSize": str(bytes_put / max(1, counts.messages_put)),
             "putTps": counts.put_rates(),
             "getTransferedTps": counts.got_rates(),
             "getFoundTps": counts.found_rates(),
@@ -118,11 +125,12 @@ class BrokerInfoProcessor:
 
     def _store_figures(self) -> dict[str, str]:
         config = self._store.config
-        ratio = str(self._store.disk_used_ratio())
+        ratio = str(math.ceil(self._store.disk_used_ratio() * 100) / 100)
+        is_empty = self._store.commit_log_max_offset == 0
         usage = shutil.disk_usage(config.root)
         unflushed = self._store.written_position - self._store.flushed_position
         figures = {
-            "commitLogMinOffset": str(self._store.commit_log_min_offset),
+            "commitLogMinOffset": "-1" if is_empty else str(self._store.commit_log_min_offset),
             "commitLogMaxOffset": str(self._store.commit_log_max_offset),
             "commitLogDiskRatio": ratio,
             f"commitLogDiskRatio_{config.commit_log_directory}": ratio,

@@ -123,7 +123,7 @@ def _connections(channels: Iterable[ClientChannel]) -> list[ConnectionBody]:
 def _producer(channel: ClientChannel) -> ProducerInfo:
     return ProducerInfo(
         client_id=channel.client_id,
-        remote_ip=channel.connection.peer,
+        remote_ip=f"/{channel.connection.peer}",
         language=channel.language,
         version=channel.version,
         last_update_timestamp=channel.last_heartbeat_ms,

@@ -49,6 +49,7 @@ class ProgressProcessor:
         consumer_groups: ConsumerGroups,
         offsets: ConsumerOffsets,
         clock: Callable[[], int],
+        pulled_per_second: Callable[[str, str], float] = lambda topic, group: 0.0,
     ) -> None:
         self._identity = identity
         self._store = store
@@ -57,6 +58,7 @@ class ProgressProcessor:
         self._consumers = consumer_groups
         self._offsets = offsets
         self._clock = clock
+        self._pulled_per_second = pulled_per_second
 
     @property
     def handlers(self) -> Mapping[int, Handler]:
@@ -143,6 +145,7 @@ class ProgressProcessor:
                 continue
             for queue_id in range(config.read_queue_nums):
                 stats.offset_table[MessageQueue(name, self._identity.name, queue_id)] = self._offsets_of(group, name, queue_id)
+            stats.consume_tps += self._pulled_per_second(name, group)
         return stats
 
     def _offsets_of(self, group: str, topic: str, queue_id: int) -> OffsetWrapper:

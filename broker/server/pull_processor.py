@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from typing import Final
 
 from broker.protocol.codes import RequestCode, ResponseCode
-from broker.protocol.command import Answerable, RemotingCommand, ReplyTo, encode_response
+from broker.protocol.command import RemotingCommand, ReplyTo, encode_response
 from broker.protocol.headers import PullMessageRequestHeader, PullMessageResponseHeader
 from broker.protocol.heartbeat import MessageModel, SubscriptionData
 from broker.protocol.route import MASTER_ID
@@ -97,7 +97,7 @@ class PullProcessor:
         code = _code(found, pull.offset)
         if code is ResponseCode.PULL_NOT_FOUND and header.sys_flag & SUSPEND_FLAG and self._held.hold(pull):
             return None
-        return self._answer(pull.reply_to, code, found)
+        return self._answer(pull, code, found)
 
     def on_arrival(self, topic: bytes, queue_id: int, max_offset: int) -> None:
         """Wakes the pulls that wait for messages of a queue."""
@@ -109,19 +109,20 @@ class PullProcessor:
                 pull.offset = found.next_begin_offset
                 if self._held.hold(pull):
                     continue
-            pull.connection.send(self._answer(pull.reply_to, code, found))
+            pull.connection.send(self._answer(pull, code, found))
 
     def answer_overdue(self) -> None:
         """Answers the pulls whose time is up; call it several times a second."""
         for pull in self._held.take_due(self._clock()):
             found = self._read(pull)
-            pull.connection.send(self._answer(pull.reply_to, _code(found, pull.offset), found))
+            pull.connection.send(self._answer(pull, _code(found, pull.offset), found))
 
     def _read(self, pull: HeldPull) -> PulledMessages:
         return self._store.pull(pull.topic, pull.queue_id, pull.offset, pull.max_messages, self._max_bytes, pull.tags_codes)
 
-    def _answer(self, request: Answerable, code: ResponseCode, found: PulledMessages) -> bytes:
+    def _answer(self, pull: HeldPull, code: ResponseCode, found: PulledMessages) -> bytes:
         if found.records:
+            self._statistics.flows.got(pull.topic, pull.group, len(found.records))
             self._statistics.pulls_found += 1
             self._statistics.messages_got += len(found.records)
         else:
@@ -132,7 +133,7 @@ class PullProcessor:
             min_offset=found.min_offset,
             max_offset=found.max_offset,
         )
-        return encode_response(request, code, header, b"".join(found.records), found.status.name)
+        return encode_response(pull.reply_to, code, header, b"".join(found.records), found.status.name)
 
     def _suspension_ms(self, header: PullMessageRequestHeader) -> int:
         if self._short_polling_ms is not None:

@@ -1,7 +1,10 @@
 """How much passes through the broker, counted and sampled each second (RocketMQ's BrokerStats and StoreStatsService)."""
 
+import time
 from collections import deque
 from dataclasses import dataclass, field
+
+from broker.server.message_flows import MessageFlows
 
 SPANS_S = (10, 60, 600)
 
@@ -19,10 +22,14 @@ class BrokerStatistics:
     got_at_midnight: int = 0
     put_yesterday: int = 0
     got_yesterday: int = 0
+    flows: MessageFlows = field(default_factory=MessageFlows)
+    """By topic and by group."""
     _samples: deque[tuple[int, int, int, int, int]] = field(default_factory=lambda: deque(maxlen=SPANS_S[-1] + 1))
 
     def sample(self, now_ms: int) -> None:
-        """Notes the counters; call it once a second."""
+        """Notes the counters, and that a new day began; call it once a second."""
+        if self._samples and _day(self._samples[-1][0]) != _day(now_ms):
+            self.roll_over_midnight()
         self._samples.append((now_ms, self.messages_put, self.messages_got, self.pulls_found, self.pulls_missed))
 
     def roll_over_midnight(self) -> None:
@@ -59,3 +66,8 @@ class BrokerStatistics:
         last = self._samples[-1]
         first = self._samples[max(0, len(self._samples) - 1 - span_s)]
         return (last[column] - first[column]) * 1000 / max(1, last[0] - first[0])
+
+
+def _day(now_ms: int) -> tuple[int, int]:
+    local = time.localtime(now_ms / 1000)
+    return local.tm_year, local.tm_yday

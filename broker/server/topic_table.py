@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 from broker.message import topics
 from broker.message.errors import IllegalMessage
 from broker.protocol.codes import ResponseCode
+from broker.protocol.faq import FURTHER_DETAILS
 from broker.remoting.dispatcher import RequestRefused
 from broker.server import permissions
 from broker.store import TopicConfig, TopicConfigs
@@ -74,7 +75,7 @@ class TopicTable:
         """The topic's settings. Raises RequestRefused if there is no such topic."""
         config = self._configs.get(topic)
         if config is None:
-            raise RequestRefused(ResponseCode.TOPIC_NOT_EXIST, f"topic[{topic}] not exist, apply first please!")
+            raise RequestRefused(ResponseCode.TOPIC_NOT_EXIST, f"topic[{topic}] not exist, apply first please! {FURTHER_DETAILS}")
         return config
 
     def for_sending(self, topic: str, default_topic: str, queue_nums: int, unit_mode: bool = False) -> TopicConfig:

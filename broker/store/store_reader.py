@@ -6,6 +6,7 @@ from contextlib import suppress
 
 from broker.message import properties as message_properties
 from broker.store.commit_log import CommitLog
+from broker.store.consume_queue import Unit
 from broker.store.consume_queue_table import ConsumeQueueTable
 from broker.store.errors import CorruptRecord, RecordNotFound
 from broker.store.index import Index
@@ -56,6 +57,13 @@ class StoreReader:
         queue = self._queues.find(topic, queue_id)
         unit = queue.unit(queue_offset) if queue else None
         return unit.commit_log_offset if unit else None
+
+    def consume_queue_units(self, topic: bytes, queue_id: int, queue_offset: int, count: int) -> list[Unit] | None:
+        """At most so many units of a consume queue from an offset on; None where the queue has no such offset."""
+        queue = self._queues.find(topic, queue_id)
+        if queue is None or queue.unit(queue_offset) is None:
+            return None
+        return queue.units(queue_offset, count)
 
     def store_time(self, topic: bytes, queue_id: int, queue_offset: int) -> int:
         """When the message was stored, in milliseconds since the epoch, or -1 (getMessageStoreTimeStamp)."""

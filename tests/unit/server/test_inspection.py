@@ -1,0 +1,90 @@
+"""What operators look at: consume queues, figures of topics, settings."""
+
+from __future__ import annotations
+
+import pytest
+
+from broker.protocol.bodies import BrokerStatsData, QueryConsumeQueueResponseBody
+from broker.protocol.codes import RequestCode, ResponseCode
+from broker.protocol.headers import QueryConsumeQueueRequestHeader, ViewBrokerStatsDataRequestHeader
+from broker.protocol.heartbeat import ConsumerData, SubscriptionData
+from broker.server.consume_queue_processor import ConsumeQueueProcessor
+from broker.server.flow_processor import FlowProcessor
+from broker.server.settings_processor import SettingsProcessor
+from tests.unit.server.conftest import START_MS, Desk, Wire
+
+
+@pytest.fixture
+def desk(desk: Desk) -> Desk:
+    desk.dispatcher.add(ConsumeQueueProcessor(store=desk.store, consumer_groups=desk.consumers).handlers)
+    desk.dispatcher.add(FlowProcessor(desk.statistics.flows).handlers)
+    desk.dispatcher.add(SettingsProcessor().handlers)
+    for number in range(3):
+        desk.store.append(
+            topic=b"orders",
+            queue_id=1,
+            body=b"body",
+            properties=b"TAGS\x01created",
+            flag=0,
+            sys_flag=0,
+            born_timestamp=START_MS,
+            born_host=bytes(8),
+            store_timestamp=START_MS + number,
+        )
+    desk.commit.settle()
+    return desk
+
+
+def units(desk: Desk, **fields: object) -> QueryConsumeQueueResponseBody:
+    header = QueryConsumeQueueRequestHeader(**{"topic": "orders", "queue_id": 1, "index": 0, "count": 10, **fields})
+    return QueryConsumeQueueResponseBody.decode(desk.ask(RequestCode.QUERY_CONSUME_QUEUE, header).body)
+
+
+def test_the_units_of_a_consume_queue_are_shown(desk: Desk) -> None:
+    body = units(desk)
+    assert (body.min_queue_index, body.max_queue_index) == (0, 3)
+    offsets = [unit.physic_offset for unit in body.queue_data]
+    assert offsets == [desk.store.commit_log_offset(b"orders", 1, number) for number in range(3)]
+    assert body.filter_data is None
+
+
+def test_no_more_units_are_shown_than_asked_for(desk: Desk) -> None:
+    assert [unit.physic_offset for unit in units(desk, index=1, count=1).queue_data] == [
+        desk.store.commit_log_offset(b"orders", 1, 1)
+    ]
+
+
+def test_the_subscription_of_a_group_is_shown_with_the_units(desk: Desk) -> None:
+    assert units(desk, consumer_group="g").filter_data == "g@orders is not online!"
+    subscription = SubscriptionData(topic="orders", sub_string="created")
+    desk.heartbeat(Wire(), consumers=[ConsumerData(group_name="g", subscription_data_set=[subscription])])
+    assert units(desk, consumer_group="g").subscription_data == subscription
+
+
+def test_a_queue_that_there_is_not_has_no_units(desk: Desk) -> None:
+    header = QueryConsumeQueueRequestHeader(topic="orders", queue_id=7, index=0, count=1)
+    answer = desk.ask(RequestCode.QUERY_CONSUME_QUEUE, header)
+    assert (answer.code, answer.remark) == (ResponseCode.SYSTEM_ERROR, "7@orders is not exist!")
+
+
+def test_past_the_end_of_a_queue_the_answer_has_no_body(desk: Desk) -> None:
+    header = QueryConsumeQueueRequestHeader(topic="orders", queue_id=1, index=3, count=1)
+    answer = desk.ask(RequestCode.QUERY_CONSUME_QUEUE, header)
+    assert (answer.code, answer.body) == (ResponseCode.SUCCESS, b"")
+
+
+def test_a_figure_is_shown_once_it_was_counted(desk: Desk) -> None:
+    header = ViewBrokerStatsDataRequestHeader(stats_name="GROUP_GET_NUMS", stats_key="orders@g")
+    answer = desk.ask(RequestCode.VIEW_BROKER_STATS_DATA, header)
+    assert (answer.code, answer.remark) == (ResponseCode.SYSTEM_ERROR, "The stats <GROUP_GET_NUMS> <orders@g> not exist")
+    desk.statistics.flows.got(b"orders", "g", 20)
+    desk.statistics.flows.sample(START_MS)
+    figures = BrokerStatsData.decode(desk.ask(RequestCode.VIEW_BROKER_STATS_DATA, header).body)
+    assert (figures.stats_minute.sum, figures.stats_minute.tps) == (20, 2.0)
+
+
+def test_a_setting_that_cannot_change_is_refused_by_name(desk: Desk) -> None:
+    answer = desk.ask(RequestCode.UPDATE_BROKER_CONFIG, body=b"fileReservedTime=71\n")
+    assert answer.code == ResponseCode.NO_PERMISSION
+    assert answer.remark is not None
+    assert answer.remark.startswith("fileReservedTime: ")
