@@ -114,6 +114,8 @@ class CheckBack:
             except OSError as error:
                 self._are_counts_changed = True
                 logger.warning("cannot keep how often transactions were checked: %s", error)
+            except Exception:
+                logger.exception("cannot keep what the next start needs to know of transactions")
 
     def finish(self) -> None:
         """The store is flushed for the last time: keeps what the next broker needs. Raises OSError."""

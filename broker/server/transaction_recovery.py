@@ -71,8 +71,7 @@ def _take_over(recovered: RecoveredTransaction, table: PendingTransactions, copi
     table.add(recovered.transaction, now_ms)
     for commit_log_offset, queue_offset in recovered.aliases:
         table.add_alias(recovered.transaction, commit_log_offset, queue_offset)
-    if recovered.transaction.checks:
-        copies.add(recovered.identity, recovered.transaction)
+    copies.add(recovered.identity, recovered.transaction)
 
 
 def _first_offset(store: MessageStore, consumer_offsets: ConsumerOffsets, topic: bytes) -> int:

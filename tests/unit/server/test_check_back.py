@@ -31,6 +31,11 @@ def producer(broker: TransactionBroker) -> Producer:
     return producer
 
 
+def damage(broker: TransactionBroker, body: bytes) -> None:
+    segment = next(path for path in broker.files._contents if path.parent.name == "commitlog")
+    broker.files._contents[segment][broker.files._contents[segment].index(body)] ^= 0xFF
+
+
 def test_the_first_check_comes_when_the_timeout_is_over(broker: TransactionBroker, producer: Producer) -> None:
     half = broker.send(producer, "A", b"one order")
 
@@ -216,9 +221,7 @@ def test_one_bad_record_stops_nothing(broker: TransactionBroker, producer: Produ
     broker.send(producer, "A")
     bad = broker.send(producer, "BAD", b"body of the bad one")
     broker.send(producer, "C")
-    segment = next(path for path in broker.files._contents if path.parent.name == "commitlog")
-    at = broker.files._contents[segment].index(b"body of the bad one")
-    broker.files._contents[segment][at] ^= 0xFF
+    damage(broker, b"body of the bad one")
 
     for elapsed_ms in (1000, 2000, 2000):
         broker.tick(elapsed_ms)
@@ -226,6 +229,43 @@ def test_one_bad_record_stops_nothing(broker: TransactionBroker, producer: Produ
     assert sorted(check.transaction_id for check in producer.checks) == ["A"] * 3 + ["C"] * 3
     assert broker.log.counts.bad_records == 3
     assert len([record for record in caplog.records if f"at {bad.commit_log_offset} " in record.message]) == 1
+
+
+def test_a_damaged_half_message_whose_time_is_over_is_closed(broker: TransactionBroker, producer: Producer) -> None:
+    half = broker.send(producer, "A", b"body of the bad one")
+    transaction = broker.log.table.find(half.commit_log_offset)
+    assert transaction is not None
+    transaction.checks = POLICY.check_max
+    damage(broker, b"body of the bad one")
+
+    broker.tick(1000)
+
+    assert len(broker.log.table) == 0
+    assert broker.discarded() == []
+
+
+def test_a_damaged_half_message_does_not_hold_the_queue_back(broker: TransactionBroker, producer: Producer) -> None:
+    broker.send(producer, "BAD", b"body of the bad one")
+    damage(broker, b"body of the bad one")
+    for number in range(9):
+        broker.end(producer, broker.send(producer, str(number)), COMMIT)
+
+    broker.tick()
+
+    assert len(broker.log.table) == 0
+    assert broker.log.table.consumer_offsets().half == 10
+
+
+def test_nothing_is_moved_while_the_store_refuses_writes(broker: TransactionBroker, producer: Producer) -> None:
+    broker.send(producer, "OLD")
+    for number in range(9):
+        broker.end(producer, broker.send(producer, str(number)), COMMIT)
+    broker.store.refuse_writes("read-only")
+
+    broker.tick()
+
+    assert broker.log.counts.moves == 0
+    assert len(broker.log.table) == 1
 
 
 def test_a_half_message_that_expired_from_the_commit_log_is_closed(broker: TransactionBroker, producer: Producer) -> None:

@@ -373,6 +373,31 @@ def test_a_decision_about_any_of_apaches_copies_counts_once(half_offset: int, ch
     assert len(after.restarted().log.table) == 0
 
 
+def test_a_copy_is_found_by_the_offset_of_the_first_one() -> None:
+    broker, producer = TransactionBroker(), Producer()
+    first, copy = left_by_apache(broker, producer)
+
+    after = broker.restarted()
+
+    assert after.log.table.find_alias(first.commit_log_offset) == (after.log.table.find(copy.commit_log_offset), 0)
+
+
+def test_a_decision_that_apache_asked_for_about_our_moved_copy_counts() -> None:
+    broker, producer = TransactionBroker(), Producer()
+    broker.send(producer, "OLD")
+    for number in range(9):
+        broker.end(producer, broker.send(producer, str(number)), COMMIT)
+    broker.tick()
+    moved = broker.records(HALF_TOPIC)[-1]
+    broker.consumer_offsets.commit(TRANSACTION_GROUP, HALF_TOPIC, 0, moved.queue_offset)
+
+    after = broker.restarted()
+    after.end(producer, Appended(moved.commit_log_offset, moved.queue_offset, 0), COMMIT)
+
+    assert after.delivered()[-1] == "OLD"
+    assert len(after.log.table) == 0
+
+
 def test_a_half_message_that_is_not_the_one_expected_is_not_delivered(broker: TransactionBroker, producer: Producer) -> None:
     half = broker.send(producer, "A")
     other = broker.send(producer, "B")

@@ -1,0 +1,36 @@
+import pytest
+
+from broker.transaction.errors import NotResumable
+from broker.transaction.half_message import committed, discarded
+from broker.transaction.half_record import HalfMessage, read_any_message, read_half_message
+from broker.transaction.resumption import refuse_if_not_resumable
+from tests.unit.transaction.records import half_record, stored
+
+
+def gone(half: HalfMessage) -> HalfMessage:
+    return read_half_message(stored(discarded(half, half_offset=100, checks=15), commit_log_offset=500, queue_offset=0))
+
+
+def delivered(half: HalfMessage) -> HalfMessage:
+    draft = committed(half, topic=b"orders", queue_id=3, tags_code=0, half_offset=100, checks=0)
+    return read_any_message(stored(draft, commit_log_offset=400, queue_offset=0))
+
+
+def test_a_discarded_message_is_resumable_and_its_own_half_message_does_not_matter() -> None:
+    half = read_half_message(half_record(100, 0))
+
+    refuse_if_not_resumable(gone(half), [half])
+
+
+def test_a_message_that_was_delivered_is_not_resumable() -> None:
+    half = read_half_message(half_record(100, 0))
+
+    with pytest.raises(NotResumable, match="delivered already"):
+        refuse_if_not_resumable(gone(half), [half, delivered(half)])
+
+
+def test_another_message_with_the_same_transaction_id_does_not_matter() -> None:
+    half = read_half_message(half_record(100, 0))
+    sent_again = read_half_message(half_record(900, 1, born_ms=7777))
+
+    refuse_if_not_resumable(gone(half), [sent_again, delivered(sent_again)])
