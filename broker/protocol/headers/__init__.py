@@ -81,6 +81,7 @@ from broker.protocol.headers.transaction import (
     ResumeCheckHalfMessageRequestHeader,
 )
 from broker.protocol.headers.transaction_admin import (
+    FOREVER_MS,
     DecideTransactionRequestHeader,
     ListDecidedTransactionsRequestHeader,
     ListPendingTransactionsRequestHeader,
@@ -89,6 +90,7 @@ from broker.protocol.headers.transaction_admin import (
 
 __all__ = [
     "DEFAULT_REGION_ID",
+    "FOREVER_MS",
     "AddWritePermOfBrokerRequestHeader",
     "AddWritePermOfBrokerResponseHeader",
     "CheckTransactionStateRequestHeader",

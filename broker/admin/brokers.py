@@ -1,0 +1,41 @@
+"""Which brokers to ask."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from broker.admin.errors import CannotAsk
+from broker.client.errors import ClientError
+from broker.client.name_servers import NameServers, name_server_addresses
+from broker.protocol.route import MASTER_ID
+from broker.remoting.client import RemotingClient, split_address
+
+
+class BrokerAddress(NamedTuple):
+    """A broker by name and address; the name is empty where only the address was given."""
+
+    name: str
+    address: str
+
+
+async def find_brokers(remoting: RemotingClient, *, namesrv_addr: str | None, broker_addr: str | None) -> list[BrokerAddress]:
+    """The broker at `broker_addr`, or else all masters that the name servers know. Raises CannotAsk if there are none."""
+    if broker_addr is not None:
+        try:
+            split_address(broker_addr)
+        except ValueError as error:
+            raise CannotAsk(f"--broker-addr: {error}") from None
+        return [BrokerAddress("", broker_addr)]
+    try:
+        name_servers = NameServers(name_server_addresses(namesrv_addr), remoting)
+        cluster = await name_servers.cluster_info()
+    except ClientError as error:
+        raise CannotAsk(str(error)) from None
+    masters = [
+        BrokerAddress(name, broker.broker_addrs[MASTER_ID])
+        for name, broker in sorted((cluster.broker_addr_table if cluster is not None else {}).items())
+        if MASTER_ID in broker.broker_addrs
+    ]
+    if not masters:
+        raise CannotAsk(f"no broker is registered at {';'.join(name_servers.addresses)}")
+    return masters

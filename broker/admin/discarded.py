@@ -1,0 +1,115 @@
+"""Discarded transactions, read from TRANS_CHECK_MAX_TIME_TOPIC by requests that Apache's brokers know as well."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Callable
+
+import msgspec
+
+from broker.admin.requests import BrokerRequests
+from broker.message import properties as props
+from broker.message import topics
+from broker.message.ids import offset_message_id
+from broker.message.record import Record
+
+_PULL_MESSAGES = 32
+
+
+class DiscardedMessage(msgspec.Struct, frozen=True, rename="camel"):
+    """One message that was given up unanswered."""
+
+    message_id: str
+    """Its offset message id, by which it is resumed."""
+    commit_log_offset: int
+    queue_offset: int
+    transaction_id: str | None
+    producer_group: str
+    topic: str
+    queue_id: int
+    keys: list[str]
+    tags: str | None
+    checks: int
+    body_size: int
+    born_ms: int
+    discarded_ms: int
+    is_resumed: bool = False
+    """Whether it has been made a half message again since."""
+
+
+async def newest_discarded(
+    requests: BrokerRequests, limit: int, is_wanted: Callable[[DiscardedMessage], bool]
+) -> list[DiscardedMessage]:
+    """The last ones that are wanted, newest first."""
+    found: list[DiscardedMessage] = []
+    async for record in _backwards(requests):
+        message = read_discarded(record)
+        if is_wanted(message):
+            found.append(await with_resumption(requests, message))
+            if len(found) == limit:
+                break
+    return found
+
+
+async def discarded_with_id(requests: BrokerRequests, word: str) -> list[DiscardedMessage]:
+    """Discarded messages with that transaction id or key, newest first."""
+    records = await requests.query(topics.CHECK_MAX_TIME_TOPIC, word)
+    messages = [await with_resumption(requests, read_discarded(record)) for record in records]
+    return sorted(messages, key=lambda message: message.commit_log_offset, reverse=True)
+
+
+async def with_resumption(requests: BrokerRequests, message: DiscardedMessage) -> DiscardedMessage:
+    """The same, and whether a later half message was made from it. Without an index it cannot be told."""
+    if message.transaction_id is None:
+        return message
+    halves = await requests.query(topics.HALF_TOPIC, message.transaction_id)
+    is_resumed = any(
+        half.commit_log_offset > message.commit_log_offset
+        and half.born_timestamp == message.born_ms
+        and half.get_property(props.PRODUCER_GROUP) == message.producer_group
+        for half in halves
+    )
+    return msgspec.structs.replace(message, is_resumed=is_resumed)
+
+
+def read_discarded(record: Record) -> DiscardedMessage:
+    """What a record of the discard topic says."""
+    return DiscardedMessage(
+        message_id=offset_message_id(record.store_host, record.commit_log_offset),
+        commit_log_offset=record.commit_log_offset,
+        queue_offset=record.queue_offset,
+        transaction_id=record.get_property(props.UNIQUE_KEY),
+        producer_group=record.get_property(props.PRODUCER_GROUP) or "",
+        topic=record.get_property(props.REAL_TOPIC) or "",
+        queue_id=_number(record, props.REAL_QUEUE_ID, -1),
+        keys=(record.get_property(props.KEYS) or "").split(),
+        tags=record.get_property(props.TAGS),
+        checks=_number(record, props.TRANSACTION_CHECK_TIMES, 0),
+        body_size=len(record.body),
+        born_ms=record.born_timestamp,
+        discarded_ms=record.store_timestamp,
+    )
+
+
+async def _backwards(requests: BrokerRequests) -> AsyncIterator[Record]:
+    end = await requests.discarded_count()
+    while end > 0:
+        begin = offset = max(0, end - _PULL_MESSAGES)
+        page: list[Record] = []
+        while offset < end:
+            records, next_offset = await requests.pull_discarded(offset, end - offset)
+            page += [record for record in records if record.queue_offset < end]
+            if next_offset <= offset:
+                break
+            offset = next_offset
+        for record in reversed(page):
+            yield record
+        if not page:
+            return  # what lies before has expired
+        end = begin
+
+
+def _number(record: Record, name: str, otherwise: int) -> int:
+    try:
+        return int(record.get_property(name) or otherwise)
+    except ValueError:
+        return otherwise

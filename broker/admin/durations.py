@@ -1,0 +1,29 @@
+"""Spans of time as people write and read them."""
+
+from __future__ import annotations
+
+import re
+
+_UNITS_MS = {"ms": 1, "s": 1000, "m": 60_000, "h": 3_600_000, "d": 86_400_000}
+_PART = re.compile(r"(\d+)(ms|s|m|h|d)")
+
+
+def parse_duration_ms(text: str) -> int:
+    """The milliseconds of `90s`, `5m`, `1h30m` or `2d`; a bare number counts seconds. Raises ValueError."""
+    compact = text.replace(" ", "")
+    if compact.isascii() and compact.isdigit():
+        return int(compact) * 1000
+    parts = _PART.findall(compact)
+    if not parts or "".join(number + unit for number, unit in parts) != compact:
+        raise ValueError(f"{text!r} is no duration: 90s, 5m, 1h30m or 2d are")
+    return sum(int(number) * _UNITS_MS[unit] for number, unit in parts)
+
+
+def duration_text(duration_ms: int) -> str:
+    """The two largest units of it: `850 ms`, `12 s`, `3 m 20 s`, `2 d 4 h`."""
+    if duration_ms < 1000:
+        return f"{duration_ms} ms"
+    seconds = duration_ms // 1000
+    parts = [(seconds // 86_400, "d"), (seconds // 3600 % 24, "h"), (seconds // 60 % 60, "m"), (seconds % 60, "s")]
+    first = next(index for index, (count, _) in enumerate(parts) if count)
+    return " ".join(f"{count} {unit}" for count, unit in parts[first : first + 2] if count)

@@ -1,0 +1,145 @@
+"""What one broker is asked, and how its refusals read."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Final
+
+from broker.admin.errors import CannotAsk, NotSupported, Refused
+from broker.message import topics
+from broker.message.ids import MessageId
+from broker.message.record import Record, decode_records
+from broker.protocol.bodies import TransactionList
+from broker.protocol.codes import AdminRequestCode, RequestCode, ResponseCode
+from broker.protocol.command import RemotingCommand
+from broker.protocol.command_header import CommandHeader
+from broker.protocol.errors import ProtocolError
+from broker.protocol.headers import (
+    DecideTransactionRequestHeader,
+    GetMaxOffsetRequestHeader,
+    GetMaxOffsetResponseHeader,
+    ListDecidedTransactionsRequestHeader,
+    ListPendingTransactionsRequestHeader,
+    PullMessageRequestHeader,
+    PullMessageResponseHeader,
+    QueryMessageRequestHeader,
+    ResumeCheckHalfMessageRequestHeader,
+    ShowTransactionRequestHeader,
+)
+from broker.remoting.client import RemotingClient
+from broker.remoting.errors import RemotingError
+
+TIMEOUT_MS: Final = 5000
+TOOLS_GROUP: Final = "TOOLS_CONSUMER"
+"""The consumer group that RocketMQ's own tools read by; every broker has it."""
+
+_SUBSCRIPTION: Final = 0x4
+_FIND_ALL: Final = 64
+_EVER_MS: Final = 2**62
+
+
+class BrokerRequests:
+    """One broker. All methods raise CannotAsk or Refused."""
+
+    def __init__(self, remoting: RemotingClient, address: str) -> None:
+        self.address = address
+        self._remoting = remoting
+
+    async def list_pending(self, header: ListPendingTransactionsRequestHeader) -> TransactionList:
+        """A page of pending transactions."""
+        return await self._transactions(AdminRequestCode.LIST_PENDING_TRANSACTIONS, header)
+
+    async def show(self, header: ShowTransactionRequestHeader) -> TransactionList:
+        """Transactions by id, key or half offset."""
+        return await self._transactions(AdminRequestCode.SHOW_TRANSACTION, header)
+
+    async def decide(self, header: DecideTransactionRequestHeader) -> TransactionList:
+        """Commits or rolls back; durable when it returns."""
+        return await self._transactions(AdminRequestCode.DECIDE_TRANSACTION, header)
+
+    async def list_decided(self, header: ListDecidedTransactionsRequestHeader) -> TransactionList:
+        """What was decided with a reason, the latest first."""
+        return await self._transactions(AdminRequestCode.LIST_DECIDED_TRANSACTIONS, header)
+
+    async def resume(self, message_id: str) -> None:
+        """Has a discarded message checked again; Apache's brokers can as well."""
+        await self._ask(RequestCode.RESUME_CHECK_HALF_MESSAGE, ResumeCheckHalfMessageRequestHeader(msg_id=message_id))
+
+    async def discarded_count(self) -> int:
+        """The queue offset after the last discarded message."""
+        header = GetMaxOffsetRequestHeader(topic=topics.CHECK_MAX_TIME_TOPIC, queue_id=0)
+        answer = await self._ask(RequestCode.GET_MAX_OFFSET, header)
+        with _understood(self.address):
+            return max(0, answer.decode_header(GetMaxOffsetResponseHeader).offset)
+
+    async def pull_discarded(self, queue_offset: int, count: int) -> tuple[list[Record], int]:
+        """Discarded messages from that queue offset on, and where to go on; none if there is nothing, or no such topic yet."""
+        header = PullMessageRequestHeader(
+            consumer_group=TOOLS_GROUP,
+            topic=topics.CHECK_MAX_TIME_TOPIC,
+            queue_id=0,
+            queue_offset=queue_offset,
+            max_msg_nums=count,
+            sys_flag=_SUBSCRIPTION,
+            commit_offset=0,
+            suspend_timeout_millis=0,
+            subscription="*",
+            sub_version=0,
+        )
+        answer = await self._ask(
+            RequestCode.PULL_MESSAGE,
+            header,
+            ResponseCode.PULL_NOT_FOUND,
+            ResponseCode.PULL_RETRY_IMMEDIATELY,
+            ResponseCode.PULL_OFFSET_MOVED,
+            ResponseCode.TOPIC_NOT_EXIST,
+        )
+        if answer.code == ResponseCode.TOPIC_NOT_EXIST:
+            return [], queue_offset
+        with _understood(self.address):
+            next_offset = answer.decode_header(PullMessageResponseHeader).next_begin_offset
+            return decode_records(answer.body) if answer.code == ResponseCode.SUCCESS else [], next_offset
+
+    async def query(self, topic: str, key: str) -> list[Record]:
+        """Messages of a topic, also of the broker's own ones, with that key or unique id."""
+        header = QueryMessageRequestHeader(topic=topic, key=key, max_num=_FIND_ALL, begin_timestamp=0, end_timestamp=_EVER_MS)
+        answer = await self._ask(RequestCode.QUERY_MESSAGE, header, ResponseCode.QUERY_NOT_FOUND)
+        with _understood(self.address):
+            return decode_records(answer.body) if answer.code == ResponseCode.SUCCESS else []
+
+    async def _transactions(self, code: AdminRequestCode, header: CommandHeader) -> TransactionList:
+        answer = await self._ask(code, header)
+        with _understood(self.address):
+            return TransactionList.decode(answer.body)
+
+    async def _ask(self, code: int, header: CommandHeader, *also_fine: ResponseCode) -> RemotingCommand:
+        try:
+            answer = await self._remoting.invoke(self.address, code, header, timeout_ms=TIMEOUT_MS)
+        except RemotingError as error:
+            raise CannotAsk(f"broker {self.address}: {error}") from None
+        if answer.code == ResponseCode.SUCCESS or answer.code in also_fine:
+            return answer
+        if answer.code == ResponseCode.REQUEST_CODE_NOT_SUPPORTED:
+            raise NotSupported(
+                f"broker {self.address} does not support this request ({code}): Apache RocketMQ's brokers do not have it; "
+                "`discarded` and `resume` work there"
+            )
+        raise Refused(f"broker {self.address}: {_first_line(answer.remark) or f'it answered code {answer.code}'}")
+
+
+def is_stored_at(message_id: MessageId, address: str) -> bool:
+    """Whether an offset message id names the broker at that address."""
+    return f"{message_id.host}:{message_id.port}" == address
+
+
+@contextmanager
+def _understood(address: str) -> Iterator[None]:
+    try:
+        yield
+    except (ProtocolError, ValueError) as error:
+        raise CannotAsk(f"broker {address} answered what cannot be understood: {error}") from None
+
+
+def _first_line(remark: str | None) -> str:
+    return (remark or "").strip().partition("\n")[0]

@@ -1,0 +1,84 @@
+"""One run of a command: brokers found, asked, and connections closed; failures become a line and an exit code."""
+
+from __future__ import annotations
+
+import asyncio
+import sys
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass, field
+from typing import Final, TypeVar
+
+import typer
+
+from broker.admin.brokers import BrokerAddress, find_brokers
+from broker.admin.errors import AdminError, CannotAsk
+from broker.admin.requests import BrokerRequests
+from broker.remoting.client import RemotingClient
+
+REFUSED: Final = 1
+CANNOT_ASK: Final = 2
+INTERRUPTED: Final = 130
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True, slots=True)
+class Target:
+    """Which brokers the user means."""
+
+    namesrv_addr: str | None = None
+    broker_addr: str | None = None
+
+    def overridden(self, namesrv_addr: str | None, broker_addr: str | None) -> Target:
+        """What was said after the command's name counts more than what was said before it."""
+        if namesrv_addr is None and broker_addr is None:
+            return self
+        return Target(namesrv_addr, broker_addr)
+
+
+@dataclass(slots=True)
+class Session:
+    """The brokers, and what failed so far."""
+
+    brokers: list[BrokerRequests]
+    failures: list[AdminError] = field(default_factory=list)
+
+    async def ask_each(self, question: Callable[[BrokerRequests], Awaitable[T]]) -> list[tuple[BrokerRequests, T]]:
+        """The answers of all brokers that answer; the failures of the others are kept. Raises the failure of the only one."""
+        answers: list[tuple[BrokerRequests, T]] = []
+        for broker in self.brokers:
+            try:
+                answers.append((broker, await question(broker)))
+            except AdminError as error:
+                if len(self.brokers) == 1:
+                    raise
+                self.failures.append(error)
+        return answers
+
+
+def run(target: Target, work: Callable[[Session], Awaitable[None]]) -> None:
+    """Does the work with the brokers meant. Raises typer.Exit: 1 if a broker refused, 2 if one could not be asked."""
+    failures: list[AdminError]
+    try:
+        failures = asyncio.run(_run(target, work))
+    except AdminError as error:
+        failures = [error]
+    except KeyboardInterrupt:
+        raise typer.Exit(INTERRUPTED) from None
+    for failure in failures:
+        print(failure, file=sys.stderr)
+    if failures:
+        raise typer.Exit(CANNOT_ASK if any(isinstance(failure, CannotAsk) for failure in failures) else REFUSED)
+
+
+async def _run(target: Target, work: Callable[[Session], Awaitable[None]]) -> list[AdminError]:
+    remoting = RemotingClient()
+    try:
+        found: list[BrokerAddress] = await find_brokers(
+            remoting, namesrv_addr=target.namesrv_addr, broker_addr=target.broker_addr
+        )
+        session = Session([BrokerRequests(remoting, broker.address) for broker in found])
+        await work(session)
+        return session.failures
+    finally:
+        await remoting.close()
