@@ -228,13 +228,20 @@ def _value(properties: bytes, name: bytes) -> bytes:
 def _key_hash(topic: bytes, key: bytes) -> int:
     """The absolute hash code of topic#key (IndexFile.indexKeyHashMethod)."""
     if key.isascii():
-        weights, factor = _weights(len(key))
-        code = (_topic_hash(topic) * factor + sum(map(mul, key, weights))) & _MASK
+        key_hash, factor = _ascii_hash(key)
+        code = (_topic_hash(topic) * factor + key_hash) & _MASK
     else:
         code = java_hash_code(f"{topic.decode(errors='replace')}#{key.decode(errors='replace')}") & _MASK
     if code >= 0x80000000:
         code = 0x100000000 - code
     return code if code < 0x80000000 else 0
+
+
+@lru_cache(maxsize=2048)
+def _ascii_hash(key: bytes) -> tuple[int, int]:
+    """The key's part of the hash, and the factor of what stands before it: a half message and what is made of it share keys."""
+    weights, factor = _weights(len(key))
+    return sum(map(mul, key, weights)), factor
 
 
 @lru_cache(maxsize=1024)
