@@ -18,12 +18,14 @@ from typing import Final, Protocol
 from broker.protocol.codes import ResponseCode
 from broker.protocol.frame import FrameDecoder
 from broker.remoting.tasks import Tasks
+from broker.server.histogram import Histogram
 from broker.store import FlushDiskType, MessageStore, StoreUnwritable
 from broker.store.flush_process import FlushProcess
 
 logger = logging.getLogger(__name__)
 
 _CHECK_INTERVAL_S: Final = 1.0
+_FLUSH_TIMES_S: Final = (0.0005, 0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.25, 0.5, 1, 5)
 
 
 class FrameSink(Protocol):
@@ -93,6 +95,8 @@ class GroupCommit:
         self._process: FlushProcess
         self.flushes = 0
         """How many flushes there were, for the statistics."""
+        self.flush_times_s = Histogram(_FLUSH_TIMES_S)
+        """How long those took that succeeded."""
 
     async def start(self) -> None:
         """Starts the flush process and the background work. Raises OSError."""
@@ -194,6 +198,7 @@ class GroupCommit:
         if position is None:
             return
         if error == 0:
+            self.flush_times_s.observe(self._loop.time() - self._flush_began_s)
             self._store.mark_flushed(position)
             if self._is_sync:
                 self._make_visible(position)

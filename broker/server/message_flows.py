@@ -109,6 +109,10 @@ class MessageFlows:
                     counter.sample(span, now_ms)
         self._ticks += 1
 
+    def arrived(self) -> dict[bytes, int]:
+        """How many messages became visible in each topic since the start."""
+        return {topic: counter.messages for topic, counter in list(self._put.items())}
+
     def report(self, name: str, key: str) -> FlowReport | None:
         """The figures of that name and key, or None where nothing was counted."""
         if name == TOPIC_PUT_NUMS:

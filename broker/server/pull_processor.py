@@ -19,6 +19,7 @@ from broker.server.statistics import BrokerStatistics
 from broker.server.subscription_group_table import SubscriptionGroupTable
 from broker.server.tag_filter import parse_tags, refuse_other_than_tags, wanted_codes
 from broker.server.topic_table import TopicTable
+from broker.server.traffic import count
 from broker.store import ConsumerOffsets, GetMessageStatus, MessageStore, PulledMessages
 
 COMMIT_OFFSET_FLAG: Final = 1
@@ -121,7 +122,9 @@ class PullProcessor:
         return self._store.pull(pull.topic, pull.queue_id, pull.offset, pull.max_messages, self._max_bytes, pull.tags_codes)
 
     def _answer(self, pull: HeldPull, code: ResponseCode, found: PulledMessages) -> bytes:
+        body = b"".join(found.records)
         if found.records:
+            count(self._statistics.traffic.pulled, (pull.topic, pull.group), len(found.records), len(body))
             self._statistics.flows.got(pull.topic, pull.group, len(found.records))
             self._statistics.pulls_found += 1
             self._statistics.messages_got += len(found.records)
@@ -133,7 +136,7 @@ class PullProcessor:
             min_offset=found.min_offset,
             max_offset=found.max_offset,
         )
-        return encode_response(pull.reply_to, code, header, b"".join(found.records), found.status.name)
+        return encode_response(pull.reply_to, code, header, body, found.status.name)
 
     def _suspension_ms(self, header: PullMessageRequestHeader) -> int:
         if self._short_polling_ms is not None:

@@ -20,6 +20,7 @@ from broker.server.identity import BrokerIdentity
 from broker.server.send_destination import SendDestination, SendHeader
 from broker.server.sent_properties import StoredProperties, begins_transaction, refuse_in_batch
 from broker.server.statistics import BrokerStatistics
+from broker.server.traffic import count
 from broker.store import Appended, MessageStore
 
 _HOST_V6_LENGTH: Final = 20
@@ -105,6 +106,7 @@ class SendProcessor:
         encoded = self._properties.of(header.properties.encode())
         now_ms = self._clock()
         level = delay_level(encoded)
+        traffic = self._statistics.traffic
         # Old clients send a consumer's failed message by themselves, and leave TRAN_MSG in it.
         if begins_transaction(encoded) and not (header.reconsume_times > 0 and level > 0):
             appended = self._half_messages.append(
@@ -120,11 +122,14 @@ class SendProcessor:
                 reconsume_times=header.reconsume_times,
                 now_ms=now_ms,
             )
+            counts = traffic.transactional
         else:
             place = Place(topic, queue_id, encoded)
             if level > 0 and not topic.startswith(_DEAD_LETTERS):
                 place = waiting_place(place, level, self._highest_delay_level)
             appended = self._append(connection, header, place, command.body, header.flag, now_ms)
+            counts = traffic.delayed if level > 0 else traffic.normal
+        count(counts, topic, 1, appended.end_position - appended.commit_log_offset)
         self._statistics.messages_put += 1
         self._group_commit.appended()
         if not command.is_oneway:
@@ -144,6 +149,8 @@ class SendProcessor:
             self._append(connection, header, Place(topic, queue_id, encoded), body, flag, now_ms)
             for flag, body, encoded in messages
         ]
+        size = sum(appended.end_position - appended.commit_log_offset for appended in all_appended)
+        count(self._statistics.traffic.normal, topic, len(messages), size)
         self._statistics.messages_put += len(messages)
         self._group_commit.appended()
         if not command.is_oneway:

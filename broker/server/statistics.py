@@ -5,6 +5,7 @@ from collections import deque
 from dataclasses import dataclass, field
 
 from broker.server.message_flows import MessageFlows
+from broker.server.traffic import TrafficCounts
 
 SPANS_S = (10, 60, 600)
 
@@ -24,6 +25,8 @@ class BrokerStatistics:
     got_yesterday: int = 0
     flows: MessageFlows = field(default_factory=MessageFlows)
     """By topic and by group."""
+    traffic: TrafficCounts = field(default_factory=TrafficCounts)
+    """By topic, by kind of message and by group, for metrics."""
     _samples: deque[tuple[int, int, int, int, int]] = field(default_factory=lambda: deque(maxlen=SPANS_S[-1] + 1))
 
     def sample(self, now_ms: int) -> None:

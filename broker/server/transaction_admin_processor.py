@@ -98,6 +98,10 @@ class TransactionAdminProcessor:
             raise RequestRefused(
                 ResponseCode.SYSTEM_ERROR, f"the half message cannot be read, so it can only be rolled back: {error}"
             ) from None
+        if header.commit:
+            self._log.counts.commits_by_hand += 1
+        else:
+            self._log.counts.rollbacks_by_hand += 1
         decision = "committed" if header.commit else "rolled back"
         logger.warning(
             "%s %s by hand the transaction at %d of %s: %s",

@@ -24,6 +24,8 @@ class TransactionCounts:
     skips: int = 0
     moves: int = 0
     resumes: int = 0
+    commits_by_hand: int = 0
+    rollbacks_by_hand: int = 0
     bad_records: int = 0
     take_backs: int = 0
     """Batches that could not be written and took decisions back."""

@@ -1,0 +1,39 @@
+"""Messages and bytes that came and went, by topic: plain counters for metrics (RocketMQ 5's BrokerMetricsManager)."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable
+from dataclasses import dataclass, field
+from typing import TypeVar
+
+Key = TypeVar("Key", bound=Hashable)
+
+
+@dataclass(slots=True)
+class Traffic:
+    """Counters; they only grow."""
+
+    messages: int = 0
+    size: int = 0
+    """Bytes of the records in the commit log."""
+
+
+@dataclass(slots=True)
+class TrafficCounts:
+    """What producers sent, by what kind of message it was, and what consumer groups pulled."""
+
+    normal: dict[bytes, Traffic] = field(default_factory=dict)
+    delayed: dict[bytes, Traffic] = field(default_factory=dict)
+    transactional: dict[bytes, Traffic] = field(default_factory=dict)
+    """Half messages, by the topic that their messages are for."""
+    pulled: dict[tuple[bytes, str], Traffic] = field(default_factory=dict)
+    """By topic and consumer group."""
+
+
+def count(counts: dict[Key, Traffic], key: Key, messages: int, size: int) -> None:
+    """Adds messages."""
+    traffic = counts.get(key)
+    if traffic is None:
+        traffic = counts[key] = Traffic()
+    traffic.messages += messages
+    traffic.size += size
