@@ -4,7 +4,6 @@ from dataclasses import dataclass
 
 import pytest
 
-from broker.message.errors import CorruptRecord
 from broker.message.ids import offset_message_id
 from broker.protocol.bodies import TransactionInfo, TransactionList
 from broker.protocol.codes import AdminRequestCode, ResponseCode
@@ -20,8 +19,6 @@ from broker.protocol.headers import (
 from broker.remoting.dispatcher import RequestRefused
 from broker.server.transaction_admin_processor import TransactionAdminProcessor
 from broker.server.transaction_finder import TransactionFinder
-from broker.transaction.half_record import HalfMessage
-from broker.transaction.pending import PendingTransaction
 from tests.unit.server.transaction_broker import OP_TOPIC, STORE_HOST, Producer, TransactionBroker
 
 COMMIT, ROLLBACK = 8, 12
@@ -273,14 +270,12 @@ def test_a_reason_that_cannot_be_kept_decides_nothing(
 
 
 def test_an_unreadable_half_message_is_listed_and_can_be_rolled_back_only(
-    broker: TransactionBroker, producer: Producer, operator: Operator, monkeypatch: pytest.MonkeyPatch
+    broker: TransactionBroker, producer: Producer, operator: Operator
 ) -> None:
     half = broker.send(producer, "A")
-
-    def read(transaction: PendingTransaction) -> HalfMessage:
-        raise CorruptRecord(f"the record at {transaction.stored_at} has another checksum")
-
-    monkeypatch.setattr(broker.log, "read", read)
+    transaction = broker.log.table.find(half.commit_log_offset)
+    assert transaction is not None
+    transaction.stored_queue_offset += 7  # the record there says otherwise
 
     (info,) = operator.pending().transactions
     assert info.problem is not None
