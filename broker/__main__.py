@@ -50,6 +50,8 @@ async def _serve(settings: BrokerSettings) -> None:
     await broker.start()
     # What was built so far stays: the collector need not look at it again.
     gc.freeze()
+    if broker.metrics_url is not None:
+        print(f"Metrics are at {broker.metrics_url}", flush=True)
     identity, name_servers = broker.identity, ";".join(broker.name_servers)
     print(
         f"The broker[{identity.name}, {identity.address}] boot success. "

@@ -10,10 +10,12 @@ from collections.abc import Awaitable, Callable
 from concurrent.futures import ThreadPoolExecutor
 
 from broker.app.errors import StartError
+from broker.app.metrics import start_metrics
 from broker.app.opened_store import OpenedStore, open_store
 from broker.app.serving import Serving, build_serving
 from broker.config import BrokerSettings
 from broker.message.errors import IllegalMessage
+from broker.metrics import MetricsServer
 from broker.nameserver import NameServer
 from broker.protocol.codes import ResponseCode
 from broker.remoting.client import RemotingClient
@@ -55,6 +57,7 @@ class Broker:
         self._name_server: NameServer | None = None
         self._store: OpenedStore | None = None
         self._serving: Serving | None = None
+        self._metrics: MetricsServer | None = None
 
     @property
     def identity(self) -> BrokerIdentity:
@@ -73,6 +76,13 @@ class Broker:
         if self._name_server is None:
             return self._settings.name_servers
         return (f"{_reachable(self._settings.bind_address)}:{self._name_server.port}",)
+
+    @property
+    def metrics_url(self) -> str | None:
+        """Where Prometheus scrapes, if the settings ask for it."""
+        if self._metrics is None:
+            return None
+        return f"http://{_reachable(self._metrics.host)}:{self._metrics.port}/metrics"
 
     async def start(self) -> None:
         """Serves requests when it returns. Raises StartError, and then nothing is left running."""
@@ -94,6 +104,8 @@ class Broker:
             await serving.group_commit.stop()
         await self._server.stop()
         await self._client.close()
+        if self._metrics is not None:
+            await asyncio.to_thread(self._metrics.stop)
         if self._name_server is not None:
             await self._name_server.stop()
         self._disk_thread.shutdown()
@@ -129,6 +141,7 @@ class Broker:
             )
         except (StoreError, OSError) as error:
             raise StartError(f"the store {settings.store_root} cannot be used: {error}") from None
+        self._start_metrics(self._serving, store)
         self._start_work(self._serving, store)
         await self._server.start()
         await self._serving.registration.registered()
@@ -144,6 +157,16 @@ class Broker:
             raise StartError(f"the file {kv_config_path} cannot be read: {error}") from None
         await _listening(server.start, settings.bind_address, settings.namesrv_listen_port, "namesrvListenPort")
         self._name_server = server
+
+    def _start_metrics(self, serving: Serving, store: OpenedStore) -> None:
+        settings = self._settings
+        if settings.metrics_exporter_type == "DISABLE":
+            return
+        try:
+            self._metrics = start_metrics(settings, store, serving, lambda: len(self._server.connections), self._clock)
+        except OSError as error:
+            where = (settings.metrics_host, settings.metrics_prom_exporter_port, "metricsPromExporterPort")
+            raise _cannot_listen(error, *where) from None
 
     def _start_work(self, serving: Serving, store: OpenedStore) -> None:
         settings, tasks = self._settings, self._tasks
@@ -194,8 +217,12 @@ async def _listening(listen: Callable[[], Awaitable[None]], host: str, port: int
     try:
         await listen()
     except OSError as error:
-        reason = "the port is in use" if error.errno == errno.EADDRINUSE else error.strerror or str(error)
-        raise StartError(f"cannot listen on {host}:{port} ({property_name}): {reason}") from None
+        raise _cannot_listen(error, host, port, property_name) from None
+
+
+def _cannot_listen(error: OSError, host: str, port: int, property_name: str) -> StartError:
+    reason = "the port is in use" if error.errno == errno.EADDRINUSE else error.strerror or str(error)
+    return StartError(f"cannot listen on {host}:{port} ({property_name}): {reason}")
 
 
 def _reachable(bind_address: str) -> str:

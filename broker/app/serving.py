@@ -62,6 +62,8 @@ class Serving:
     delayed_delivery: DelayedDelivery
     transactions: Transactions
     statistics: BrokerStatistics
+    producer_groups: ProducerGroups
+    consumer_groups: ConsumerGroups
 
 
 class _Builder:
@@ -133,6 +135,8 @@ class _Builder:
             delayed_delivery,
             transactions,
             self.statistics,
+            self.producer_groups,
+            self.consumer_groups,
         )
 
     def _message_flows(self) -> MessageFlows:

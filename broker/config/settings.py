@@ -18,6 +18,7 @@ NotNegative = Annotated[int, Meta(ge=0)]
 Name = Annotated[str, Meta(min_length=1, max_length=127, pattern=r"^[%|a-zA-Z0-9_.-]+$")]
 Milliseconds = NotNegative
 DelayLevels = Annotated[str, Meta(pattern=r"^\d+[smhd]( +\d+[smhd])*$")]
+MetricsLabel = Annotated[str, Meta(pattern=r"^([a-zA-Z_]\w*:[^:,]+(,[a-zA-Z_]\w*:[^:,]+)*)?$")]
 HoursOfDay = Annotated[str, Meta(pattern=r"^\d{1,2}(;\d{1,2})*$")]
 
 CONSUME_QUEUE_UNIT_BYTES = 20
@@ -90,6 +91,12 @@ class BrokerSettings(Struct, frozen=True, kw_only=True, rename="camel", forbid_u
     max_transfer_count_on_message_in_memory: Positive = 32
     max_transfer_bytes_on_message_in_memory: Positive = 256 * 1024
 
+    # metrics, under RocketMQ 5's names
+    metrics_exporter_type: Literal["DISABLE", "PROM"] = "DISABLE"
+    metrics_prom_exporter_port: Port = 5557
+    metrics_prom_exporter_host: str = ""
+    metrics_label: MetricsLabel = ""
+
     @property
     def store_root(self) -> Path:
         """The store's directory, `~` resolved."""
@@ -99,6 +106,11 @@ class BrokerSettings(Struct, frozen=True, kw_only=True, rename="camel", forbid_u
     def advertised_host(self) -> str:
         """The address that the broker registers, and that message ids hold."""
         return self.broker_ip1
+
+    @property
+    def metrics_host(self) -> str:
+        """The address that metrics are served on: that of the broker's other ports unless another is given."""
+        return self.metrics_prom_exporter_host or self.bind_address
 
     @property
     def consume_queue_units_per_file(self) -> int:

@@ -94,6 +94,10 @@ class ConsumerGroups:
         """The group, if a member of it is online."""
         return self._groups.get(group_name)
 
+    def all_groups(self) -> list[ConsumerGroup]:
+        """The groups online."""
+        return list(self._groups.values())
+
     def subscribers(self, topic: str) -> list[str]:
         """The groups online that subscribe to the topic."""
         return [name for name, group in self._groups.items() if topic in group.subscriptions]

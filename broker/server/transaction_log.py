@@ -12,6 +12,8 @@ from typing import Final, Protocol
 
 from broker.message import sysflag
 from broker.message.errors import CorruptRecord
+from broker.message.record import body_crc
+from broker.server.topic_outcomes import TopicOutcomes
 from broker.server.transaction_recovery import RecoveredTransactions
 from broker.store import Appended, MessageStore, StoreUnwritable
 from broker.transaction import half_message
@@ -22,6 +24,7 @@ from broker.transaction.half_record import DISCARD_TOPIC, HALF_TOPIC, HalfMessag
 from broker.transaction.half_record import tags_code as tags_code_of
 from broker.transaction.op_message import OP_PROPERTIES, OP_TAGS_CODE, OP_TOPIC, op_body, op_draft
 from broker.transaction.pending import Outcome, PendingTransaction, Place
+from broker.transaction.recent_half_messages import RecentHalfMessages
 
 logger = logging.getLogger(__name__)
 
@@ -50,6 +53,8 @@ class TransactionLog:
         self.copies = recovered.copies
         self.policy = policy
         self.counts = TransactionCounts()
+        self.outcomes: dict[bytes, TopicOutcomes] = {}
+        """By topic, since the start."""
         self.appended_position = 0
         """The commit log offset after the last record appended here."""
         self._store = store
@@ -57,6 +62,7 @@ class TransactionLog:
         self._op_sys_flag = sysflag.BORN_HOST_V6 | sysflag.STORE_HOST_V6 if len(self._store_host) == _HOST_V6_LENGTH else 0
         self._store_host_flag = sysflag.STORE_HOST_V6 if len(self._store_host) == _HOST_V6_LENGTH else 0
         self._topics = topics
+        self._recent = RecentHalfMessages()
         self._known_topics: dict[bytes, bytes] = {}  # as many as there are topics: one object for all its transactions
         for topic in (HALF_TOPIC, OP_TOPIC):
             topics.internal(topic.decode(), 1)
@@ -79,19 +85,28 @@ class TransactionLog:
         """Stores a message as a half message. Raises DelayedTransaction, IllegalMessage or StoreUnwritable."""
         encoded = half_message.half_properties(properties, topic, queue_id, producer_group)
         tags_code = tags_code_of(find_tag(encoded))
+        stored_flag = half_message.half_sys_flag(sys_flag) | (sysflag.BORN_HOST_V6 if len(born_host) == _HOST_V6_LENGTH else 0)
+        crc = body_crc(body)
         appended = self._store.append(
             topic=HALF_TOPIC,
             queue_id=0,
             body=body,
             properties=encoded,
             flag=flag,
-            sys_flag=half_message.half_sys_flag(sys_flag) | (sysflag.BORN_HOST_V6 if len(born_host) == _HOST_V6_LENGTH else 0),
+            sys_flag=stored_flag,
             born_timestamp=born_timestamp,
             born_host=born_host,
             store_timestamp=now_ms,
             reconsume_times=reconsume_times,
             tags_code=tags_code,
+            crc=crc,
         )
+        offset, queue_offset, _ = appended
+        half = HalfMessage(
+            HALF_TOPIC, queue_offset, offset, flag, stored_flag, born_timestamp, born_host, now_ms, self._store_host,
+            reconsume_times, 0, crc, body, encoded,
+        )  # fmt: skip
+        self._recent.keep(half)
         self._add(appended, find_group(encoded), topic, queue_id, tags_code, encoded, now_ms)
         self.counts.half_messages += 1
         return appended
@@ -101,7 +116,9 @@ class TransactionLog:
 
         Raises RecordNotFound, CorruptRecord, NotAHalfMessage, StoreUnwritable; then the transaction is pending still.
         """
-        half = self.read(transaction)
+        half = self._recent.take(transaction.stored_at)
+        if half is None or half.queue_offset != transaction.stored_queue_offset:
+            half = self.read(transaction)
         offset = transaction.commit_log_offset
         self._append(
             half_message.committed(
@@ -115,12 +132,16 @@ class TransactionLog:
             now_ms,
         )
         end_position = self._settle(transaction, Outcome.COMMITTED, now_ms, reason)
+        outcomes = self._outcomes_of(transaction.topic)
+        outcomes.commits += 1
+        outcomes.finish_latency_s.observe(max(0, now_ms - transaction.begun_ms) / 1000)
         self.counts.commits += 1
         return end_position
 
     def roll_back(self, transaction: PendingTransaction, now_ms: int, reason: str | None = None) -> int:
         """Closes the half message; nobody will see it. Raises StoreUnwritable."""
         end_position = self._settle(transaction, Outcome.ROLLED_BACK, now_ms, reason)
+        self._outcomes_of(transaction.topic).rollbacks += 1
         self.counts.rollbacks += 1
         return end_position
 
@@ -186,8 +207,12 @@ class TransactionLog:
     def take_back(self, position: int) -> None:
         """Everything appended from that commit log offset on is lost."""
         self.counts.take_backs += 1
+        self._recent.clear()
         self.table.take_back(position)
         self.appended_position = min(self.appended_position, position)
+
+    def _outcomes_of(self, topic: bytes) -> TopicOutcomes:
+        return self.outcomes.get(topic) or self.outcomes.setdefault(topic, TopicOutcomes())
 
     def _settle(self, transaction: PendingTransaction, outcome: Outcome, now_ms: int, reason: str | None) -> int:
         op = self._append_op(transaction.stored_queue_offset, now_ms, reason, outcome)

@@ -1,0 +1,49 @@
+"""What metrics are read from."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import TypeVar
+
+from broker.server.consumer_groups import ConsumerGroups
+from broker.server.group_commit import GroupCommit
+from broker.server.producer_groups import ProducerGroups
+from broker.server.statistics import BrokerStatistics
+from broker.server.subscription_group_table import SubscriptionGroupTable
+from broker.server.topic_table import TopicTable
+from broker.server.transaction_log import TransactionLog
+from broker.store import ConsumerOffsets, MessageStore
+
+T = TypeVar("T")
+
+_ATTEMPTS = 100
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MetricsSources:
+    """Parts of a running broker. They belong to the event loop; a scrape reads them from another thread, with `steadily`."""
+
+    labels: Mapping[str, str]
+    """Labels that every metric has."""
+    transactions: TransactionLog
+    statistics: BrokerStatistics
+    group_commit: GroupCommit
+    store: MessageStore
+    consumer_offsets: ConsumerOffsets
+    topic_table: TopicTable
+    subscription_groups: SubscriptionGroupTable
+    producer_groups: ProducerGroups
+    consumer_groups: ConsumerGroups
+    count_connections: Callable[[], int]
+    clock: Callable[[], int]
+
+
+def steadily(read: Callable[[], T]) -> T:
+    """What `read` returns once no table grew or shrank under its hands; it only copies, so that it seldom needs a second try."""
+    for _ in range(_ATTEMPTS):
+        try:
+            return read()
+        except RuntimeError:
+            continue
+    return read()
