@@ -1,6 +1,6 @@
 # Everything runs from .venv in the checkout; each target sets it up first.
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test check format lock
+.PHONY: help setup demo test check format lock bench profile
 
 PYTHON_IN_VENV := .venv/bin/python
 TESTS ?= tests tutorials
@@ -23,6 +23,12 @@ check: setup ## The quick check: format, lint, types, import contracts, fast tes
 	@.venv/bin/mypy
 	@.venv/bin/lint-imports --no-logo
 	@$(PYTHON_IN_VENV) -m pytest tests/unit -m "not slow" -q
+
+bench: setup ## Measure the broker side by side with Apache RocketMQ (BENCH="--quick", BENCH="--help")
+	@$(PYTHON_IN_VENV) -m benchmarks $(BENCH)
+
+profile: setup ## Show where the broker's time goes under load (PROFILE="--help")
+	@$(PYTHON_IN_VENV) -m benchmarks.profile $(PROFILE)
 
 format: setup ## Format and sort imports
 	@.venv/bin/ruff check --select I --fix --quiet

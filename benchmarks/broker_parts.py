@@ -59,8 +59,9 @@ class BrokerParts:
         written = self._transport.written
         self._connection.data_received(data)
         await asyncio.sleep(0)
-        while answers and not written:
-            await asyncio.sleep(0.0001 if self._flush_disk_type is FlushDiskType.SYNC_FLUSH else 0)
+        if answers and not written:
+            self._transport.has_written.clear()
+            await self._transport.has_written.wait()
         answered = b"".join(written)
         written.clear()
         return answered
@@ -76,9 +77,11 @@ class _FakeTransport(asyncio.Transport):
     def __init__(self) -> None:
         super().__init__({"peername": (LOOPBACK, 5555)})
         self.written: list[bytes] = []
+        self.has_written = asyncio.Event()
 
     def write(self, data: bytes | bytearray | memoryview) -> None:
         self.written.append(bytes(data))
+        self.has_written.set()
 
     def is_closing(self) -> bool:
         return False

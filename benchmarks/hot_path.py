@@ -72,9 +72,7 @@ async def measure(home: Path, load: Load, profile: cProfile.Profile | None = Non
     return spent
 
 
-async def _counted(
-    broker: BrokerParts, data: bytes, answers: int, spent: Spent, profile: cProfile.Profile | None
-) -> bytes:
+async def _counted(broker: BrokerParts, data: bytes, answers: int, spent: Spent, profile: cProfile.Profile | None) -> bytes:
     if profile is not None:
         profile.enable()
     began_s, began = time.process_time(), os.times()
@@ -103,8 +101,8 @@ def main(
         with tempfile.TemporaryDirectory(prefix="hot-path-") as home:
             spent = asyncio.run(measure(Path(home), load))
         results.append(spent.total_s / load.transactions * 1e6)
+    print(f"{flush.value} {serialize_type.name}, {in_flight} in flight, {size} bytes, Python {sys.version.split()[0]}")
     print(
-        f"{flush.value} {serialize_type.name} {in_flight} in flight, {size} bytes, Python {sys.version.split()[0]} ({sys.executable}): "
         f"{statistics.median(results):.1f} µs CPU a transaction (least {min(results):.1f}, most {max(results):.1f}), "
         f"{spent.system_s / load.transactions * 1e6:.1f} µs of them in the kernel"
     )

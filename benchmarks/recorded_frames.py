@@ -49,9 +49,7 @@ class RecordedTransaction:
             commit_or_rollback=sysflag.TRANSACTION_COMMIT,
             msg_id=self._unique_key(number),
         )
-        return encode_request(
-            RequestCode.END_TRANSACTION, header, opaque=number, oneway=True, serialize_type=self.serialize_type
-        )
+        return encode_request(RequestCode.END_TRANSACTION, header, opaque=number, oneway=True, serialize_type=self.serialize_type)
 
     def _unique_key(self, number: int) -> str:
         return f"{self.end.msg_id[:-8]}{number:08X}"
