@@ -12,6 +12,7 @@ from broker.app.arrivals import Arrivals
 from broker.app.opened_store import OpenedStore
 from broker.app.transactions import Transactions, build_transactions
 from broker.config import BrokerSettings
+from broker.config.settings import OTHER_NAMES
 from broker.remoting.client import RemotingClient
 from broker.remoting.dispatcher import Dispatcher
 from broker.remoting.tasks import Tasks
@@ -291,8 +292,9 @@ def build_serving(
 
 
 def settings_text(settings: BrokerSettings) -> str:
-    """The settings as broker.conf would have them."""
-    values = msgspec.to_builtins(settings)
+    """The settings as broker.conf would have them, spelled as in RocketMQ 4.9.7."""
+    newer_names = {name: newer for newer, name in OTHER_NAMES.items()}
+    values = {newer_names.get(name, name): value for name, value in msgspec.to_builtins(settings).items()}
     return "".join(f"{name}={str(value).lower() if isinstance(value, bool) else value}\n" for name, value in values.items())
 
 

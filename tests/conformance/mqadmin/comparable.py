@@ -1,0 +1,69 @@
+"""Takes out of what mqadmin printed what must differ between two brokers: addresses, times, ids, rates, a hash set's order."""
+
+from __future__ import annotations
+
+import re
+
+from tests.conformance.mqadmin.scenario import Place
+
+DIFFERENT = {
+    "updateBrokerConfig": "ours refuses what it cannot change while it runs; Apache's says yes to everything",
+    "getBrokerConfig": "ours has fewer settings: see SETTINGS_OF_OUR_OWN",
+    "getNamesrvConfig": "ours has fewer settings",
+}
+SETTINGS_OF_OUR_OWN = re.compile("bindAddress|namesrvListenPort|metrics.*")
+"""Those of metrics are RocketMQ 5's."""
+SETTINGS_THAT_DIFFER = {"namesrvAddr", "listenPort", "storePathRootDir", "storePathCommitLog", "mappedFileSizeCommitLog"}
+
+_REPLACEMENTS: tuple[tuple[re.Pattern[str], str], ...] = (
+    (re.compile(r"\b(?:\d{1,3}\.){3}\d{1,3}@\d+#\w+"), "CLIENT"),
+    (re.compile(r"\b(?:\d{1,3}\.){3}\d{1,3}:\d+"), "ADDRESS"),
+    (re.compile(r"\b\d{4}-\d\d-\d\d[ #]\d\d:\d\d:\d\d(?:[,:]\d{3})?"), "TIME"),
+    (re.compile(r"\b1\d{12}\b"), "MILLISECONDS"),
+    (re.compile(r"\b[0-9A-F]{32,}\b"), "ID"),
+    (re.compile(r"(?<=TPS: )\d+\.\d\d"), "RATE"),
+    (re.compile(r"\d+\.\d\d(?=\(\d+,\d+ms\))"), "RATE"),
+    (re.compile(r"(?<=spentTimeMills=)\d+"), "NUMBER"),
+    (re.compile(r"(?<= )\d+\.\d+ +\d\.\d{4}$", re.MULTILINE), "HOURS SPACE"),
+    (re.compile(r"(?<=commitLogDiskRatio_).+"), "PATH AND RATIO"),
+    (re.compile(r"(?<=OK, )\d+$", re.MULTILINE), "TOPICS"),
+    # Ours has the topics of transactions from the start, Apache's the half topic after the first check.
+    (re.compile(r".*\bRMQ_SYS_TRANS_(?:OP_)?HALF_TOPIC\b.*\n?"), ""),
+    (re.compile(r" {2,}"), "  "),
+    (re.compile(r" +$", re.MULTILINE), ""),
+)
+_RATES = re.compile(r"\b\d+\.\d\d\b")
+_VARYING_FIGURE = re.compile(
+    r"(?P<name>\w*(?:Tps|Capacity|Ratio|TimeMax|TimesTotal)|runtime|commitLogDirCapacity) *: .*|(?P<blank>\w+Tps) *:$"
+)
+"""Measured, or about thread pools, which ours has not."""
+_UNORDERED = {"topicList", "statsAll", "brokerConsumeStats"}
+"""Commands that print a hash set as it comes."""
+
+
+def comparable(command: str, printed: str, place: Place) -> str:
+    """What the command printed, on whatever broker."""
+    text = printed.replace(place.broker_addr, "BROKER").replace(place.namesrv_addr, "NAMESRV")
+    for pattern, replacement in _REPLACEMENTS:
+        text = pattern.sub(replacement, text)
+    name = command.split()[0]
+    if name == "statsAll":
+        text = _RATES.sub("RATE", text)
+    if name == "brokerStatus":
+        text = "\n".join(_without_varying_figure(line) for line in text.splitlines())
+    if name == "queryMsgById":
+        text = "\nMessageTrack ".join(sorted(text.split("MessageTrack ")))
+    if name in _UNORDERED:
+        text = "\n".join(sorted(text.splitlines()))
+    return text
+
+
+def settings(printed: str) -> dict[str, str]:
+    """The settings that getBrokerConfig or getNamesrvConfig printed."""
+    pairs = [line.partition("=") for line in printed.splitlines() if re.match(r"\w+ +=", line)]
+    return {name.strip(): value.strip() for name, _, value in pairs}
+
+
+def _without_varying_figure(line: str) -> str:
+    found = _VARYING_FIGURE.search(line)
+    return f"{line[: found.start()]}{found['name'] or found['blank']} : FIGURE" if found else line
