@@ -31,6 +31,11 @@ class Trace:
         return self.half.get_property(properties.UNIQUE_KEY) or ""
 
     @property
+    def pending_ms(self) -> int:
+        """How long the half message waited until the committed message was stored; 0 if there is none."""
+        return self.committed[0].store_timestamp - self.half.store_timestamp if self.committed else 0
+
+    @property
     def checks(self) -> int:
         """How many check-backs the broker had sent when it stored the committed message."""
         if not self.committed:

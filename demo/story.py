@@ -32,7 +32,10 @@ class Story:
 
 
 def choose_story(traces: Sequence[Trace], orders: dict[str, OrderRow], credits: Sequence[CreditRow]) -> Story | None:
-    """A finished order that lost its COMMIT and was resolved by check-back, or if there is none, any finished one."""
+    """A finished order that lost its COMMIT and was resolved by check-back, or if there is none, any finished one.
+
+    Of several the one decided soonest: no second kill plays a part in it.
+    """
     credit_by_order = {credit.order_id: credit for credit in credits}
     finished = [
         Story(trace, orders[order_id], credit_by_order[order_id])
@@ -42,7 +45,7 @@ def choose_story(traces: Sequence[Trace], orders: dict[str, OrderRow], credits: 
         and (order_id := trace.half.get_property(properties.KEYS)) in credit_by_order
         and order_id in orders
     ]
-    return max(finished, key=lambda story: story.trace.checks > 0, default=None)
+    return min(finished, key=lambda story: (story.trace.checks == 0, story.trace.pending_ms), default=None)
 
 
 def events_of(story: Story, deaths_ms: Sequence[int]) -> list[Event]:

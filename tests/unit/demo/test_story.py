@@ -51,6 +51,15 @@ def test_an_order_resolved_by_check_back_is_preferred() -> None:
     assert story.order.order_id == "checked"
 
 
+def test_of_several_resolved_by_check_back_the_one_decided_soonest_is_preferred() -> None:
+    orders = {name: order_of(name) for name in ("late", "soon")}
+    late, soon = trace_of("late", checks=1), trace_of("soon", checks=1)
+    soon.half = replace(soon.half, store_timestamp=2_000)
+    story = choose_story([late, soon], orders, [credit_of("late"), credit_of("soon")])
+    assert story is not None
+    assert story.order.order_id == "soon"
+
+
 def test_without_a_check_back_any_finished_order_will_do() -> None:
     story = choose_story([trace_of("plain")], {"plain": order_of("plain")}, [credit_of("plain")])
     assert story is not None
