@@ -41,23 +41,33 @@ class UniqueIdMaker:
 
         IPv4 address 4 | process id 2 | maker 4 | ms since the month began 4 | counter 2
 
-    Written as 32 hexadecimal digits. No two are equal unless one maker makes more than 65,536 within a millisecond.
-    Safe to use from several threads.
+    Written as 32 hexadecimal digits. No two are equal unless one maker makes more than 65,536 within a millisecond: where the
+    same milliseconds come again, because a month began, the clock was set back or the process forked, the maker's number is
+    drawn anew. Safe to use from several threads.
     """
 
     def __init__(self, host: str = "127.0.0.1") -> None:
         """`host` is the IPv4 address others know this machine by."""
-        maker = struct.unpack(">I", os.urandom(4))[0]
-        self._prefix = struct.pack(">4sHI", socket.inet_aton(host), os.getpid() & 0xFFFF, maker).hex().upper()
+        self._host = socket.inet_aton(host)
         self._counter = 0
         self._lock = threading.Lock()
+        self._latest_ms = 0
+        self._month_start_ms = 0
+        self._process_id = 0
+        self._prefix = ""
 
     def make(self, now_ms: int) -> str:
         """A fresh id for the time given, in milliseconds since the epoch."""
+        month_start_ms = _month_start_ms(now_ms)
+        process_id = os.getpid()
         with self._lock:
+            if now_ms < self._latest_ms or month_start_ms != self._month_start_ms or process_id != self._process_id:
+                self._month_start_ms, self._process_id = month_start_ms, process_id
+                self._prefix = struct.pack(">4sH4s", self._host, process_id & 0xFFFF, os.urandom(4)).hex().upper()
+            self._latest_ms = now_ms
             count = self._counter
             self._counter = (count + 1) & 0xFFFF
-        return f"{self._prefix}{(now_ms - _month_start_ms(now_ms)) & 0xFFFFFFFF:08X}{count:04X}"
+            return f"{self._prefix}{(now_ms - month_start_ms) & 0xFFFFFFFF:08X}{count:04X}"
 
 
 def _month_start_ms(now_ms: int) -> int:

@@ -5,6 +5,7 @@ database transaction; check-back, where it finds no row, with ROLLED_BACK. Whoev
 check-back has answered ROLLBACK, a local transaction that was merely slow cannot slip an order in behind it.
 """
 
+import logging
 import threading
 import time
 from collections.abc import Iterator, Sequence
@@ -19,6 +20,8 @@ from sqlmodel.sql.expression import SelectOfScalar
 from order_service.adapters.tables import OrderItemRow, OrderRow, TransactionRow
 from order_service.domain.order import Item, Order
 from order_service.domain.transaction import TransactionState
+
+logger = logging.getLogger(__name__)
 
 
 class OrderStoreError(Exception):
@@ -65,16 +68,21 @@ class OrderStore:
             _flush(session, IdempotencyKeyTaken("an order with this idempotency key exists"))
             session.add_all(_item_rows(order))
 
-    def settle(self, transaction_id: str) -> TransactionState:
+    def settle(self, transaction_id: str, order_id: str | None = None) -> TransactionState:
         """COMMITTED or ROLLED_BACK, final from now on: with no row there, ROLLED_BACK is written first.
 
-        Raises StoreUnavailable or OutcomeUnknown; then it must be asked again.
+        ROLLED_BACK as well if the transaction committed another order than `order_id`: two messages with one id, and the row
+        that is there keeps the second order out for ever. Raises StoreUnavailable or OutcomeUnknown; then it must be asked again.
         """
         marker = _transaction_row(transaction_id, TransactionState.ROLLED_BACK, None).model_dump()
         with self._writing() as session:
             session.execute(self._insert(TransactionRow).values(marker).on_conflict_do_nothing())
-            state = session.exec(_state_of(transaction_id)).one()
-        return TransactionState(state)
+            row = session.exec(select(TransactionRow).where(col(TransactionRow.transaction_id) == transaction_id)).one()
+            state, committed_order = TransactionState(row.state), row.order_id
+        if state is TransactionState.COMMITTED and order_id not in (None, committed_order):
+            logger.error("transaction %s committed order %s, and cannot speak for %s", transaction_id, committed_order, order_id)
+            return TransactionState.ROLLED_BACK
+        return state
 
     def find_transaction(self, transaction_id: str) -> TransactionState | None:
         """What became of it, or None while it is open; changes nothing."""

@@ -61,7 +61,7 @@ class OrderTransactionListener:
             logger.error("check-back for a message without a transaction id: %s", message.message_id)
             return LocalTransactionState.UNKNOWN
         try:
-            state = self._store.settle(transaction_id)
+            state = self._store.settle(transaction_id, next(iter(message.keys), None))
         except OrderStoreError as error:
             logger.warning("check-back of transaction %s has to wait: %s", transaction_id, error)
             return LocalTransactionState.UNKNOWN

@@ -1,5 +1,7 @@
 """Message ids, tags, topics and groups."""
 
+import copy
+import os
 import threading
 
 import pytest
@@ -39,6 +41,30 @@ def test_ids_are_unique_across_threads_and_makers() -> None:
         thread.join()
     assert len(set(made)) == 20_000
     assert all(len(each) == 32 and each == each.upper() for each in made)
+
+
+def test_ids_stay_unique_when_the_same_milliseconds_of_another_month_come() -> None:
+    maker = UniqueIdMaker()
+    november_ms, december_ms = 1_698_796_800_000, 1_701_388_800_000
+    november = {maker.make(november_ms + 5) for _ in range(0x10000)}
+    assert maker.make(december_ms + 5) not in november
+
+
+def test_ids_stay_unique_when_the_clock_is_set_back() -> None:
+    maker = UniqueIdMaker()
+    before = {maker.make(1_700_000_000_000) for _ in range(0x10000)}
+    maker.make(1_700_000_001_000)
+    assert before.isdisjoint({maker.make(1_700_000_000_000) for _ in range(3)})
+
+
+def test_ids_stay_unique_in_a_forked_process(monkeypatch: pytest.MonkeyPatch) -> None:
+    maker = UniqueIdMaker()
+    maker.make(1_700_000_000_000)
+    child = copy.copy(maker)
+    process_id = os.getpid()
+    mine = maker.make(1_700_000_000_000)
+    monkeypatch.setattr(os, "getpid", lambda: process_id + 0x10000)  # the id holds 16 bits of it
+    assert child.make(1_700_000_000_000) != mine
 
 
 @pytest.mark.parametrize(("text", "code"), [("", 0), ("a", 97), ("TagA", 2598919), ("hello", 99162322), ("\U0001f600", 1772899)])

@@ -61,6 +61,18 @@ def test_a_local_transaction_after_the_check_back_rolls_back(
     assert sqlite_store.find_order("order-1") is None
 
 
+def test_check_back_rolls_back_an_order_whose_transaction_id_another_order_committed_under(
+    listener: OrderTransactionListener, sqlite_store: OrderStore
+) -> None:
+    listener.execute_local_transaction(a_half_message(), Attempt(an_order()))
+    second = Attempt(an_order("order-2"))
+    assert listener.execute_local_transaction(a_half_message(), second) is LocalTransactionState.ROLLBACK_MESSAGE
+    first_check, second_check = (a_check_back(b"UNIQ_KEY\x01transaction-1\x02KEYS\x01order-%d" % number) for number in (1, 2))
+    assert listener.check_local_transaction(second_check) is LocalTransactionState.ROLLBACK_MESSAGE
+    assert listener.check_local_transaction(first_check) is LocalTransactionState.COMMIT_MESSAGE
+    assert sqlite_store.find_transaction("transaction-1") is TransactionState.COMMITTED
+
+
 def test_check_back_without_a_transaction_id_is_unknown(listener: OrderTransactionListener) -> None:
     assert listener.check_local_transaction(a_check_back(b"")) is LocalTransactionState.UNKNOWN
 
@@ -72,7 +84,7 @@ class _BrokenStore(OrderStore):
     def commit_order(self, order: Order, transaction_id: str) -> None:
         raise self.error
 
-    def settle(self, transaction_id: str) -> TransactionState:
+    def settle(self, transaction_id: str, order_id: str | None = None) -> TransactionState:
         raise self.error
 
 
