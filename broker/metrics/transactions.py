@@ -24,6 +24,7 @@ def transaction_metrics(families: Families, sources: MetricsSources) -> Iterator
 def _pending(families: Families, sources: MetricsSources) -> Iterator[Metric]:
     pending = steadily(lambda: list(sources.transactions.table))
     by_topic = Counter(transaction.topic for transaction in pending)
+    by_topic.update(dict.fromkeys(steadily(lambda: list(sources.transactions.outcomes)), 0))  # none, where there were some
     oldest_ms = min((transaction.begun_ms for transaction in pending), default=None)
     age_s = max(0, sources.clock() - oldest_ms) / 1000 if oldest_ms is not None else 0.0
     counts = [((topic.decode(errors="replace"),), count) for topic, count in by_topic.items()]
@@ -38,7 +39,7 @@ def _outcomes(families: Families, sources: MetricsSources) -> Iterator[Metric]:
     ]
     commits = [(labels, outcome.commits) for labels, outcome in outcomes]
     rollbacks = [(labels, outcome.rollbacks) for labels, outcome in outcomes]
-    latencies = [(labels, outcome.finish_latency_s) for labels, outcome in outcomes]
+    latencies = [(labels, outcome.finish_latency_s()) for labels, outcome in outcomes]
     yield families.counters("rocketmq_commit_messages_total", "Committed transactions", ("topic",), commits)
     yield families.counters("rocketmq_rollback_messages_total", "Rolled back transactions", ("topic",), rollbacks)
     yield families.histograms("rocketmq_finish_message_latency", "Seconds from half message to commit", ("topic",), latencies)

@@ -132,9 +132,7 @@ class TransactionLog:
             now_ms,
         )
         end_position = self._settle(transaction, Outcome.COMMITTED, now_ms, reason)
-        outcomes = self._outcomes_of(transaction.topic)
-        outcomes.commits += 1
-        outcomes.finish_latency_s.observe(max(0, now_ms - transaction.begun_ms) / 1000)
+        self._outcomes_of(transaction.topic).committed(now_ms - transaction.begun_ms)
         self.counts.commits += 1
         return end_position
 

@@ -1,0 +1,227 @@
+"""What a scrape says after something has happened; the broker's parts are real, only its sockets are missing."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any, cast
+
+import pytest
+from prometheus_client import CollectorRegistry, generate_latest
+from prometheus_client.parser import text_string_to_metric_families
+
+from broker.metrics import BrokerCollector, MetricsSources
+from broker.metrics.sources import steadily
+from broker.metrics.storage import size_on_disk
+from broker.protocol.heartbeat import ConsumerData, ConsumeType
+from broker.server.client_channel import ClientChannel
+from broker.server.consumer_groups import ConsumerGroups
+from broker.server.histogram import Histogram
+from broker.server.producer_groups import ProducerGroups
+from broker.server.statistics import BrokerStatistics
+from broker.server.traffic import count
+from broker.transaction.decision import Refusal
+from tests.unit.server.transaction_broker import Producer, TransactionBroker
+
+COMMIT, ROLLBACK = 8, 12
+
+
+class Scraper:
+    """A broker's parts, and what their metrics say."""
+
+    def __init__(self) -> None:
+        self.broker = TransactionBroker()
+        self.producer = Producer()
+        self.broker.online(self.producer)
+        self.statistics = BrokerStatistics(start_ms=0)
+        self.producers = ProducerGroups()
+        self.consumers = ConsumerGroups(lambda group, connections: None)
+        self.group_commit = SimpleNamespace(flush_times_s=Histogram((0.001, 0.01)))
+        sources = MetricsSources(
+            labels={"cluster": "DefaultCluster", "node_type": "broker", "node_id": "broker-a"},
+            transactions=self.broker.log,
+            statistics=self.statistics,
+            group_commit=cast(Any, self.group_commit),
+            store=self.broker.store,
+            consumer_offsets=self.broker.consumer_offsets,
+            topic_table=cast(Any, ["orders", "TBW102"]),
+            subscription_groups=cast(Any, SimpleNamespace(groups=["credits"])),
+            producer_groups=self.producers,
+            consumer_groups=self.consumers,
+            count_connections=lambda: 3,
+            clock=lambda: self.broker.now_ms,
+        )
+        self.registry = CollectorRegistry()
+        self.registry.register(BrokerCollector(sources))
+
+    def __call__(self, name: str, **labels: str) -> float | None:
+        return self.registry.get_sample_value(
+            name, {"cluster": "DefaultCluster", "node_type": "broker", "node_id": "broker-a", **labels}
+        )
+
+    def names(self) -> set[str]:
+        text = generate_latest(self.registry).decode()
+        return {sample.name for family in text_string_to_metric_families(text) for sample in family.samples}
+
+
+@pytest.fixture
+def scrape(monkeypatch: pytest.MonkeyPatch) -> Scraper:
+    monkeypatch.setattr("broker.store.message_store.MessageStore.disk_used_ratio", lambda store: 0.25)
+    return Scraper()
+
+
+def test_a_half_message_is_pending_until_it_is_decided(scrape: Scraper) -> None:
+    half = scrape.broker.send(scrape.producer, "A")
+    scrape.broker.now_ms += 1500
+    assert scrape("rocketmq_half_messages", topic="orders") == 1
+    assert scrape("rocketmq_half_message_oldest_age_seconds") == 1.5
+
+    scrape.broker.end(scrape.producer, half, COMMIT)
+
+    assert scrape("rocketmq_half_messages", topic="orders") == 0
+    assert scrape("rocketmq_half_message_oldest_age_seconds") == 0
+    assert scrape("rocketmq_commit_messages_total", topic="orders") == 1
+    assert scrape("rocketmq_rollback_messages_total", topic="orders") == 0
+
+
+def test_the_finish_latency_runs_from_half_message_to_commit(scrape: Scraper) -> None:
+    for wait_ms in (0, 5_000, 5_001):
+        half = scrape.broker.send(scrape.producer, f"A{wait_ms}")
+        scrape.broker.now_ms += wait_ms
+        scrape.broker.end(scrape.producer, half, COMMIT)
+    scrape.broker.end(scrape.producer, scrape.broker.send(scrape.producer, "B"), ROLLBACK)
+
+    assert scrape("rocketmq_finish_message_latency_bucket", topic="orders", le="5") == 2
+    assert scrape("rocketmq_finish_message_latency_bucket", topic="orders", le="60") == 3
+    assert scrape("rocketmq_finish_message_latency_count", topic="orders") == 3
+    assert scrape("rocketmq_finish_message_latency_sum", topic="orders") == pytest.approx(10.001)
+    assert scrape("rocketmq_rollback_messages_total", topic="orders") == 1
+
+
+def test_checks_are_told_apart_by_what_became_of_them(scrape: Scraper) -> None:
+    scrape.broker.send(scrape.producer, "A")
+    scrape.broker.tick(1000)
+    scrape.broker.online()
+    scrape.broker.tick(2000)
+    scrape.broker.online(scrape.producer)
+    for _ in range(3):
+        scrape.broker.tick(2000)
+
+    outcomes = {
+        outcome: scrape("rocketmq_transaction_checks_total", outcome=outcome)
+        for outcome in ("sent", "no_producer", "held_back", "discarded", "expired", "unreadable")
+    }
+    assert outcomes == {"sent": 3, "no_producer": 1, "held_back": 0, "discarded": 1, "expired": 0, "unreadable": 0}
+
+
+def test_refused_decisions_are_told_apart_by_reason_and_each_reason_is_there_from_the_start(scrape: Scraper) -> None:
+    for refusal in Refusal:
+        assert scrape("rocketmq_transaction_refused_decisions_total", reason=refusal.value) == 0
+    half = scrape.broker.send(scrape.producer, "A")
+    scrape.broker.end(scrape.producer, half, COMMIT)
+    with pytest.raises(Exception, match="committed already"):
+        scrape.broker.end(scrape.producer, half, ROLLBACK)
+
+    assert scrape("rocketmq_transaction_refused_decisions_total", reason="already_committed") == 1
+
+
+def test_traffic_has_the_labels_of_rocketmq_and_leaves_retries_out(scrape: Scraper) -> None:
+    traffic = scrape.statistics.traffic
+    count(traffic.normal, b"orders", 2, 300)
+    count(traffic.normal, b"orders", 1, 100)
+    count(traffic.transactional, b"orders", 5, 1000)
+    count(traffic.normal, b"%RETRY%credits", 9, 9)
+    count(traffic.pulled, (b"orders", "credits"), 7, 1400)
+
+    normal = {"topic": "orders", "message_type": "normal", "is_system": "false"}
+    assert (scrape("rocketmq_messages_in_total", **normal), scrape("rocketmq_throughput_in_total", **normal)) == (3, 400)
+    assert scrape("rocketmq_messages_in_total", **{**normal, "message_type": "transaction"}) == 5
+    assert scrape("rocketmq_messages_in_total", **{**normal, "topic": "%RETRY%credits"}) is None
+    pulled = {"topic": "orders", "consumer_group": "credits", "is_system": "false"}
+    assert (scrape("rocketmq_messages_out_total", **pulled), scrape("rocketmq_throughput_out_total", **pulled)) == (7, 1400)
+
+
+def test_dead_letters_count_for_their_group(scrape: Scraper) -> None:
+    scrape.statistics.flows.on_arrival(b"%DLQ%credits", 0, 4)
+
+    labels = {"consumer_group": "credits", "topic": "%DLQ%credits", "is_system": "false"}
+    assert scrape("rocketmq_send_to_dlq_messages_total", **labels) == 4
+
+
+def test_a_groups_lag_is_what_its_queues_hold_beyond_its_offsets(scrape: Scraper) -> None:
+    for number in range(3):
+        half = scrape.broker.send(scrape.producer, f"A{number}")
+        scrape.broker.end(scrape.producer, half, COMMIT)
+    scrape.broker.consumer_offsets.commit("credits", "orders", 2, 1)
+    scrape.broker.check_back.finish()
+
+    labels = {"consumer_group": "credits", "topic": "orders", "is_retry": "false", "is_system": "false"}
+    assert scrape("rocketmq_consumer_lag_messages", **labels) == 2
+    assert b"CID_RMQ_SYS_TRANS" not in generate_latest(scrape.registry)
+
+
+def test_clients_are_counted_by_language_and_version(scrape: Scraper) -> None:
+    for number in range(2):
+        connection = Producer(f"127.0.0.1:{number}").connection
+        channel = ClientChannel(connection, f"client-{number}", "JAVA", 407, 0)
+        scrape.producers.register("order_service", channel)
+        scrape.consumers.register(ConsumerData(group_name="credits", consume_type=ConsumeType.CONSUME_PASSIVELY), channel)
+
+    client = {"language": "java", "version": "407", "protocol_type": "remoting"}
+    assert scrape("rocketmq_producer_connections", **client) == 2
+    assert scrape("rocketmq_consumer_connections", consumer_group="credits", consume_mode="passive", **client) == 2
+    assert scrape("rocketmq_connections") == 3
+    assert (scrape("rocketmq_topic_number"), scrape("rocketmq_consumer_group_number")) == (2, 1)
+
+
+def test_the_store_tells_of_flushes_and_of_refused_messages(scrape: Scraper) -> None:
+    scrape.group_commit.flush_times_s.observe(0.004)
+    assert scrape("rocketmq_storage_flush_seconds_bucket", le="0.001") == 0
+    assert scrape("rocketmq_storage_flush_seconds_bucket", le="0.01") == 1
+    assert scrape("rocketmq_storage_disk_used_ratio") == 0.25
+    assert scrape("rocketmq_storage_writable") == 1
+
+    scrape.broker.store.refuse_writes("the disk is full")
+
+    assert scrape("rocketmq_storage_writable") == 0
+
+
+def test_the_size_on_disk_counts_blocks_and_no_holes(tmp_path: Path) -> None:
+    (tmp_path / "folder").mkdir()
+    with (tmp_path / "folder" / "segment").open("wb") as file:
+        file.write(b"x" * 10_000)
+        file.truncate(1 << 30)
+        os.fsync(file.fileno())
+
+    assert 10_000 <= size_on_disk(tmp_path) < 1 << 20
+
+
+def test_operators_see_what_they_mended(scrape: Scraper) -> None:
+    counts = scrape.broker.log.counts
+    counts.commits_by_hand, counts.rollbacks_by_hand, counts.resumes, counts.moves = 1, 2, 3, 4
+
+    assert scrape("rocketmq_transaction_decisions_by_hand_total", decision="commit") == 1
+    assert scrape("rocketmq_transaction_decisions_by_hand_total", decision="rollback") == 2
+    assert scrape("rocketmq_transaction_resumed_total") == 3
+    assert scrape("rocketmq_transaction_moved_half_messages_total") == 4
+
+
+def test_every_metric_is_explained_to_operators(scrape: Scraper) -> None:
+    scrape.broker.end(scrape.producer, scrape.broker.send(scrape.producer, "A"), COMMIT)
+    page = (Path(__file__).parents[3] / "docs" / "operations.md").read_text()
+    families = {family.name for family in scrape.registry.collect()}
+
+    assert sorted(name for name in families if name not in page) == []
+
+
+def test_a_table_that_changes_while_it_is_read_is_read_again() -> None:
+    answers = iter([RuntimeError("dictionary changed size during iteration"), RuntimeError("again"), 7])
+
+    def read() -> int:
+        answer = next(answers)
+        if isinstance(answer, RuntimeError):
+            raise answer
+        return answer
+
+    assert steadily(read) == 7

@@ -1,0 +1,37 @@
+import http.client
+import threading
+from collections.abc import Iterator
+
+import pytest
+from prometheus_client.core import GaugeMetricFamily, Metric
+from prometheus_client.registry import Collector
+
+from broker.metrics import MetricsServer
+
+
+class OneFigure(Collector):
+    def collect(self) -> Iterator[Metric]:
+        yield GaugeMetricFamily("one_figure", "One.", value=42)
+
+
+def test_it_answers_until_it_is_stopped_and_leaves_no_thread_behind() -> None:
+    before = set(threading.enumerate())
+    server = MetricsServer("127.0.0.1", 0, OneFigure())
+    connection = http.client.HTTPConnection("127.0.0.1", server.port, timeout=10)
+    connection.request("GET", "/metrics")
+    answer = connection.getresponse()
+    assert (answer.status, b"one_figure 42.0" in answer.read()) == (200, True)
+    connection.close()
+    server.stop()
+    with pytest.raises(ConnectionRefusedError):
+        http.client.HTTPConnection("127.0.0.1", server.port, timeout=10).request("GET", "/metrics")
+    assert [thread for thread in threading.enumerate() if thread not in before and not thread.daemon] == []
+
+
+def test_a_port_in_use_is_an_error_and_nothing_is_left_running() -> None:
+    server = MetricsServer("127.0.0.1", 0, OneFigure())
+    try:
+        with pytest.raises(OSError, match="in use"):
+            MetricsServer("127.0.0.1", server.port, OneFigure())
+    finally:
+        server.stop()
