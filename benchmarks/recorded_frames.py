@@ -14,7 +14,7 @@ from broker.protocol.command import RemotingCommand, encode_request
 from broker.protocol.frame import FrameDecoder
 from broker.protocol.headers import EndTransactionRequestHeader, SendMessageRequestHeaderV2, SendMessageResponseHeader
 
-RECORDING = Path(__file__).parent.parent / "tests" / "data" / "frames" / "apache-4.9.7.jsonl"
+RECORDING = Path(__file__).resolve().parent.parent / "tests" / "data" / "frames" / "apache-4.9.7.jsonl"
 QUEUES = 4
 
 

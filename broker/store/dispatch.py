@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import lru_cache
-from typing import Final, NamedTuple
+from typing import Final
+
+import msgspec
 
 from broker.message import properties as message_properties
 from broker.message import sysflag, topics
@@ -14,7 +16,7 @@ _SCHEDULE_TOPIC: Final = topics.SCHEDULE_TOPIC.encode()
 _TAGS: Final = message_properties.TAGS.encode() + b"\x01"
 
 
-class DispatchRequest(NamedTuple):
+class DispatchRequest(msgspec.Struct, frozen=True, gc=False):
     """A record's entry in its consume queue, and what the index needs."""
 
     topic: bytes
@@ -38,6 +40,10 @@ def is_queued(sys_flag: int) -> bool:
 def is_indexed(sys_flag: int) -> bool:
     """Whether the index finds records of this flag (IndexService.buildIndex)."""
     return sys_flag & sysflag.TRANSACTION_MASK != sysflag.TRANSACTION_ROLLBACK
+
+
+VISIBILITY: Final = {kind: (is_queued(kind), is_indexed(kind)) for kind in range(sysflag.TRANSACTION_MASK + 1)}
+"""`is_queued` and `is_indexed` by the transaction bits of a sysFlag."""
 
 
 def unit_tags_code(topic: bytes, properties: bytes, store_timestamp: int, delay_levels_ms: Sequence[int]) -> int:

@@ -11,13 +11,14 @@ from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
 
-from broker.message import properties as message_properties
 from broker.message import topics
+from broker.message.properties import MAX_PROPERTIES_LENGTH
 from broker.message.record import FIXED_LENGTH, encode_record
+from broker.message.sysflag import TRANSACTION_MASK
 from broker.store import retention
 from broker.store.commit_log import CommitLog
 from broker.store.consume_queue_table import ConsumeQueueTable
-from broker.store.dispatch import DispatchRequest, is_indexed, is_queued, unit_tags_code
+from broker.store.dispatch import VISIBILITY, DispatchRequest, unit_tags_code
 from broker.store.durable_state import DurableMark, DurableState
 from broker.store.errors import IllegalMessage, StoreUnwritable
 from broker.store.files import FileSystem, OpenFiles, OsFileSystem
@@ -44,6 +45,8 @@ class MessageStore(StoreReader):
         self.config = config
         self.arrival_listener: ArrivalListener | None = None
         self._files = files
+        self._store_host = config.store_host
+        self._max_message_size = config.max_message_size
         self._open_files = OpenFiles(files, config.max_open_files)
         super().__init__(
             CommitLog(Segments(config.commit_log_directory, config.commit_log_segment_size, self._open_files)),
@@ -124,12 +127,13 @@ class MessageStore(StoreReader):
         if queue_offset is None:
             _check_queue_name(topic, queue_id)
             queue_offset = 0
-        size = FIXED_LENGTH - 16 + len(body) + len(topic) + len(properties) + len(born_host) + len(self.config.store_host)
-        self._check_size(len(body), len(properties), size)
-        shown = is_queued(sys_flag)
-        if not shown:
+        body_length, properties_length, store_host, log = len(body), len(properties), self._store_host, self._log
+        size = FIXED_LENGTH - 16 + body_length + len(topic) + properties_length + len(born_host) + len(store_host)
+        if body_length > self._max_message_size or properties_length > MAX_PROPERTIES_LENGTH or not log.fits(size):
+            self._refuse_size(body_length, properties_length, size)
+        is_queued, is_indexed = VISIBILITY[sys_flag & TRANSACTION_MASK]
+        if not is_queued:
             queue_offset = 0
-        log = self._log
         commit_log_offset = log.reserve(size)
         end = log.add(
             encode_record(
@@ -142,7 +146,7 @@ class MessageStore(StoreReader):
                 born_timestamp=born_timestamp,
                 born_host=born_host,
                 store_timestamp=store_timestamp,
-                store_host=self.config.store_host,
+                store_host=store_host,
                 reconsume_times=reconsume_times,
                 prepared_transaction_offset=prepared_transaction_offset,
                 body=body,
@@ -162,11 +166,11 @@ class MessageStore(StoreReader):
                 tags_code,
                 store_timestamp,
                 properties,
-                shown,
-                is_indexed(sys_flag),
+                is_queued,
+                is_indexed,
             )
         )
-        if shown:
+        if is_queued:
             self._next_offsets[key] = queue_offset + 1
         return Appended(commit_log_offset, queue_offset, end)
 
@@ -310,15 +314,12 @@ class MessageStore(StoreReader):
         self._next_offsets = self._queues.max_offsets()
         self._last_store_timestamp = self.recovery.last_store_timestamp
 
-    def _check_size(self, body_length: int, properties_length: int, size: int) -> None:
+    def _refuse_size(self, body_length: int, properties_length: int, size: int) -> None:
         if body_length > self.config.max_message_size:
             raise IllegalMessage(f"the message body has {body_length} bytes; {self.config.max_message_size} are allowed")
-        if properties_length > message_properties.MAX_PROPERTIES_LENGTH:
-            raise IllegalMessage(
-                f"the message properties have {properties_length} bytes; {message_properties.MAX_PROPERTIES_LENGTH} are allowed"
-            )
-        if not self._log.fits(size):
-            raise IllegalMessage(f"a record of {size} bytes does not fit into a commit log segment")
+        if properties_length > MAX_PROPERTIES_LENGTH:
+            raise IllegalMessage(f"the message properties have {properties_length} bytes; {MAX_PROPERTIES_LENGTH} are allowed")
+        raise IllegalMessage(f"a record of {size} bytes does not fit into a commit log segment")
 
     def _take_unpublished(self, position: int) -> list[DispatchRequest]:
         waiting = self._unpublished
