@@ -48,6 +48,7 @@ class Index:
         """The commit log offset of the last record that was looked at."""
         self.durable_offset = -1
         """The commit log offset of the last record looked at whose entries, if any, are on disk."""
+        self._looking_at = -1
         self._looked_at: list[int] = []
 
     def load(self) -> None:
@@ -138,8 +139,7 @@ class Index:
         if not self._is_frozen:
             self._apply()
         self._is_frozen = True
-        # A record looked at now is on disk with its entries after as many rounds as there are stages.
-        self._looked_at = [*self._looked_at, self.end_offset][-self.STAGES :]
+        self._looking_at = self.end_offset
         return [index_file.path for index_file in self._index_files if index_file.write()]
 
     def mark_synced(self) -> None:
@@ -150,6 +150,8 @@ class Index:
                 if index_file.is_settled and index_file is not self._index_files[-1]:
                     index_file.release_memory()
         self._is_frozen = False
+        # A record looked at in one round is on disk with its entries after as many rounds as there are stages.
+        self._looked_at = [*self._looked_at, self._looking_at][-self.STAGES :]
         if len(self._looked_at) == self.STAGES:
             self.durable_offset = self._looked_at[0]
 

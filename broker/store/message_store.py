@@ -60,6 +60,8 @@ class MessageStore(StoreReader):
         self._is_broken = False
         self._last_store_timestamp = 0
         self._saved_state: object = None
+        self._unsynced: dict[Path, None] = {}
+        self._latest_mark: DurableMark | None = None
         self.flushed_position = 0
         """Everything before it is on disk."""
         self.recovery: RecoveryReport
@@ -242,36 +244,35 @@ class MessageStore(StoreReader):
 
         What was appended is written first; publishing is the caller's. Raises StoreUnwritable.
         """
-        position = self.write()
-        self._index.begin_rounds()
+        self.write()
         try:
-            self._log.segments.sync(self.flushed_position, position)
-            self.mark_flushed(position)
-            for _ in range(self.CHECKPOINT_ROUNDS):
-                mark = self.begin_checkpoint()
-                for path in mark.paths:
-                    self._files.sync(self._open_files.get(path))
-                self.finish_checkpoint(mark)
+            self._sync_all()
         except OSError as error:
             raise StoreUnwritable(f"cannot flush the store: {_reason(error)}") from error
 
     def begin_checkpoint(self) -> DurableMark:
         """Writes waiting consume queue units and index entries, and says which files to sync before `finish_checkpoint`.
 
-        Does not block on the disk. Raises OSError.
+        Does not block on the disk. Raises OSError. Those of earlier marks that were never finished are among them.
         """
-        paths = self._queues.write()
-        paths += self._index.write()
+        self._unsynced.update(dict.fromkeys((*self._queues.write(), *self._index.write())))
         published = self._unpublished[0].commit_log_offset if self._unpublished else self._log.written_position
-        return DurableMark(
+        self._latest_mark = DurableMark(
             position=min(published, self.flushed_position),
             store_timestamp=self._last_store_timestamp,
             max_offsets=self._queues.max_offsets(),
-            paths=paths,
+            paths=list(self._unsynced),
         )
+        return self._latest_mark
 
     def finish_checkpoint(self, mark: DurableMark) -> None:
-        """Notes, after the files of the mark were synced, from where the next recovery has to begin. Raises OSError."""
+        """Notes, after the files of the mark were synced, from where the next recovery has to begin. Raises OSError.
+
+        A mark that a later one overtook tells nothing any more: a topic may have been deleted since.
+        """
+        if mark is not self._latest_mark:
+            return
+        self._unsynced.clear()
         index = self._index
         index.mark_synced()
         state = (mark.position, index.durable_offset, mark.max_offsets)
@@ -289,9 +290,12 @@ class MessageStore(StoreReader):
         self._queues.delete_topic(topic)
         for key in [key for key in self._next_offsets if key[0] == topic]:
             del self._next_offsets[key]
-        with suppress(StoreUnwritable):
-            # Recovery must not begin before this, or it would bring the queues back.
-            self.flush()
+        # Messages on their way to the old queues must not come into the new ones.
+        self._unpublished = [request for request in self._unpublished if request.topic != topic]
+        with suppress(OSError):
+            # Recovery must not begin before this, or it would bring the queues back. The batch is left to `write`, whose
+            # caller hears of a failure.
+            self._sync_all()
 
     def delete_expired(self, now_ms: int) -> list[str]:
         """Deletes what may go and says what; call it every few seconds. Refuses or admits writes by how full the disk is."""
@@ -308,6 +312,18 @@ class MessageStore(StoreReader):
     def disk_used_ratio(self) -> float:
         """How full the store's disk is, 0 to 1."""
         return self._files.used_ratio(self.config.root)
+
+    def _sync_all(self) -> None:
+        position = self._log.written_position
+        self._index.begin_rounds()
+        self._log.segments.sync(self.flushed_position, position)
+        self.mark_flushed(position)
+        for _ in range(self.CHECKPOINT_ROUNDS):
+            mark = self.begin_checkpoint()
+            for path in mark.paths:
+                if self._files.size(path) is not None:  # or else its topic was deleted, or it expired
+                    self._files.sync(self._open_files.get(path))
+            self.finish_checkpoint(mark)
 
     def _begin(self) -> None:
         self.flushed_position = self._log.written_position

@@ -269,6 +269,59 @@ def test_a_deleted_topic_begins_anew(store: MessageStore, config: StoreConfig) -
     assert bodies(store) == [b"new"]
 
 
+def test_a_topic_deleted_while_messages_are_on_their_way_begins_anew(store: MessageStore) -> None:
+    send(store, b"old", b"old 2")
+    append(store, b"on its way")
+    on_its_way = store.write()
+    store.delete_topic(b"orders")
+    store.publish(on_its_way)
+    assert send(store, b"new")[0].queue_offset == 0
+    assert bodies(store) == [b"new"]
+
+
+def test_deleting_a_topic_on_a_full_disk_leaves_the_batch_to_the_next_write() -> None:
+    disk = CrashDisk()
+    store = MessageStore.open(small_config(Path("/store")), NOW, disk)
+    send(store, b"old", topic=b"other")
+    append(store, b"waits for its write")
+    disk.refuse_writes_after = 0
+    store.delete_topic(b"other")
+    with pytest.raises(StoreUnwritable):
+        store.write()
+    assert store.next_offset(b"orders", 0) == 0
+
+
+def test_a_file_whose_sync_failed_is_synced_with_the_next_checkpoint(store: MessageStore) -> None:
+    send(store, b"x")
+    failed = store.begin_checkpoint()
+    queue_file = next(path for path in failed.paths if "consumequeue" in path.parts)
+    assert queue_file in store.begin_checkpoint().paths
+
+
+def test_a_checkpoint_that_a_later_one_overtook_is_not_noted(store: MessageStore, config: StoreConfig) -> None:
+    send(store, b"old", b"old 2")
+    overtaken = store.begin_checkpoint()
+    store.delete_topic(b"orders")
+    after = (config.root / "progress.json").read_bytes()
+    store.finish_checkpoint(overtaken)
+    assert (config.root / "progress.json").read_bytes() == after
+
+
+def test_a_file_that_is_gone_does_not_fail_the_checkpoint(store: MessageStore) -> None:
+    send(store, b"x")
+    store.begin_checkpoint()
+    store.delete_topic(b"orders")
+    store.flush()
+
+
+def test_rounds_whose_sync_failed_do_not_make_the_index_durable(store: MessageStore) -> None:
+    send(store, b"x", properties=b"KEYS\x01k")
+    for _ in range(store.CHECKPOINT_ROUNDS):
+        mark = store.begin_checkpoint()
+    store.finish_checkpoint(mark)
+    assert store._index.durable_offset == -1
+
+
 def test_hosts_may_be_ipv6_ones(store: MessageStore) -> None:
     born = host_bytes("::1", 5)
     (appended,) = send(store, b"six", born_host=born, sys_flag=sysflag.BORN_HOST_V6)
