@@ -1,0 +1,275 @@
+"""Finding the broker that is meant, and what is asked of it; brokers are tables, and no socket is opened."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, cast
+
+import pytest
+
+from broker.admin.decisions import decide, resume
+from broker.admin.discarded import newest_discarded
+from broker.admin.errors import CannotAsk, NotSupported, Refused
+from broker.admin.requests import BrokerRequests
+from broker.admin.session import Session
+from broker.message import properties as props
+from broker.message.ids import offset_message_id
+from broker.message.record import Record, decode_record, encode_record, host_bytes
+from broker.protocol.bodies import TransactionInfo, TransactionList
+from broker.protocol.codes import RequestCode, ResponseCode
+from broker.protocol.command import RemotingCommand, encode_request, encode_response
+from broker.protocol.frame import FrameDecoder
+from broker.protocol.headers import DecideTransactionRequestHeader, ListPendingTransactionsRequestHeader
+from broker.remoting.client import RemotingClient
+from broker.remoting.errors import ConnectFailed
+
+DISCARD_TOPIC = "TRANS_CHECK_MAX_TIME_TOPIC"
+HALF_TOPIC = "RMQ_SYS_TRANS_HALF_TOPIC"
+
+
+def stored(topic: str, transaction_id: str, *, offset: int, queue_offset: int = 0, born_ms: int = 7, port: int = 1) -> Record:
+    encoded = props.encode(
+        {"UNIQ_KEY": transaction_id, "PGROUP": "orders", "REAL_TOPIC": "orders", "REAL_QID": "2", "TRANSACTION_CHECK_TIMES": "15"}
+    )
+    host = host_bytes("127.0.0.1", port)
+    return decode_record(
+        encode_record(
+            topic=topic.encode(),
+            queue_id=0,
+            queue_offset=queue_offset,
+            commit_log_offset=offset,
+            flag=0,
+            sys_flag=0,
+            born_timestamp=born_ms,
+            born_host=host,
+            store_timestamp=1000 + offset,
+            store_host=host,
+            reconsume_times=0,
+            prepared_transaction_offset=0,
+            body=b"order",
+            properties=encoded,
+        )
+    )
+
+
+class Broker:
+    """What a broker has, and what it was told to do."""
+
+    def __init__(self, address: str = "127.0.0.1:1", records: list[Record] | None = None, *, first: int = 0) -> None:
+        self.address = address
+        self.records = records or []
+        self.transactions: list[TransactionInfo] = []
+        self.decided: list[DecideTransactionRequestHeader] = []
+        self.resumed: list[str] = []
+        self.pulls = 0
+        self.first = first
+        """The queue offset of the first discarded message that has not expired."""
+
+    async def query(self, topic: str, key: str) -> list[Record]:
+        return [record for record in self.records if record.topic.decode() == topic and record.get_property("UNIQ_KEY") == key]
+
+    async def discarded_count(self) -> int:
+        return max((record.queue_offset + 1 for record in self._discarded()), default=0)
+
+    async def pull_discarded(self, queue_offset: int, count: int) -> tuple[list[Record], int]:
+        self.pulls += 1
+        if queue_offset < self.first:
+            return [], self.first
+        page = [record for record in self._discarded() if queue_offset <= record.queue_offset < queue_offset + min(count, 3)]
+        return page, queue_offset + len(page)
+
+    async def show(self, header: object) -> TransactionList:
+        return TransactionList(transactions=self.transactions)
+
+    async def decide(self, header: DecideTransactionRequestHeader) -> TransactionList:
+        self.decided.append(header)
+        return TransactionList(transactions=[TransactionInfo("committed", 5)])
+
+    async def resume(self, message_id: str) -> None:
+        self.resumed.append(message_id)
+
+    def _discarded(self) -> list[Record]:
+        return [record for record in self.records if record.topic.decode() == DISCARD_TOPIC]
+
+
+def session(*brokers: Broker) -> Session:
+    return Session(cast(Any, list(brokers)))
+
+
+async def test_the_newest_discarded_messages_come_first_and_pulls_stop_when_there_are_enough() -> None:
+    records = [stored(DISCARD_TOPIC, f"T{number}", offset=number, queue_offset=number) for number in range(100)]
+    broker = Broker(records=records)
+
+    found = await newest_discarded(cast(Any, broker), 4, lambda message: message.queue_offset % 2 == 0)
+
+    assert [message.transaction_id for message in found] == ["T98", "T96", "T94", "T92"]
+    assert broker.pulls <= 11
+
+
+async def test_all_discarded_messages_are_found_up_to_those_that_expired() -> None:
+    records = [stored(DISCARD_TOPIC, f"T{number}", offset=number, queue_offset=number) for number in range(40, 100)]
+
+    found = await newest_discarded(cast(Any, Broker(records=records, first=40)), 1000, lambda message: True)
+
+    assert [message.queue_offset for message in found] == list(range(99, 39, -1))
+
+
+async def test_a_discarded_message_is_resumed_by_its_transaction_id() -> None:
+    record = stored(DISCARD_TOPIC, "A", offset=500)
+    other, having = Broker("127.0.0.1:1"), Broker("127.0.0.1:2", [record])
+
+    _, message_id = await resume(session(other, having), "A")
+
+    assert (other.resumed, having.resumed) == ([], [message_id])
+    assert message_id == offset_message_id(record.store_host, 500)
+
+
+async def test_what_was_resumed_since_is_not_resumed_again() -> None:
+    broker = Broker(records=[stored(DISCARD_TOPIC, "A", offset=500), stored(HALF_TOPIC, "A", offset=900)])
+
+    with pytest.raises(Refused, match="has been resumed already"):
+        await resume(session(broker), "A")
+    assert broker.resumed == []
+
+
+async def test_half_messages_from_before_or_of_another_sending_do_not_count_as_resumed() -> None:
+    broker = Broker(
+        records=[
+            stored(HALF_TOPIC, "A", offset=100),
+            stored(DISCARD_TOPIC, "A", offset=500),
+            stored(HALF_TOPIC, "A", offset=900, born_ms=8),
+        ]
+    )
+
+    await resume(session(broker), "A")
+
+    assert len(broker.resumed) == 1
+
+
+async def test_a_message_id_goes_to_the_broker_that_it_names() -> None:
+    first, second = Broker("127.0.0.1:1"), Broker("127.0.0.1:2")
+    message_id = offset_message_id(host_bytes("127.0.0.1", 2), 500)
+
+    await resume(session(first, second), message_id)
+
+    assert (first.resumed, second.resumed) == ([], [message_id])
+
+
+@pytest.mark.parametrize("word", ["A", offset_message_id(host_bytes("10.0.0.9", 2), 500)])
+async def test_what_no_broker_has_is_not_resumed(word: str) -> None:
+    brokers = Broker("127.0.0.1:1"), Broker("127.0.0.1:2")
+
+    with pytest.raises(Refused):
+        await resume(session(*brokers), word)
+    assert [broker.resumed for broker in brokers] == [[], []]
+
+
+async def test_the_broker_with_the_pending_transaction_decides() -> None:
+    settled, pending = Broker("127.0.0.1:1"), Broker("127.0.0.1:2")
+    settled.transactions, pending.transactions = [TransactionInfo("committed", 3)], [TransactionInfo("pending", 5)]
+
+    await decide(session(settled, pending), "A", commit=True, reason="paid")
+
+    assert settled.decided == []
+    (header,) = pending.decided
+    assert (header.transaction_id, header.half_offset, header.commit, header.reason) == ("A", None, True, "paid")
+
+
+async def test_two_brokers_with_the_same_pending_transaction_are_for_the_operator_to_tell_apart() -> None:
+    brokers = Broker("127.0.0.1:1"), Broker("127.0.0.1:2")
+    for broker in brokers:
+        broker.transactions = [TransactionInfo("pending", 5)]
+
+    with pytest.raises(Refused, match=r"127\.0\.0\.1:1, 127\.0\.0\.1:2"):
+        await decide(session(*brokers), "A", commit=True, reason="paid")
+    assert [broker.decided for broker in brokers] == [[], []]
+
+
+async def test_while_a_broker_is_silent_nothing_is_decided_by_guessing() -> None:
+    silent, pending = Broker("127.0.0.1:1"), Broker("127.0.0.1:2")
+    pending.transactions = [TransactionInfo("pending", 5)]
+
+    async def show(header: object) -> TransactionList:
+        raise CannotAsk("no connection")
+
+    silent.show = show  # type: ignore[method-assign]
+    with pytest.raises(CannotAsk, match="--broker-addr"):
+        await decide(session(silent, pending), "A", commit=True, reason="paid")
+    assert pending.decided == []
+
+
+async def test_a_half_offset_alone_names_no_transaction_of_several_brokers() -> None:
+    with pytest.raises(CannotAsk, match="--broker-addr"):
+        await decide(session(Broker("127.0.0.1:1"), Broker("127.0.0.1:2")), "500", commit=True, reason="paid")
+
+
+class Answering:
+    """A remoting client whose peer answers as the test says."""
+
+    def __init__(self, answer: Callable[[RemotingCommand], bytes]) -> None:
+        self._answer = answer
+
+    async def invoke(self, address: str, code: int, header: Any, body: bytes = b"", *, timeout_ms: int) -> RemotingCommand:
+        (request,) = FrameDecoder().feed(encode_request(code, header, body, opaque=1))
+        (answer,) = FrameDecoder().feed(self._answer(request))
+        return answer
+
+
+def requests(answer: Callable[[RemotingCommand], bytes]) -> BrokerRequests:
+    return BrokerRequests(cast(RemotingClient, Answering(answer)), "127.0.0.1:1")
+
+
+async def test_a_broker_that_does_not_know_the_request_is_taken_for_one_of_apaches() -> None:
+    apache = requests(lambda request: encode_response(request, ResponseCode.REQUEST_CODE_NOT_SUPPORTED, remark="no"))
+
+    with pytest.raises(NotSupported, match="Apache RocketMQ's brokers do not have it"):
+        await apache.list_pending(ListPendingTransactionsRequestHeader())
+
+
+async def test_of_a_refusal_only_the_first_line_is_said() -> None:
+    broker = requests(lambda request: encode_response(request, ResponseCode.SYSTEM_ERROR, remark="not now\njava.lang.Exception"))
+
+    with pytest.raises(Refused) as caught:
+        await broker.resume("A")
+    assert str(caught.value) == "broker 127.0.0.1:1: not now"
+
+
+async def test_an_answer_that_cannot_be_understood_is_no_traceback() -> None:
+    broker = requests(lambda request: encode_response(request, ResponseCode.SUCCESS, body=b"<html>"))
+
+    with pytest.raises(CannotAsk, match="cannot be understood"):
+        await broker.list_pending(ListPendingTransactionsRequestHeader())
+    with pytest.raises(CannotAsk, match="cannot be understood"):
+        await broker.pull_discarded(0, 1)
+
+
+async def test_a_topic_that_does_not_exist_yet_holds_no_discarded_messages() -> None:
+    def answer(request: RemotingCommand) -> bytes:
+        assert request.code == RequestCode.PULL_MESSAGE
+        return encode_response(request, ResponseCode.TOPIC_NOT_EXIST, remark="topic not exist")
+
+    assert await requests(answer).pull_discarded(0, 1) == ([], 0)
+
+
+async def test_of_several_brokers_one_that_fails_is_remembered_and_of_one_it_is_the_answer() -> None:
+    fine, failing = Broker("127.0.0.1:1"), Broker("127.0.0.1:2")
+
+    async def question(broker: Any) -> str:
+        if broker is failing:
+            raise CannotAsk("no connection")
+        return "fine"
+
+    both = session(fine, failing)
+    assert [answer for _, answer in await both.ask_each(question)] == ["fine"]
+    assert [str(failure) for failure in both.failures] == ["no connection"]
+    with pytest.raises(CannotAsk):
+        await session(failing).ask_each(question)
+
+
+async def test_nobody_listening_is_said_with_the_address() -> None:
+    class Nobody:
+        async def invoke(self, *args: object, **named: object) -> RemotingCommand:
+            raise ConnectFailed("no connection to 127.0.0.1:1")
+
+    with pytest.raises(CannotAsk, match=r"127\.0\.0\.1:1"):
+        await BrokerRequests(cast(RemotingClient, Nobody()), "127.0.0.1:1").resume("A")
