@@ -48,10 +48,26 @@ def open_store(settings: BrokerSettings, identity: BrokerIdentity, now_ms: int) 
     for action in messages.recovery.actions:
         logger.warning("recovery: %s", action)
     try:
-        return OpenedStore(messages, *_load_tables(config.config_directory))
+        topics, groups, consumer_offsets, delay_offsets = _load_tables(config.config_directory)
     except (DamagedStore, OSError) as error:
         messages.close()
         raise StartError(f"the store {config.root} cannot be opened: {error}") from None
+    correct_consumer_offsets(consumer_offsets, messages)
+    return OpenedStore(messages, topics, groups, consumer_offsets, delay_offsets)
+
+
+def correct_consumer_offsets(offsets: ConsumerOffsets, messages: MessageStore) -> None:
+    """Leads groups back to the ends of their queues that are said to have come further.
+
+    A power failure may take the end of the commit log (ASYNC_FLUSH) and leave the offsets: the next messages would be missed.
+    """
+    for name, queues in offsets.as_json().items():
+        topic, _, group = name.partition("@")
+        for queue_id, offset in queues.items():
+            end = messages.max_offset(topic.encode(), queue_id)
+            if offset > end:
+                logger.warning("group %s was at %d of %s/%d, which ends at %d: led back", group, offset, topic, queue_id, end)
+                offsets.commit(group, topic, queue_id, end)
 
 
 def store_config(settings: BrokerSettings, identity: BrokerIdentity) -> StoreConfig:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable
 from dataclasses import dataclass
 
@@ -15,10 +16,13 @@ from broker.server.topic_table import TopicTable
 from broker.server.transaction_log import TransactionLog
 from broker.server.transaction_processor import TransactionProcessor
 from broker.server.transaction_recovery import recover_transactions
+from broker.store import DamagedStore
 from broker.store.config_file import ConfigFile
 from broker.transaction.check_counts import FILE_NAME, check_counts_from_json
 from broker.transaction.check_policy import CheckPolicy
 from broker.transaction.checks_in_flight import ChecksInFlight
+
+logger = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,7 +51,7 @@ def build_transactions(
         file_reserved_ms=settings.file_reserved_time * 3_600_000,
     )
     counts_file = ConfigFile(store.messages.config.config_directory / FILE_NAME)
-    counts = check_counts_from_json(counts_file.read())
+    counts = read_check_counts(counts_file)
     recovered = recover_transactions(store.messages, store.consumer_offsets, policy, clock(), counts)
     log = TransactionLog(store.messages, recovered, policy, topic_table)
     if log.complete(recovered, clock()):
@@ -73,3 +77,12 @@ def build_transactions(
         clock=clock,
     )
     return Transactions(log, processor, check_back, checks_in_flight)
+
+
+def read_check_counts(counts_file: ConfigFile) -> dict[int, int]:
+    """How often each transaction was checked; nothing if the file is damaged: that costs a few checks, and no start."""
+    try:
+        return check_counts_from_json(counts_file.read())
+    except DamagedStore as error:
+        logger.warning("how often transactions were checked is not known any more: %s", error)
+        return {}

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import threading
 from collections.abc import Callable
 from typing import Any, NamedTuple, Protocol
 
@@ -91,6 +92,8 @@ class CheckBack:
         self._known_bad: set[int] = set()
         self._noted: _NotedOffsets | None = None
         self._are_counts_changed = True
+        self._is_finished = False
+        self._counts_turn = threading.Lock()
 
     async def run(self) -> None:
         """Runs until it is cancelled."""
@@ -110,7 +113,7 @@ class CheckBack:
                 self.note_offsets()
                 counts = self._changed_counts()
                 if counts is not None:
-                    await asyncio.to_thread(self._counts_file.write, counts)
+                    await asyncio.to_thread(self._write_counts, counts)
             except OSError as error:
                 self._are_counts_changed = True
                 logger.warning("cannot keep how often transactions were checked: %s", error)
@@ -121,9 +124,10 @@ class CheckBack:
         """The store is flushed for the last time: keeps what the next broker needs. Raises OSError."""
         self._noted = None
         self.note_offsets()
-        counts = self._changed_counts()
-        if counts is not None:
-            self._counts_file.write(counts)
+        with self._counts_turn:
+            # A thread of `keep` may have been left behind with older counts.
+            self._is_finished = True
+            self._counts_file.write(check_counts_as_json(self._log.table))
 
     def look(self, now_ms: int) -> None:
         """Does what is due, but not too much at once."""
@@ -151,6 +155,11 @@ class CheckBack:
             self._consumer_offsets.commit(group, topics.HALF_TOPIC, 0, half_offset)
             self._consumer_offsets.commit(group, topics.OP_HALF_TOPIC, 0, op_offset)
             self._noted = None
+
+    def _write_counts(self, counts: dict[str, Any]) -> None:
+        with self._counts_turn:
+            if not self._is_finished:
+                self._counts_file.write(counts)
 
     def _changed_counts(self) -> dict[str, Any] | None:
         if not self._are_counts_changed:

@@ -1,6 +1,8 @@
 import asyncio
 import contextlib
+import threading
 from dataclasses import replace
+from typing import Any
 
 import pytest
 
@@ -12,6 +14,7 @@ from tests.unit.server.transaction_broker import (
     OP_TOPIC,
     POLICY,
     TRANSACTION_GROUP,
+    CountsFile,
     Producer,
     TransactionBroker,
 )
@@ -329,6 +332,35 @@ def test_check_counts_survive_a_restart(broker: TransactionBroker, producer: Pro
 
     assert [check.times for check in producer.checks] == [1, 2, 3]
     assert after.discarded() == ["A"]
+
+
+async def test_the_last_check_counts_are_not_overtaken_by_a_thread_that_was_left_behind() -> None:
+    class SlowFile(CountsFile):
+        written: list[dict[str, int]] = []
+
+        def write(self, value: dict[str, Any]) -> None:
+            is_first = not began.is_set()
+            began.set()
+            if is_first:
+                goes_on.wait(0.2)
+            self.written.append(value["checks"])
+
+    began, goes_on, file = threading.Event(), threading.Event(), SlowFile()
+    broker, producer = TransactionBroker(counts_file=file), Producer()
+    broker.online(producer)
+    half = broker.send(producer, "A")
+    broker.tick(1000)
+    keeping = asyncio.create_task(broker.check_back.keep())
+    await asyncio.to_thread(began.wait, 5)
+    keeping.cancel()
+    await asyncio.gather(keeping, return_exceptions=True)
+    broker.tick(2000)
+
+    broker.check_back.finish()
+    goes_on.set()
+    await asyncio.sleep(0.05)
+
+    assert file.written[-1] == {str(half.commit_log_offset): 2}
 
 
 def test_an_old_half_message_is_moved_before_it_holds_the_queue_back(broker: TransactionBroker, producer: Producer) -> None:

@@ -1,0 +1,48 @@
+"""What a broker makes of the files that an earlier life left."""
+
+from pathlib import Path
+
+import pytest
+
+from broker.app.opened_store import correct_consumer_offsets
+from broker.app.transactions import read_check_counts
+from broker.message.record import host_bytes
+from broker.store import ConsumerOffsets, MessageStore, StoreConfig
+from broker.store.config_file import ConfigFile
+from broker.transaction.check_counts import FILE_NAME
+
+HOST = host_bytes("127.0.0.1", 10911)
+
+
+@pytest.mark.parametrize("content", [b"{", b"[]", b'{"checks": {"7": "many"}}'])
+def test_damaged_check_counts_cost_checks_and_no_start(tmp_path: Path, content: bytes) -> None:
+    (tmp_path / FILE_NAME).write_bytes(content)
+    assert read_check_counts(ConfigFile(tmp_path / FILE_NAME)) == {}
+
+
+def test_check_counts_are_found_again(tmp_path: Path) -> None:
+    ConfigFile(tmp_path / FILE_NAME).write({"checks": {"7": 3}})
+    assert read_check_counts(ConfigFile(tmp_path / FILE_NAME)) == {7: 3}
+
+
+def test_a_group_whose_offset_outlived_the_messages_does_not_miss_the_next_ones(tmp_path: Path) -> None:
+    config = StoreConfig(root=tmp_path, store_host=HOST, commit_log_segment_size=4096, index_slots=16, index_entries=64)
+    store = MessageStore.open(config, 0)
+    for body in (b"1", b"2"):
+        store.append(
+            topic=b"orders", queue_id=0, body=body, properties=b"", flag=0, sys_flag=0, born_timestamp=1, born_host=HOST,
+            store_timestamp=1,
+        )  # fmt: skip
+    store.publish(store.write())
+    offsets = ConsumerOffsets(config.config_directory)
+    for group, queue_id, offset in (("ahead", 0, 5), ("ahead", 1, 9), ("behind", 0, 1), ("at the end", 0, 2)):
+        offsets.commit(group, "orders", queue_id, offset)
+
+    correct_consumer_offsets(offsets, store)
+
+    assert offsets.as_json() == {
+        "orders@ahead": {0: 2, 1: 0},
+        "orders@behind": {0: 1},
+        "orders@at the end": {0: 2},
+    }
+    store.close()
