@@ -189,11 +189,11 @@ class Broker:
         """Brings the consumers' offsets to the disk now and then, on another thread: syncing takes its time."""
         loop = asyncio.get_running_loop()
         while True:
-            await asyncio.sleep(self._settings.flush_consumer_offset_interval / 1000)
             try:
                 await loop.run_in_executor(self._disk_thread, store.consumer_offsets.writer())
             except OSError as error:
                 logger.error("the consumers' offsets could not be brought to the disk: %s", error)
+            await asyncio.sleep(self._settings.flush_consumer_offset_interval / 1000)
 
     def _delete_expired(self, store: OpenedStore) -> None:
         for deleted in store.messages.delete_expired(self._clock()):

@@ -108,7 +108,6 @@ class CheckBack:
     async def keep(self) -> None:
         """Keeps every few seconds what the next broker needs, until it is cancelled."""
         while True:
-            await asyncio.sleep(KEEP_INTERVAL_S)
             try:
                 self.note_offsets()
                 counts = self._changed_counts()
@@ -119,6 +118,7 @@ class CheckBack:
                 logger.warning("cannot keep how often transactions were checked: %s", error)
             except Exception:
                 logger.exception("cannot keep what the next start needs to know of transactions")
+            await asyncio.sleep(KEEP_INTERVAL_S)
 
     def finish(self) -> None:
         """The store is flushed for the last time: keeps what the next broker needs. Raises OSError."""

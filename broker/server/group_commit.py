@@ -264,8 +264,10 @@ class GroupCommit:
         self._loop.call_soon(self._flush)
 
     async def _checkpoints(self) -> None:
-        while True:
+        if self._store.recovery.was_stopped_cleanly:
             await asyncio.sleep(self._checkpoint_interval_s)
+        # After a crash at once: a broker that crashes again and again must not recover more each time.
+        while True:
             try:
                 for _ in range(self._store.CHECKPOINT_ROUNDS):
                     mark = self._store.begin_checkpoint()
@@ -273,6 +275,7 @@ class GroupCommit:
                     self._store.finish_checkpoint(mark)
             except OSError:
                 logger.exception("no checkpoint was written; it is tried again in %g s", self._checkpoint_interval_s)
+            await asyncio.sleep(self._checkpoint_interval_s)
 
 
 def _sync(paths: Sequence[Path]) -> None:

@@ -99,4 +99,5 @@ if __name__ == "__main__":
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     signal.signal(signal.SIGTERM, signal.SIG_IGN)
     with contextlib.suppress(BrokenPipeError):
-        serve(sys.stdin.buffer, sys.stdout.buffer)
+        # Unbuffered: what cannot be written to a parent that died is not tried again on the way out.
+        serve(sys.stdin.buffer, os.fdopen(sys.stdout.fileno(), "wb", buffering=0, closefd=False))

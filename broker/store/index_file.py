@@ -14,6 +14,8 @@ its entries when the file is opened after a crash.
 from __future__ import annotations
 
 import struct
+import sys
+from array import array
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Final, NamedTuple
@@ -178,10 +180,10 @@ class IndexFile:
         count = self.header.entry_count
         led_back = 0
         for at in range(0, len(slots), _PAGE):
-            page = slots[at : at + _PAGE]
-            if not page.strip(b"\0"):
+            numbers = _numbers(slots[at : at + _PAGE])
+            if max(numbers) < count and min(numbers) >= 0:
                 continue
-            for offset, (number,) in enumerate(_SLOT.iter_unpack(page)):
+            for offset, number in enumerate(numbers):
                 if number >= count or number < 0:
                     _SLOT.pack_into(slots, at + offset * SLOT_SIZE, self._older_than(number, count))
                     self._dirty_pages.add(at // _PAGE)
@@ -229,8 +231,8 @@ class IndexFile:
 
     def _write_slots(self) -> None:
         slots = memoryview(self._loaded_slots())
-        for page in sorted(self._dirty_pages):
-            self._write(HEADER_SIZE + page * _PAGE, slots[page * _PAGE : (page + 1) * _PAGE])
+        for first, end in _runs(sorted(self._dirty_pages)):
+            self._write(HEADER_SIZE + first * _PAGE, slots[first * _PAGE : end * _PAGE])
         self._dirty_pages.clear()
 
     def _read(self, position: int, length: int) -> bytes:
@@ -238,3 +240,22 @@ class IndexFile:
 
     def _write(self, position: int, data: bytes | bytearray | memoryview) -> None:
         self._files.write(self._open.get(self.path), data, position)
+
+
+def _numbers(slots: bytearray) -> array[int]:
+    """The slots' numbers, many times faster than one by one."""
+    numbers = array("i", bytes(slots))
+    if sys.byteorder == "little":
+        numbers.byteswap()
+    return numbers
+
+
+def _runs(pages: Sequence[int]) -> Iterator[tuple[int, int]]:
+    """Pages that follow one another, as first and end."""
+    first = end = pages[0]
+    for page in pages:
+        if page != end:
+            yield first, end
+            first = page
+        end = page + 1
+    yield first, end

@@ -123,6 +123,7 @@ class _Recovery:
                 return first
             start = self._progress_start(progress)
             if start is not None:
+                self._index.durable_offset = progress.index_offset
                 return start
         start = self._start_without_progress(checkpoint)
         if self._config.is_index_enabled and self._index.end_offset < start:

@@ -28,7 +28,9 @@ COMMIT, ROLLBACK, UNKNOWN = LocalTransactionState
 
 KILLS = 50
 KILLED_WHILE_STARTING_EVERY = 7
-SENDERS = 16
+SENDERS = 8
+PAUSE_S = 0.01
+"""Between two transactions of a sender: what counts is how often the broker is killed, not how much there is to read again."""
 TOPIC = "orders"
 SEGMENT_SIZE = 1 << 20
 UNITS_PER_FILE = 500
@@ -70,7 +72,7 @@ class Books:
 
 
 class Load:
-    """Sends transactions as fast as they are taken, whether or not a broker is there."""
+    """Sends transactions, whether or not a broker is there."""
 
     def __init__(self, producer: TransactionProducer) -> None:
         self.acknowledged: list[str] = []
@@ -93,9 +95,9 @@ class Load:
                 sent = await self._producer.send_message_in_transaction(Message.of(TOPIC, body, keys=[f"sender-{number}"]))
             except ClientError:
                 self.refused += 1
-                await asyncio.sleep(0.05)
             else:
                 self.acknowledged.append(sent.message_id)
+            await asyncio.sleep(PAUSE_S)
 
 
 async def kill_again_and_again(broker: BrokerProcess) -> None:
