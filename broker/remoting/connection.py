@@ -9,7 +9,7 @@ from typing import Protocol, cast
 
 from broker.message import record
 from broker.protocol.codes import SerializeType
-from broker.protocol.command import RemotingCommand, encode_request
+from broker.protocol.command import RESPONSE_FLAG, RemotingCommand, encode_request
 from broker.protocol.command_header import CommandHeader
 from broker.protocol.errors import FrameError
 from broker.protocol.frame import MAX_FRAME_LENGTH, FrameDecoder
@@ -165,7 +165,7 @@ class Connection(asyncio.Protocol):
         except FrameError as error:
             self._refuse(error)
             return
-        requests = [command for command in commands if not command.is_response]
+        requests = [command for command in commands if not command.flag & RESPONSE_FLAG]
         if len(requests) < len(commands):
             for command in commands:
                 if command.is_response:

@@ -21,7 +21,7 @@ from broker.store.files import OpenFiles
 from broker.store.index_file import IndexFile, IndexHeader
 from broker.store.settings import StoreConfig
 
-_WAITING_LIMIT: Final = 4096
+_WAITING_LIMIT: Final = 512
 _MASK: Final = 0xFFFFFFFF
 _MAX_FOUND: Final = 64
 _NAME_LENGTH: Final = 17
