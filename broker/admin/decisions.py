@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from broker.admin.discarded import DiscardedMessage, discarded_with_id
+from broker.admin.discarded import DiscardedMessage, discarded_with_id, read_discarded, with_resumption
 from broker.admin.errors import CannotAsk, Refused
 from broker.admin.requests import BrokerRequests, is_stored_at
 from broker.admin.session import Session
-from broker.message.ids import parse_offset_message_id
+from broker.message import topics
+from broker.message.ids import MessageId, parse_offset_message_id
 from broker.protocol.bodies import TransactionInfo
 from broker.protocol.headers import DecideTransactionRequestHeader, ShowTransactionRequestHeader
 
@@ -37,31 +38,34 @@ async def resume(session: Session, word: str) -> tuple[BrokerRequests, str]:
     matching = [(broker, message) for broker, messages in found for message in messages]
     if matching:
         broker, message = max(matching, key=lambda match: match[1].discarded_ms)
-        _refuse_resumed(message)
-        message_id = message.message_id
     else:
-        broker, message_id = _broker_storing(session, word), word
-    await broker.resume(message_id)
-    return broker, message_id
-
-
-def _refuse_resumed(message: DiscardedMessage) -> None:
-    """Ours refuses by itself; Apache's would deliver the message once more."""
-    if message.is_resumed:
+        broker, message = await _discarded_at(session, word)
+    if message.is_resumed:  # ours would refuse by itself; Apache's would deliver the message once more
         raise Refused(f"the discarded message {message.message_id} has been resumed already")
+    await broker.resume(message.message_id)
+    return broker, message.message_id
 
 
-def _broker_storing(session: Session, message_id: str) -> BrokerRequests:
+async def _discarded_at(session: Session, message_id: str) -> tuple[BrokerRequests, DiscardedMessage]:
+    """The discarded message with that offset message id."""
     try:
         parsed = parse_offset_message_id(message_id)
     except ValueError:
         raise Refused(f"there is no discarded message with id {message_id}") from None
+    broker = _broker_storing(session, parsed)
+    record = await broker.view(parsed.commit_log_offset)
+    if record.topic.decode(errors="replace") != topics.CHECK_MAX_TIME_TOPIC:
+        raise Refused(f"the message {message_id} was not discarded: discarded ones are in {topics.CHECK_MAX_TIME_TOPIC}")
+    return broker, await with_resumption(broker, read_discarded(record))
+
+
+def _broker_storing(session: Session, message_id: MessageId) -> BrokerRequests:
     if len(session.brokers) == 1:
         return session.brokers[0]
     for broker in session.brokers:
-        if is_stored_at(parsed, broker.address):
+        if is_stored_at(message_id, broker.address):
             return broker
-    raise Refused(f"no discarded message has id {message_id}, and none of the brokers is {parsed.host}:{parsed.port}")
+    raise Refused(f"there is no such discarded message, and none of the brokers is {message_id.host}:{message_id.port}")
 
 
 async def _broker_with(session: Session, word: str, *, is_offset: bool) -> BrokerRequests:

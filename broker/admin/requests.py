@@ -9,7 +9,7 @@ from typing import Final
 from broker.admin.errors import CannotAsk, NotSupported, Refused
 from broker.message import topics
 from broker.message.ids import MessageId
-from broker.message.record import Record, decode_records
+from broker.message.record import Record, decode_record, decode_records
 from broker.protocol.bodies import TransactionList
 from broker.protocol.codes import AdminRequestCode, RequestCode, ResponseCode
 from broker.protocol.command import RemotingCommand
@@ -26,6 +26,7 @@ from broker.protocol.headers import (
     QueryMessageRequestHeader,
     ResumeCheckHalfMessageRequestHeader,
     ShowTransactionRequestHeader,
+    ViewMessageRequestHeader,
 )
 from broker.remoting.client import RemotingClient
 from broker.remoting.errors import RemotingError
@@ -107,6 +108,12 @@ class BrokerRequests:
         answer = await self._ask(RequestCode.QUERY_MESSAGE, header, ResponseCode.QUERY_NOT_FOUND)
         with _understood(self.address):
             return decode_records(answer.body) if answer.code == ResponseCode.SUCCESS else []
+
+    async def view(self, commit_log_offset: int) -> Record:
+        """The message at that commit log offset, of any topic."""
+        answer = await self._ask(RequestCode.VIEW_MESSAGE_BY_ID, ViewMessageRequestHeader(offset=commit_log_offset))
+        with _understood(self.address):
+            return decode_record(answer.body)
 
     async def _transactions(self, code: AdminRequestCode, header: CommandHeader) -> TransactionList:
         answer = await self._ask(code, header)

@@ -5,12 +5,14 @@ import json
 import subprocess
 import sys
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import pytest
 
 from broker.client import LocalTransactionState, Producer, TransactionProducer
 from broker.message import Message, MessageExt
+from tests.apache.cluster import apache_rocketmq
 from tests.conftest import BrokerProcess
 from tests.e2e.clients import Inbox, consumer, running, until
 
@@ -165,3 +167,22 @@ async def test_of_several_brokers_the_one_with_the_transaction_decides(
     assert len(await tool.rows("decided")) == 4
     ambiguous = await tool("decide", str(rows[0]["halfOffset"]), "--commit", "--reason", "x")
     assert (ambiguous.returncode, "--broker-addr" in ambiguous.stderr) == (2, True)
+
+
+@pytest.mark.java
+@pytest.mark.slow
+async def test_on_apaches_broker_discarded_messages_are_listed_and_resumed_once(tmp_path: Path) -> None:
+    settings = {"TRANSACTION_TIMEOUT_MS": "1000", "CHECK_INTERVAL_MS": "1000", "CHECK_MAX": "1"}
+    with apache_rocketmq(tmp_path / "apache", settings=settings) as namesrv_addr:
+        tool, listener = Tool("-n", namesrv_addr), Undecided()
+        assert await tool.said("discarded") == "no discarded messages\n"
+        async with running(TransactionProducer("orders", listener, namesrv_addr=namesrv_addr)) as producer:
+            sent = await producer.send_message_in_transaction(Message.of("orders", b"kept", keys=["order-1"]))
+            (lost,) = await tool.wait_for("discarded")
+            assert (lost["transactionId"], lost["topic"], lost["isResumed"]) == (sent.transaction_id, "orders", False)
+            for command in (["pending"], ["show", "order-1"], ["decided"], ["decide", "x", "--commit", "--reason", "y"]):
+                done = await tool(*command)
+                assert (done.returncode, "Apache RocketMQ's brokers do not have it" in done.stderr) == (1, True)
+            await tool.said("resume", lost["messageId"])
+            again = await tool("resume", lost["messageId"])
+            assert (again.returncode, "has been resumed already" in again.stderr) == (1, True)

@@ -78,6 +78,12 @@ class Broker:
         page = [record for record in self._discarded() if queue_offset <= record.queue_offset < queue_offset + min(count, 3)]
         return page, queue_offset + len(page)
 
+    async def view(self, commit_log_offset: int) -> Record:
+        for record in self.records:
+            if record.commit_log_offset == commit_log_offset:
+                return record
+        raise Refused("no message")
+
     async def show(self, header: object) -> TransactionList:
         return TransactionList(transactions=self.transactions)
 
@@ -132,6 +138,24 @@ async def test_what_was_resumed_since_is_not_resumed_again() -> None:
     assert broker.resumed == []
 
 
+async def test_by_its_message_id_neither() -> None:
+    discarded = stored(DISCARD_TOPIC, "A", offset=500)
+    broker = Broker(records=[discarded, stored(HALF_TOPIC, "A", offset=900)])
+
+    with pytest.raises(Refused, match="has been resumed already"):
+        await resume(session(broker), offset_message_id(discarded.store_host, 500))
+    assert broker.resumed == []
+
+
+async def test_a_message_that_was_not_discarded_is_not_resumed() -> None:
+    half = stored(HALF_TOPIC, "A", offset=100)
+    broker = Broker(records=[half])
+
+    with pytest.raises(Refused, match="was not discarded"):
+        await resume(session(broker), offset_message_id(half.store_host, 100))
+    assert broker.resumed == []
+
+
 async def test_half_messages_from_before_or_of_another_sending_do_not_count_as_resumed() -> None:
     broker = Broker(
         records=[
@@ -147,7 +171,7 @@ async def test_half_messages_from_before_or_of_another_sending_do_not_count_as_r
 
 
 async def test_a_message_id_goes_to_the_broker_that_it_names() -> None:
-    first, second = Broker("127.0.0.1:1"), Broker("127.0.0.1:2")
+    first, second = [Broker(f"127.0.0.1:{port}", [stored(DISCARD_TOPIC, f"A{port}", offset=500, port=port)]) for port in (1, 2)]
     message_id = offset_message_id(host_bytes("127.0.0.1", 2), 500)
 
     await resume(session(first, second), message_id)
