@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Awaitable, Callable, Coroutine
+from functools import partial
 
 from broker.client.consumption import Consumption
 from broker.client.errors import ClientError
@@ -15,6 +16,9 @@ from broker.message import MessageQueue
 from broker.protocol.errors import ProtocolError
 
 logger = logging.getLogger(__name__)
+
+ANEW_AFTER_S = 3.0
+"""How long a queue rests whose pull loop failed."""
 
 
 class Assignment:
@@ -61,7 +65,9 @@ class Assignment:
             return False
         process_queue = ProcessQueue(queue, offset)
         self._table[queue] = process_queue
-        self._pulling[queue] = self._tasks.spawn(self._pull(process_queue), f"client-pull-{queue.topic}-{queue.queue_id}")
+        pulling = self._tasks.spawn(self._pull(process_queue), f"client-pull-{queue.topic}-{queue.queue_id}")
+        pulling.add_done_callback(partial(self._pull_ended, process_queue))
+        self._pulling[queue] = pulling
         logger.info("consuming %s from offset %d", queue, offset)
         return True
 
@@ -89,6 +95,17 @@ class Assignment:
         for process_queue in self._table.values():
             process_queue.is_dropped = True
         self._table.clear()
+
+    def _pull_ended(self, process_queue: ProcessQueue, pulling: asyncio.Task[None]) -> None:
+        if not pulling.cancelled() and pulling.exception() is not None and not process_queue.is_dropped:
+            queue = process_queue.queue
+            self._tasks.spawn(self._begin_anew(process_queue), f"client-anew-{queue.topic}-{queue.queue_id}")
+
+    async def _begin_anew(self, process_queue: ProcessQueue) -> None:
+        """A mistake ended the pull loop: without this nobody would consume the queue until the client starts again."""
+        await asyncio.sleep(ANEW_AFTER_S)
+        if not process_queue.is_dropped:
+            self.move(process_queue.queue, process_queue.committable_offset)
 
     def _leave_in_background(self, queue: MessageQueue, offset: int | None) -> None:
         process_queue = self._table.pop(queue)

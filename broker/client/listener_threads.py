@@ -48,14 +48,19 @@ class ListenerThreads:
     def submit(self, job: Callable[[], T], on_done: Callable[[T | None, BaseException | None], None]) -> None:
         """Run the job in a thread; `on_done(result, error)` is then called on the event loop.
 
-        After `stop()` nothing is run any more: the error is ListenerNotRun.
+        After `stop()` nothing is run any more: the error is ListenerNotRun. Where not even one thread can be started, it is a
+        RuntimeError.
         """
         if self._is_stopped:
             on_done(None, ListenerNotRun("the client is shut down"))
             return
         self.unfinished += 1
         if self.unfinished > len(self._threads) < self._max_threads:
-            self._start_thread()
+            error = self._start_thread()
+            if error is not None and not self._threads:
+                self._outcomes.append((on_done, None, error))
+                self._wake_loop()
+                return
         self._jobs.put((job, on_done))
 
     async def run(self, job: Callable[[], T]) -> T:
@@ -103,10 +108,16 @@ class ListenerThreads:
                 self._outcomes.append((job[1], None, ListenerNotRun("the client was shut down before the listener's turn came")))
                 self._wake_loop()
 
-    def _start_thread(self) -> None:
+    def _start_thread(self) -> RuntimeError | None:
+        """One more thread, if the system has one left."""
         thread = threading.Thread(target=self._work, name=f"{self._name}-{len(self._threads) + 1}", daemon=True)
+        try:
+            thread.start()
+        except RuntimeError as error:
+            logger.warning("%s: no thread beside the %d there are: %s", self._name, len(self._threads), error)
+            return error
         self._threads.append(thread)
-        thread.start()
+        return None
 
     def _work(self) -> None:
         while (item := self._jobs.get()) is not None:

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import logging
+from dataclasses import replace
 from typing import NamedTuple
 
 from broker.client.broker_calls import BrokerCalls
 from broker.client.errors import BrokerError
 from broker.client.subscription import Subscription
-from broker.message import MessageExt, MessageQueue
-from broker.message.record import decode_records, to_message
+from broker.message import CorruptRecord, MessageExt, MessageQueue, sysflag
+from broker.message.record import Record, decode_records, to_message
 from broker.protocol.codes import RequestCode, ResponseCode
 from broker.protocol.headers import (
     GetMaxOffsetRequestHeader,
@@ -25,6 +27,8 @@ from broker.protocol.headers import (
 )
 from broker.protocol.heartbeat import EXPRESSION_TAG
 from broker.protocol.route import MASTER_ID
+
+logger = logging.getLogger(__name__)
 
 PULL_SUSPEND_MS = 15_000
 PULL_GRACE_MS = 15_000
@@ -101,7 +105,7 @@ class QueueRequests:
         found = answer.decode_header(PullMessageResponseHeader)
         records = decode_records(answer.body) if answer.code == ResponseCode.SUCCESS else []
         return Pulled(
-            subscription.matching([to_message(record, queue.broker_name) for record in records]),
+            subscription.matching([_message(record, queue.broker_name) for record in records]),
             found.next_begin_offset,
             found.min_offset,
             found.max_offset,
@@ -151,6 +155,15 @@ class QueueRequests:
         )
         answer = await self._calls.ask_master(queue.broker_name, RequestCode.SEARCH_OFFSET_BY_TIMESTAMP, header)
         return answer.decode_header(SearchOffsetResponseHeader).offset
+
+
+def _message(record: Record, broker_name: str) -> MessageExt:
+    """The message; with its body as it is stored if that cannot be uncompressed, for the listener to refuse."""
+    try:
+        return to_message(record, broker_name)
+    except CorruptRecord as error:
+        logger.error("a message of %s is handed on as it is: %s", record.topic.decode(errors="replace"), error)
+        return to_message(replace(record, sys_flag=record.sys_flag & ~sysflag.COMPRESSED), broker_name)
 
 
 def _offset_header(group: str, queue: MessageQueue, offset: int) -> UpdateConsumerOffsetRequestHeader:

@@ -85,3 +85,39 @@ async def test_after_the_stop_nothing_runs_any_more() -> None:
     await threads.stop(1)
     with pytest.raises(ListenerNotRun):
         await threads.run(lambda: "never")
+
+
+def forbid_threads(monkeypatch: pytest.MonkeyPatch, after: int) -> None:
+    start, started = threading.Thread.start, 0
+
+    def start_a_few(thread: threading.Thread) -> None:
+        nonlocal started
+        started += 1
+        if started > after:
+            raise RuntimeError("can't start new thread")
+        start(thread)
+
+    monkeypatch.setattr(threading.Thread, "start", start_a_few)
+
+
+async def test_jobs_wait_their_turn_when_no_further_thread_can_be_started(monkeypatch: pytest.MonkeyPatch) -> None:
+    threads = ListenerThreads("t", 4)
+    forbid_threads(monkeypatch, after=1)
+    jobs = [asyncio.ensure_future(threads.run(lambda number=number: number)) for number in range(3)]  # type: ignore[misc]
+    assert await asyncio.wait_for(asyncio.gather(*jobs), 5) == [0, 1, 2]
+    await threads.stop(1)
+
+
+async def test_a_job_for_which_no_thread_can_be_started_at_all_fails_and_a_later_one_runs(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    threads = ListenerThreads("t", 4)
+    outcomes: list[BaseException | None] = []
+    with monkeypatch.context() as without_threads:
+        forbid_threads(without_threads, after=0)
+        threads.submit(lambda: 1, lambda _, error: outcomes.append(error))
+        await until(lambda: len(outcomes) == 1)
+    assert isinstance(outcomes[0], RuntimeError)
+    assert threads.unfinished == 0
+    assert await asyncio.wait_for(threads.run(lambda: 2), 5) == 2
+    await threads.stop(1)
