@@ -40,9 +40,16 @@ async def _logged(name: str, work: Coroutine[Any, Any, None]) -> None:
 
 
 async def _repeat(seconds: float, name: str, action: Callable[[], object]) -> None:
+    complaint = ""
     while True:
         await asyncio.sleep(seconds)
         try:
             action()
+            complaint = ""
+        except OSError as error:
+            # A full disk, say: a stack tells no more than its words do, and once is enough.
+            if str(error) != complaint:
+                complaint = str(error)
+                logger.error("%s failed, and is tried again every %g s: %s", name, seconds, complaint)
         except Exception:
             logger.exception("%s failed; it is tried again in %g s", name, seconds)

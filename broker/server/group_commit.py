@@ -273,8 +273,8 @@ class GroupCommit:
                     mark = self._store.begin_checkpoint()
                     await asyncio.to_thread(_sync, mark.paths)
                     self._store.finish_checkpoint(mark)
-            except OSError:
-                logger.exception("no checkpoint was written; it is tried again in %g s", self._checkpoint_interval_s)
+            except OSError as error:
+                logger.error("no checkpoint was written; it is tried again in %g s: %s", self._checkpoint_interval_s, error)
             await asyncio.sleep(self._checkpoint_interval_s)
 
 
