@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import asyncio
+from typing import Final
 
 from broker.protocol.codes import ResponseCode, SerializeType
 from broker.protocol.command import RemotingCommand, encode_response
 from broker.protocol.command_header import CommandHeader
 from broker.remoting.connection import Connection, ConnectionLimits, RequestHandler
 from broker.remoting.errors import ConnectFailed, ConnectionClosed, RemotingTimeout
+
+_HIGHEST_PORT: Final = 65_535
 
 
 class RefusingHandler:
@@ -137,7 +140,7 @@ class RemotingClient:
 def split_address(address: str) -> tuple[str, int]:
     """Host and port of "127.0.0.1:10911" or "[::1]:10911". Raises ValueError."""
     host, separator, port = address.rpartition(":")
-    if not separator or not host or not port.isdigit():
+    if not separator or not host or not port.isdecimal() or int(port) > _HIGHEST_PORT:
         raise ValueError(f"{address!r} is no address: HOST:PORT is expected")
     return host.removeprefix("[").removesuffix("]"), int(port)
 

@@ -64,6 +64,9 @@ class Registration:
             waiting, self._waiting = self._waiting, []
             try:
                 await self._register_with_all()
+            except Exception:
+                # Without registrations the name servers forget the broker.
+                logger.exception("registering with the name servers failed; it is tried again")
             finally:
                 for done in waiting:
                     if not done.done():

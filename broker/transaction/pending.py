@@ -131,10 +131,8 @@ class PendingTransactions:
         self._notice_clock(now_ms)
         self._pending[transaction.commit_log_offset] = transaction
         self._next_queue_offset = transaction.stored_queue_offset + 1
-        heappush(self._due, (transaction.due_ms, transaction.commit_log_offset))
+        self._push_due(transaction)
         self._unconfirmed.append(_Change(_Kind.ADDED, transaction.stored_at, transaction, None))
-        if len(self._due) > 2 * len(self._pending) + _HEAP_SLACK:
-            self._drop_stale_due_times()
 
     def add_alias(self, transaction: PendingTransaction, commit_log_offset: int, queue_offset: int) -> None:
         """Decisions may also refer to the copy at this offset."""
@@ -223,7 +221,7 @@ class PendingTransactions:
         """Looks at it then, and not before."""
         if transaction.due_ms != due_ms:
             transaction.due_ms = due_ms
-            heappush(self._due, (due_ms, transaction.commit_log_offset))
+            self._push_due(transaction)
 
     # What the next broker needs.
 
@@ -247,6 +245,11 @@ class PendingTransactions:
             self._latest_ms = now_ms
         elif step_ms < 0:
             self._latest_ms = now_ms
+
+    def _push_due(self, transaction: PendingTransaction) -> None:
+        heappush(self._due, (transaction.due_ms, transaction.commit_log_offset))
+        if len(self._due) > 2 * len(self._pending) + _HEAP_SLACK:
+            self._drop_stale_due_times()
 
     def _drop_stale_due_times(self) -> None:
         self._due = [(transaction.due_ms, offset) for offset, transaction in self._pending.items()]

@@ -153,7 +153,7 @@ async def test_nobody_listening_is_a_failed_connect(client: RemotingClient) -> N
             await client.invoke(f"127.0.0.1:{unused.getsockname()[1]}", RequestCode.GET_MAX_OFFSET, HEADER)
 
 
-@pytest.mark.parametrize("wrong", ["nonsense", "127.0.0.1:", ":80", "127.0.0.1:port"])
+@pytest.mark.parametrize("wrong", ["nonsense", "127.0.0.1:", ":80", "127.0.0.1:port", "127.0.0.1:98765"])
 async def test_an_address_that_is_none_is_a_failed_connect(client: RemotingClient, wrong: str) -> None:
     with pytest.raises(ConnectFailed, match="HOST:PORT"):
         await client.connect(wrong)

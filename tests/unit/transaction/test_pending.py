@@ -181,3 +181,13 @@ def test_asking_what_is_due_does_not_touch_what_is_not() -> None:
         sys.setprofile(None)
 
     assert steps < 2000
+
+
+def test_transactions_held_back_again_and_again_do_not_fill_the_memory() -> None:
+    table = table_of(*((number, 0) for number in range(1000)))
+    for now_ms in range(0, 30_000, 1000):
+        held_back = table.due(now_ms, 1000)
+        assert len(held_back) == 1000
+        for each in held_back:
+            table.reschedule(each, now_ms + 1000)
+    assert len(table._due) < 10_000
