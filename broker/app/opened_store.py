@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import logging
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
 from broker.app.errors import StartError
 from broker.config import BrokerSettings
+from broker.message.topics import TRANSACTION_CONSUMER_GROUP
 from broker.server.delay_levels import parse_delay_levels
 from broker.server.identity import BrokerIdentity
 from broker.store import (
@@ -52,6 +54,13 @@ def open_store(settings: BrokerSettings, identity: BrokerIdentity, now_ms: int) 
     except (DamagedStore, OSError) as error:
         messages.close()
         raise StartError(f"the store {config.root} cannot be opened: {error}") from None
+    for table in (topics, groups, consumer_offsets, delay_offsets):
+        if table.complaint is not None:
+            logger.warning("recovery: %s", table.complaint)
+    if (topics.complaint is not None or not len(topics)) and (lost := topics.add_lost(messages.queues(), now_ms)):
+        logger.warning("recovery: topics without settings were found in the store, and got default ones: %s", ", ".join(lost))
+        with suppress(OSError):  # a full disk, say: the next start finds them again
+            topics.persist()
     correct_consumer_offsets(consumer_offsets, messages)
     return OpenedStore(messages, topics, groups, consumer_offsets, delay_offsets)
 
@@ -60,9 +69,12 @@ def correct_consumer_offsets(offsets: ConsumerOffsets, messages: MessageStore) -
     """Leads groups back to the ends of their queues that are said to have come further.
 
     A power failure may take the end of the commit log (ASYNC_FLUSH) and leave the offsets: the next messages would be missed.
+    Those of CID_RMQ_SYS_TRANS stay: one that cannot be right lets `recover_transactions` read all there is.
     """
     for name, queues in offsets.as_json().items():
         topic, _, group = name.partition("@")
+        if group == TRANSACTION_CONSUMER_GROUP:
+            continue
         for queue_id, offset in queues.items():
             end = messages.max_offset(topic.encode(), queue_id)
             if offset > end:

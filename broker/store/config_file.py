@@ -39,6 +39,8 @@ class ConfigFile:
 
     def __init__(self, path: Path, files: FileSystem | None = None) -> None:
         """Reads nothing yet."""
+        self.complaint: str | None = None
+        """What was wrong with the file when it was read though it could be done without, in words."""
         self._path = path
         self._backup = path.with_name(path.name + ".bak")
         self._files = files or OsFileSystem()
@@ -48,22 +50,22 @@ class ConfigFile:
 
         Raises DamagedStore if one is there but neither can be read.
         """
-        complaints = []
-        for path in (self._path, self._backup):
-            content = read_file(self._files, path)
-            if not content or not content.strip(b"\0 \r\n\t"):
-                continue
-            try:
-                value = fastjson.decode(content)
-            except ValueError as error:
-                complaints.append(f"{path}: {error}")
-                continue
-            if isinstance(value, dict):
-                return value
-            complaints.append(f"{path}: no JSON object")
-        if complaints:
-            raise DamagedStore("; ".join(complaints))
-        return {}
+        self.complaint = None
+        try:
+            value = self._content(self._path)
+        except DamagedStore as damage:
+            backup = self._content(self._backup)
+            if backup is None:
+                raise
+            self.complaint = f"{damage}: its backup was read"
+            return backup
+        if value is not None:
+            return value
+        backup = self._content(self._backup)
+        if backup is not None or self._files.size(self._path) is not None:
+            found = "its backup was read" if backup is not None else "there is no backup"
+            self.complaint = f"{self._path} is missing or empty: {found}"
+        return backup or {}
 
     def write(self, value: dict[str, Any]) -> None:
         """Replaces the file by the new content, and the backup by the old one; durable when it returns. Raises OSError."""
@@ -73,3 +75,15 @@ class ConfigFile:
             return
         self._files.make_directory(self._path.parent)
         replace_file(self._files, self._path, content, backup=self._backup if before else None)
+
+    def _content(self, path: Path) -> dict[str, Any] | None:
+        content = read_file(self._files, path)
+        if not content or not content.strip(b"\0 \r\n\t"):
+            return None
+        try:
+            value = fastjson.decode(content)
+        except ValueError as error:
+            raise DamagedStore(f"{path}: {error}") from None
+        if not isinstance(value, dict):
+            raise DamagedStore(f"{path}: no JSON object")
+        return value

@@ -26,6 +26,11 @@ class ConsumerOffsets:
             name: {int(queue_id): int(offset) for queue_id, offset in queues.items()} for name, queues in table.items()
         }
 
+    @property
+    def complaint(self) -> str | None:
+        """What was wrong with the file when it was loaded, in words."""
+        return self._file.complaint
+
     def persist(self) -> None:
         """Writes the file; durable when it returns. Raises OSError."""
         self.writer()()

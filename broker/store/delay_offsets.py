@@ -21,6 +21,11 @@ class DelayOffsets:
         table = self._file.read().get("offsetTable") or {}
         self._table = {int(level): int(offset) for level, offset in table.items()}
 
+    @property
+    def complaint(self) -> str | None:
+        """What was wrong with the file when it was loaded, in words."""
+        return self._file.complaint
+
     def persist(self) -> None:
         """Writes the file; durable when it returns. Raises OSError."""
         self._file.write({"offsetTable": dict(sorted(self._table.items()))})

@@ -71,6 +71,11 @@ class SubscriptionGroups:
         self._table = {name: SubscriptionGroupConfig.from_json(name, value) for name, value in table.items()}
         self.data_version = DataVersion.from_json(content.get("dataVersion"))
 
+    @property
+    def complaint(self) -> str | None:
+        """What was wrong with the file when it was loaded, in words."""
+        return self._file.complaint
+
     def persist(self) -> None:
         """Writes the file; durable when it returns. Raises OSError."""
         table = {name: config.as_json() for name, config in self._table.items()}

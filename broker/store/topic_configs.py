@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from enum import IntFlag
 from pathlib import Path
 from typing import Any
 
+from broker.message import topics
 from broker.store.config_file import ConfigFile, DataVersion
 from broker.store.files import FileSystem
 
@@ -74,10 +75,23 @@ class TopicConfigs:
         self._table = {name: TopicConfig.from_json(name, value) for name, value in table.items()}
         self.data_version = DataVersion.from_json(content.get("dataVersion"))
 
+    @property
+    def complaint(self) -> str | None:
+        """What was wrong with the file when it was loaded, in words."""
+        return self._file.complaint
+
     def persist(self) -> None:
         """Writes the file; durable when it returns. Raises OSError."""
         table = {name: config.as_json() for name, config in self._table.items()}
         self._file.write({"dataVersion": self.data_version.as_json(), "topicConfigTable": table})
+
+    def add_lost(self, queues: Mapping[bytes, Sequence[int]], now_ms: int) -> list[str]:
+        """Adds the topics that have queues, given by their ids, but no settings: those of a lost file. Says which."""
+        lost = [(name.decode(), max(queue_ids) + 1) for name, queue_ids in queues.items()]
+        lost = [(name, count) for name, count in lost if name not in self._table and not topics.is_system_topic(name)]
+        for name, count in lost:
+            self.put(TopicConfig(name, read_queue_nums=count, write_queue_nums=count), now_ms)
+        return [name for name, _ in lost]
 
     def get(self, topic: str) -> TopicConfig | None:
         """The topic's settings, or None if there is no such topic."""

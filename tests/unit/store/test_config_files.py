@@ -174,3 +174,28 @@ def test_offsets_are_forgotten_with_their_topic_or_group(tmp_path: Path) -> None
     offsets.remove_topic("t2")
     offsets.remove_group("g2")
     assert offsets.as_json() == {"t1@g1": {0: 1}, "t1@g3": {0: 1}}
+
+
+@pytest.mark.parametrize(
+    ("damage", "complaint"), [(b"", "is missing or empty: its backup was read"), (b"{", "its backup was read")]
+)
+def test_what_was_wrong_with_a_file_is_said(tmp_path: Path, damage: bytes, complaint: str) -> None:
+    topics = TopicConfigs(tmp_path)
+    for name in ("orders", "credits"):
+        topics.put(TopicConfig(name), 1)
+        topics.persist()
+    (tmp_path / "topics.json").write_bytes(damage)
+    loaded = TopicConfigs(tmp_path)
+    loaded.load()
+    assert loaded.complaint is not None
+    assert complaint in loaded.complaint
+    assert str(tmp_path / "topics.json") in loaded.complaint
+
+
+def test_topics_of_a_lost_file_are_found_by_their_queues(tmp_path: Path) -> None:
+    topics = TopicConfigs(tmp_path)
+    topics.put(TopicConfig("orders", read_queue_nums=2), 1)
+    lost = topics.add_lost({b"orders": [0], b"credits": [0, 3], b"SCHEDULE_TOPIC_XXXX": [2]}, 2)
+    assert lost == ["credits"]
+    assert topics.get("credits") == TopicConfig("credits", read_queue_nums=4, write_queue_nums=4)
+    assert topics.get("orders") == TopicConfig("orders", read_queue_nums=2)
