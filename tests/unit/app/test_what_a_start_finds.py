@@ -7,6 +7,7 @@ import pytest
 from broker.app.opened_store import correct_consumer_offsets
 from broker.app.transactions import read_check_counts
 from broker.message.record import host_bytes
+from broker.message.topics import TRANSACTION_CONSUMER_GROUP as TRANSACTIONS
 from broker.store import ConsumerOffsets, MessageStore, StoreConfig
 from broker.store.config_file import ConfigFile
 from broker.transaction.check_counts import FILE_NAME
@@ -27,7 +28,7 @@ def test_check_counts_are_found_again(tmp_path: Path) -> None:
 
 def test_a_group_whose_offset_outlived_the_messages_does_not_miss_the_next_ones(tmp_path: Path) -> None:
     config = StoreConfig(root=tmp_path, store_host=HOST, commit_log_segment_size=4096, index_slots=16, index_entries=64)
-    store = MessageStore.open(config, 0)
+    store = MessageStore.open(config)
     for body in (b"1", b"2"):
         store.append(
             topic=b"orders", queue_id=0, body=body, properties=b"", flag=0, sys_flag=0, born_timestamp=1, born_host=HOST,
@@ -35,7 +36,13 @@ def test_a_group_whose_offset_outlived_the_messages_does_not_miss_the_next_ones(
         )  # fmt: skip
     store.publish(store.write())
     offsets = ConsumerOffsets(config.config_directory)
-    for group, queue_id, offset in (("ahead", 0, 5), ("ahead", 1, 9), ("behind", 0, 1), ("at the end", 0, 2)):
+    for group, queue_id, offset in (
+        ("ahead", 0, 5),
+        ("ahead", 1, 9),
+        ("behind", 0, 1),
+        ("at the end", 0, 2),
+        (TRANSACTIONS, 0, 5),
+    ):
         offsets.commit(group, "orders", queue_id, offset)
 
     correct_consumer_offsets(offsets, store)
@@ -44,5 +51,6 @@ def test_a_group_whose_offset_outlived_the_messages_does_not_miss_the_next_ones(
         "orders@ahead": {0: 2, 1: 0},
         "orders@behind": {0: 1},
         "orders@at the end": {0: 2},
+        f"orders@{TRANSACTIONS}": {0: 5},
     }
     store.close()
