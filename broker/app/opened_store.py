@@ -42,7 +42,7 @@ def open_store(settings: BrokerSettings, identity: BrokerIdentity, now_ms: int) 
     """Opens or creates the store that the settings name. Raises StartError."""
     config = store_config(settings, identity)
     try:
-        messages = MessageStore.open(config, now_ms)
+        messages = MessageStore.open(config)
     except StoreLocked:
         raise StartError(f"the store {config.root} is in use by another broker") from None
     except (DamagedStore, OSError) as error:

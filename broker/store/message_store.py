@@ -67,7 +67,7 @@ class MessageStore(StoreReader):
         self.recovery: RecoveryReport
 
     @classmethod
-    def open(cls, config: StoreConfig, now_ms: int, files: FileSystem | None = None) -> MessageStore:
+    def open(cls, config: StoreConfig, files: FileSystem | None = None) -> MessageStore:
         """Opens or creates the store under `config.root`, recovers what a crash left, and says so in `recovery`.
 
         Raises StoreLocked if another broker has it open, DamagedStore if it cannot be opened without guessing, OSError.

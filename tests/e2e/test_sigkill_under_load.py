@@ -176,7 +176,7 @@ def check_store(root: Path, books: Books, load: Load) -> None:
         commit_log_segment_size=SEGMENT_SIZE,
         consume_queue_units_per_file=UNITS_PER_FILE,
     )
-    store = MessageStore.open(config, 0)
+    store = MessageStore.open(config)
     assert not store.recovery.actions
     half_ids = {unique_id(record) for record in records(store, HALF_TOPIC)}
     closed = Counter(int(record.body) for record in records(store, OP_HALF_TOPIC))

@@ -128,7 +128,7 @@ class Desk:
             index_entries=4000,
             max_message_size=max_message_size,
         )
-        self.store = MessageStore.open(config, self.clock())
+        self.store = MessageStore.open(config)
         directory = config.config_directory
         self.commit = CommitAtOnce(self.store)
         self.topics = TopicTable(

@@ -84,7 +84,7 @@ class Stage:
 @asynccontextmanager
 async def stage(root: Path, flush_disk_type: FlushDiskType = SYNC, **settings: float) -> AsyncIterator[Stage]:
     config = StoreConfig(root=root, store_host=HOST, commit_log_segment_size=4096, index_slots=16, index_entries=64)
-    store = MessageStore.open(config, 0)
+    store = MessageStore.open(config)
     group_commit = GroupCommit(store, flush_disk_type, **settings)
     await group_commit.start()
     try:

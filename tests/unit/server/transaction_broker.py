@@ -133,7 +133,7 @@ class TransactionBroker:
             index_entries=1000,
             is_index_enabled=is_index_enabled,
         )
-        self.store = MessageStore.open(config, now_ms, self.files)
+        self.store = MessageStore.open(config, self.files)
         self.store.publish(self.store.written_position)
         self.consumer_offsets = ConsumerOffsets(ROOT / "config", self.files)
         for topic, offset in (offsets or {}).items():

@@ -67,6 +67,6 @@ def config(tmp_path: Path) -> StoreConfig:
 
 @pytest.fixture
 def store(config: StoreConfig) -> Iterator[MessageStore]:
-    opened = MessageStore.open(config, NOW)
+    opened = MessageStore.open(config)
     yield opened
     opened.close()

@@ -24,7 +24,7 @@ class Run:
         self.disk = CrashDisk()
         self.acknowledged: list[tuple[int, bytes, bytes]] = []
         self.sent = 0
-        self.store = MessageStore.open(config, NOW, self.disk)
+        self.store = MessageStore.open(config, self.disk)
 
     def batch(self, size: int, *, checkpoint_midway: bool = False) -> None:
         batch = []
@@ -64,7 +64,7 @@ def a_run(config: StoreConfig) -> Run:
 
 
 def check(config: StoreConfig, image: CrashDisk, acknowledged: list[tuple[bytes, bytes]], everything: list[bytes]) -> None:
-    store = MessageStore.open(config, NOW, image)
+    store = MessageStore.open(config, image)
     for topic in TOPICS:
         got = bodies(store, topic)
         assert len(got) == len(set(got)), "doubled"
@@ -79,7 +79,7 @@ def check(config: StoreConfig, image: CrashDisk, acknowledged: list[tuple[bytes,
         assert [decode_record(record).body for record in found] == [acknowledged[number][1]]
     before = [bodies(store, topic) for topic in TOPICS]
     store.close()
-    again = MessageStore.open(config, NOW, image)
+    again = MessageStore.open(config, image)
     assert [bodies(again, topic) for topic in TOPICS] == before
 
 
@@ -112,7 +112,7 @@ def test_a_crash_while_recovering_loses_nothing_either(crash: Crash) -> None:
     base = _as_operations(killed)
     recovering = killed.image(base, Crash.PROCESS_KILLED)
     recovering.operations = list(base)
-    MessageStore.open(CONFIG, NOW, recovering)
+    MessageStore.open(CONFIG, recovering)
     for point in range(len(base), len(recovering.operations) + 1):
         check(CONFIG, recovering.image(recovering.operations[:point], crash, point), kept, everything)
 

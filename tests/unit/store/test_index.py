@@ -59,13 +59,13 @@ def test_a_full_file_is_followed_by_another(config: StoreConfig, store: MessageS
     for _ in range(2):
         assert all(len(store.query(b"orders", f"k{number}", 32, 0, NOW * 2).records) == 1 for number in range(200))
         crash(store)
-        store = MessageStore.open(config, NOW)
+        store = MessageStore.open(config)
     store.close()
 
 
 def test_keys_of_one_slot_are_told_apart(tmp_path: Path) -> None:
     config = small_config(tmp_path, index_slots=1)
-    store = MessageStore.open(config, NOW)
+    store = MessageStore.open(config)
     for number in range(40):
         send(store, b"%d" % number, properties=b"KEYS\x01k%d" % (number % 10))
     store.flush()
@@ -76,11 +76,11 @@ def test_keys_of_one_slot_are_told_apart(tmp_path: Path) -> None:
 
 def test_without_index_nothing_is_found_and_nothing_written(tmp_path: Path) -> None:
     config = small_config(tmp_path, is_index_enabled=False)
-    store = MessageStore.open(config, NOW)
+    store = MessageStore.open(config)
     send(store, b"x", properties=b"KEYS\x01k")
     store.close()
     assert not config.index_directory.exists()
-    store = MessageStore.open(config, NOW)
+    store = MessageStore.open(config)
     assert store.query(b"orders", "k", 32, 0, NOW * 2).records == []
     assert store.recovery.actions == []
     store.close()

@@ -225,7 +225,7 @@ def test_what_is_too_large_is_refused_and_leaves_no_trace(store: MessageStore) -
 def test_a_batch_that_cannot_be_written_leaves_no_trace() -> None:
     disk = CrashDisk()
     config = small_config(Path("/store"))
-    store = MessageStore.open(config, NOW, disk)
+    store = MessageStore.open(config, disk)
     send(store, b"kept")
     disk.refuse_writes_after = 150
     append(store, b"lost 1"), append(store, b"lost 2"), append(store, b"lost", queue_id=5)
@@ -236,7 +236,7 @@ def test_a_batch_that_cannot_be_written_leaves_no_trace() -> None:
     (after,) = send(store, b"x")
     assert after.queue_offset == 1
     image = disk.image(disk.operations, Crash.PROCESS_KILLED)
-    assert bodies(MessageStore.open(config, NOW, image)) == [b"kept", b"x"]
+    assert bodies(MessageStore.open(config, image)) == [b"kept", b"x"]
 
 
 def test_what_could_not_be_flushed_can_be_taken_back(store: MessageStore) -> None:
@@ -281,7 +281,7 @@ def test_a_topic_deleted_while_messages_are_on_their_way_begins_anew(store: Mess
 
 def test_deleting_a_topic_on_a_full_disk_leaves_the_batch_to_the_next_write() -> None:
     disk = CrashDisk()
-    store = MessageStore.open(small_config(Path("/store")), NOW, disk)
+    store = MessageStore.open(small_config(Path("/store")), disk)
     send(store, b"old", topic=b"other")
     append(store, b"waits for its write")
     disk.refuse_writes_after = 0
@@ -332,4 +332,4 @@ def test_hosts_may_be_ipv6_ones(store: MessageStore) -> None:
 
 def test_a_second_broker_is_kept_out(store: MessageStore, config: StoreConfig) -> None:
     with pytest.raises(StoreLocked):
-        MessageStore.open(config, NOW)
+        MessageStore.open(config)

@@ -14,7 +14,7 @@ SEGMENT = "00000000000000000000"
 
 
 def reopen(config: StoreConfig) -> MessageStore:
-    return MessageStore.open(config, NOW)
+    return MessageStore.open(config)
 
 
 def said(store: MessageStore) -> str:

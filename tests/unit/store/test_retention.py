@@ -23,7 +23,7 @@ def disk() -> CrashDisk:
 
 @pytest.fixture
 def store(disk: CrashDisk) -> MessageStore:
-    opened = MessageStore.open(CONFIG, NOW, disk)
+    opened = MessageStore.open(CONFIG, disk)
     for number in range(40):
         send(opened, b"%d" % number * 100, properties=b"KEYS\x01k%d" % number, store_timestamp=NOW + number * 2 * HOUR)
     opened.flush()
@@ -50,7 +50,7 @@ def test_expired_segments_go_with_their_queue_and_index_files(store: MessageStor
     assert len(store.query(b"orders", "k39", 32, 0, LATER).records) == 1
     assert CONFIG.commit_log_directory / f"{0:020d}" not in disk.names
     store.close()
-    again = MessageStore.open(CONFIG, NOW, disk)
+    again = MessageStore.open(CONFIG, disk)
     assert again.recovery.actions == []
     assert again.min_offset(b"orders", 0) == low
 
@@ -83,7 +83,7 @@ def test_a_full_disk_refuses_messages_until_there_is_space(store: MessageStore, 
 
 
 def test_a_queue_that_lost_all_its_messages_goes_on_counting(disk: CrashDisk) -> None:
-    store = MessageStore.open(CONFIG, NOW, disk)
+    store = MessageStore.open(CONFIG, disk)
     send(store, b"1", b"2", topic=b"quiet")
     for _ in range(8):
         send(store, b"x" * 500, store_timestamp=LATER)
@@ -92,7 +92,7 @@ def test_a_queue_that_lost_all_its_messages_goes_on_counting(disk: CrashDisk) ->
     assert send(store, b"3", topic=b"quiet", store_timestamp=LATER)[0].queue_offset == 2
     assert bodies(store, b"quiet") == [b"3"]
     store.close()
-    again = MessageStore.open(CONFIG, NOW, disk)
+    again = MessageStore.open(CONFIG, disk)
     assert bodies(again, b"quiet") == [b"3"]
 
 
