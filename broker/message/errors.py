@@ -11,3 +11,7 @@ class IllegalMessage(MessageError):
 
 class CorruptRecord(MessageError):
     """Bytes that should hold a record and do not: torn, damaged, or something else."""
+
+
+class UnreadableJson(MessageError):
+    """Text that is JSON neither by the standard nor as Apache's library fastjson writes it."""

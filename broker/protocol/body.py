@@ -6,7 +6,9 @@ from typing import Any, Self, TypeVar
 
 import msgspec
 
-from broker.protocol import fastjson, queue_table
+from broker.message.errors import UnreadableJson
+from broker.message.fastjson import standard_json
+from broker.protocol import queue_table
 from broker.protocol.errors import UNREADABLE_JSON, BodyError
 
 T = TypeVar("T")
@@ -40,9 +42,9 @@ def decode_body(body_type: type[T], data: bytes) -> T:
 def _decode_leniently(body_type: type[T], data: bytes) -> T:
     """Takes keys without quotes, numbers in quotes, and null for what is not there."""
     try:
-        values = msgspec.json.decode(fastjson.standard_json(data))
+        values = msgspec.json.decode(standard_json(data))
         body: T = queue_table.convert(_without_nulls(values), body_type)
-    except UNREADABLE_JSON as error:
+    except (UnreadableJson, *UNREADABLE_JSON) as error:
         raise BodyError(f"a body that is no {body_type.__name__}: {error}") from None
     return body
 

@@ -10,12 +10,12 @@
 
 from __future__ import annotations
 
-import re
 from typing import Any
 
 import msgspec
 
-_STRING_OR_NUMBER_KEY = re.compile(r'"(?:[^"\\]|\\.)*"|([{,]\s*)(-?\d+)(\s*:)')
+from broker.message.errors import UnreadableJson
+from broker.message.fastjson import standard_json
 
 
 def encode(value: Any) -> bytes:
@@ -25,7 +25,10 @@ def encode(value: Any) -> bytes:
 
 def decode(data: bytes) -> Any:
     """Reads strict JSON and fastjson's; keys come as str. Raises ValueError."""
-    return msgspec.json.decode(_STRING_OR_NUMBER_KEY.sub(_quoted, data.decode()))
+    try:
+        return msgspec.json.decode(standard_json(data))
+    except UnreadableJson as error:
+        raise ValueError(str(error)) from None
 
 
 def _text(value: Any, depth: int) -> str:
@@ -44,9 +47,3 @@ def _object(members: dict[Any, Any], depth: int) -> str:
         for key, member in members.items()
     ]
     return "{" + ",".join(parts) + "\n" + "\t" * depth + "}"
-
-
-def _quoted(match: re.Match[str]) -> str:
-    if match[2] is None:
-        return match[0]
-    return f'{match[1]}"{match[2]}"{match[3]}'

@@ -8,7 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from broker.message import MessageQueue
-from broker.protocol import BodyError, fastjson
+from broker.message.fastjson import standard_json
+from broker.protocol import BodyError
 from broker.protocol.bodies import (
     CMResult,
     ConsumeMessageDirectlyResult,
@@ -133,7 +134,7 @@ def test_no_garbage_is_a_surprise(garbage: bytes) -> None:
     )
 )
 def test_standard_json_stays_what_it_is(value: object) -> None:
-    assert msgspec.json.decode(fastjson.standard_json(msgspec.json.encode(value))) == value
+    assert msgspec.json.decode(standard_json(msgspec.json.encode(value))) == value
 
 
 def registration() -> RegisterBrokerBody:

@@ -9,6 +9,7 @@ import msgspec
 import pytest
 
 from broker.message import record
+from broker.message.fastjson import standard_json
 from broker.protocol import (
     CommandHeader,
     FrameDecoder,
@@ -16,7 +17,6 @@ from broker.protocol import (
     RequestCode,
     SerializeType,
     encode_request,
-    fastjson,
     headers,
 )
 from broker.protocol.bodies import (
@@ -194,7 +194,7 @@ def test_a_body_says_the_same_when_written_anew(captured: Captured) -> None:
 
 
 def plain(data: bytes) -> Any:
-    return msgspec.json.decode(fastjson.standard_json(data))
+    return msgspec.json.decode(standard_json(data))
 
 
 def assert_contains(ours: Any, theirs: Any, where: str = "") -> None:
