@@ -11,6 +11,7 @@ from typing import Final, NamedTuple
 from broker.message.errors import IllegalMessage
 from broker.message.record import Record, decode_record
 from broker.server.delay_levels import SCHEDULE_TOPIC, final_place
+from broker.server.delivered_before import DeliveredBefore
 from broker.server.group_commit import GroupCommit
 from broker.store import CorruptRecord, DelayOffsets, MessageStore, StoreUnwritable
 
@@ -42,7 +43,10 @@ class _Delivered(NamedTuple):
 
 
 class DelayedDelivery:
-    """Delivers each message at least once: an offset counts as delivered when the message delivered is on disk."""
+    """Delivers each message at least once: an offset counts as delivered when the message delivered is on disk.
+
+    After a crash the index tells which were delivered since the offsets were last noted; those are not delivered again.
+    """
 
     def __init__(
         self,
@@ -59,6 +63,7 @@ class DelayedDelivery:
         self._clock = clock
         self._levels = [_Level(queue_id, delay_ms, offsets.get(queue_id + 1) or 0) for queue_id, delay_ms in enumerate(levels_ms)]
         self._delivered: deque[_Delivered] = deque()
+        self._delivered_before = DeliveredBefore(store)
 
     def on_arrival(self, topic: bytes, queue_id: int, max_offset: int) -> None:
         """A message came into some queue."""
@@ -125,6 +130,9 @@ class DelayedDelivery:
         level.offset = record.queue_offset + 1
         try:
             place = final_place(record.properties)
+            if self._delivered_before.has(record, place, record.store_timestamp + level.delay_ms):
+                self._note_delivered(self._delivered[-1].end_position if self._delivered else 0, level, record.queue_offset)
+                return
             appended = self._store.append(
                 topic=place.topic,
                 queue_id=place.queue_id,
@@ -145,4 +153,7 @@ class DelayedDelivery:
             level.offset = record.queue_offset
             raise
         self._group_commit.appended()
-        self._delivered.append(_Delivered(appended.end_position, level, record.queue_offset))
+        self._note_delivered(appended.end_position, level, record.queue_offset)
+
+    def _note_delivered(self, end_position: int, level: _Level, offset: int) -> None:
+        self._delivered.append(_Delivered(end_position, level, offset))

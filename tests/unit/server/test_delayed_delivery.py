@@ -1,0 +1,86 @@
+"""Delayed messages across a restart of the broker."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pytest
+
+from broker.message.properties import DELAY_TIME_LEVEL, REAL_QUEUE_ID, REAL_TOPIC, UNIQUE_KEY, encode
+from broker.server.delay_levels import SCHEDULE_TOPIC
+from tests.unit.server.conftest import START_MS, Desk
+
+LEVEL, DELAY_MS = 1, 1000
+
+
+def put_waiting(desk: Desk, unique_id: str | None, body: bytes = b"later", reconsume_times: int = 0) -> None:
+    """A message that waits for its time, as a send or a send-back leaves it."""
+    own = {DELAY_TIME_LEVEL: str(LEVEL), REAL_TOPIC: "orders", REAL_QUEUE_ID: "0"}
+    desk.store.append(
+        topic=SCHEDULE_TOPIC,
+        queue_id=LEVEL - 1,
+        body=body,
+        properties=encode({**({UNIQUE_KEY: unique_id} if unique_id else {}), **own}),
+        flag=0,
+        sys_flag=0,
+        born_timestamp=START_MS,
+        born_host=bytes(8),
+        store_timestamp=desk.clock(),
+        reconsume_times=reconsume_times,
+    )
+    desk.commit.appended()
+    desk.commit.settle()
+
+
+def crashed(desk: Desk, make_desk: Callable[..., Desk]) -> Desk:
+    """The broker that comes after one that crashed before it noted how far it had delivered."""
+    desk.store.flush()
+    desk.store._open_files.close()
+    desk.store._durable.release()
+    after = make_desk()
+    after.clock.now_ms = desk.clock.now_ms
+    return after
+
+
+def test_what_was_delivered_before_a_crash_is_not_delivered_again(desk: Desk, make_desk: Callable[..., Desk]) -> None:
+    for unique_id in ("A1", "A2"):
+        put_waiting(desk, unique_id)
+    desk.deliver_due(DELAY_MS)
+    assert len(desk.messages("orders")) == 2
+    put_waiting(desk, "A3")
+
+    after = crashed(desk, make_desk)
+    after.deliver_due(DELAY_MS)
+
+    delivered = [record.get_property(UNIQUE_KEY) for record in after.messages("orders")]
+    assert delivered == ["A1", "A2", "A3"]
+    assert after.delay_offsets.get(LEVEL) == 3
+
+
+def test_each_further_attempt_of_a_message_is_delivered_though_an_earlier_one_was(
+    desk: Desk, make_desk: Callable[..., Desk]
+) -> None:
+    put_waiting(desk, "A1", reconsume_times=1)
+    desk.deliver_due(DELAY_MS)
+    put_waiting(desk, "A1", reconsume_times=2)
+    desk.clock.now_ms += DELAY_MS
+    put_waiting(desk, "A2")
+
+    after = crashed(desk, make_desk)
+    after.deliver_due(DELAY_MS)
+
+    assert [record.reconsume_times for record in after.messages("orders")] == [1, 2, 0]
+
+
+@pytest.mark.parametrize("unique_id", ["A1", None])
+def test_what_was_due_but_not_delivered_before_a_crash_is_delivered(
+    desk: Desk, make_desk: Callable[..., Desk], unique_id: str | None
+) -> None:
+    put_waiting(desk, unique_id)
+    desk.clock.now_ms += 2 * DELAY_MS
+    put_waiting(desk, "A2")
+
+    after = crashed(desk, make_desk)
+    after.deliver_due(DELAY_MS)
+
+    assert len(after.messages("orders")) == 2
