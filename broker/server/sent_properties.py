@@ -8,8 +8,11 @@ from broker.message.errors import IllegalMessage
 from broker.server.delay_levels import delay_level
 
 _WAIT: Final = props.WAIT_STORE_MSG_OK.encode() + b"\x01"
+_WAIT_AMONG_OTHERS: Final = b"\x02" + _WAIT + b"true\x02"
+"""As Apache's client writes it; it saves looking for where it begins and ends."""
 _CLUSTER: Final = props.CLUSTER.encode() + b"\x01"
 _TRANSACTION: Final = props.TRANSACTION_PREPARED.encode() + b"\x01"
+_TRANSACTION_AMONG_OTHERS: Final = b"\x02" + _TRANSACTION + b"true\x02"
 _RETRY: Final = topics.RETRY_PREFIX.encode()
 
 
@@ -22,7 +25,9 @@ class StoredProperties:
 
     def of(self, encoded: bytes) -> bytes:
         """The properties to store for those sent."""
-        if _WAIT in encoded:
+        if _WAIT_AMONG_OTHERS in encoded:
+            encoded = encoded.replace(_WAIT_AMONG_OTHERS, b"\x02", 1)
+        elif _WAIT in encoded:
             encoded = props.remove(encoded, (props.WAIT_STORE_MSG_OK,))
         if _CLUSTER in encoded:
             return props.put(encoded, props.CLUSTER, self._cluster)
@@ -33,6 +38,8 @@ class StoredProperties:
 
 def begins_transaction(encoded: bytes) -> bool:
     """Whether TRAN_MSG is true."""
+    if _TRANSACTION_AMONG_OTHERS in encoded:
+        return True
     return _TRANSACTION in encoded and (props.find(encoded, props.TRANSACTION_PREPARED) or "").lower() == "true"
 
 

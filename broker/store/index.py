@@ -177,10 +177,10 @@ class Index:
 
     def _apply(self) -> None:
         entries = [
-            (_key_hash(request.topic, key), request.commit_log_offset, request.store_timestamp)
+            (_with_topic(request.topic, partial), request.commit_log_offset, request.store_timestamp)
             for request in self._waiting
             if request.is_indexed and request.commit_log_offset > self.end_offset
-            for key in _keys(request.properties)
+            for partial in _partial_hashes(request.properties)
         ]
         while entries:
             taken = self._writable(entries[0][2]).put(entries)
@@ -229,21 +229,30 @@ def _value(properties: bytes, name: bytes) -> bytes:
 
 def _key_hash(topic: bytes, key: bytes) -> int:
     """The absolute hash code of topic#key (IndexFile.indexKeyHashMethod)."""
-    if key.isascii():
-        key_hash, factor = _ascii_hash(key)
-        code = (_topic_hash(topic) * factor + key_hash) & _MASK
-    else:
-        code = java_hash_code(f"{topic.decode(errors='replace')}#{key.decode(errors='replace')}") & _MASK
+    return _with_topic(topic, _partial_hash(key))
+
+
+def _with_topic(topic: bytes, partial: tuple[int, int]) -> int:
+    key_hash, factor = partial
+    code = (_topic_hash(topic) * factor + key_hash) & _MASK
     if code >= 0x80000000:
         code = 0x100000000 - code
     return code if code < 0x80000000 else 0
 
 
-@lru_cache(maxsize=2048)
-def _ascii_hash(key: bytes) -> tuple[int, int]:
-    """The key's part of the hash, and the factor of what stands before it: a half message and what is made of it share keys."""
-    weights, factor = _weights(len(key))
-    return sum(map(mul, key, weights)), factor
+@lru_cache(maxsize=512)
+def _partial_hashes(properties: bytes) -> tuple[tuple[int, int], ...]:
+    """Of all keys. A half message and the message made of it have the same properties, and so do all op messages."""
+    return tuple(map(_partial_hash, _keys(properties)))
+
+
+def _partial_hash(key: bytes) -> tuple[int, int]:
+    """The key's part of the hash code, and the factor of what stands before it."""
+    if key.isascii():
+        weights, factor = _weights(len(key))
+        return sum(map(mul, key, weights)), factor
+    text = key.decode(errors="replace")
+    return java_hash_code(text), pow(31, len(text.encode("utf-16-be", "surrogatepass")) // 2, _MASK + 1)
 
 
 @lru_cache(maxsize=1024)
