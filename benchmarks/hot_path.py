@@ -23,7 +23,6 @@ import typer
 
 from benchmarks.broker_parts import BrokerParts
 from benchmarks.recorded_frames import RecordedTransaction
-from broker.__main__ import GARBAGE_THRESHOLD
 from broker.protocol.codes import SerializeType
 from broker.protocol.frame import FrameDecoder
 from broker.protocol.headers import SendMessageResponseHeader
@@ -58,7 +57,6 @@ async def measure(home: Path, load: Load, profile: cProfile.Profile | None = Non
     broker, spent, body = BrokerParts(home, load.flush), Spent(), os.urandom(load.body_size)
     await broker.start()
     gc.freeze()
-    gc.set_threshold(GARBAGE_THRESHOLD, 20, 20)
     decisions = [b""] * load.in_flight
     for first in range(0, load.transactions, load.in_flight):
         halves = [recorded.half_frame(number, body) for number in range(first, first + load.in_flight)]

@@ -16,8 +16,6 @@ from broker.config import BrokerSettings, ConfigError, load_settings
 
 CANNOT_START = 1
 BAD_SETTINGS = 2
-GARBAGE_THRESHOLD = 20_000
-"""Objects to look at together; Python's 700 cost one part in twenty of all transactions."""
 
 
 def main(
@@ -50,9 +48,8 @@ async def _serve(settings: BrokerSettings) -> None:
         asyncio.get_running_loop().add_signal_handler(number, stopping.set)
     broker = Broker(settings)
     await broker.start()
-    # What was built so far stays: the collector need not look at it again. What requests leave behind is in no cycles.
+    # What was built so far stays: the collector need not look at it again.
     gc.freeze()
-    gc.set_threshold(GARBAGE_THRESHOLD, 20, 20)
     if broker.metrics_url is not None:
         print(f"Metrics are at {broker.metrics_url}", flush=True)
     identity, name_servers = broker.identity, ";".join(broker.name_servers)
