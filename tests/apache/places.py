@@ -19,6 +19,8 @@ from tests.apache.cluster import apache_rocketmq
 BROKER_NAME = "broker-a"
 APACHES_SEGMENT_SIZE = 1 << 30
 CHECK_INTERVAL_MS = 1000
+CHECK_MAX = 1000
+"""Nothing is given up while a test looks around, however slow the machine."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,6 +56,7 @@ class Place:
             "BROKER_PORT": str(self._broker_port),
             "TRANSACTION_TIMEOUT_MS": str(CHECK_INTERVAL_MS),
             "CHECK_INTERVAL_MS": str(CHECK_INTERVAL_MS),
+            "CHECK_MAX": str(CHECK_MAX),
         }
         with apache_rocketmq(home, settings=settings):
             yield self._running(lambda: _kill(int((home / "broker.pid").read_text())))
@@ -66,6 +69,7 @@ class Place:
             "listenPort": str(self._broker_port),
             "transactionTimeOut": str(CHECK_INTERVAL_MS),
             "transactionCheckInterval": str(CHECK_INTERVAL_MS),
+            "transactionCheckMax": str(CHECK_MAX),
             "mapedFileSizeCommitLog": str(APACHES_SEGMENT_SIZE),
         }
         broker = add_broker(self._processes, home, settings, name=home.name)
