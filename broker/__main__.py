@@ -3,6 +3,7 @@
 import asyncio
 import gc
 import logging
+import resource
 import signal
 import sys
 from pathlib import Path
@@ -35,11 +36,18 @@ def main(
         print(settings_text(loaded.settings), end="")
         return
     logging.basicConfig(level=logging.WARNING, format="%(asctime)s %(levelname)s %(name)s: %(message)s")
+    _allow_many_connections()
     try:
         asyncio.run(_serve(loaded.settings))
     except StartError as error:
         print(f"The broker cannot start: {error}", file=sys.stderr)
         raise typer.Exit(CANNOT_START) from None
+
+
+def _allow_many_connections() -> None:
+    """As many open files as the system lets us have: the customary 1024 would be as many connections."""
+    _, most = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))
 
 
 async def _serve(settings: BrokerSettings) -> None:

@@ -1,0 +1,146 @@
+"""Clients that do not behave: none of them blocks the others, or makes the broker grow without bound."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import socket
+import struct
+from collections.abc import AsyncIterator, Callable
+from typing import Any
+
+import psutil
+import pytest
+
+from broker.protocol.codes import RequestCode, ResponseCode
+from broker.protocol.command import encode_request
+from broker.protocol.headers import PullMessageRequestHeader, SendMessageRequestHeaderV2
+from broker.remoting.client import RemotingClient
+
+pytestmark = pytest.mark.e2e
+
+MEBIBYTE = 1024 * 1024
+FRAME_64_MIB = 64 * MEBIBYTE
+PATIENCE_S = 20
+MOST_GROWTH_MIB = 150
+"""More than 64 MiB unsent to one connection, and what a frame or two take."""
+SEND = SendMessageRequestHeaderV2(
+    producer_group="p",
+    topic="orders",
+    default_topic="TBW102",
+    default_topic_queue_nums=4,
+    queue_id=0,
+    sys_flag=0,
+    born_timestamp=1,
+    flag=0,
+)
+PULL = PullMessageRequestHeader(
+    consumer_group="greedy",
+    topic="orders",
+    queue_id=0,
+    queue_offset=0,
+    max_msg_nums=32,
+    sys_flag=4,
+    commit_offset=0,
+    suspend_timeout_millis=0,
+    subscription="*",
+    sub_version=0,
+)
+
+
+class Victim:
+    """A broker, and a client of it that behaves."""
+
+    def __init__(self, broker: Any) -> None:
+        self.address: str = broker.address
+        self._process = psutil.Process(broker.process.pid)
+        self._client = RemotingClient()
+        self._memory_before = 0.0
+
+    async def send(self, body: bytes = b"body") -> None:
+        answer = await self._client.invoke(self.address, RequestCode.SEND_MESSAGE_V2, SEND, body, timeout_ms=PATIENCE_S * 1000)
+        assert answer.code == ResponseCode.SUCCESS, answer.remark
+
+    def connect(self) -> socket.socket:
+        host, _, port = self.address.rpartition(":")
+        return socket.create_connection((host, int(port)), timeout=PATIENCE_S)
+
+    def note_memory(self) -> None:
+        self._memory_before = self._memory_mib()
+
+    def assert_not_grown(self) -> None:
+        assert self._memory_mib() - self._memory_before < MOST_GROWTH_MIB
+
+    async def close(self) -> None:
+        await self._client.close()
+
+    def _memory_mib(self) -> float:
+        return float(self._process.memory_info().rss / MEBIBYTE)
+
+
+@pytest.fixture
+async def victim(start_broker: Callable[..., Any]) -> AsyncIterator[Victim]:
+    victim = Victim(start_broker())
+    await victim.send()
+    victim.note_memory()
+    yield victim
+    victim.assert_not_grown()
+    await victim.close()
+
+
+async def test_a_consumer_that_never_reads_is_not_served_without_end(victim: Victim) -> None:
+    for _ in range(32):
+        await victim.send(bytes(200_000))
+    victim.note_memory()
+    pull = encode_request(RequestCode.PULL_MESSAGE, PULL, opaque=1)
+    greedy = victim.connect()
+    greedy.setblocking(False)
+    for _ in range(400):
+        with contextlib.suppress(BlockingIOError, ConnectionResetError, BrokenPipeError):
+            greedy.send(pull * 20)
+        await victim.send()
+        victim.assert_not_grown()
+    greedy.close()
+
+
+async def test_clients_that_stall_in_the_middle_of_a_frame_block_nobody(victim: Victim) -> None:
+    half_a_frame = struct.pack(">I", MEBIBYTE) + bytes(100_000)
+    stallers = [victim.connect() for _ in range(200)]
+    for staller in stallers:
+        staller.sendall(half_a_frame)
+    for _ in range(20):
+        await victim.send()
+    victim.assert_not_grown()
+    for staller in stallers:
+        staller.close()
+    await victim.send()
+
+
+async def test_a_frame_of_64_mib_ends_its_connection_and_no_other(victim: Victim) -> None:
+    giants = [victim.connect() for _ in range(10)]
+    for giant in giants:
+        with contextlib.suppress(ConnectionResetError, BrokenPipeError):
+            giant.sendall(struct.pack(">I", FRAME_64_MIB) + bytes(MEBIBYTE))
+        await victim.send()
+    for giant in giants:
+        assert await asyncio.to_thread(_is_closed_by_peer, giant)
+        giant.close()
+    await victim.send()
+
+
+async def test_a_peer_that_sends_one_byte_at_a_time_is_answered_in_the_end(victim: Victim) -> None:
+    slow = victim.connect()
+    slow.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+    for byte in encode_request(RequestCode.SEND_MESSAGE_V2, SEND, b"body", opaque=7):
+        slow.send(bytes((byte,)))
+    await victim.send()
+    (length,) = struct.unpack(">I", await asyncio.to_thread(slow.recv, 4))
+    assert length > 0
+    slow.close()
+
+
+def _is_closed_by_peer(connection: socket.socket) -> bool:
+    try:
+        return connection.recv(1) == b""
+    except ConnectionResetError:
+        return True
