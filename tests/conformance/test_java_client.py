@@ -83,12 +83,11 @@ def run_kit(home: Path, serializer: str) -> KitRun:
         run = subprocess.run(
             [KIT, f"127.0.0.1:{namesrv_port}", *CASES],
             env={**os.environ, "ROCKETMQ_SERIALIZE_TYPE": serializer},
-            stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT,
+            capture_output=True,
             text=True,
             timeout=KIT_SECONDS,
         )
-        return KitRun(run.stdout, processes.logs()["broker"])
+        return KitRun(run.stdout, f"{run.stderr}\n{processes.logs()['broker']}")
 
 
 @pytest.fixture(scope="module")
