@@ -103,9 +103,7 @@ async def leave(place: Place, broker: Running, books: Books) -> Left:
         await until_there_are(pull, LATER, 1)
         told = ask_mqadmin(broker, place)
         read_offsets = {queue: await pull.committed(queue) for queue in await pull.queues(PLAIN)}
-        await until(
-            lambda: offsets_on_disk(place.store) == {queue.queue_id: at for queue, at in read_offsets.items()}, PATIENCE_S
-        )
+        await until(lambda: are_on_disk(read_offsets, place.store), PATIENCE_S)
         fresh = await transact(orders, books, "fresh, to commit", COMMIT, count=2)
         fresh += await transact(orders, books, "fresh, to roll back", ROLLBACK, count=2)
         later = [f"later {number}" for number in range(3)]
@@ -229,10 +227,11 @@ async def assert_offsets_go_on(pull: PullConsumer, producer: Producer, left: Lef
             assert [(message.queue_offset, message.body) for message in pulled.messages] == [(len(messages), b"one more")]
 
 
-def offsets_on_disk(store: Path) -> dict[int, int]:
+def are_on_disk(read_offsets: Mapping[MessageQueue, int | None], store: Path) -> bool:
+    """Apache answers 0 for a young queue that nothing was read from, and notes nothing."""
     offsets = ConsumerOffsets(store / "config")
     offsets.load()
-    return offsets.of_topic(READERS, PLAIN)
+    return all((offsets.get(READERS, PLAIN, queue.queue_id) or 0) == (at or 0) for queue, at in read_offsets.items())
 
 
 def ask_mqadmin(broker: Running, place: Place) -> dict[str, str]:
