@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from broker.store.config_file import ConfigFile, DataVersion
+from broker.store.config_file import ConfigFile
+from broker.store.config_table import ConfigTable
 from broker.store.files import FileSystem
 
 
@@ -55,53 +55,14 @@ class SubscriptionGroupConfig:
         )
 
 
-class SubscriptionGroups:
+class SubscriptionGroups(ConfigTable[SubscriptionGroupConfig]):
     """The table of groups; changes reach the file with `persist`."""
 
     def __init__(self, config_directory: Path, files: FileSystem | None = None) -> None:
         """Empty until `load`."""
-        self.data_version = DataVersion()
-        self._table: dict[str, SubscriptionGroupConfig] = {}
-        self._file = ConfigFile(config_directory / "subscriptionGroup.json", files)
-
-    def load(self) -> None:
-        """Reads the file if there is one. Raises DamagedStore."""
-        content = self._file.read()
-        table = content.get("subscriptionGroupTable") or {}
-        self._table = {name: SubscriptionGroupConfig.from_json(name, value) for name, value in table.items()}
-        self.data_version = DataVersion.from_json(content.get("dataVersion"))
-
-    @property
-    def complaint(self) -> str | None:
-        """What was wrong with the file when it was loaded, in words."""
-        return self._file.complaint
-
-    def persist(self) -> None:
-        """Writes the file; durable when it returns. Raises OSError."""
-        table = {name: config.as_json() for name, config in self._table.items()}
-        self._file.write({"dataVersion": self.data_version.as_json(), "subscriptionGroupTable": table})
-
-    def get(self, group: str) -> SubscriptionGroupConfig | None:
-        """The group's settings, or None if there is no such group."""
-        return self._table.get(group)
-
-    def put(self, config: SubscriptionGroupConfig, now_ms: int) -> None:
-        """Adds or replaces a group."""
-        self._table[config.group_name] = config
-        self.data_version = self.data_version.next(now_ms)
-
-    def remove(self, group: str, now_ms: int) -> bool:
-        """Removes a group; whether there was one."""
-        if self._table.pop(group, None) is None:
-            return False
-        self.data_version = self.data_version.next(now_ms)
-        return True
-
-    def __contains__(self, group: object) -> bool:
-        return group in self._table
-
-    def __iter__(self) -> Iterator[SubscriptionGroupConfig]:
-        return iter(list(self._table.values()))
-
-    def __len__(self) -> int:
-        return len(self._table)
+        super().__init__(
+            ConfigFile(config_directory / "subscriptionGroup.json", files),
+            "subscriptionGroupTable",
+            name_of=lambda config: config.group_name,
+            from_json=SubscriptionGroupConfig.from_json,
+        )

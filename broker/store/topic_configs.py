@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from enum import IntFlag
 from pathlib import Path
 from typing import Any
 
 from broker.message import topics
-from broker.store.config_file import ConfigFile, DataVersion
+from broker.store.config_file import ConfigFile
+from broker.store.config_table import ConfigTable
 from broker.store.files import FileSystem
 
 
@@ -59,31 +60,17 @@ class TopicConfig:
         )
 
 
-class TopicConfigs:
+class TopicConfigs(ConfigTable[TopicConfig]):
     """The table of topics; changes reach the file with `persist`."""
 
     def __init__(self, config_directory: Path, files: FileSystem | None = None) -> None:
         """Empty until `load`."""
-        self.data_version = DataVersion()
-        self._table: dict[str, TopicConfig] = {}
-        self._file = ConfigFile(config_directory / "topics.json", files)
-
-    def load(self) -> None:
-        """Reads the file if there is one. Raises DamagedStore."""
-        content = self._file.read()
-        table = content.get("topicConfigTable") or {}
-        self._table = {name: TopicConfig.from_json(name, value) for name, value in table.items()}
-        self.data_version = DataVersion.from_json(content.get("dataVersion"))
-
-    @property
-    def complaint(self) -> str | None:
-        """What was wrong with the file when it was loaded, in words."""
-        return self._file.complaint
-
-    def persist(self) -> None:
-        """Writes the file; durable when it returns. Raises OSError."""
-        table = {name: config.as_json() for name, config in self._table.items()}
-        self._file.write({"dataVersion": self.data_version.as_json(), "topicConfigTable": table})
+        super().__init__(
+            ConfigFile(config_directory / "topics.json", files),
+            "topicConfigTable",
+            name_of=lambda config: config.topic_name,
+            from_json=TopicConfig.from_json,
+        )
 
     def add_lost(self, queues: Mapping[bytes, Sequence[int]], now_ms: int) -> list[str]:
         """Adds the topics that have queues, given by their ids, but no settings: those of a lost file. Says which."""
@@ -92,28 +79,3 @@ class TopicConfigs:
         for name, count in lost:
             self.put(TopicConfig(name, read_queue_nums=count, write_queue_nums=count), now_ms)
         return [name for name, _ in lost]
-
-    def get(self, topic: str) -> TopicConfig | None:
-        """The topic's settings, or None if there is no such topic."""
-        return self._table.get(topic)
-
-    def put(self, config: TopicConfig, now_ms: int) -> None:
-        """Adds or replaces a topic."""
-        self._table[config.topic_name] = config
-        self.data_version = self.data_version.next(now_ms)
-
-    def remove(self, topic: str, now_ms: int) -> bool:
-        """Removes a topic; whether there was one."""
-        if self._table.pop(topic, None) is None:
-            return False
-        self.data_version = self.data_version.next(now_ms)
-        return True
-
-    def __contains__(self, topic: object) -> bool:
-        return topic in self._table
-
-    def __iter__(self) -> Iterator[TopicConfig]:
-        return iter(list(self._table.values()))
-
-    def __len__(self) -> int:
-        return len(self._table)

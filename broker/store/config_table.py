@@ -1,0 +1,75 @@
+"""A table of settings by name, kept in a config file with its data version (RocketMQ's ConfigManager)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any, Generic, Protocol, TypeVar
+
+from broker.store.config_file import ConfigFile, DataVersion
+
+
+class Config(Protocol):
+    """The settings of one thing."""
+
+    def as_json(self) -> dict[str, Any]:
+        """The settings as the file holds them."""
+
+
+C = TypeVar("C", bound=Config)
+
+
+class ConfigTable(Generic[C]):
+    """Settings by name; changes reach the file with `persist`."""
+
+    def __init__(
+        self, file: ConfigFile, member: str, *, name_of: Callable[[C], str], from_json: Callable[[str, dict[str, Any]], C]
+    ) -> None:
+        """Empty until `load`. `member` is what the table is called in the file."""
+        self.data_version = DataVersion()
+        self._table: dict[str, C] = {}
+        self._file = file
+        self._member = member
+        self._name_of = name_of
+        self._from_json = from_json
+
+    def load(self) -> None:
+        """Reads the file if there is one. Raises DamagedStore."""
+        content = self._file.read()
+        table = content.get(self._member) or {}
+        self._table = {name: self._from_json(name, value) for name, value in table.items()}
+        self.data_version = DataVersion.from_json(content.get("dataVersion"))
+
+    @property
+    def complaint(self) -> str | None:
+        """What was wrong with the file when it was loaded, in words."""
+        return self._file.complaint
+
+    def persist(self) -> None:
+        """Writes the file; durable when it returns. Raises OSError."""
+        table = {name: config.as_json() for name, config in self._table.items()}
+        self._file.write({"dataVersion": self.data_version.as_json(), self._member: table})
+
+    def get(self, name: str) -> C | None:
+        """The settings of that name, or None if there are none."""
+        return self._table.get(name)
+
+    def put(self, config: C, now_ms: int) -> None:
+        """Adds or replaces settings."""
+        self._table[self._name_of(config)] = config
+        self.data_version = self.data_version.next(now_ms)
+
+    def remove(self, name: str, now_ms: int) -> bool:
+        """Removes settings; whether there were any."""
+        if self._table.pop(name, None) is None:
+            return False
+        self.data_version = self.data_version.next(now_ms)
+        return True
+
+    def __contains__(self, name: object) -> bool:
+        return name in self._table
+
+    def __iter__(self) -> Iterator[C]:
+        return iter(list(self._table.values()))
+
+    def __len__(self) -> int:
+        return len(self._table)
