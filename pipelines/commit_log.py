@@ -133,8 +133,12 @@ def _record_at(data: mmap.mmap, segment_offset: int, position: int) -> Record | 
 
 
 def _next_record(data: mmap.mmap, segment_offset: int, position: int, until: int) -> int | None:
-    """Where the first intact record begins that begins at `position` or later, and before `until`."""
-    last_magic_end = until + _MAGIC_POSITION + len(_MAGIC) - 1
+    """Where the first intact record begins that begins at `position` or later, and before `until`.
+
+    A record goes on after its magic, so the mapping's last byte is left out: Python before 3.11.5 looks at the byte after the
+    last one searched (gh-105235), and after the mapping's end that is a segmentation fault.
+    """
+    last_magic_end = min(until + _MAGIC_POSITION + len(_MAGIC), len(data)) - 1
     at = data.find(_MAGIC, position + _MAGIC_POSITION, last_magic_end)
     while at >= 0:
         if _record_at(data, segment_offset, at - _MAGIC_POSITION) is not None:

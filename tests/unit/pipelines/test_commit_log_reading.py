@@ -1,4 +1,7 @@
+import mmap
 import os
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -100,3 +103,24 @@ def test_a_store_without_a_commit_log_is_unreadable(tmp_path: Path) -> None:
 def test_a_segment_that_is_gone_is_unreadable(tmp_path: Path) -> None:
     with pytest.raises(UnreadableStore, match="00000000000000000000"):
         list(scan(LogRange(str(tmp_path / f"{0:020d}"), 0, 100)))
+
+
+_SCAN_BETWEEN_GUARD_PAGES = """
+import mmap, sys
+from pathlib import Path
+from pipelines.commit_log import scan, split_log
+
+guards = [mmap.mmap(-1, mmap.PAGESIZE, prot=0) for _ in range(1000)]
+print([list(scan(log_range)) for log_range in split_log(Path(sys.argv[1]))])
+"""
+
+
+@pytest.mark.parametrize("pages", range(1, 6))
+def test_the_search_for_a_record_stays_within_the_file(tmp_path: Path, pages: int) -> None:
+    """Unreadable pages after the file's last one make a segmentation fault of a look beyond it; so does bad luck without them."""
+    (tmp_path / "commitlog").mkdir()
+    (tmp_path / "commitlog" / f"{0:020}").write_bytes(bytes(pages * mmap.PAGESIZE))
+    scanned = subprocess.run(
+        [sys.executable, "-c", _SCAN_BETWEEN_GUARD_PAGES, tmp_path], capture_output=True, text=True, check=False
+    )
+    assert (scanned.returncode, scanned.stdout, scanned.stderr) == (0, "[[]]\n", "")
