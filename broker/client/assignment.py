@@ -11,9 +11,9 @@ from broker.client.consumption import Consumption
 from broker.client.errors import ClientError
 from broker.client.offset_store import OffsetStore
 from broker.client.process_queue import ProcessQueue
-from broker.client.tasks import OwnedTasks
 from broker.message import MessageQueue
 from broker.protocol.errors import ProtocolError
+from broker.remoting.tasks import Tasks
 
 logger = logging.getLogger(__name__)
 
@@ -39,7 +39,7 @@ class Assignment:
         self._table: dict[MessageQueue, ProcessQueue] = {}
         self._pulling: dict[MessageQueue, asyncio.Task[None]] = {}
         self._leaving: set[MessageQueue] = set()
-        self._tasks = OwnedTasks()
+        self._tasks = Tasks()
         self.on_moved: Callable[[], None] = lambda: None
         """Called when a queue was given up to be taken again at another offset."""
 
@@ -65,7 +65,7 @@ class Assignment:
             return False
         process_queue = ProcessQueue(queue, offset)
         self._table[queue] = process_queue
-        pulling = self._tasks.spawn(self._pull(process_queue), f"client-pull-{queue.topic}-{queue.queue_id}")
+        pulling = self._tasks.start(f"client-pull-{queue.topic}-{queue.queue_id}", self._pull(process_queue))
         pulling.add_done_callback(partial(self._pull_ended, process_queue))
         self._pulling[queue] = pulling
         logger.info("consuming %s from offset %d", queue, offset)
@@ -84,7 +84,7 @@ class Assignment:
 
     async def stop_pulling(self) -> None:
         """Pull nothing more; what was pulled may still be acknowledged."""
-        await self._tasks.cancel()
+        await self._tasks.stop()
 
     async def persist(self, *, confirmed: bool = False) -> None:
         """Keep the offsets of all queues at work."""
@@ -99,7 +99,7 @@ class Assignment:
     def _pull_ended(self, process_queue: ProcessQueue, pulling: asyncio.Task[None]) -> None:
         if not pulling.cancelled() and pulling.exception() is not None and not process_queue.is_dropped:
             queue = process_queue.queue
-            self._tasks.spawn(self._begin_anew(process_queue), f"client-anew-{queue.topic}-{queue.queue_id}")
+            self._tasks.start(f"client-anew-{queue.topic}-{queue.queue_id}", self._begin_anew(process_queue))
 
     async def _begin_anew(self, process_queue: ProcessQueue) -> None:
         """A mistake ended the pull loop: without this nobody would consume the queue until the client starts again."""
@@ -112,7 +112,7 @@ class Assignment:
         process_queue.is_dropped = True
         self._pulling.pop(queue).cancel()
         self._leaving.add(queue)
-        self._tasks.spawn(self._leave(process_queue, offset), f"client-leave-{queue.topic}-{queue.queue_id}")
+        self._tasks.start(f"client-leave-{queue.topic}-{queue.queue_id}", self._leave(process_queue, offset))
 
     async def _leave(self, process_queue: ProcessQueue, offset: int | None) -> None:
         queue = process_queue.queue

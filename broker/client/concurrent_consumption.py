@@ -12,8 +12,8 @@ from broker.client.listener_threads import ListenerNotRun, ListenerThreads
 from broker.client.listeners import ConsumeContext, ConsumeStatus, MessageListener
 from broker.client.message_return import MessageReturn
 from broker.client.process_queue import ProcessQueue
-from broker.client.tasks import OwnedTasks
 from broker.message import MessageExt, MessageQueue
+from broker.remoting.tasks import Tasks
 
 logger = logging.getLogger(__name__)
 
@@ -42,10 +42,10 @@ class ConcurrentConsumption:
         self._message_return = message_return
         self._batch_size = batch_size
         self._to_return: asyncio.Queue[_ToReturn] = asyncio.Queue()
-        self._tasks = OwnedTasks()
+        self._tasks = Tasks()
         if message_return is not None:
             for number in range(_GIVING_BACK_AT_ONCE):
-                self._tasks.spawn(self._give_back(message_return), f"client-message-return-{number}")
+                self._tasks.start(f"client-message-return-{number}", self._give_back(message_return))
 
     async def may_begin(self, queue: MessageQueue) -> bool:
         """Always."""
@@ -72,7 +72,7 @@ class ConcurrentConsumption:
             await asyncio.wait_for(self._to_return.join(), max(0.1, deadline - asyncio.get_running_loop().time()))
         except TimeoutError:
             logger.warning("%d messages were not given back before the shutdown; they come again", self._to_return.qsize())
-        await self._tasks.cancel()
+        await self._tasks.stop()
 
     def _answered(self, call: ListenerCall, status: ConsumeStatus | None, error: BaseException | None) -> None:
         if isinstance(error, ListenerNotRun) or call.process_queue.is_dropped:
@@ -102,10 +102,10 @@ class ConcurrentConsumption:
                     self._acknowledge(process_queue, [message])
                 else:
                     again = replace(message, reconsume_times=message.reconsume_times + 1)
-                    self._tasks.spawn(self._again_later(process_queue, again), f"client-local-retry-{message.message_id}")
+                    self._tasks.start(f"client-local-retry-{message.message_id}", self._again_later(process_queue, again))
             except Exception:
                 logger.exception("message %s could not be given back", message.message_id)
-                self._tasks.spawn(self._again_later(process_queue, message), f"client-local-retry-{message.message_id}")
+                self._tasks.start(f"client-local-retry-{message.message_id}", self._again_later(process_queue, message))
             finally:
                 self._to_return.task_done()
 

@@ -9,12 +9,12 @@ from collections.abc import Callable
 from broker.client.calls import ask, ask_for_success
 from broker.client.errors import BrokerError, BrokerUnreachable, ClientError
 from broker.client.routes import Routes
-from broker.client.tasks import OwnedTasks
 from broker.protocol.codes import RequestCode
 from broker.protocol.headers import UnregisterClientRequestHeader
 from broker.protocol.heartbeat import HeartbeatData
 from broker.protocol.route import MASTER_ID
 from broker.remoting.client import RemotingClient
+from broker.remoting.tasks import Tasks
 
 logger = logging.getLogger(__name__)
 
@@ -36,17 +36,17 @@ class Heartbeats:
         self._remoting = remoting
         self._routes = routes
         self._membership = membership
-        self._tasks = OwnedTasks()
+        self._tasks = Tasks()
         self._wake = asyncio.Event()
         self._silent: set[str] = set()
 
     def start(self) -> None:
         """Begin to send them."""
-        self._tasks.spawn(self._beat(), "client-heartbeats")
+        self._tasks.start("client-heartbeats", self._beat())
 
     async def stop(self) -> None:
         """End what runs in the background."""
-        await self._tasks.cancel()
+        await self._tasks.stop()
 
     def send_soon(self) -> None:
         """Something changed, or a connection broke: send one without waiting for the next turn."""

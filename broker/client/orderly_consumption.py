@@ -14,8 +14,8 @@ from broker.client.message_return import MessageReturn
 from broker.client.orderly_queue import OrderlyQueue, split_at_first_postponed
 from broker.client.process_queue import ProcessQueue
 from broker.client.queue_locks import QueueLocks
-from broker.client.tasks import OwnedTasks
 from broker.message import MessageExt, MessageQueue
+from broker.remoting.tasks import Tasks
 
 logger = logging.getLogger(__name__)
 
@@ -47,7 +47,7 @@ class OrderlyConsumption:
         self._batch_size = batch_size
         self._max_reconsume_times = max_reconsume_times
         self._queues: dict[ProcessQueue, OrderlyQueue] = {}
-        self._tasks = OwnedTasks()
+        self._tasks = Tasks()
         self._is_stopped = False
 
     async def may_begin(self, queue: MessageQueue) -> bool:
@@ -75,7 +75,7 @@ class OrderlyConsumption:
         """Wait for running listeners. The locks stay: they are given back when the offsets are kept."""
         self._is_stopped = True
         await self._threads.stop(timeout_s)
-        await self._tasks.cancel()
+        await self._tasks.stop()
 
     def _next_batch(self, process_queue: ProcessQueue, queue: OrderlyQueue) -> None:
         if process_queue.is_dropped or self._is_stopped:
@@ -83,7 +83,7 @@ class OrderlyConsumption:
         if self._locks is not None and not self._locks.holds(process_queue.queue):
             if not queue.is_busy:
                 queue.is_busy = True
-                self._tasks.spawn(self._resume_after(process_queue, queue, _LOCK_IS_MISSING_S), "client-queue-lock-missing")
+                self._tasks.start("client-queue-lock-missing", self._resume_after(process_queue, queue, _LOCK_IS_MISSING_S))
             return
         batch = queue.take(self._batch_size)
         if batch:
@@ -99,7 +99,7 @@ class OrderlyConsumption:
             consumed, repeated = split_at_first_postponed(call.messages, postponed)
             self._acknowledge(call.process_queue, consumed)
             if repeated and not call.process_queue.is_dropped:
-                self._tasks.spawn(self._suspend(call, queue, repeated), f"client-suspended-{call.process_queue.queue.queue_id}")
+                self._tasks.start(f"client-suspended-{call.process_queue.queue.queue_id}", self._suspend(call, queue, repeated))
             else:
                 self._resume(call.process_queue, queue)
 

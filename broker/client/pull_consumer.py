@@ -19,10 +19,10 @@ from broker.client.pull_loop import PullEvents, PullLoop, PullSettings
 from broker.client.queue_requests import Pulled, QueueRequests
 from broker.client.starting_offset import StartingOffset
 from broker.client.subscription import Subscription
-from broker.client.tasks import OwnedTasks
 from broker.message import IllegalMessage, MessageExt, MessageQueue, topics
 from broker.protocol.errors import ProtocolError
 from broker.protocol.heartbeat import ConsumeFromWhere, ConsumerData, ConsumeType, HeartbeatData
+from broker.remoting.tasks import Tasks
 
 logger = logging.getLogger(__name__)
 
@@ -81,7 +81,7 @@ class PullConsumer:
         self._assigned: dict[MessageQueue, _Assigned] = {}
         self._arrived: deque[tuple[ProcessQueue, MessageExt]] = deque()
         self._has_arrived = asyncio.Event()
-        self._tasks = OwnedTasks()
+        self._tasks = Tasks()
 
     async def start(self) -> None:
         """Begin. It is no error if no broker is up."""
@@ -103,7 +103,7 @@ class PullConsumer:
         self._assigned.clear()
         self._arrived.clear()
         self._has_arrived.set()
-        await self._tasks.cancel()
+        await self._tasks.stop()
         await instance.stop()
 
     async def queues(self, topic: str) -> list[MessageQueue]:
@@ -193,7 +193,7 @@ class PullConsumer:
 
     def _begin(self, queue: MessageQueue, assigned: _Assigned) -> None:
         self._assigned[queue] = assigned
-        assigned.task = self._tasks.spawn(self._read_ahead(queue, assigned), f"client-read-{queue.topic}-{queue.queue_id}")
+        assigned.task = self._tasks.start(f"client-read-{queue.topic}-{queue.queue_id}", self._read_ahead(queue, assigned))
 
     async def _read_ahead(self, queue: MessageQueue, assigned: _Assigned) -> None:
         assert self._requests is not None

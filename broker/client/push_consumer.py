@@ -14,9 +14,9 @@ from broker.client.errors import ClientError, IllegalConfiguration, NotRunning
 from broker.client.instance import ClientInstance
 from broker.client.listeners import MessageListener
 from broker.client.subscription import Subscription
-from broker.client.tasks import OwnedTasks
 from broker.message import IllegalMessage, MessageQueue, topics
 from broker.protocol.heartbeat import ConsumerData, ConsumeType, HeartbeatData
+from broker.remoting.tasks import Tasks
 
 logger = logging.getLogger(__name__)
 
@@ -47,7 +47,7 @@ class PushConsumer:
         self._is_orderly = False
         self._instance: ClientInstance | None = None
         self._parts: ConsumerParts | None = None
-        self._tasks = OwnedTasks()
+        self._tasks = Tasks()
 
     def subscribe(self, topic: str, expression: str = "*") -> None:
         """Consume the topic's messages with one of these tags: `*`, or `a || b`. Also while running."""
@@ -105,8 +105,8 @@ class PushConsumer:
             instance.routes.watch(topic)
         instance.start()
         await self._be_known(instance)
-        self._tasks.spawn(parts.rebalance.run(), "client-rebalance")
-        self._tasks.spawn(self._persist_offsets(parts), "client-offsets")
+        self._tasks.start("client-rebalance", parts.rebalance.run())
+        self._tasks.start("client-offsets", self._persist_offsets(parts))
         logger.info("consumer %s (%s) started", self.group, instance.client_id)
 
     async def shutdown(self, timeout_s: float = 3.0) -> None:
@@ -115,7 +115,7 @@ class PushConsumer:
             return
         instance, parts = self._instance, self._parts
         self._parts = None
-        await self._tasks.cancel()
+        await self._tasks.stop()
         await parts.assignment.stop_pulling()
         await parts.consumption.stop(max(0.1, timeout_s - _FAREWELL_S - _PERSIST_AT_SHUTDOWN_S))
         try:

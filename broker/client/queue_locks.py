@@ -10,8 +10,8 @@ from collections.abc import Iterable
 
 from broker.client.errors import ClientError
 from broker.client.group_requests import GroupRequests
-from broker.client.tasks import OwnedTasks
 from broker.message import MessageQueue
+from broker.remoting.tasks import Tasks
 
 logger = logging.getLogger(__name__)
 
@@ -31,8 +31,8 @@ class QueueLocks:
         self._requests = requests
         self._wanted: set[MessageQueue] = set()
         self._held_until_s: dict[MessageQueue, float] = {}
-        self._tasks = OwnedTasks()
-        self._tasks.spawn(self._renew(), "client-queue-locks")
+        self._tasks = Tasks()
+        self._tasks.start("client-queue-locks", self._renew())
 
     def holds(self, queue: MessageQueue) -> bool:
         """Whether the queue is this client's alone."""
@@ -59,7 +59,7 @@ class QueueLocks:
 
     async def stop(self) -> None:
         """Renew nothing any more and give everything back."""
-        await self._tasks.cancel()
+        await self._tasks.stop()
         await self.release(list(self._wanted))
 
     async def _renew(self) -> None:

@@ -8,11 +8,11 @@ from collections.abc import Callable, Mapping
 
 from broker.client.errors import BrokerUnreachable, ClientError, NameServerUnreachable, NoRoute
 from broker.client.name_servers import NameServers
-from broker.client.tasks import OwnedTasks
 from broker.client.topic_queues import publish_queues, subscribe_queues
 from broker.message import MessageQueue, topics
 from broker.protocol.errors import ProtocolError
 from broker.protocol.route import MASTER_ID, TopicRouteData
+from broker.remoting.tasks import Tasks
 
 logger = logging.getLogger(__name__)
 
@@ -35,7 +35,7 @@ class Routes:
         self._brokers: dict[str, dict[int, str]] = {}
         self._watched: set[str] = set()
         self._fetching: dict[str, asyncio.Task[TopicRouteData | None]] = {}
-        self._tasks = OwnedTasks()
+        self._tasks = Tasks()
         self._wake = asyncio.Event()
         self._said: set[str] = set()
         self.on_change: Callable[[], None] = lambda: None
@@ -43,14 +43,14 @@ class Routes:
 
     def start(self) -> None:
         """Begin to keep the routes fresh."""
-        self._tasks.spawn(self._poll(), "client-routes")
+        self._tasks.start("client-routes", self._poll())
 
     async def stop(self) -> None:
         """End what runs in the background."""
         fetching = set(self._fetching.values())
         for task in fetching:
             task.cancel()
-        await self._tasks.cancel()
+        await self._tasks.stop()
         await asyncio.gather(*fetching, return_exceptions=True)
 
     def watch(self, topic: str) -> None:

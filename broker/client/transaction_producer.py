@@ -12,10 +12,10 @@ from broker.client.listener_threads import ListenerNotRun, ListenerThreads
 from broker.client.listeners import TransactionListener
 from broker.client.producer import Producer
 from broker.client.send_result import LocalTransactionState, SendResult, TransactionSendResult
-from broker.client.tasks import OwnedTasks
 from broker.client.transaction_decision import end_after_local_transaction, state_of_answer, state_without_listener
 from broker.message import Message, properties
 from broker.protocol.codes import RequestCode
+from broker.remoting.tasks import Tasks
 
 logger = logging.getLogger(__name__)
 
@@ -57,7 +57,7 @@ class TransactionProducer(Producer):
         self._check_request_hold_max = check_request_hold_max
         self._transaction_threads: ListenerThreads | None = None
         self._check_threads: ListenerThreads | None = None
-        self._transactions = OwnedTasks()
+        self._transactions = Tasks()
 
     async def start(self) -> None:
         """Begin; from now on check-backs are answered. Raises IllegalConfiguration without a listener."""
@@ -75,7 +75,7 @@ class TransactionProducer(Producer):
         for threads in (self._transaction_threads, self._check_threads):
             if threads is not None:
                 await threads.stop(0.2)
-        await self._transactions.cancel()
+        await self._transactions.stop()
         await super().shutdown()
 
     async def send_message_in_transaction(self, message: Message, arg: object = None) -> TransactionSendResult:
@@ -88,7 +88,7 @@ class TransactionProducer(Producer):
         if properties.DELAY_TIME_LEVEL in message.properties:
             raise MessageRefused("a transactional message cannot be delayed: send it without a delay level")
         return await asyncio.shield(
-            self._transactions.spawn(self._transaction(message, arg), "client-transaction", is_awaited=True)
+            self._transactions.start("client-transaction", self._transaction(message, arg), is_awaited=True)
         )
 
     async def _transaction(self, message: Message, arg: object) -> TransactionSendResult:

@@ -1,42 +1,64 @@
 """Tasks that have an owner: whoever starts them here ends them here."""
 
+from __future__ import annotations
+
 import asyncio
 import logging
 from collections.abc import Callable, Coroutine
-from typing import Any
+from typing import Any, Final, TypeVar
 
 logger = logging.getLogger(__name__)
 
+T = TypeVar("T")
+
+_END_WITHIN_S: Final = 2.0
+
 
 class Tasks:
-    """Background tasks, all cancelled and awaited by `stop`. An error in one is logged and ends nothing else."""
+    """Background tasks that do not outlive `stop`. An error in one is logged and ends nothing else."""
 
     def __init__(self) -> None:
-        self._tasks: set[asyncio.Task[None]] = set()
+        self._tasks: set[asyncio.Task[Any]] = set()
 
-    def start(self, name: str, work: Coroutine[Any, Any, None]) -> None:
-        """Runs the work until it is done."""
-        task = asyncio.create_task(_logged(name, work), name=name)
+    def start(self, name: str, work: Coroutine[Any, Any, T], *, is_awaited: bool = False) -> asyncio.Task[T]:
+        """Runs the work until it is done. Its error is logged unless somebody awaits the task and gets it."""
+        task = asyncio.get_running_loop().create_task(work, name=name)
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
+        task.add_done_callback(_note if is_awaited else _log)
+        return task
 
     def every(self, seconds: float, name: str, action: Callable[[], object]) -> None:
         """Calls the action again and again, `seconds` after it returned, the first time after `seconds`."""
         self.start(name, _repeat(seconds, name, action))
 
+    async def settle(self, timeout_s: float) -> None:
+        """Waits for all to end by themselves, at most that long."""
+        if self._tasks:
+            await asyncio.wait(set(self._tasks), timeout=timeout_s)
+
     async def stop(self) -> None:
-        """Cancels what still runs, and returns when all of it has ended."""
-        tasks = list(self._tasks)
+        """Cancels what still runs, and returns when all of it has ended; one that does not heed that for 2 s is named in the log.
+
+        A task may call it: it goes on, and ends when it will.
+        """
+        tasks = {task for task in self._tasks if task is not asyncio.current_task()}
         for task in tasks:
             task.cancel()
-        await asyncio.gather(*tasks, return_exceptions=True)
+        if tasks:
+            _, unending = await asyncio.wait(tasks, timeout=_END_WITHIN_S)
+            for task in unending:
+                logger.error("%s does not end", task.get_name())
 
 
-async def _logged(name: str, work: Coroutine[Any, Any, None]) -> None:
-    try:
-        await work
-    except Exception:
-        logger.exception("%s failed", name)
+def _note(task: asyncio.Task[Any]) -> None:
+    if not task.cancelled():
+        task.exception()
+
+
+def _log(task: asyncio.Task[Any]) -> None:
+    if not task.cancelled() and (error := task.exception()) is not None:
+        logger.error("%s failed", task.get_name(), exc_info=error)
 
 
 async def _repeat(seconds: float, name: str, action: Callable[[], object]) -> None:

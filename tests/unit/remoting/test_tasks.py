@@ -1,0 +1,98 @@
+import asyncio
+import logging
+
+import pytest
+
+from broker.remoting import tasks as tasks_module
+from broker.remoting.tasks import Tasks
+
+
+async def fail() -> None:
+    raise ValueError("it is broken")
+
+
+async def forever() -> None:
+    await asyncio.Event().wait()
+
+
+async def test_stop_ends_what_runs_and_what_has_not_begun() -> None:
+    tasks = Tasks()
+    running = tasks.start("running", forever())
+    await asyncio.sleep(0)
+    not_begun = tasks.start("not begun", forever())
+    await tasks.stop()
+    assert running.cancelled() and not_begun.cancelled()
+
+
+async def test_an_error_is_logged_by_name_and_ends_nothing_else(caplog: pytest.LogCaptureFixture) -> None:
+    tasks = Tasks()
+    other = tasks.start("other", forever())
+    tasks.start("flush", fail())
+    await asyncio.sleep(0.01)
+    assert [(record.getMessage(), record.levelno) for record in caplog.records] == [("flush failed", logging.ERROR)]
+    assert not other.done()
+    await tasks.stop()
+
+
+async def test_whoever_awaits_a_task_gets_its_error_and_the_log_does_not(caplog: pytest.LogCaptureFixture) -> None:
+    with pytest.raises(ValueError, match="it is broken"):
+        await Tasks().start("send", fail(), is_awaited=True)
+    assert not caplog.records
+
+
+async def test_settling_waits_for_the_quick_ones_but_not_for_ever() -> None:
+    tasks = Tasks()
+    quick, slow = tasks.start("quick", asyncio.sleep(0.01)), tasks.start("slow", forever())
+    await tasks.settle(0.1)
+    assert quick.done() and not slow.done()
+    await tasks.stop()
+
+
+async def test_a_task_can_stop_its_owner_and_goes_on() -> None:
+    tasks = Tasks()
+    other = tasks.start("other", forever())
+
+    async def stop_all() -> str:
+        await tasks.stop()
+        return "went on"
+
+    assert await tasks.start("stopping", stop_all(), is_awaited=True) == "went on"
+    assert other.cancelled()
+
+
+async def test_a_task_that_heeds_no_cancellation_is_named(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setattr(tasks_module, "_END_WITHIN_S", 0.01)
+    tasks, enough = Tasks(), asyncio.Event()
+
+    async def stubborn() -> None:
+        while not enough.is_set():
+            try:
+                await enough.wait()
+            except asyncio.CancelledError:
+                continue
+
+    task = tasks.start("stubborn", stubborn())
+    await asyncio.sleep(0)
+    await tasks.stop()
+    assert [record.getMessage() for record in caplog.records] == ["stubborn does not end"]
+    enough.set()
+    await task
+
+
+async def test_what_is_repeated_is_repeated_after_an_error_that_is_told_once(caplog: pytest.LogCaptureFixture) -> None:
+    tasks, calls = Tasks(), 0
+
+    def action() -> None:
+        nonlocal calls
+        calls += 1
+        raise OSError("the disk is full")
+
+    tasks.every(0.001, "retention", action)
+    while calls < 3:
+        await asyncio.sleep(0.001)
+    await tasks.stop()
+    assert [record.getMessage() for record in caplog.records] == [
+        "retention failed, and is tried again every 0.001 s: the disk is full"
+    ]
