@@ -95,6 +95,11 @@ class Connection(asyncio.Protocol):
             self._loop.call_soon(self._write_unsent)
         self._unsent.append(frame)
 
+    def send_at_once(self, frames: list[bytes]) -> None:
+        """Sends whole frames, after those sent before, without waiting for what this loop iteration may bring yet."""
+        self._unsent += frames
+        self._write_unsent()
+
     async def invoke(
         self, code: int, header: CommandHeader | None = None, body: bytes = b"", *, timeout_ms: int
     ) -> RemotingCommand:

@@ -34,6 +34,9 @@ class FrameSink(Protocol):
     def send(self, frame: bytes) -> None:
         """Sends a whole frame."""
 
+    def send_at_once(self, frames: list[bytes]) -> None:
+        """Sends whole frames, and waits for no others."""
+
 
 class CommitListener(Protocol):
     """Who must know what the commit log can no longer lose; `PendingTransactions` is one."""
@@ -55,6 +58,10 @@ class _Waiter:
         """It is durable."""
         if not self._future.done():
             self._future.set_result(None)
+
+    def send_at_once(self, frames: list[bytes]) -> None:
+        """It is durable."""
+        self.send(b"")
 
     def fail(self, error: Exception) -> None:
         """It is lost, or takes too long."""
@@ -218,9 +225,15 @@ class GroupCommit:
         for listener in self.listeners:
             listener.confirm(position)
         waiting = self._waiting
+        answers: dict[FrameSink, list[bytes]] = {}
         while waiting and waiting[0][0] <= position:
             _, connection, frame = waiting.popleft()
-            connection.send(frame)
+            if connection in answers:
+                answers[connection].append(frame)
+            else:
+                answers[connection] = [frame]
+        for connection, frames in answers.items():
+            connection.send_at_once(frames)
 
     def _lose_after(self, position: int, error: StoreUnwritable) -> None:
         for listener in self.listeners:

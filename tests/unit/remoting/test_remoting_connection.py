@@ -115,6 +115,16 @@ async def test_all_requests_of_one_read_come_in_one_call_and_the_answers_in_one_
     writer.close()
 
 
+async def test_what_is_sent_at_once_leaves_at_once_and_after_what_was_sent_before(server: RemotingServer, echo: Echo) -> None:
+    with socket.create_connection(("127.0.0.1", server.port)) as peer:
+        await until(lambda: echo.connected)
+        first, second, third = (encode_request(1, opaque=opaque) for opaque in range(3))
+        echo.connected[0].send(first)
+        echo.connected[0].send_at_once([second, third])
+        # Nobody gave the event loop a turn.
+        assert [command.opaque for command in FrameDecoder().feed(peer.recv(65536))] == [0, 1, 2]
+
+
 async def test_an_answer_that_does_not_come_is_given_up_in_time(
     server: RemotingServer, client: RemotingClient, echo: Echo
 ) -> None:
@@ -299,6 +309,7 @@ async def test_what_is_sent_on_a_closed_connection_is_dropped_or_refused(server:
     connection.close()
     await connection.wait_closed()
     connection.send(b"frame")
+    connection.send_at_once([b"frame"])
     await asyncio.sleep(0)
     with pytest.raises(ConnectionClosed):
         await connection.invoke(1, timeout_ms=100)

@@ -31,6 +31,9 @@ class Client:
     def send(self, frame: bytes) -> None:
         self.frames.append(frame)
 
+    def send_at_once(self, frames: list[bytes]) -> None:
+        self.frames += frames
+
     def answer(self, index: int) -> tuple[int, int, str | None]:
         command = FrameDecoder().feed(self.frames[index])[0]
         return command.opaque, command.code, command.remark
