@@ -64,6 +64,8 @@ class DelayedDelivery:
         self._levels = [_Level(queue_id, delay_ms, offsets.get(queue_id + 1) or 0) for queue_id, delay_ms in enumerate(levels_ms)]
         self._delivered: deque[_Delivered] = deque()
         self._delivered_before = DeliveredBefore(store)
+        self._latest_ms = 0
+        self._set_back_ms = 0
 
     def on_arrival(self, topic: bytes, queue_id: int, max_offset: int) -> None:
         """A message came into some queue."""
@@ -73,6 +75,7 @@ class DelayedDelivery:
     def deliver_due(self) -> None:
         """Delivers what is due; call it several times a second."""
         now_ms = self._clock()
+        self._notice_clock(now_ms)
         room = MOST_AT_ONCE
         for level in self._levels:
             if level.next_due_ms is not None and level.next_due_ms <= now_ms and room > 0:
@@ -104,6 +107,21 @@ class DelayedDelivery:
             level.queue_id + 1: (level.offset, self._store.max_offset(SCHEDULE_TOPIC, level.queue_id)) for level in self._levels
         }
 
+    def _notice_clock(self, now_ms: int) -> None:
+        """A clock that was set back must not make messages wait for as much longer."""
+        if now_ms < self._latest_ms:
+            self._set_back_ms += self._latest_ms - now_ms
+            for level in self._levels:
+                if level.next_due_ms is not None:
+                    level.next_due_ms = 0
+        self._latest_ms = now_ms
+
+    def _due_ms(self, store_timestamp: int, level: _Level, now_ms: int) -> int:
+        """When a message is due; at once if nobody can tell how long it has waited (correctDeliverTimestamp)."""
+        if store_timestamp > now_ms:
+            store_timestamp -= self._set_back_ms
+        return store_timestamp + level.delay_ms if store_timestamp <= now_ms else now_ms
+
     def _deliver_level(self, level: _Level, now_ms: int, most: int) -> int:
         """Delivers up to `most` messages of a level; how many. Notes when to look again."""
         count = 0
@@ -117,8 +135,7 @@ class DelayedDelivery:
                 continue
             for data in found.records:
                 record = decode_record(data)
-                # With the clock set back, a message waits no longer than its level says.
-                due_ms = min(record.store_timestamp, now_ms) + level.delay_ms
+                due_ms = self._due_ms(record.store_timestamp, level, now_ms)
                 if due_ms > now_ms:
                     level.next_due_ms = due_ms
                     return count

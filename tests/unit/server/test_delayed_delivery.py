@@ -84,3 +84,25 @@ def test_what_was_due_but_not_delivered_before_a_crash_is_delivered(
     after.deliver_due(DELAY_MS)
 
     assert len(after.messages("orders")) == 2
+
+
+def test_a_clock_set_back_makes_no_message_wait_longer(desk: Desk) -> None:
+    put_waiting(desk, "A1")
+    desk.deliver_due(400)
+    desk.clock.now_ms -= 3_600_000
+    desk.deliver_due()
+
+    desk.deliver_due(DELAY_MS - 401)
+    assert desk.messages("orders") == []
+    desk.deliver_due(1)
+    assert len(desk.messages("orders")) == 1
+
+
+def test_a_message_stored_later_than_now_is_delivered_at_once(desk: Desk, make_desk: Callable[..., Desk]) -> None:
+    put_waiting(desk, "A1")
+    after = crashed(desk, make_desk)
+    after.clock.now_ms -= 3_600_000
+
+    after.deliver_due()
+
+    assert len(after.messages("orders")) == 1
