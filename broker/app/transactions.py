@@ -82,7 +82,7 @@ def build_transactions(
 def read_check_counts(counts_file: ConfigFile) -> dict[int, int]:
     """How often each transaction was checked; nothing if the file is damaged: that costs a few checks, and no start."""
     try:
-        return check_counts_from_json(counts_file.read())
+        return counts_file.read(check_counts_from_json)
     except DamagedStore as error:
         logger.warning("how often transactions were checked is not known any more: %s", error)
         return {}

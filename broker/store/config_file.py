@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from broker.store import fastjson
 from broker.store.errors import DamagedStore
 from broker.store.files import FileSystem, OsFileSystem, read_file, replace_file
+
+T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,27 +48,27 @@ class ConfigFile:
         self._backup = path.with_name(path.name + ".bak")
         self._files = files or OsFileSystem()
 
-    def read(self) -> dict[str, Any]:
-        """The content; the backup's if the file is missing, empty or damaged; nothing if there is neither.
+    def read(self, parse: Callable[[dict[str, Any]], T]) -> T:
+        """What `parse` makes of the content, or of the backup's if the file is missing, empty or damaged; of {} without either.
 
-        Raises DamagedStore if one is there but neither can be read.
+        What `parse` cannot take is damage like any other. Raises DamagedStore if a file is there but neither can be read.
         """
         self.complaint = None
         try:
-            value = self._content(self._path)
+            value = self._parsed(self._path, parse)
         except DamagedStore as damage:
-            backup = self._content(self._backup)
+            backup = self._parsed(self._backup, parse)
             if backup is None:
                 raise
             self.complaint = f"{damage}: its backup was read"
             return backup
         if value is not None:
             return value
-        backup = self._content(self._backup)
+        backup = self._parsed(self._backup, parse)
         if backup is not None or self._files.size(self._path) is not None:
             found = "its backup was read" if backup is not None else "there is no backup"
             self.complaint = f"{self._path} is missing or empty: {found}"
-        return backup or {}
+        return parse({}) if backup is None else backup
 
     def write(self, value: dict[str, Any]) -> None:
         """Replaces the file by the new content, and the backup by the old one; durable when it returns. Raises OSError."""
@@ -76,14 +79,14 @@ class ConfigFile:
         self._files.make_directory(self._path.parent)
         replace_file(self._files, self._path, content, backup=self._backup if before else None)
 
-    def _content(self, path: Path) -> dict[str, Any] | None:
+    def _parsed(self, path: Path, parse: Callable[[dict[str, Any]], T]) -> T | None:
         content = read_file(self._files, path)
         if not content or not content.strip(b"\0 \r\n\t"):
             return None
         try:
             value = fastjson.decode(content)
-        except ValueError as error:
+            if not isinstance(value, dict):
+                raise ValueError("no JSON object")
+            return parse(value)
+        except (ValueError, TypeError, AttributeError) as error:
             raise DamagedStore(f"{path}: {error}") from None
-        if not isinstance(value, dict):
-            raise DamagedStore(f"{path}: no JSON object")
-        return value

@@ -34,10 +34,7 @@ class ConfigTable(Generic[C]):
 
     def load(self) -> None:
         """Reads the file if there is one. Raises DamagedStore."""
-        content = self._file.read()
-        table = content.get(self._member) or {}
-        self._table = {name: self._from_json(name, value) for name, value in table.items()}
-        self.data_version = DataVersion.from_json(content.get("dataVersion"))
+        self._table, self.data_version = self._file.read(self._parse)
 
     @property
     def complaint(self) -> str | None:
@@ -73,3 +70,8 @@ class ConfigTable(Generic[C]):
 
     def __len__(self) -> int:
         return len(self._table)
+
+    def _parse(self, content: dict[str, Any]) -> tuple[dict[str, C], DataVersion]:
+        table = content.get(self._member) or {}
+        configs = {name: self._from_json(name, value) for name, value in table.items()}
+        return configs, DataVersion.from_json(content.get("dataVersion"))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 from broker.store.config_file import ConfigFile
 from broker.store.files import FileSystem
@@ -21,10 +22,7 @@ class ConsumerOffsets:
 
     def load(self) -> None:
         """Reads the file if there is one. Raises DamagedStore."""
-        table = self._file.read().get("offsetTable") or {}
-        self._table = {
-            name: {int(queue_id): int(offset) for queue_id, offset in queues.items()} for name, queues in table.items()
-        }
+        self._table = self._file.read(_parse)
 
     @property
     def complaint(self) -> str | None:
@@ -76,3 +74,8 @@ class ConsumerOffsets:
     def as_json(self) -> dict[str, dict[int, int]]:
         """The table as the file holds it, by topic@group (for GET_ALL_CONSUMER_OFFSET)."""
         return {name: dict(queues) for name, queues in self._table.items()}
+
+
+def _parse(content: dict[str, Any]) -> dict[str, dict[int, int]]:
+    table = content.get("offsetTable") or {}
+    return {name: {int(queue_id): int(offset) for queue_id, offset in queues.items()} for name, queues in table.items()}

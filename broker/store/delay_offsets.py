@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 from broker.store.config_file import ConfigFile
 from broker.store.files import FileSystem
@@ -18,8 +19,7 @@ class DelayOffsets:
 
     def load(self) -> None:
         """Reads the file if there is one. Raises DamagedStore."""
-        table = self._file.read().get("offsetTable") or {}
-        self._table = {int(level): int(offset) for level, offset in table.items()}
+        self._table = self._file.read(_parse)
 
     @property
     def complaint(self) -> str | None:
@@ -37,3 +37,7 @@ class DelayOffsets:
     def put(self, level: int, offset: int) -> None:
         """Delivery of the level goes on at this queue offset."""
         self._table[level] = offset
+
+
+def _parse(content: dict[str, Any]) -> dict[int, int]:
+    return {int(level): int(offset) for level, offset in (content.get("offsetTable") or {}).items()}

@@ -199,3 +199,23 @@ def test_topics_of_a_lost_file_are_found_by_their_queues(tmp_path: Path) -> None
     assert lost == ["credits"]
     assert topics.get("credits") == TopicConfig("credits", read_queue_nums=4, write_queue_nums=4)
     assert topics.get("orders") == TopicConfig("orders", read_queue_nums=2)
+
+
+@pytest.mark.parametrize("content", ['{"orders@g":5}', '{"orders@g":{p:5}}', '{"orders@g":{0:null}}', "[1]"])
+def test_a_file_that_holds_something_else_gives_way_to_its_backup(tmp_path: Path, content: str) -> None:
+    offsets = ConsumerOffsets(tmp_path)
+    for offset in (1, 2):
+        offsets.commit("g", "orders", 0, offset)
+        offsets.persist()
+    (tmp_path / "consumerOffset.json").write_text(f'{{"offsetTable":{content}}}')
+    loaded = ConsumerOffsets(tmp_path)
+    loaded.load()
+    assert loaded.get("g", "orders", 0) == 1
+    assert "its backup was read" in (loaded.complaint or "")
+
+
+@pytest.mark.parametrize("settings", ["[]", "null", '{"readQueueNums":"many"}', '{"perm":null}'])
+def test_settings_that_cannot_be_read_are_for_a_person_to_look_at(tmp_path: Path, settings: str) -> None:
+    (tmp_path / "topics.json").write_text(f'{{"topicConfigTable":{{"orders":{settings}}}}}')
+    with pytest.raises(DamagedStore, match=r"topics\.json"):
+        TopicConfigs(tmp_path).load()
