@@ -12,7 +12,7 @@ from broker.message.errors import CorruptRecord
 from broker.message.record import BLANK_MAGIC, MESSAGE_MAGIC, SIZE_AND_MAGIC, STORE_TIMESTAMP_POSITION, encode_blank
 from broker.message.sysflag import BORN_HOST_V6
 from broker.store.errors import RecordNotFound
-from broker.store.record_check import HEAD, CheckedRecord, check_record
+from broker.store.record_check import HEAD, MAX_SIZE, CheckedRecord, check_record
 from broker.store.segments import Segments
 
 BLANK_MIN_SIZE = 8
@@ -108,7 +108,7 @@ class CommitLog:
         if magic != MESSAGE_MAGIC:
             raise RecordNotFound(f"no record begins at {commit_log_offset}")
         if size > len(data):
-            data = self.segments.read(commit_log_offset, min(size, self.written_position - commit_log_offset))
+            data = self.segments.read(commit_log_offset, min(size, MAX_SIZE, self.written_position - commit_log_offset))
         checked = check_record(data, 0, commit_log_offset)
         if checked is None:
             raise CorruptRecord(f"the record at {commit_log_offset} is damaged")

@@ -9,8 +9,9 @@ offset is not 0 begins with blank units, (0, 0x7FFFFFFF, 0). Nothing here needs 
 from __future__ import annotations
 
 import struct
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from contextlib import suppress
+from itertools import pairwise
 from pathlib import Path
 from typing import Final, NamedTuple
 
@@ -25,7 +26,8 @@ _BLANK_UNIT: Final = UNIT.pack(0, BLANK_SIZE, 0)
 _TAIL_LIMIT: Final = 64 * 1024
 _FILES_SEARCHED: Final = 3
 """How many of the last files are looked through for the end (ConsumeQueue.recover)."""
-_SEARCH_BLOCK: Final = 3200 * UNIT_SIZE
+_BLOCK_UNITS: Final = 3200
+_SEARCH_BLOCK: Final = _BLOCK_UNITS * UNIT_SIZE
 
 
 class Unit(NamedTuple):
@@ -52,13 +54,15 @@ class ConsumeQueue:
         self._tail = bytearray()
         self._written_offset = 0
         self._unsynced_from: int | None = None
+        self.was_cut = False
+        """Whether units that were there must be found in the commit log again."""
 
     def recover(self, synced_offset: int | None) -> list[str]:
         """Finds the last unit; says what had to be mended. Raises DamagedStore, OSError.
 
         `synced_offset` is a max offset once known to be on disk; the search begins there, without it in the last files.
         """
-        mended = self._segments.load()
+        mended = self._segments.load(may_lack_files=True) + self._cut_at_gap()
         starts = self._segments.starts
         first = starts[max(len(starts) - _FILES_SEARCHED, 0)] if starts else 0
         if synced_offset is not None and self._segments.has(synced_offset * UNIT_SIZE) and self._has_unit_before(synced_offset):
@@ -125,18 +129,15 @@ class ConsumeQueue:
 
     def correct_min_offset(self, commit_log_min_offset: int) -> None:
         """Moves `min_offset` to the first message that the commit log still has (ConsumeQueue.correctMinOffset)."""
-        first = self._segments.min_offset // UNIT_SIZE
+        # A negative offset is damage, and no sign that the message expired.
         self.min_offset = self._first_where(
-            first, lambda unit: unit.size != BLANK_SIZE and unit.commit_log_offset >= commit_log_min_offset
+            self._segments.min_offset // UNIT_SIZE,
+            lambda unit: unit.size != BLANK_SIZE and not 0 <= unit.commit_log_offset < commit_log_min_offset,
         )
 
     def truncate(self, commit_log_end: int) -> int:
         """Drops the units that point past the end of the commit log; the number dropped."""
-        keep = self._first_where(
-            self._segments.min_offset // UNIT_SIZE,
-            lambda unit: unit.size != BLANK_SIZE and unit.commit_log_offset + unit.size > commit_log_end,
-        )
-        return self.truncate_to(keep)
+        return self.truncate_to(self.max_offset - self._count_beyond(commit_log_end))
 
     def truncate_to(self, queue_offset: int) -> int:
         """Drops the units from an offset on; the number dropped. On disk when it returns."""
@@ -200,6 +201,32 @@ class ConsumeQueue:
             else:
                 low = middle + 1
         return low
+
+    def _count_beyond(self, commit_log_end: int) -> int:
+        """How many of the last units point past there. Looked at from the end: one that is damaged must not mislead a search."""
+        count = 0
+        for unit in self._backwards():
+            if unit.size == BLANK_SIZE or unit.commit_log_offset + unit.size <= commit_log_end:
+                break
+            count += 1
+        return count
+
+    def _backwards(self) -> Iterator[Unit]:
+        end, first = self.max_offset, self._segments.min_offset // UNIT_SIZE
+        while end > first:
+            begin = max(self._segments.start_of((end - 1) * UNIT_SIZE) // UNIT_SIZE, end - _BLOCK_UNITS)
+            yield from reversed(self.units(begin, end - begin))
+            end = begin
+
+    def _cut_at_gap(self) -> list[str]:
+        """Every file but the last is full: what follows one that is missing, or is not full, has to be rebuilt."""
+        for start, following in pairwise(self._segments.starts):
+            end = start + self._segments.segment_size
+            if following != end or not self._has_unit_before(end // UNIT_SIZE):
+                self._segments.truncate(following)
+                self.was_cut = True
+                return [f"consume queue {self.topic.decode()}/{self.queue_id} lacks units before offset {following // UNIT_SIZE}"]
+        return []
 
     def _find_end(self, first: int) -> int:
         """From that position on, the offset of the first place that holds no unit."""

@@ -11,7 +11,7 @@ from typing import Final, NamedTuple
 
 from broker.message.record import SIZE_AND_MAGIC
 from broker.store.commit_log import CommitLog
-from broker.store.record_check import MAGIC, MIN_SIZE, CheckedRecord, check_record
+from broker.store.record_check import MAGIC, MAX_SIZE, MIN_SIZE, CheckedRecord, check_record
 
 _CHUNK: Final = 4 << 20
 
@@ -79,7 +79,7 @@ class LogScan:
         if len(head) < SIZE_AND_MAGIC.size:
             return None
         size = SIZE_AND_MAGIC.unpack(head)[0]
-        if not MIN_SIZE <= size <= self._segments.segment_size:
+        if not MIN_SIZE <= size <= MAX_SIZE:
             return None
         return check_record(self._segments.read(position, size), 0, position)
 

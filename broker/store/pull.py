@@ -6,7 +6,8 @@ from collections.abc import Iterator
 
 from broker.store.commit_log import CommitLog
 from broker.store.consume_queue import BLANK_SIZE, ConsumeQueue, Unit
-from broker.store.record_check import check_record
+from broker.store.lost_unit import find_record, is_of
+from broker.store.record_check import MAX_SIZE, check_record
 from broker.store.results import GetMessageStatus, PulledMessages
 
 _UNITS_SEARCHED = 800
@@ -34,13 +35,16 @@ def pull_messages(
     was_expired = False
     for run in _adjacent(wanted, log.segments.segment_size):
         first = run[0][1].commit_log_offset
-        data = log.segments.read(first, run[-1][1].commit_log_offset + run[-1][1].size - first)
+        length = run[-1][1].commit_log_offset + run[-1][1].size - first
+        data = log.segments.read(first, max(0, min(length, MAX_SIZE)))
         was_expired = was_expired or not data
         for index, unit in run:
             at = unit.commit_log_offset - first
             checked = check_record(data, at, unit.commit_log_offset)
-            if checked is not None and checked.topic == queue.topic and checked.queue_offset == offset + index:
+            if checked is not None and is_of(checked, queue, offset + index):
                 records.append(data[at : at + checked.size])
+            elif (found := find_record(log, queue, offset + index)) is not None:
+                records.append(found)
     status = GetMessageStatus.FOUND
     if not records:
         status = GetMessageStatus.MESSAGE_WAS_REMOVING if was_expired else GetMessageStatus.NO_MATCHED_MESSAGE

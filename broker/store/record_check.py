@@ -15,6 +15,8 @@ from broker.message import record, sysflag
 HEAD: Final = struct.Struct(">iiiiiqqi8x")
 """TOTALSIZE, MAGICCODE, BODYCRC, QUEUEID, FLAG, QUEUEOFFSET, PHYSICALOFFSET, SYSFLAG; then BORNTIMESTAMP."""
 MIN_SIZE: Final = record.FIXED_LENGTH
+MAX_SIZE: Final = 32 << 20
+"""More than any record has: none is longer than a frame."""
 MAGIC: Final = record.MESSAGE_MAGIC.to_bytes(4, "big", signed=True)
 
 _AFTER_BORN_HOST = struct.Struct(">q")
@@ -70,3 +72,11 @@ def check_record(data: bytes, at: int, commit_log_offset: int) -> CheckedRecord 
         data[topic_at : properties_at - 2],
         data[properties_at:end],
     )
+
+
+def resembles_record(head: bytes, size: int, commit_log_offset: int) -> bool:
+    """Whether two of the three marks by which a record begins are there: damage to one of them leaves it recognisable."""
+    if len(head) < HEAD.size:
+        return False
+    found_size, magic, _, _, _, _, physical_offset, _ = HEAD.unpack_from(head)
+    return [found_size == size, magic == record.MESSAGE_MAGIC, physical_offset == commit_log_offset].count(True) >= 2

@@ -16,6 +16,7 @@ from broker.store.dispatch import DispatchRequest, is_indexed, is_queued, unit_t
 from broker.store.durable_state import Checkpoint, DurableState, Progress
 from broker.store.index import Index
 from broker.store.log_scan import Found, LogScan
+from broker.store.lost_unit import find_record
 from broker.store.record_check import CheckedRecord
 from broker.store.report import RecoveryReport
 from broker.store.requeue import LacksOlderMessages, Requeue
@@ -97,14 +98,15 @@ class _Recovery:
         try:
             scan = self._scan(start)
         except LacksOlderMessages as reason:
-            report.actions.append(f"{reason}: the whole commit log is read again")
-            scan = self._scan(log.min_offset)
+            scan = self._scan_all(str(reason))
         self._cut_tail(scan, progress)
         log.begin_at(scan.end)
         report.end = scan.end
         self._index.go_on_after(min(self._index.end_offset, scan.end - 1))
+        if self._cut_queues() and report.scanned_from > log.min_offset:
+            self._scan_all("consume queues had damaged units")
+            self._cut_queues()
         for queue in self._queues:
-            self._cut_queue(queue)
             queue.correct_min_offset(log.min_offset)
         if report.units_added:
             report.actions.append(f"{report.units_added} consume queue units were missing or wrong and were rebuilt")
@@ -116,6 +118,8 @@ class _Recovery:
             return first
         if self._config.is_index_enabled and self._index.is_empty and (progress is None or progress.index_end_offset >= 0):
             self._report.actions.append("there is no index: it is rebuilt from the commit log")
+            return first
+        if any(queue.was_cut for queue in self._queues):
             return first
         if progress is not None:
             if lost := self._what_was_lost(progress):
@@ -185,6 +189,10 @@ class _Recovery:
         self._add_to_index()
         return scan
 
+    def _scan_all(self, reason: str) -> LogScan:
+        self._report.actions.append(f"{reason}: the whole commit log is read again")
+        return self._scan(self._log.min_offset)
+
     def _is_credible(self, commit_log_offset: int, record: CheckedRecord) -> bool:
         """Whether a record behind damage belongs to the log.
 
@@ -226,13 +234,19 @@ class _Recovery:
             self._topics.add(topic)
         return True
 
-    def _cut_queue(self, queue: ConsumeQueue) -> None:
+    def _cut_queues(self) -> bool:
+        """Whether the log has a message that one of them lost by it: its unit was damaged."""
+        cut = [queue for queue in self._queues if self._cut_queue(queue)]
+        return any(find_record(self._log, queue, queue.max_offset) is not None for queue in cut)
+
+    def _cut_queue(self, queue: ConsumeQueue) -> bool:
         dropped = queue.truncate(self._log.end)
         while queue.max_offset and not self._requeue.is_true(queue, queue.max_offset - 1):
             dropped += queue.truncate_to(queue.max_offset - 1)
         if dropped:
             name = f"{queue.topic.decode()}/{queue.queue_id}"
             self._report.actions.append(f"consume queue {name} pointed past the commit log: {dropped} units were dropped")
+        return dropped > 0
 
     def _cut_tail(self, scan: LogScan, progress: Progress | None) -> None:
         if scan.has_torn_tail:

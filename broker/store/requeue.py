@@ -11,7 +11,7 @@ from broker.store.commit_log import CommitLog
 from broker.store.consume_queue import BLANK_SIZE, ConsumeQueue, Unit
 from broker.store.consume_queue_table import ConsumeQueueTable
 from broker.store.dispatch import DispatchRequest
-from broker.store.record_check import check_record
+from broker.store.record_check import HEAD, MAX_SIZE, MIN_SIZE, check_record, resembles_record
 from broker.store.report import RecoveryReport
 
 _UNITS_READ_AHEAD = 512
@@ -69,7 +69,7 @@ class Requeue:
     def is_true(self, queue: ConsumeQueue, queue_offset: int) -> bool:
         """Whether the log has the message where its unit says; what cannot be read speaks neither for nor against it."""
         unit = queue.unit(queue_offset)
-        if unit is None or unit.size == BLANK_SIZE or not self._log.segments.has(unit.commit_log_offset):
+        if unit is None or not MIN_SIZE <= unit.size <= MAX_SIZE or not self._log.segments.has(unit.commit_log_offset):
             return True
         record = check_record(self._log.segments.read(unit.commit_log_offset, unit.size), 0, unit.commit_log_offset)
         if record is None:
@@ -80,12 +80,20 @@ class Requeue:
         unit = self._known_unit(queue, request.queue_offset)
         if unit is None or unit == (request.commit_log_offset, request.size, request.tags_code):
             return
-        if unit.commit_log_offset == request.commit_log_offset or not self.is_true(queue, request.queue_offset):
+        is_right = self._may_be_record(unit) and self.is_true(queue, request.queue_offset)
+        if unit.commit_log_offset == request.commit_log_offset or not is_right:
             self._truncate(queue, request.queue_offset)
             self._add(request)
         elif unit.commit_log_offset < request.commit_log_offset:
             # The topic was deleted and began anew, or the record lies about its queue offset.
             self._doubtful[(request.topic, request.queue_id)] = request
+
+    def _may_be_record(self, unit: Unit) -> bool:
+        """Whether a record begins where the unit says, damaged or not; one that has expired may have."""
+        segments, offset = self._log.segments, unit.commit_log_offset
+        if unit.size == BLANK_SIZE or 0 <= offset < segments.min_offset:
+            return True
+        return resembles_record(segments.read(offset, HEAD.size), unit.size, offset)
 
     def _known_unit(self, queue: ConsumeQueue, queue_offset: int) -> Unit | None:
         """The unit on disk; read in blocks, as the records of a queue come in its order."""

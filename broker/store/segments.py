@@ -29,10 +29,10 @@ class Segments:
         self._files = open_files.files
         self._paths: dict[int, Path] = {}
 
-    def load(self) -> list[str]:
+    def load(self, *, may_lack_files: bool = False) -> list[str]:
         """Finds the files there are, and gives those cut short their full size back. Says which it mended.
 
-        Raises DamagedStore where a file is longer than it should be, or one is missing between two others.
+        Raises DamagedStore where a file is longer than it should be, or, unless that may be, one is missing between two others.
         """
         mended = []
         self.starts = [int(name) for name in self._files.list(self.directory) if _is_segment_name(name)]
@@ -48,7 +48,7 @@ class Segments:
                 self._files.truncate(file, self.segment_size)
                 self._files.sync(file)
         for start, following in zip(self.starts, self.starts[1:], strict=False):
-            if following - start != self.segment_size:
+            if following - start != self.segment_size and not may_lack_files:
                 raise DamagedStore(
                     f"{self.directory} lacks the file between {self.path(start).name} and {self.path(following).name}"
                 )

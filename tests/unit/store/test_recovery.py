@@ -346,3 +346,47 @@ def test_foreign_folders_among_the_queues_are_passed_over(config: StoreConfig, s
     again = reopen(config)
     assert again.queues() == {b"orders": [0]}
     again.close()
+
+
+@pytest.mark.parametrize("is_foreign", [True, False])
+@pytest.mark.parametrize("damage", ["missing", "empty", "short", "zeros"])
+def test_a_consume_queue_file_lost_in_the_middle_is_rebuilt(
+    config: StoreConfig, store: MessageStore, damage: str, is_foreign: bool
+) -> None:
+    sent = [b"%d" % number for number in range(44)]
+    send(store, *sent)
+    send(store, *[b"x" * 800] * 5, topic=b"credits")
+    store.close()
+    path = config.consume_queue_directory / "orders" / "0" / f"{8 * 20:020d}"
+    contents = {"empty": b"", "short": path.read_bytes()[:60], "zeros": path.read_bytes()[:60] + bytes(100)}
+    path.unlink() if damage == "missing" else path.write_bytes(contents[damage])
+    if is_foreign:
+        (config.root / "progress.json").unlink()
+
+    again = reopen(config)
+
+    assert bodies(again) == sent
+    assert "orders/0 lacks units before offset 16" in said(again)
+    assert send(again, b"next")[0].queue_offset == 44
+    again.close()
+
+
+@pytest.mark.parametrize("unit", [0, 13, 29])
+@pytest.mark.parametrize("byte", range(12))
+def test_a_flipped_byte_in_a_consume_queue_costs_no_message(
+    config: StoreConfig, store: MessageStore, unit: int, byte: int
+) -> None:
+    sent = [b"%d" % number for number in range(30)]
+    for number, body in enumerate(sent):
+        send(store, body)
+        send(store, b"other %d" % number, topic=b"credits")
+    store.close()
+    path = config.consume_queue_directory / "orders" / "0" / f"{unit // 8 * 8 * 20:020d}"
+    at = unit % 8 * 20 + byte
+    patch(path, at, bytes([path.read_bytes()[at] ^ 0x91]))
+
+    again = reopen(config)
+
+    assert bodies(again) == sent
+    assert send(again, b"next")[0].queue_offset == 30
+    again.close()
