@@ -7,6 +7,7 @@ from typing import Final
 
 from broker.protocol.codes import RequestCode, ResponseCode
 from broker.protocol.command import RemotingCommand, encode_response
+from broker.protocol.frame import MAX_FRAME_LENGTH
 from broker.protocol.headers import QueryMessageRequestHeader, QueryMessageResponseHeader, ViewMessageRequestHeader
 from broker.remoting.connection import Connection
 from broker.remoting.dispatcher import Handler, RequestRefused
@@ -15,6 +16,8 @@ from broker.store import CorruptRecord, MessageStore, RecordNotFound
 UNIQUE_KEY_QUERY: Final = "_UNIQUE_KEY_QUERY"
 MOST_BY_UNIQUE_KEY: Final = 32
 MOST_MESSAGES: Final = 1024
+MOST_BYTES: Final = MAX_FRAME_LENGTH - 64 * 1024
+"""A longer answer would cost the client its connection."""
 
 
 class QueryProcessor:
@@ -33,7 +36,8 @@ class QueryProcessor:
         header = command.decode_header(QueryMessageRequestHeader)
         is_unique_key = command.ext_fields().get(UNIQUE_KEY_QUERY, "").lower() == "true"
         most = MOST_BY_UNIQUE_KEY if is_unique_key else max(1, min(header.max_num, MOST_MESSAGES))
-        found = self._store.query(header.topic.encode(), header.key, most, header.begin_timestamp, header.end_timestamp)
+        topic, begin_ms, end_ms = header.topic.encode(), header.begin_timestamp, header.end_timestamp
+        found = self._store.query(topic, header.key, most, begin_ms, end_ms, MOST_BYTES)
         reach = QueryMessageResponseHeader(
             index_last_update_timestamp=found.index_last_update_timestamp,
             index_last_update_phy_offset=found.index_last_update_offset,

@@ -88,13 +88,27 @@ class StoreReader:
         earlier = timestamp_ms - self.store_time(topic, queue_id, after - 1)
         return after if later == 0 or earlier > later else after - 1
 
-    def query(self, topic: bytes, key: str, max_messages: int, begin_ms: int, end_ms: int) -> QueriedMessages:
-        """Messages with that key or unique id, stored between the times, oldest first (DefaultMessageStore.queryMessage)."""
-        records = []
+    def first_behind(self, topic: bytes, queue_id: int, commit_log_offset: int) -> int:
+        """The queue offset of the first message that lies behind that place in the commit log; `max_offset` if none does."""
+        queue = self._queues.find(topic, queue_id)
+        return queue.find_first(lambda unit: unit.commit_log_offset > commit_log_offset) if queue else 0
+
+    def query(
+        self, topic: bytes, key: str, max_messages: int, begin_ms: int, end_ms: int, max_bytes: int | None = None
+    ) -> QueriedMessages:
+        """Messages with that key or unique id, stored between the times, oldest first (DefaultMessageStore.queryMessage).
+
+        No more than `max_bytes` of them, but one in any case.
+        """
+        records: list[bytes] = []
+        size = 0
         for commit_log_offset in sorted(set(self._index.find(topic, key, max_messages, begin_ms, end_ms))):
             with suppress(RecordNotFound, CorruptRecord):
                 record, checked = self._log.read(commit_log_offset)
                 if checked.topic == topic and _has_key(checked.properties, key):
+                    size += len(record)
+                    if records and max_bytes is not None and size > max_bytes:
+                        break
                     records.append(record)
         return QueriedMessages(records, self._index.end_timestamp, self._index.end_offset)
 
