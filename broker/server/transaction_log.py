@@ -20,6 +20,7 @@ from broker.transaction import half_message
 from broker.transaction.check_policy import CheckPolicy
 from broker.transaction.counts import TransactionCounts
 from broker.transaction.draft import Draft
+from broker.transaction.errors import NotResumable
 from broker.transaction.half_record import DISCARD_TOPIC, HALF_TOPIC, HalfMessage, find_group, find_tag, read_half_message
 from broker.transaction.half_record import tags_code as tags_code_of
 from broker.transaction.op_message import OP_PROPERTIES, OP_TAGS_CODE, OP_TOPIC, op_body, op_draft
@@ -63,6 +64,8 @@ class TransactionLog:
         self._store_host_flag = sysflag.STORE_HOST_V6 if len(self._store_host) == _HOST_V6_LENGTH else 0
         self._topics = topics
         self._recent = RecentHalfMessages()
+        self._resumed: dict[int, int] = {}
+        """Discarded messages resumed a moment ago, which the store does not show yet: where their new half messages end."""
         self._known_topics: dict[bytes, bytes] = {}  # as many as there are topics: one object for all its transactions
         for topic in (HALF_TOPIC, OP_TOPIC):
             topics.internal(topic.decode(), 1)
@@ -172,11 +175,14 @@ class TransactionLog:
         return op.end_position
 
     def resume(self, discarded: HalfMessage, now_ms: int) -> int:
-        """Makes a discarded message a half message again. Raises NotAHalfMessage or StoreUnwritable."""
+        """Makes a discarded message a half message again. Raises NotResumable, NotAHalfMessage or StoreUnwritable."""
+        if discarded.commit_log_offset in self._resumed:
+            raise NotResumable("it is being resumed already")
         topic, queue_id = discarded.destination()
         draft = half_message.resumed(discarded)
         appended = self._append(draft, now_ms)
         self._add(appended, discarded.producer_group, topic, queue_id, draft.tags_code, draft.properties, now_ms)
+        self._resumed[discarded.commit_log_offset] = appended.end_position
         self.counts.resumes += 1
         return appended.end_position
 
@@ -200,12 +206,15 @@ class TransactionLog:
 
     def confirm(self, position: int) -> None:
         """Everything appended before that commit log offset stays."""
+        if self._resumed:
+            self._resumed = {resumed: end for resumed, end in self._resumed.items() if end > position}
         self.table.confirm(position)
 
     def take_back(self, position: int) -> None:
         """Everything appended from that commit log offset on is lost."""
         self.counts.take_backs += 1
         self._recent.clear()
+        self._resumed = {resumed: end for resumed, end in self._resumed.items() if end <= position}
         self.table.take_back(position)
         self.appended_position = min(self.appended_position, position)
 

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Protocol
 
-from broker.message import topics
 from broker.message.errors import CorruptRecord
 from broker.message.ids import parse_offset_message_id
 from broker.protocol.codes import RequestCode, ResponseCode
@@ -15,11 +14,12 @@ from broker.protocol.headers import EndTransactionRequestHeader, ResumeCheckHalf
 from broker.remoting.connection import Connection
 from broker.remoting.dispatcher import Handler, RequestRefused
 from broker.server.transaction_log import TransactionLog
+from broker.server.transaction_recovery import records_from
 from broker.store import Appended, MessageStore, RecordNotFound
 from broker.transaction.checks_in_flight import ChecksInFlight
 from broker.transaction.decision import EndAction, EndDecision, EndRequest, Refusal, decide_end, decide_late_end
 from broker.transaction.errors import DelayedTransaction, NotAHalfMessage, NotResumable
-from broker.transaction.half_record import HalfMessage, read_any_message, read_half_message
+from broker.transaction.half_record import HALF_TOPIC, HalfMessage, read_any_message, read_half_message
 from broker.transaction.resumption import refuse_if_not_resumable
 
 logger = logging.getLogger(__name__)
@@ -169,15 +169,19 @@ class TransactionProcessor:
         except (RecordNotFound, CorruptRecord):
             return None
 
-    def _messages_alike(self, discarded: HalfMessage) -> list[HalfMessage]:
-        """Messages with the same transaction id: half messages, and in the topic it was for."""
+    def _messages_alike(self, discarded: HalfMessage) -> Iterable[HalfMessage]:
+        """Messages with the same transaction id: half messages, and in the topic it was for. Without an index, half messages."""
         transaction_id = discarded.transaction_id
-        if transaction_id is None:
-            return []
+        if transaction_id is None or not self._store.config.is_index_enabled:
+            return self._half_messages_since(discarded)
         topic, _ = discarded.destination()
         found = [
             record
-            for place in (topics.HALF_TOPIC.encode(), topic)
+            for place in (HALF_TOPIC, topic)
             for record in self._store.query(place, transaction_id, _FIND_ALL, 0, _EVER_MS).records
         ]
         return [read_any_message(record) for record in found]
+
+    def _half_messages_since(self, discarded: HalfMessage) -> Iterator[HalfMessage]:
+        first = self._store.first_behind(HALF_TOPIC, 0, discarded.commit_log_offset)
+        return map(read_any_message, records_from(self._store, HALF_TOPIC, 0, first))

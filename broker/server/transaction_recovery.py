@@ -11,7 +11,7 @@ from broker.store import ConsumerOffsets, MessageStore
 from broker.transaction.check_policy import CheckPolicy
 from broker.transaction.half_record import DISCARD_TOPIC, HALF_TOPIC
 from broker.transaction.op_message import OP_TOPIC
-from broker.transaction.pending import Outcome, PendingTransaction, PendingTransactions
+from broker.transaction.pending import Outcome, PendingTransactions
 from broker.transaction.recovered_copies import RecoveredCopies
 from broker.transaction.recovery import Evidence, RecoveredTransaction, TransactionRecovery
 
@@ -44,9 +44,9 @@ def recover_transactions(
     half_offset = _first_offset(store, consumer_offsets, HALF_TOPIC)
     op_offset = _first_offset(store, consumer_offsets, OP_TOPIC)
     recovery = TransactionRecovery(policy, now_ms, op_offset=op_offset, check_counts=check_counts or {})
-    for op in _records(store, OP_TOPIC, 0, op_offset):
+    for op in records_from(store, OP_TOPIC, 0, op_offset):
         recovery.add_op(op)
-    for half in _records(store, HALF_TOPIC, 0, half_offset):
+    for half in records_from(store, HALF_TOPIC, 0, half_offset):
         recovery.add_half(half)
     found = recovery.finish()
     for complaint in found.damaged:
@@ -81,7 +81,8 @@ def _first_offset(store: MessageStore, consumer_offsets: ConsumerOffsets, topic:
     return offset if offset is not None and first <= offset <= end else first
 
 
-def _records(store: MessageStore, topic: bytes, queue_id: int, offset: int) -> Iterator[bytes]:
+def records_from(store: MessageStore, topic: bytes, queue_id: int, offset: int) -> Iterator[bytes]:
+    """All visible records of a queue from an offset on."""
     end = store.max_offset(topic, queue_id)
     while offset < end:
         pulled = store.pull(topic, queue_id, offset, _PULL_MESSAGES, _PULL_BYTES)
@@ -94,23 +95,23 @@ def _late_outcomes(store: MessageStore, undecided: list[RecoveredTransaction]) -
     unindexed = []
     for recovered in undecided:
         if recovered.transaction_id is None or not store.config.is_index_enabled:
-            unindexed.append(recovered.transaction)
+            unindexed.append(recovered)
             continue
         for topic in (recovered.transaction.topic, DISCARD_TOPIC):
             for record in store.query(topic, recovered.transaction_id, _FIND_ALL, 0, _EVER_MS).records:
                 evidence.consider(record)
-    for topic, queue_id, begun_ms in _queues_to_read(unindexed):
-        for record in _records(store, topic, queue_id, store.offset_by_time(topic, queue_id, begun_ms)):
+    for topic, queue_id, first in _queues_to_read(unindexed):
+        for record in records_from(store, topic, queue_id, store.first_behind(topic, queue_id, first)):
             evidence.consider(record)
     return evidence.outcomes
 
 
-def _queues_to_read(unindexed: list[PendingTransaction]) -> list[tuple[bytes, int, int]]:
-    """The queues where messages may have been delivered that no index knows, and from what time on."""
-    if not unindexed:
-        return []
-    begun: dict[tuple[bytes, int], int] = {}
-    for transaction in unindexed:
+def _queues_to_read(unindexed: list[RecoveredTransaction]) -> list[tuple[bytes, int, int]]:
+    """The queues where messages may have been delivered that no index knows, and the commit log offset they lie behind."""
+    first: dict[tuple[bytes, int], int] = {}
+    for recovered in unindexed:
+        transaction = recovered.transaction
+        begins = min(transaction.commit_log_offset, *(offset for offset, _ in recovered.aliases), transaction.stored_at)
         for key in ((transaction.topic, transaction.queue_id), (DISCARD_TOPIC, 0)):
-            begun[key] = min(begun.get(key, transaction.begun_ms), transaction.begun_ms)
-    return [(topic, queue_id, begun_ms) for (topic, queue_id), begun_ms in begun.items()]
+            first[key] = min(first.get(key, begins), begins)
+    return [(topic, queue_id, begins) for (topic, queue_id), begins in first.items()]

@@ -221,12 +221,40 @@ def test_a_discarded_message_can_be_resumed_and_committed(broker: TransactionBro
     assert producer.answers[0].code == ResponseCode.SUCCESS
 
 
-def test_a_message_is_resumed_once(broker: TransactionBroker, producer: Producer) -> None:
+@pytest.mark.parametrize("is_index_enabled", [True, False])
+def test_a_message_is_resumed_once(is_index_enabled: bool) -> None:
+    broker, producer = TransactionBroker(is_index_enabled=is_index_enabled), Producer()
+    broker.online(producer)
     message_id = discard(broker, producer, "A")
     broker.resume(producer, message_id)
 
     with pytest.raises(RequestRefused, match="resumed already"):
         broker.resume(producer, message_id)
+    with pytest.raises(RequestRefused, match="resumed already"):
+        broker.restarted().resume(producer, message_id)
+
+
+def test_a_message_is_resumed_once_though_the_second_request_comes_before_the_disk_has_the_first(
+    broker: TransactionBroker, producer: Producer
+) -> None:
+    message_id = discard(broker, producer, "A")
+    broker.resume(producer, message_id, flush=False)
+
+    with pytest.raises(RequestRefused, match="resumed already"):
+        broker.resume(producer, message_id, flush=False)
+    broker.flush()
+    assert len(broker.log.table) == 1
+
+
+def test_a_resumption_that_was_lost_can_be_tried_again(broker: TransactionBroker, producer: Producer) -> None:
+    message_id = discard(broker, producer, "A")
+    broker.files.is_full = True
+    broker.resume(producer, message_id)
+    assert len(broker.log.table) == 0
+
+    broker.files.is_full = False
+    broker.resume(producer, message_id)
+    assert len(broker.log.table) == 1
 
 
 def test_a_message_discarded_again_can_be_resumed_again(broker: TransactionBroker, producer: Producer) -> None:

@@ -267,10 +267,11 @@ class TransactionBroker:
             self.flush()
         return frame
 
-    def resume(self, producer: Producer, message_id: str) -> None:
+    def resume(self, producer: Producer, message_id: str, *, flush: bool = True) -> None:
         header = ResumeCheckHalfMessageRequestHeader(msg_id=message_id)
         self.processor.resume_check(producer.connection, _request(RequestCode.RESUME_CHECK_HALF_MESSAGE, header, False))
-        self.flush()
+        if flush:
+            self.flush()
 
     def tick(self, elapsed_ms: int = 0) -> None:
         self.now_ms += elapsed_ms
