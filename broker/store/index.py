@@ -25,6 +25,8 @@ _WAITING_LIMIT: Final = 512
 _MASK: Final = 0xFFFFFFFF
 _MAX_FOUND: Final = 64
 _NAME_LENGTH: Final = 17
+_LAST_MS: Final = 253_402_214_400_000
+"""The last day of the year 9999."""
 _UNIQUE_KEY: Final = message_properties.UNIQUE_KEY.encode() + b"\x01"
 _KEYS: Final = message_properties.KEYS.encode() + b"\x01"
 _KEY_SEPARATOR: Final = message_properties.KEY_SEPARATOR.encode()
@@ -271,4 +273,5 @@ def _topic_hash(topic: bytes) -> int:
 
 def _file_name(timestamp_ms: int) -> str:
     """yyyyMMddHHmmssSSS, local time (UtilAll.timeMillisToHumanString)."""
+    timestamp_ms = min(max(timestamp_ms, 0), _LAST_MS)  # a damaged record may say anything
     return time.strftime("%Y%m%d%H%M%S", time.localtime(timestamp_ms // 1000)) + f"{timestamp_ms % 1000:03d}"

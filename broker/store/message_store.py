@@ -299,7 +299,7 @@ class MessageStore(StoreReader):
 
     def delete_expired(self, now_ms: int) -> list[str]:
         """Deletes what may go and says what; call it every few seconds. Refuses or admits writes by how full the disk is."""
-        ratio = self._files.used_ratio(self.config.root)
+        ratio = self.disk_used_ratio()
         deleted = retention.delete_expired(self._log, self.config, now_ms, ratio)
         if deleted:
             deleted += self._queues.delete_expired(self._log.min_offset)
@@ -310,8 +310,9 @@ class MessageStore(StoreReader):
         return deleted
 
     def disk_used_ratio(self) -> float:
-        """How full the store's disk is, 0 to 1."""
-        return self._files.used_ratio(self.config.root)
+        """How full the store's disk is, 0 to 1; the fuller one counts if the commit log has a disk of its own."""
+        directories = filter(self._files.is_directory, (self.config.root, self.config.commit_log_directory))
+        return max(map(self._files.used_ratio, directories), default=0.0)
 
     def _sync_all(self) -> None:
         position = self._log.written_position

@@ -24,9 +24,14 @@ def delete_expired(log: CommitLog, config: StoreConfig, now_ms: int, used_ratio:
     end = log.min_offset
     for start in log.segments.starts[:_BATCH]:
         following = start + log.segments.segment_size
-        if following > keep_from or not (is_forced or -1 < log.store_timestamp(following) < expired_before_ms):
+        if following > keep_from:
             break
-        end = following
+        stored_ms = log.store_timestamp(following)
+        if is_forced or -1 < stored_ms < expired_before_ms:
+            end = following
+        elif 0 <= stored_ms <= now_ms:
+            break
+        # Else the first record there is damaged: the segments after it tell.
     return [f"commit log segment {name}" for name in log.segments.delete_before(end)]
 
 

@@ -84,3 +84,8 @@ def test_without_index_nothing_is_found_and_nothing_written(tmp_path: Path) -> N
     assert store.query(b"orders", "k", 32, 0, NOW * 2).records == []
     assert store.recovery.actions == []
     store.close()
+
+
+@pytest.mark.parametrize("timestamp_ms", [-(1 << 62), -1, 1 << 62])
+def test_a_file_that_begins_with_a_damaged_record_has_a_usable_name(timestamp_ms: int) -> None:
+    assert len(_file_name(timestamp_ms)) == 17

@@ -103,3 +103,27 @@ def test_the_defaults_are_rocketmqs(config: StoreConfig) -> None:
     assert (defaults.delete_when, defaults.disk_max_used_ratio, defaults.max_message_size) == ("04", 0.75, 4 << 20)
     assert defaults.delay_levels_ms[:3] == (1000, 5000, 10_000)
     assert len(defaults.delay_levels_ms) == 18
+
+
+def test_a_damaged_record_at_a_segments_beginning_keeps_nothing_from_expiring(store: MessageStore, disk: CrashDisk) -> None:
+    before = store.commit_log_min_offset
+    first = store._open_files.get(CONFIG.commit_log_directory / f"{1024:020d}")
+    disk.write(first, b"\0\0\0\0\0\0\0\0", 0)
+
+    store.delete_expired(LATER)
+
+    assert before == 0
+    assert store.commit_log_min_offset > 1024
+
+
+def test_the_disk_of_the_commit_log_counts_if_it_has_one_of_its_own(disk: CrashDisk, monkeypatch: pytest.MonkeyPatch) -> None:
+    config = small_config(Path("/store"), commit_log_path=Path("/log"))
+    store = MessageStore.open(config, disk)
+    send(store, b"1")
+    monkeypatch.setattr(disk, "used_ratio", lambda path: 0.95 if path == Path("/log") else 0.1)
+
+    store.delete_expired(NOW)
+
+    assert store.disk_used_ratio() == 0.95
+    with pytest.raises(StoreUnwritable, match="95% full"):
+        append(store)
