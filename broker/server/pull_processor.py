@@ -103,20 +103,28 @@ class PullProcessor:
     def on_arrival(self, topic: bytes, queue_id: int, max_offset: int) -> None:
         """Wakes the pulls that wait for messages of a queue."""
         for pull in self._held.take_arrived(topic, queue_id, max_offset):
-            found = self._read(pull)
-            code = _code(found, pull.offset)
-            if code is ResponseCode.PULL_RETRY_IMMEDIATELY:
-                # Nothing of what arrived matched: wait on behind it, and spare the client the round trip.
-                pull.offset = found.next_begin_offset
-                if self._held.hold(pull):
-                    continue
-            pull.connection.send(self._answer(pull, code, found))
+            self._try_again(pull, may_wait_on=True)
 
     def answer_overdue(self) -> None:
         """Answers the pulls whose time is up; call it several times a second."""
         for pull in self._held.take_due(self._clock()):
+            self._try_again(pull, may_wait_on=False)
+
+    def _try_again(self, pull: HeldPull, *, may_wait_on: bool) -> None:
+        """Answers a pull that waited; what goes wrong with one concerns no other."""
+        try:
             found = self._read(pull)
-            pull.connection.send(self._answer(pull, _code(found, pull.offset), found))
+            code = _code(found, pull.offset)
+            is_at_end = found.next_begin_offset >= found.max_offset
+            if may_wait_on and code is ResponseCode.PULL_RETRY_IMMEDIATELY and is_at_end:
+                # Nothing of what arrived matched: wait on behind it, and spare the client the round trip.
+                pull.offset = found.next_begin_offset
+                if self._held.hold(pull):
+                    return
+            frame = self._answer(pull, code, found)
+        except OSError as error:
+            frame = encode_response(pull.reply_to, ResponseCode.SYSTEM_ERROR, remark=str(error))
+        pull.connection.send(frame)
 
     def _read(self, pull: HeldPull) -> PulledMessages:
         return self._store.pull(pull.topic, pull.queue_id, pull.offset, pull.max_messages, self._max_bytes, pull.tags_codes)

@@ -185,3 +185,41 @@ def test_sql_is_refused_with_a_clear_remark(desk: Desk) -> None:
         ResponseCode.SYSTEM_ERROR,
         "The broker does not support consumer to filter message by SQL92",
     )
+
+
+def held(desk: Desk, subscription: str = "*") -> Wire:
+    """A connection whose pull waits."""
+    wire = Wire()
+    desk.request(wire, RequestCode.PULL_MESSAGE, waiting(subscription=subscription))
+    assert wire.answers == []
+    return wire
+
+
+def test_a_pull_that_waits_is_answered_though_what_it_wants_comes_behind_much_else(desk: Desk) -> None:
+    wire = held(desk, "B")
+    put(desk, *["A"] * 900, "B")
+
+    (answer,) = wire.answers
+
+    assert answer.code == ResponseCode.PULL_RETRY_IMMEDIATELY
+    offset = answer.decode_header(PullMessageResponseHeader).next_begin_offset
+    assert bodies(desk.ask(RequestCode.PULL_MESSAGE, pull(subscription="B", queue_offset=offset))) == [b"B"]
+
+
+@pytest.mark.parametrize("is_arrival", [True, False])
+def test_every_pull_that_waits_is_answered_though_the_disk_fails(
+    desk: Desk, monkeypatch: pytest.MonkeyPatch, is_arrival: bool
+) -> None:
+    wires = [held(desk), held(desk)]
+
+    def fail(*_: object) -> None:
+        raise OSError(5, "Input/output error")
+
+    monkeypatch.setattr(desk.store, "pull", fail)
+    if is_arrival:
+        put(desk, "A")
+    else:
+        desk.clock.now_ms += 20_000
+        desk.pulls.answer_overdue()
+
+    assert [[answer.code for answer in wire.answers] for wire in wires] == [[ResponseCode.SYSTEM_ERROR]] * 2
