@@ -9,7 +9,7 @@ import asyncio
 import logging
 import threading
 from collections.abc import Callable
-from typing import Any, NamedTuple, Protocol
+from typing import Any, Final, NamedTuple, Protocol
 
 from broker.message import topics
 from broker.message.errors import CorruptRecord
@@ -40,6 +40,8 @@ UNWRITABLE_MS = 1_000
 LONGEST_SLEEP_S = 1.0
 SHORTEST_SLEEP_S = 0.02
 KEEP_INTERVAL_S = 2.0
+
+_PORT_LENGTH: Final = 4
 
 
 class Producers(Protocol):
@@ -140,9 +142,11 @@ class CheckBack:
                 logger.warning("a transaction cannot be closed now: %s", error)
             except Exception as error:
                 self._pass_over(transaction, error)
-        self._move_forward(now_ms)
-        if self._log.appended_position != before:
-            self._appended()
+        try:
+            self._move_forward(now_ms)
+        finally:
+            if self._log.appended_position != before:
+                self._appended()
 
     def note_offsets(self) -> None:
         """Commits how far CID_RMQ_SYS_TRANS has come, as soon as all that rests on is on disk."""
@@ -214,12 +218,15 @@ class CheckBack:
         self._log.counts.checks_without_producer += 1
 
     def _in_turn(self, able: list[Connection], born_host: bytes, commit_log_offset: int) -> list[Connection]:
-        """Whom to ask, best first: who sent the half message, then the others in turn; last, who owes an answer about it."""
+        """Whom to ask, best first: who sent the half message, who is where it came from, then the others in turn.
+
+        Last, who owes an answer about it.
+        """
         self._turn += 1
         start = self._turn % len(able)
         in_turn = able[start:] + able[:start]
         owes = self._checks_in_flight.owes
-        return sorted(in_turn, key=lambda one: (owes(one, commit_log_offset), one.born_host != born_host))
+        return sorted(in_turn, key=lambda one: (owes(one, commit_log_offset), *_strangeness(one.born_host, born_host)))
 
     def _discard(self, transaction: PendingTransaction, action: CheckAction, now_ms: int) -> None:
         try:
@@ -280,6 +287,11 @@ class CheckBack:
             "cannot check the transaction at %d of %s: %s",
             transaction.commit_log_offset, transaction.producer_group, error, exc_info=None if known else error,
         )  # fmt: skip
+
+
+def _strangeness(host: bytes, born_host: bytes) -> tuple[bool, bool]:
+    """Whether that is another connection, and whether another machine: one that connected anew has another port."""
+    return host != born_host, host[:-_PORT_LENGTH] != born_host[:-_PORT_LENGTH]
 
 
 def _header(transaction: PendingTransaction, half: HalfMessage, store_host: bytes) -> CheckTransactionStateRequestHeader:

@@ -177,6 +177,37 @@ def test_when_the_sender_has_left_the_others_are_asked_in_turn(broker: Transacti
     assert [len(other.checks) for other in others] == [2, 2]
 
 
+def test_a_sender_that_connected_anew_is_asked_before_other_machines(broker: TransactionBroker) -> None:
+    sender, again = Producer("10.0.0.1:5001"), Producer("10.0.0.1:5002")
+    others = [Producer(f"10.0.0.{host}:5001") for host in (2, 3)]
+    for number in range(4):
+        broker.send(sender, str(number))
+    broker.online(*others, again)
+
+    broker.tick(1000)
+
+    assert [len(producer.checks) for producer in (again, *others)] == [4, 0, 0]
+
+
+def test_what_was_given_up_is_written_though_moving_another_fails(
+    broker: TransactionBroker, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(broker.log, "move_forward", lambda *_: 1 / 0)
+    broker.send(Producer(), "A")
+    given_up = broker.log.table.find(broker.send(Producer(), "B").commit_log_offset)
+    assert given_up is not None
+    given_up.checks = broker.policy.check_max
+    for number in range(broker.policy.hold_back_max):
+        broker.end(Producer(), broker.send(Producer(), str(number)), ROLLBACK)
+    broker._has_appended = False
+    broker.now_ms += 1000
+
+    with pytest.raises(ZeroDivisionError):
+        broker.check_back.look(broker.now_ms)
+
+    assert broker._has_appended
+
+
 def test_a_connection_that_breaks_while_it_is_asked_is_passed_over(broker: TransactionBroker) -> None:
     class Breaking(Producer):
         def invoke_oneway(self, code: int, header: object, body: bytes) -> None:  # type: ignore[override]
