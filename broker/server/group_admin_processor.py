@@ -28,6 +28,7 @@ from broker.server.config_bodies import group_config, groups_body
 from broker.server.consumer_groups import ConsumerGroups
 from broker.server.producer_groups import ProducerGroups
 from broker.server.subscription_group_table import SubscriptionGroupTable
+from broker.server.topic_table import MOST_QUEUES
 from broker.store import ConsumerOffsets
 
 
@@ -61,7 +62,11 @@ class GroupAdminProcessor:
 
     def update_group(self, connection: Connection, command: RemotingCommand) -> bytes:
         """Makes a consumer group, or changes it."""
-        self._groups.update(group_config(SubscriptionGroupConfig.decode(command.body)))
+        config = group_config(SubscriptionGroupConfig.decode(command.body))
+        if not 0 <= config.retry_queue_nums <= MOST_QUEUES:
+            remark = f"a group cannot have {config.retry_queue_nums} retry queues"
+            raise RequestRefused(ResponseCode.SYSTEM_ERROR, remark)
+        self._groups.update(config)
         return encode_response(command, ResponseCode.SUCCESS)
 
     def get_all_groups(self, connection: Connection, command: RemotingCommand) -> bytes:

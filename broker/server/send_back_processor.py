@@ -24,6 +24,8 @@ from broker.store import CorruptRecord, MessageStore, RecordNotFound, Subscripti
 FIRST_RETRY_LEVEL: Final = 3
 """The delay level of the first retry: 10 s; each further one is a level longer."""
 
+_INT32_MAX: Final = (1 << 31) - 1
+
 
 class SendBackProcessor:
     """Stores the message once more: in the group's retry topic after a delay, or in its dead-letter topic."""
@@ -68,7 +70,7 @@ class SendBackProcessor:
             born_timestamp=record.born_timestamp,
             born_host=record.born_host,
             store_timestamp=self._clock(),
-            reconsume_times=record.reconsume_times + 1,
+            reconsume_times=min(record.reconsume_times + 1, _INT32_MAX),
             crc=record.body_crc,
         )
         self._group_commit.appended()

@@ -22,10 +22,8 @@ from broker.server.config_bodies import topics_body
 from broker.server.consumer_groups import ConsumerGroups
 from broker.server.identity import BrokerIdentity
 from broker.server.registration import Registration
-from broker.server.topic_table import TopicTable
+from broker.server.topic_table import MOST_QUEUES, TopicTable
 from broker.store import ConsumerOffsets, MessageStore, TopicConfig
-
-MOST_QUEUES = 65_535
 
 
 class TopicAdminProcessor:

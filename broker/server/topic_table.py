@@ -15,6 +15,8 @@ from broker.store import TopicConfig, TopicConfigs
 
 SCHEDULE_TOPIC_QUEUES = 18
 BENCHMARK_TOPIC_QUEUES = 1024
+MOST_QUEUES = 65_535
+"""More than anybody asks for by intent; some answers have a line for each queue."""
 REPLY_TOPIC_SUFFIX = "_REPLY_TOPIC"
 UNIT_FLAG = 1
 UNIT_SUBSCRIPTION_FLAG = 2

@@ -5,6 +5,7 @@ from __future__ import annotations
 import msgspec
 
 from broker.protocol.body import Body, BodyPart
+from broker.protocol.command_header import Int32, Int64
 from broker.protocol.queue_table import MessageQueueData, QueueTable
 
 
@@ -43,10 +44,10 @@ class SubscriptionGroupConfig(Body):
     consume_enable: bool = True
     consume_from_min_enable: bool = True
     consume_broadcast_enable: bool = True
-    retry_queue_nums: int = 1
-    retry_max_times: int = 16
-    broker_id: int = 0
-    which_broker_when_consume_slowly: int = 1
+    retry_queue_nums: Int32 = 1
+    retry_max_times: Int32 = 16
+    broker_id: Int64 = 0
+    which_broker_when_consume_slowly: Int64 = 1
     notify_consumer_ids_changed_enable: bool = True
 
 

@@ -6,6 +6,7 @@ import msgspec
 import pytest
 
 from broker.message import MessageQueue
+from broker.message.record import decode_records
 from broker.protocol.bodies import (
     ConsumerConnection,
     ConsumeStats,
@@ -240,3 +241,25 @@ def test_the_broker_tells_of_itself(desk: Desk) -> None:
     assert table["putTps"] == "0.0 0.0 0.0"
     assert table["runtime"] == "[ 0 days, 0 hours, 0 minutes, 0 seconds ]"
     assert desk.ask(RequestCode.GET_BROKER_CONFIG).body == b"listenPort=10911\n"
+
+
+@pytest.mark.parametrize("count", [-1, 65_536, 1 << 31])
+def test_a_group_with_an_impossible_number_of_retry_queues_is_refused(desk: Desk, count: int) -> None:
+    body = b'{"groupName":"g","retryQueueNums":%d}' % count
+    assert desk.ask(RequestCode.UPDATE_AND_CREATE_SUBSCRIPTIONGROUP, None, body).code == ResponseCode.SYSTEM_ERROR
+    assert "g" not in desk.groups.groups
+
+
+def test_messages_found_by_key_fit_into_a_frame(desk: Desk) -> None:
+    for _ in range(6):
+        desk.store.append(
+            topic=b"orders", queue_id=0, body=bytes(4 << 20), properties=b"KEYS\x01k", flag=0, sys_flag=0,
+            born_timestamp=START_MS, born_host=bytes(8), store_timestamp=START_MS,
+        )  # fmt: skip
+        desk.commit.settle()
+    header = QueryMessageRequestHeader("orders", "k", 32, 0, START_MS * 2)
+
+    answer = desk.ask(RequestCode.QUERY_MESSAGE, header)
+
+    assert answer.code == ResponseCode.SUCCESS
+    assert len(decode_records(answer.body)) == 3

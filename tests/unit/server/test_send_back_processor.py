@@ -86,3 +86,9 @@ def test_a_group_without_retry_queues_drops_the_message(desk: Desk) -> None:
     desk.groups.update(SubscriptionGroupConfig("g", retry_queue_nums=0))
     assert send_back(desk, back(stored(desk))) is ResponseCode.SUCCESS
     assert desk.topics.get("%RETRY%g") is None
+
+
+def test_the_number_of_attempts_stays_one_that_a_record_can_hold(desk: Desk) -> None:
+    record = stored(desk, reconsume_times=(1 << 31) - 1)
+    assert send_back(desk, back(record)) is ResponseCode.SUCCESS
+    assert [record.reconsume_times for record in desk.messages("%DLQ%g")] == [(1 << 31) - 1]
