@@ -35,6 +35,7 @@ from broker.server.progress_processor import ProgressProcessor
 from broker.server.pull_processor import PullProcessor
 from broker.server.query_processor import QueryProcessor
 from broker.server.registration import Registration
+from broker.server.reply_processor import ReplyProcessor
 from broker.server.send_back_processor import SendBackProcessor
 from broker.server.send_destination import SendDestination
 from broker.server.send_processor import SendProcessor
@@ -188,11 +189,12 @@ class _Builder:
 
     def _add_senders(self, transactions: Transactions) -> None:
         highest_delay_level = len(self.store.messages.config.delay_levels_ms)
+        destination = SendDestination(self.topic_table, self.subscription_groups)
         send = SendProcessor(
             identity=self.identity,
             store=self.store.messages,
             group_commit=self.group_commit,
-            destination=SendDestination(self.topic_table, self.subscription_groups),
+            destination=destination,
             half_messages=transactions.processor,
             region_id=self.settings.region_id,
             is_trace_on=self.settings.trace_on,
@@ -208,8 +210,21 @@ class _Builder:
             highest_delay_level=highest_delay_level,
             clock=self.clock,
         )
-        self.dispatcher.add(send.handlers)
-        self.dispatcher.add(send_back.handlers)
+        reply = ReplyProcessor(
+            identity=self.identity,
+            store=self.store.messages,
+            group_commit=self.group_commit,
+            destination=destination,
+            producers=self.producer_groups,
+            region_id=self.settings.region_id,
+            is_trace_on=self.settings.trace_on,
+            is_storing=self.settings.store_reply_message_enable,
+            statistics=self.statistics,
+            tasks=self.tasks,
+            clock=self.clock,
+        )
+        for processor in (send, send_back, reply):
+            self.dispatcher.add(processor.handlers)
 
     def _add_readers(self) -> None:
         offsets = OffsetProcessor(

@@ -62,6 +62,7 @@ class BrokerSettings(Struct, frozen=True, kw_only=True, rename="camel", forbid_u
     msg_trace_topic_name: Name = "RMQ_SYS_TRACE_TOPIC"
     reject_transaction_message: bool = False
     notify_consumer_ids_changed_enable: bool = True
+    store_reply_message_enable: bool = True
     long_polling_enable: bool = True
     short_polling_time_mills: Milliseconds = 1000
     max_message_size: Annotated[int, Meta(ge=1, le=LONGEST_FRAME_BYTES - 64 * 1024)] = 4 * 1024 * 1024

@@ -32,7 +32,7 @@ _NAMES = """
     sendThreadPoolQueueCapacity serverAsyncSemaphoreValue serverCallbackExecutorThreads serverChannelMaxIdleTimeSeconds
     serverOnewaySemaphoreValue serverPooledByteBufAllocatorEnable serverSelectorThreads serverSocketBacklog
     serverSocketRcvBufSize serverSocketSndBufSize serverWorkerThreads slaveReadEnable slaveTimeout
-    startAcceptSendRequestTimeStamp storePathDLedgerCommitLog storeReplyMessageEnable syncFlushTimeout transferMsgByHeap
+    startAcceptSendRequestTimeStamp storePathDLedgerCommitLog syncFlushTimeout transferMsgByHeap
     transientStorePoolEnable transientStorePoolSize useEpollNativeSelector useReentrantLockWhenPutMessage useTLS
     waitTimeMillsInHeartbeatQueue waitTimeMillsInPullQueue waitTimeMillsInSendQueue waitTimeMillsInTransactionQueue
     warmMapedFileEnable writeBufferHighWaterMark writeBufferLowWaterMark

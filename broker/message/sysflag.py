@@ -19,7 +19,18 @@ COMPRESSION_ZSTD: Final = 0x200
 COMPRESSION_ZLIB: Final = 0x300
 COMPRESSION_MASK: Final = 0x700
 
+_HOST_V6_LENGTH: Final = 20
+
 
 def with_transaction(sys_flag: int, transaction: int) -> int:
     """The flag with its transaction bits replaced by one of the TRANSACTION_* values."""
     return (sys_flag & ~TRANSACTION_MASK) | transaction
+
+
+def with_hosts(sys_flag: int, born_host: bytes, store_host: bytes) -> int:
+    """The flag with the bits that tell which of the two addresses, as records hold them, are IPv6 ones."""
+    if len(born_host) == _HOST_V6_LENGTH:
+        sys_flag |= BORN_HOST_V6
+    else:
+        sys_flag &= ~BORN_HOST_V6
+    return sys_flag | STORE_HOST_V6 if len(store_host) == _HOST_V6_LENGTH else sys_flag & ~STORE_HOST_V6

@@ -23,7 +23,6 @@ from broker.server.statistics import BrokerStatistics
 from broker.server.traffic import count
 from broker.store import Appended, MessageStore
 
-_HOST_V6_LENGTH: Final = 20
 _DEAD_LETTERS: Final = topics.DEAD_LETTER_PREFIX.encode()
 
 
@@ -75,7 +74,6 @@ class SendProcessor:
         self._highest_delay_level = highest_delay_level
         self._clock = clock
         self._store_host = identity.store_host
-        self._store_host_flag = sysflag.STORE_HOST_V6 if len(identity.store_host) == _HOST_V6_LENGTH else 0
         self._properties = StoredProperties(identity.cluster)
 
     @property
@@ -117,7 +115,7 @@ class SendProcessor:
                 body=command.body,
                 properties=encoded,
                 flag=header.flag,
-                sys_flag=self._sys_flag(connection, header),
+                sys_flag=sysflag.with_hosts(header.sys_flag, connection.born_host, self._store_host),
                 born_timestamp=header.born_timestamp,
                 reconsume_times=header.reconsume_times,
                 now_ms=now_ms,
@@ -168,18 +166,12 @@ class SendProcessor:
             body=body,
             properties=place.properties,
             flag=flag,
-            sys_flag=self._sys_flag(connection, header),
+            sys_flag=sysflag.with_hosts(header.sys_flag, connection.born_host, self._store_host),
             born_timestamp=header.born_timestamp,
             born_host=connection.born_host,
             store_timestamp=now_ms,
             reconsume_times=header.reconsume_times,
         )
-
-    def _sys_flag(self, connection: Connection, header: SendHeader) -> int:
-        """The message's flag, with the bits that tell which addresses are IPv6 ones."""
-        if len(connection.born_host) == _HOST_V6_LENGTH:
-            return header.sys_flag | sysflag.BORN_HOST_V6 | self._store_host_flag
-        return header.sys_flag & ~sysflag.BORN_HOST_V6 | self._store_host_flag
 
     def _message_id(self, appended: Appended) -> str:
         return offset_message_id(self._store_host, appended.commit_log_offset)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -66,12 +67,21 @@ class Wire:
         self.is_closed = False
         self.answers: list[RemotingCommand] = []
         self.requests: list[tuple[int, CommandHeader | None, bytes]] = []
+        self.waiting: list[asyncio.Future[RemotingCommand]] = []
+        """Requests that it has not answered, in order."""
 
     def send(self, frame: bytes) -> None:
         self.answers += FrameDecoder().feed(frame)
 
     def invoke_oneway(self, code: int, header: CommandHeader | None = None, body: bytes = b"") -> None:
         self.requests.append((code, header, body))
+
+    def start_invoke(
+        self, code: int, header: CommandHeader | None = None, body: bytes = b"", *, timeout_ms: int
+    ) -> asyncio.Future[RemotingCommand]:
+        self.requests.append((code, header, body))
+        self.waiting.append(asyncio.get_running_loop().create_future())
+        return self.waiting[-1]
 
     def close(self) -> None:
         self.is_closed = True
@@ -83,6 +93,7 @@ class CommitAtOnce:
     def __init__(self, store: MessageStore) -> None:
         self._store = store
         self._waiting: list[tuple[int, Wire, bytes]] = []
+        self._futures: list[asyncio.Future[None]] = []
         self.is_held_up = False
 
     def appended(self) -> None:
@@ -90,6 +101,10 @@ class CommitAtOnce:
 
     def after_durable(self, position: int, connection: Wire, frame: bytes) -> None:
         self._waiting.append((position, connection, frame))
+
+    def wait(self, position: int) -> asyncio.Future[None]:
+        self._futures.append(asyncio.get_running_loop().create_future())
+        return self._futures[-1]
 
     def settle(self) -> None:
         if self.is_held_up:
@@ -100,6 +115,15 @@ class CommitAtOnce:
         waiting, self._waiting = self._waiting, []
         for _, connection, frame in waiting:
             connection.send(frame)
+        futures, self._futures = self._futures, []
+        for future in futures:
+            future.set_result(None)
+
+    def fail(self, error: StoreUnwritable) -> None:
+        """Those who wait by `wait` learn that it is lost."""
+        futures, self._futures = self._futures, []
+        for future in futures:
+            future.set_exception(error)
 
 
 class NoHalfMessages:

@@ -110,3 +110,32 @@ def test_producers_come_and_go() -> None:
     assert groups.channels("q") is None
     groups.unregister("p", "one")
     assert groups.all_channels() == {}
+
+
+def test_a_producer_is_found_by_its_client_id_until_it_leaves_its_last_group() -> None:
+    groups = ProducerGroups()
+    groups.register("p", channel("one"))
+    groups.register("q", channel("one"))
+    groups.unregister("p", "one")
+    assert groups.connection_of("id of one") == "one"
+    groups.unregister("q", "one")
+    assert groups.connection_of("id of one") is None
+
+
+def test_of_a_clients_connections_the_newest_is_found() -> None:
+    groups = ProducerGroups()
+    groups.register("p", ClientChannel("old", "client", "JAVA", 407, NOW_MS))
+    groups.register("p", ClientChannel("new", "client", "JAVA", 407, NOW_MS))
+    groups.register("p", ClientChannel("old", "client", "JAVA", 407, NOW_MS))
+    assert groups.connection_of("client") == "new"
+    groups.forget("old")
+    assert groups.connection_of("client") == "new"
+
+
+def test_a_client_whose_newest_connection_closed_is_found_by_the_next_heartbeat_of_another() -> None:
+    groups = ProducerGroups()
+    groups.register("p", ClientChannel("old", "client", "JAVA", 407, NOW_MS))
+    groups.register("p", ClientChannel("new", "client", "JAVA", 407, NOW_MS))
+    groups.forget("new")
+    groups.register("p", ClientChannel("old", "client", "JAVA", 407, NOW_MS))
+    assert groups.connection_of("client") == "old"
