@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Any, Self, TypeVar
+from collections.abc import Mapping
+from enum import Enum
+from typing import Any, ClassVar, Self, TypeVar
 
 import msgspec
 
@@ -20,6 +22,9 @@ class BodyPart(msgspec.Struct, rename="camel"):
 
 class Body(BodyPart):
     """Base of the bodies."""
+
+    constants: ClassVar[Mapping[str, type[Enum]]] = {}
+    """Members that hold a constant, by their names on the wire. As fastjson does, its ordinal is taken for it."""
 
     def encode(self) -> bytes:
         """The bytes to send."""
@@ -40,18 +45,26 @@ def decode_body(body_type: type[T], data: bytes) -> T:
 
 
 def _decode_leniently(body_type: type[T], data: bytes) -> T:
-    """Takes keys without quotes, numbers in quotes, and null for what is not there."""
+    """Takes keys without quotes, numbers in quotes, ordinals of constants, and null for what is not there."""
+    constants = getattr(body_type, "constants", {})
     try:
         values = msgspec.json.decode(standard_json(data))
-        body: T = queue_table.convert(_without_nulls(values), body_type)
+        body: T = queue_table.convert(_tidied(values, constants), body_type)
     except (UnreadableJson, *UNREADABLE_JSON) as error:
         raise BodyError(f"a body that is no {body_type.__name__}: {error}") from None
     return body
 
 
-def _without_nulls(value: Any) -> Any:
+def _tidied(value: Any, constants: Mapping[str, type[Enum]]) -> Any:
     if isinstance(value, dict):
-        return {key: _without_nulls(entry) for key, entry in value.items() if entry is not None}
+        return {key: _member(key, entry, constants) for key, entry in value.items() if entry is not None}
     if isinstance(value, list):
-        return [_without_nulls(entry) for entry in value]
+        return [_tidied(entry, constants) for entry in value]
     return value
+
+
+def _member(name: str, value: Any, constants: Mapping[str, type[Enum]]) -> Any:
+    if name in constants and isinstance(value, int):
+        known = list(constants[name])
+        return known[value].value if 0 <= value < len(known) else value
+    return _tidied(value, constants)

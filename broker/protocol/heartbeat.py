@@ -1,9 +1,13 @@
-"""The heartbeat: which groups live in a client (RocketMQ's HeartbeatData)."""
+"""The heartbeat: which groups live in a client (RocketMQ's HeartbeatData).
+
+Some C++ clients write constants as ordinals, so the enums list theirs in Java's order.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from enum import Enum
-from typing import Final
+from typing import ClassVar, Final
 
 import msgspec
 
@@ -32,11 +36,11 @@ class ConsumeFromWhere(Enum):
     """Where a group begins that has no offset yet."""
 
     CONSUME_FROM_LAST_OFFSET = "CONSUME_FROM_LAST_OFFSET"
-    CONSUME_FROM_FIRST_OFFSET = "CONSUME_FROM_FIRST_OFFSET"
-    CONSUME_FROM_TIMESTAMP = "CONSUME_FROM_TIMESTAMP"
     CONSUME_FROM_LAST_OFFSET_AND_FROM_MIN_WHEN_BOOT_FIRST = "CONSUME_FROM_LAST_OFFSET_AND_FROM_MIN_WHEN_BOOT_FIRST"
     CONSUME_FROM_MIN_OFFSET = "CONSUME_FROM_MIN_OFFSET"
     CONSUME_FROM_MAX_OFFSET = "CONSUME_FROM_MAX_OFFSET"
+    CONSUME_FROM_FIRST_OFFSET = "CONSUME_FROM_FIRST_OFFSET"
+    CONSUME_FROM_TIMESTAMP = "CONSUME_FROM_TIMESTAMP"
 
 
 class SubscriptionData(BodyPart):
@@ -73,6 +77,11 @@ class ConsumerData(BodyPart):
 class HeartbeatData(Body):
     """The body of HEART_BEAT."""
 
+    constants: ClassVar[Mapping[str, type[Enum]]] = {
+        "consumeType": ConsumeType,
+        "messageModel": MessageModel,
+        "consumeFromWhere": ConsumeFromWhere,
+    }
     client_id: str = msgspec.field(name="clientID")
     producer_data_set: list[ProducerData] = []
     consumer_data_set: list[ConsumerData] = []

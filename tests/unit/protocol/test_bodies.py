@@ -75,6 +75,25 @@ def test_maps_from_queues_are_written_with_object_keys() -> None:
     assert encoded == b'{"offsetTable":{{"brokerName":"broker-a","queueId":3,"topic":"topic"}:7}}'
 
 
+def test_a_cpp_clients_heartbeat_with_ordinals_and_quoted_numbers_is_read() -> None:
+    heartbeat = HeartbeatData.decode(
+        b'{"clientID":"10.0.0.1@1","consumerDataSet":[{"consumeFromWhere":4,"consumeType":1,"groupName":"g","messageModel":0,'
+        b'"subscriptionDataSet":[{"codeSet":["97","98"],"subString":"a||b","subVersion":"1700000000000","tagsSet":["a","b"],'
+        b'"topic":"orders"}]}]}\n'
+    )
+    (consumer,) = heartbeat.consumer_data_set
+    (subscription,) = consumer.subscription_data_set
+    assert consumer.consume_from_where is ConsumeFromWhere.CONSUME_FROM_FIRST_OFFSET
+    assert consumer.consume_type is ConsumeType.CONSUME_PASSIVELY
+    assert consumer.message_model is MessageModel.BROADCASTING
+    assert (subscription.sub_version, subscription.code_set) == (1_700_000_000_000, [97, 98])
+
+
+def test_a_constant_that_does_not_exist_is_refused() -> None:
+    with pytest.raises(BodyError):
+        HeartbeatData.decode(b'{"clientID":"c","consumerDataSet":[{"groupName":"g","messageModel":7}]}')
+
+
 def test_a_go_clients_heartbeat_is_read() -> None:
     heartbeat = HeartbeatData.decode(
         b'{"clientID":"10.0.0.1@7#8","producerDataSet":[{"groupName":"CLIENT_INNER_PRODUCER"}],"consumerDataSet":[{"groupName":"g",'
