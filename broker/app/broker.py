@@ -8,14 +8,13 @@ import logging
 import time
 from collections.abc import Awaitable, Callable
 from concurrent.futures import ThreadPoolExecutor
+from typing import TYPE_CHECKING
 
 from broker.app.errors import StartError
-from broker.app.metrics import start_metrics
 from broker.app.opened_store import OpenedStore, open_store
 from broker.app.serving import Serving, build_serving
 from broker.config import BrokerSettings
 from broker.message.errors import IllegalMessage
-from broker.metrics import MetricsServer
 from broker.nameserver import NameServer
 from broker.protocol.codes import ResponseCode
 from broker.remoting.client import RemotingClient
@@ -27,6 +26,9 @@ from broker.server.group_commit import GroupCommit
 from broker.server.identity import BrokerIdentity
 from broker.server.message_flows import SAMPLE_INTERVAL_S
 from broker.store import FlushDiskType, StoreError, StoreUnwritable
+
+if TYPE_CHECKING:
+    from broker.metrics import MetricsServer
 
 LIMITS = ConnectionLimits(close_timeout_s=1.0)
 REFUSALS: dict[type[Exception], ResponseCode] = {
@@ -162,6 +164,9 @@ class Broker:
         settings = self._settings
         if settings.metrics_exporter_type == "DISABLE":
             return
+        # Only here: the Prometheus client is memory and start-up time for those who did not ask for it.
+        from broker.app.metrics import start_metrics
+
         try:
             self._metrics = start_metrics(settings, store, serving, lambda: len(self._server.connections), self._clock)
         except OSError as error:
