@@ -71,6 +71,7 @@ class Connection(asyncio.Protocol):
         self._transport: asyncio.Transport | None = None
         self._decoder = FrameDecoder(self._limits.max_frame_length)
         self._unsent: list[bytes] = []
+        self._unsent_bytes = 0
         self._is_writable = True
         self._pending: PendingRequests[asyncio.Future[RemotingCommand]] = PendingRequests()
         self._expiry: asyncio.TimerHandle | None = None
@@ -94,6 +95,10 @@ class Connection(asyncio.Protocol):
         if not self._unsent:
             self._loop.call_soon(self._write_unsent)
         self._unsent.append(frame)
+        self._unsent_bytes += len(frame)
+        if self._unsent_bytes > self._limits.high_water_bytes:
+            # A burst of answers must not fill the memory before anybody looks at how much the peer has taken.
+            self._write_unsent()
 
     def send_at_once(self, frames: list[bytes]) -> None:
         """Sends whole frames, after those sent before, without waiting for what this loop iteration may bring yet."""
@@ -231,6 +236,7 @@ class Connection(asyncio.Protocol):
             return
         data = b"".join(self._unsent) if len(self._unsent) > 1 else self._unsent[0]
         self._unsent.clear()
+        self._unsent_bytes = 0
         if self._transport.is_closing():
             return
         if self._is_writable:

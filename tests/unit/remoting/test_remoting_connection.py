@@ -284,6 +284,24 @@ async def test_a_peer_that_is_sent_more_than_the_limit_without_reading_is_cut_of
     await server.stop()
 
 
+async def test_a_burst_for_a_peer_that_does_not_read_does_not_pile_up(echo: Echo) -> None:
+    limits = ConnectionLimits(high_water_bytes=64 * 1024, max_unsent_bytes=1024 * 1024)
+    server = RemotingServer("127.0.0.1", 0, echo, limits=limits)
+    await server.start()
+    _, writer = await asyncio.open_connection("127.0.0.1", server.port, limit=1024)
+    await until(lambda: echo.connected)
+    connection = echo.connected[0]
+
+    for _ in range(200):
+        connection.send(bytes(100_000))
+
+    assert not connection.is_open
+    assert sum(map(len, connection._unsent)) <= limits.high_water_bytes
+    await until(lambda: echo.disconnected)
+    writer.close()
+    await server.stop()
+
+
 async def test_stopping_sends_what_was_answered_and_tells_the_handler(server: RemotingServer, echo: Echo) -> None:
     reader, writer = await asyncio.open_connection("127.0.0.1", server.port)
     await until(lambda: echo.connected)
