@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from enum import Enum
-from typing import Any, ClassVar, Self, TypeVar
+from typing import Any, ClassVar, Final, Self, TypeVar
 
 import msgspec
 
@@ -14,6 +14,9 @@ from broker.protocol import queue_table
 from broker.protocol.errors import UNREADABLE_JSON, BodyError
 
 T = TypeVar("T")
+
+_LENIENT_LIMIT: Final = 512 * 1024
+"""Bytes. Reading leniently is slow, and the event loop stands still meanwhile; bodies that need it are small."""
 
 
 class BodyPart(msgspec.Struct, rename="camel"):
@@ -46,6 +49,8 @@ def decode_body(body_type: type[T], data: bytes) -> T:
 
 def _decode_leniently(body_type: type[T], data: bytes) -> T:
     """Takes keys without quotes, numbers in quotes, ordinals of constants, and null for what is not there."""
+    if len(data) > _LENIENT_LIMIT:
+        raise BodyError(f"a body of {len(data)} bytes that is no {body_type.__name__} in standard JSON")
     constants = getattr(body_type, "constants", {})
     try:
         values = msgspec.json.decode(standard_json(data))

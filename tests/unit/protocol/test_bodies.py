@@ -184,3 +184,10 @@ def test_a_damaged_compressed_registration_is_refused() -> None:
 def test_a_registration_that_inflates_without_end_is_refused() -> None:
     with pytest.raises(BodyError, match="more than"):
         RegisterBrokerBody.decode_compressed(zlib.compress(bytes(65 * 1024 * 1024)))
+
+
+def test_a_long_body_is_read_in_standard_json_only() -> None:
+    filling = b'"x":"%b"' % (b"x" * (600 * 1024))
+    assert HeartbeatData.decode(b'{"clientID":"a",%b}' % filling).client_id == "a"
+    with pytest.raises(BodyError, match="standard JSON"):
+        HeartbeatData.decode(b'{clientID:"a",%b}' % filling)
