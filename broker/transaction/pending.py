@@ -219,9 +219,8 @@ class PendingTransactions:
 
     def reschedule(self, transaction: PendingTransaction, due_ms: int) -> None:
         """Looks at it then, and not before."""
-        if transaction.due_ms != due_ms:
-            transaction.due_ms = due_ms
-            self._push_due(transaction)
+        transaction.due_ms = due_ms
+        self._push_due(transaction)
 
     # What the next broker needs.
 

@@ -42,8 +42,9 @@ def test_a_delayed_transaction_is_refused(level: str) -> None:
         half_properties(sent_properties(DELAY=level), b"orders", 3, GROUP)
 
 
-def test_delay_level_0_is_no_delay() -> None:
-    assert half_properties(sent_properties(DELAY="0"), b"orders", 3, GROUP)
+@pytest.mark.parametrize("level", ["0", "soon", ""])
+def test_a_delay_level_that_delays_nothing_is_borne(level: str) -> None:
+    assert props.find(half_properties(sent_properties(DELAY=level), b"orders", 3, GROUP), props.REAL_TOPIC) == "orders"
 
 
 @pytest.mark.parametrize("sys_flag", [4, 8, 12, 0])
@@ -100,9 +101,17 @@ def test_the_check_back_message_is_numbered_and_refers_to_the_first_half_message
     assert (record.born_host, record.store_host) == (PRODUCER_HOST, HOST)
 
 
-def test_a_half_message_without_a_destination_cannot_be_checked() -> None:
-    half = read_half_message(half_record())
-    poisoned = half._replace(properties=props.remove(half.properties, (props.REAL_QUEUE_ID,)))
+@pytest.mark.parametrize(
+    "properties",
+    [
+        {"REAL_TOPIC": "orders"},
+        {"REAL_QID": "3"},
+        {"REAL_TOPIC": "orders", "REAL_QID": "three"},
+        {"REAL_TOPIC": "o", "REAL_QID": "-1"},
+    ],
+)
+def test_a_half_message_without_a_destination_cannot_be_checked(properties: dict[str, str]) -> None:
+    poisoned = read_half_message(half_record())._replace(properties=props.encode({**properties, "PGROUP": GROUP}))
 
     with pytest.raises(NotAHalfMessage, match="does not say which topic"):
         check_back(poisoned, commit_log_offset=100, queue_offset=0, checks=1)

@@ -1,3 +1,5 @@
+from array import array
+
 from broker.transaction.offsets import OpWindow
 
 
@@ -47,3 +49,29 @@ def test_passed_op_messages_cost_no_memory() -> None:
 
     assert len(window) <= 1
     assert len(window._half_offsets) < 3000
+
+
+def test_an_op_message_that_is_read_again_changes_nothing() -> None:
+    window = OpWindow(10)
+    window.add(10, 3)
+    window.add(11, 9)
+
+    window.add(10, 20)
+
+    assert window.next_offset == 12
+    assert window.advance(5) == 11
+
+
+def test_an_op_message_can_be_taken_back_after_it_was_dropped_from_memory() -> None:
+    window = OpWindow(0)
+    for offset in range(2000):
+        window.add(offset, offset)
+    assert window.advance(2000) == 2000
+    assert window._half_offsets == array("q")
+
+    window.take_back()
+
+    assert window.next_offset == 1999
+    window.add(1999, 2000)
+    assert window.advance(2000) == 1999
+    assert window.advance(2001) == 2000

@@ -191,3 +191,28 @@ def test_transactions_held_back_again_and_again_do_not_fill_the_memory() -> None
         for each in held_back:
             table.reschedule(each, now_ms + 1000)
     assert len(table._due) < 10_000
+
+
+def test_the_closing_of_a_superseded_copy_is_taken_back() -> None:
+    table = table_of((100, 6000), (200, 6000))
+    settle(table, 100, 0)
+    table.close_copy(7, Place(10_001, 1))
+    assert table.consumer_offsets() == (1, 1)
+
+    table.take_back(10_001)
+    settle(table, 200, 1)
+
+    assert table.outcome(100) is Outcome.COMMITTED
+    assert table.consumer_offsets() == (2, 2)
+
+
+def test_a_transaction_put_off_to_the_time_it_has_already_is_due_once() -> None:
+    table = table_of((100, 6000))
+    found = table.find(100)
+    assert found is not None
+
+    table.reschedule(found, 6000)
+
+    assert table.due(6000, 10) == [found]
+    assert table.due(6000, 10) == []
+    assert table.next_due_ms() == 66_000

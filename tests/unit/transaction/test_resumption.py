@@ -29,8 +29,39 @@ def test_a_message_that_was_delivered_is_not_resumable() -> None:
         refuse_if_not_resumable(gone(half), [half, delivered(half)])
 
 
+def test_a_message_that_was_not_discarded_is_not_resumable() -> None:
+    half = read_half_message(half_record(100, 0))
+
+    with pytest.raises(NotResumable, match="not discarded"):
+        refuse_if_not_resumable(half, [half])
+
+
+def test_a_message_that_was_resumed_is_not_resumable_once_more() -> None:
+    half = read_half_message(half_record(100, 0))
+    resumed_since = read_half_message(half_record(900, 1))
+
+    with pytest.raises(NotResumable, match="resumed already"):
+        refuse_if_not_resumable(gone(half), [half, resumed_since])
+
+
 def test_another_message_with_the_same_transaction_id_does_not_matter() -> None:
     half = read_half_message(half_record(100, 0))
     sent_again = read_half_message(half_record(900, 1, born_ms=7777))
 
     refuse_if_not_resumable(gone(half), [sent_again, delivered(sent_again)])
+
+
+def test_finding_the_discarded_message_itself_settles_nothing() -> None:
+    half = read_half_message(half_record(100, 0))
+    itself = gone(half)
+
+    refuse_if_not_resumable(itself, [itself, half])
+    with pytest.raises(NotResumable, match="delivered already"):
+        refuse_if_not_resumable(itself, [itself, delivered(half)])
+
+
+def test_a_message_of_the_same_origin_that_is_no_transactions_does_not_matter() -> None:
+    half = read_half_message(half_record(100, 0))
+    plain = delivered(half)._replace(sys_flag=0)
+
+    refuse_if_not_resumable(gone(half), [plain])
