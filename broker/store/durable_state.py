@@ -111,7 +111,7 @@ class DurableState:
         """The progress of dispatching, or None where it was never written or cannot be read."""
         try:
             return msgspec.json.decode(read_file(self.files, self.root / "progress.json") or b"", type=Progress)
-        except msgspec.MsgspecError:
+        except (ValueError, RecursionError):
             return None
 
     def save(self, mark: DurableMark, index_offset: int, index_end_offset: int, index_end_timestamp: int) -> None:

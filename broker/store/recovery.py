@@ -88,7 +88,7 @@ class _Recovery:
         self._requeue = Requeue(log, queues, report, reads_whole_log=True)
         self._topics: set[bytes] = set()
         self._to_index: list[DispatchRequest] = []
-        self._confirmed = max((queue.max_commit_log_offset for queue in queues), default=0)
+        self._confirmed = 0
 
     def run(self, progress: Progress | None, checkpoint: Checkpoint) -> None:
         """Scans the log, completes queues and index, cuts off what is torn."""
@@ -169,6 +169,7 @@ class _Recovery:
 
     def _scan(self, start: int) -> LogScan:
         report = self._report
+        self._confirmed = max((queue.max_commit_log_offset for queue in self._queues), default=0)
         report.scanned_from = start
         report.records_scanned = 0
         report.damaged.clear()

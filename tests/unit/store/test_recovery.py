@@ -390,3 +390,42 @@ def test_a_flipped_byte_in_a_consume_queue_costs_no_message(
     assert bodies(again) == sent
     assert send(again, b"next")[0].queue_offset == 30
     again.close()
+
+
+def test_a_page_of_damaged_units_costs_no_message(config: StoreConfig, store: MessageStore) -> None:
+    sent = [b"%d" % number for number in range(30)]
+    send(store, *sent)
+    store.close()
+    patch(config.consume_queue_directory / "orders" / "0" / f"{8 * 20:020d}", 7, b"\x5a" * 110)
+    assert bodies(reopen(config)) == sent
+
+
+def test_records_behind_damage_stay_though_the_log_has_to_be_read_twice(config: StoreConfig, store: MessageStore) -> None:
+    send(store, b"1", b"2", b"3", topic=b"quiet")
+    for number in range(12):
+        send(store, b"%d" % number * 200, store_timestamp=NOW + number * 10_000, properties=b"KEYS\x01k")
+    store.flush()
+    late = NOW + 120_000
+    send(store, b"4", topic=b"quiet", store_timestamp=late)
+    (damaged,) = send(store, b"damaged", topic=b"gone", store_timestamp=late)
+    send(store, b"behind", b"further behind", topic=b"credits", store_timestamp=late)
+    crash(store)
+    (config.root / "progress.json").unlink()
+    shutil.rmtree(config.consume_queue_directory / "quiet")
+    start = damaged.commit_log_offset // 1024 * 1024
+    patch(config.commit_log_directory / f"{start:020d}", damaged.commit_log_offset - start + 90, b"D")
+
+    again = reopen(config)
+
+    assert "read again" in said(again)
+    assert bodies(again, topic=b"credits") == [b"behind", b"further behind"]
+    assert bodies(again, topic=b"quiet") == [b"1", b"2", b"3", b"4"]
+    again.close()
+
+
+def test_a_flipped_bit_in_what_is_known_of_progress_costs_time_only(config: StoreConfig, store: MessageStore) -> None:
+    send(store, b"1", b"2")
+    store.close()
+    path = config.root / "progress.json"
+    path.write_bytes(path.read_bytes().replace(b"orders", b"\xefrders"))
+    assert bodies(reopen(config)) == [b"1", b"2"]
