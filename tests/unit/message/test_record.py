@@ -73,6 +73,34 @@ def test_a_flipped_byte_is_corrupt_or_shows_and_never_a_surprise(made: Record, a
     assert read != made
 
 
+@pytest.mark.parametrize(
+    ("position", "damage", "words"),
+    [
+        (84, b"\xff\xff\xff\xff", "body has -1 bytes"),
+        (84, b"\x00\x00\x00\x0f", "body has 15 bytes"),
+        (84, b"\x00\x00\x00\x05", "is torn"),
+        (92, b"\x05", "its parts add up to"),
+        (92, b"\xff", "is torn"),
+        (99, b"\x00\x05", "its parts add up to"),
+        (99, b"\x00\x03", "its parts add up to"),
+    ],
+)
+def test_a_record_whose_lengths_disagree_is_corrupt(position: int, damage: bytes, words: str) -> None:
+    encoded = bytearray(plain_record(b"body", encoded=b"abcd").encode())
+    encoded[position : position + len(damage)] = damage
+    with pytest.raises(CorruptRecord, match=words):
+        decode_record(bytes(encoded))
+
+
+def test_a_record_does_not_borrow_from_the_one_behind_it() -> None:
+    first, second = plain_record(b"body").encode(), plain_record(b"x" * 300).encode()
+    for at in (84 + 3, 92, 99 + 1):
+        damaged = bytearray(first + second)
+        damaged[at] += 20
+        with pytest.raises(CorruptRecord):
+            decode_record(bytes(damaged))
+
+
 def test_a_damaged_body_does_not_match_its_checksum() -> None:
     made = plain_record(b"body")
     assert made.is_intact
@@ -163,3 +191,15 @@ def test_moving_a_record_changes_its_place_only() -> None:
 
 def with_transaction_bits(flags: int) -> int:
     return sysflag.with_transaction(flags | sysflag.TRANSACTION_PREPARED, sysflag.TRANSACTION_COMMIT)
+
+
+@pytest.mark.parametrize("born", ["127.0.0.1", "::1"])
+@pytest.mark.parametrize("store", ["127.0.0.1", "::1"])
+@pytest.mark.parametrize("claimed", [0, sysflag.BORN_HOST_V6 | sysflag.STORE_HOST_V6])
+def test_the_flag_tells_of_each_host_whether_it_is_an_ipv6_one_whatever_it_said_before(
+    born: str, store: str, claimed: int
+) -> None:
+    flag = sysflag.with_hosts(claimed | sysflag.COMPRESSED, host_bytes(born, 1), host_bytes(store, 2))
+    assert flag & sysflag.COMPRESSED
+    assert bool(flag & sysflag.BORN_HOST_V6) == (born == "::1")
+    assert bool(flag & sysflag.STORE_HOST_V6) == (store == "::1")
