@@ -80,10 +80,11 @@ async def test_a_file_written_by_apaches_client_is_read(tmp_path: Path) -> None:
     assert await LocalFileOffsetStore(tmp_path).read(QUEUE) == 12
 
 
-async def test_a_damaged_file_is_passed_over_for_the_one_before_it(tmp_path: Path) -> None:
+@pytest.mark.parametrize("damage", ['{"offsetTable":{{"brok', '{"offsetTable":[]}', '{"offsetTable":null}'])
+async def test_a_damaged_file_is_passed_over_for_the_one_before_it(tmp_path: Path, damage: str) -> None:
     store = LocalFileOffsetStore(tmp_path)
     for offset in (5, 6):
         store.update(QUEUE, offset)
         await store.persist([QUEUE])
-    (tmp_path / "offsets.json").write_text('{"offsetTable":{{"brok')
+    (tmp_path / "offsets.json").write_text(damage)
     assert await LocalFileOffsetStore(tmp_path).read(QUEUE) == 5

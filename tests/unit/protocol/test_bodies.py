@@ -75,6 +75,16 @@ def test_maps_from_queues_are_written_with_object_keys() -> None:
     assert encoded == b'{"offsetTable":{{"brokerName":"broker-a","queueId":3,"topic":"topic"}:7}}'
 
 
+@pytest.mark.parametrize("table", [b"[1]", b"5", b'"x"', b'{"x":7}', b'{"{}":7}', b"{5:7}", b'{{"queueId":3}:7}'])
+def test_what_is_no_map_from_queues_is_refused_in_words(table: bytes) -> None:
+    with pytest.raises(BodyError, match="a body that is no ResetOffsetBody"):
+        ResetOffsetBody.decode(b'{"offsetTable":%b}' % table)
+
+
+def test_null_stands_for_a_map_from_queues_that_is_not_there() -> None:
+    assert ResetOffsetBody.decode(b'{"offsetTable":null}') == ResetOffsetBody()
+
+
 def test_a_cpp_clients_heartbeat_with_ordinals_and_quoted_numbers_is_read() -> None:
     heartbeat = HeartbeatData.decode(
         b'{"clientID":"10.0.0.1@1","consumerDataSet":[{"consumeFromWhere":4,"consumeType":1,"groupName":"g","messageModel":0,'
