@@ -8,6 +8,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Final, NamedTuple
 
+from broker.message import sysflag
 from broker.message.errors import IllegalMessage
 from broker.message.record import Record, decode_record
 from broker.server.delay_levels import SCHEDULE_TOPIC, final_place
@@ -156,7 +157,7 @@ class DelayedDelivery:
                 body=record.body,
                 properties=place.properties,
                 flag=record.flag,
-                sys_flag=record.sys_flag,
+                sys_flag=sysflag.with_hosts(record.sys_flag, record.born_host, self._store.config.store_host),
                 born_timestamp=record.born_timestamp,
                 born_host=record.born_host,
                 store_timestamp=now_ms,

@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping
 from typing import Final
 
 from broker.message import properties as props
+from broker.message import sysflag
 from broker.message.ids import offset_message_id
 from broker.message.record import Record, decode_record
 from broker.protocol.codes import RequestCode, ResponseCode
@@ -66,7 +67,7 @@ class SendBackProcessor:
             body=record.body,
             properties=place.properties,
             flag=record.flag,
-            sys_flag=record.sys_flag,
+            sys_flag=sysflag.with_hosts(record.sys_flag, record.born_host, self._store.config.store_host),
             born_timestamp=record.born_timestamp,
             born_host=record.born_host,
             store_timestamp=self._clock(),

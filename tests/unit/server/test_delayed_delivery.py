@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 
 import pytest
 
 from broker.message.properties import DELAY_TIME_LEVEL, REAL_QUEUE_ID, REAL_TOPIC, UNIQUE_KEY, encode
+from broker.message.record import host_bytes
+from broker.message.sysflag import STORE_HOST_V6
 from broker.server.delay_levels import SCHEDULE_TOPIC
-from tests.unit.server.conftest import START_MS, Desk
+from broker.store import MessageStore
+from tests.unit.server.conftest import IDENTITY, START_MS, Desk
 
 LEVEL, DELAY_MS = 1, 1000
 
@@ -106,3 +110,21 @@ def test_a_message_stored_later_than_now_is_delivered_at_once(desk: Desk, make_d
     after.deliver_due()
 
     assert len(after.messages("orders")) == 1
+
+
+def test_a_message_that_waited_while_the_broker_moved_from_ipv6_to_ipv4_is_delivered(make_desk: Callable[..., Desk]) -> None:
+    before = make_desk()
+    before.store.close()
+    waiting = {DELAY_TIME_LEVEL: str(LEVEL), REAL_TOPIC: "orders", REAL_QUEUE_ID: "0"}
+    store = MessageStore.open(replace(before.store.config, store_host=host_bytes("::1", 10911)))
+    store.append(
+        topic=SCHEDULE_TOPIC, queue_id=LEVEL - 1, body=b"later", properties=encode(waiting), flag=0, sys_flag=STORE_HOST_V6,
+        born_timestamp=START_MS, born_host=bytes(8), store_timestamp=START_MS,
+    )  # fmt: skip
+    store.close()
+    desk = make_desk()
+
+    desk.deliver_due(DELAY_MS)
+
+    (record,) = desk.messages("orders")
+    assert (record.body, record.store_host) == (b"later", IDENTITY.store_host)

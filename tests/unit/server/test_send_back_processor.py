@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from dataclasses import replace
+
 from broker.message import properties
-from broker.message.record import Record
+from broker.message.record import Record, host_bytes
+from broker.message.sysflag import STORE_HOST_V6
 from broker.protocol.codes import RequestCode, ResponseCode
 from broker.protocol.headers import ConsumerSendMsgBackRequestHeader
-from broker.store import SubscriptionGroupConfig
+from broker.store import MessageStore, SubscriptionGroupConfig
 from tests.unit.server.conftest import START_MS, Desk
 
 
@@ -92,3 +96,19 @@ def test_the_number_of_attempts_stays_one_that_a_record_can_hold(desk: Desk) -> 
     record = stored(desk, reconsume_times=(1 << 31) - 1)
     assert send_back(desk, back(record)) is ResponseCode.SUCCESS
     assert [record.reconsume_times for record in desk.messages("%DLQ%g")] == [(1 << 31) - 1]
+
+
+def test_a_message_stored_while_the_broker_had_an_ipv6_address_is_tried_again(make_desk: Callable[..., Desk]) -> None:
+    before = make_desk()
+    before.store.close()
+    store = MessageStore.open(replace(before.store.config, store_host=host_bytes("::1", 10911)))
+    store.append(
+        topic=b"orders", queue_id=0, body=b"body", properties=b"", flag=0, sys_flag=STORE_HOST_V6, born_timestamp=START_MS,
+        born_host=bytes(8), store_timestamp=START_MS,
+    )  # fmt: skip
+    store.close()
+    desk = make_desk()
+
+    assert send_back(desk, back(desk.messages("orders")[0], delay_level=-1)) is ResponseCode.SUCCESS
+
+    assert [record.body for record in desk.messages("%DLQ%g")] == [b"body"]
