@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
@@ -66,6 +67,11 @@ class Serving:
     statistics: BrokerStatistics
     producer_groups: ProducerGroups
     consumer_groups: ConsumerGroups
+
+
+def steady_ms() -> int:
+    """Milliseconds that count spans of time: setting the clock neither lengthens nor shortens what they measure."""
+    return time.monotonic_ns() // 1_000_000
 
 
 class _Builder:
@@ -175,7 +181,7 @@ class _Builder:
             max_bytes=settings.max_transfer_bytes_on_message_in_memory,
             short_polling_ms=None if settings.long_polling_enable else settings.short_polling_time_mills,
             broker_permission=settings.broker_permission,
-            clock=self.clock,
+            clock=steady_ms,
         )
 
     def _client_processor(self) -> ClientProcessor:
@@ -232,7 +238,7 @@ class _Builder:
         )
         self.dispatcher.add(offsets.handlers)
         self.dispatcher.add(QueryProcessor(store=self.store.messages).handlers)
-        self.dispatcher.add(LockProcessor(clock=self.clock).handlers)
+        self.dispatcher.add(LockProcessor(clock=steady_ms).handlers)
 
     def _add_administration(self, registration: Registration, delayed_delivery: DelayedDelivery) -> None:
         topics = TopicAdminProcessor(
