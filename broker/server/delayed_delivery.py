@@ -163,6 +163,7 @@ class DelayedDelivery:
                 store_timestamp=now_ms,
                 reconsume_times=record.reconsume_times,
                 crc=record.body_crc,
+                was_accepted=True,
             )
         except (IllegalMessage, CorruptRecord) as error:
             logger.error("the delayed message at %d is passed over: %s", record.commit_log_offset, error)

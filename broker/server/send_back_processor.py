@@ -73,6 +73,7 @@ class SendBackProcessor:
             store_timestamp=self._clock(),
             reconsume_times=min(record.reconsume_times + 1, _INT32_MAX),
             crc=record.body_crc,
+            was_accepted=True,
         )
         self._group_commit.appended()
         if not command.is_oneway:

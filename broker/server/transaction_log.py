@@ -261,6 +261,7 @@ class TransactionLog:
             prepared_transaction_offset=draft.prepared_transaction_offset,
             tags_code=draft.tags_code,
             crc=draft.crc,
+            was_accepted=True,
         )
         self.appended_position = appended.end_position
         return appended

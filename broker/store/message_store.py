@@ -117,10 +117,12 @@ class MessageStore(StoreReader):
         prepared_transaction_offset: int = 0,
         tags_code: int | None = None,
         crc: int | None = None,
+        was_accepted: bool = False,
     ) -> Appended:
         """Puts a record into the batch; it is lost unless `write` follows.
 
-        `sys_flag` must say which hosts are IPv6 ones. Raises IllegalMessage, StoreUnwritable.
+        `sys_flag` must say which hosts are IPv6 ones. A message that `was_accepted` is only moved: the size allowed may have
+        become less since. Raises IllegalMessage, StoreUnwritable.
         """
         if self._refusal is not None:
             raise StoreUnwritable(self._refusal)
@@ -131,7 +133,8 @@ class MessageStore(StoreReader):
             queue_offset = 0
         body_length, properties_length, store_host, log = len(body), len(properties), self._store_host, self._log
         size = FIXED_LENGTH - 16 + body_length + len(topic) + properties_length + len(born_host) + len(store_host)
-        if body_length > self._max_message_size or properties_length > MAX_PROPERTIES_LENGTH or not log.fits(size):
+        is_too_large = body_length > self._max_message_size and not was_accepted
+        if is_too_large or properties_length > MAX_PROPERTIES_LENGTH or not log.fits(size):
             self._refuse_size(body_length, properties_length, size)
         is_queued, is_indexed = VISIBILITY[sys_flag & TRANSACTION_MASK]
         if not is_queued:
@@ -332,11 +335,11 @@ class MessageStore(StoreReader):
         self._last_store_timestamp = self.recovery.last_store_timestamp
 
     def _refuse_size(self, body_length: int, properties_length: int, size: int) -> None:
-        if body_length > self.config.max_message_size:
-            raise IllegalMessage(f"the message body has {body_length} bytes; {self.config.max_message_size} are allowed")
         if properties_length > MAX_PROPERTIES_LENGTH:
             raise IllegalMessage(f"the message properties have {properties_length} bytes; {MAX_PROPERTIES_LENGTH} are allowed")
-        raise IllegalMessage(f"a record of {size} bytes does not fit into a commit log segment")
+        if not self._log.fits(size):
+            raise IllegalMessage(f"a record of {size} bytes does not fit into a commit log segment")
+        raise IllegalMessage(f"the message body has {body_length} bytes; {self.config.max_message_size} are allowed")
 
     def _take_unpublished(self, position: int) -> list[DispatchRequest]:
         waiting = self._unpublished

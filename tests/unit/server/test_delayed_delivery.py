@@ -128,3 +128,11 @@ def test_a_message_that_waited_while_the_broker_moved_from_ipv6_to_ipv4_is_deliv
 
     (record,) = desk.messages("orders")
     assert (record.body, record.store_host) == (b"later", IDENTITY.store_host)
+
+
+def test_a_message_larger_than_is_allowed_by_now_is_delivered(desk: Desk, make_desk: Callable[..., Desk]) -> None:
+    put_waiting(desk, "A1", b"x" * 100)
+    desk.store.close()
+    after = make_desk(max_message_size=10)
+    after.deliver_due(DELAY_MS)
+    assert len(after.messages("orders")) == 1

@@ -112,3 +112,9 @@ def test_a_message_stored_while_the_broker_had_an_ipv6_address_is_tried_again(ma
     assert send_back(desk, back(desk.messages("orders")[0], delay_level=-1)) is ResponseCode.SUCCESS
 
     assert [record.body for record in desk.messages("%DLQ%g")] == [b"body"]
+
+
+def test_a_message_larger_than_is_allowed_by_now_is_tried_again(desk: Desk, make_desk: Callable[..., Desk]) -> None:
+    record = stored(desk)
+    desk.store.close()
+    assert send_back(make_desk(max_message_size=1), back(record)) is ResponseCode.SUCCESS

@@ -478,3 +478,10 @@ def test_an_offset_beyond_the_queue_is_not_believed(broker: TransactionBroker, p
     after = broker.restarted()
 
     assert [t.commit_log_offset for t in after.log.table] == [half.commit_log_offset]
+
+
+def test_a_message_larger_than_is_allowed_by_now_is_committed(broker: TransactionBroker, producer: Producer) -> None:
+    half = broker.send(producer, "A")
+    broker.store._max_message_size = 1
+    broker.end(producer, half, COMMIT)
+    assert broker.delivered() == ["A"]
