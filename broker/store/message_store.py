@@ -133,9 +133,8 @@ class MessageStore(StoreReader):
             queue_offset = 0
         body_length, properties_length, store_host, log = len(body), len(properties), self._store_host, self._log
         size = FIXED_LENGTH - 16 + body_length + len(topic) + properties_length + len(born_host) + len(store_host)
-        is_too_large = body_length > self._max_message_size and not was_accepted
-        if is_too_large or properties_length > MAX_PROPERTIES_LENGTH or not log.fits(size):
-            self._refuse_size(body_length, properties_length, size)
+        if body_length > self._max_message_size or properties_length > MAX_PROPERTIES_LENGTH or not log.fits(size):
+            self._check_size(body_length, properties_length, size, was_accepted=was_accepted)
         is_queued, is_indexed = VISIBILITY[sys_flag & TRANSACTION_MASK]
         if not is_queued:
             queue_offset = 0
@@ -334,12 +333,13 @@ class MessageStore(StoreReader):
         self._next_offsets = self._queues.max_offsets()
         self._last_store_timestamp = self.recovery.last_store_timestamp
 
-    def _refuse_size(self, body_length: int, properties_length: int, size: int) -> None:
+    def _check_size(self, body_length: int, properties_length: int, size: int, *, was_accepted: bool) -> None:
         if properties_length > MAX_PROPERTIES_LENGTH:
             raise IllegalMessage(f"the message properties have {properties_length} bytes; {MAX_PROPERTIES_LENGTH} are allowed")
         if not self._log.fits(size):
             raise IllegalMessage(f"a record of {size} bytes does not fit into a commit log segment")
-        raise IllegalMessage(f"the message body has {body_length} bytes; {self.config.max_message_size} are allowed")
+        if not was_accepted:
+            raise IllegalMessage(f"the message body has {body_length} bytes; {self.config.max_message_size} are allowed")
 
     def _take_unpublished(self, position: int) -> list[DispatchRequest]:
         waiting = self._unpublished
