@@ -35,7 +35,8 @@ SYS_FLAG_POSITION: Final = 36
 STORE_TIMESTAMP_POSITION: Final = 56
 """With an IPv4 born host; 12 more with an IPv6 one."""
 
-_HEAD_V4 = struct.Struct(">iiiiiqqiq8sq8siqi")
+HEAD_V4: Final = struct.Struct(">iiiiiqqiq8sq8siqi")
+"""Everything before the body, where both hosts are IPv4 addresses."""
 _UNTIL_BORN_TIMESTAMP = struct.Struct(">iiiiiqqiq")
 _RECONSUME_TO_BODY_LENGTH = struct.Struct(">iqi")
 _INT64 = struct.Struct(">q")
@@ -75,7 +76,7 @@ def encode_record(
     size = FIXED_LENGTH + hosts_extra + len(body) + len(topic) + len(properties)
     crc = body_crc(body) if crc is None else crc
     if hosts_extra == 0:
-        head = _HEAD_V4.pack(
+        head = HEAD_V4.pack(
             size, MESSAGE_MAGIC, crc, queue_id, flag, queue_offset, commit_log_offset, sys_flag, born_timestamp, born_host,
             store_timestamp, store_host, reconsume_times, prepared_transaction_offset, len(body),
         )  # fmt: skip

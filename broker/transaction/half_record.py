@@ -9,6 +9,7 @@ from typing import Final, NamedTuple
 from broker.message import properties as props
 from broker.message import record, sysflag, tags, topics
 from broker.message.errors import CorruptRecord
+from broker.message.record import HEAD_V4
 from broker.transaction.errors import NotAHalfMessage
 
 HALF_TOPIC: Final = topics.HALF_TOPIC.encode()
@@ -17,8 +18,6 @@ DISCARD_TOPIC: Final = topics.CHECK_MAX_TIME_TOPIC.encode()
 RESUMED_FROM: Final = "RESUMED_FROM"
 """A property of ours in a resumed message."""
 
-# The head of a record whose hosts are IPv4 addresses, as broker.message.record draws it.
-_HEAD_V4 = struct.Struct(">iiiiiqqiq8sq8siqi")
 _UINT16 = struct.Struct(">H")
 _HOSTS_V6 = sysflag.BORN_HOST_V6 | sysflag.STORE_HOST_V6
 
@@ -137,10 +136,10 @@ def _read(data: bytes) -> HalfMessage:
         (
             size, magic, crc, _, flag, queue_offset, commit_log_offset, sys_flag, born_timestamp, born_host,
             store_timestamp, store_host, reconsume_times, prepared_transaction_offset, body_length,
-        ) = _HEAD_V4.unpack_from(data)  # fmt: skip
+        ) = HEAD_V4.unpack_from(data)  # fmt: skip
         if sys_flag & _HOSTS_V6:
             return _from_record(record.decode_record(data))
-        body_end = _HEAD_V4.size + body_length
+        body_end = HEAD_V4.size + body_length
         topic_end = body_end + 1 + data[body_end]
         (properties_length,) = _UINT16.unpack_from(data, topic_end)
     except (struct.error, IndexError) as error:
@@ -160,7 +159,7 @@ def _read(data: bytes) -> HalfMessage:
         reconsume_times,
         prepared_transaction_offset,
         crc,
-        data[_HEAD_V4.size : body_end],
+        data[HEAD_V4.size : body_end],
         data[topic_end + 2 : size],
     )
 
