@@ -28,6 +28,9 @@ _EVERYWHERE = {
     "spark.ui.enabled": "false",
     "spark.ui.showConsoleProgress": "false",
     "spark.sql.session.timeZone": "UTC",
+    # Without it a Python worker that crashes says only that it did.
+    "spark.python.worker.faulthandler.enabled": "true",
+    "spark.sql.execution.pyspark.udf.faulthandler.enabled": "true",
 }
 _ON_ONE_MACHINE = {
     "spark.driver.host": "127.0.0.1",
