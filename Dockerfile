@@ -1,9 +1,9 @@
-# One image for broker, services and worker (target `services`), and one that adds Spark's Java for the demo (target `demo`).
+# One image for broker, services and worker (target `services`), and one that adds Spark and its Java for the demo (target `demo`).
 
 FROM python:3.11-slim-bookworm AS dependencies
-COPY requirements.lock .
+COPY docker/services.lock .
 RUN python3 -m venv /opt/venv \
- && /opt/venv/bin/pip install --quiet --no-cache-dir --use-pep517 --require-hashes -r requirements.lock
+ && /opt/venv/bin/pip install --quiet --no-cache-dir --use-pep517 --require-hashes -r services.lock
 
 FROM python:3.11-slim-bookworm AS services
 RUN useradd --system --uid 10001 --no-create-home --home-dir /tmp --shell /usr/sbin/nologin app \
@@ -23,6 +23,8 @@ RUN mkdir -p /usr/share/man/man1 \
  && apt-get update -qq \
  && DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends openjdk-17-jre-headless procps \
  && rm -rf /var/lib/apt/lists/*
+COPY docker/demo.lock .
+RUN pip install --quiet --no-cache-dir --use-pep517 --require-hashes -r demo.lock
 COPY pipelines pipelines
 COPY demo demo
 USER app

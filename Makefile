@@ -1,9 +1,10 @@
 # Everything runs from .venv in the checkout; each target sets it up first.
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test check format lock bench profile
+.PHONY: help setup demo test check coverage format lock bench profile
 
 PYTHON_IN_VENV := .venv/bin/python
 TESTS ?= tests tutorials
+CORE := message protocol store transaction
 
 help: ## Show this list
 	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "  make %-8s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -24,6 +25,9 @@ check: setup ## The quick check: format, lint, types, import contracts, fast tes
 	@.venv/bin/lint-imports --no-logo
 	@$(PYTHON_IN_VENV) -m pytest tests/unit -m "not slow" -q
 
+coverage: setup ## Branch coverage of the broker's pure packages by unit tests
+	@$(PYTHON_IN_VENV) -m pytest -q $(CORE:%=tests/unit/%) tests/unit/server $(CORE:%=--cov=broker.%) --cov-report=term-missing:skip-covered
+
 bench: setup ## Measure the broker side by side with Apache RocketMQ (BENCH="--quick", BENCH="--help")
 	@$(PYTHON_IN_VENV) -m benchmarks $(BENCH)
 
@@ -34,5 +38,9 @@ format: setup ## Format and sort imports
 	@.venv/bin/ruff check --select I --fix --quiet
 	@.venv/bin/ruff format
 
-lock: ## Renew requirements.lock from pyproject.toml (needs uv)
-	uv pip compile pyproject.toml --group dev --python-version 3.11 --generate-hashes --no-emit-index-url --no-header -o requirements.lock
+LOCK = uv pip compile --quiet pyproject.toml --python-version 3.11 --generate-hashes --no-emit-index-url --no-header
+
+lock: ## Renew the lock files from pyproject.toml (needs uv): everything, and what each image needs of it
+	$(LOCK) --extra demo --group dev -o requirements.lock
+	$(LOCK) -c requirements.lock -o docker/services.lock
+	$(LOCK) --extra demo -c requirements.lock -o docker/demo.lock
