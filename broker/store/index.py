@@ -54,16 +54,18 @@ class Index:
         self._looked_at: list[int] = []
 
     def load(self) -> None:
-        """Finds the files there are; one that cannot be an index file of these settings is deleted."""
+        """Finds the files there are; if one is damaged or was made with other settings, all go, for the index to be rebuilt."""
         directory = self._config.index_directory
         for name in self._open.files.list(directory):
             if len(name) != _NAME_LENGTH or not name.isdigit():
                 continue
             index_file = IndexFile(directory / name, self._config.index_slots, self._config.index_entries, self._open)
-            if index_file.header.entry_count > index_file.entries or not index_file.ensure_size():
-                index_file.delete()
-                continue
             self._index_files.append(index_file)
+        while len(self._index_files) > 1 and self._index_files[-1].is_empty:
+            # A crash may have kept the file and not what was put into the one before it.
+            self._index_files.pop().delete()
+        if not all(each.is_usable() for each in self._index_files) or not all(each.is_full for each in self._index_files[:-1]):
+            self.clear()
         if self._index_files:
             header = self._index_files[-1].header
             self.end_timestamp, self.end_offset = header.end_timestamp, header.end_offset
@@ -82,7 +84,7 @@ class Index:
     @property
     def is_empty(self) -> bool:
         """Whether there is no index file, or only one without entries."""
-        return not self._index_files or (len(self._index_files) == 1 and self._index_files[0].header.entry_count <= 1)
+        return not self._index_files or (len(self._index_files) == 1 and self._index_files[0].is_empty)
 
     def go_on_after(self, commit_log_offset: int) -> None:
         """Records after this offset are new to the index; it may know of later ones that were lost since."""

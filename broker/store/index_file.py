@@ -14,8 +14,6 @@ its entries when the file is opened after a crash.
 from __future__ import annotations
 
 import struct
-import sys
-from array import array
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Final, NamedTuple
@@ -87,13 +85,19 @@ class IndexFile:
             index_file.header = IndexHeader(end, end, offset, offset)
         return index_file
 
-    def ensure_size(self) -> bool:
-        """Gives a file cut short its full size; False if it is longer, and so was made with other settings."""
+    def is_usable(self) -> bool:
+        """Whether size and count are what these settings give; a file that a crash cut short at its creation gets its size."""
         expected = HEADER_SIZE + self.slots * SLOT_SIZE + self.entries * ENTRY.size
         size = self._files.size(self.path) or 0
-        if size < expected:
+        if size < expected and self.is_empty:
             self._files.truncate(self._open.get(self.path), expected)
-        return size <= expected
+            size = expected
+        return size == expected and self.header.entry_count <= self.entries
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether it has no entries."""
+        return self.header.entry_count <= 1
 
     @property
     def is_full(self) -> bool:
@@ -242,12 +246,9 @@ class IndexFile:
         self._files.write(self._open.get(self.path), data, position)
 
 
-def _numbers(slots: bytearray) -> array[int]:
+def _numbers(slots: bytearray) -> tuple[int, ...]:
     """The slots' numbers, many times faster than one by one."""
-    numbers = array("i", bytes(slots))
-    if sys.byteorder == "little":
-        numbers.byteswap()
-    return numbers
+    return struct.unpack(f">{len(slots) // SLOT_SIZE}i", slots)
 
 
 def _runs(pages: Sequence[int]) -> Iterator[tuple[int, int]]:

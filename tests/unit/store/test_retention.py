@@ -55,6 +55,23 @@ def test_expired_segments_go_with_their_queue_and_index_files(store: MessageStor
     assert again.min_offset(b"orders", 0) == low
 
 
+def test_index_files_go_when_the_log_has_none_of_their_messages_and_the_last_one_stays(disk: CrashDisk) -> None:
+    config = small_config(Path("/store"), file_reserved_hours=72, delete_when=CONFIG.delete_when, index_entries=5)
+    store = MessageStore.open(config, disk)
+    for number in range(40):
+        send(store, b"%d" % number * 100, properties=b"KEYS\x01k%d" % number, store_timestamp=NOW + number * 2 * HOUR)
+    store.flush()
+    deleted = [line.removeprefix("index file ") for line in store.delete_expired(LATER) if line.startswith("index file ")]
+    low = store.min_offset(b"orders", 0)
+    assert len(deleted) == low // 4
+    assert not any(config.index_directory / name in disk.names for name in deleted)
+    assert all(len(store.query(b"orders", f"k{number}", 32, 0, LATER).records) == 1 for number in range(low, 40))
+    send(store, *(b"without a key" for _ in range(40)), store_timestamp=NOW + 80 * HOUR)
+    store.delete_expired(LATER + 24 * 365 * HOUR)
+    assert store.query(b"orders", "k39", 32, 0, LATER).records == []
+    assert len(disk.list(config.index_directory)) == 1
+
+
 def test_a_filling_disk_lets_expired_segments_go_at_any_hour(store: MessageStore, disk: CrashDisk) -> None:
     disk.used = 0.8
     assert store.delete_expired(LATER + 2 * HOUR)
