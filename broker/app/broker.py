@@ -56,6 +56,7 @@ class Broker:
         self._server = RemotingServer(settings.bind_address, settings.listen_port, self._dispatcher, limits=LIMITS)
         self._client = RemotingClient()
         self._disk_thread = ThreadPoolExecutor(max_workers=1, thread_name_prefix="offsets")
+        self._ip = ""
         self._name_server: NameServer | None = None
         self._store: OpenedStore | None = None
         self._serving: Serving | None = None
@@ -70,6 +71,7 @@ class Broker:
             broker_id=self._settings.broker_id,
             host=self._settings.broker_ip1,
             port=self._server.port,
+            ip=self._ip,
         )
 
     @property
@@ -119,6 +121,7 @@ class Broker:
 
     async def _start(self) -> None:
         settings = self._settings
+        self._ip = await _ip_of(settings.broker_ip1)
         if not settings.name_servers:
             await self._start_name_server()
         await _listening(self._server.bind, settings.bind_address, settings.listen_port, "listenPort")
@@ -223,6 +226,15 @@ async def _listening(listen: Callable[[], Awaitable[None]], host: str, port: int
         await listen()
     except OSError as error:
         raise _cannot_listen(error, host, port, property_name) from None
+
+
+async def _ip_of(host: str) -> str:
+    """The address behind a name, IPv4 if it has one. Raises StartError."""
+    try:
+        found = await asyncio.get_running_loop().getaddrinfo(host, None)
+    except (OSError, UnicodeError) as error:
+        raise StartError(f"brokerIP1={host}: {error}") from None
+    return min((str(address[0]) for *_, address in found), key=lambda ip: ":" in ip)
 
 
 def _cannot_listen(error: OSError, host: str, port: int, property_name: str) -> StartError:

@@ -13,7 +13,10 @@ class BrokerIdentity:
     name: str
     broker_id: int
     host: str
+    """An address, or a name by which clients find one."""
     port: int
+    ip: str = ""
+    """The address behind `host`, if that is a name."""
 
     @property
     def address(self) -> str:
@@ -23,4 +26,4 @@ class BrokerIdentity:
     @property
     def store_host(self) -> bytes:
         """The address as records and message ids hold it."""
-        return host_bytes(self.host, self.port)
+        return host_bytes(self.ip or self.host, self.port)
