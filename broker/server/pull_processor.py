@@ -75,7 +75,7 @@ class PullProcessor:
     @property
     def handlers(self) -> Mapping[int, Handler]:
         """Request code -> method."""
-        return {RequestCode.PULL_MESSAGE: self.pull}
+        return {RequestCode.PULL_MESSAGE: self.pull, RequestCode.LITE_PULL_MESSAGE: self.pull}
 
     def pull(self, connection: Connection, command: RemotingCommand) -> bytes | None:
         """Messages of one queue from an offset on."""

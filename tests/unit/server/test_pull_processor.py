@@ -56,6 +56,12 @@ def test_a_pull_gets_messages_and_where_to_go_on(desk: Desk) -> None:
     assert header.suggest_which_broker_id == 0
 
 
+def test_a_lite_pull_of_rocketmq_5_is_a_pull(desk: Desk) -> None:
+    put(desk, "A", "B")
+    answer = desk.ask(RequestCode.LITE_PULL_MESSAGE, pull(queue_offset=1))
+    assert (answer.code, bodies(answer)) == (ResponseCode.SUCCESS, [b"B"])
+
+
 def test_a_pull_gets_no_more_than_it_asks_for(desk: Desk) -> None:
     put(desk, "A", "B", "C")
     answer = desk.ask(RequestCode.PULL_MESSAGE, pull(max_msg_nums=2, queue_offset=1))
