@@ -161,6 +161,11 @@ class ConsumeQueue:
         self._segments.destroy()
         self.min_offset = self.max_offset = self._written_offset = self.max_commit_log_offset = 0
 
+    def start_anew(self) -> None:
+        """Drops all units: they must be found in the commit log again."""
+        self.destroy()
+        self.was_cut = True
+
     @property
     def is_empty(self) -> bool:
         """Whether no unit was ever put."""

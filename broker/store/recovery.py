@@ -44,7 +44,7 @@ def recover(
     report.actions += log.segments.load()
     progress, checkpoint = durable.progress(), durable.checkpoint()
     report.last_store_timestamp = checkpoint.commit_log
-    _load_queues(queues, progress, report)
+    _load_queues(queues, progress, log.min_offset, report)
     _load_index(index, report)
     if not log.segments.starts:
         _start_empty(log, queues, index, report)
@@ -53,10 +53,14 @@ def recover(
     return report
 
 
-def _load_queues(queues: ConsumeQueueTable, progress: Progress | None, report: RecoveryReport) -> None:
+def _load_queues(queues: ConsumeQueueTable, progress: Progress | None, log_begins: int, report: RecoveryReport) -> None:
     queues.load()
     for queue in queues:
         report.actions += queue.recover(progress.max_offset(queue.topic, queue.queue_id) if progress else None)
+        if queue.min_offset > log_begins == 0:
+            # No message has ever expired, so the queue's first files were lost.
+            report.actions.append(f"consume queue {queue.topic.decode()}/{queue.queue_id} lacks its beginning")
+            queue.start_anew()
 
 
 def _load_index(index: Index, report: RecoveryReport) -> None:

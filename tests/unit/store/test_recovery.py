@@ -429,3 +429,19 @@ def test_a_flipped_bit_in_what_is_known_of_progress_costs_time_only(config: Stor
     path = config.root / "progress.json"
     path.write_bytes(path.read_bytes().replace(b"orders", b"\xefrders"))
     assert bodies(reopen(config)) == [b"1", b"2"]
+
+
+@pytest.mark.parametrize("is_foreign", [True, False])
+def test_a_consume_queue_that_lost_its_first_file_is_rebuilt(config: StoreConfig, store: MessageStore, is_foreign: bool) -> None:
+    sent = [b"%d" % number for number in range(44)]
+    send(store, *sent)
+    store.close()
+    (config.consume_queue_directory / "orders" / "0" / f"{0:020d}").unlink()
+    if is_foreign:
+        (config.root / "progress.json").unlink()
+
+    again = reopen(config)
+
+    assert bodies(again) == sent
+    assert send(again, b"next")[0].queue_offset == 44
+    again.close()
