@@ -74,7 +74,7 @@ class DurableState:
     root: Path
     files: FileSystem
     is_released: bool = False
-    _lock: int | None = field(default=None, init=False)
+    _lock: int = field(init=False)
 
     def acquire(self) -> bool:
         """Takes the lock; whether the last broker stopped cleanly. Raises StoreLocked, OSError."""
@@ -97,10 +97,9 @@ class DurableState:
         self.files.sync_directory(self.root)
 
     def release(self) -> None:
-        """Gives the lock back."""
+        """Gives back the lock that `acquire` took."""
         self.is_released = True
-        if self._lock is not None:
-            self.files.close(self._lock)
+        self.files.close(self._lock)
 
     def checkpoint(self) -> Checkpoint:
         """The checkpoint; zeros where there is none."""

@@ -22,6 +22,8 @@ from typing import BinaryIO
 
 _INT32 = struct.Struct(">i")
 _KEPT_OPEN = 4
+_PATIENCE_S = 5.0
+"""How long the helper may take to end by itself."""
 
 
 class FlushProcess:
@@ -33,8 +35,8 @@ class FlushProcess:
         self._process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, bufsize=0)
         assert self._process.stdin is not None
         assert self._process.stdout is not None
-        self._requests = self._process.stdin.fileno()
-        self._answers = self._process.stdout.fileno()
+        self._streams = (self._process.stdin, self._process.stdout)
+        self._requests, self._answers = (stream.fileno() for stream in self._streams)
 
     def fileno(self) -> int:
         """Becomes readable when there is an answer."""
@@ -54,12 +56,11 @@ class FlushProcess:
 
     def close(self) -> None:
         """Ends the helper and waits for it."""
-        for stream in (self._process.stdin, self._process.stdout):
-            if stream is not None:
-                with contextlib.suppress(OSError):
-                    stream.close()
+        for stream in self._streams:
+            with contextlib.suppress(OSError):
+                stream.close()
         try:
-            self._process.wait(timeout=5)
+            self._process.wait(timeout=_PATIENCE_S)
         except subprocess.TimeoutExpired:
             self._process.kill()
             self._process.wait()

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from broker.store import flush_process
 from broker.store.flush_process import FlushProcess, serve
 
 
@@ -29,18 +30,56 @@ def test_a_file_that_cannot_be_synced_answers_its_errno(tmp_path: Path) -> None:
     assert answers_to(os.fsencode(tmp_path / "missing")) == [errno.ENOENT]
 
 
-def test_a_file_made_anew_under_the_same_name_is_the_one_synced(tmp_path: Path) -> None:
+def test_a_file_made_anew_under_the_same_name_is_the_one_synced(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     path = tmp_path / "segment"
     path.write_bytes(b"old")
-    process = FlushProcess()
-    try:
-        for _ in range(2):
-            process.request([path])
-            assert process.answer() == 0
+    synced: list[bytes] = []
+
+    def sync(file: int) -> None:
+        synced.append(os.pread(file, 10, 0))
+        if len(synced) == 2:
             path.unlink()
             path.write_bytes(b"new")
+
+    monkeypatch.setattr(os, "fdatasync", sync)
+    assert answers_to(*[os.fsencode(path)] * 4) == [0] * 4
+    assert synced == [b"old", b"old", b"new", b"new"]
+
+
+def test_no_more_than_a_few_files_stay_open(tmp_path: Path) -> None:
+    paths = [tmp_path / str(number) for number in range(20)]
+    for path in paths:
+        path.touch()
+    process = FlushProcess()
+    try:
+        process.request(paths)
+        assert process.answer() == 0
+        held = [os.readlink(link) for link in Path(f"/proc/{process._process.pid}/fd").iterdir()]
+        assert sum(str(tmp_path) in target for target in held) <= 4
     finally:
         process.close()
+
+
+def test_ctrl_c_and_a_polite_end_leave_the_helper_to_the_broker_that_needs_its_last_flush(tmp_path: Path) -> None:
+    process = FlushProcess()
+    try:
+        process.request([tmp_path])
+        assert process.answer() == 0
+        for number in (signal.SIGINT, signal.SIGTERM):
+            process._process.send_signal(number)
+        process.request([tmp_path])
+        assert process.answer() == 0
+    finally:
+        process.close()
+    assert process._process.returncode == 0
+
+
+def test_a_helper_that_hangs_is_killed(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(flush_process, "_PATIENCE_S", 0.1)
+    process = FlushProcess()
+    process._process.send_signal(signal.SIGSTOP)
+    process.close()
+    assert process._process.returncode == -signal.SIGKILL
 
 
 def test_a_helper_that_was_killed_is_noticed(tmp_path: Path) -> None:

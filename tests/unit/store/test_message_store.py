@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import errno
 from pathlib import Path
 
 import pytest
@@ -249,6 +250,59 @@ def test_what_could_not_be_flushed_can_be_taken_back(store: MessageStore) -> Non
     assert store.written_position == store.flushed_position
     assert send(store, b"next")[0].queue_offset == 1
     assert (bodies(store), bodies(store, queue_id=1)) == ([b"kept", b"next"], [])
+
+
+def test_what_is_on_disk_is_shown_though_what_came_after_it_was_taken_back(store: MessageStore) -> None:
+    append(store, b"flushed")
+    store.mark_flushed(store.write())
+    append(store, b"lost")
+    store.write()
+    store.abandon_unflushed()
+    store.publish(store.written_position)
+    assert bodies(store) == [b"flushed"]
+    assert send(store, b"next")[0].queue_offset == 1
+
+
+def test_taking_back_a_record_that_enters_no_queue_changes_no_queue(store: MessageStore) -> None:
+    send(store, b"1", b"2")
+    store.flush()
+    append(store, b"prepared", sys_flag=sysflag.TRANSACTION_PREPARED)
+    store.write()
+    store.abandon_unflushed()
+    assert store.next_offset(b"orders", 0) == 2
+    assert send(store, b"3")[0].queue_offset == 2
+
+
+def test_nothing_more_is_stored_where_the_disk_lets_nothing_be_taken_back(monkeypatch: pytest.MonkeyPatch) -> None:
+    disk = CrashDisk()
+    config = small_config(Path("/store"))
+    store = MessageStore.open(config, disk)
+    send(store, b"kept")
+    store.flush()
+    append(store, b"not flushed")
+    store.write()
+
+    def fail(file: int, length: int) -> None:
+        raise OSError(errno.EIO, "input/output error")
+
+    assert store.refusal is None
+    with monkeypatch.context() as failing:
+        failing.setattr(disk, "truncate", fail)
+        store.abandon_unflushed()
+    assert store.refusal == "the disk failed, and what was not flushed cannot be taken back: EIO input/output error"
+    with pytest.raises(StoreUnwritable, match="cannot be taken back"):
+        append(store)
+    assert bodies(store) == [b"kept"]
+    store.close()
+    again = MessageStore.open(config, disk)
+    assert not again.recovery.was_stopped_cleanly
+    assert bodies(again)[0] == b"kept"
+
+
+def test_a_disk_that_failed_is_not_trusted_again_because_it_has_space(store: MessageStore) -> None:
+    store.refuse_writes("the disk failed")
+    store.delete_expired(NOW)
+    assert store.refusal == "the disk failed"
 
 
 def test_a_store_that_refuses_writes_still_reads(store: MessageStore) -> None:

@@ -1,0 +1,38 @@
+from __future__ import annotations
+
+from pathlib import Path
+
+from broker.store import ConsumerOffsets, DelayOffsets
+
+
+def test_a_group_without_offsets_in_a_topic_takes_none_away_from_another(tmp_path: Path) -> None:
+    offsets = ConsumerOffsets(tmp_path)
+    offsets.commit("a", "orders", 0, 5)
+    offsets.commit("b", "orders", 0, 7)
+    offsets.clone("nobody", "b", "orders")
+    assert offsets.of_topic("b", "orders") == {0: 7}
+    offsets.clone("a", "b", "orders")
+    offsets.commit("a", "orders", 0, 6)
+    assert offsets.of_topic("b", "orders") == {0: 5}
+
+
+def test_an_empty_table_is_written_as_rocketmq_writes_it_and_read_again(tmp_path: Path) -> None:
+    ConsumerOffsets(tmp_path).persist()
+    assert (tmp_path / "consumerOffset.json").read_text() == '{\n\t"offsetTable":{}\n}'
+    again = ConsumerOffsets(tmp_path)
+    again.load()
+    assert again.as_json() == {}
+    assert again.complaint is None
+
+
+def test_what_was_wrong_with_the_offsets_of_the_delay_levels_is_said(tmp_path: Path) -> None:
+    offsets = DelayOffsets(tmp_path)
+    for offset in (3, 4):
+        offsets.put(1, offset)
+        offsets.persist()
+    (tmp_path / "delayOffset.json").write_text("{")
+    again = DelayOffsets(tmp_path)
+    again.load()
+    assert again.get(1) == 3
+    assert again.complaint is not None
+    assert "delayOffset.json" in again.complaint
