@@ -57,8 +57,8 @@ def _load_queues(queues: ConsumeQueueTable, progress: Progress | None, log_begin
     queues.load()
     for queue in queues:
         report.actions += queue.recover(progress.max_offset(queue.topic, queue.queue_id) if progress else None)
-        if queue.min_offset > log_begins == 0:
-            # No message has ever expired, so the queue's first files were lost.
+        if queue.is_empty or queue.min_offset > log_begins == 0:
+            # A queue has files as long as its folder, and its first one until a message expires.
             report.actions.append(f"consume queue {queue.topic.decode()}/{queue.queue_id} lacks its beginning")
             queue.start_anew()
 

@@ -432,9 +432,13 @@ def test_a_flipped_bit_in_what_is_known_of_progress_costs_time_only(config: Stor
 
 
 @pytest.mark.parametrize("is_foreign", [True, False])
-def test_a_consume_queue_that_lost_its_first_file_is_rebuilt(config: StoreConfig, store: MessageStore, is_foreign: bool) -> None:
-    sent = [b"%d" % number for number in range(44)]
-    send(store, *sent)
+@pytest.mark.parametrize("count", [3, 44])
+def test_a_consume_queue_that_lost_its_first_file_is_rebuilt(
+    config: StoreConfig, store: MessageStore, count: int, is_foreign: bool
+) -> None:
+    sent = [b"%d" % number for number in range(count)]
+    send(store, *sent, properties=b"KEYS\x01k")
+    send(store, *[b"x" * 800] * 5, topic=b"credits", properties=b"KEYS\x01k")
     store.close()
     (config.consume_queue_directory / "orders" / "0" / f"{0:020d}").unlink()
     if is_foreign:
@@ -443,5 +447,5 @@ def test_a_consume_queue_that_lost_its_first_file_is_rebuilt(config: StoreConfig
     again = reopen(config)
 
     assert bodies(again) == sent
-    assert send(again, b"next")[0].queue_offset == 44
+    assert send(again, b"next")[0].queue_offset == count
     again.close()
