@@ -81,7 +81,7 @@ class BrokerSettings(Struct, frozen=True, kw_only=True, rename="camel", forbid_u
     maped_file_size_commit_log: Annotated[int, Meta(ge=64 * 1024)] = 1024 * 1024 * 1024
     maped_file_size_consume_queue: Annotated[int, Meta(ge=CONSUME_QUEUE_UNIT_BYTES)] = 300_000 * CONSUME_QUEUE_UNIT_BYTES
     max_hash_slot_num: Positive = 5_000_000
-    max_index_num: Positive = 20_000_000
+    max_index_num: Annotated[int, Meta(ge=2)] = 20_000_000  # entry 0 of an index file is never used
     message_index_enable: bool = True
     file_reserved_time: Positive = 72
     delete_when: HoursOfDay = "04"
@@ -175,6 +175,10 @@ def _convert(source: str, properties: Mapping[str, str]) -> BrokerSettings:
 
 def _refuse_what_cannot_be(source: str, settings: BrokerSettings) -> None:
     """Combinations that no single type can rule out."""
+    try:
+        _ = settings.store_root
+    except RuntimeError as error:
+        raise ConfigError(f"{source}: storePathRootDir={settings.store_path_root_dir}: {error}") from None
     if any(int(hour) > 23 for hour in settings.delete_when.split(";")):
         raise ConfigError(f"{source}: deleteWhen={settings.delete_when}: hours are from 00 to 23")
     for address in settings.name_servers:

@@ -75,6 +75,8 @@ def test_a_property_of_rocketmq_without_effect_here_is_said_to_be_one(tmp_path: 
         ("namesrvAddr=here", "namesrvAddr=here"),
         ("aclEnable=true", "aclEnable=true"),
         ("brokerName=two words", "brokerName=two words"),
+        ("maxIndexNum=1", "maxIndexNum=1"),
+        ("storePathRootDir=~nobody.at.all/store", "storePathRootDir=~nobody.at.all/store"),
     ],
 )
 def test_a_bad_value_is_one_line_that_names_the_property(tmp_path: Path, line: str, part: str) -> None:
