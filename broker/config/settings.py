@@ -17,7 +17,7 @@ Positive = Annotated[int, Meta(ge=1)]
 NotNegative = Annotated[int, Meta(ge=0)]
 Name = Annotated[str, Meta(min_length=1, max_length=127, pattern=r"^[%|a-zA-Z0-9_.-]+$")]
 Milliseconds = NotNegative
-DelayLevels = Annotated[str, Meta(pattern=r"^\d+[smhd]( +\d+[smhd])*$")]
+DelayLevels = Annotated[str, Meta(pattern=r"^\d{1,9}[smhd]( +\d{1,9}[smhd])*$")]
 MetricsLabel = Annotated[str, Meta(pattern=r"^([a-zA-Z_]\w*:[^:,]+(,[a-zA-Z_]\w*:[^:,]+)*)?$")]
 HoursOfDay = Annotated[str, Meta(pattern=r"^\d{1,2}(;\d{1,2})*$")]
 

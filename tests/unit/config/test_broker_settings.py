@@ -71,6 +71,7 @@ def test_a_property_of_rocketmq_without_effect_here_is_said_to_be_one(tmp_path: 
         ("brokerRole=SLAVE", "brokerRole=SLAVE"),
         ("autoCreateTopicEnable=perhaps", "autoCreateTopicEnable=perhaps"),
         ("messageDelayLevel=1s soon", "messageDelayLevel=1s soon"),
+        ("messageDelayLevel=1s 9999999999d", "messageDelayLevel=1s 9999999999d"),
         ("deleteWhen=24", "deleteWhen=24"),
         ("namesrvAddr=here", "namesrvAddr=here"),
         ("aclEnable=true", "aclEnable=true"),
