@@ -24,6 +24,8 @@ CASES = (
     "tx-unknown-twice-then-commit",
     "tx-exactly-the-committed-once",
     "retry",
+    "request-reply",
+    "request-timeout",
 )
 BUILD_SECONDS = 240
 RUN_SECONDS = 240

@@ -3,6 +3,7 @@
 import os
 import subprocess
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
@@ -33,6 +34,8 @@ CASES = (
     "send-over-limit",
     "auto-create-topic",
     "fetch-queues",
+    "namespace",
+    "message-trace",
     "tag-filter",
     "consumer-retry",
     "consumer-dlq",
@@ -40,14 +43,23 @@ CASES = (
     "rebalance",
     "consumer-restart",
     "lite-pull",
+    "lite-pull-subscribe",
+    "sql-filter-refused",
     "consume-from-first-offset",
     "consume-from-last-offset",
     "pull-by-offset",
+    "pull-waits",
     "search-offset",
     "query-by-key",
     "view-by-id",
+    "ordered-takeover",
+    "ordered-suspend",
+    "ordered-dlq",
+    "request-reply",
+    "request-callback",
+    "request-timeout",
+    "reply-after-requester-left",
 )
-SERIALIZERS = ("JSON", "ROCKETMQ")
 KIT_SECONDS = 500
 SETTINGS = {
     "transactionCheckInterval": "2000",
@@ -60,47 +72,77 @@ SETTINGS = {
 pytestmark = [pytest.mark.e2e, pytest.mark.slow, pytest.mark.java, pytest.mark.timeout(KIT_SECONDS + 60)]
 
 
-class KitRun:
-    """What one run of the kit printed, case by case, and the broker's log."""
+@dataclass(frozen=True, slots=True)
+class Client:
+    """Apache's client, and the serializer of its headers."""
 
-    def __init__(self, output: str, broker_log: str) -> None:
+    version: str
+    serializer: str
+
+    def __str__(self) -> str:
+        return f"{self.version}-{self.serializer}"
+
+
+CLIENTS = (Client("4.9.7", "JSON"), Client("4.9.7", "ROCKETMQ"), Client("5.3.3", "JSON"))
+BROKEN_IN_CLIENT = {("5.3.3", "request-reply"), ("5.3.3", "request-timeout")}
+"""There `request` gives up waiting as soon as the message is sent (RequestResponseFuture), on any broker."""
+ATTEMPTS = {"4.9.7": 1, "5.3.3": 3}
+"""A starting consumer of 5.3.3 may lose the heartbeat that tells its latest subscription (it sends none while another is under
+way); any broker then refuses its pulls for up to 30 s."""
+RUNS = [(client, case) for client in CLIENTS for case in CASES if (client.version, case) not in BROKEN_IN_CLIENT]
+
+
+class KitRun:
+    """What the kit printed, case by case, and the broker's log."""
+
+    def __init__(self) -> None:
+        self._lines: dict[str, str] = {}
+        self._output = ""
+        self.broker_log = ""
+
+    def add(self, output: str) -> None:
+        """The output of one go; its results replace older ones."""
         results = [line for line in output.splitlines() if line.startswith(("PASS ", "FAIL "))]
-        self._lines = {line.split()[1].rstrip(":"): line for line in results}
-        self._output = output
-        self._broker_log = broker_log
+        self._lines |= {line.split()[1].rstrip(":"): line for line in results}
+        self._output += output
+
+    def failed(self) -> list[str]:
+        """The cases that failed."""
+        return [case for case, line in self._lines.items() if line.startswith("FAIL ")]
 
     def assert_passed(self, case: str) -> None:
         line = self._lines.get(case, f"the kit printed no line for {case}:\n{self._output}")
-        assert line.startswith(f"PASS {case} "), f"{line}\n\nThe broker's log ends:\n{self._broker_log}"
+        assert line.startswith(f"PASS {case} "), f"{line}\n\nThe broker's log ends:\n{self.broker_log}"
 
 
-def run_kit(home: Path, serializer: str) -> KitRun:
-    """All cases in one go, against a broker of its own."""
+def run_kit(home: Path, client: Client) -> KitRun:
+    """All cases in one go, against a broker of its own; what failed once more if the client can be to blame."""
     namesrv_port, port = free_ports(2)
     settings = {**SETTINGS, "listenPort": str(port), "namesrvListenPort": str(namesrv_port)}
+    environment = {**os.environ, "CLIENT_VERSION": client.version, "ROCKETMQ_SERIALIZE_TYPE": client.serializer}
+    kit_run = KitRun()
+    cases = [case for one, case in RUNS if one == client]
     with Processes(home / "logs") as processes:
         add_broker(processes, home, settings).start()
-        run = subprocess.run(
-            [KIT, f"127.0.0.1:{namesrv_port}", *CASES],
-            env={**os.environ, "ROCKETMQ_SERIALIZE_TYPE": serializer},
-            capture_output=True,
-            text=True,
-            timeout=KIT_SECONDS,
-        )
-        return KitRun(run.stdout, f"{run.stderr}\n{processes.logs()['broker']}")
+        for _ in range(ATTEMPTS[client.version]):
+            command = [str(KIT), f"127.0.0.1:{namesrv_port}", *cases]
+            run = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=KIT_SECONDS)
+            kit_run.add(run.stdout)
+            kit_run.broker_log = f"{run.stderr}\n{processes.logs()['broker']}"
+            cases = kit_run.failed()
+            if not cases:
+                break
+    return kit_run
 
 
 @pytest.fixture(scope="module")
-def kit_runs(tmp_path_factory: pytest.TempPathFactory) -> dict[str, KitRun]:
-    """By serializer. Both at once: the cases mostly wait."""
+def kit_runs(tmp_path_factory: pytest.TempPathFactory) -> dict[Client, KitRun]:
+    """By client. All at once: the cases mostly wait."""
     with ThreadPoolExecutor() as threads:
-        running = {
-            serializer: threads.submit(run_kit, tmp_path_factory.mktemp(serializer), serializer) for serializer in SERIALIZERS
-        }
-        return {serializer: run.result() for serializer, run in running.items()}
+        running = {client: threads.submit(run_kit, tmp_path_factory.mktemp(str(client)), client) for client in CLIENTS}
+        return {client: run.result() for client, run in running.items()}
 
 
-@pytest.mark.parametrize("case", CASES)
-@pytest.mark.parametrize("serializer", SERIALIZERS)
-def test_apaches_java_client_passes(kit_runs: dict[str, KitRun], serializer: str, case: str) -> None:
-    kit_runs[serializer].assert_passed(case)
+@pytest.mark.parametrize(("client", "case"), RUNS, ids=str)
+def test_apaches_java_client_passes(kit_runs: dict[Client, KitRun], client: Client, case: str) -> None:
+    kit_runs[client].assert_passed(case)

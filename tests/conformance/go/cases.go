@@ -5,7 +5,9 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/apache/rocketmq-client-go/v2"
 	"github.com/apache/rocketmq-client-go/v2/primitive"
+	"github.com/apache/rocketmq-client-go/v2/producer"
 )
 
 const (
@@ -29,6 +31,8 @@ var cases = []struct {
 	{"tx-unknown-twice-then-commit", txUnknownTwiceThenCommit},
 	{"tx-exactly-the-committed-once", txExactlyTheCommittedOnce},
 	{"retry", retry},
+	{"request-reply", requestReply},
+	{"request-timeout", requestTimeout},
 }
 
 func sendSync(s *suite) error {
@@ -87,6 +91,43 @@ func retry(s *suite) error {
 		return fmt.Errorf("redelivered as %s", second)
 	}
 	return nil
+}
+
+func requestReply(s *suite) error {
+	reply, err := s.request("request", 10*time.Second)
+	if err != nil {
+		return fmt.Errorf("%w; the reply failed with %v", err, s.replyFailed.Load())
+	}
+	if string(reply.Body) != "reply to body of request" {
+		return fmt.Errorf("the reply is %q", reply.Body)
+	}
+	return s.arrives("request", "")
+}
+
+func requestTimeout(s *suite) error {
+	if reply, err := s.request("unanswered", 2*time.Second); err == nil {
+		return fmt.Errorf("a reply that nobody sent: %s", reply)
+	}
+	return s.arrives("unanswered", "")
+}
+
+// request sends a message and waits for the reply to it, in a client of its own.
+func (s *suite) request(key string, atMost time.Duration) (*primitive.Message, error) {
+	requester, err := rocketmq.NewProducer(producer.WithNsResolver(s.names),
+		producer.WithGroupName("go_requests_"+s.stamp), producer.WithInstanceName(key+s.stamp))
+	if err != nil {
+		return nil, err
+	}
+	if err := requester.Start(); err != nil {
+		return nil, err
+	}
+	defer requester.Shutdown()
+	// A reply finds its way by the heartbeat, which the client sends 1 s after its start to the brokers that it knows by then.
+	if _, err := requester.SendSync(context.Background(), s.message("before-"+key, tagOther)); err != nil {
+		return nil, err
+	}
+	time.Sleep(2 * time.Second)
+	return requester.Request(context.Background(), atMost, s.message(key, tagPlain))
 }
 
 func txCommit(s *suite) error {

@@ -6,8 +6,10 @@
 package main
 
 import (
+	"context"
 	"fmt"
 	"os"
+	"sync/atomic"
 	"time"
 
 	"github.com/apache/rocketmq-client-go/v2"
@@ -63,18 +65,21 @@ func run(namesrvAddr string) error {
 
 // suite is what the cases share: producers, and a consumer of all their messages but those tagged "other".
 type suite struct {
+	names        primitive.NsResolver
+	stamp        string
 	topic        string
 	ledger       *ledger
 	transactions rocketmq.TransactionProducer
 	plain        rocketmq.Producer
 	consumer     rocketmq.PushConsumer
 	inbox        *inbox
+	replyFailed  atomic.Value
 }
 
 func start(namesrvAddr string) (*suite, error) {
 	names := primitive.NewPassthroughResolver([]string{namesrvAddr})
 	stamp := fmt.Sprintf("%d", time.Now().UnixNano())
-	s := &suite{topic: "go_" + stamp, ledger: newLedger(), inbox: newInbox()}
+	s := &suite{names: names, stamp: stamp, topic: "go_" + stamp, ledger: newLedger(), inbox: newInbox()}
 	var err error
 	if s.transactions, err = rocketmq.NewTransactionProducer(s.ledger, producer.WithNsResolver(names),
 		producer.WithGroupName("go_transactions_"+stamp), producer.WithInstanceName("transactions"+stamp)); err != nil {
@@ -101,7 +106,7 @@ func start(namesrvAddr string) (*suite, error) {
 		return nil, fmt.Errorf("first send: %w", err)
 	}
 	selector := consumer.MessageSelector{Type: consumer.TAG, Expression: tagPlain + " || " + tagAgain}
-	if err := s.consumer.Subscribe(s.topic, selector, s.inbox.consume); err != nil {
+	if err := s.consumer.Subscribe(s.topic, selector, s.consume); err != nil {
 		return nil, err
 	}
 	return s, s.consumer.Start()
@@ -111,6 +116,24 @@ func (s *suite) stop() {
 	_ = s.consumer.Shutdown()
 	_ = s.transactions.Shutdown()
 	_ = s.plain.Shutdown()
+}
+
+// consume keeps the messages, and replies to those whose sender waits for a reply, unless they are keyed "unanswered".
+func (s *suite) consume(ctx context.Context, messages ...*primitive.MessageExt) (consumer.ConsumeResult, error) {
+	for _, message := range messages {
+		if consumer.GetReplyToClient(message) == "" || message.GetKeys() == "unanswered" {
+			continue
+		}
+		reply, err := consumer.CreateReplyMessage(message, nil)
+		if err == nil {
+			reply.Body = append([]byte("reply to "), message.Body...)
+			_, err = s.plain.SendSync(ctx, reply)
+		}
+		if err != nil {
+			s.replyFailed.Store(err.Error())
+		}
+	}
+	return s.inbox.consume(ctx, messages...)
 }
 
 func (s *suite) message(key, tag string) *primitive.Message {
