@@ -21,7 +21,8 @@ async def test_stop_ends_what_runs_and_what_has_not_begun() -> None:
     await asyncio.sleep(0)
     not_begun = tasks.start("not begun", forever())
     await tasks.stop()
-    assert running.cancelled() and not_begun.cancelled()
+    assert running.cancelled()
+    assert not_begun.cancelled()
 
 
 async def test_an_error_is_logged_by_name_and_ends_nothing_else(caplog: pytest.LogCaptureFixture) -> None:
@@ -44,7 +45,8 @@ async def test_settling_waits_for_the_quick_ones_but_not_for_ever() -> None:
     tasks = Tasks()
     quick, slow = tasks.start("quick", asyncio.sleep(0.01)), tasks.start("slow", forever())
     await tasks.settle(0.1)
-    assert quick.done() and not slow.done()
+    assert quick.done()
+    assert not slow.done()
     await tasks.stop()
 
 
@@ -82,16 +84,17 @@ async def test_a_task_that_heeds_no_cancellation_is_named(
 
 
 async def test_what_is_repeated_is_repeated_after_an_error_that_is_told_once(caplog: pytest.LogCaptureFixture) -> None:
-    tasks, calls = Tasks(), 0
+    tasks, calls, thrice = Tasks(), 0, asyncio.Event()
 
     def action() -> None:
         nonlocal calls
         calls += 1
+        if calls == 3:
+            thrice.set()
         raise OSError("the disk is full")
 
     tasks.every(0.001, "retention", action)
-    while calls < 3:
-        await asyncio.sleep(0.001)
+    await thrice.wait()
     await tasks.stop()
     assert [record.getMessage() for record in caplog.records] == [
         "retention failed, and is tried again every 0.001 s: the disk is full"
