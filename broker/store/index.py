@@ -121,7 +121,10 @@ class Index:
         found = [
             request.commit_log_offset
             for request in reversed(self._waiting)
-            if request.topic == topic and begin_ms <= request.store_timestamp <= end_ms and wanted in _keys(request.properties)
+            if request.is_indexed
+            and request.topic == topic
+            and begin_ms <= request.store_timestamp <= end_ms
+            and wanted in _keys(request.properties)
         ][:limit]
         key_hash = _key_hash(topic, wanted)
         for index_file in reversed(self._index_files):
