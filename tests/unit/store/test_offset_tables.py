@@ -36,3 +36,11 @@ def test_what_was_wrong_with_the_offsets_of_the_delay_levels_is_said(tmp_path: P
     assert again.get(1) == 3
     assert again.complaint is not None
     assert "delayOffset.json" in again.complaint
+
+
+def test_a_table_that_did_not_change_leaves_the_backup_as_it_was(tmp_path: Path) -> None:
+    offsets = ConsumerOffsets(tmp_path)
+    for offset in (1, 2, 2):
+        offsets.commit("a", "orders", 0, offset)
+        offsets.persist()
+    assert '"orders@a":{0:1' in (tmp_path / "consumerOffset.json.bak").read_text()
