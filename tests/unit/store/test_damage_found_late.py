@@ -11,7 +11,7 @@ import pytest
 
 from broker.message import sysflag
 from broker.message.record import BLANK_MAGIC, QUEUE_OFFSET_POSITION, decode_record, host_bytes
-from broker.store import Appended, MessageStore, StoreConfig
+from broker.store import Appended, MessageStore, StoreConfig, lost_unit
 from broker.store.record_check import MAGIC
 
 from .conftest import HOST, NOW, append, bodies, crash, send, small_config
@@ -270,3 +270,30 @@ def test_a_unit_that_points_where_no_record_is_is_rebuilt(config: StoreConfig, s
     again = MessageStore.open(config)
     assert bodies(again) == [b"%d" % number * 100 for number in range(12)]
     again.close()
+
+
+@pytest.mark.parametrize("units_searched", [2, 256])
+def test_a_message_whose_unit_is_damaged_is_found_though_the_units_before_it_are_damaged_too(
+    config: StoreConfig, store: MessageStore, monkeypatch: pytest.MonkeyPatch, units_searched: int
+) -> None:
+    monkeypatch.setattr(lost_unit, "_UNITS_SEARCHED", units_searched)
+    send(store, *[b"%d" % number for number in range(7)])
+    (other,) = send(store, b"other", queue_id=1)
+    store.flush()
+    for number in range(1, 6):
+        patch_unit(config, number, other.commit_log_offset, other.end_position + number)
+    assert bodies(store) == [b"%d" % number for number in range(7)]
+
+
+def test_a_message_too_far_from_the_one_before_it_is_passed_over_if_its_unit_is_damaged(
+    config: StoreConfig, store: MessageStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(lost_unit, "_BYTES_SEARCHED", 1000)
+    send(store, b"0")
+    send(store, *[b"other"] * 30, queue_id=1)
+    send(store, b"1", b"2")
+    store.flush()
+    patch_unit(config, 1, -5, 98)
+    assert bodies(store) == [b"0", b"2"]
+    monkeypatch.setattr(lost_unit, "_BYTES_SEARCHED", 10_000)
+    assert bodies(store) == [b"0", b"1", b"2"]
