@@ -297,3 +297,20 @@ def test_a_message_too_far_from_the_one_before_it_is_passed_over_if_its_unit_is_
     assert bodies(store) == [b"0", b"2"]
     monkeypatch.setattr(lost_unit, "_BYTES_SEARCHED", 10_000)
     assert bodies(store) == [b"0", b"1", b"2"]
+
+
+def test_a_unit_that_points_to_an_expired_message_is_put_right(config: StoreConfig, store: MessageStore) -> None:
+    places = send(store, *[b"%d" % number * 100 for number in range(30)])
+    store.flush()
+    crash(store)
+    for start in (0, 1024):
+        (config.commit_log_directory / f"{start:020d}").unlink()
+    patch_unit(config, 20, places[3].commit_log_offset, 300)
+    forget_progress(config)
+    (config.root / "checkpoint").unlink()
+    again = MessageStore.open(config)
+    assert again.commit_log_offset(b"orders", 0, 20) == places[20].commit_log_offset
+    low = again.min_offset(b"orders", 0)
+    assert bodies(again) == [b"%d" % number * 100 for number in range(low, 30)]
+    assert 2048 <= places[low].commit_log_offset < 3072
+    again.close()
