@@ -129,11 +129,21 @@ class ConsumeQueue:
 
     def correct_min_offset(self, commit_log_min_offset: int) -> None:
         """Moves `min_offset` to the first message that the commit log still has (ConsumeQueue.correctMinOffset)."""
-        # A negative offset is damage, and no sign that the message expired.
+        # Neither a blank unit amid others nor a negative offset is a sign that the message expired: both stand for damage.
         self.min_offset = self._first_where(
-            self._segments.min_offset // UNIT_SIZE,
-            lambda unit: unit.size != BLANK_SIZE and not 0 <= unit.commit_log_offset < commit_log_min_offset,
+            self._first_that_is_not_blank(),
+            lambda unit: unit.size == BLANK_SIZE or not 0 <= unit.commit_log_offset < commit_log_min_offset,
         )
+
+    def _first_that_is_not_blank(self) -> int:
+        """A queue whose first messages expired may begin with blank units."""
+        offset = self._segments.min_offset // UNIT_SIZE if self._segments.starts else self._written_offset
+        while units := self.units(offset, _BLOCK_UNITS):
+            for unit in units:
+                if unit.size != BLANK_SIZE:
+                    return offset
+                offset += 1
+        return offset
 
     def truncate(self, commit_log_end: int) -> int:
         """Drops the units that point past the end of the commit log; the number dropped."""

@@ -213,6 +213,7 @@ class _Recovery:
 
     def _dispatch(self, item: Found, record: CheckedRecord) -> None:
         if not self._is_topic(record.topic):
+            self._report.damaged.append((item.commit_log_offset, item.size))
             self._report.actions.append(f"the record at {item.commit_log_offset} has an impossible topic and was passed over")
             return
         tags_code = unit_tags_code(record.topic, record.properties, record.store_timestamp, self._config.delay_levels_ms)

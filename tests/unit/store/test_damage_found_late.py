@@ -54,6 +54,22 @@ def test_a_record_whose_topic_was_damaged_costs_no_other(config: StoreConfig, st
     again.close()
 
 
+@pytest.mark.parametrize("topic", [b"../../", b"others"])
+@pytest.mark.parametrize("damaged", range(9))
+def test_a_damaged_topic_costs_that_message_only_wherever_it_lies(
+    config: StoreConfig, store: MessageStore, damaged: int, topic: bytes
+) -> None:
+    sent = [b"%d" % number for number in range(9)]
+    places = send(store, *sent)
+    crash(store)
+    forget_progress(config)
+    shutil.rmtree(config.consume_queue_directory, ignore_errors=True)  # nothing of it was on the disk
+    patch(config, places[damaged].commit_log_offset + TOPIC_POSITION + 1, topic)
+    again = MessageStore.open(config)
+    assert bodies(again) == sent[:damaged] + sent[damaged + 1 :]
+    again.close()
+
+
 def test_a_prepared_record_is_found_by_key_after_a_crash_and_enters_no_queue(config: StoreConfig, store: MessageStore) -> None:
     send(store, b"1")
     send(store, b"prepared", sys_flag=sysflag.TRANSACTION_PREPARED, properties=b"KEYS\x01k")
