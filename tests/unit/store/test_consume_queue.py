@@ -63,3 +63,16 @@ def test_units_that_a_full_disk_refuses_are_read_from_memory_and_written_later(q
     first = disk.inodes[disk.names[DIRECTORY / f"{0:020d}"]].content
     assert len(first) == 8 * UNIT_SIZE
     assert int.from_bytes(first[20:28], "big") == 10
+
+
+@pytest.mark.parametrize("is_written", [False, True])
+def test_a_queue_may_begin_with_more_blank_units_than_are_looked_at_in_one_go(disk: CrashDisk, is_written: bool) -> None:
+    queue = ConsumeQueue(b"orders", 0, Segments(DIRECTORY, 8000 * UNIT_SIZE, OpenFiles(disk, 4)))
+    for offset in range(15_000, 15_010):
+        queue.put(offset, offset * 100, 100, 0)
+    if is_written:
+        queue.write()
+    queue.correct_min_offset(0)
+    assert queue.min_offset == 15_000
+    queue.correct_min_offset(1_500_300)
+    assert queue.min_offset == 15_003
