@@ -16,7 +16,7 @@ demo: setup ## Run orders through broker, services and kills; end with the recon
 	@$(PYTHON_IN_VENV) -m demo $(DEMO)
 
 test: setup ## Run all tests (TESTS=tests/unit/... for some of them)
-	@$(PYTHON_IN_VENV) -m pytest $(TESTS)
+	@$(PYTHON_IN_VENV) -m pytest --durations=25 --durations-min=5 $(TESTS)
 
 check: setup ## The quick check: format, lint, types, import contracts, fast tests
 	@.venv/bin/ruff format --check
