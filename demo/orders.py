@@ -10,6 +10,8 @@ from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor, as_completed
 from dataclasses import dataclass
 from enum import Enum, auto
+from types import TracebackType
+from typing import Self
 
 import httpx
 import stamina
@@ -71,6 +73,14 @@ class OrderClient:
         self._client = httpx.Client(base_url=url, timeout=15, transport=transport)
         self._patience_s = patience_s
         self._first_wait_s = first_wait_s
+
+    def __enter__(self) -> Self:
+        """Ready when it is made."""
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+        """Give up: no request is sent or repeated any more, and `place` raises RuntimeError in whatever thread it still runs."""
+        self._client.close()
 
     def place(self, request: OrderRequest) -> OrderAnswer:
         """Place the order once, however often it has to be asked. Raises UnexpectedAnswer, or when patience ends."""

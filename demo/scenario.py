@@ -58,7 +58,7 @@ def run_here(plan: Plan, home: Path, console: Console) -> int:
         _start(system, console)
         books = Books(system.order_database_url, system.credit_database_url)
         with Supervisor(system.order_service) as supervisor:
-            placed = _place(plan, OrderClient(system.order_url), console, kill_halfway=system.broker)
+            placed = _place(plan, system.order_url, console, kill_halfway=system.broker)
             placed.deaths_ms = supervisor.deaths_ms
             return _finish(placed, books, system.broker_store, home, system.environment, processes, console)
 
@@ -66,10 +66,10 @@ def run_here(plan: Plan, home: Path, console: Console) -> int:
 def run_on_compose(plan: Plan, home: Path, environment: Mapping[str, str], console: Console) -> int:
     """The same on services that run already: nothing is started or killed. Answers the exit code."""
     books = Books(environment["ORDER_DATABASE_URL"], environment["CREDIT_DATABASE_URL"])
-    client = OrderClient(environment.get("ORDER_SERVICE_URL", "http://127.0.0.1:8080"))
+    order_url = environment.get("ORDER_SERVICE_URL", "http://127.0.0.1:8080")
     store = Path(environment["BROKER_STORE"]) if "BROKER_STORE" in environment else None
     with Processes(home / "logs") as processes:
-        placed = _place(plan, client, console, kill_halfway=None)
+        placed = _place(plan, order_url, console, kill_halfway=None)
         return _finish(placed, books, store, home, environment, processes, console)
 
 
@@ -87,9 +87,9 @@ def _start(system: System, console: Console) -> None:
     console.print(f"Started in {time.monotonic() - started:.1f} s, as processes of their own: {names}.", highlight=False)
 
 
-def _place(plan: Plan, client: OrderClient, console: Console, *, kill_halfway: Process | None) -> Placed:
+def _place(plan: Plan, order_url: str, console: Console, *, kill_halfway: Process | None) -> Placed:
     requests = list(make_orders(plan.orders, refused_every=plan.refused_every, limit_cents=LIMIT_CENTS))
-    with counting(console, "orders answered", len(requests)) as show:
+    with OrderClient(order_url) as client, counting(console, "orders answered", len(requests)) as show:
         answered = 0
 
         def on_answer(answer: OrderAnswer) -> None:

@@ -1,3 +1,6 @@
+from concurrent.futures import ThreadPoolExecutor
+from threading import Event
+
 import httpx
 import pytest
 
@@ -44,6 +47,20 @@ def test_an_answer_that_no_repetition_changes_is_raised() -> None:
     client, _ = client_that_gets(httpx.Response(400, text="quantity"))
     with pytest.raises(UnexpectedAnswer, match="400: quantity"):
         client.place(REQUEST)
+
+
+def test_an_order_under_way_is_given_up_with_its_client() -> None:
+    def refuse(request: httpx.Request) -> httpx.Response:
+        asked.set()
+        raise httpx.ConnectError("nobody listens")
+
+    asked = Event()
+    with ThreadPoolExecutor() as threads:
+        with OrderClient("http://orders", transport=httpx.MockTransport(refuse), first_wait_s=0.01) as client:
+            under_way = threads.submit(client.place, REQUEST)
+            assert asked.wait(10)
+        with pytest.raises(RuntimeError, match="closed"):
+            under_way.result(10)
 
 
 def test_every_so_manieth_order_is_above_the_limit() -> None:
