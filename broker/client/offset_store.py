@@ -68,16 +68,18 @@ class BrokerOffsetStore:
 
     async def persist(self, queues: Iterable[MessageQueue], *, confirmed: bool = False) -> None:
         """Send them to the brokers, one-way unless `confirmed`."""
-        await asyncio.gather(
-            *(self._send(queue, self._offsets[queue], confirmed) for queue in list(queues) if queue in self._offsets)
-        )
-
-    async def _send(self, queue: MessageQueue, offset: int, confirmed: bool) -> None:
+        offsets = {queue: self._offsets[queue] for queue in queues if queue in self._offsets}
+        if not confirmed:
+            await asyncio.gather(*(self._tell(queue, offset) for queue, offset in offsets.items()))
+            return
         try:
-            if confirmed:
-                await self._requests.commit_offset(self._group, queue, offset)
-            else:
-                await self._requests.commit_offset_oneway(self._group, queue, offset)
+            await self._requests.commit_offsets(self._group, offsets)
+        except ClientError as error:
+            logger.debug("not all offsets of %s were sent: %s", self._group, error)
+
+    async def _tell(self, queue: MessageQueue, offset: int) -> None:
+        try:
+            await self._requests.commit_offset_oneway(self._group, queue, offset)
         except ClientError as error:
             logger.debug("offset %d of %s was not sent: %s", offset, queue, error)
 

@@ -151,9 +151,7 @@ class PullConsumer:
         """Keep on the brokers how far `poll` has given out messages, and wait until they have heard. Raises ClientError."""
         requests = self._running_requests()
         process_queues = [assigned.process_queue for assigned in self._assigned.values() if assigned.process_queue is not None]
-        await asyncio.gather(
-            *(requests.commit_offset(self.group, at_work.queue, at_work.committable_offset) for at_work in process_queues)
-        )
+        await requests.commit_offsets(self.group, {at_work.queue: at_work.committable_offset for at_work in process_queues})
 
     async def pull(
         self, queue: MessageQueue, offset: int, *, expression: str = "*", max_messages: int = 32, suspend_ms: int = 0

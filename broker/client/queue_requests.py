@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import asyncio
 import logging
+from collections.abc import Mapping
 from dataclasses import replace
 from typing import NamedTuple
 
@@ -126,13 +128,29 @@ class QueueRequests:
             raise
         return answer.decode_header(QueryConsumerOffsetResponseHeader).offset
 
-    async def commit_offset(self, group: str, queue: MessageQueue, offset: int) -> None:
-        """Tell the broker how far the group has consumed the queue, and wait until it has heard."""
-        header = _offset_header(group, queue, offset)
-        await self._calls.ask_master(queue.broker_name, RequestCode.UPDATE_CONSUMER_OFFSET, header)
+    async def commit_offsets(self, group: str, offsets: Mapping[MessageQueue, int]) -> None:
+        """Tell the brokers how far the group has consumed these queues, and wait until they have heard.
+
+        Of each topic one goes ahead: if a group's very first offsets in a topic come at once, Apache's broker may keep only
+        one of them (ConsumerOffsetManager.commitOffset makes the topic's table without a lock). All are tried before this raises.
+        """
+        topics: dict[tuple[str, str], list[MessageQueue]] = {}
+        for queue in offsets:
+            topics.setdefault((queue.broker_name, queue.topic), []).append(queue)
+
+        async def commit(queue: MessageQueue) -> None:
+            header = _offset_header(group, queue, offsets[queue])
+            await self._calls.ask_master(queue.broker_name, RequestCode.UPDATE_CONSUMER_OFFSET, header)
+
+        outcomes = await asyncio.gather(*(commit(queues[0]) for queues in topics.values()), return_exceptions=True)
+        rest = [queue for queues in topics.values() for queue in queues[1:]]
+        outcomes += await asyncio.gather(*map(commit, rest), return_exceptions=True)
+        for outcome in outcomes:
+            if outcome is not None:
+                raise outcome
 
     async def commit_offset_oneway(self, group: str, queue: MessageQueue, offset: int) -> None:
-        """The same without an answer."""
+        """Tell the broker how far the group has consumed the queue, without an answer."""
         header = _offset_header(group, queue, offset)
         await self._calls.tell_master(queue.broker_name, RequestCode.UPDATE_CONSUMER_OFFSET, header)
 

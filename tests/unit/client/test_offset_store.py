@@ -1,5 +1,6 @@
 """Offsets: the broker's, and those in the file of a broadcasting consumer."""
 
+from collections.abc import Mapping
 from pathlib import Path
 
 import pytest
@@ -28,30 +29,34 @@ class Requests:
             raise BrokerUnreachable("down")
         self.heard.append((queue, offset))
 
-    commit_offset = commit_offset_oneway
+    async def commit_offsets(self, group: str, offsets: Mapping[MessageQueue, int]) -> None:
+        for queue, offset in offsets.items():
+            await self.commit_offset_oneway(group, queue, offset)
 
 
 def store_on(requests: Requests) -> BrokerOffsetStore:
     return BrokerOffsetStore("group", requests)  # type: ignore[arg-type]
 
 
-async def test_only_the_queues_asked_for_are_sent_to_the_broker() -> None:
+@pytest.mark.parametrize("confirmed", [False, True])
+async def test_only_the_queues_asked_for_are_sent_to_the_broker(confirmed: bool) -> None:
     requests = Requests()
     store = store_on(requests)
     store.update(QUEUE, 5)
     store.update(OTHER, 9)
-    await store.persist([QUEUE, MessageQueue("orders", "broker-a", 7)])
+    await store.persist([QUEUE, MessageQueue("orders", "broker-a", 7)], confirmed=confirmed)
     assert requests.heard == [(QUEUE, 5)]
 
 
-async def test_a_broker_that_is_away_hears_the_offset_at_the_next_turn() -> None:
+@pytest.mark.parametrize("confirmed", [False, True])
+async def test_a_broker_that_is_away_hears_the_offset_at_the_next_turn(confirmed: bool) -> None:
     requests = Requests()
     store = store_on(requests)
     store.update(QUEUE, 5)
     requests.is_up = False
-    await store.persist([QUEUE])
+    await store.persist([QUEUE], confirmed=confirmed)
     requests.is_up = True
-    await store.persist([QUEUE])
+    await store.persist([QUEUE], confirmed=confirmed)
     assert requests.heard == [(QUEUE, 5)]
 
 

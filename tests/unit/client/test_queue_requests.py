@@ -1,17 +1,21 @@
-"""Pulling: what comes of the records a broker sends."""
+"""Pulling: what comes of the records a broker sends. Committing: that brokers of Apache's keep all of it."""
 
+import asyncio
 import zlib
 from dataclasses import replace
 from typing import Any
 
+import pytest
+
+from broker.client import BrokerUnreachable
 from broker.client.queue_requests import QueueRequests
 from broker.client.subscription import Subscription
-from broker.message import sysflag
+from broker.message import MessageQueue, sysflag
 from broker.message.record import Record, body_crc
 from broker.protocol.codes import ResponseCode, SerializeType
 from broker.protocol.command import RemotingCommand, ReplyTo, encode_response
 from broker.protocol.frame import FrameDecoder
-from broker.protocol.headers import PullMessageResponseHeader
+from broker.protocol.headers import PullMessageResponseHeader, UpdateConsumerOffsetRequestHeader
 from tests.unit.client.messages import QUEUE
 
 
@@ -47,3 +51,42 @@ async def test_a_body_that_cannot_be_uncompressed_does_not_hold_its_queue_up() -
     requests = QueueRequests(Calls(torn, intact, by_other_means))  # type: ignore[arg-type]
     pulled = await requests.pull("group", QUEUE, 0, subscription=Subscription.parse("orders", "*", 1), max_messages=32)
     assert [message.body for message in pulled.messages] == [b"no zlib", b"intact", b"lz4"]
+
+
+class OffsetTables:
+    """Stands for BrokerCalls: brokers that keep offsets as Apache's does, in a table for each topic that the first one makes."""
+
+    def __init__(self) -> None:
+        self.tables: dict[str, dict[int, int]] = {}
+        self.refused: set[int] = set()
+
+    async def ask_master(self, broker_name: str, code: int, header: UpdateConsumerOffsetRequestHeader) -> None:
+        table = self.tables.get(header.topic)
+        await asyncio.sleep(0)
+        if header.queue_id in self.refused:
+            raise BrokerUnreachable("down")
+        if table is None:
+            self.tables[header.topic] = {header.queue_id: header.commit_offset}
+        else:
+            table[header.queue_id] = header.commit_offset
+
+
+def queues_at_offsets(topic: str) -> dict[MessageQueue, int]:
+    return {MessageQueue(topic, "broker-a", queue_id): queue_id + 1 for queue_id in range(4)}
+
+
+async def test_apaches_broker_loses_none_of_a_groups_first_offsets() -> None:
+    brokers = OffsetTables()
+    requests = QueueRequests(brokers)  # type: ignore[arg-type]
+    await requests.commit_offsets("group", queues_at_offsets("orders") | queues_at_offsets("credits"))
+    assert brokers.tables == {"orders": {0: 1, 1: 2, 2: 3, 3: 4}, "credits": {0: 1, 1: 2, 2: 3, 3: 4}}
+
+
+@pytest.mark.parametrize("refused", [0, 2])
+async def test_one_offset_that_cannot_be_committed_does_not_keep_the_others_from_it(refused: int) -> None:
+    brokers = OffsetTables()
+    brokers.tables["orders"] = {}
+    brokers.refused = {refused}
+    with pytest.raises(BrokerUnreachable):
+        await QueueRequests(brokers).commit_offsets("group", queues_at_offsets("orders"))  # type: ignore[arg-type]
+    assert brokers.tables["orders"].keys() == {0, 1, 2, 3} - {refused}
