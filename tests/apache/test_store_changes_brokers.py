@@ -29,6 +29,8 @@ QUEUES = 4
 PLAIN_MESSAGES = 24
 READ_MESSAGES = 9
 DELAY_LEVEL, DELAY_MS = 2, 5000
+RECOVERED_DELAY_MS = 1000
+"""What Apache gives a delayed message whose place in the queue it restores after a kill: it knows no levels by then."""
 SOON_LEVEL = 1
 PATIENCE_S = 120
 A_LONG_BODY = b"compressed by the client " * 400
@@ -113,7 +115,7 @@ async def leave(place: Place, broker: Running, books: Books) -> Left:
     return Left(messages, read_offsets, unread, later, checked + fresh, told)
 
 
-async def take_over(place: Place, broker: Running, books: Books, left: Left, *, may_deliver_again: bool) -> None:
+async def take_over(place: Place, broker: Running, books: Books, left: Left, *, is_apache_after_a_kill: bool) -> None:
     """Checks that all of it is there, and that it goes on where it was."""
     assert ask_mqadmin(broker, place) == left.told
     books.checked.clear()
@@ -141,9 +143,10 @@ async def take_over(place: Place, broker: Running, books: Books, left: Left, *, 
             await assert_offsets_go_on(pull, producer, left)
     assert sorted(orders_inbox.bodies) == books.bodies(COMMIT)
     assert sorted(body for body in later_inbox.bodies if body != "soon") == left.later
-    assert all(waited_ms(message) >= DELAY_MS - 100 for message in later_inbox.messages if message.body != b"soon")
+    delay_ms = RECOVERED_DELAY_MS if is_apache_after_a_kill else DELAY_MS
+    assert min(waited_ms(message) for message in later_inbox.messages if message.body != b"soon") >= delay_ms - 100
     # Apache notes every 10 s how far it has delivered, and after a kill delivers once more what came since.
-    assert later_inbox.bodies.count("soon") == 1 or may_deliver_again
+    assert later_inbox.bodies.count("soon") == 1 or is_apache_after_a_kill
     assert sorted(body for body in readers_inbox.bodies if body != "one more") == sorted(left.unread)
     assert set(books.checked) == set(left.pending)
 
@@ -256,4 +259,4 @@ async def test_a_store_goes_on_under_the_other_broker(
             broker.kill()
 
     with place.serve(second) as broker:
-        await take_over(place, broker, books, left, may_deliver_again=is_killed and second == "apache")
+        await take_over(place, broker, books, left, is_apache_after_a_kill=is_killed and second == "apache")
