@@ -6,13 +6,14 @@ import itertools
 import os
 import pwd
 import shutil
-import socket
 import subprocess
 import tempfile
 import time
 from pathlib import Path
 
 import psycopg
+
+from demo.ports import free_ports
 
 _PROGRAMS = [Path("/usr/lib/postgresql/15/bin"), Path("/usr/lib/postgresql/16/bin"), Path("/usr/lib/postgresql/17/bin")]
 _count = itertools.count(1)
@@ -46,9 +47,7 @@ def _server_port() -> int | None:
     quiet = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL, "cwd": folder}
     initdb = [str(programs / "initdb"), "-D", str(data), "-U", "postgres", "--auth=trust", "--no-sync"]
     subprocess.run(["setpriv", *user, *initdb], check=True, timeout=60, **quiet)  # type: ignore[call-overload]
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        port: int = free.getsockname()[1]
+    (port,) = free_ports(1)
     settings = [f"port={port}", "listen_addresses=127.0.0.1", "unix_socket_directories=", "fsync=off", "max_connections=200"]
     options = [option for setting in settings for option in ("-c", setting)]
     # The server dies with this process, however that ends.

@@ -1,7 +1,4 @@
-"""An order database of each kind, and a broker that does what the client does, without one."""
-
-from collections.abc import Iterator
-from pathlib import Path
+"""An order store on a database of each kind, and a broker that does what the client does, without one."""
 
 import pytest
 from sqlalchemy import Engine
@@ -16,8 +13,6 @@ from order_service.failpoints import Failpoints
 from order_service.service_layer.attempt import Attempt
 from order_service.service_layer.placing import BrokerUnavailable
 from order_service.service_layer.transaction_listener import OrderTransactionListener
-from service_runtime.database import open_database
-from tests.postgresql_server import new_database
 
 ORDER_LIMIT_CENTS = 100_000
 
@@ -41,26 +36,8 @@ class BrokerInProcess:
 
 
 @pytest.fixture
-def sqlite_url(tmp_path: Path) -> str:
-    return f"sqlite:///{tmp_path}/orders.db"
-
-
-@pytest.fixture(params=["sqlite", "postgresql"])
-def database_url(request: pytest.FixtureRequest, sqlite_url: str) -> str:
-    """A database of each kind."""
-    if request.param == "sqlite":
-        return sqlite_url
-    url = new_database()
-    if url is None:
-        pytest.skip("no PostgreSQL here: apt-get install postgresql")
-    return url
-
-
-@pytest.fixture
-def engine(database_url: str) -> Iterator[Engine]:
-    engine = open_database(database_url, migrations=MIGRATIONS, start_timeout_s=10)
-    yield engine
-    engine.dispose()
+def migrations() -> str:
+    return MIGRATIONS
 
 
 @pytest.fixture
@@ -69,10 +46,8 @@ def store(engine: Engine) -> OrderStore:
 
 
 @pytest.fixture
-def sqlite_store(sqlite_url: str) -> Iterator[OrderStore]:
-    engine = open_database(sqlite_url, migrations=MIGRATIONS, start_timeout_s=10)
-    yield OrderStore(engine)
-    engine.dispose()
+def sqlite_store(sqlite_engine: Engine) -> OrderStore:
+    return OrderStore(sqlite_engine)
 
 
 @pytest.fixture
