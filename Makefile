@@ -4,6 +4,8 @@
 
 PYTHON_IN_VENV := .venv/bin/python
 TESTS ?= tests tutorials
+# Files side by side, a process for each processor; in the order they are found: the long ones come first.
+SIDE_BY_SIDE := -n logical --dist loadfile --no-loadscope-reorder
 CORE := message protocol store transaction
 
 help: ## Show this list
@@ -16,14 +18,14 @@ demo: setup ## Run orders through broker, services and kills; end with the recon
 	@$(PYTHON_IN_VENV) -m demo $(DEMO)
 
 test: setup ## Run all tests (TESTS=tests/unit/... for some of them)
-	@$(PYTHON_IN_VENV) -m pytest --durations=25 --durations-min=5 $(TESTS)
+	@$(PYTHON_IN_VENV) -m pytest $(SIDE_BY_SIDE) --durations=25 --durations-min=5 $(TESTS)
 
 check: setup ## The quick check: format, lint, types, import contracts, fast tests
 	@.venv/bin/ruff format --check
 	@.venv/bin/ruff check
 	@.venv/bin/mypy
 	@.venv/bin/lint-imports --no-logo
-	@$(PYTHON_IN_VENV) -m pytest tests/unit -m "not slow" -q
+	@$(PYTHON_IN_VENV) -m pytest $(SIDE_BY_SIDE) tests/unit -m "not slow" -q
 
 coverage: setup ## Branch coverage of the broker's pure packages by unit tests
 	@$(PYTHON_IN_VENV) -m pytest -q $(CORE:%=tests/unit/%) tests/unit/server $(CORE:%=--cov=broker.%) --cov-report=term-missing:skip-covered

@@ -23,7 +23,7 @@ import org.apache.rocketmq.common.protocol.ResponseCode;
 /** Request and reply: a producer sends a message and waits for what its consumer answers. */
 final class RequestCases {
     private static final long REPLY_MS = 10_000;
-    private static final long DELIVERY_MS = 5000;
+    private static final long DELIVERY_MS = 10_000;
 
     private RequestCases() {
     }
