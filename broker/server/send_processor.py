@@ -115,7 +115,7 @@ class SendProcessor:
                 body=command.body,
                 properties=encoded,
                 flag=header.flag,
-                sys_flag=sysflag.with_hosts(header.sys_flag, connection.born_host, self._store_host),
+                sys_flag=header.sys_flag,
                 born_timestamp=header.born_timestamp,
                 reconsume_times=header.reconsume_times,
                 now_ms=now_ms,

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import logging
 import sys
-from typing import Final, Protocol
+from typing import Protocol
 
 from broker.message import sysflag
 from broker.message.errors import CorruptRecord
@@ -28,8 +28,6 @@ from broker.transaction.pending import Outcome, PendingTransaction, Place
 from broker.transaction.recent_half_messages import RecentHalfMessages
 
 logger = logging.getLogger(__name__)
-
-_HOST_V6_LENGTH: Final = 20
 
 
 class SystemTopics(Protocol):
@@ -60,8 +58,7 @@ class TransactionLog:
         """The commit log offset after the last record appended here."""
         self._store = store
         self._store_host = store.config.store_host
-        self._op_sys_flag = sysflag.BORN_HOST_V6 | sysflag.STORE_HOST_V6 if len(self._store_host) == _HOST_V6_LENGTH else 0
-        self._store_host_flag = sysflag.STORE_HOST_V6 if len(self._store_host) == _HOST_V6_LENGTH else 0
+        self._op_sys_flag = sysflag.with_hosts(0, self._store_host, self._store_host)
         self._topics = topics
         self._recent = RecentHalfMessages()
         self._resumed: dict[int, int] = {}
@@ -88,7 +85,7 @@ class TransactionLog:
         """Stores a message as a half message. Raises DelayedTransaction, IllegalMessage or StoreUnwritable."""
         encoded = half_message.half_properties(properties, topic, queue_id, producer_group)
         tags_code = tags_code_of(find_tag(encoded))
-        stored_flag = half_message.half_sys_flag(sys_flag) | (sysflag.BORN_HOST_V6 if len(born_host) == _HOST_V6_LENGTH else 0)
+        stored_flag = sysflag.with_hosts(half_message.half_sys_flag(sys_flag), born_host, self._store_host)
         crc = body_crc(body)
         appended = self._store.append(
             topic=HALF_TOPIC,
@@ -230,7 +227,7 @@ class TransactionLog:
         if reason is not None:
             decided = outcome.value if outcome is not None else None
             draft = op_draft(half_queue_offset, now_ms=now_ms, store_host=self._store_host, reason=reason, outcome=decided)
-            return self._append(draft._replace(sys_flag=self._op_sys_flag), now_ms)
+            return self._append(draft, now_ms)
         op = self._store.append(
             topic=OP_TOPIC,
             queue_id=0,
@@ -253,7 +250,7 @@ class TransactionLog:
             body=draft.body,
             properties=draft.properties,
             flag=draft.flag,
-            sys_flag=draft.sys_flag & ~sysflag.STORE_HOST_V6 | self._store_host_flag,
+            sys_flag=sysflag.with_hosts(draft.sys_flag, draft.born_host, self._store_host),
             born_timestamp=draft.born_timestamp,
             born_host=draft.born_host,
             store_timestamp=now_ms,

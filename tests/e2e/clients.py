@@ -1,4 +1,4 @@
-"""Clients of the broker under test, started for a block; and a listener that remembers what came."""
+"""Clients of the broker under test, started for a block; a request for tests without one; a listener that remembers what came."""
 
 from __future__ import annotations
 
@@ -10,6 +10,19 @@ from typing import Protocol, TypeVar
 
 from broker.client import ConsumeContext, ConsumeFromWhere, ConsumeStatus, PushConsumer
 from broker.message import MessageExt
+from broker.protocol.headers import SendMessageRequestHeaderV2
+
+SEND = SendMessageRequestHeaderV2(
+    producer_group="p",
+    topic="orders",
+    default_topic="TBW102",
+    default_topic_queue_nums=4,
+    queue_id=0,
+    sys_flag=0,
+    born_timestamp=1,
+    flag=0,
+)
+"""The header of a message that is sent without a client."""
 
 
 class Startable(Protocol):

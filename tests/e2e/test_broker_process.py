@@ -13,22 +13,13 @@ from pathlib import Path
 import pytest
 
 from broker.protocol.codes import RequestCode, ResponseCode
-from broker.protocol.headers import GetMaxOffsetRequestHeader, GetMaxOffsetResponseHeader, SendMessageRequestHeaderV2
+from broker.protocol.headers import GetMaxOffsetRequestHeader, GetMaxOffsetResponseHeader
 from broker.remoting.client import RemotingClient
+from tests.e2e.clients import SEND
 
 pytestmark = pytest.mark.e2e
 
 BOOT = re.compile(r"The broker\[(?P<name>[^,]+), (?P<address>[^\]]+)\] boot success\. .*name server is (?P<name_server>[^,]+),")
-SEND = SendMessageRequestHeaderV2(
-    producer_group="p",
-    topic="orders",
-    default_topic="TBW102",
-    default_topic_queue_nums=4,
-    queue_id=0,
-    sys_flag=0,
-    born_timestamp=1,
-    flag=0,
-)
 
 
 class Process:

@@ -14,8 +14,9 @@ import pytest
 
 from broker.protocol.codes import RequestCode, ResponseCode
 from broker.protocol.command import encode_request
-from broker.protocol.headers import PullMessageRequestHeader, SendMessageRequestHeaderV2
+from broker.protocol.headers import PullMessageRequestHeader
 from broker.remoting.client import RemotingClient
+from tests.e2e.clients import SEND
 
 pytestmark = pytest.mark.e2e
 
@@ -24,16 +25,6 @@ FRAME_64_MIB = 64 * MEBIBYTE
 PATIENCE_S = 20
 MOST_GROWTH_MIB = 150
 """More than 64 MiB unsent to one connection, and what a frame or two take."""
-SEND = SendMessageRequestHeaderV2(
-    producer_group="p",
-    topic="orders",
-    default_topic="TBW102",
-    default_topic_queue_nums=4,
-    queue_id=0,
-    sys_flag=0,
-    born_timestamp=1,
-    flag=0,
-)
 PULL = PullMessageRequestHeader(
     consumer_group="greedy",
     topic="orders",
