@@ -127,6 +127,11 @@ class ConsumeQueue:
         found = self._bytes(queue_offset, 1)
         return Unit._make(UNIT.unpack(found)) if found else None
 
+    def start_of_next_file(self, queue_offset: int) -> int:
+        """The first offset in the file after the one of this offset (rollNextFile), or the end."""
+        units_per_file = self._segments.segment_size // UNIT_SIZE
+        return min(queue_offset - queue_offset % units_per_file + units_per_file, self.max_offset)
+
     def correct_min_offset(self, commit_log_min_offset: int) -> None:
         """Moves `min_offset` to the first message that the commit log still has (ConsumeQueue.correctMinOffset)."""
         # Neither a blank unit amid others nor a negative offset is a sign that the message expired: both stand for damage.

@@ -29,7 +29,8 @@ def pull_messages(
         return PulledMessages(*refusal, queue.min_offset, queue.max_offset)
     units = queue.units(offset, _UNITS_SEARCHED if tags_codes is not None else max(max_messages, 1))
     if not units:
-        return PulledMessages(GetMessageStatus.OFFSET_FOUND_NULL, queue.max_offset, queue.min_offset, queue.max_offset)
+        next_offset = queue.start_of_next_file(offset)
+        return PulledMessages(GetMessageStatus.OFFSET_FOUND_NULL, next_offset, queue.min_offset, queue.max_offset)
     wanted, looked_at = _choose(units, max_messages, max_bytes, tags_codes)
     records = []
     was_expired = False

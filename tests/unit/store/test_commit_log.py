@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import os
 import struct
 
 import pytest
@@ -70,12 +71,18 @@ def test_a_record_at_a_segments_very_end_has_its_store_time(store: MessageStore)
     assert store.store_time(b"orders", 0, 1) == NOW + 7
 
 
-def test_a_queue_whose_file_was_cut_while_the_broker_runs_says_that_it_found_nothing(
+def test_a_queue_whose_file_was_cut_while_the_broker_runs_goes_on_at_the_next_file(
     store: MessageStore, config: StoreConfig
 ) -> None:
-    send(store, b"1", b"2")
+    send(store, *(b"%d" % number for number in range(18)))
     store.flush()
-    (config.consume_queue_directory / "orders" / "0" / f"{0:020d}").write_bytes(b"")
-    pulled = store.pull(b"orders", 0, 0, 32, 1 << 20)
-    assert (pulled.status, pulled.records) == (GetMessageStatus.OFFSET_FOUND_NULL, [])
-    assert (pulled.min_offset, pulled.max_offset) == (0, 2)
+    first, _, third = sorted((config.consume_queue_directory / "orders" / "0").iterdir())
+    os.truncate(first, 3 * UNIT_SIZE)
+    third.write_bytes(b"")
+    pulled = [store.pull(b"orders", 0, offset, 32, 1 << 20) for offset in (0, 3, 8, 16)]
+    assert [(one.status, len(one.records), one.next_begin_offset) for one in pulled] == [
+        (GetMessageStatus.FOUND, 3, 3),
+        (GetMessageStatus.OFFSET_FOUND_NULL, 0, 8),
+        (GetMessageStatus.FOUND, 8, 16),
+        (GetMessageStatus.OFFSET_FOUND_NULL, 0, 18),
+    ]
