@@ -87,6 +87,7 @@ class BrokerOffsetStore:
 class OffsetSerializeWrapper(Body):
     """The file of a broadcasting consumer, as Apache's client writes it."""
 
+    lenient_limit = None
     offset_table: QueueTable[int] = msgspec.field(default_factory=QueueTable)
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from typing import NamedTuple
 
@@ -66,6 +66,8 @@ class QueueRequests:
     def __init__(self, calls: BrokerCalls) -> None:
         """`calls` reaches the brokers."""
         self._calls = calls
+        self._goes_ahead: dict[tuple[str, str], asyncio.Lock] = {}
+        """By broker and topic."""
 
     async def pull(
         self,
@@ -137,17 +139,19 @@ class QueueRequests:
         topics: dict[tuple[str, str], list[MessageQueue]] = {}
         for queue in offsets:
             topics.setdefault((queue.broker_name, queue.topic), []).append(queue)
+        of_topics = (self._commit_in_topic(group, queues, offsets) for queues in topics.values())
+        _raise_first(await asyncio.gather(*of_topics, return_exceptions=True))
 
+    async def _commit_in_topic(self, group: str, queues: list[MessageQueue], offsets: Mapping[MessageQueue, int]) -> None:
         async def commit(queue: MessageQueue) -> None:
             header = _offset_header(group, queue, offsets[queue])
             await self._calls.ask_master(queue.broker_name, RequestCode.UPDATE_CONSUMER_OFFSET, header)
 
-        outcomes = await asyncio.gather(*(commit(queues[0]) for queues in topics.values()), return_exceptions=True)
-        rest = [queue for queues in topics.values() for queue in queues[1:]]
-        outcomes += await asyncio.gather(*map(commit, rest), return_exceptions=True)
-        for outcome in outcomes:
-            if outcome is not None:
-                raise outcome
+        first, *others = queues
+        async with self._goes_ahead.setdefault((first.broker_name, first.topic), asyncio.Lock()):
+            ahead = await asyncio.gather(commit(first), return_exceptions=True)
+        behind = await asyncio.gather(*map(commit, others), return_exceptions=True)
+        _raise_first([*ahead, *behind])
 
     async def commit_offset_oneway(self, group: str, queue: MessageQueue, offset: int) -> None:
         """Tell the broker how far the group has consumed the queue, without an answer."""
@@ -173,6 +177,12 @@ class QueueRequests:
         )
         answer = await self._calls.ask_master(queue.broker_name, RequestCode.SEARCH_OFFSET_BY_TIMESTAMP, header)
         return answer.decode_header(SearchOffsetResponseHeader).offset
+
+
+def _raise_first(outcomes: Iterable[BaseException | None]) -> None:
+    for outcome in outcomes:
+        if outcome is not None:
+            raise outcome
 
 
 def _message(record: Record, broker_name: str) -> MessageExt:

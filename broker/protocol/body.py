@@ -16,7 +16,7 @@ from broker.protocol.errors import UNREADABLE_JSON, BodyError
 T = TypeVar("T")
 
 _LENIENT_LIMIT: Final = 512 * 1024
-"""Bytes. Reading leniently is slow, and the event loop stands still meanwhile; bodies that need it are small."""
+"""Bytes. Reading leniently is slow, and the event loop stands still meanwhile; what clients send that needs it is small."""
 
 
 class BodyPart(msgspec.Struct, rename="camel"):
@@ -28,6 +28,8 @@ class Body(BodyPart):
 
     constants: ClassVar[Mapping[str, type[Enum]]] = {}
     """Members that hold a constant, by their names on the wire. As fastjson does, its ordinal is taken for it."""
+    lenient_limit: ClassVar[int | None] = _LENIENT_LIMIT
+    """The longest such body that is read in other than standard JSON, in bytes; None: any."""
 
     def encode(self) -> bytes:
         """The bytes to send."""
@@ -49,7 +51,8 @@ def decode_body(body_type: type[T], data: bytes) -> T:
 
 def _decode_leniently(body_type: type[T], data: bytes) -> T:
     """Takes keys without quotes, numbers in quotes, ordinals of constants, and null for what is not there."""
-    if len(data) > _LENIENT_LIMIT:
+    limit = getattr(body_type, "lenient_limit", _LENIENT_LIMIT)
+    if limit is not None and len(data) > limit:
         raise BodyError(f"a body of {len(data)} bytes that is no {body_type.__name__} in standard JSON")
     constants = getattr(body_type, "constants", {})
     try:

@@ -128,8 +128,9 @@ class ConsumerOffsetSerializeWrapper(Body):
 
 
 class ResetOffsetBody(Body):
-    """RESET_CONSUMER_CLIENT_OFFSET, and the answer to INVOKE_BROKER_TO_RESET_OFFSET: where to go on."""
+    """RESET_CONSUMER_CLIENT_OFFSET, and the answer to INVOKE_BROKER_TO_RESET_OFFSET: where to go on. Only clients read it."""
 
+    lenient_limit = None
     offset_table: QueueTable[int] = msgspec.field(default_factory=QueueTable)
 
 

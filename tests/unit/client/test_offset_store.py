@@ -79,6 +79,16 @@ async def test_the_file_keeps_offsets_for_the_next_start(tmp_path: Path) -> None
     assert await LocalFileOffsetStore(tmp_path / "group").read(QUEUE) == 5
 
 
+async def test_the_file_may_hold_as_many_queues_as_topics_have(tmp_path: Path) -> None:
+    store = LocalFileOffsetStore(tmp_path)
+    queues = [MessageQueue("orders", "broker-a", queue_id) for queue_id in range(20_000)]
+    for queue in queues:
+        store.update(queue, 1_000_000)
+    await store.persist(queues)
+    assert (tmp_path / "offsets.json").stat().st_size > 1 << 20
+    assert await LocalFileOffsetStore(tmp_path).read(queues[-1]) == 1_000_000
+
+
 async def test_a_file_written_by_apaches_client_is_read(tmp_path: Path) -> None:
     written = '{"offsetTable":{{"brokerName":"broker-a","queueId":0,"topic":"orders"}:12}}'
     (tmp_path / "offsets.json").write_text(written)

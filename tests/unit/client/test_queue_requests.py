@@ -59,8 +59,11 @@ class OffsetTables:
     def __init__(self) -> None:
         self.tables: dict[str, dict[int, int]] = {}
         self.refused: set[int] = set()
+        self.hanging: str | None = None
 
     async def ask_master(self, broker_name: str, code: int, header: UpdateConsumerOffsetRequestHeader) -> None:
+        if broker_name == self.hanging:
+            await asyncio.Event().wait()
         table = self.tables.get(header.topic)
         await asyncio.sleep(0)
         if header.queue_id in self.refused:
@@ -80,6 +83,24 @@ async def test_apaches_broker_loses_none_of_a_groups_first_offsets() -> None:
     requests = QueueRequests(brokers)  # type: ignore[arg-type]
     await requests.commit_offsets("group", queues_at_offsets("orders") | queues_at_offsets("credits"))
     assert brokers.tables == {"orders": {0: 1, 1: 2, 2: 3, 3: 4}, "credits": {0: 1, 1: 2, 2: 3, 3: 4}}
+
+
+async def test_nor_if_queues_are_given_up_one_by_one_at_the_same_time() -> None:
+    brokers = OffsetTables()
+    requests = QueueRequests(brokers)  # type: ignore[arg-type]
+    offsets = queues_at_offsets("orders")
+    await asyncio.gather(*(requests.commit_offsets("group", {queue: offset}) for queue, offset in offsets.items()))
+    assert brokers.tables == {"orders": {0: 1, 1: 2, 2: 3, 3: 4}}
+
+
+async def test_a_broker_that_hangs_does_not_hold_up_the_offsets_of_another() -> None:
+    brokers = OffsetTables()
+    brokers.hanging = "broker-b"
+    offsets = queues_at_offsets("orders") | {MessageQueue("orders", "broker-b", 0): 1}
+    with pytest.raises(TimeoutError):
+        async with asyncio.timeout(0.1):
+            await QueueRequests(brokers).commit_offsets("group", offsets)  # type: ignore[arg-type]
+    assert brokers.tables == {"orders": {0: 1, 1: 2, 2: 3, 3: 4}}
 
 
 @pytest.mark.parametrize("refused", [0, 2])
