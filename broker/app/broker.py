@@ -8,7 +8,7 @@ import logging
 import time
 from collections.abc import Awaitable, Callable
 from concurrent.futures import ThreadPoolExecutor
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from broker.app.errors import StartError
 from broker.app.opened_store import OpenedStore, open_store
@@ -43,6 +43,10 @@ logger = logging.getLogger(__name__)
 def now_ms() -> int:
     """Milliseconds since the epoch."""
     return time.time_ns() // 1_000_000
+
+
+_REPLIES_END_WITHIN_S: Final = 1.0
+"""A reply that was stored and pushed is answered within a moment, unless its requester hangs."""
 
 
 class Broker:
@@ -106,6 +110,8 @@ class Broker:
         self._dispatcher.stop()
         if serving is not None:
             await serving.group_commit.stop()
+            await serving.replies.settle(_REPLIES_END_WITHIN_S)
+            await serving.replies.stop()
         await self._server.stop()
         await self._client.close()
         if self._metrics is not None:

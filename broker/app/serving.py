@@ -67,6 +67,8 @@ class Serving:
     statistics: BrokerStatistics
     producer_groups: ProducerGroups
     consumer_groups: ConsumerGroups
+    replies: Tasks
+    """Replies on their way to who waits for them."""
 
 
 def steady_ms() -> int:
@@ -93,6 +95,7 @@ class _Builder:
         self.group_commit = group_commit
         self.dispatcher = dispatcher
         self.tasks = tasks
+        self.replies = Tasks()
         self.clock = clock
         self.statistics = BrokerStatistics(start_ms=clock())
         self.producer_groups = ProducerGroups()
@@ -145,6 +148,7 @@ class _Builder:
             self.statistics,
             self.producer_groups,
             self.consumer_groups,
+            self.replies,
         )
 
     def _message_flows(self) -> MessageFlows:
@@ -226,7 +230,7 @@ class _Builder:
             is_trace_on=self.settings.trace_on,
             is_storing=self.settings.store_reply_message_enable,
             statistics=self.statistics,
-            tasks=self.tasks,
+            tasks=self.replies,
             clock=self.clock,
         )
         for processor in (send, send_back, reply):

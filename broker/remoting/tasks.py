@@ -15,7 +15,7 @@ _END_WITHIN_S: Final = 2.0
 
 
 class Tasks:
-    """Background tasks that do not outlive `stop`. An error in one is logged and ends nothing else."""
+    """Background tasks that `stop` ends; start none after it. An error in one is logged and ends nothing else."""
 
     def __init__(self) -> None:
         self._tasks: set[asyncio.Task[Any]] = set()

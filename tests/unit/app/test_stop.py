@@ -1,0 +1,35 @@
+"""What a broker still does when it is stopped."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from pathlib import Path
+
+from broker.app import Broker
+from broker.config import BrokerSettings
+from broker.protocol.codes import RequestCode
+from broker.protocol.heartbeat import HeartbeatData, ProducerData
+from broker.remoting.client import RemotingClient
+from tests.unit.server.test_reply_processor import REQUESTER, V2
+
+
+async def test_a_reply_that_was_taken_is_answered(tmp_path: Path) -> None:
+    settings = BrokerSettings(
+        store_path_root_dir=str(tmp_path), listen_port=0, namesrv_listen_port=0, max_hash_slot_num=100, max_index_num=400,
+        maped_file_size_commit_log=1 << 20,
+    )  # fmt: skip
+    broker = Broker(settings, lambda: time.time_ns() // 1_000_000)
+    await broker.start()
+    address = broker.identity.address
+    requester, replier = RemotingClient(), RemotingClient()
+    heartbeat = HeartbeatData(client_id=REQUESTER, producer_data_set=[ProducerData(group_name="requesters")])
+    await requester.invoke(address, RequestCode.HEART_BEAT, None, heartbeat.encode())
+    answer = asyncio.create_task(replier.invoke(address, RequestCode.SEND_REPLY_MESSAGE_V2, V2, b"hello", timeout_ms=20_000))
+    async with asyncio.timeout(20):
+        while not any(task.get_name() == "wait for what became of a reply" for task in asyncio.all_tasks()):  # noqa: ASYNC110
+            await asyncio.sleep(0)
+    await broker.stop()
+    assert (await answer).remark == f"push reply message to {REQUESTER} fail.", "its requester takes no replies"
+    await requester.close()
+    await replier.close()
