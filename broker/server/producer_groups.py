@@ -15,9 +15,12 @@ class ProducerGroups:
     def register(self, group: str, channel: ClientChannel) -> None:
         """A member's heartbeat: it is new, or still there."""
         members = self._groups.setdefault(group, {})
-        if channel.connection not in members or channel.client_id not in self._connections:
+        before = members.get(channel.connection)
+        if before is None or channel.client_id not in self._connections:
             self._connections[channel.client_id] = channel.connection
         members[channel.connection] = channel
+        if before is not None and before.client_id != channel.client_id:
+            self._forget_client_unless_member(before)
 
     def unregister(self, group: str, connection: Connection) -> None:
         """A member says goodbye."""
@@ -27,9 +30,7 @@ class ProducerGroups:
             return
         if not members:
             del self._groups[group]
-        is_known = self._connections.get(channel.client_id) is connection
-        if is_known and not any(connection in others for others in self._groups.values()):
-            del self._connections[channel.client_id]
+        self._forget_client_unless_member(channel)
 
     def forget(self, connection: Connection) -> None:
         """The connection is closed: it is no member of any group any more."""
@@ -58,3 +59,12 @@ class ProducerGroups:
     def all_channels(self) -> dict[str, list[ClientChannel]]:
         """Every group with its members."""
         return {group: list(members.values()) for group, members in self._groups.items()}
+
+    def _forget_client_unless_member(self, channel: ClientChannel) -> None:
+        """One connection may speak for several clients, each in groups of its own."""
+        client_id, connection = channel.client_id, channel.connection
+        if self._connections.get(client_id) is not connection:
+            return
+        here = (members.get(connection) for members in self._groups.values())
+        if not any(member is not None and member.client_id == client_id for member in here):
+            del self._connections[client_id]

@@ -96,7 +96,8 @@ class PullProcessor:
             self._offsets.commit(header.consumer_group, header.topic, header.queue_id, header.commit_offset)
         found = self._read(pull)
         code = _code(found, pull.offset)
-        if code is ResponseCode.PULL_NOT_FOUND and header.sys_flag & SUSPEND_FLAG and self._held.hold(pull):
+        is_at_end = code is ResponseCode.PULL_NOT_FOUND and found.next_begin_offset <= pull.offset
+        if is_at_end and header.sys_flag & SUSPEND_FLAG and self._held.hold(pull):
             return None
         return self._answer(pull, code, found)
 

@@ -1,5 +1,7 @@
 """Producers and consumers as their heartbeats tell."""
 
+import pytest
+
 from broker.protocol.heartbeat import ConsumerData, SubscriptionData
 from broker.server.client_channel import CHANNEL_EXPIRES_MS, ClientChannel
 from broker.server.consumer_groups import ConsumerGroups
@@ -139,3 +141,13 @@ def test_a_client_whose_newest_connection_closed_is_found_by_the_next_heartbeat_
     groups.forget("new")
     groups.register("p", ClientChannel("old", "client", "JAVA", 407, NOW_MS))
     assert groups.connection_of("client") == "old"
+
+
+@pytest.mark.parametrize("groups_named", [("p", "q"), ("p", "p")])
+def test_of_a_connection_that_names_several_clients_none_is_left_when_it_closes(groups_named: tuple[str, str]) -> None:
+    groups = ProducerGroups()
+    for group, client_id in zip(groups_named, ("one", "two"), strict=True):
+        groups.register(group, ClientChannel("connection", client_id, "JAVA", 407, NOW_MS))
+    assert groups.connection_of("two") == "connection"
+    groups.forget("connection")
+    assert (groups.connection_of("one"), groups.connection_of("two")) == (None, None)

@@ -93,6 +93,16 @@ def test_an_empty_queue_has_nothing_at_0_and_moved_offsets_elsewhere(desk: Desk)
     assert desk.ask(RequestCode.PULL_MESSAGE, pull(queue_offset=5)).code == ResponseCode.PULL_OFFSET_MOVED
 
 
+def test_a_pull_in_front_of_a_lost_piece_of_its_queue_goes_on_behind_it_and_is_not_held(desk: Desk) -> None:
+    put(desk, "A", "B")
+    desk.store.flush()
+    (file,) = (desk.store.config.consume_queue_directory / "orders" / "0").iterdir()
+    file.write_bytes(b"")
+    answer = desk.ask(RequestCode.PULL_MESSAGE, waiting())
+    assert (answer.code, answer.remark) == (ResponseCode.PULL_NOT_FOUND, "OFFSET_FOUND_NULL")
+    assert answer.decode_header(PullMessageResponseHeader).next_begin_offset == 2
+
+
 def test_messages_that_do_not_match_are_skipped_at_once(desk: Desk) -> None:
     put(desk, "A", "B")
     answer = desk.ask(RequestCode.PULL_MESSAGE, pull(subscription="C"))
