@@ -66,7 +66,9 @@ class DelayedDelivery:
         self._delivered: deque[_Delivered] = deque()
         self._delivered_before = DeliveredBefore(store)
         self._latest_ms = 0
+        self._highest_ms = 0
         self._set_back_ms = 0
+        """By how much in all the clock was set back since it showed `_highest_ms`."""
 
     def on_arrival(self, topic: bytes, queue_id: int, max_offset: int) -> None:
         """A message came into some queue."""
@@ -110,7 +112,11 @@ class DelayedDelivery:
 
     def _notice_clock(self, now_ms: int) -> None:
         """A clock that was set back must not make messages wait for as much longer."""
-        if now_ms < self._latest_ms:
+        if now_ms >= self._highest_ms:
+            # No message waits any more that seems to be stored later than now: how far it once was set back is of no use.
+            self._highest_ms = now_ms
+            self._set_back_ms = 0
+        elif now_ms < self._latest_ms:
             self._set_back_ms += self._latest_ms - now_ms
             for level in self._levels:
                 if level.next_due_ms is not None:

@@ -102,6 +102,22 @@ def test_a_clock_set_back_makes_no_message_wait_longer(desk: Desk) -> None:
     assert len(desk.messages("orders")) == 1
 
 
+@pytest.mark.parametrize("later_ms", [3_600_000, 7 * 24 * 3_600_000])
+def test_a_small_step_back_after_a_large_one_delivers_nothing_early(desk: Desk, later_ms: int) -> None:
+    desk.deliver_due()
+    desk.clock.now_ms -= 3_600_000
+    desk.deliver_due()
+    desk.deliver_due(later_ms)
+    put_waiting(desk, "A1")
+    desk.clock.now_ms -= 10
+    desk.deliver_due()
+
+    desk.deliver_due(DELAY_MS - 1)
+    assert desk.messages("orders") == []
+    desk.deliver_due(11)
+    assert len(desk.messages("orders")) == 1
+
+
 def test_a_message_stored_later_than_now_is_delivered_at_once(desk: Desk, make_desk: Callable[..., Desk]) -> None:
     put_waiting(desk, "A1")
     after = crashed(desk, make_desk)
