@@ -1,10 +1,13 @@
 """Ports for servers that keep theirs when they are restarted."""
 
+import os
 import random
 import socket
 
 _BELOW_EPHEMERAL = range(20_000, 32_000)
 """Below the range that outgoing connections take theirs from, so that none takes the port of a server that is down."""
+_PORTS_EACH = 200
+"""A process looks in a part of its own, so that none chooses the port of another's server that is about to start."""
 
 
 def free_ports(count: int) -> list[int]:
@@ -20,7 +23,7 @@ def free_ports(count: int) -> list[int]:
 
 
 def _bind_anywhere() -> socket.socket:
-    for port in random.sample(_BELOW_EPHEMERAL, 200):
+    for port in random.sample(_own_part(), _PORTS_EACH):
         candidate = socket.socket()
         try:
             candidate.bind(("127.0.0.1", port))
@@ -28,4 +31,9 @@ def _bind_anywhere() -> socket.socket:
             candidate.close()
         else:
             return candidate
-    raise OSError(f"no free port between {_BELOW_EPHEMERAL.start} and {_BELOW_EPHEMERAL.stop}")
+    raise OSError(f"no free port between {_own_part().start} and {_own_part().stop}")
+
+
+def _own_part() -> range:
+    begin = os.getpid() * _PORTS_EACH % len(_BELOW_EPHEMERAL)
+    return _BELOW_EPHEMERAL[begin : begin + _PORTS_EACH]

@@ -6,10 +6,15 @@ from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 
 import pytest
+from hypothesis import HealthCheck, settings
 
 from demo.ports import free_ports
 from demo.processes import Process, Processes
 from demo.system import QUICK_CHECKS, System, add_broker
+
+# How long an example takes says something about the machine only.
+settings.register_profile("tests", deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.load_profile("tests")
 
 _processes_key = pytest.StashKey[Processes]()
 

@@ -1,12 +1,14 @@
 """Makes every block of every chapter a test: ```bash blocks run, and a ```text block is what the one before it prints."""
 
 import shutil
+from contextlib import ExitStack
 from pathlib import Path
 from typing import Any, Final
 
 from sybil import Sybil
 from sybil.parsers.markdown import CodeBlockParser
 
+from tests.fixed_ports import the_fixed_ports
 from tutorials.shell import Shell, compare_output, run_block
 
 CHECKOUT: Final = Path(__file__).parent.parent
@@ -14,6 +16,8 @@ CHECKOUT: Final = Path(__file__).parent.parent
 
 def start_shell(namespace: dict[str, Any]) -> None:
     """Before a chapter's first block: a shell in the checkout, and nothing left of an earlier run."""
+    namespace["held"] = ExitStack()
+    namespace["held"].enter_context(the_fixed_ports())
     shutil.rmtree(CHECKOUT / "data" / "tutorial", ignore_errors=True)
     namespace["shell"] = Shell(CHECKOUT)
 
@@ -21,6 +25,7 @@ def start_shell(namespace: dict[str, Any]) -> None:
 def end_shell(namespace: dict[str, Any]) -> None:
     """After its last block."""
     namespace["shell"].close()
+    namespace["held"].close()
 
 
 pytest_collect_file = Sybil(

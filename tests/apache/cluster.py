@@ -9,8 +9,9 @@ from pathlib import Path
 from demo.ports import free_ports
 
 PEER = Path(__file__).with_name("peer")
-START_SECONDS = 300
+START_SECONDS = 600
 """The first start downloads the jars."""
+STOP_SECONDS = 120
 
 
 @contextmanager
@@ -31,4 +32,4 @@ def apache_rocketmq(home: Path, *, version: str = "4.9.7", settings: Mapping[str
         subprocess.run([PEER, "start", home, version], env=environment, check=True, timeout=START_SECONDS)
         yield f"127.0.0.1:{namesrv_port}"
     finally:
-        subprocess.run([PEER, "stop", home], check=True, timeout=60)
+        subprocess.run([PEER, "stop", home], check=True, timeout=STOP_SECONDS)

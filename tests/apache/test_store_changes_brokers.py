@@ -20,7 +20,7 @@ from tests.conformance.mqadmin.scenario import Place as MqadminPlace
 from tests.conformance.mqadmin.session import Mqadmin
 from tests.e2e.clients import Inbox, consumer, running, until
 
-pytestmark = [pytest.mark.e2e, pytest.mark.java, pytest.mark.slow, pytest.mark.timeout(600)]
+pytestmark = [pytest.mark.e2e, pytest.mark.java, pytest.mark.slow, pytest.mark.timeout(1500)]
 COMMIT, ROLLBACK, UNKNOWN = LocalTransactionState
 
 PLAIN, ORDERS, LATER, FILED = "plain", "orders", "later", "filed"

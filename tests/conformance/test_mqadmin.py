@@ -16,7 +16,7 @@ from tests.conformance.mqadmin.comparable import DIFFERENT, SETTINGS_OF_OUR_OWN,
 from tests.conformance.mqadmin.scenario import COMMANDS, Place, play
 from tests.conformance.mqadmin.session import Mqadmin
 
-SCENARIO_SECONDS = 240
+SCENARIO_SECONDS = 600
 ALIKE = tuple(name for name in COMMANDS if name not in DIFFERENT)
 
 pytestmark = [pytest.mark.e2e, pytest.mark.slow, pytest.mark.java, pytest.mark.timeout(2 * SCENARIO_SECONDS)]

@@ -60,11 +60,9 @@ class Tool:
         return rows
 
 
-async def test_a_hanging_transaction_goes_from_pending_to_discarded_to_resumed_to_decided_to_delivered(
-    start_broker: Callable[..., BrokerProcess],
-) -> None:
-    broker = start_broker(ONE_QUICK_CHECK)
-    tool, inbox = Tool("--namesrv-addr", broker.namesrv_addr), Inbox()
+async def test_a_transaction_is_listed_before_its_first_check(start_broker: Callable[..., BrokerProcess]) -> None:
+    broker = start_broker({"transactionTimeOut": "600000", "transactionCheckMax": "1"})
+    tool = Tool("--namesrv-addr", broker.namesrv_addr)
     assert await tool.said("pending") == "no pending transactions\n"
     assert await tool.said("discarded") == "no discarded messages\n"
     assert await tool.said("decided") == "nothing was decided by hand\n"
@@ -72,9 +70,18 @@ async def test_a_hanging_transaction_goes_from_pending_to_discarded_to_resumed_t
     async with running(TransactionProducer("orders", Undecided(), namesrv_addr=broker.namesrv_addr)) as producer:
         sent = await producer.send_message_in_transaction(Message.of("orders", b"kept", tags="created", keys=["order-1"]))
         (row,) = await tool.rows("pending", "--group", "orders", "--topic", "orders")
-        assert (row["transactionId"], row["keys"], row["isProducerOnline"]) == (sent.transaction_id, ["order-1"], True)
-        assert (row["checks"], row["checkMax"], row["broker"]) == (0, 1, broker.address)
-        assert await tool.rows("pending", "--older-than", "1h") == []
+    assert (row["transactionId"], row["keys"], row["isProducerOnline"]) == (sent.transaction_id, ["order-1"], True)
+    assert (row["checks"], row["checkMax"], row["broker"]) == (0, 1, broker.address)
+    assert await tool.rows("pending", "--older-than", "1h") == []
+
+
+async def test_a_hanging_transaction_goes_from_discarded_to_resumed_to_decided_to_delivered(
+    start_broker: Callable[..., BrokerProcess],
+) -> None:
+    broker = start_broker(ONE_QUICK_CHECK)
+    tool, inbox = Tool("--namesrv-addr", broker.namesrv_addr), Inbox()
+    async with running(TransactionProducer("orders", Undecided(), namesrv_addr=broker.namesrv_addr)) as producer:
+        sent = await producer.send_message_in_transaction(Message.of("orders", b"kept", tags="created", keys=["order-1"]))
         (lost,) = await tool.wait_for("discarded")
     assert (lost["transactionId"], lost["checks"], lost["isResumed"]) == (sent.transaction_id, 1, False)
     assert await tool.said("pending") == "no pending transactions\n"

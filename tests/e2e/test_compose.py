@@ -9,8 +9,9 @@ import httpx
 import pytest
 
 from demo.processes import PROJECT_ROOT
+from tests.fixed_ports import the_fixed_ports
 
-pytestmark = [pytest.mark.e2e, pytest.mark.slow, pytest.mark.docker, pytest.mark.timeout(1200)]
+pytestmark = [pytest.mark.e2e, pytest.mark.slow, pytest.mark.docker, pytest.mark.timeout(3600)]
 PROJECT = "transactional-messages-test"
 
 
@@ -43,10 +44,14 @@ class Compose:
 @pytest.fixture(scope="module")
 def compose(docker: str) -> Iterator[Compose]:
     """The system, up; down and its volumes gone in the end."""
-    running = Compose(docker)
+    with the_fixed_ports():
+        yield from _up(Compose(docker))
+
+
+def _up(running: Compose) -> Iterator[Compose]:
     try:
         for step in (["--profile", "demo", "build", "-q"], ["up", "-d"]):
-            done = running.run(*step, timeout_s=900)
+            done = running.run(*step, timeout_s=2400)
             assert done.returncode == 0, f"{done.stdout[-3000:]}\n{running.run('logs', '--tail=30').stdout}"
         yield running
     finally:
@@ -54,10 +59,10 @@ def compose(docker: str) -> Iterator[Compose]:
 
 
 def test_the_demo_ends_consistent_on_postgresql(compose: Compose) -> None:
-    demo = compose.run("run", "--rm", "demo", timeout_s=400)
+    demo = compose.run("run", "--rm", "demo", timeout_s=900)
     assert demo.returncode == 0, f"{demo.stdout[-4000:]}\n{compose.run('logs', '--tail=40').stdout}"
     assert "380 orders placed and 20 refused" in demo.stdout
-    credit = httpx.get("http://127.0.0.1:8081/customers/customer-01/credit", timeout=10)
+    credit = httpx.get("http://127.0.0.1:8081/customers/customer-01/credit", timeout=30)
     assert credit.json()["points"] > 0
 
 

@@ -11,7 +11,7 @@ from demo.orders import OrderClient, Outcome, make_orders, place_all
 from demo.processes import Process
 from demo.system import System
 
-pytestmark = [pytest.mark.e2e, pytest.mark.slow, pytest.mark.timeout(300)]
+pytestmark = [pytest.mark.e2e, pytest.mark.slow, pytest.mark.timeout(900)]
 ORDERS = 120
 LIMIT_CENTS = 1_000_000
 SETTLE_SECONDS = 120

@@ -2,12 +2,13 @@
 
 import os
 import shutil
-import socket
 import subprocess
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from tempfile import TemporaryDirectory
+
+from demo.ports import free_ports
 
 PASSWORD = "s3cret&p@ss"
 PASSWORD_IN_URL = "s3cret%26p%40ss"
@@ -38,8 +39,7 @@ def _run(programs: Path, directory: Path, user: str | None) -> Iterator[str]:
             shutil.chown(path, user)
     initialise = ["-D", str(data), "-U", "shop", "-A", "scram-sha-256", "--pwfile", str(password_file), "--no-sync"]
     subprocess.run([programs / "initdb", *initialise], user=user, check=True, capture_output=True, timeout=SECONDS, cwd=data)
-    with socket.create_server(("127.0.0.1", 0)) as free:
-        port = free.getsockname()[1]
+    (port,) = free_ports(1)
     options = f"-p {port} -k {data} -c listen_addresses=127.0.0.1 -c fsync=off"
     control = [str(programs / "pg_ctl"), "-D", str(data), "-w"]
     start = [*control, "-l", str(data / "log"), "-o", options, "start"]

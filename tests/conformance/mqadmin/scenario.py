@@ -17,7 +17,7 @@ PRODUCERS = "scripted_producers"
 BROKER = "broker-a"
 MESSAGES = 8
 QUEUES = 4
-PATIENCE_S = 30
+PATIENCE_S = 120
 
 BEFORE_CLIENTS: Mapping[str, str] = {
     "clusterList": "clusterList",
@@ -57,6 +57,8 @@ BEFORE_CLIENTS: Mapping[str, str] = {
     "getBrokerConfig": "getBrokerConfig -b {broker}",
 }
 WITH_CLIENTS: Mapping[str, str] = {
+    "statsAll": f"statsAll -t {TOPIC}",
+    "statsAll of all topics": "statsAll",
     "topicStatus": f"topicStatus -t {TOPIC}",
     "consumerProgress": "consumerProgress",
     "consumerProgress of a group": f"consumerProgress -g {GROUP}",
@@ -87,8 +89,6 @@ WITH_CLIENTS: Mapping[str, str] = {
     "printMsg to the middle": f"printMsg -t {TOPIC} -e {{middle_ms}}",
     "printMsgByQueue": f"printMsgByQueue -t {TOPIC} -a {BROKER} -i 1 -p true -d true -f true",
     "consumeMessage": f"consumeMessage -t {TOPIC} -b {BROKER} -i 2 -o 0 -c 2",
-    "statsAll": f"statsAll -t {TOPIC}",
-    "statsAll of all topics": "statsAll",
     "brokerConsumeStats": "brokerConsumeStats -b {broker}",
     "topicList with consumers": "topicList -c",
     "cloneGroupOffset": f"cloneGroupOffset -s {GROUP} -d cloned_consumers -t {TOPIC} -o true",

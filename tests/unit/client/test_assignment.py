@@ -56,7 +56,7 @@ async def test_a_queue_whose_pull_loop_failed_is_begun_anew_where_it_was(monkeyp
     assignment = Assignment(Consumption(), store, start, pull)  # type: ignore[arg-type]
     assignment.on_moved = moved.set
     assert await assignment.take(QUEUE)
-    await asyncio.wait_for(moved.wait(), 5)
+    await asyncio.wait_for(moved.wait(), 30)
     assert await assignment.take(QUEUE)
     await until(lambda: len(begun) == 2)
     assert begun == [7, 8]

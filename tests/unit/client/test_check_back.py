@@ -41,7 +41,7 @@ class Listener:
 
     def check_local_transaction(self, message: MessageExt) -> LocalTransactionState:
         self.asked.append(message.transaction_id)
-        self.gate.wait(5)
+        self.gate.wait(30)
         return COMMIT
 
 

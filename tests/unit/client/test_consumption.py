@@ -264,7 +264,7 @@ async def test_a_queue_is_not_quiet_while_the_message_after_the_next_is_in_hand(
     def listener(batch: list[MessageExt], _: ConsumeContext) -> ConsumeStatus:
         if batch[0].queue_offset == 2:
             began.set()
-            gate.wait(5)
+            gate.wait(30)
         return SUCCESS
 
     consumption = orderly(threads, listener, locks=Locks())

@@ -28,7 +28,7 @@ async def test_no_more_jobs_run_at_a_time_than_there_may_be_threads() -> None:
         with lock:
             at_work += 1
             peak = max(peak, at_work)
-        gate.wait(5)
+        gate.wait(30)
         with lock:
             at_work -= 1
 
@@ -59,7 +59,7 @@ async def test_stopping_waits_for_what_runs_and_drops_what_waits() -> None:
 
     def first() -> None:
         began.set()
-        gate.wait(5)
+        gate.wait(30)
 
     threads.submit(first, lambda _, error: outcomes.append(("first", error)))
     threads.submit(lambda: None, lambda _, error: outcomes.append(("second", error)))
@@ -104,7 +104,7 @@ async def test_jobs_wait_their_turn_when_no_further_thread_can_be_started(monkey
     threads = ListenerThreads("t", 4)
     forbid_threads(monkeypatch, after=1)
     jobs = [asyncio.ensure_future(threads.run(lambda number=number: number)) for number in range(3)]  # type: ignore[misc]
-    assert await asyncio.wait_for(asyncio.gather(*jobs), 5) == [0, 1, 2]
+    assert await asyncio.wait_for(asyncio.gather(*jobs), 30) == [0, 1, 2]
     await threads.stop(1)
 
 
@@ -119,5 +119,5 @@ async def test_a_job_for_which_no_thread_can_be_started_at_all_fails_and_a_later
         await until(lambda: len(outcomes) == 1)
     assert isinstance(outcomes[0], RuntimeError)
     assert threads.unfinished == 0
-    assert await asyncio.wait_for(threads.run(lambda: 2), 5) == 2
+    assert await asyncio.wait_for(threads.run(lambda: 2), 30) == 2
     await threads.stop(1)

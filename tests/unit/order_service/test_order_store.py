@@ -81,7 +81,7 @@ def test_a_customer_without_orders_gets_an_empty_last_page(store: OrderStore) ->
 
 
 def test_local_transaction_and_check_back_racing_agree_on_one_outcome(store: OrderStore) -> None:
-    transactions = [f"transaction-{number}" for number in range(40)]
+    transactions = [f"transaction-{number}" for number in range(16)]
     start = threading.Barrier(4)
 
     def commit(mine: list[str]) -> dict[str, bool]:

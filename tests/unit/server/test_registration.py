@@ -34,7 +34,7 @@ async def test_a_mistake_during_a_registration_ends_neither_the_next_nor_those_w
     running = asyncio.create_task(registration.run())
     try:
         for _ in range(3):
-            await asyncio.wait_for(registration.registered(), 5)
+            await asyncio.wait_for(registration.registered(), 30)
     finally:
         running.cancel()
     assert client.reasons == []
