@@ -37,6 +37,11 @@ class Unit(NamedTuple):
     size: int
     tags_code: int
 
+    @property
+    def holds_message(self) -> bool:
+        """Whether it can be that of a message. Blank units, zeroed ones and other plain damage cannot."""
+        return 0 < self.size < BLANK_SIZE and self.commit_log_offset >= 0
+
 
 class ConsumeQueue:
     """One queue of one topic."""
@@ -134,10 +139,8 @@ class ConsumeQueue:
 
     def correct_min_offset(self, commit_log_min_offset: int) -> None:
         """Moves `min_offset` to the first message that the commit log still has (ConsumeQueue.correctMinOffset)."""
-        # Neither a blank unit amid others nor a negative offset is a sign that the message expired: both stand for damage.
         self.min_offset = self._first_where(
-            self._first_that_is_not_blank(),
-            lambda unit: unit.size == BLANK_SIZE or not 0 <= unit.commit_log_offset < commit_log_min_offset,
+            self._first_that_is_not_blank(), lambda unit: unit.commit_log_offset >= commit_log_min_offset
         )
 
     def _first_that_is_not_blank(self) -> int:
@@ -187,7 +190,10 @@ class ConsumeQueue:
         return self.max_offset == 0 and not self._segments.starts
 
     def find_first(self, is_beyond: Callable[[Unit], bool]) -> int:
-        """The first offset whose unit meets the condition, which must hold for all later ones; `max_offset` if none does."""
+        """The first offset whose unit meets the condition, which must hold for all later ones; `max_offset` if none does.
+
+        One that holds no message is not asked: it counts like the next that does, and at the end as one that meets it.
+        """
         return self._first_where(self.min_offset, is_beyond)
 
     def _fill_until(self, queue_offset: int) -> None:
@@ -215,12 +221,26 @@ class ConsumeQueue:
         low, high = first, self.max_offset
         while low < high:
             middle = (low + high) // 2
-            unit = self.unit(middle)
-            if unit is not None and is_beyond(unit):
+            found = self._next_message(middle, high)
+            if found is None or is_beyond(found[1]):
                 high = middle
             else:
-                low = middle + 1
+                low = found[0] + 1
         return low
+
+    def _next_message(self, first: int, end: int) -> tuple[int, Unit] | None:
+        """The first unit that holds a message, with its offset: a damaged page must not lead a search past what is intact."""
+        unit = self.unit(first)
+        if unit is not None and unit.holds_message:
+            return first, unit
+        while first < end:
+            for offset, unit in enumerate(self.units(first, min(end - first, _BLOCK_UNITS)), first):
+                first = offset + 1
+                if unit.holds_message:
+                    return offset, unit
+            if self.unit(first) is None:
+                first = self.start_of_next_file(first)
+        return None
 
     def _count_beyond(self, commit_log_end: int) -> int:
         """How many of the last units point past there. Looked at from the end: one that is damaged must not mislead a search."""

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from broker.store.consume_queue import UNIT_SIZE, ConsumeQueue
+from broker.store.consume_queue import BLANK_SIZE, UNIT, UNIT_SIZE, ConsumeQueue
 from broker.store.files import OpenFiles
 from broker.store.segments import Segments
 
@@ -76,3 +76,56 @@ def test_a_queue_may_begin_with_more_blank_units_than_are_looked_at_in_one_go(di
     assert queue.min_offset == 15_000
     queue.correct_min_offset(1_500_300)
     assert queue.min_offset == 15_003
+
+
+@pytest.fixture
+def long_queue(disk: CrashDisk) -> ConsumeQueue:
+    """Four files of 1024 messages, the first at 1000, each of 100 bytes."""
+    queue = ConsumeQueue(b"orders", 0, Segments(DIRECTORY, 1024 * UNIT_SIZE, OpenFiles(disk, 8)))
+    for offset in range(4096):
+        queue.put(offset, 1000 + offset * 100, 100, 0)
+    queue.write()
+    return queue
+
+
+def cut_file(disk: CrashDisk, first_offset: int, units: int) -> None:
+    path = DIRECTORY / f"{first_offset * UNIT_SIZE:020d}"
+    disk.inodes[disk.names[path]].content = disk.inodes[disk.names[path]].content[: units * UNIT_SIZE]
+
+
+@pytest.mark.parametrize("expired", [100, 2100, 3000])
+@pytest.mark.parametrize("damage", [bytes(UNIT_SIZE), UNIT.pack(0, BLANK_SIZE, 0), UNIT.pack(-5, 100, 0), UNIT.pack(0, -100, 0)])
+def test_a_damaged_page_hides_no_message_from_a_search(
+    long_queue: ConsumeQueue, disk: CrashDisk, damage: bytes, expired: int
+) -> None:
+    for first, last in ((1900, 2048), (2048, 2245)):
+        long_queue._segments.write(first * UNIT_SIZE, damage * (last - first))
+    right = expired if expired != 2100 else 1900  # one in the page counts as not expired
+    log_begins = 1000 + expired * 100
+    deleted = long_queue.delete_expired(log_begins)
+    assert (long_queue.min_offset, len(deleted)) == (right, right // 1024)
+    assert long_queue.find_first(lambda unit: unit.commit_log_offset >= log_begins) == right
+
+
+@pytest.mark.parametrize("units", [0, 500])
+def test_the_first_message_there_is_lies_before_a_file_that_was_cut(
+    long_queue: ConsumeQueue, disk: CrashDisk, units: int
+) -> None:
+    cut_file(disk, 2048, units)
+    assert long_queue.delete_expired(1000 + 100 * 100) == []
+    assert long_queue.min_offset == 100
+    assert len(long_queue.delete_expired(1000 + 3100 * 100)) == 3
+    assert long_queue.min_offset == 3100
+
+
+def test_zeroed_units_at_the_beginning_are_not_passed_over(long_queue: ConsumeQueue) -> None:
+    long_queue._segments.write(0, bytes(205 * UNIT_SIZE))
+    long_queue.correct_min_offset(500)
+    assert long_queue.min_offset == 0
+
+
+def test_a_queue_whose_units_are_all_damaged_keeps_them(long_queue: ConsumeQueue) -> None:
+    for first in range(0, 4096, 1024):
+        long_queue._segments.write(first * UNIT_SIZE, bytes(1024 * UNIT_SIZE))
+    assert long_queue.delete_expired(1 << 40) == []
+    assert long_queue.min_offset == 0

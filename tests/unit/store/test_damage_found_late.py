@@ -330,3 +330,17 @@ def test_a_unit_that_points_to_an_expired_message_is_put_right(config: StoreConf
     assert bodies(again) == [b"%d" % number * 100 for number in range(low, 30)]
     assert 2048 <= places[low].commit_log_offset < 3072
     again.close()
+
+
+def test_zeroed_units_mislead_neither_a_search_by_time_nor_one_by_commit_log_offset(
+    config: StoreConfig, store: MessageStore
+) -> None:
+    places = [send(store, b"%d" % number, store_timestamp=NOW + number)[0] for number in range(24)]
+    store.flush()
+    for number in range(10, 15):
+        patch_unit(config, number, 0, 0)
+    sought = [*range(10), *range(16, 24)]
+    assert [store.offset_by_time(b"orders", 0, NOW + number) for number in sought] == sought
+    assert [store.first_behind(b"orders", 0, places[number - 1].commit_log_offset) for number in sought[1:]] == sought[1:]
+    assert [store.offset_by_time(b"orders", 0, NOW + number) for number in range(10, 16)] == [10] * 6
+    assert [store.first_behind(b"orders", 0, places[number - 1].commit_log_offset) for number in range(10, 16)] == [10] * 6
