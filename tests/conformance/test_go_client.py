@@ -27,8 +27,8 @@ CASES = (
     "request-reply",
     "request-timeout",
 )
-BUILD_SECONDS = 240
-RUN_SECONDS = 240
+BUILD_SECONDS = 900
+RUN_SECONDS = 900
 SETTINGS = {"transactionCheckInterval": "2000", "transactionTimeOut": "1000", "autoCreateTopicEnable": "true"}
 
 pytestmark = [pytest.mark.e2e, pytest.mark.slow, pytest.mark.timeout(BUILD_SECONDS + RUN_SECONDS + 60)]

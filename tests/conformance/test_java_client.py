@@ -60,7 +60,7 @@ CASES = (
     "request-timeout",
     "reply-after-requester-left",
 )
-KIT_SECONDS = 500
+KIT_SECONDS = 1500
 SETTINGS = {
     "transactionCheckInterval": "2000",
     "transactionTimeOut": "1000",

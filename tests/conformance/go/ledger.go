@@ -2,6 +2,7 @@ package main
 
 import (
 	"sync"
+	"time"
 
 	"github.com/apache/rocketmq-client-go/v2/primitive"
 )
@@ -11,7 +12,12 @@ import (
 type ledger struct {
 	mutex  sync.Mutex
 	plans  map[string]plan
-	checks map[string][]*primitive.MessageExt
+	checks map[string][]checkBack
+}
+
+type checkBack struct {
+	*primitive.MessageExt
+	at time.Time
 }
 
 type plan struct {
@@ -20,7 +26,7 @@ type plan struct {
 }
 
 func newLedger() *ledger {
-	return &ledger{plans: map[string]plan{}, checks: map[string][]*primitive.MessageExt{}}
+	return &ledger{plans: map[string]plan{}, checks: map[string][]checkBack{}}
 }
 
 func (l *ledger) expect(key string, p plan) {
@@ -47,12 +53,12 @@ func (l *ledger) CheckLocalTransaction(message *primitive.MessageExt) primitive.
 			answer = planned
 		}
 	}
-	l.checks[key] = append(l.checks[key], message)
+	l.checks[key] = append(l.checks[key], checkBack{message, time.Now()})
 	return answer
 }
 
-func (l *ledger) checksOf(key string) []*primitive.MessageExt {
+func (l *ledger) checksOf(key string) []checkBack {
 	l.mutex.Lock()
 	defer l.mutex.Unlock()
-	return append([]*primitive.MessageExt(nil), l.checks[key]...)
+	return append([]checkBack(nil), l.checks[key]...)
 }

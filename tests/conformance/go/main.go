@@ -25,9 +25,13 @@ const (
 	tagOther = "other"
 
 	// patience is how long to wait for what has to come, silence how long for what must not.
-	// The client looks for new routes and sends heartbeats each 30 s.
-	patience = 40 * time.Second
+	// The client looks for new routes and sends heartbeats each 30 s, and shares out queues anew each 20 s.
+	patience = 70 * time.Second
 	silence  = 4 * time.Second
+
+	// What the broker is expected to be configured with.
+	checkInterval      = 2 * time.Second
+	transactionTimeout = time.Second
 )
 
 func main() {

@@ -26,9 +26,9 @@ final class OrderedCases {
 
     static List<Case> all() {
         return List.of(
-            new Case("ordered-takeover", 60, OrderedCases::takeover),
+            new Case("ordered-takeover", 120, OrderedCases::takeover),
             new Case("ordered-suspend", OrderedCases::suspend),
-            new Case("ordered-dlq", 60, OrderedCases::deadLetter));
+            new Case("ordered-dlq", 120, OrderedCases::deadLetter));
     }
 
     /** Two consumers share the queues by the broker's locks; when one leaves, the other goes on where it was, in order. */
@@ -117,7 +117,7 @@ final class OrderedCases {
         return consumer;
     }
 
-    /** The consumers look for locks every 20 s only: they are made to look now. */
+    /** The consumers look for locks now and then only: they are made to look now. */
     private static void awaitLocks(String topic, DefaultMQPushConsumer consumer, int queues) throws InterruptedException {
         Check.eventually(30_000, queues + " queues locked", () -> {
             consumer.getDefaultMQPushConsumerImpl().doRebalance();
