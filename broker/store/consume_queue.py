@@ -26,6 +26,7 @@ _BLANK_UNIT: Final = UNIT.pack(0, BLANK_SIZE, 0)
 _TAIL_LIMIT: Final = 64 * 1024
 _FILES_SEARCHED: Final = 3
 """How many of the last files are looked through for the end (ConsumeQueue.recover)."""
+_PLACES_FOUND: Final = 1024
 _BLOCK_UNITS: Final = 3200
 _SEARCH_BLOCK: Final = _BLOCK_UNITS * UNIT_SIZE
 
@@ -55,6 +56,8 @@ class ConsumeQueue:
         """The queue offset after the last message."""
         self.max_commit_log_offset = 0
         """The commit log offset after the last message."""
+        self.places_found: dict[int, int] = {}
+        """Queue offset -> commit log offset of some messages whose units are damaged."""
         self._segments = segments
         self._tail = bytearray()
         self._written_offset = 0
@@ -132,6 +135,12 @@ class ConsumeQueue:
         found = self._bytes(queue_offset, 1)
         return Unit._make(UNIT.unpack(found)) if found else None
 
+    def note_found(self, queue_offset: int, commit_log_offset: int) -> None:
+        """Remembers where a message is whose unit is damaged, so that it need not be searched for again; forgets an old one."""
+        if len(self.places_found) >= _PLACES_FOUND:
+            del self.places_found[next(iter(self.places_found))]
+        self.places_found[queue_offset] = commit_log_offset
+
     def start_of_next_file(self, queue_offset: int) -> int:
         """The first offset in the file after the one of this offset (rollNextFile), or the end."""
         units_per_file = self._segments.segment_size // UNIT_SIZE
@@ -176,6 +185,7 @@ class ConsumeQueue:
     def destroy(self) -> None:
         """Deletes the queue."""
         self._tail.clear()
+        self.places_found.clear()
         self._segments.destroy()
         self.min_offset = self.max_offset = self._written_offset = self.max_commit_log_offset = 0
 

@@ -17,43 +17,80 @@ _UNITS_SEARCHED: Final = 256
 
 def find_record(log: CommitLog, queue: ConsumeQueue, queue_offset: int) -> bytes | None:
     """The intact record of that queue offset, or None if it is damaged too, or too far away."""
-    unit = queue.unit(queue_offset)
-    if unit is not None and _is_marked_as_lost(queue, queue_offset, unit):
+    return LostUnits(log, queue).find(queue_offset)
+
+
+class LostUnits:
+    """Finds the messages of several damaged units of one queue, and in all reads little more than is read for one."""
+
+    def __init__(self, log: CommitLog, queue: ConsumeQueue) -> None:
+        """Begins anew: the first search may be as long as any."""
+        self.is_cut_short = False
+        """Whether the last search ended too early because of those before it, and has to be made again by itself."""
+        self._log = log
+        self._queue = queue
+        self._bytes_left = _BYTES_SEARCHED
+
+    def find(self, queue_offset: int) -> bytes | None:
+        """The intact record of that queue offset, or None if it is damaged too, too far away, or the search is cut short."""
+        self.is_cut_short = False
+        unit = self._queue.unit(queue_offset)
+        if unit is not None and _is_marked_as_lost(self._queue, queue_offset, unit):
+            return None
+        if (known := self._read_known(queue_offset)) is not None:
+            return known[0]
+        is_first = self._bytes_left == _BYTES_SEARCHED
+        if self._bytes_left > 0:
+            begin = self._end_before(queue_offset)
+            data, end = self._walk(begin, queue_offset)
+            self._bytes_left -= max(end - begin, 1)  # 1: the next search is not the first, even if this one read nothing
+            if data is not None:
+                self._queue.note_found(queue_offset, end - len(data))
+                return data
+        self.is_cut_short = self._bytes_left <= 0 and not is_first
         return None
-    position = _end_before(log, queue, queue_offset)
-    end = position + _BYTES_SEARCHED
-    while position < end:
-        if log.is_blank(position):
-            position = log.segments.start_of(position) + log.segments.segment_size
-            continue
+
+    def _walk(self, position: int, queue_offset: int) -> tuple[bytes | None, int]:
+        """The record, or None, and where the search ended."""
+        end = position + self._bytes_left
+        while position < end:
+            if self._log.is_blank(position):
+                position = self._log.segments.start_of(position) + self._log.segments.segment_size
+                continue
+            try:
+                data, checked = self._log.read(position)
+            except (RecordNotFound, CorruptRecord):
+                break
+            position += checked.size
+            if is_of(checked, self._queue, queue_offset):
+                return data, position
+        return None, position
+
+    def _end_before(self, queue_offset: int) -> int:
+        """Where the nearest message before that queue offset ends whose unit is right, or that was found without it."""
+        for offset in range(queue_offset - 1, max(queue_offset - 1 - _UNITS_SEARCHED, -1), -1):
+            if (known := self._read_known(offset)) is not None:
+                return known[1]
+        return self._log.min_offset
+
+    def _read_known(self, queue_offset: int) -> tuple[bytes, int] | None:
+        """The record where its unit or an earlier search says it is, and where it ends; None if it is not there."""
+        place = self._queue.places_found.get(queue_offset)
+        if place is None:
+            unit = self._queue.unit(queue_offset)
+            if unit is None:
+                return None
+            place = unit.commit_log_offset
         try:
-            data, checked = log.read(position)
+            data, checked = self._log.read(place)
         except (RecordNotFound, CorruptRecord):
             return None
-        if is_of(checked, queue, queue_offset):
-            return data
-        position += checked.size
-    return None
+        return (data, place + checked.size) if is_of(checked, self._queue, queue_offset) else None
 
 
 def _is_marked_as_lost(queue: ConsumeQueue, queue_offset: int, unit: Unit) -> bool:
     """Whether it is one of those by which recovery marks the messages of a damaged stretch of the log (ConsumeQueue.fill_gap)."""
     return unit.size > 0 and unit.tags_code == 0 and unit in (queue.unit(queue_offset - 1), queue.unit(queue_offset + 1))
-
-
-def _end_before(log: CommitLog, queue: ConsumeQueue, queue_offset: int) -> int:
-    """Where the nearest message before that queue offset ends whose unit is right."""
-    for offset in range(queue_offset - 1, queue_offset - 1 - _UNITS_SEARCHED, -1):
-        unit = queue.unit(offset)
-        if unit is None:
-            break
-        try:
-            _, checked = log.read(unit.commit_log_offset)
-        except (RecordNotFound, CorruptRecord):
-            continue
-        if is_of(checked, queue, offset):
-            return unit.commit_log_offset + checked.size
-    return log.min_offset
 
 
 def is_of(record: CheckedRecord, queue: ConsumeQueue, queue_offset: int) -> bool:

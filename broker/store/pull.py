@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from broker.store.commit_log import CommitLog
 from broker.store.consume_queue import BLANK_SIZE, ConsumeQueue, Unit
-from broker.store.lost_unit import find_record, is_of
+from broker.store.lost_unit import LostUnits, is_of
 from broker.store.record_check import MAX_SIZE, check_record
 from broker.store.results import GetMessageStatus, PulledMessages
 
@@ -32,7 +32,20 @@ def pull_messages(
         next_offset = queue.start_of_next_file(offset)
         return PulledMessages(GetMessageStatus.OFFSET_FOUND_NULL, next_offset, queue.min_offset, queue.max_offset)
     wanted, looked_at = _choose(units, max_messages, max_bytes, tags_codes)
-    records = []
+    records, was_expired, stopped_at = _read(log, queue, offset, wanted)
+    status = GetMessageStatus.FOUND
+    if not records:
+        status = GetMessageStatus.MESSAGE_WAS_REMOVING if was_expired else GetMessageStatus.NO_MATCHED_MESSAGE
+    next_offset = offset + (looked_at if stopped_at is None else stopped_at)
+    return PulledMessages(status, next_offset, queue.min_offset, queue.max_offset, records)
+
+
+def _read(
+    log: CommitLog, queue: ConsumeQueue, offset: int, wanted: list[tuple[int, Unit]]
+) -> tuple[list[bytes], bool, int | None]:
+    """The intact records, whether any had expired, and the place of the unit the next pull begins with if not all were read."""
+    lost_units = LostUnits(log, queue)
+    records: list[bytes] = []
     was_expired = False
     for run in _adjacent(wanted, log.segments.segment_size):
         first = run[0][1].commit_log_offset
@@ -44,12 +57,11 @@ def pull_messages(
             checked = check_record(data, at, unit.commit_log_offset)
             if checked is not None and is_of(checked, queue, offset + index):
                 records.append(data[at : at + checked.size])
-            elif (found := find_record(log, queue, offset + index)) is not None:
+            elif (found := lost_units.find(offset + index)) is not None:
                 records.append(found)
-    status = GetMessageStatus.FOUND
-    if not records:
-        status = GetMessageStatus.MESSAGE_WAS_REMOVING if was_expired else GetMessageStatus.NO_MATCHED_MESSAGE
-    return PulledMessages(status, offset + looked_at, queue.min_offset, queue.max_offset, records)
+            elif lost_units.is_cut_short:
+                return records, was_expired, index
+    return records, was_expired, None
 
 
 def _offset_outside(queue: ConsumeQueue, offset: int) -> tuple[GetMessageStatus, int] | None:

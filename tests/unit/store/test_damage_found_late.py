@@ -11,7 +11,7 @@ import pytest
 
 from broker.message import sysflag
 from broker.message.record import BLANK_MAGIC, QUEUE_OFFSET_POSITION, decode_record, host_bytes
-from broker.store import Appended, MessageStore, StoreConfig, lost_unit
+from broker.store import Appended, MessageStore, StoreConfig, consume_queue, lost_unit
 from broker.store.record_check import MAGIC
 
 from .conftest import HOST, NOW, append, bodies, crash, send, small_config
@@ -344,3 +344,54 @@ def test_zeroed_units_mislead_neither_a_search_by_time_nor_one_by_commit_log_off
     assert [store.first_behind(b"orders", 0, places[number - 1].commit_log_offset) for number in sought[1:]] == sought[1:]
     assert [store.offset_by_time(b"orders", 0, NOW + number) for number in range(10, 16)] == [10] * 6
     assert [store.first_behind(b"orders", 0, places[number - 1].commit_log_offset) for number in range(10, 16)] == [10] * 6
+
+
+def damage_units_far_apart(store: MessageStore, config: StoreConfig, count: int) -> None:
+    """Message 0 is well, and after each message come 600 bytes of another queue's."""
+    for number in range(count + 1):
+        send(store, b"%d" % number)
+        send(store, *[b"other"] * 6, queue_id=1)
+    store.flush()
+    for number in range(1, count + 1):
+        patch_unit(config, number, 0, 0)
+
+
+def test_one_pull_searches_only_so_far_for_messages_and_the_next_goes_on_at_the_one_it_did_not_find(
+    config: StoreConfig, store: MessageStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(lost_unit, "_BYTES_SEARCHED", 1500)
+    damage_units_far_apart(store, config, 20)
+    assert store.pull(b"orders", 0, 0, 32, 1 << 20).next_begin_offset == 3
+    assert bodies(store, max_messages=32) == [b"%d" % number for number in range(21)]
+
+
+def test_a_search_by_itself_ends_so_that_every_pull_goes_on(
+    config: StoreConfig, store: MessageStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(lost_unit, "_BYTES_SEARCHED", 500)
+    damage_units_far_apart(store, config, 5)
+    send(store, b"6")
+    assert [store.pull(b"orders", 0, offset, 32, 1 << 20).next_begin_offset for offset in range(7)] == [2, 2, 3, 4, 5, 7, 7]
+    assert bodies(store, max_messages=32) == [b"0", b"6"]
+
+
+def test_messages_with_damaged_units_that_were_found_once_are_not_searched_for_again(
+    config: StoreConfig, store: MessageStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    damage_units_far_apart(store, config, 5)
+    everything = [b"%d" % number for number in range(6)]
+    assert bodies(store) == everything
+    monkeypatch.setattr(lost_unit, "_BYTES_SEARCHED", 0)
+    assert bodies(store) == everything
+
+
+def test_only_so_many_places_of_found_messages_are_remembered(
+    config: StoreConfig, store: MessageStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(consume_queue, "_PLACES_FOUND", 2)
+    damage_units_far_apart(store, config, 5)
+    for _ in range(2):
+        assert bodies(store) == [b"%d" % number for number in range(6)]
+    queue = store._queues.find(b"orders", 0)
+    assert queue is not None
+    assert list(queue.places_found) == [4, 5]
