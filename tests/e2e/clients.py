@@ -5,7 +5,8 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import threading
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Mapping
+from types import MappingProxyType
 from typing import Protocol, TypeVar
 
 from broker.client import ConsumeContext, ConsumeFromWhere, ConsumeStatus, PushConsumer
@@ -23,6 +24,9 @@ SEND = SendMessageRequestHeaderV2(
     flag=0,
 )
 """The header of a message that is sent without a client."""
+
+PATIENT: Mapping[str, int] = MappingProxyType({"send_timeout_ms": 30_000})
+"""Settings of a producer in a test that is not about time-outs: a slow machine is no reason for a send to fail."""
 
 
 class Startable(Protocol):

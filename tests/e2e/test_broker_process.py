@@ -41,7 +41,7 @@ class Process:
 
     def end(self) -> tuple[int, str]:
         """Exit code and what it complained of."""
-        _, errors = self.process.communicate(timeout=20)
+        _, errors = self.process.communicate(timeout=60)
         return self.process.returncode, errors
 
     def stop(self, number: int = signal.SIGTERM) -> tuple[int, str]:
@@ -66,7 +66,7 @@ def start(tmp_path: Path) -> Iterator[Callable[..., Process]]:
 
 async def send(address: str, count: int) -> list[int]:
     client = RemotingClient()
-    answers = [await client.invoke(address, RequestCode.SEND_MESSAGE_V2, SEND, b"body", timeout_ms=5000) for _ in range(count)]
+    answers = [await client.invoke(address, RequestCode.SEND_MESSAGE_V2, SEND, b"body", timeout_ms=30_000) for _ in range(count)]
     await client.close()
     return [answer.code for answer in answers]
 
@@ -74,7 +74,7 @@ async def send(address: str, count: int) -> list[int]:
 async def max_offset(address: str) -> int:
     client = RemotingClient()
     header = GetMaxOffsetRequestHeader(topic="orders", queue_id=0)
-    answer = await client.invoke(address, RequestCode.GET_MAX_OFFSET, header, timeout_ms=5000)
+    answer = await client.invoke(address, RequestCode.GET_MAX_OFFSET, header, timeout_ms=30_000)
     await client.close()
     return answer.decode_header(GetMaxOffsetResponseHeader).offset
 
@@ -136,6 +136,6 @@ def test_the_brokers_registers_with_a_name_server_of_its_own_process(start: Call
 
 async def _cluster(name_server: str) -> bytes:
     client = RemotingClient()
-    answer = await client.invoke(name_server, RequestCode.GET_BROKER_CLUSTER_INFO, timeout_ms=5000)
+    answer = await client.invoke(name_server, RequestCode.GET_BROKER_CLUSTER_INFO, timeout_ms=30_000)
     await client.close()
     return answer.body

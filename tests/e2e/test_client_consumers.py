@@ -8,12 +8,15 @@ from pathlib import Path
 
 import pytest
 
-from broker.client import ConsumeContext, ConsumeStatus, MessageModel, Producer, PullConsumer
+from broker.client import ConsumeContext, ConsumeStatus, MessageModel, NoRoute, Producer, PullConsumer
 from broker.message import Message, MessageExt, MessageQueue
+from broker.protocol.codes import RequestCode, ResponseCode
+from broker.protocol.headers import QueryConsumerOffsetRequestHeader, QueryConsumerOffsetResponseHeader
+from broker.remoting.client import RemotingClient
 from tests.conftest import BrokerProcess
-from tests.e2e.clients import Inbox, consumer, running, until
+from tests.e2e.clients import PATIENT, Inbox, consumer, running, until
 
-pytestmark = pytest.mark.e2e
+pytestmark = [pytest.mark.e2e, pytest.mark.timeout(900)]
 SUCCESS, LATER = ConsumeStatus
 
 
@@ -26,13 +29,36 @@ async def fill(producer: Producer, topic: str, count: int, queue_count: int = 4)
     return queues
 
 
+async def until_committed(address: str, offset: int) -> None:
+    """How far the group has come in the first queue; asked without a client, which would be a member and get queues."""
+    header = QueryConsumerOffsetRequestHeader(consumer_group="group", topic="orders", queue_id=0)
+    client = RemotingClient()
+    async with asyncio.timeout(60):
+        while True:
+            answer = await client.invoke(address, RequestCode.QUERY_CONSUMER_OFFSET, header, timeout_ms=30_000)
+            if answer.code == ResponseCode.SUCCESS and answer.decode_header(QueryConsumerOffsetResponseHeader).offset == offset:
+                break
+            await asyncio.sleep(0.1)
+    await client.close()
+
+
+async def dead_letter_queues(reader: PullConsumer) -> list[MessageQueue]:
+    """Those of the group, once there are any."""
+    async with asyncio.timeout(60):
+        while True:
+            try:
+                return await reader.queues("%DLQ%group")
+            except NoRoute:
+                await asyncio.sleep(0.1)
+
+
 def numbers(count: int) -> set[str]:
     return {str(number) for number in range(count)}
 
 
 async def test_two_members_of_a_group_share_the_messages(broker: BrokerProcess) -> None:
     first, second = Inbox(), Inbox()
-    async with running(Producer("p", namesrv_addr=broker.namesrv_addr)) as producer:
+    async with running(Producer("p", namesrv_addr=broker.namesrv_addr, **PATIENT)) as producer:
         members = [consumer(broker.namesrv_addr, "group", "orders", inbox) for inbox in (first, second)]
         await producer.create_topic("orders", 4)
         async with running(*members):
@@ -45,12 +71,13 @@ async def test_two_members_of_a_group_share_the_messages(broker: BrokerProcess) 
 
 async def test_what_a_member_had_not_acknowledged_goes_to_the_next_and_nothing_else(broker: BrokerProcess) -> None:
     stuck = threading.Event()
-    leaving = Inbox(lambda message, _: stuck.wait(30) and SUCCESS if message.body == b"5" else SUCCESS)
+    leaving = Inbox(lambda message, _: stuck.wait(200) and SUCCESS if message.body == b"5" else SUCCESS)
     successor = Inbox()
-    async with running(Producer("p", namesrv_addr=broker.namesrv_addr)) as producer:
+    async with running(Producer("p", namesrv_addr=broker.namesrv_addr, **PATIENT)) as producer:
         await fill(producer, "orders", 10, queue_count=1)
         async with running(consumer(broker.namesrv_addr, "group", "orders", leaving)):
             await until(lambda: len(leaving.bodies) == 10)
+            await until_committed(broker.address, 5)
         async with running(consumer(broker.namesrv_addr, "group", "orders", successor)):
             await until(lambda: len(successor.bodies) >= 5)
             await producer.send(Message.of("orders", b"last"))
@@ -77,7 +104,7 @@ async def test_each_queue_is_consumed_in_order_while_members_come_and_failures_h
         return SUCCESS
 
     first, second = (consumer(broker.namesrv_addr, "group", "orders", Inbox(in_order), orderly=True) for _ in range(2))
-    async with running(Producer("p", namesrv_addr=broker.namesrv_addr)) as producer, running(first):
+    async with running(Producer("p", namesrv_addr=broker.namesrv_addr, **PATIENT)) as producer, running(first):
         filling = asyncio.create_task(fill(producer, "orders", 120, queue_count=2))
         await until(lambda: sum(map(len, seen.values())) > 20)
         async with running(second):
@@ -95,15 +122,15 @@ async def test_a_message_that_keeps_failing_is_redelivered_and_ends_among_the_de
         return LATER if message.body == b"poison" else SUCCESS
 
     inbox = Inbox(poison)
-    async with running(Producer("p", namesrv_addr=broker.namesrv_addr)) as producer:
+    async with running(Producer("p", namesrv_addr=broker.namesrv_addr, **PATIENT)) as producer:
         await producer.create_topic("orders", 1)
         async with running(consumer(broker.namesrv_addr, "group", "orders", inbox, max_reconsume_times=2)):
             await producer.send(Message.of("orders", b"poison"))
             await producer.send(Message.of("orders", b"good"))
             await until(lambda: len(inbox.bodies) == 4)
-        async with running(PullConsumer("operator", namesrv_addr=broker.namesrv_addr)) as pulling:
-            pulling.assign(await pulling.queues("%DLQ%group"))
-            (dead,) = await pulling.poll(20_000)
+            async with running(PullConsumer("operator", namesrv_addr=broker.namesrv_addr)) as pulling:
+                pulling.assign(await dead_letter_queues(pulling))
+                (dead,) = await pulling.poll(60_000)
     attempts = [(message.topic, message.reconsume_times) for message in inbox.messages if message.body == b"poison"]
     assert attempts == [("orders", 0), ("orders", 1), ("orders", 2)]
     assert dead.body == b"poison"
@@ -125,7 +152,7 @@ async def test_with_broadcasting_everyone_gets_everything_once_even_after_a_rest
         )
 
     first, second, restarted = Inbox(), Inbox(), Inbox()
-    async with running(Producer("p", namesrv_addr=broker.namesrv_addr)) as producer:
+    async with running(Producer("p", namesrv_addr=broker.namesrv_addr, **PATIENT)) as producer:
         await fill(producer, "orders", 20)
         async with running(member("first", first), member("second", second)):  # type: ignore[type-var]
             await until(lambda: len(first.bodies) == len(second.bodies) == 20)
@@ -140,7 +167,7 @@ async def test_only_messages_with_a_wanted_tag_arrive(broker: BrokerProcess) -> 
     inbox = Inbox()
     wanting = consumer(broker.namesrv_addr, "group", "orders", inbox)
     wanting.subscribe("orders", "Aa || paid")
-    async with running(Producer("p", namesrv_addr=broker.namesrv_addr)) as producer:
+    async with running(Producer("p", namesrv_addr=broker.namesrv_addr, **PATIENT)) as producer:
         await producer.create_topic("orders", 1)
         for tag in ("BB", "Aa", "other", "paid"):  # Aa and BB have the same hash code
             await producer.send(Message.of("orders", tag.encode(), tags=tag))
@@ -150,19 +177,19 @@ async def test_only_messages_with_a_wanted_tag_arrive(broker: BrokerProcess) -> 
 
 
 async def test_a_pull_consumer_goes_on_where_it_committed(broker: BrokerProcess) -> None:
-    async with running(Producer("p", namesrv_addr=broker.namesrv_addr)) as producer:
+    async with running(Producer("p", namesrv_addr=broker.namesrv_addr, **PATIENT)) as producer:
         (queue,) = await fill(producer, "orders", 10, queue_count=1)
     async with running(PullConsumer("reader", namesrv_addr=broker.namesrv_addr)) as reader:
         reader.assign([queue])
-        first = await reader.poll(20_000, max_messages=4)
+        first = await reader.poll(60_000, max_messages=4)
         await reader.commit()
         assert await reader.committed(queue) == 4
-        await reader.poll(20_000, max_messages=2)
+        await reader.poll(60_000, max_messages=2)
     async with running(PullConsumer("reader", namesrv_addr=broker.namesrv_addr)) as reader:
         reader.assign([queue])
-        second = await reader.poll(20_000, max_messages=4)
+        second = await reader.poll(60_000, max_messages=4)
         reader.seek(queue, 9)
-        last = await reader.poll(20_000)
+        last = await reader.poll(60_000)
         pulled = await reader.pull(queue, 2, max_messages=3)
         assert (await reader.min_offset(queue), await reader.max_offset(queue)) == (0, 10)
     assert [message.queue_offset for message in (*first, *second, *last)] == [0, 1, 2, 3, 4, 5, 6, 7, 9]

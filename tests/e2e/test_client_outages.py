@@ -1,7 +1,6 @@
 """Our client when something is away: not started yet, killed, restarted."""
 
 import asyncio
-import socket
 from collections.abc import Callable
 
 import pytest
@@ -18,29 +17,29 @@ from broker.client import (
     TransactionProducer,
 )
 from broker.message import Message
+from demo.ports import free_ports
 from tests.conftest import BrokerProcess
-from tests.e2e.clients import Inbox, consumer, running, until
+from tests.e2e.clients import PATIENT, Inbox, consumer, running, until
 
-pytestmark = pytest.mark.e2e
+pytestmark = [pytest.mark.e2e, pytest.mark.timeout(900)]
 
 
 @pytest.fixture
 def nobody() -> str:
     """An address at which nothing listens."""
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return f"127.0.0.1:{probe.getsockname()[1]}"
+    (port,) = free_ports(1)
+    return f"127.0.0.1:{port}"
 
 
 async def test_without_a_name_server_a_producer_starts_and_says_what_to_do_when_it_sends(nobody: str) -> None:
-    async with running(Producer("p", namesrv_addr=nobody)) as producer:
+    async with running(Producer("p", namesrv_addr=nobody, **PATIENT)) as producer:
         with pytest.raises(NameServerUnreachable, match=f"no name server answers at {nobody}.*set NAMESRV_ADDR"):
             await producer.send(Message.of("orders", b"x"))
 
 
 async def test_a_topic_that_nobody_creates_is_named(start_broker: Callable[..., BrokerProcess]) -> None:
     broker = start_broker({"autoCreateTopicEnable": "false"})
-    async with running(Producer("p", namesrv_addr=broker.namesrv_addr)) as producer:
+    async with running(Producer("p", namesrv_addr=broker.namesrv_addr, **PATIENT)) as producer:
         with pytest.raises(NoRoute, match="no broker has topic orders"):
             await producer.send(Message.of("orders", b"x"))
         await producer.create_topic("orders")
@@ -52,7 +51,7 @@ async def test_a_consumer_started_before_everything_consumes_when_it_is_there(br
     inbox = Inbox()
     async with (
         running(consumer(broker.namesrv_addr, "group", "orders", inbox)),
-        running(Producer("p", namesrv_addr=broker.namesrv_addr)) as producer,
+        running(Producer("p", namesrv_addr=broker.namesrv_addr, **PATIENT)) as producer,
     ):
         await asyncio.to_thread(broker.process.start)
         await producer.send(Message.of("orders", b"first"))
@@ -64,7 +63,7 @@ async def test_all_that_was_sent_arrives_however_often_the_broker_is_killed(brok
     sent: list[str] = []
     async with (
         running(consumer(broker.namesrv_addr, "group", "orders", inbox, consume_message_batch_max_size=4)),
-        running(Producer("p", namesrv_addr=broker.namesrv_addr)) as producer,
+        running(Producer("p", namesrv_addr=broker.namesrv_addr, **PATIENT)) as producer,
     ):
 
         async def send_on() -> None:
@@ -96,7 +95,7 @@ async def test_any_of_several_name_servers_will_do(broker: BrokerProcess, nobody
     inbox = Inbox()
     addresses = f"{nobody};{broker.namesrv_addr}"
     async with (
-        running(Producer("p", namesrv_addr=addresses)) as producer,
+        running(Producer("p", namesrv_addr=addresses, **PATIENT)) as producer,
         running(consumer(addresses, "group", "orders", inbox)),
     ):
         await producer.send(Message.of("orders", b"x"))
@@ -106,7 +105,7 @@ async def test_any_of_several_name_servers_will_do(broker: BrokerProcess, nobody
 async def test_a_broker_that_is_down_is_avoided_while_another_one_is_up(start_broker: Callable[..., BrokerProcess]) -> None:
     first = start_broker()
     second = start_broker({"namesrvAddr": first.namesrv_addr})
-    async with running(Producer("p", namesrv_addr=first.namesrv_addr)) as producer:
+    async with running(Producer("p", namesrv_addr=first.namesrv_addr, **PATIENT)) as producer:
         await producer.create_topic("orders", 2)
         names = {(await producer.send(Message.of("orders", b"x"))).queue.broker_name for _ in range(8)}
         assert len(names) == 2
@@ -134,17 +133,17 @@ async def test_no_task_outlives_a_client(broker: BrokerProcess) -> None:
     before = asyncio.all_tasks()
     async with (
         running(consumer(broker.namesrv_addr, "group", "orders", Inbox())),
-        running(Producer("p", namesrv_addr=broker.namesrv_addr)) as producer,
+        running(Producer("p", namesrv_addr=broker.namesrv_addr, **PATIENT)) as producer,
     ):
         await producer.send(Message.of("orders", b"x"))
     assert asyncio.all_tasks() == before
 
 
 def test_threads_use_the_client_through_the_event_loop_thread(broker: BrokerProcess) -> None:
-    producer = Producer("p", namesrv_addr=broker.namesrv_addr)
+    producer = Producer("p", namesrv_addr=broker.namesrv_addr, **PATIENT)
     with EventLoopThread() as loop:
         loop.run(producer.start())
-        result = loop.run(producer.send(Message.of("orders", b"x")), timeout_s=30)
+        result = loop.run(producer.send(Message.of("orders", b"x")), timeout_s=60)
         loop.run(producer.shutdown())
     assert result.queue.topic == "orders"
     with pytest.raises(NotRunning):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import shutil
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -12,9 +13,9 @@ import pytest
 from broker.client import LocalTransactionState, Producer, PullConsumer, TransactionProducer
 from broker.message import Message, MessageExt
 from tests.conftest import BrokerProcess
-from tests.e2e.clients import running, until
+from tests.e2e.clients import PATIENT, running
 
-pytestmark = [pytest.mark.e2e, pytest.mark.slow]
+pytestmark = [pytest.mark.e2e, pytest.mark.slow, pytest.mark.timeout(900)]
 COMMIT, ROLLBACK, UNKNOWN = LocalTransactionState
 
 TOPIC = "orders"
@@ -128,24 +129,25 @@ CASES = (
 
 
 class Books:
-    """Knows the outcome only when it is asked."""
+    """Knows the outcome only when it is asked, if then."""
 
-    def __init__(self) -> None:
+    def __init__(self, outcome: LocalTransactionState) -> None:
         self.checked: list[bytes] = []
+        self._outcome = outcome
 
     def execute_local_transaction(self, message: Message, arg: object) -> LocalTransactionState:
         return UNKNOWN
 
     def check_local_transaction(self, message: MessageExt) -> LocalTransactionState:
         self.checked.append(message.body)
-        return COMMIT
+        return self._outcome
 
 
 async def fill(namesrv_addr: str) -> None:
     """Two queues of messages, and a pending transaction."""
     async with (
-        running(Producer("senders", namesrv_addr=namesrv_addr)) as producer,
-        running(TransactionProducer("transactions", Books(), namesrv_addr=namesrv_addr)) as transactions,
+        running(Producer("senders", namesrv_addr=namesrv_addr, **PATIENT)) as producer,
+        running(TransactionProducer("transactions", Books(UNKNOWN), namesrv_addr=namesrv_addr, **PATIENT)) as transactions,
     ):
         await producer.create_topic(TOPIC, 2)
         queues = sorted(await producer.queues(TOPIC))
@@ -170,11 +172,11 @@ async def stored(namesrv_addr: str) -> list[bytes]:
 
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case.damage.__name__)
 async def test_a_broker_on_a_damaged_store_serves_what_is_intact(start_broker: Callable[..., BrokerProcess], case: Case) -> None:
-    broker, books = start_broker(SETTINGS), Books()
+    broker, books = start_broker(SETTINGS), Books(COMMIT)
     namesrv_addr = broker.namesrv_addr
     await fill(namesrv_addr)
     everything = sorted([b"%02d " % number + A_BODY for number in range(MESSAGES)])
-    broker.process.stop()
+    broker.process.stop(timeout_s=60)
     case.damage(broker.store)
 
     broker.process.start()
@@ -185,14 +187,17 @@ async def test_a_broker_on_a_damaged_store_serves_what_is_intact(start_broker: C
     assert len(found) == len(set(found)) == MESSAGES - case.lost
     assert set(found) <= set(everything)
     async with (
-        running(Producer("senders", namesrv_addr=namesrv_addr)) as producer,
-        running(TransactionProducer("transactions", books, namesrv_addr=namesrv_addr)),
+        running(Producer("senders", namesrv_addr=namesrv_addr, **PATIENT)) as producer,
+        running(TransactionProducer("transactions", books, namesrv_addr=namesrv_addr, **PATIENT)),
     ):
         for queue in await producer.queues(TOPIC):
             sent = await producer.send(Message.of(TOPIC, b"one more"), queue)
             assert sent.queue_offset >= MESSAGES // 2
-        await until(lambda: books.checked == [b"pending"])
-    broker.process.stop()
+        async with asyncio.timeout(60):
+            while b"pending" not in await stored(namesrv_addr):  # noqa: ASYNC110 (nobody tells)
+                await asyncio.sleep(0.2)
+    assert set(books.checked) == {b"pending"}
+    broker.process.stop(timeout_s=60)
     broker.process.start()
     assert "recovery" not in broker.process.output()
     assert sorted(await stored(namesrv_addr)) == sorted([*found, b"one more", b"one more", b"pending"])

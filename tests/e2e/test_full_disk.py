@@ -19,9 +19,9 @@ from broker.client import BrokerError, ClientError, LocalTransactionState, Produ
 from broker.message import Message, MessageExt
 from broker.protocol.codes import ResponseCode
 from tests.conftest import BrokerProcess
-from tests.e2e.clients import Inbox, consumer, running, until
+from tests.e2e.clients import PATIENT, Inbox, consumer, running, until
 
-pytestmark = [pytest.mark.e2e, pytest.mark.slow]
+pytestmark = [pytest.mark.e2e, pytest.mark.slow, pytest.mark.timeout(900)]
 COMMIT, ROLLBACK, UNKNOWN = LocalTransactionState
 
 TOPIC = "orders"
@@ -188,8 +188,8 @@ async def test_a_full_disk_refuses_sends_and_loses_nothing_and_goes_on_by_itself
     broker, inbox = start_broker(store_on(full_disk, flushDiskType=flush)), Inbox()
     namesrv_addr = broker.namesrv_addr
     async with (
-        running(Producer("senders", namesrv_addr=namesrv_addr, retry_times_when_send_failed=0)) as producer,
-        running(TransactionProducer("transactions", Books(), namesrv_addr=namesrv_addr)) as transactions,
+        running(Producer("senders", namesrv_addr=namesrv_addr, retry_times_when_send_failed=0, **PATIENT)) as producer,
+        running(TransactionProducer("transactions", Books(), namesrv_addr=namesrv_addr, **PATIENT)) as transactions,
         running(consumer(namesrv_addr, "readers", TOPIC, inbox)),
     ):
         sender = Sender(producer)
@@ -209,13 +209,13 @@ async def test_a_full_disk_refuses_sends_and_loses_nothing_and_goes_on_by_itself
         assert set(sender.acknowledged) <= set(await stored(namesrv_addr))
 
         full_disk.free()
-        await sender.send_until_taken(timeout_s=20)
+        await sender.send_until_taken(timeout_s=60)
         await sender.send(20)
         expected = sorted([*sender.acknowledged, b"commit when asked"])
-        await until(lambda: len(set(inbox.bodies)) == len(expected), timeout_s=30)
+        await until(lambda: len(set(inbox.bodies)) == len(expected))
     assert sorted(await stored(namesrv_addr)) == expected
     assert "Traceback" not in broker.process.output()
-    broker.process.stop()
+    broker.process.stop(timeout_s=60)
     assert broker.process.exit_code == 0
     broker.process.start()
     assert "recovery" not in broker.process.output()
@@ -226,7 +226,9 @@ async def test_a_broker_killed_on_a_full_disk_starts_on_it_and_goes_on_when_ther
     start_broker: Callable[..., BrokerProcess], full_disk: Disk
 ) -> None:
     broker = start_broker(store_on(full_disk))
-    async with running(Producer("senders", namesrv_addr=broker.namesrv_addr, retry_times_when_send_failed=0)) as producer:
+    async with running(
+        Producer("senders", namesrv_addr=broker.namesrv_addr, retry_times_when_send_failed=0, **PATIENT)
+    ) as producer:
         sender = Sender(producer)
         await sender.send(40)
         full_disk.fill()
@@ -238,7 +240,7 @@ async def test_a_broker_killed_on_a_full_disk_starts_on_it_and_goes_on_when_ther
         assert (await sender.send_until_refused()).code in REFUSED
 
         full_disk.free()
-        await sender.send_until_taken(timeout_s=20)
+        await sender.send_until_taken(timeout_s=60)
         assert sorted(await stored(broker.namesrv_addr)) == sorted(sender.acknowledged)
 
 
@@ -248,8 +250,8 @@ async def test_a_disk_that_turns_read_only_refuses_sends_and_is_read_on(
     broker = start_broker(store_on(failing_disk))
     namesrv_addr = broker.namesrv_addr
     async with (
-        running(Producer("senders", namesrv_addr=namesrv_addr, retry_times_when_send_failed=0)) as producer,
-        running(TransactionProducer("transactions", Books(), namesrv_addr=namesrv_addr)) as transactions,
+        running(Producer("senders", namesrv_addr=namesrv_addr, retry_times_when_send_failed=0, **PATIENT)) as producer,
+        running(TransactionProducer("transactions", Books(), namesrv_addr=namesrv_addr, **PATIENT)) as transactions,
     ):
         sender = Sender(producer)
         await sender.send(40)
@@ -265,15 +267,15 @@ async def test_a_disk_that_turns_read_only_refuses_sends_and_is_read_on(
         assert (await sender.send_until_refused()).code in REFUSED
         assert set(sender.acknowledged) <= set(await stored(namesrv_addr))
         assert "Traceback" not in broker.process.output()
-        broker.process.stop(timeout_s=30)
+        broker.process.stop(timeout_s=60)
         assert broker.process.exit_code == 0
 
         assert failing_disk.unmount() is None
         assert failing_disk.mount() is None
         broker.process.start()
-        await sender.send_until_taken(timeout_s=20)
+        await sender.send_until_taken(timeout_s=60)
         expected = sorted([*sender.acknowledged, b"committed", b"commit when asked"])
-        async with asyncio.timeout(30):
+        async with asyncio.timeout(60):
             while sorted(await stored(namesrv_addr)) != expected:  # noqa: ASYNC110 (nobody tells)
                 await asyncio.sleep(0.2)
         await asyncio.sleep(3)
@@ -288,7 +290,7 @@ def test_a_broker_on_a_read_only_disk_says_so_and_ends(start_broker: Callable[..
 
     broker.process.spawn()
 
-    assert broker.process.wait(20) == 1
+    assert broker.process.wait(60) == 1
     assert broker.process.output() == (
         f"The broker cannot start: the store {full_disk.root}/store cannot be opened: "
         f"[Errno 30] Read-only file system: '{full_disk.root}/store/lock'\n"

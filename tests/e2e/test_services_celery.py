@@ -18,7 +18,7 @@ from demo.processes import Process, Processes, prints
 from demo.system import redis_command
 from service_runtime.database import open_database
 
-pytestmark = pytest.mark.e2e
+pytestmark = [pytest.mark.e2e, pytest.mark.timeout(900)]
 
 
 class CreditSide:
@@ -36,8 +36,9 @@ class CreditSide:
         )
         self.engine = open_database(database_url, migrations=MIGRATIONS, start_timeout_s=10)
         self.ledger = Ledger(self.engine)
-        self.crediting = CeleryCrediting(create_celery(redis_url), timeout_s=3)
-        self.patient_crediting = CeleryCrediting(create_celery(redis_url), timeout_s=60)
+        celery = create_celery(redis_url)
+        self.crediting = CeleryCrediting(celery, timeout_s=60)
+        self.impatient_crediting = CeleryCrediting(celery, timeout_s=3)
 
 
 @pytest.fixture
@@ -62,10 +63,10 @@ def points(side: CreditSide, customer: str) -> int:
 
 
 def credit_until_taken(side: CreditSide, batch: list[Credit]) -> list[CreditOutcome]:
-    """As the broker does: delivers again until it is acknowledged."""
-    for _ in range(20):
+    """As the broker does: delivers again until it is acknowledged, on a machine where 3 s are too short as well."""
+    for crediting in (*[side.impatient_crediting] * 10, *[side.crediting] * 2):
         try:
-            return side.crediting.credit(batch)
+            return crediting.credit(batch)
         except CreditingUnavailable as error:
             print(error)
     raise AssertionError("never taken")
@@ -84,7 +85,7 @@ def test_a_redis_that_lost_everything_costs_no_credit(credit_side: CreditSide) -
     credit_side.redis.kill()
     batch = a_batch("ada")
     with pytest.raises(CreditingUnavailable):
-        credit_side.crediting.credit(batch)
+        credit_side.impatient_crediting.credit(batch)
     credit_side.redis.start()
     outcomes = credit_until_taken(credit_side, batch)
     assert set(outcomes) <= {CreditOutcome.CREDITED, CreditOutcome.ALREADY_CREDITED}
@@ -94,9 +95,9 @@ def test_a_redis_that_lost_everything_costs_no_credit(credit_side: CreditSide) -
 def test_without_a_worker_the_wait_ends_and_the_task_is_not_run_later(credit_side: CreditSide) -> None:
     credit_side.worker.stop()
     with pytest.raises(CreditingUnavailable, match="no result"):
-        credit_side.crediting.credit(a_batch("ada"))
+        credit_side.impatient_crediting.credit(a_batch("ada"))
     credit_side.worker.start()
-    credit_side.patient_crediting.credit(a_batch("bob"))
+    credit_side.crediting.credit(a_batch("bob"))
     assert points(credit_side, "ada") == 0
 
 
@@ -104,7 +105,7 @@ def test_a_worker_killed_in_between_costs_no_credit(credit_side: CreditSide) -> 
     credit_side.worker.kill()
     batch = a_batch("ada")
     with pytest.raises(CreditingUnavailable):
-        credit_side.crediting.credit(batch)
+        credit_side.impatient_crediting.credit(batch)
     credit_side.worker.start()
     credit_until_taken(credit_side, batch)
     assert points(credit_side, "ada") == 64
@@ -119,6 +120,6 @@ def test_a_ledger_out_of_order_is_no_acknowledgement(credit_side: CreditSide) ->
 
 def test_a_wait_ends_when_the_service_stops(credit_side: CreditSide) -> None:
     credit_side.worker.stop()
-    credit_side.patient_crediting.stop()
+    credit_side.crediting.stop()
     with pytest.raises(CreditingUnavailable, match="stops"):
-        credit_side.patient_crediting.credit(a_batch("ada"))
+        credit_side.crediting.credit(a_batch("ada"))

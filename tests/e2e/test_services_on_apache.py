@@ -28,7 +28,7 @@ def test_one_order_becomes_one_credit_on_apache_rocketmq(processes: Processes, t
         _wait_for_credit(books)
         (credit,) = books.credits()
         assert (credit.order_id, credit.customer, credit.points) == (placed.json()["order"]["order_id"], "ada", 25)
-        assert httpx.get(f"{system.credit_url}/customers/ada/credit").json()["points"] == 25
+        assert httpx.get(f"{system.credit_url}/customers/ada/credit", timeout=30).json()["points"] == 25
         for process in reversed(system.services):
             process.stop()
 
