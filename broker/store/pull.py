@@ -32,7 +32,7 @@ def pull_messages(
         next_offset = queue.start_of_next_file(offset)
         return PulledMessages(GetMessageStatus.OFFSET_FOUND_NULL, next_offset, queue.min_offset, queue.max_offset)
     wanted, looked_at = _choose(units, max_messages, max_bytes, tags_codes)
-    records, was_expired, stopped_at = _read(log, queue, offset, wanted)
+    records, was_expired, stopped_at = _read(log, queue, offset, wanted, max_bytes)
     status = GetMessageStatus.FOUND
     if not records:
         status = GetMessageStatus.MESSAGE_WAS_REMOVING if was_expired else GetMessageStatus.NO_MATCHED_MESSAGE
@@ -41,11 +41,12 @@ def pull_messages(
 
 
 def _read(
-    log: CommitLog, queue: ConsumeQueue, offset: int, wanted: list[tuple[int, Unit]]
+    log: CommitLog, queue: ConsumeQueue, offset: int, wanted: list[tuple[int, Unit]], max_bytes: int
 ) -> tuple[list[bytes], bool, int | None]:
     """The intact records, whether any had expired, and the place of the unit the next pull begins with if not all were read."""
     lost_units = LostUnits(log, queue)
     records: list[bytes] = []
+    total = 0
     was_expired = False
     for run in _adjacent(wanted, log.segments.segment_size):
         first = run[0][1].commit_log_offset
@@ -56,11 +57,17 @@ def _read(
             at = unit.commit_log_offset - first
             checked = check_record(data, at, unit.commit_log_offset)
             if checked is not None and is_of(checked, queue, offset + index):
-                records.append(data[at : at + checked.size])
+                record = data[at : at + checked.size]
             elif (found := lost_units.find(offset + index)) is not None:
-                records.append(found)
+                record = found
             elif lost_units.is_cut_short:
                 return records, was_expired, index
+            else:
+                continue
+            total += len(record)
+            if records and total > max_bytes:  # a damaged unit did not say how much it would be
+                return records, was_expired, index
+            records.append(record)
     return records, was_expired, None
 
 
@@ -77,11 +84,16 @@ def _offset_outside(queue: ConsumeQueue, offset: int) -> tuple[GetMessageStatus,
 def _choose(
     units: list[Unit], max_messages: int, max_bytes: int, tags_codes: frozenset[int] | None
 ) -> tuple[list[tuple[int, Unit]], int]:
-    """The units to read, each with its place among those given, and how many were looked at."""
+    """The units to read, each with its place among those given, and how many were looked at.
+
+    A damaged unit is one of them whatever its tags code: clients look at the tags of what they get.
+    """
     wanted: list[tuple[int, Unit]] = []
     total = 0
     for index, unit in enumerate(units):
-        if unit.size == BLANK_SIZE or (tags_codes is not None and unit.tags_code not in tags_codes):
+        if unit.size == BLANK_SIZE:
+            continue
+        if tags_codes is not None and unit.tags_code not in tags_codes and unit.holds_message:
             continue
         if wanted and (len(wanted) >= max_messages or total + unit.size > max_bytes):
             return wanted, index

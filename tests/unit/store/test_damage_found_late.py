@@ -375,6 +375,31 @@ def test_a_search_by_itself_ends_so_that_every_pull_goes_on(
     assert bodies(store, max_messages=32) == [b"0", b"6"]
 
 
+def test_a_message_with_a_zeroed_unit_reaches_those_who_want_a_tag_only(config: StoreConfig, store: MessageStore) -> None:
+    for number in range(4):
+        append(store, b"%d" % number, tags_code=7 + number % 2)
+    store.publish(store.write())
+    store.flush()
+    patch_unit(config, 1, 0, 0)
+    pulled = store.pull(b"orders", 0, 0, 32, 1 << 20, frozenset({8}))
+    assert [decode_record(record).body for record in pulled.records] == [b"1", b"3"]
+
+
+def test_a_pull_over_damaged_units_is_no_longer_than_it_may_be(config: StoreConfig, store: MessageStore) -> None:
+    sent = [b"%d" % number * 200 for number in range(8)]
+    send(store, *sent)
+    store.flush()
+    for number in range(1, 8):
+        patch_unit(config, number, 0, -5)
+    offset, seen = 0, []
+    while offset < len(sent):
+        pulled = store.pull(b"orders", 0, offset, 32, 700)
+        assert sum(map(len, pulled.records)) <= 700
+        seen += [decode_record(record).body for record in pulled.records]
+        offset = pulled.next_begin_offset
+    assert seen == sent
+
+
 def test_messages_with_damaged_units_that_were_found_once_are_not_searched_for_again(
     config: StoreConfig, store: MessageStore, monkeypatch: pytest.MonkeyPatch
 ) -> None:
