@@ -69,7 +69,8 @@ class ConcurrentConsumption:
         deadline = asyncio.get_running_loop().time() + timeout_s
         await self._threads.stop(timeout_s)
         try:
-            await asyncio.wait_for(self._to_return.join(), max(0.1, deadline - asyncio.get_running_loop().time()))
+            async with asyncio.timeout(max(0.1, deadline - asyncio.get_running_loop().time())):
+                await self._to_return.join()
         except TimeoutError:
             logger.warning("%d messages were not given back before the shutdown; they come again", self._to_return.qsize())
         await self._tasks.stop()

@@ -87,7 +87,8 @@ class Heartbeats:
             else:
                 retry_s, wait_s = min(retry_s * 2, LAST_RETRY_S), retry_s
             try:
-                await asyncio.wait_for(self._wake.wait(), wait_s)
+                async with asyncio.timeout(wait_s):
+                    await self._wake.wait()
             except TimeoutError:
                 continue
             if wait_s != INTERVAL_S:

@@ -90,7 +90,8 @@ class ListenerThreads:
         if self.unfinished:
             self._all_done.clear()
             try:
-                await asyncio.wait_for(self._all_done.wait(), timeout_s)
+                async with asyncio.timeout(timeout_s):
+                    await self._all_done.wait()
             except TimeoutError:
                 logger.warning(
                     "%s: %d listeners still run at shutdown; their answers will not count", self._name, self.unfinished

@@ -124,7 +124,8 @@ class MessageSender:
 
     async def _queues(self, topic: str, deadline: _Deadline) -> list[MessageQueue]:
         try:
-            return await asyncio.wait_for(self._routes.queues_to_publish(topic), deadline.remaining_ms() / 1000)
+            async with asyncio.timeout(deadline.remaining_ms() / 1000):
+                return await self._routes.queues_to_publish(topic)
         except TimeoutError:
             raise NameServerUnreachable(f"no name server said in time where topic {topic} is") from None
 

@@ -141,7 +141,8 @@ class PullConsumer:
         while not (messages := self._next(max_messages)):
             self._has_arrived.clear()
             try:
-                await asyncio.wait_for(self._has_arrived.wait(), deadline_s - asyncio.get_running_loop().time())
+                async with asyncio.timeout(deadline_s - asyncio.get_running_loop().time()):
+                    await self._has_arrived.wait()
             except TimeoutError:
                 return []
             self._running_instance()

@@ -119,7 +119,8 @@ class PushConsumer:
         await parts.assignment.stop_pulling()
         await parts.consumption.stop(max(0.1, timeout_s - _FAREWELL_S - _PERSIST_AT_SHUTDOWN_S))
         try:
-            await asyncio.wait_for(parts.assignment.persist(confirmed=True), _PERSIST_AT_SHUTDOWN_S)
+            async with asyncio.timeout(_PERSIST_AT_SHUTDOWN_S):
+                await parts.assignment.persist(confirmed=True)
         except TimeoutError:
             logger.warning("the offsets of consumer %s were not confirmed: what came last may come again", self.group)
         parts.assignment.drop_all()

@@ -57,7 +57,8 @@ class Rebalance:
             self._wake.clear()
             is_settled = await self.rebalance()
             try:
-                await asyncio.wait_for(self._wake.wait(), INTERVAL_S if is_settled else AGAIN_SOON_S)
+                async with asyncio.timeout(INTERVAL_S if is_settled else AGAIN_SOON_S):
+                    await self._wake.wait()
             except TimeoutError:
                 continue
 

@@ -121,7 +121,8 @@ class Routes:
         while True:
             all_known = await self._refresh_all()
             try:
-                await asyncio.wait_for(self._wake.wait(), POLL_INTERVAL_S if all_known else MISSING_INTERVAL_S)
+                async with asyncio.timeout(POLL_INTERVAL_S if all_known else MISSING_INTERVAL_S):
+                    await self._wake.wait()
             except TimeoutError:
                 continue
             self._wake.clear()

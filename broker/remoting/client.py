@@ -91,7 +91,8 @@ class RemotingClient:
         timeout_ms = self._connect_timeout_ms if timeout_ms is None else timeout_ms
         try:
             # Others may wait for the same connection: a time-out here must not take it from them.
-            return await asyncio.wait_for(asyncio.shield(connecting), timeout_ms / 1000)
+            async with asyncio.timeout(timeout_ms / 1000):
+                return await asyncio.shield(connecting)
         except TimeoutError:
             raise ConnectFailed(f"no connection to {address} within {timeout_ms} ms") from None
 

@@ -72,7 +72,8 @@ class Registration:
                     if not done.done():
                         done.set_result(None)
             try:
-                await asyncio.wait_for(self._wanted.wait(), self._period_s)
+                async with asyncio.timeout(self._period_s):
+                    await self._wanted.wait()
             except TimeoutError:
                 continue
 

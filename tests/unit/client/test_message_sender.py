@@ -1,5 +1,6 @@
 """Sending: which attempts are made, and what is raised when all failed."""
 
+import asyncio
 from collections.abc import Callable
 
 import pytest
@@ -59,6 +60,21 @@ async def test_a_broker_that_is_away_is_followed_by_another() -> None:
     cluster = Cluster(A, B, failures={"broker-a": unreachable})
     for _ in range(4):
         assert (await sender(cluster).send(MESSAGE)).queue == B
+
+
+@pytest.mark.parametrize("turns", range(5))
+async def test_a_send_that_is_cancelled_ends_by_that_whenever_it_comes(turns: int) -> None:
+    class SlowBroker(Cluster):
+        async def send_message(self, *_: object, **__: object) -> SendResult:
+            await asyncio.sleep(0.5)
+            raise AssertionError("the cancellation was lost")
+
+    sending = asyncio.create_task(sender(SlowBroker(A)).send(MESSAGE))
+    for _ in range(turns):
+        await asyncio.sleep(0)
+    sending.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await sending
 
 
 async def test_three_attempts_are_made_and_the_last_failure_is_the_cause() -> None:
