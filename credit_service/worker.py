@@ -18,7 +18,8 @@ from credit_service.adapters.redis_probe import RedisProbe
 from credit_service.adapters.redis_url import masked_redis
 from credit_service.adapters.tables import MIGRATIONS
 from credit_service.settings import WorkerSettings
-from service_runtime.database import DatabaseUnusable, open_database
+from service_runtime.database import open_database
+from service_runtime.engine import DatabaseUnusable
 from service_runtime.start import first_error, log_to_stderr, say
 
 PROGRAM: Final = "credit_service.worker"

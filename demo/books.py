@@ -9,6 +9,8 @@ from typing import Any
 import sqlalchemy
 from sqlalchemy import Engine, Row, text
 
+from service_runtime.database_url import parse_database_url
+
 
 @dataclass(frozen=True, slots=True)
 class OrderRow:
@@ -37,8 +39,8 @@ class Books:
 
     def __init__(self, order_database_url: str, credit_database_url: str) -> None:
         """URLs as the services take them."""
-        self._orders = sqlalchemy.create_engine(order_database_url)
-        self._credits = sqlalchemy.create_engine(credit_database_url)
+        self._orders = sqlalchemy.create_engine(parse_database_url(order_database_url))
+        self._credits = sqlalchemy.create_engine(parse_database_url(credit_database_url))
 
     def orders(self) -> dict[str, OrderRow]:
         """All orders, by id."""

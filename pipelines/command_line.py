@@ -12,7 +12,9 @@ from rich.console import Console
 
 from pipelines.commit_log import segments
 from pipelines.cut_off import GRACE_SECONDS, CutOff
+from pipelines.database_address import DatabaseAddress
 from pipelines.database_url import parse_database_url
+from pipelines.errors import UnusableDatabaseUrl
 from pipelines.findings import ABOUT_ORDERS, FindingTotal, is_consistent
 from pipelines.message_report import report_messages, topics_table, transactions_table
 from pipelines.progress import shown_step, shown_tasks
@@ -29,8 +31,12 @@ application = typer.Typer(
     add_completion=False,
 )
 
-OrderDatabase = Annotated[str, typer.Option(envvar="ORDER_DATABASE_URL", show_envvar=True, help="SQLAlchemy URL")]
-CreditDatabase = Annotated[str, typer.Option(envvar="CREDIT_DATABASE_URL", show_envvar=True, help="SQLAlchemy URL")]
+OrderDatabase = Annotated[
+    str, typer.Option(envvar="ORDER_DATABASE_URL", show_envvar=True, help="database URL, as the services take it")
+]
+CreditDatabase = Annotated[
+    str, typer.Option(envvar="CREDIT_DATABASE_URL", show_envvar=True, help="database URL, as the services take it")
+]
 Master = Annotated[str | None, typer.Option(help="Spark's master: local[*] unless spark-submit says otherwise")]
 Grace = Annotated[int, typer.Option(min=0, help="what is younger is still in flight, and not judged by what it lacks")]
 Output = Annotated[str, typer.Option(help="where the Parquet goes; on a cluster a place that all executors see")]
@@ -54,7 +60,8 @@ def reconcile_command(
 
     def judge() -> bool:
         started = time.monotonic()
-        books = Books(parse_database_url(order_database_url), parse_database_url(credit_database_url), store, topic)
+        order_database = _address("ORDER_DATABASE_URL", order_database_url)
+        books = Books(order_database, _address("CREDIT_DATABASE_URL", credit_database_url), store, topic)
         if store is not None:
             segments(store)
         check_tables(books.order_database, books.credit_database)
@@ -108,6 +115,13 @@ def _print_totals(totals: list[FindingTotal], cut_off: CutOff, output: str, seco
     compared = sum(total.count for total in totals if total.finding in ABOUT_ORDERS)
     screen.print(f"{compared:,} orders compared in {seconds:.1f} s: {verdict}", highlight=False)
     screen.print(f"Parquet: {output}/findings and {output}/summary", highlight=False, soft_wrap=True)
+
+
+def _address(name: str, url: str) -> DatabaseAddress:
+    try:
+        return parse_database_url(url)
+    except UnusableDatabaseUrl as error:
+        raise UnusableDatabaseUrl(f"{name}: {error}") from None
 
 
 def _now_ms() -> int:

@@ -7,7 +7,7 @@ from celery import Celery
 from credit_service.adapters.celery_app import CREDIT_TASK
 from credit_service.adapters.ledger import Ledger, LedgerUnavailable
 from credit_service.domain.credit import Credit
-from service_runtime.database import create_database_engine
+from service_runtime.engine import create_database_engine
 
 
 def register_credit_task(app: Celery, database_url: str) -> None:

@@ -16,7 +16,9 @@ from credit_service.adapters.tables import MIGRATIONS
 from credit_service.entrypoints.http import create_app
 from credit_service.service_layer.order_listener import OrderListener
 from credit_service.settings import ServiceSettings
-from service_runtime.database import DatabaseUnusable, masked, open_database
+from service_runtime.database import open_database
+from service_runtime.database_url import masked
+from service_runtime.engine import DatabaseUnusable
 from service_runtime.http_server import HttpServer
 from service_runtime.start import CannotStart, first_error, log_to_stderr, say, stop_on_signals
 

@@ -13,7 +13,9 @@ from order_service.entrypoints.http import create_app
 from order_service.failpoints import Failpoints, parse_failpoints
 from order_service.service_layer.transaction_listener import OrderTransactionListener
 from order_service.settings import Settings
-from service_runtime.database import DatabaseUnusable, masked, open_database
+from service_runtime.database import open_database
+from service_runtime.database_url import masked
+from service_runtime.engine import DatabaseUnusable
 from service_runtime.http_server import HttpServer
 from service_runtime.start import CannotStart, first_error, log_to_stderr, say, stop_on_signals
 
