@@ -35,7 +35,7 @@ class TransactionExpired(PlacingError):
 
 
 class KeyReused(PlacingError):
-    """The idempotency key belongs to a request for something else."""
+    """The customer used the idempotency key in a request for something else."""
 
 
 class TransactionalSender(Protocol):
@@ -73,7 +73,8 @@ class OrderPlacing:
     def place(self, *, customer: str, items: tuple[Item, ...], currency: str, idempotency_key: str | None) -> Placed:
         """The order, COMMITTED or, where nobody can say yet, UNKNOWN. Raises a PlacingError otherwise.
 
-        The same idempotency key with the same request answers with the order that exists; a StoreUnavailable passes through.
+        The same request of the same customer under the same idempotency key is answered with the order that exists. A
+        StoreUnavailable passes through.
         """
         order = Order(
             order_id=str(uuid.uuid4()),
@@ -116,10 +117,10 @@ class OrderPlacing:
     def _placed_earlier(self, order: Order) -> Placed | None:
         if order.idempotency_key is None:
             return None
-        earlier = self.store.find_order_by_key(order.idempotency_key)
+        earlier = self.store.find_order_by_key(order.customer, order.idempotency_key)
         if earlier is None:
             return None
         if not earlier.asks_for_the_same(order):
-            raise KeyReused("this idempotency key was used for a different order")
+            raise KeyReused("this customer used the idempotency key for a different order")
         transaction_id = self.store.find_transaction_id(earlier.order_id)
         return Placed(earlier, transaction_id, TransactionState.COMMITTED, is_replay=True)

@@ -74,11 +74,21 @@ def test_a_repeated_request_with_the_same_key_gets_the_same_answer(client: Flask
     assert len(broker.decisions) == 1
 
 
-def test_a_key_used_for_another_order_is_422(client: FlaskClient) -> None:
+@pytest.mark.parametrize("change", [{"items": [TEA, TEA]}, {"currency": "CHF"}])
+def test_a_key_used_for_another_order_is_422(client: FlaskClient, change: dict[str, Any]) -> None:
     client.post("/orders", json=BODY, headers={"Idempotency-Key": "key-1"})
-    answer = client.post("/orders", json=BODY | {"customer": "bob"}, headers={"Idempotency-Key": "key-1"})
+    answer = client.post("/orders", json=BODY | change, headers={"Idempotency-Key": "key-1"})
     assert answer.status_code == 422
-    assert client.get("/orders?customer=bob").json["orders"] == []
+    assert len(client.get("/orders?customer=ada").json["orders"]) == 1
+
+
+def test_a_key_that_another_customer_has_used_is_neither_a_conflict_nor_tells_of_the_other(client: FlaskClient) -> None:
+    others = client.post("/orders", json=BODY, headers={"Idempotency-Key": "key-1"})
+    own = client.post("/orders", json=BODY | {"customer": "bob"}, headers={"Idempotency-Key": "key-1"})
+    assert own.status_code == 201
+    assert "Idempotent-Replayed" not in own.headers
+    assert own.json["order"]["customer"] == "bob"
+    assert own.json["order"]["order_id"] != others.json["order"]["order_id"]
 
 
 def test_a_key_taken_while_the_half_message_was_under_way_answers_with_the_order_there_is(
