@@ -7,7 +7,12 @@ from pydantic import BaseModel
 
 from credit_service.adapters.ledger import Ledger, LedgerUnavailable
 from credit_service.entrypoints.schemas import CustomerCreditQuery, CustomerCreditResponse, HealthResponse
+from service_runtime.known_hosts import KnownHosts
+from service_runtime.lanes import THREADS_KEPT_FREE, checks_lane, keep_lanes, reading_lane
 from service_runtime.problems import Problem, register_problems
+from service_runtime.request_guard import guard_requests
+
+_LOOPBACK: Final = KnownHosts()
 
 credits_api = Blueprint("credits", __name__)
 
@@ -23,8 +28,8 @@ class Reachable(Protocol):
         """Whether it answers now."""
 
 
-def create_app(ledger: Ledger, redis: Reachable, broker: Reachable) -> Flask:
-    """The application, on a database that is open."""
+def create_app(ledger: Ledger, redis: Reachable, broker: Reachable, *, hosts: KnownHosts = _LOOPBACK, threads: int = 16) -> Flask:
+    """The application, on a database that is open. It answers requests that name one of `hosts`, on the server's `threads`."""
     app = Flask(__name__)
     app.config["MAX_CONTENT_LENGTH"] = 1024
     app.extensions["ledger"] = ledger
@@ -32,6 +37,9 @@ def create_app(ledger: Ledger, redis: Reachable, broker: Reachable) -> Flask:
     app.extensions["broker"] = broker
     app.register_blueprint(credits_api)
     register_problems(app, _PROBLEM_OF)
+    guard_requests(app, hosts)
+    reading, checks = reading_lane(threads - THREADS_KEPT_FREE + 1), checks_lane()
+    keep_lanes(app, {"credits.get_credit": reading, "credits.get_readiness": checks, "credits.get_health": checks})
     return app
 
 

@@ -6,6 +6,7 @@ from sqlalchemy import text
 
 from credit_service.adapters.ledger import Ledger
 from credit_service.entrypoints.http import create_app
+from service_runtime.known_hosts import KnownHosts
 from tests.unit.credit_service.conftest import a_credit
 
 
@@ -73,3 +74,17 @@ def test_health_names_what_does_not_answer(client: FlaskClient, redis: Switch) -
     redis.is_up = False
     answer = client.get("/healthz")
     assert (answer.status_code, answer.json["redis"], answer.json["broker"]) == (503, "unreachable", "ok")
+
+
+@pytest.mark.parametrize("path", ["/customers/ada/credit", "/healthz", "/nothing"])
+@pytest.mark.parametrize(("headers", "status"), [({"Host": "evil.example:8081"}, 421), ({"Origin": "http://evil.example"}, 403)])
+def test_a_page_of_another_site_reads_nothing(client: FlaskClient, path: str, headers: dict[str, str], status: int) -> None:
+    answer = client.get(path, headers=headers)
+    assert (answer.status_code, answer.content_type) == (status, "application/problem+json")
+
+
+def test_names_that_were_given_are_answered(sqlite_ledger: Ledger, redis: Switch) -> None:
+    app = create_app(sqlite_ledger, redis, Switch(), hosts=KnownHosts.of("0.0.0.0", "credit-service"))
+    with app.test_client() as client:
+        hosts = ("credit-service:8081", "localhost:49153", "172.18.0.5:8081", "order-service:8081")
+        assert [client.get("/healthz", headers={"Host": host}).status_code for host in hosts] == [200, 200, 200, 421]
