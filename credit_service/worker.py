@@ -14,7 +14,6 @@ from pydantic_settings import CliApp
 
 from credit_service.adapters.celery_app import QUEUE, create_celery
 from credit_service.adapters.credit_task import register_credit_task
-from credit_service.adapters.redis_probe import RedisProbe
 from credit_service.adapters.redis_url import masked_redis
 from credit_service.adapters.tables import MIGRATIONS
 from credit_service.settings import WorkerSettings
@@ -36,10 +35,6 @@ def main() -> int:
     except ValidationError as error:
         return say(PROGRAM, first_error(error), 2)
     try:
-        RedisProbe(settings.redis_url.get_secret_value()).close()
-    except ValueError as error:
-        return say(PROGRAM, f"REDIS_URL cannot be used: {error}", 1)
-    try:
         status = work(settings)
     except DatabaseUnusable as error:
         return say(PROGRAM, str(error), 1)
@@ -54,7 +49,13 @@ def work(settings: WorkerSettings) -> int:
     """Works until a signal; the worker's exit status. Raises DatabaseUnusable."""
     database_url, redis_url = settings.database_url.get_secret_value(), settings.redis_url.get_secret_value()
     # Opened here only to wait for it and to migrate it; nothing of it may live on in the processes that are forked.
-    open_database(database_url, migrations=MIGRATIONS, start_timeout_s=settings.database_start_timeout_s).dispose()
+    open_database(
+        database_url,
+        migrations=MIGRATIONS,
+        start_timeout_s=settings.database_start_timeout_s,
+        lock_wait_s=settings.migration_lock_wait_s,
+        is_migrated=settings.is_migrated,
+    ).dispose()
     app = create_celery(redis_url)
     register_credit_task(app, database_url)
 

@@ -19,6 +19,7 @@ from broker.client.listeners import (
     MessageListener,
     TransactionListener,
 )
+from broker.client.name_servers import name_server_addresses
 from broker.client.producer import Producer
 from broker.client.pull_consumer import PullConsumer
 from broker.client.push_consumer import PushConsumer
@@ -52,4 +53,5 @@ __all__ = [
     "TransactionListener",
     "TransactionProducer",
     "TransactionSendResult",
+    "name_server_addresses",
 ]

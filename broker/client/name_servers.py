@@ -31,7 +31,7 @@ def name_server_addresses(namesrv_addr: str | None) -> tuple[str, ...]:
     text = namesrv_addr or os.environ.get("NAMESRV_ADDR") or DEFAULT_ADDRESS
     addresses = tuple(dict.fromkeys(part.strip().removeprefix("http://") for part in re.split("[;,]", text) if part.strip()))
     for address in addresses:
-        if not _ADDRESS.fullmatch(address):
+        if not _ADDRESS.fullmatch(address) or not 0 < int(address.rpartition(":")[2]) < 65_536:
             raise IllegalConfiguration(f"name server {address!r}: expected host:port, several of them joined by ';'")
     if not addresses:
         raise IllegalConfiguration(f"name servers {text!r}: expected host:port, several of them joined by ';'")

@@ -1,11 +1,16 @@
 """Celery as the credit service uses it: Redis as a courier that may lose everything, since the broker has every order still."""
 
+import os
 from typing import Final
 
 from celery import Celery
 
 CREDIT_TASK: Final = "credit_service.credit_orders"
 QUEUE: Final = "credits"
+
+_VARIABLES_OF_CELERY: Final = (
+    "CELERY_BROKER_URL", "CELERY_BROKER_READ_URL", "CELERY_BROKER_WRITE_URL", "CELERY_RESULT_BACKEND",
+)  # fmt: skip
 
 _TASK_TIME_LIMIT_S: Final = 30
 _VISIBILITY_TIMEOUT_S: Final = 60
@@ -16,7 +21,12 @@ _SOCKET_TIMEOUT_S: Final = 5
 
 
 def create_celery(redis_url: str) -> Celery:
-    """A Celery application for sending tasks or for working on them; connects to nothing yet."""
+    """A Celery application for sending tasks or for working on them; connects to nothing yet.
+
+    Celery's own variables are taken out of the process's environment: a stray one would win over `redis_url`.
+    """
+    for name in _VARIABLES_OF_CELERY:
+        os.environ.pop(name, None)
     app = Celery("credit_service", broker=redis_url, backend=redis_url, set_as_current=False)
     app.conf.update(
         task_default_queue=QUEUE,

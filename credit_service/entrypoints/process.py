@@ -1,9 +1,8 @@
 """The credit service as a process: consumer and HTTP; builds everything, serves until SIGTERM or SIGINT, takes it down again."""
 
 import logging
-
-from pydantic import ValidationError
-from pydantic_settings import CliApp
+import sys
+from typing import Final
 
 from broker.client import ClientError
 from credit_service.adapters.celery_app import create_celery
@@ -15,39 +14,50 @@ from credit_service.adapters.redis_url import masked_redis
 from credit_service.adapters.tables import MIGRATIONS
 from credit_service.entrypoints.http import create_app
 from credit_service.service_layer.order_listener import OrderListener
-from credit_service.settings import ServiceSettings
-from service_runtime.database import open_database
+from credit_service.settings import MigrationSettings, ServiceSettings
+from service_runtime.database import migrate_database, open_database
 from service_runtime.database_url import masked
-from service_runtime.engine import DatabaseUnusable
 from service_runtime.http_server import HttpServer
-from service_runtime.start import CannotStart, first_error, log_to_stderr, say, stop_on_signals
+from service_runtime.known_hosts import KnownHosts
+from service_runtime.start import CannotStart, run_program, stop_on_signals
 
-PROGRAM = "credit_service"
+PROGRAM: Final = "credit_service"
+_MIGRATE: Final = "migrate"
 
 logger = logging.getLogger(PROGRAM)
 
 
 def main() -> int:
-    """The process's exit status: 0 after a signal, 1 when it cannot start, 2 when it was told nonsense."""
-    log_to_stderr()
-    try:
-        settings = CliApp.run(ServiceSettings)
-    except ValidationError as error:
-        return say(PROGRAM, first_error(error), 2)
-    try:
-        run(settings)
-    except (CannotStart, DatabaseUnusable) as error:
-        return say(PROGRAM, str(error), 1)
-    except KeyboardInterrupt:
-        return say(PROGRAM, "interrupted while starting", 130)
-    return 0
+    """`python -m credit_service` serves, `python -m credit_service migrate` migrates; the exit status is `run_program`'s."""
+    arguments = sys.argv[1:]
+    if arguments[:1] == [_MIGRATE]:
+        return run_program(f"{PROGRAM} {_MIGRATE}", MigrationSettings, migrate, arguments[1:])
+    return run_program(PROGRAM, ServiceSettings, serve, arguments)
 
 
-def run(settings: ServiceSettings) -> None:
+def migrate(settings: MigrationSettings) -> None:
+    """Migrates the credit database and prints what was done. Raises DatabaseUnusable."""
+    url = settings.database_url.get_secret_value()
+    done = migrate_database(
+        url,
+        migrations=MIGRATIONS,
+        start_timeout_s=settings.database_start_timeout_s,
+        lock_wait_s=settings.migration_lock_wait_s,
+    )
+    print(f"credit database {masked(url)}: {done}", flush=True)
+
+
+def serve(settings: ServiceSettings) -> None:
     """Consumes and serves until a signal. Raises CannotStart or DatabaseUnusable."""
     database_url, redis_url = settings.database_url.get_secret_value(), settings.redis_url.get_secret_value()
-    redis = _probe(redis_url)
-    engine = open_database(database_url, migrations=MIGRATIONS, start_timeout_s=settings.database_start_timeout_s)
+    redis = RedisProbe(redis_url)
+    engine = open_database(
+        database_url,
+        migrations=MIGRATIONS,
+        start_timeout_s=settings.database_start_timeout_s,
+        lock_wait_s=settings.migration_lock_wait_s,
+        is_migrated=settings.is_migrated,
+    )
     stopping = stop_on_signals()
     crediting = CeleryCrediting(create_celery(redis_url), timeout_s=settings.task_timeout_s)
     consumer = OrderConsumer(
@@ -58,13 +68,13 @@ def run(settings: ServiceSettings) -> None:
         max_reconsume_times=settings.max_reconsume_times,
     )
     try:
-        app = create_app(Ledger(engine), redis, consumer)
-        server = HttpServer(app, host=settings.http_host, port=settings.http_port, threads=settings.http_threads)
+        server = _http_server(settings, Ledger(engine), redis, consumer)
         _start(consumer)
         try:
             server.start()
             tasks = masked_redis(redis_url)
             logger.info("credits in %s, tasks in %s, name server %s", masked(database_url), tasks, settings.namesrv_addr)
+            logger.info("HTTP on %s", ", ".join(server.addresses))
             print(f"credit service ready: {server.url}", flush=True)
             stopping.wait()
         finally:
@@ -76,11 +86,15 @@ def run(settings: ServiceSettings) -> None:
         redis.close()
 
 
-def _probe(redis_url: str) -> RedisProbe:
-    try:
-        return RedisProbe(redis_url)
-    except ValueError as error:
-        raise CannotStart(f"REDIS_URL cannot be used: {error}") from None
+def _http_server(settings: ServiceSettings, ledger: Ledger, redis: RedisProbe, consumer: OrderConsumer) -> HttpServer:
+    hosts = KnownHosts.of(settings.http_host, settings.http_known_hosts)
+    return HttpServer(
+        create_app(ledger, redis, consumer, hosts=hosts, threads=settings.http_threads),
+        host=settings.http_host,
+        port=settings.http_port,
+        threads=settings.http_threads,
+        stop_timeout_s=settings.stop_timeout_s,
+    )
 
 
 def _start(consumer: OrderConsumer) -> None:

@@ -21,7 +21,7 @@ def test_ipv6_and_a_scheme_are_understood() -> None:
     assert name_server_addresses("http://mq.example:80;[::1]:9876") == ("mq.example:80", "[::1]:9876")
 
 
-@pytest.mark.parametrize("text", ["localhost", "localhost:", ":9876", "a:b", ";"])
+@pytest.mark.parametrize("text", ["localhost", "localhost:", ":9876", "a:b", ";", "a:1 b:2", "a:0", "a:65536"])
 def test_what_is_no_host_and_port_is_refused(text: str) -> None:
     with pytest.raises(IllegalConfiguration, match="host:port"):
         name_server_addresses(text)
