@@ -1,6 +1,7 @@
 """Migrations on SQLite and on a real PostgreSQL, of a service that exists for this test only."""
 
 import itertools
+import os
 import textwrap
 import threading
 import time
@@ -134,6 +135,27 @@ def test_locks_that_are_never_given_are_said_in_one_line(service: SampleService,
         with pytest.raises(DatabaseUnusable, match=r"others held it for 0\.1 s: canceling statement due to lock timeout"):
             migrate_database(database_url, migrations=service.migrations, start_timeout_s=5, lock_wait_s=0.1)
     engine.dispose()
+
+
+@pytest.mark.parametrize("database_url", ["postgresql"], indirect=True)
+def test_a_role_that_may_not_make_tables_is_said_in_one_line_at_once(service: SampleService, database_url: str) -> None:
+    engine = create_database_engine(database_url)
+    role = f"reader_{service.name}_{os.getpid()}"
+    with engine.begin() as connection:
+        connection.execute(text(f"CREATE ROLE {role} LOGIN"))
+        connection.execute(text("REVOKE CREATE ON SCHEMA public FROM PUBLIC"))
+    url = database_url.replace("postgres@", f"{role}@")
+    with pytest.raises(DatabaseUnusable, match="permission denied for schema public") as raised:
+        open_database(url, migrations=service.migrations, start_timeout_s=3600)
+    assert "\n" not in str(raised.value)
+    engine.dispose()
+
+
+@pytest.mark.parametrize("database_url", ["postgresql"], indirect=True)
+@pytest.mark.parametrize("scheme", ["postgresql", "postgres", "postgresql+psycopg2"])
+def test_a_database_is_opened_by_any_usual_form_of_its_url(service: SampleService, database_url: str, scheme: str) -> None:
+    url = database_url.replace("postgresql+psycopg:", f"{scheme}:")
+    open_database(url, migrations=service.migrations, start_timeout_s=5).dispose()
 
 
 def test_who_comes_while_another_process_migrates_waits_for_it(
