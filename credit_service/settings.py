@@ -7,8 +7,13 @@ from pydantic_settings import SettingsConfigDict
 from redis.connection import parse_url
 
 from broker.client import IllegalConfiguration, name_server_addresses
-from service_runtime.known_hosts import HostNames
-from service_runtime.settings import DatabaseUrl, HostAddress, NamedSettings
+from service_runtime.settings import (
+    DatabaseSettings,
+    DatabaseUrl,
+    HttpSettings,
+    ServingDatabaseSettings,
+    names_beginning_with,
+)
 
 
 def _name_servers(text: str) -> str:
@@ -27,31 +32,18 @@ def _redis_url(url: SecretStr) -> SecretStr:
     return url
 
 
-class DatabaseSettings(NamedSettings):
-    """Where the credit database is, and how long to wait for it."""
+class CreditDatabaseSettings(DatabaseSettings):
+    """Where the credit database is."""
+
+    model_config = SettingsConfigDict(alias_generator=names_beginning_with("CREDIT"))
 
     database_url: DatabaseUrl = Field(
         SecretStr("sqlite:///data/credits.db"),
-        validation_alias="CREDIT_DATABASE_URL",
         description="sqlite:///path or postgresql://user:password@host/name; sqlite:///data/credits.db unless given",
     )
-    database_start_timeout_s: float = Field(
-        30.0,
-        gt=0,
-        le=86_400,
-        validation_alias="CREDIT_DATABASE_START_TIMEOUT_S",
-        description="how long to wait for the database at start",
-    )
-    migration_lock_wait_s: float = Field(
-        600.0,
-        gt=0,
-        le=86_400,
-        validation_alias="CREDIT_MIGRATION_LOCK_WAIT_S",
-        description="how long to try again while others hold the locks that a migration needs, or migrate themselves",
-    )
 
 
-class MigrationSettings(DatabaseSettings):
+class MigrationSettings(CreditDatabaseSettings):
     """Brings the credit database to the version that this program needs, says what it did, and ends.
 
     Exit status: 0 when the database has that version, 1 when it could not be migrated, 2 when a setting is wrong.
@@ -60,17 +52,12 @@ class MigrationSettings(DatabaseSettings):
     model_config = SettingsConfigDict(cli_prog_name="python -m credit_service migrate")
 
 
-class LedgerSettings(DatabaseSettings):
+class LedgerSettings(CreditDatabaseSettings, ServingDatabaseSettings):
     """What consumer and worker both need.
 
     Each flag can also be given as an environment variable: --credit-database-url is CREDIT_DATABASE_URL.
     """
 
-    is_migrated: bool = Field(
-        True,
-        validation_alias="CREDIT_MIGRATE_ON_START",
-        description="bring the database to this version before starting; without it another version is an error",
-    )
     redis_url: Annotated[SecretStr, AfterValidator(_redis_url)] = Field(
         SecretStr("redis://127.0.0.1:6379/0"),
         validation_alias="REDIS_URL",
@@ -89,7 +76,7 @@ class WorkerSettings(LedgerSettings):
     processes: int = Field(2, ge=1, le=64, validation_alias="CREDIT_WORKER_PROCESSES", description="worker processes")
 
 
-class ServiceSettings(LedgerSettings):
+class ServiceSettings(LedgerSettings, HttpSettings):
     """The credit service: consumes orders, hands them to Celery workers, and answers GET /customers/{id}/credit.
 
     Each flag can also be given as an environment variable: --credit-database-url is CREDIT_DATABASE_URL.
@@ -101,25 +88,8 @@ class ServiceSettings(LedgerSettings):
     namesrv_addr: Annotated[str, AfterValidator(_name_servers)] = Field(
         "127.0.0.1:9876", min_length=1, validation_alias="NAMESRV_ADDR", description="name servers, host:port;host:port"
     )
-    http_host: HostAddress = Field("127.0.0.1", validation_alias="CREDIT_HTTP_HOST", description="name or address to listen on")
-    http_port: int = Field(
-        8081, ge=0, le=65535, validation_alias="CREDIT_HTTP_PORT", description="port to listen on; 0 picks one"
-    )
-    http_known_hosts: HostNames = Field(
-        "",
-        validation_alias="CREDIT_HTTP_KNOWN_HOSTS",
-        description="names that requests may call this service by, beside localhost and its own addresses: shop.example,api",
-    )
-    http_threads: int = Field(
-        16, ge=8, le=512, validation_alias="CREDIT_HTTP_THREADS", description="requests that are worked on at once"
-    )
-    stop_timeout_s: float = Field(
-        10.0,
-        ge=0,
-        le=3_600,
-        validation_alias="CREDIT_STOP_TIMEOUT_S",
-        description="how long requests that run may take to end after SIGTERM",
-    )
+    http_port: int = Field(8081, ge=0, le=65535, description="port to listen on; 0 picks one")
+    http_threads: int = Field(16, ge=8, le=512, description="requests that are worked on at once")
     consumer_threads: int = Field(
         8, ge=1, le=256, validation_alias="CREDIT_CONSUMER_THREADS", description="batches that wait for their task at once"
     )

@@ -17,7 +17,7 @@ from credit_service.adapters.credit_task import register_credit_task
 from credit_service.adapters.redis_url import masked_redis
 from credit_service.adapters.tables import MIGRATIONS
 from credit_service.settings import WorkerSettings
-from service_runtime.database import open_database
+from service_runtime.configured_database import open_to_serve
 from service_runtime.engine import DatabaseUnusable
 from service_runtime.start import first_error, log_to_stderr, say
 
@@ -49,13 +49,7 @@ def work(settings: WorkerSettings) -> int:
     """Works until a signal; the worker's exit status. Raises DatabaseUnusable."""
     database_url, redis_url = settings.database_url.get_secret_value(), settings.redis_url.get_secret_value()
     # Opened here only to wait for it and to migrate it; nothing of it may live on in the processes that are forked.
-    open_database(
-        database_url,
-        migrations=MIGRATIONS,
-        start_timeout_s=settings.database_start_timeout_s,
-        lock_wait_s=settings.migration_lock_wait_s,
-        is_migrated=settings.is_migrated,
-    ).dispose()
+    open_to_serve(settings, MIGRATIONS).dispose()
     app = create_celery(redis_url)
     register_credit_task(app, database_url)
 

@@ -7,9 +7,14 @@ from pydantic_settings import SettingsConfigDict
 
 from broker.client import IllegalConfiguration, name_server_addresses
 from order_service.failpoints import parse_failpoints
-from service_runtime.known_hosts import HostNames
 from service_runtime.lanes import THREADS_KEPT_FREE
-from service_runtime.settings import DatabaseUrl, HostAddress, NamedSettings
+from service_runtime.settings import (
+    DatabaseSettings,
+    DatabaseUrl,
+    HttpSettings,
+    ServingDatabaseSettings,
+    names_beginning_with,
+)
 
 
 def _name_servers(text: str) -> str:
@@ -25,31 +30,18 @@ def _failpoints(text: str) -> str:
     return text
 
 
-class DatabaseSettings(NamedSettings):
-    """Where the order database is, and how long to wait for it."""
+class OrderDatabaseSettings(DatabaseSettings):
+    """Where the order database is."""
+
+    model_config = SettingsConfigDict(alias_generator=names_beginning_with("ORDER"))
 
     database_url: DatabaseUrl = Field(
         SecretStr("sqlite:///data/orders.db"),
-        validation_alias="ORDER_DATABASE_URL",
         description="sqlite:///path or postgresql://user:password@host/name; sqlite:///data/orders.db unless given",
     )
-    database_start_timeout_s: float = Field(
-        30.0,
-        gt=0,
-        le=86_400,
-        validation_alias="ORDER_DATABASE_START_TIMEOUT_S",
-        description="how long to wait for the database at start",
-    )
-    migration_lock_wait_s: float = Field(
-        600.0,
-        gt=0,
-        le=86_400,
-        validation_alias="ORDER_MIGRATION_LOCK_WAIT_S",
-        description="how long to try again while others hold the locks that a migration needs, or migrate themselves",
-    )
 
 
-class MigrationSettings(DatabaseSettings):
+class MigrationSettings(OrderDatabaseSettings):
     """Brings the order database to the version that this program needs, says what it did, and ends.
 
     Exit status: 0 when the database has that version, 1 when it could not be migrated, 2 when a setting is wrong.
@@ -58,7 +50,7 @@ class MigrationSettings(DatabaseSettings):
     model_config = SettingsConfigDict(cli_prog_name="python -m order_service migrate")
 
 
-class Settings(DatabaseSettings):
+class Settings(OrderDatabaseSettings, ServingDatabaseSettings, HttpSettings):
     """The order service: POST /orders places an order in a transaction with the broker.
 
     Each flag can also be given as an environment variable: --order-database-url is ORDER_DATABASE_URL.
@@ -67,11 +59,6 @@ class Settings(DatabaseSettings):
 
     model_config = SettingsConfigDict(cli_prog_name="python -m order_service")
 
-    is_migrated: bool = Field(
-        True,
-        validation_alias="ORDER_MIGRATE_ON_START",
-        description="bring the database to this version before serving; without it another version is an error",
-    )
     namesrv_addr: Annotated[str, AfterValidator(_name_servers)] = Field(
         "127.0.0.1:9876", min_length=1, validation_alias="NAMESRV_ADDR", description="name servers, host:port;host:port"
     )
@@ -79,31 +66,14 @@ class Settings(DatabaseSettings):
         3000,
         gt=0,
         le=3_600_000,
-        validation_alias="ORDER_SEND_TIMEOUT_MS",
         description="how long the broker may take to store the half message",
     )
-    http_host: HostAddress = Field("127.0.0.1", validation_alias="ORDER_HTTP_HOST", description="name or address to listen on")
-    http_port: int = Field(8080, ge=0, le=65535, validation_alias="ORDER_HTTP_PORT", description="port to listen on; 0 picks one")
-    http_known_hosts: HostNames = Field(
-        "",
-        validation_alias="ORDER_HTTP_KNOWN_HOSTS",
-        description="names that requests may call this service by, beside localhost and its own addresses: shop.example,api",
-    )
-    http_threads: int = Field(
-        48, ge=8, le=512, validation_alias="ORDER_HTTP_THREADS", description="requests that are worked on at once"
-    )
+    http_port: int = Field(8080, ge=0, le=65535, description="port to listen on; 0 picks one")
+    http_threads: int = Field(48, ge=8, le=512, description="requests that are worked on at once")
     placing_max: int | None = Field(
         None,
         ge=1,
-        validation_alias="ORDER_PLACING_MAX",
         description="orders that are placed at once, the others are answered 503 at once; two thirds of the threads unless given",
-    )
-    stop_timeout_s: float = Field(
-        10.0,
-        ge=0,
-        le=3_600,
-        validation_alias="ORDER_STOP_TIMEOUT_S",
-        description="how long requests that run may take to end after SIGTERM",
     )
     order_limit_cents: int = Field(
         1_000_000,

@@ -33,6 +33,7 @@ class HttpServer:
         """
         sockets = listen_on(host, port)
         self._stop_timeout_s = stop_timeout_s
+        self._is_stopped = False
         self._open: dict[int, Any] = {}
         self._server = create_server(
             app,
@@ -60,7 +61,11 @@ class HttpServer:
         """Takes no more connections; returns when all requests are answered, or when the stop time-out is over.
 
         A connection is closed once nothing is under way on it. So who asks again on another connection finds another instance.
+        Stopping again does nothing.
         """
+        if self._is_stopped:
+            return
+        self._is_stopped = True
         self._in_loop(self._stop_listening)
         deadline = time.monotonic() + self._stop_timeout_s
         while self._connections() and time.monotonic() < deadline:

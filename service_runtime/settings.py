@@ -1,13 +1,19 @@
-"""What the settings of all our processes share: how a setting is named, and kinds of values that are checked at once."""
+"""What the settings of all our processes share: how a setting is named, and those that every service has."""
 
 import inspect
 import ipaddress
 from typing import Annotated, Any
 
-from pydantic import AfterValidator, SecretStr
+from pydantic import AfterValidator, AliasGenerator, Field, SecretStr
 from pydantic_settings import BaseSettings, EnvSettingsSource, PydanticBaseSettingsSource, SettingsConfigDict
 
 from service_runtime.database_url import parse_database_url
+from service_runtime.known_hosts import HostNames
+
+
+def names_beginning_with(prefix: str) -> AliasGenerator:
+    """The names of settings that do not say theirs: `http_port` is ORDER_HTTP_PORT with the prefix ORDER."""
+    return AliasGenerator(validation_alias=lambda field: f"{prefix}_{field.upper()}")
 
 
 class NamedSettings(BaseSettings):
@@ -63,3 +69,37 @@ DatabaseUrl = Annotated[SecretStr, AfterValidator(_database_url)]
 
 HostAddress = Annotated[str, AfterValidator(_address)]
 """A host name or an IP address to listen on."""
+
+
+class DatabaseSettings(NamedSettings):
+    """Where a service's database is, and how long to wait for it."""
+
+    database_url: DatabaseUrl = Field(description="sqlite:///path or postgresql://user:password@host/name")
+    database_start_timeout_s: float = Field(30.0, gt=0, le=86_400, description="how long to wait for the database at start")
+    migration_lock_wait_s: float = Field(
+        600.0,
+        gt=0,
+        le=86_400,
+        description="how long to try again while others hold the locks that a migration needs, or migrate themselves",
+    )
+
+
+class ServingDatabaseSettings(DatabaseSettings):
+    """The database of a process that serves, and may migrate it first."""
+
+    migrate_on_start: bool = Field(
+        True, description="bring the database to this version before serving; without it another version is an error"
+    )
+
+
+class HttpSettings(NamedSettings):
+    """Where and how a service answers over HTTP."""
+
+    http_host: HostAddress = Field("127.0.0.1", description="name or address to listen on")
+    http_port: int = Field(ge=0, le=65535, description="port to listen on; 0 picks one")
+    http_known_hosts: HostNames = Field(
+        "",
+        description="names that requests may call this service by, beside localhost and its own addresses: shop.example,api",
+    )
+    http_threads: int = Field(ge=8, le=512, description="requests that are worked on at once")
+    stop_timeout_s: float = Field(10.0, ge=0, le=3_600, description="how long requests that run may take to end after SIGTERM")

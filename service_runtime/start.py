@@ -6,7 +6,7 @@ import sys
 import threading
 from collections.abc import Callable, Sequence
 from types import FrameType
-from typing import TypeVar
+from typing import Final, TypeVar
 
 from pydantic import ValidationError
 from pydantic_settings import CliApp
@@ -15,10 +15,27 @@ from service_runtime.engine import DatabaseUnusable
 from service_runtime.settings import NamedSettings
 
 S = TypeVar("S", bound=NamedSettings)
+M = TypeVar("M", bound=NamedSettings)
+
+_MIGRATE: Final = "migrate"
 
 
 class CannotStart(Exception):
     """Why a process does not start, in one line."""
+
+
+def run_service(
+    program: str,
+    settings_class: type[S],
+    serve: Callable[[S], None],
+    migration_settings_class: type[M],
+    migrate: Callable[[M], None],
+) -> int:
+    """`python -m PROGRAM` serves, `python -m PROGRAM migrate` migrates; the exit status is that of `run_program`."""
+    arguments = sys.argv[1:]
+    if arguments[:1] == [_MIGRATE]:
+        return run_program(f"{program} {_MIGRATE}", migration_settings_class, migrate, arguments[1:])
+    return run_program(program, settings_class, serve, arguments)
 
 
 def run_program(program: str, settings_class: type[S], work: Callable[[S], None], arguments: Sequence[str]) -> int:

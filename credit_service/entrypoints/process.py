@@ -1,7 +1,6 @@
 """The credit service as a process: consumer and HTTP; builds everything, serves until SIGTERM or SIGINT, takes it down again."""
 
 import logging
-import sys
 from typing import Final
 
 from broker.client import ClientError
@@ -15,49 +14,32 @@ from credit_service.adapters.tables import MIGRATIONS
 from credit_service.entrypoints.http import create_app
 from credit_service.service_layer.order_listener import OrderListener
 from credit_service.settings import MigrationSettings, ServiceSettings
-from service_runtime.database import migrate_database, open_database
+from service_runtime.configured_database import migrate_and_leave, open_to_serve
 from service_runtime.database_url import masked
 from service_runtime.http_server import HttpServer
 from service_runtime.known_hosts import KnownHosts
-from service_runtime.start import CannotStart, run_program, stop_on_signals
+from service_runtime.start import CannotStart, run_service, stop_on_signals
 
 PROGRAM: Final = "credit_service"
-_MIGRATE: Final = "migrate"
 
 logger = logging.getLogger(PROGRAM)
 
 
 def main() -> int:
-    """`python -m credit_service` serves, `python -m credit_service migrate` migrates; the exit status is `run_program`'s."""
-    arguments = sys.argv[1:]
-    if arguments[:1] == [_MIGRATE]:
-        return run_program(f"{PROGRAM} {_MIGRATE}", MigrationSettings, migrate, arguments[1:])
-    return run_program(PROGRAM, ServiceSettings, serve, arguments)
+    """The exit status of `run_service`."""
+    return run_service(PROGRAM, ServiceSettings, serve, MigrationSettings, migrate)
 
 
 def migrate(settings: MigrationSettings) -> None:
-    """Migrates the credit database and prints what was done. Raises DatabaseUnusable."""
-    url = settings.database_url.get_secret_value()
-    done = migrate_database(
-        url,
-        migrations=MIGRATIONS,
-        start_timeout_s=settings.database_start_timeout_s,
-        lock_wait_s=settings.migration_lock_wait_s,
-    )
-    print(f"credit database {masked(url)}: {done}", flush=True)
+    """Migrates the credit database. Raises DatabaseUnusable."""
+    migrate_and_leave(settings, MIGRATIONS)
 
 
 def serve(settings: ServiceSettings) -> None:
     """Consumes and serves until a signal. Raises CannotStart or DatabaseUnusable."""
     database_url, redis_url = settings.database_url.get_secret_value(), settings.redis_url.get_secret_value()
     redis = RedisProbe(redis_url)
-    engine = open_database(
-        database_url,
-        migrations=MIGRATIONS,
-        start_timeout_s=settings.database_start_timeout_s,
-        lock_wait_s=settings.migration_lock_wait_s,
-        is_migrated=settings.is_migrated,
-    )
+    engine = open_to_serve(settings, MIGRATIONS)
     stopping = stop_on_signals()
     crediting = CeleryCrediting(create_celery(redis_url), timeout_s=settings.task_timeout_s)
     consumer = OrderConsumer(

@@ -1,7 +1,6 @@
 """The order service as a process: builds everything, serves until SIGTERM or SIGINT, takes it down again."""
 
 import logging
-import sys
 from typing import Final
 
 from broker.client import ClientError
@@ -12,48 +11,31 @@ from order_service.entrypoints.http import create_app
 from order_service.failpoints import parse_failpoints
 from order_service.service_layer.transaction_listener import OrderTransactionListener
 from order_service.settings import MigrationSettings, Settings
-from service_runtime.database import migrate_database, open_database
+from service_runtime.configured_database import migrate_and_leave, open_to_serve
 from service_runtime.database_url import masked
 from service_runtime.http_server import HttpServer
 from service_runtime.known_hosts import KnownHosts
-from service_runtime.start import CannotStart, run_program, stop_on_signals
+from service_runtime.start import CannotStart, run_service, stop_on_signals
 
 PROGRAM: Final = "order_service"
-_MIGRATE: Final = "migrate"
 
 logger = logging.getLogger(PROGRAM)
 
 
 def main() -> int:
-    """`python -m order_service` serves, `python -m order_service migrate` migrates; the exit status is `run_program`'s."""
-    arguments = sys.argv[1:]
-    if arguments[:1] == [_MIGRATE]:
-        return run_program(f"{PROGRAM} {_MIGRATE}", MigrationSettings, migrate, arguments[1:])
-    return run_program(PROGRAM, Settings, serve, arguments)
+    """The exit status of `run_service`."""
+    return run_service(PROGRAM, Settings, serve, MigrationSettings, migrate)
 
 
 def migrate(settings: MigrationSettings) -> None:
-    """Migrates the order database and prints what was done. Raises DatabaseUnusable."""
-    url = settings.database_url.get_secret_value()
-    done = migrate_database(
-        url,
-        migrations=MIGRATIONS,
-        start_timeout_s=settings.database_start_timeout_s,
-        lock_wait_s=settings.migration_lock_wait_s,
-    )
-    print(f"order database {masked(url)}: {done}", flush=True)
+    """Migrates the order database. Raises DatabaseUnusable."""
+    migrate_and_leave(settings, MIGRATIONS)
 
 
 def serve(settings: Settings) -> None:
     """Serves until a signal. Raises CannotStart or DatabaseUnusable."""
     url = settings.database_url.get_secret_value()
-    engine = open_database(
-        url,
-        migrations=MIGRATIONS,
-        start_timeout_s=settings.database_start_timeout_s,
-        lock_wait_s=settings.migration_lock_wait_s,
-        is_migrated=settings.is_migrated,
-    )
+    engine = open_to_serve(settings, MIGRATIONS)
     stopping = stop_on_signals()
     store = OrderStore(engine)
     failpoints = parse_failpoints(settings.failpoints)

@@ -144,7 +144,7 @@ def test_a_service_listens_on_all_addresses_of_localhost(module: str, environmen
 def test_migrating_is_a_command_of_its_own(environment: dict[str, str]) -> None:
     done = run_to_its_end("order_service", environment, "migrate")
     assert (done.returncode, done.stderr) == (0, "")
-    assert done.stdout.startswith("order database sqlite:///")
+    assert done.stdout.startswith("database sqlite:///")
     assert ": migrated from no tables to revision 000" in done.stdout
 
 

@@ -124,7 +124,7 @@ def test_migrating_says_what_it_did_and_serving_need_not_do_it(run: Run, module:
     assert (status, said.partition("needed: ")[2]) == (1, f"run python -m {module} migrate")
     (done, first), (done_again, second) = (run(module, "migrate") for _ in range(2))
     assert (done, done_again) == (0, 0)
-    assert first.startswith(f"{name} database sqlite:///")
+    assert first.startswith("database sqlite:///")
     assert ": migrated from no tables to revision 000" in first
     assert second.endswith(" already: nothing to do")
 

@@ -18,7 +18,7 @@ Serve = Callable[..., HttpServer]
 
 @pytest.fixture
 def serve() -> Iterator[Serve]:
-    """Starts servers; stops those that a test has not stopped."""
+    """Starts servers, and stops them."""
     started: list[HttpServer] = []
 
     def start(app: Flask | None = None, **settings: object) -> HttpServer:
@@ -29,8 +29,7 @@ def serve() -> Iterator[Serve]:
 
     yield start
     for server in started:
-        if server._thread.is_alive():
-            server.stop()
+        server.stop()
 
 
 @pytest.fixture
@@ -102,6 +101,7 @@ def test_a_connection_that_is_kept_open_does_not_hold_the_stop_up(serve: Serve) 
     with httpx.Client(base_url=server.url, timeout=30) as client, ThreadPoolExecutor(1) as threads:
         client.get("/")
         threads.submit(server.stop).result(30)
+    server._thread.join(30)
     assert not server._thread.is_alive()
 
 
@@ -135,6 +135,7 @@ def test_a_name_with_several_addresses_is_served_on_all_of_them(serve: Serve, na
     assert server.addresses == [f"127.0.0.1:{port}", f"[::1]:{port}"]
     assert [httpx.get(f"http://{address}/").status_code for address in server.addresses] == [200, 200]
     server.stop()
+    server._thread.join(30)
     assert not server._thread.is_alive()
 
 

@@ -79,8 +79,8 @@ def test_the_documented_names_count(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("ORDER_HTTP_PORT", "81")
     monkeypatch.setenv("ORDER_MIGRATE_ON_START", "false")
     settings = CliApp.run(orders.Settings, cli_args=["--order-http-port", "82"])
-    assert (settings.http_host, settings.http_port, settings.is_migrated) == ("::1", 82, False)
-    assert CliApp.run(orders.Settings, cli_args=["--order-migrate-on-start"]).is_migrated
+    assert (settings.http_host, settings.http_port, settings.migrate_on_start) == ("::1", 82, False)
+    assert CliApp.run(orders.Settings, cli_args=["--order-migrate-on-start"]).migrate_on_start
 
 
 @pytest.mark.parametrize(
