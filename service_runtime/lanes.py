@@ -49,10 +49,10 @@ def reading_lane(limit: int) -> Lane:
 
 
 def keep_lanes(app: Flask, lane_of: Mapping[str, Lane]) -> None:
-    """Lets each request through its endpoint's lane; endpoints that have none are not bounded."""
+    """Lets each request through the lane of its method and route, "GET /orders/<order_id>"; others are not bounded."""
 
     def enter() -> Response | None:
-        lane = lane_of.get(request.endpoint or "")
+        lane = lane_of.get(_route())
         if lane is None:
             return None
         if not lane.enter():
@@ -67,3 +67,9 @@ def keep_lanes(app: Flask, lane_of: Mapping[str, Lane]) -> None:
 
     app.before_request(enter)
     app.teardown_request(leave)
+
+
+def _route() -> str:
+    """The method and the route of the request; a HEAD is a GET whose answer is not sent."""
+    method = "GET" if request.method == "HEAD" else request.method
+    return f"{method} {request.url_rule.rule if request.url_rule else ''}"

@@ -39,7 +39,7 @@ def create_app(ledger: Ledger, redis: Reachable, broker: Reachable, *, hosts: Kn
     register_problems(app, _PROBLEM_OF)
     guard_requests(app, hosts)
     reading, checks = reading_lane(threads - THREADS_KEPT_FREE + 1), checks_lane()
-    keep_lanes(app, {"credits.get_credit": reading, "credits.get_readiness": checks, "credits.get_health": checks})
+    keep_lanes(app, {"GET /customers/<path:customer>/credit": reading, "GET /readyz": checks, "GET /healthz": checks})
     return app
 
 

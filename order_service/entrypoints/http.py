@@ -68,12 +68,12 @@ def _lanes(threads: int, placed_at_once: int) -> dict[str, Lane]:
     reading = reading_lane(threads - placed_at_once - THREADS_KEPT_FREE + 1)
     checks = checks_lane()
     return {
-        "orders.place_order": placing,
-        "orders.get_order": reading,
-        "orders.list_orders": reading,
-        "orders.get_transaction": reading,
-        "orders.get_readiness": checks,
-        "orders.get_health": checks,
+        "POST /orders": placing,
+        "GET /orders": reading,
+        "GET /orders/<order_id>": reading,
+        "GET /transactions/<transaction_id>": reading,
+        "GET /readyz": checks,
+        "GET /healthz": checks,
     }
 
 
