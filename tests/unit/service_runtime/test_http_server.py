@@ -53,7 +53,7 @@ class _Requests:
 
     def _answer(self) -> str:
         self.running.release()
-        assert self._may_end.wait(30)
+        assert self._may_end.wait(60)
         return "x" * 500_000
 
 
@@ -61,47 +61,47 @@ def test_a_request_that_runs_is_answered_although_the_server_stops(serve: Serve)
     requests = _Requests()
     server = serve(requests.app)
     with ThreadPoolExecutor(2) as threads:
-        asked = threads.submit(httpx.get, server.url, timeout=30)
-        assert requests.running.acquire(timeout=10)
+        asked = threads.submit(httpx.get, server.url, timeout=60)
+        assert requests.running.acquire(timeout=60)
         stopped = threads.submit(server.stop)
         requests.let_go()
-        assert len(asked.result(30).text) == 500_000
-        stopped.result(30)
+        assert len(asked.result(60).text) == 500_000
+        stopped.result(60)
 
 
 def test_requests_that_wait_for_a_thread_are_answered_although_the_server_stops(serve: Serve) -> None:
     requests = _Requests()
     server = serve(requests.app, threads=1)
     with ThreadPoolExecutor(4) as threads:
-        asked = [threads.submit(httpx.get, server.url, timeout=30) for _ in range(3)]
-        assert requests.running.acquire(timeout=10)
+        asked = [threads.submit(httpx.get, server.url, timeout=60) for _ in range(3)]
+        assert requests.running.acquire(timeout=60)
         _until(lambda: len(server._server.task_dispatcher.queue) == 2)
         stopped = threads.submit(server.stop)
         requests.let_go()
-        assert [answer.result(30).status_code for answer in asked] == [200] * 3
-        stopped.result(30)
+        assert [answer.result(60).status_code for answer in asked] == [200] * 3
+        stopped.result(60)
 
 
 def test_nobody_connects_any_more_while_requests_end(serve: Serve) -> None:
     requests = _Requests()
     server = serve(requests.app)
     with ThreadPoolExecutor(2) as threads:
-        asked = threads.submit(httpx.get, server.url, timeout=30)
-        assert requests.running.acquire(timeout=10)
+        asked = threads.submit(httpx.get, server.url, timeout=60)
+        assert requests.running.acquire(timeout=60)
         stopped = threads.submit(server.stop)
         _until(lambda: not _accepts(server))
         assert not stopped.done()
         requests.let_go()
-        assert asked.result(30).status_code == 200
-        stopped.result(30)
+        assert asked.result(60).status_code == 200
+        stopped.result(60)
 
 
 def test_a_connection_that_is_kept_open_does_not_hold_the_stop_up(serve: Serve) -> None:
     server = serve(stop_timeout_s=3600)
-    with httpx.Client(base_url=server.url, timeout=30) as client, ThreadPoolExecutor(1) as threads:
+    with httpx.Client(base_url=server.url, timeout=60) as client, ThreadPoolExecutor(1) as threads:
         client.get("/")
-        threads.submit(server.stop).result(30)
-    server._thread.join(30)
+        threads.submit(server.stop).result(60)
+    server._thread.join(60)
     assert not server._thread.is_alive()
 
 
@@ -111,8 +111,8 @@ def test_a_request_that_never_ends_is_cut_off_when_the_stop_time_out_is_over(
     requests = _Requests()
     server = serve(requests.app, stop_timeout_s=0.1)
     with ThreadPoolExecutor(1) as threads:
-        threads.submit(httpx.get, server.url, timeout=30)
-        assert requests.running.acquire(timeout=10)
+        threads.submit(httpx.get, server.url, timeout=60)
+        assert requests.running.acquire(timeout=60)
         server.stop()
         requests.let_go()
     assert "1 connections had requests that did not end within 0.1 s" in caplog.text
@@ -123,7 +123,7 @@ def test_more_connections_than_threads_are_open_at_once(serve: Serve) -> None:
     server = serve()
     address = ("127.0.0.1", int(server.url.rpartition(":")[2]))
     idle = [socket.create_connection(address) for _ in range(150)]
-    assert httpx.get(server.url, timeout=30).status_code == 200
+    assert httpx.get(server.url, timeout=60).status_code == 200
     for connection in idle:
         connection.close()
 
@@ -135,7 +135,7 @@ def test_a_name_with_several_addresses_is_served_on_all_of_them(serve: Serve, na
     assert server.addresses == [f"127.0.0.1:{port}", f"[::1]:{port}"]
     assert [httpx.get(f"http://{address}/").status_code for address in server.addresses] == [200, 200]
     server.stop()
-    server._thread.join(30)
+    server._thread.join(60)
     assert not server._thread.is_alive()
 
 
@@ -221,7 +221,7 @@ def _accepts(server: HttpServer) -> bool:
 
 
 def _until(is_so: Callable[[], bool]) -> None:
-    deadline = time.monotonic() + 30
+    deadline = time.monotonic() + 60
     while not is_so():
         assert time.monotonic() < deadline
         threading.Event().wait(0.005)
