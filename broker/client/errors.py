@@ -46,5 +46,13 @@ class BrokerError(ClientError):
         super().__init__(f"broker {address or '?'} answered code {code}: {self.remark or 'without a remark'}")
 
 
+class MessagesWithdrawn(ClientError):
+    """The messages in a listener's hands are no longer its own: the consumer shuts down, or a rebalance took their queue away.
+
+    A listener lets it pass. The messages count as not consumed: they come again, here or at the queue's next owner, and their
+    redelivery count stays what it is.
+    """
+
+
 class SendFailed(ClientError):
     """Every attempt to send the message failed; the last failure is the cause. It may or may not be stored."""

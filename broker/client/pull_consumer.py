@@ -39,7 +39,7 @@ class _Assigned:
 
     def drop(self) -> None:
         if self.process_queue is not None:
-            self.process_queue.is_dropped = True
+            self.process_queue.drop()
         if self.task is not None:
             self.task.cancel()
 
@@ -209,7 +209,7 @@ class PullConsumer:
             await PullLoop(self.group, process_queue, lambda: assigned.subscription, self._requests, self._settings, events).run()
             if not moved_to:
                 return
-            process_queue.is_dropped = True
+            process_queue.drop()
             offset = moved_to[0]
 
     async def _starting_offset(self, queue: MessageQueue) -> int:

@@ -117,6 +117,7 @@ class PushConsumer:
         self._parts = None
         await self._tasks.stop()
         await parts.assignment.stop_pulling()
+        parts.assignment.withdraw_all()
         await parts.consumption.stop(max(0.1, timeout_s - _FAREWELL_S - _PERSIST_AT_SHUTDOWN_S))
         try:
             async with asyncio.timeout(_PERSIST_AT_SHUTDOWN_S):
