@@ -10,16 +10,21 @@ import threading
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
+from typing import Any, Final
 
-from sqlalchemy import Engine, text
+from sqlalchemy import Column, Engine, text
 from sqlalchemy.dialects import postgresql, sqlite
 from sqlalchemy.exc import IntegrityError, SQLAlchemyError
 from sqlmodel import Session, col, select
 from sqlmodel.sql.expression import SelectOfScalar
 
-from order_service.adapters.tables import OrderItemRow, OrderRow, TransactionRow
+from order_service.adapters.tables import OrderDatabase, OrderItemRow, OrderRow, TransactionRow
 from order_service.domain.order import Item, Order
 from order_service.domain.transaction import TransactionState
+from service_runtime.constraints import is_duplicate
+
+_TRANSACTION_ID: Final = OrderDatabase.metadata.tables["transactions"].c.transaction_id
+_IDEMPOTENCY_KEY: Final = OrderDatabase.metadata.tables["orders"].c.idempotency_key
 
 logger = logging.getLogger(__name__)
 
@@ -63,9 +68,11 @@ class OrderStore:
         """
         with self._writing() as session:
             session.add(_transaction_row(transaction_id, TransactionState.COMMITTED, order.order_id))
-            _flush(session, TransactionDecided(f"transaction {transaction_id} is decided already"))
+            with _unless_taken(_TRANSACTION_ID, TransactionDecided(f"transaction {transaction_id} is decided already")):
+                session.flush()
             session.add(_order_row(order))
-            _flush(session, IdempotencyKeyTaken("an order with this idempotency key exists"))
+            with _unless_taken(_IDEMPOTENCY_KEY, IdempotencyKeyTaken("an order with this idempotency key exists")):
+                session.flush()
             session.add_all(_item_rows(order))
 
     def settle(self, transaction_id: str, order_id: str | None = None) -> TransactionState:
@@ -76,7 +83,7 @@ class OrderStore:
         """
         marker = _transaction_row(transaction_id, TransactionState.ROLLED_BACK, None).model_dump()
         with self._writing() as session:
-            session.execute(self._insert(TransactionRow).values(marker).on_conflict_do_nothing())
+            session.execute(self._insert(TransactionRow).values(marker).on_conflict_do_nothing(index_elements=["transaction_id"]))
             row = session.exec(select(TransactionRow).where(col(TransactionRow.transaction_id) == transaction_id)).one()
             state, committed_order = TransactionState(row.state), row.order_id
         if state is TransactionState.COMMITTED and order_id not in (None, committed_order):
@@ -157,11 +164,15 @@ def _commit(session: Session) -> None:
         raise OutcomeUnknown(_in_one_line(error)) from error
 
 
-def _flush(session: Session, if_taken: OrderStoreError) -> None:
+@contextmanager
+def _unless_taken(key: Column[Any], if_taken: OrderStoreError) -> Iterator[None]:
+    """Raises `if_taken` if a row with the same key is there; the violation of any other constraint passes through."""
     try:
-        session.flush()
+        yield
     except IntegrityError as error:
-        raise if_taken from error
+        if is_duplicate(error, key):
+            raise if_taken from error
+        raise
 
 
 def _state_of(transaction_id: str) -> SelectOfScalar[str]:

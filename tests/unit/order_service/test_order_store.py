@@ -177,3 +177,36 @@ def _is_committed(store: OrderStore, transaction_id: str) -> bool:
     except TransactionDecided:
         return False
     return True
+
+
+def test_a_violated_constraint_that_is_no_idempotency_key_is_not_told_as_one(store: OrderStore, engine: Engine) -> None:
+    with engine.begin() as connection:
+        connection.execute(text("CREATE UNIQUE INDEX one_order_of_a_size ON orders (total_cents)"))
+    store.commit_order(an_order("order-1", key="key-1"), "transaction-1")
+    with pytest.raises(StoreUnavailable, match=r"one_order_of_a_size|total_cents"):
+        store.commit_order(an_order("order-2", key="key-2"), "transaction-2")
+    assert store.find_transaction("transaction-2") is None
+
+
+def test_an_order_id_that_is_taken_is_not_told_as_an_idempotency_key(store: OrderStore) -> None:
+    store.commit_order(an_order("order-1", key="key-1"), "transaction-1")
+    with pytest.raises(StoreUnavailable):
+        store.commit_order(an_order("order-1", key="key-2"), "transaction-2")
+
+
+def test_a_violated_constraint_of_the_transactions_is_not_told_as_a_decision(store: OrderStore, engine: Engine) -> None:
+    with engine.begin() as connection:
+        connection.execute(text("CREATE UNIQUE INDEX one_of_a_state ON transactions (state)"))
+    store.commit_order(an_order("order-1"), "transaction-1")
+    with pytest.raises(StoreUnavailable):
+        store.commit_order(an_order("order-2"), "transaction-2")
+    assert store.find_transaction("transaction-2") is None
+
+
+def test_a_check_back_that_cannot_leave_its_marker_has_settled_nothing(store: OrderStore, engine: Engine) -> None:
+    with engine.begin() as connection:
+        connection.execute(text("CREATE UNIQUE INDEX one_of_a_state ON transactions (state)"))
+    store.settle("transaction-1")
+    with pytest.raises(StoreUnavailable):
+        store.settle("transaction-2")
+    assert store.find_transaction("transaction-2") is None
