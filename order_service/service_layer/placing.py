@@ -10,7 +10,7 @@ from broker.message import Message
 from order_service.adapters.order_store import OrderStore
 from order_service.domain.order import Item, Order
 from order_service.domain.transaction import TransactionState
-from order_service.service_layer.attempt import Attempt, Outcome
+from order_service.service_layer.attempt import Attempt, Outcome, Progress
 from order_service.service_layer.order_message import order_message
 
 
@@ -85,33 +85,38 @@ class OrderPlacing:
         )
         if (earlier := self._placed_earlier(order)) is not None:
             return earlier
-        attempt = Attempt(order)
-        try:
-            self.sender.send_in_transaction(order_message(order), attempt)
-        except BrokerUnavailable:
-            if attempt.outcome is Outcome.NOT_STARTED:
-                raise
-        except OutcomePending:
-            if attempt.outcome is Outcome.NOT_STARTED:
-                attempt.outcome = Outcome.UNKNOWN
-        return self._answer(attempt)
+        return self._answer(order, self._attempt(Attempt(order)))
 
-    def _answer(self, attempt: Attempt) -> Placed:
-        match attempt.outcome:
+    def _attempt(self, attempt: Attempt) -> Progress:
+        """Sends the order, and takes what is known of the attempt when the wait is over: it may go on meanwhile."""
+        try:
+            self.sender.send_in_transaction(order_message(attempt.order), attempt)
+        except BrokerUnavailable:
+            progress = attempt.progress
+            if progress.outcome is Outcome.NOT_STARTED:
+                raise
+            return progress
+        except OutcomePending:
+            progress = attempt.progress
+            return Progress(Outcome.UNKNOWN) if progress.outcome is Outcome.NOT_STARTED else progress
+        return attempt.progress
+
+    def _answer(self, order: Order, progress: Progress) -> Placed:
+        match progress.outcome:
             case Outcome.COMMITTED:
-                return Placed(attempt.order, attempt.transaction_id, TransactionState.COMMITTED)
-            case Outcome.UNKNOWN:
-                return Placed(attempt.order, attempt.transaction_id, TransactionState.UNKNOWN)
-            case Outcome.KEY_TAKEN if (earlier := self._placed_earlier(attempt.order)) is not None:
+                return Placed(order, progress.transaction_id, TransactionState.COMMITTED)
+            case Outcome.UNKNOWN | Outcome.RUNNING:
+                return Placed(order, progress.transaction_id, TransactionState.UNKNOWN)
+            case Outcome.KEY_TAKEN if (earlier := self._placed_earlier(order)) is not None:
                 return earlier
             case Outcome.REFUSED:
-                raise OrderRefused(attempt.reason)
+                raise OrderRefused(progress.reason)
             case Outcome.DECIDED_BEFORE:
-                raise TransactionExpired(attempt.outcome.value)
+                raise TransactionExpired(progress.outcome.value)
             case Outcome.NOT_STARTED:
-                raise BrokerUnavailable(attempt.outcome.value)
+                raise BrokerUnavailable(progress.outcome.value)
             case _:
-                raise DatabaseUnavailable(attempt.outcome.value)
+                raise DatabaseUnavailable(progress.outcome.value)
 
     def _placed_earlier(self, order: Order) -> Placed | None:
         if order.idempotency_key is None:

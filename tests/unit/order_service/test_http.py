@@ -207,7 +207,8 @@ def test_what_committed_is_201_although_the_broker_went_away_afterwards(
     client: FlaskClient, broker: BrokerInProcess, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def commit_then_fail(_message: object, attempt: Attempt) -> None:
-        attempt.outcome = Outcome.COMMITTED
+        attempt.begin("transaction-1")
+        attempt.conclude(Outcome.COMMITTED)
         raise BrokerUnavailable("gone before COMMIT could be sent")
 
     monkeypatch.setattr(broker, "send_in_transaction", commit_then_fail)
