@@ -62,11 +62,17 @@ class ServiceSettings(LedgerSettings):
         10.0,
         gt=0,
         validation_alias="CREDIT_TASK_TIMEOUT_S",
-        description="after that long without its result a batch is consumed later",
+        description="after that long without an answer of the workers a batch is held and its task, if it got lost, sent again",
+    )
+    stop_timeout_s: float = Field(
+        10.0,
+        ge=0,
+        validation_alias="CREDIT_STOP_TIMEOUT_S",
+        description="how long batches under way may take to end when the service stops",
     )
     max_reconsume_times: int = Field(
         16,
         ge=0,
         validation_alias="CREDIT_MAX_RECONSUME_TIMES",
-        description="redeliveries of a message before it goes to the dead-letter topic",
+        description="redeliveries of an order whose task fails, before it goes to the dead-letter topic; outages spend none",
     )

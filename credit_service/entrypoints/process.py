@@ -8,13 +8,16 @@ from pydantic_settings import CliApp
 from broker.client import ClientError
 from credit_service.adapters.celery_app import create_celery
 from credit_service.adapters.celery_crediting import CeleryCrediting
+from credit_service.adapters.celery_tasks import CeleryTasks
 from credit_service.adapters.ledger import Ledger
 from credit_service.adapters.order_consumer import OrderConsumer
 from credit_service.adapters.redis_probe import RedisProbe
 from credit_service.adapters.redis_url import masked_redis
 from credit_service.adapters.tables import MIGRATIONS
 from credit_service.entrypoints.http import create_app
+from credit_service.service_layer.holds import Holds
 from credit_service.service_layer.order_listener import OrderListener
+from credit_service.service_layer.patient_crediting import PatientCrediting
 from credit_service.settings import ServiceSettings
 from service_runtime.database import DatabaseUnusable, masked, open_database
 from service_runtime.http_server import HttpServer
@@ -47,9 +50,10 @@ def run(settings: ServiceSettings) -> None:
     redis = _probe(redis_url)
     engine = open_database(database_url, migrations=MIGRATIONS, start_timeout_s=settings.database_start_timeout_s)
     stopping = stop_on_signals()
-    crediting = CeleryCrediting(create_celery(redis_url), timeout_s=settings.task_timeout_s)
+    tasks, holds = CeleryTasks(create_celery(redis_url), redis_url), Holds()
+    crediting = CeleryCrediting(tasks, timeout_s=settings.task_timeout_s)
     consumer = OrderConsumer(
-        OrderListener(crediting),
+        OrderListener(PatientCrediting(crediting, holds, threads=settings.consumer_threads)),
         namesrv_addr=settings.namesrv_addr,
         threads=settings.consumer_threads,
         batch_size=settings.batch_size,
@@ -61,17 +65,17 @@ def run(settings: ServiceSettings) -> None:
         _start(consumer)
         try:
             server.start()
-            tasks = masked_redis(redis_url)
-            logger.info("credits in %s, tasks in %s, name server %s", masked(database_url), tasks, settings.namesrv_addr)
+            places = masked(database_url), masked_redis(redis_url), settings.namesrv_addr
+            logger.info("credits in %s, tasks in %s, name server %s", *places)
             print(f"credit service ready: {server.url}", flush=True)
             stopping.wait()
         finally:
-            crediting.stop()
-            consumer.stop()
+            consumer.stop(settings.stop_timeout_s)
             server.stop()
     finally:
         engine.dispose()
         redis.close()
+        tasks.close()
 
 
 def _probe(redis_url: str) -> RedisProbe:
