@@ -1,5 +1,7 @@
 """What the credit service can be told, by environment variable or by flag; `--help` lists it."""
 
+import socket
+
 from pydantic import Field, SecretStr
 from pydantic_settings import BaseSettings, SettingsConfigDict
 
@@ -28,7 +30,7 @@ class LedgerSettings(BaseSettings):
 
 
 class WorkerSettings(LedgerSettings):
-    """The credit worker: a Celery worker that writes credits.
+    """The credit worker: a Celery worker that writes credits. With --check: only ask whether the worker of this name lives.
 
     Each flag can also be given as an environment variable: --credit-database-url is CREDIT_DATABASE_URL.
     """
@@ -36,6 +38,12 @@ class WorkerSettings(LedgerSettings):
     model_config = SettingsConfigDict(cli_prog_name="python -m credit_service.worker")
 
     processes: int = Field(2, ge=1, le=64, validation_alias="CREDIT_WORKER_PROCESSES", description="worker processes")
+    worker_name: str = Field(
+        default_factory=socket.gethostname,
+        min_length=1,
+        validation_alias="CREDIT_WORKER_NAME",
+        description="its name in the credit service's /healthz and for --check; the machine's name unless given",
+    )
 
 
 class ServiceSettings(LedgerSettings):

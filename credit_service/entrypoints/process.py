@@ -11,9 +11,10 @@ from credit_service.adapters.celery_crediting import CeleryCrediting
 from credit_service.adapters.celery_tasks import CeleryTasks
 from credit_service.adapters.ledger import Ledger
 from credit_service.adapters.order_consumer import OrderConsumer
-from credit_service.adapters.redis_probe import RedisProbe
 from credit_service.adapters.redis_url import masked_redis
 from credit_service.adapters.tables import MIGRATIONS
+from credit_service.adapters.worker_heartbeats import WorkerHeartbeats
+from credit_service.entrypoints.health import HealthSources
 from credit_service.entrypoints.http import create_app
 from credit_service.service_layer.holds import Holds
 from credit_service.service_layer.order_listener import OrderListener
@@ -24,6 +25,7 @@ from service_runtime.http_server import HttpServer
 from service_runtime.start import CannotStart, first_error, log_to_stderr, say, stop_on_signals
 
 PROGRAM = "credit_service"
+_REDIS_TIMEOUT_S = 2.0
 
 logger = logging.getLogger(PROGRAM)
 
@@ -47,7 +49,7 @@ def main() -> int:
 def run(settings: ServiceSettings) -> None:
     """Consumes and serves until a signal. Raises CannotStart or DatabaseUnusable."""
     database_url, redis_url = settings.database_url.get_secret_value(), settings.redis_url.get_secret_value()
-    redis = _probe(redis_url)
+    workers = _heartbeats(redis_url)
     engine = open_database(database_url, migrations=MIGRATIONS, start_timeout_s=settings.database_start_timeout_s)
     stopping = stop_on_signals()
     tasks, holds = CeleryTasks(create_celery(redis_url), redis_url), Holds()
@@ -60,7 +62,8 @@ def run(settings: ServiceSettings) -> None:
         max_reconsume_times=settings.max_reconsume_times,
     )
     try:
-        app = create_app(Ledger(engine), redis, consumer)
+        ledger = Ledger(engine)
+        app = create_app(ledger, HealthSources(ledger, consumer, workers, holds))
         server = HttpServer(app, host=settings.http_host, port=settings.http_port, threads=settings.http_threads)
         _start(consumer)
         try:
@@ -74,13 +77,13 @@ def run(settings: ServiceSettings) -> None:
             server.stop()
     finally:
         engine.dispose()
-        redis.close()
+        workers.close()
         tasks.close()
 
 
-def _probe(redis_url: str) -> RedisProbe:
+def _heartbeats(redis_url: str) -> WorkerHeartbeats:
     try:
-        return RedisProbe(redis_url)
+        return WorkerHeartbeats(redis_url, timeout_s=_REDIS_TIMEOUT_S)
     except ValueError as error:
         raise CannotStart(f"REDIS_URL cannot be used: {error}") from None
 
