@@ -18,6 +18,8 @@ def log_to_stderr() -> None:
     logging.basicConfig(level=logging.INFO, format="%(asctime)s %(levelname)s %(name)s: %(message)s", stream=sys.stderr)
     for noisy in ("alembic", "celery.worker.strategy", "celery.app.trace"):
         logging.getLogger(noisy).setLevel(logging.WARNING)
+    # It would log each retry without a word of what is retried.
+    logging.getLogger("stamina").setLevel(logging.ERROR)
 
 
 def say(program: str, message: str, status: int) -> int:

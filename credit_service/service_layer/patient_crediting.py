@@ -4,12 +4,16 @@ import logging
 from collections import deque
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from typing import Final
 
 from broker.client import ConsumeContext
 from credit_service.domain.credit import Credit, CreditOutcome
 from credit_service.service_layer.crediting import Crediting, CreditingFailed, CreditingUnavailable
 from credit_service.service_layer.faults import Fault, Step, next_step, pause_s
 from credit_service.service_layer.holds import HeldBatch, Holds
+
+_SLICE_S: Final = 1.0
+"""How soon a pause notices that tasks pass again."""
 
 logger = logging.getLogger(__name__)
 
@@ -89,7 +93,7 @@ class PatientCrediting:
                 if step is Step.HOLD:
                     failures += 1
                     held.hold(result.fault, result.reason)
-                    self.wait(context, pause_s(failures))
+                    self._pause(context, pause_s(failures))
         return outcomes
 
     def _try(
@@ -110,6 +114,13 @@ class PatientCrediting:
             return _Failure(part.suspected(self.holds.passed), Fault.SUSPECT, str(error), others_pass)
         self.holds.has_passed()
         return outcomes
+
+    def _pause(self, context: ConsumeContext, seconds: float) -> None:
+        """Ends early when a task passes: that tells all threads that it works again."""
+        passed = self.holds.passed
+        while seconds > 0 and self.holds.passed == passed:
+            self.wait(context, min(seconds, _SLICE_S))
+            seconds -= _SLICE_S
 
     def _step_after(self, failure: _Failure, context: ConsumeContext) -> Step:
         step = next_step(

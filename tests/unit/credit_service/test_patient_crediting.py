@@ -103,6 +103,19 @@ class PassesAnother:
             assert self._patient.credit(batch(1, first=100), a_context()) == [CREDITED]
 
 
+def test_a_pause_ends_soon_after_the_orders_of_another_pass(side: CreditSide, holds: Holds, patient: PatientCrediting) -> None:
+    side.is_redis_up = after(HOUR_S, side)
+
+    def pass_another(context: ConsumeContext, seconds: float) -> None:
+        side.clock.wait(context, seconds)
+        if side.clock() > HOUR_S:
+            holds.has_passed()
+
+    waiting = PatientCrediting(patient.crediting, holds, threads=THREADS, wait=pass_another)
+    assert waiting.credit(batch(1), a_context()) == [CREDITED]
+    assert HOUR_S < side.clock() <= HOUR_S + 1
+
+
 def test_a_bug_in_all_tasks_spends_no_redelivery_of_any_order(side: CreditSide, patient: PatientCrediting) -> None:
     side.poison = lambda credits: None if side.clock() > LONG_S else TypeError("a bug in every task")
     assert patient.credit(batch(32), a_context()) == [CREDITED] * 32
