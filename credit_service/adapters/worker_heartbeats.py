@@ -56,15 +56,15 @@ class WorkerHeartbeats:
 
     def beat(self, heartbeat: Heartbeat) -> None:
         """The worker lives."""
-        key = _key(heartbeat)
+        key = _key(heartbeat.name, heartbeat.pid)
         with self._redis.pipeline() as pipeline:
             pipeline.set(key, heartbeat.model_dump_json(), px=self._life_ms)
             pipeline.sadd(_ALL, key)
             pipeline.execute()
 
-    def leave(self, heartbeat: Heartbeat) -> None:
+    def leave(self, name: str, pid: int) -> None:
         """The worker ends: it need not be missed first."""
-        key = _key(heartbeat)
+        key = _key(name, pid)
         with self._redis.pipeline() as pipeline:
             pipeline.delete(key)
             pipeline.srem(_ALL, key)
@@ -98,5 +98,5 @@ class WorkerHeartbeats:
         return LivingWorker(heartbeat.model_copy(update={"age_s": heartbeat.age_s + heard_s_ago}), heard_s_ago)
 
 
-def _key(heartbeat: Heartbeat) -> str:
-    return f"{_ONE}{heartbeat.name}:{heartbeat.pid}"
+def _key(name: str, pid: int) -> str:
+    return f"{_ONE}{name}:{pid}"

@@ -18,18 +18,14 @@ TIMEOUT_S: Final = 1.0
 logger = logging.getLogger(__name__)
 
 
-def heartbeat_step(heartbeats: WorkerHeartbeats, name: str) -> type[bootsteps.StartStopStep]:
+def heartbeat_step(heartbeats: WorkerHeartbeats, *, name: str, processes: int) -> type[bootsteps.StartStopStep]:
     """A step for `app.steps["consumer"]`: beats every few seconds on the worker's own event loop, so that a hang stops it too."""
-    began_s = time.monotonic()
+    began_s, host, pid = time.monotonic(), socket.gethostname(), os.getpid()
 
-    def heartbeat(consumer: Consumer) -> Heartbeat:
-        processes = len(consumer.pool.info.get("processes", ()))
+    def beat() -> None:
         age_s = time.monotonic() - began_s
-        return Heartbeat(name=name, host=socket.gethostname(), pid=os.getpid(), processes=processes, age_s=age_s)
-
-    def beat(consumer: Consumer) -> None:
         try:
-            heartbeats.beat(heartbeat(consumer))
+            heartbeats.beat(Heartbeat(name=name, host=host, pid=pid, processes=processes, age_s=age_s))
         except RedisError as error:
             logger.warning("no heartbeat: %s", error)
 
@@ -41,16 +37,17 @@ def heartbeat_step(heartbeats: WorkerHeartbeats, name: str) -> type[bootsteps.St
             self._timer: Any = None
 
         def start(self, consumer: Consumer) -> None:
-            beat(consumer)
-            self._timer = consumer.timer.call_repeatedly(HEARTBEAT_INTERVAL_S, beat, (consumer,))
+            beat()
+            self._timer = consumer.timer.call_repeatedly(HEARTBEAT_INTERVAL_S, beat)
 
         def stop(self, consumer: Consumer) -> None:
             """Also when the connection to Redis is lost; then it starts again with the next one."""
-            if self._timer is not None:
-                self._timer.cancel()
-                self._timer = None
+            if self._timer is None:
+                return
+            self._timer.cancel()
+            self._timer = None
             try:
-                heartbeats.leave(heartbeat(consumer))
+                heartbeats.leave(name, pid)
             except RedisError as error:
                 logger.debug("no farewell: %s", error)
 

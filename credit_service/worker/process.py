@@ -57,7 +57,7 @@ def work(settings: WorkerSettings, heartbeats: WorkerHeartbeats) -> int:
     open_database(database_url, migrations=MIGRATIONS, start_timeout_s=settings.database_start_timeout_s).dispose()
     app = create_celery(redis_url)
     register_credit_task(app, database_url)
-    app.steps["consumer"].add(heartbeat_step(heartbeats, settings.worker_name))
+    app.steps["consumer"].add(heartbeat_step(heartbeats, name=settings.worker_name, processes=settings.processes))
 
     @signals.worker_ready.connect(weak=False)
     def say_ready(**_: object) -> None:
