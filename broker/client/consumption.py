@@ -57,7 +57,12 @@ class ListenerCall:
         if error is not None:
             logger.warning("the listener failed on %s", self._what(), exc_info=error)
         elif status not in (ConsumeStatus.CONSUME_SUCCESS, ConsumeStatus.RECONSUME_LATER):
-            logger.warning("the listener answered %r for %s; a ConsumeStatus is expected", status, self._what())
+            logger.warning(
+                "the listener answered %r for %s: that counts as RECONSUME_LATER, and they come again. "
+                "A listener returns ConsumeStatus.CONSUME_SUCCESS or RECONSUME_LATER",
+                status,
+                self._what(),
+            )
         if error is not None or status is not ConsumeStatus.CONSUME_SUCCESS:
             return [], self.messages
         if not self.context.postponed:

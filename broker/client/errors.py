@@ -8,7 +8,7 @@ class ClientError(Exception):
 
 
 class NotRunning(ClientError):
-    """The client was used before `start()` or after `shutdown()`."""
+    """The call came at the wrong moment: before `start()`, after `shutdown()`, on another event loop, or `start()` twice."""
 
 
 class IllegalConfiguration(ClientError):
