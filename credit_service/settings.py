@@ -1,7 +1,11 @@
 """What the credit service can be told, by environment variable or by flag; `--help` lists it."""
 
-from pydantic import Field, SecretStr
+from typing import Self
+
+from pydantic import Field, SecretStr, model_validator
 from pydantic_settings import BaseSettings, SettingsConfigDict
+
+from service_runtime.secret_files import secret_url
 
 
 class LedgerSettings(BaseSettings):
@@ -17,6 +21,11 @@ class LedgerSettings(BaseSettings):
         validation_alias="CREDIT_DATABASE_URL",
         description="sqlite:///path or postgresql+psycopg://user:password@host/name; sqlite:///data/credits.db unless given",
     )
+    database_password_file: str = Field(
+        "",
+        validation_alias="CREDIT_DATABASE_PASSWORD_FILE",
+        description="file that holds the password for CREDIT_DATABASE_URL, which holds none then",
+    )
     database_start_timeout_s: float = Field(
         30.0, gt=0, validation_alias="CREDIT_DATABASE_START_TIMEOUT_S", description="how long to wait for the database at start"
     )
@@ -25,6 +34,17 @@ class LedgerSettings(BaseSettings):
         validation_alias="REDIS_URL",
         description="where Celery keeps its tasks; redis://127.0.0.1:6379/0 unless given",
     )
+    redis_password_file: str = Field(
+        "",
+        validation_alias="REDIS_PASSWORD_FILE",
+        description="file that holds the password for REDIS_URL, which holds none then",
+    )
+
+    @model_validator(mode="after")
+    def _add_passwords(self) -> Self:
+        self.database_url = secret_url(self.database_url, self.database_password_file, "CREDIT_DATABASE_PASSWORD_FILE")
+        self.redis_url = secret_url(self.redis_url, self.redis_password_file, "REDIS_PASSWORD_FILE")
+        return self
 
 
 class WorkerSettings(LedgerSettings):

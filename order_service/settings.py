@@ -1,7 +1,11 @@
 """What the order service can be told, by environment variable or by flag; `python -m order_service --help` lists it."""
 
-from pydantic import Field, SecretStr
+from typing import Self
+
+from pydantic import Field, SecretStr, model_validator
 from pydantic_settings import BaseSettings, SettingsConfigDict
+
+from service_runtime.secret_files import secret_url
 
 
 class Settings(BaseSettings):
@@ -18,6 +22,11 @@ class Settings(BaseSettings):
         SecretStr("sqlite:///data/orders.db"),
         validation_alias="ORDER_DATABASE_URL",
         description="sqlite:///path or postgresql+psycopg://user:password@host/name; sqlite:///data/orders.db unless given",
+    )
+    database_password_file: str = Field(
+        "",
+        validation_alias="ORDER_DATABASE_PASSWORD_FILE",
+        description="file that holds the password for ORDER_DATABASE_URL, which holds none then",
     )
     database_start_timeout_s: float = Field(
         30.0, gt=0, validation_alias="ORDER_DATABASE_START_TIMEOUT_S", description="how long to wait for the database at start"
@@ -40,3 +49,8 @@ class Settings(BaseSettings):
     failpoints: str = Field(
         "", validation_alias="FAILPOINTS", description="where to fail on purpose, e.g. exit-after-local-commit:every=25"
     )
+
+    @model_validator(mode="after")
+    def _add_password(self) -> Self:
+        self.database_url = secret_url(self.database_url, self.database_password_file, "ORDER_DATABASE_PASSWORD_FILE")
+        return self

@@ -29,7 +29,9 @@ def say(program: str, message: str, status: int) -> int:
 def first_error(error: ValidationError) -> str:
     """What is wrong with the settings, without the value: it may be a secret."""
     wrong = error.errors(include_input=False, include_url=False)[0]
-    return f"{'.'.join(str(part) for part in wrong['loc'])}: {wrong['msg']}"
+    name = ".".join(str(part) for part in wrong["loc"])
+    message = wrong["msg"].removeprefix("Value error, ")
+    return f"{name}: {message}" if name else message
 
 
 def stop_on_signals() -> threading.Event:
