@@ -96,7 +96,7 @@ def ending_of(trace: Trace, rolled_back_ids: Collection[str], limit_cents: int) 
         return Ending.DISCARDED
     if trace.op is None:
         return Ending.PENDING
-    if json.loads(trace.half.body)["total_cents"] > limit_cents:
+    if _total_cents(trace) > limit_cents:
         return Ending.REFUSED
     return Ending.CUT_SHORT if trace.transaction_id in rolled_back_ids else Ending.NOT_WRITTEN
 
@@ -108,3 +108,11 @@ def loss_of(trace: Trace, kills: Kills) -> Loss:
     times += [(at_ms, Loss.BROKER_KILLED) for at_ms in kills.broker_ms]
     within = [(at_ms, loss) for at_ms, loss in times if begun_ms <= at_ms <= ended_ms]
     return min(within, key=lambda kill: kill[0], default=(0, Loss.UNEXPLAINED))[1]
+
+
+def _total_cents(trace: Trace) -> int:
+    """What the order costs; 0 if the message is none of the order service's."""
+    try:
+        return int(json.loads(trace.half.body)["total_cents"])
+    except (ValueError, KeyError, TypeError):
+        return 0

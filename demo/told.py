@@ -35,13 +35,15 @@ def orders_told(answers: Sequence[OrderAnswer], seconds: float, *, has_kills: bo
 
 def deaths_told(deaths: int, every: int) -> str:
     """How often the order service was made to die, and when."""
-    return f"The order service died {_times(deaths)} between local commit and COMMIT, as it was told to at every {every}th order."
+    return (
+        f"The order service died {_times(deaths)} between local commit and COMMIT, as it was told to: at every {every}th commit."
+    )
 
 
 def half_messages_table(half_messages: HalfMessages) -> Table:
     """The half messages by how they ended, with their sum."""
     table = Table(
-        title=f"The commit log holds {half_messages.count} half messages, one for each attempt to place an order",
+        title=f"This run left {half_messages.count} half messages in the commit log, one for each attempt to place an order",
         title_justify="left",
         show_footer=True,
     )

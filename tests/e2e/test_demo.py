@@ -86,7 +86,9 @@ def test_the_demo_ends_consistent_and_leaves_nothing(tmp_path: Path) -> None:
 
 
 def assert_each_half_message_is_explained(output: str) -> None:
-    held = int(re.search(r"The commit log holds (\d+) half messages, one for each attempt to place an order", output)[1])
+    held = int(
+        re.search(r"This run left (\d+) half messages in the commit log, one for each attempt to place an order", output)[1]
+    )
     rows = {words: int(count) for count, words in re.findall(r"^│ +(\d+) │ (\S.*?) +│$", output, re.MULTILINE)}
     assert rows.pop("in all; 76 of them were committed") == held == sum(rows.values())
     assert sum(count for words, count in rows.items() if words.startswith("committed ")) == 76

@@ -18,6 +18,7 @@ __all__ = ["shop"]
 
 pytestmark = [
     pytest.mark.e2e,
+    pytest.mark.timeout(1000),
     pytest.mark.skipif(shutil.which("java") is None, reason="no java on the PATH: apt-get install openjdk-17-jre-headless"),
 ]
 
@@ -33,7 +34,7 @@ def pipelines(*arguments: str, cwd: Path, **environment: str) -> subprocess.Comp
         env={**inherited, "PYTHONPATH": str(PROJECT), "COLUMNS": "160", **environment},
         capture_output=True,
         text=True,
-        timeout=240,
+        timeout=900,
         check=False,
     )
 

@@ -12,6 +12,7 @@ from tests.pipelines.test_reconcile_command import pipelines
 
 pytestmark = [
     pytest.mark.e2e,
+    pytest.mark.timeout(1000),
     pytest.mark.skipif(binaries() is None, reason="no PostgreSQL in /usr/lib/postgresql: apt-get install postgresql"),
 ]
 

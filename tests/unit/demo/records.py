@@ -34,8 +34,8 @@ def trace_of(order_id: str, *, checks: int = 0) -> Trace:
     return Trace(half, replace(NOTHING, store_timestamp=4_001), [committed])
 
 
-def undelivered(transaction_id: str, *, total_cents: int = 100, is_decided: bool = True) -> Trace:
+def undelivered(transaction_id: str, *, total_cents: int = 100, body: bytes = b"", is_decided: bool = True) -> Trace:
     """A transaction without a committed message: rolled back, or pending."""
-    body = json.dumps({"total_cents": total_cents}).encode()
+    body = body or json.dumps({"total_cents": total_cents}).encode()
     half = replace(NOTHING, store_timestamp=1_000, body=body, properties=properties.encode({"UNIQ_KEY": transaction_id}))
     return Trace(half, NOTHING if is_decided else None)

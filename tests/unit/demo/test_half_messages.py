@@ -26,6 +26,7 @@ def discarded() -> Trace:
         (trace_of("a", checks=1), Ending.COMMITTED_AFTER_CHECK),
         (undelivered("x", total_cents=1_001), Ending.REFUSED),
         (undelivered("marked"), Ending.CUT_SHORT),
+        (undelivered("marked", body=b"of another program"), Ending.CUT_SHORT),
         (undelivered("unmarked"), Ending.NOT_WRITTEN),
         (undelivered("x", is_decided=False), Ending.PENDING),
         (discarded(), Ending.DISCARDED),
@@ -100,4 +101,4 @@ def test_without_kills_nothing_is_claimed_to_be_lost() -> None:
 
 def test_deaths_are_counted_in_words() -> None:
     assert deaths_told(1, 60).startswith("The order service died once between local commit and COMMIT")
-    assert deaths_told(6, 60).endswith("at every 60th order.")
+    assert deaths_told(6, 60).endswith("as it was told to: at every 60th commit.")
