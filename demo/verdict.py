@@ -12,7 +12,7 @@ from demo.books import Books
 from demo.orders import OrderAnswer, Outcome
 from demo.processes import Processes
 
-RECONCILE_SECONDS = 900
+RECONCILE_SECONDS = 1800
 """Spark needs about a minute; a machine that is busy with other things needs many times that."""
 
 
