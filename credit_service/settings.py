@@ -1,34 +1,84 @@
 """What the credit service can be told, by environment variable or by flag; `--help` lists it."""
 
-from pydantic import Field, SecretStr
-from pydantic_settings import BaseSettings, SettingsConfigDict
+import socket
+from typing import Annotated, Self
+
+from pydantic import AfterValidator, Field, SecretStr, model_validator
+from pydantic_settings import SettingsConfigDict
+from redis.connection import parse_url
+
+from broker.client import IllegalConfiguration, name_server_addresses
+from service_runtime.secret_files import secret_url
+from service_runtime.settings import (
+    DatabaseSettings,
+    DatabaseUrl,
+    HttpSettings,
+    ServingDatabaseSettings,
+    names_beginning_with,
+)
 
 
-class LedgerSettings(BaseSettings):
+def _name_servers(text: str) -> str:
+    try:
+        name_server_addresses(text)
+    except IllegalConfiguration as error:
+        raise ValueError(str(error)) from None
+    return text
+
+
+def _redis_url(url: SecretStr) -> SecretStr:
+    try:
+        parse_url(url.get_secret_value())  # type: ignore[no-untyped-call]
+    except ValueError:
+        raise ValueError("cannot be used: redis://:password@host:port/number or rediss://... is expected") from None
+    return url
+
+
+class CreditDatabaseSettings(DatabaseSettings):
+    """Where the credit database is."""
+
+    model_config = SettingsConfigDict(alias_generator=names_beginning_with("CREDIT"))
+
+    database_url: DatabaseUrl = Field(
+        SecretStr("sqlite:///data/credits.db"),
+        description="sqlite:///path or postgresql://user:password@host/name; sqlite:///data/credits.db unless given",
+    )
+
+
+class MigrationSettings(CreditDatabaseSettings):
+    """Brings the credit database to the version that this program needs, says what it did, and ends.
+
+    Exit status: 0 when the database has that version, 1 when it could not be migrated, 2 when a setting is wrong.
+    """
+
+    model_config = SettingsConfigDict(cli_prog_name="python -m credit_service migrate")
+
+
+class LedgerSettings(CreditDatabaseSettings, ServingDatabaseSettings):
     """What consumer and worker both need.
 
     Each flag can also be given as an environment variable: --credit-database-url is CREDIT_DATABASE_URL.
     """
 
-    model_config = SettingsConfigDict(cli_kebab_case=True, extra="ignore", populate_by_name=True)
-
-    database_url: SecretStr = Field(
-        SecretStr("sqlite:///data/credits.db"),
-        validation_alias="CREDIT_DATABASE_URL",
-        description="sqlite:///path or postgresql+psycopg://user:password@host/name; sqlite:///data/credits.db unless given",
+    redis_password_file: str = Field(
+        "",
+        validation_alias="REDIS_PASSWORD_FILE",
+        description="file that holds the password for REDIS_URL, which holds none then",
     )
-    database_start_timeout_s: float = Field(
-        30.0, gt=0, validation_alias="CREDIT_DATABASE_START_TIMEOUT_S", description="how long to wait for the database at start"
-    )
-    redis_url: SecretStr = Field(
+    redis_url: Annotated[SecretStr, AfterValidator(_redis_url)] = Field(
         SecretStr("redis://127.0.0.1:6379/0"),
         validation_alias="REDIS_URL",
         description="where Celery keeps its tasks; redis://127.0.0.1:6379/0 unless given",
     )
 
+    @model_validator(mode="after")
+    def _add_redis_password(self) -> Self:
+        self.redis_url = secret_url(self.redis_url, self.redis_password_file, "REDIS_PASSWORD_FILE")
+        return self
+
 
 class WorkerSettings(LedgerSettings):
-    """The credit worker: a Celery worker that writes credits.
+    """The credit worker: a Celery worker that writes credits. With --check: only ask whether the worker of this name lives.
 
     Each flag can also be given as an environment variable: --credit-database-url is CREDIT_DATABASE_URL.
     """
@@ -36,24 +86,28 @@ class WorkerSettings(LedgerSettings):
     model_config = SettingsConfigDict(cli_prog_name="python -m credit_service.worker")
 
     processes: int = Field(2, ge=1, le=64, validation_alias="CREDIT_WORKER_PROCESSES", description="worker processes")
+    worker_name: str = Field(
+        default_factory=socket.gethostname,
+        min_length=1,
+        validation_alias="CREDIT_WORKER_NAME",
+        description="its name in the credit service's /healthz and for --check; the machine's name unless given",
+    )
 
 
-class ServiceSettings(LedgerSettings):
+class ServiceSettings(LedgerSettings, HttpSettings):
     """The credit service: consumes orders, hands them to Celery workers, and answers GET /customers/{id}/credit.
 
     Each flag can also be given as an environment variable: --credit-database-url is CREDIT_DATABASE_URL.
+    `python -m credit_service migrate` migrates the database and ends; see its own --help.
     """
 
     model_config = SettingsConfigDict(cli_prog_name="python -m credit_service")
 
-    namesrv_addr: str = Field(
+    namesrv_addr: Annotated[str, AfterValidator(_name_servers)] = Field(
         "127.0.0.1:9876", min_length=1, validation_alias="NAMESRV_ADDR", description="name servers, host:port;host:port"
     )
-    http_host: str = Field("127.0.0.1", validation_alias="CREDIT_HTTP_HOST", description="address to listen on")
-    http_port: int = Field(
-        8081, ge=0, le=65535, validation_alias="CREDIT_HTTP_PORT", description="port to listen on; 0 picks one"
-    )
-    http_threads: int = Field(8, ge=1, le=512, validation_alias="CREDIT_HTTP_THREADS", description="requests served at once")
+    http_port: int = Field(8081, ge=0, le=65535, description="port to listen on; 0 picks one")
+    http_threads: int = Field(16, ge=8, le=512, description="requests that are worked on at once")
     consumer_threads: int = Field(
         8, ge=1, le=256, validation_alias="CREDIT_CONSUMER_THREADS", description="batches that wait for their task at once"
     )
@@ -61,12 +115,19 @@ class ServiceSettings(LedgerSettings):
     task_timeout_s: float = Field(
         10.0,
         gt=0,
+        le=3_600,
         validation_alias="CREDIT_TASK_TIMEOUT_S",
-        description="after that long without its result a batch is consumed later",
+        description="after that long without an answer of the workers a batch is held and its task, if it got lost, sent again",
+    )
+    stop_timeout_s: float = Field(
+        10.0,
+        ge=0,
+        le=3_600,
+        description="how long requests and batches that run may take to end after SIGTERM",
     )
     max_reconsume_times: int = Field(
         16,
         ge=0,
         validation_alias="CREDIT_MAX_RECONSUME_TIMES",
-        description="redeliveries of a message before it goes to the dead-letter topic",
+        description="redeliveries of an order whose task fails, before it goes to the dead-letter topic; outages spend none",
     )

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import os
+import shutil
 import signal
 import sys
 import tempfile
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import Annotated
 
@@ -15,15 +14,18 @@ import stamina
 import typer
 from rich.console import Console
 
-from demo.processes import ProcessFailed
+from demo.errors import DemoError
 from demo.scenario import Plan, run_here, run_on_compose
+
+CONSISTENT, INCONSISTENT, COULD_NOT_TELL, INTERRUPTED = 0, 1, 2, 130
+"""Exit codes."""
 
 
 def main(
     orders: Annotated[int, typer.Option(min=10, help="How many orders to place.")] = 400,
     concurrency: Annotated[int, typer.Option(min=1, help="How many customers order at once.")] = 16,
     lost_commit_every: Annotated[
-        int, typer.Option(min=1, help="The order service dies between local commit and COMMIT at every so-manieth order.")
+        int, typer.Option(min=1, help="The order service dies between local commit and COMMIT once in this many orders.")
     ] = 60,
     keep: Annotated[Path | None, typer.Option(help="Keep data and logs in this folder, which must not exist.")] = None,
     compose: Annotated[
@@ -35,27 +37,43 @@ def main(
     signal.signal(signal.SIGTERM, signal.default_int_handler)
     console = Console()
     plan = Plan(orders=orders, concurrency=concurrency, lost_commit_every=lost_commit_every)
+    home: Path | None = None
     try:
-        with _home(keep) as home:
-            exit_code = run_on_compose(plan, home, os.environ, console) if compose else run_here(plan, home, console)
-    except ProcessFailed as error:
-        console.print(f"[red]The demo could not go on:[/red] {error}", highlight=False)
-        exit_code = 2
+        home = _new_home(keep)
+        if compose:
+            exit_code = run_on_compose(plan, home, os.environ, console, is_kept=keep is not None)
+        else:
+            exit_code = run_here(plan, home, console, is_kept=keep is not None)
+    except DemoError as error:
+        console.print(f"[red]The demo cannot go on:[/red] {error}", highlight=False, soft_wrap=True)
+        exit_code = COULD_NOT_TELL
     except KeyboardInterrupt:
         console.print("\nInterrupted; all processes are stopped.")
-        exit_code = 130
+        exit_code = INTERRUPTED
+    if home is not None:
+        _leave_home(home, exit_code, console, is_kept=keep is not None)
     sys.exit(exit_code)
 
 
-@contextmanager
-def _home(keep: Path | None) -> Iterator[Path]:
-    """A folder for data and logs, gone in the end unless it is to be kept."""
-    if keep is not None:
+def _new_home(keep: Path | None) -> Path:
+    """A new folder for data and logs. Raises DemoError if the one that is wanted cannot be made."""
+    if keep is None:
+        return Path(tempfile.mkdtemp(prefix="transactional-messages-"))
+    try:
         keep.mkdir(parents=True)
-        yield keep.resolve()
+    except OSError as error:
+        raise DemoError(f"the folder {keep} of --keep cannot be made: {error.strerror}") from None
+    return keep.resolve()
+
+
+def _leave_home(home: Path, exit_code: int, console: Console, *, is_kept: bool) -> None:
+    """Delete the folder, unless it is wanted or somebody has to look into it for what went wrong."""
+    if not is_kept and exit_code in (CONSISTENT, INTERRUPTED):
+        shutil.rmtree(home, ignore_errors=True)
+    elif any(home.iterdir()):
+        console.print(f"Data and logs are in {home}", highlight=False, soft_wrap=True)
     else:
-        with tempfile.TemporaryDirectory(prefix="transactional-messages-") as folder:
-            yield Path(folder)
+        home.rmdir()
 
 
 if __name__ == "__main__":

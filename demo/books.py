@@ -1,13 +1,18 @@
-"""A look into both services' databases, SQLite or PostgreSQL, that changes nothing."""
+"""What both services' databases hold, SQLite or PostgreSQL; reads only."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from types import TracebackType
+from typing import Any, Self
 
 import sqlalchemy
 from sqlalchemy import Engine, Row, text
+from sqlalchemy.exc import SQLAlchemyError
+
+from demo.errors import DemoError
+from service_runtime.database_url import UnusableUrl, parse_database_url
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,7 +28,7 @@ class OrderRow:
 
 @dataclass(frozen=True, slots=True)
 class CreditRow:
-    """The credit that came of it."""
+    """The credit of an order."""
 
     order_id: str
     customer: str
@@ -33,12 +38,21 @@ class CreditRow:
 
 
 class Books:
-    """The order database and the credit database."""
+    """The order database and the credit database. Methods raise DemoError if one of them cannot be read."""
 
     def __init__(self, order_database_url: str, credit_database_url: str) -> None:
-        """URLs as the services take them."""
-        self._orders = sqlalchemy.create_engine(order_database_url)
-        self._credits = sqlalchemy.create_engine(credit_database_url)
+        """URLs as the services take them, with passwords. Raises DemoError for one that cannot be used."""
+        self._orders = _engine("order database", order_database_url)
+        self._credits = _engine("credit database", credit_database_url)
+
+    def __enter__(self) -> Self:
+        """Ready when it is made."""
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+        """Close the connections to both databases."""
+        self._orders.dispose()
+        self._credits.dispose()
 
     def orders(self) -> dict[str, OrderRow]:
         """All orders, by id."""
@@ -49,8 +63,14 @@ class Books:
         )
         return {row.order_id: OrderRow(**row._asdict()) for row in rows}
 
+    def rolled_back(self) -> frozenset[str]:
+        """The ids of transactions that are marked as rolled back."""
+        return frozenset(
+            row[0] for row in _all(self._orders, "SELECT transaction_id FROM transactions WHERE state = 'ROLLED_BACK'")
+        )
+
     def credits(self) -> list[CreditRow]:
-        """All credits, as they were given."""
+        """All credits, in the order in which they were given."""
         rows = _all(self._credits, "SELECT order_id, customer, points, transaction_id, created_at_ms FROM credits ORDER BY id")
         return [CreditRow(**row._asdict()) for row in rows]
 
@@ -64,12 +84,18 @@ class Books:
         (row,) = _all(self._orders, "SELECT count(*) FROM orders")
         return int(row[0])
 
-    def close(self) -> None:
-        """Let go of both databases."""
-        self._orders.dispose()
-        self._credits.dispose()
+
+def _engine(name: str, url: str) -> Engine:
+    try:
+        return sqlalchemy.create_engine(parse_database_url(url), hide_parameters=True)
+    except UnusableUrl as error:
+        raise DemoError(f"the URL of the {name} cannot be used: {error}") from None
 
 
 def _all(engine: Engine, query: str) -> Sequence[Row[Any]]:
-    with engine.connect() as connection:
-        return connection.execute(text(query)).all()
+    try:
+        with engine.connect() as connection:
+            return connection.execute(text(query)).all()
+    except SQLAlchemyError as error:
+        reason = str(getattr(error, "orig", None) or error).strip().partition("\n")[0]
+        raise DemoError(f"the database {engine.url.render_as_string(hide_password=True)} cannot be read: {reason}") from None

@@ -13,6 +13,7 @@ from broker.message.record import MESSAGE_MAGIC, SIZE_AND_MAGIC, Record, decode_
 ORDERS_TOPIC = b"orders"
 _HALF = topics.HALF_TOPIC.encode()
 _OP_HALF = topics.OP_HALF_TOPIC.encode()
+_DISCARDED = topics.CHECK_MAX_TIME_TOPIC.encode()
 
 
 @dataclass(slots=True)
@@ -24,6 +25,14 @@ class Trace:
     """Says that the half message at its queue offset is decided."""
     committed: list[Record] = field(default_factory=list)
     """What consumers see: none or one record, or something is wrong."""
+    is_discarded: bool = False
+    """Whether the broker gave up asking and put the message aside."""
+    half_queue_offset: int = field(init=False)
+    """Where the half message is, or its last copy: an op message for an earlier one closes only that copy."""
+
+    def __post_init__(self) -> None:
+        """The half message is its own first copy."""
+        self.half_queue_offset = self.half.queue_offset
 
     @property
     def transaction_id(self) -> str:
@@ -44,27 +53,56 @@ class Trace:
 
 
 def read_records(commit_log: Path) -> Iterator[Record]:
-    """All records of the segments in the folder, in commit log order; ends where nothing was written yet."""
-    for segment in sorted(commit_log.iterdir()):
+    """All records of the segments in the folder, in commit log order; ends where nothing was written yet.
+
+    A broker makes the folder for its first message: where it is not there, there are no records.
+    """
+    for segment in sorted(commit_log.iterdir()) if commit_log.exists() else ():
         if segment.stat().st_size:
             with segment.open("rb") as file, mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as data:
                 yield from _records_of(memoryview(data))
 
 
 def read_traces(store: Path) -> list[Trace]:
-    """The transactions on the orders topic, by the half message's place."""
-    by_offset: dict[int, Trace] = {}
-    by_queue_offset: dict[int, Trace] = {}
+    """The transactions on the orders topic, in the order of their half messages."""
+    traces = _Traces()
     for record in read_records(store / "commitlog"):
-        if record.topic == _HALF and record.get_property(properties.REAL_TOPIC) == ORDERS_TOPIC.decode():
-            by_offset[record.commit_log_offset] = by_queue_offset[record.queue_offset] = Trace(record)
-        elif record.topic == _OP_HALF:
-            for queue_offset in record.body.decode().split(","):
-                if queue_offset and int(queue_offset) in by_queue_offset:
-                    by_queue_offset[int(queue_offset)].op = record
-        elif _is_committed_order(record) and record.prepared_transaction_offset in by_offset:
-            by_offset[record.prepared_transaction_offset].committed.append(record)
-    return list(by_offset.values())
+        traces.add(record)
+    return list(traces.by_id.values())
+
+
+class _Traces:
+    """Transactions while the log is read. A half message that the broker copied forward stays one transaction."""
+
+    def __init__(self) -> None:
+        self.by_id: dict[str, Trace] = {}
+        self._by_offset: dict[int, Trace] = {}
+        self._by_queue_offset: dict[int, Trace] = {}
+
+    def add(self, record: Record) -> None:
+        if record.topic == _OP_HALF:
+            self._add_op(record)
+        elif record.topic == _HALF and record.get_property(properties.REAL_TOPIC) == ORDERS_TOPIC.decode():
+            self._add_half(record)
+        elif record.topic == _DISCARDED and (found := self.by_id.get(_id_of(record))):
+            found.is_discarded = True
+        elif _is_committed_order(record) and record.prepared_transaction_offset in self._by_offset:
+            self._by_offset[record.prepared_transaction_offset].committed.append(record)
+
+    def _add_half(self, record: Record) -> None:
+        trace = self.by_id.setdefault(_id_of(record), Trace(record))
+        trace.half_queue_offset = record.queue_offset
+        self._by_queue_offset[record.queue_offset] = self._by_offset[record.commit_log_offset] = trace
+
+    def _add_op(self, record: Record) -> None:
+        for queue_offset in record.body.decode().split(","):
+            trace = self._by_queue_offset.get(int(queue_offset)) if queue_offset else None
+            if trace is not None and trace.half_queue_offset == int(queue_offset):
+                trace.op = record
+
+
+def _id_of(record: Record) -> str:
+    return record.get_property(properties.UNIQUE_KEY) or str(record.commit_log_offset)
 
 
 def _is_committed_order(record: Record) -> bool:

@@ -16,12 +16,14 @@ from typing import Self
 import httpx
 import stamina
 
+from demo.errors import DemoError
+
 CUSTOMERS = tuple(f"customer-{number:02}" for number in range(1, 21))
 _ITEMS = (("book", 1_250), ("lamp", 4_999), ("chair", 12_900), ("pencil", 95), ("kettle", 3_450))
 
 
 class Outcome(Enum):
-    """What became of an order."""
+    """How the order service answered in the end."""
 
     PLACED = auto()
     REFUSED = auto()
@@ -55,8 +57,12 @@ class OrderAnswer:
     """By the monotonic clock."""
 
 
-class UnexpectedAnswer(Exception):
+class UnexpectedAnswer(DemoError):
     """The order service answered with what no repetition would change."""
+
+
+class NoAnswer(DemoError):
+    """The order service gave no answer for as long as a customer asked."""
 
 
 class _NoAnswerYet(Exception):
@@ -83,7 +89,14 @@ class OrderClient:
         self._client.close()
 
     def place(self, request: OrderRequest) -> OrderAnswer:
-        """Place the order once, however often it has to be asked. Raises UnexpectedAnswer, or when patience ends."""
+        """Place the order once, however often it has to be asked. Raises UnexpectedAnswer, and NoAnswer when patience ends."""
+        try:
+            return self._ask_until_answered(request)
+        except _NoAnswerYet as error:
+            url = self._client.base_url
+            raise NoAnswer(f"the order service at {url} gave no answer for {self._patience_s:g} s: {error}") from None
+
+    def _ask_until_answered(self, request: OrderRequest) -> OrderAnswer:
         for attempt in stamina.retry_context(
             on=_NoAnswerYet,
             attempts=None,
@@ -130,7 +143,7 @@ def busiest_second(answers: Iterable[OrderAnswer]) -> int:
 def place_all(
     client: OrderClient, requests: list[OrderRequest], *, concurrency: int, on_answer: Callable[[OrderAnswer], None]
 ) -> tuple[list[OrderAnswer], float]:
-    """Place the orders, so many at a time; answers in the order they came, and the seconds it took."""
+    """Place the orders, `concurrency` at a time; answers in the order they came, and the seconds it took."""
     started = time.monotonic()
     answers = []
     pool = ThreadPoolExecutor(concurrency, thread_name_prefix="customer")

@@ -9,18 +9,20 @@ import socket
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from types import TracebackType
 from typing import IO, Self
 
 import httpx
 
+from demo.errors import DemoError
+
 PROJECT_ROOT = Path(__file__).resolve().parent.parent
 _POLL_SECONDS = 0.1
 
 
-class ProcessFailed(Exception):
+class ProcessFailed(DemoError):
     """A process ended, or did not become ready in time; the text holds the end of its log."""
 
 
@@ -33,11 +35,11 @@ class Process:
         arguments: Sequence[str],
         *,
         environment: Mapping[str, str],
-        log_path: Path,
+        log_path: Path | None,
         is_ready: Callable[[Process], bool],
         announce: Callable[[str], None],
     ) -> None:
-        """`announce` tells the reaper about groups: see `Processes.add`, which makes these objects."""
+        """Without `log_path` it prints where this program prints. `announce` tells the reaper about groups (`Processes.add`)."""
         self.name = name
         self.log_path = log_path
         self.environment = dict(environment)
@@ -65,7 +67,9 @@ class Process:
         return None if self._popen is None else self._popen.poll()
 
     def output(self) -> str:
-        """What it has printed since it was last started."""
+        """What it has printed since it was last started; empty if that went to the screen."""
+        if self.log_path is None:
+            return ""
         with self.log_path.open("rb") as log:
             log.seek(self._log_position)
             return log.read().decode(errors="replace")
@@ -74,16 +78,14 @@ class Process:
         """Start it and do not wait for it to be ready."""
         assert not self.is_running, f"{self.name} is running"
         self._forget_groups(lambda group: not _has_members(group))
-        self.log_path.parent.mkdir(parents=True, exist_ok=True)
-        with self.log_path.open("ab") as log:
-            self._log_position = log.tell()
+        with self._opened_log() as log:
             self._popen = subprocess.Popen(
                 self._arguments,
                 cwd=PROJECT_ROOT,
                 env={**os.environ, "PYTHONUNBUFFERED": "1", **self.environment},
                 stdin=subprocess.DEVNULL,
                 stdout=log,
-                stderr=subprocess.STDOUT,
+                stderr=None if log is None else subprocess.STDOUT,
                 start_new_session=True,
             )
         self._groups.append(self._popen.pid)
@@ -132,6 +134,16 @@ class Process:
         self._popen.wait()
         self._forget_groups(lambda group: True)
 
+    @contextlib.contextmanager
+    def _opened_log(self) -> Iterator[IO[bytes] | None]:
+        if self.log_path is None:
+            yield None
+            return
+        self.log_path.parent.mkdir(parents=True, exist_ok=True)
+        with self.log_path.open("ab") as log:
+            self._log_position = log.tell()
+            yield log
+
     def _forget_groups(self, is_over: Callable[[int], bool]) -> None:
         """Earlier starts may have left children behind; an id whose group is over may soon be somebody else's."""
         for group in filter(is_over, list(self._groups)):
@@ -172,13 +184,14 @@ class Processes:
         *,
         environment: Mapping[str, str] | None = None,
         is_ready: Callable[[Process], bool] = lambda process: process.is_running,
+        has_log: bool = True,
     ) -> Process:
-        """A process that this set stops in the end; not started yet."""
+        """A process that this set stops in the end; not started yet. Without a log it prints on the screen."""
         process = Process(
             name,
             arguments,
             environment=environment or {},
-            log_path=self._log_folder / f"{name}.log",
+            log_path=self._log_folder / f"{name}.log" if has_log else None,
             is_ready=is_ready,
             announce=self._announce,
         )
@@ -190,7 +203,7 @@ class Processes:
         return {
             process.name: _tail(process.log_path.read_text(errors="replace"))
             for process in self._processes
-            if process.log_path.exists()
+            if process.log_path is not None and process.log_path.exists()
         }
 
     def _announce(self, text: str) -> None:

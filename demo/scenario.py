@@ -4,20 +4,23 @@ from __future__ import annotations
 
 import time
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 
 from rich.console import Console
 
 from demo.books import Books
 from demo.commit_log import Trace, read_traces
-from demo.orders import OrderAnswer, OrderClient, Outcome, busiest_second, make_orders, place_all
+from demo.half_messages import Kills, Refusals, count_half_messages
+from demo.orders import OrderAnswer, OrderClient, Outcome, make_orders, place_all
 from demo.processes import Process, Processes
 from demo.progress import counting
-from demo.settle import SETTLE_SECONDS, settle
+from demo.running_services import RunningServices, check_services, services_of
+from demo.settle import settle
 from demo.story import choose_story, story_table
 from demo.supervisor import Supervisor
 from demo.system import QUICK_CHECKS, System
+from demo.told import WHERE_TO_GO_ON, deaths_told, half_messages_table, losses_told, orders_told
 from demo.verdict import answers_hold, reconcile
 
 LIMIT_CENTS = 1_000_000
@@ -31,46 +34,46 @@ class Plan:
     orders: int
     concurrency: int
     lost_commit_every: int
-    """The order service dies between local commit and COMMIT at every so-manieth order."""
+    """At every order whose number this divides, the order service dies between local commit and COMMIT."""
     refused_every: int = 20
 
 
-@dataclass(slots=True)
+@dataclass(frozen=True, slots=True)
 class Placed:
-    """What came of placing the orders."""
+    """Orders that were placed, and when the broker was killed meanwhile."""
 
-    answers: list[OrderAnswer]
+    answers: Sequence[OrderAnswer]
+    started_ms: int
+    """Milliseconds since the epoch, as are the others."""
     seconds: float
-    deaths_ms: Sequence[int] = field(default_factory=list)
-    """When the order service was found dead, in milliseconds since the epoch."""
-
-    def count(self, outcome: Outcome) -> int:
-        """How many orders ended like this."""
-        return sum(answer.outcome is outcome for answer in self.answers)
+    broker_kills_ms: Sequence[int] = ()
 
 
-def run_here(plan: Plan, home: Path, console: Console) -> int:
-    """Start everything, place orders while processes are killed, and judge. Raises ProcessFailed; answers the exit code."""
+def run_here(plan: Plan, home: Path, console: Console, *, is_kept: bool) -> int:
+    """Start everything, place orders while processes are killed, and judge. Raises DemoError; answers the exit code."""
     failpoint = f"exit-after-local-commit:every={plan.lost_commit_every}"
     order_environment = {"ORDER_LIMIT_CENTS": str(LIMIT_CENTS), "FAILPOINTS": failpoint}
     with Processes(home / "logs") as processes:
         system = System(processes, home, order_environment=order_environment)
         _start(system, console)
-        books = Books(system.order_database_url, system.credit_database_url)
+        services = RunningServices(
+            system.order_url, system.order_database_url, system.credit_database_url, system.broker_store, system.environment
+        )
         with Supervisor(system.order_service) as supervisor:
-            placed = _place(plan, system.order_url, console, kill_halfway=system.broker)
-            placed.deaths_ms = supervisor.deaths_ms
-            return _finish(placed, books, system.broker_store, home, system.environment, processes, console)
+            placed = _place(plan, services.order_url, console, kill_halfway=system.broker)
+            kills = Kills(supervisor.deaths_ms, placed.broker_kills_ms)
+            is_settled = _settle_and_tell(plan, placed, kills, services, console)
+            return _judge(is_settled, services, home / "reconciliation", processes, console, is_kept=is_kept)
 
 
-def run_on_compose(plan: Plan, home: Path, environment: Mapping[str, str], console: Console) -> int:
-    """The same on services that run already: nothing is started or killed. Answers the exit code."""
-    books = Books(environment["ORDER_DATABASE_URL"], environment["CREDIT_DATABASE_URL"])
-    order_url = environment.get("ORDER_SERVICE_URL", "http://127.0.0.1:8080")
-    store = Path(environment["BROKER_STORE"]) if "BROKER_STORE" in environment else None
+def run_on_compose(plan: Plan, home: Path, environment: Mapping[str, str], console: Console, *, is_kept: bool) -> int:
+    """Place orders on services that run already, and judge; kill nothing. Raises DemoError; answers the exit code."""
+    services = services_of(environment)
+    check_services(services)
     with Processes(home / "logs") as processes:
-        placed = _place(plan, order_url, console, kill_halfway=None)
-        return _finish(placed, books, store, home, environment, processes, console)
+        placed = _place(plan, services.order_url, console, kill_halfway=None)
+        is_settled = _settle_and_tell(plan, placed, Kills(), services, console)
+        return _judge(is_settled, services, home / "reconciliation", processes, console, is_kept=is_kept)
 
 
 def _start(system: System, console: Console) -> None:
@@ -89,6 +92,8 @@ def _start(system: System, console: Console) -> None:
 
 def _place(plan: Plan, order_url: str, console: Console, *, kill_halfway: Process | None) -> Placed:
     requests = list(make_orders(plan.orders, refused_every=plan.refused_every, limit_cents=LIMIT_CENTS))
+    started_ms = _now_ms()
+    kills_ms: list[int] = []
     with OrderClient(order_url) as client, counting(console, "orders answered", len(requests)) as show:
         answered = 0
 
@@ -98,55 +103,48 @@ def _place(plan: Plan, order_url: str, console: Console, *, kill_halfway: Proces
             show(answered, len(requests))
             if kill_halfway is not None and answered == len(requests) // 2:
                 console.print(f"SIGKILL to the {kill_halfway.name} ({kill_halfway.pid}), and started again.", highlight=False)
+                kills_ms.append(_now_ms())
                 kill_halfway.kill()
                 kill_halfway.start()
 
         answers, seconds = place_all(client, requests, concurrency=plan.concurrency, on_answer=on_answer)
-    return Placed(answers, seconds)
+    return Placed(answers, started_ms, seconds, kills_ms)
 
 
-def _finish(
-    placed: Placed,
-    books: Books,
-    store: Path | None,
-    home: Path,
-    environment: Mapping[str, str],
-    processes: Processes,
-    console: Console,
-) -> int:
-    """Wait, tell what happened and judge; 0 only if nothing is wrong."""
-    _tell_placed(placed, console)
-    is_settled = settle(books, store, console)
-    if not is_settled:
-        console.print(f"[red]Not settled after {SETTLE_SECONDS} s.[/red]")
-    if store is not None:
-        _tell_transactions(books, read_traces(store), placed, console)
-    is_true = answers_hold(placed.answers, books, console)
-    books.close()
-    verdict = reconcile(environment, store, home / "reconciliation", processes, console)
-    return verdict or int(not (is_settled and is_true))
+def _settle_and_tell(plan: Plan, placed: Placed, kills: Kills, services: RunningServices, console: Console) -> bool:
+    """Tell what happened. Whether every order has its credit, and every customer was told the truth."""
+    has_kills = bool(kills.order_service_ms or kills.broker_ms)
+    for line in orders_told(placed.answers, placed.seconds, has_kills=has_kills):
+        console.print(line, highlight=False)
+    if kills.order_service_ms:
+        console.print(deaths_told(len(kills.order_service_ms), plan.lost_commit_every), highlight=False)
+    with Books(services.order_database_url, services.credit_database_url) as books:
+        is_settled = settle(books, services.broker_store, console)
+        if services.broker_store is not None:
+            traces = [trace for trace in read_traces(services.broker_store) if trace.half.store_timestamp >= placed.started_ms]
+            refused = sum(answer.outcome is Outcome.REFUSED for answer in placed.answers)
+            _tell_transactions(books, traces, Refusals(LIMIT_CENTS, refused), kills, console)
+        return answers_hold(placed.answers, books, console) and is_settled
 
 
-def _tell_placed(placed: Placed, console: Console) -> None:
-    orders, refused = placed.count(Outcome.PLACED), placed.count(Outcome.REFUSED)
-    repeated = sum(answer.attempts > 1 for answer in placed.answers)
-    console.print(
-        f"{orders} orders placed and {refused} refused in {placed.seconds:.1f} s: {orders / placed.seconds:.0f} orders/s "
-        f"with all restarts, {busiest_second(placed.answers)} in the busiest second. "
-        f"{repeated} were asked for more than once, under the same Idempotency-Key.",
-        highlight=False,
-    )
-    if placed.deaths_ms:
-        console.print(f"The order service died {len(placed.deaths_ms)} times between local commit and COMMIT, and was restarted.")
-
-
-def _tell_transactions(books: Books, traces: Sequence[Trace], placed: Placed, console: Console) -> None:
-    committed = sum(bool(trace.committed) for trace in traces)
-    checked = sum(trace.checks > 0 for trace in traces)
-    console.print(
-        f"The commit log holds {len(traces)} half messages; {committed} were committed, {checked} of them by check-back.",
-        highlight=False,
-    )
-    story = choose_story(traces, books.orders(), books.credits())
+def _tell_transactions(books: Books, traces: Sequence[Trace], refusals: Refusals, kills: Kills, console: Console) -> None:
+    half_messages = count_half_messages(traces, books.rolled_back(), refusals, kills)
+    console.print(half_messages_table(half_messages))
+    if losses := losses_told(half_messages):
+        console.print(losses, highlight=False)
+    story = choose_story(traces, books.orders(), books.credits(), kills.order_service_ms)
     if story is not None:
-        console.print(story_table(story, placed.deaths_ms))
+        console.print(story_table(story, kills.order_service_ms))
+
+
+def _judge(
+    is_settled: bool, services: RunningServices, output: Path, processes: Processes, console: Console, *, is_kept: bool
+) -> int:
+    """Let Spark compare; 0 only if nothing is wrong there or before."""
+    verdict = reconcile(services.environment, services.broker_store, output, processes, console, show_output=is_kept)
+    console.print(WHERE_TO_GO_ON, highlight=False)
+    return verdict or int(not is_settled)
+
+
+def _now_ms() -> int:
+    return time.time_ns() // 1_000_000

@@ -16,16 +16,22 @@ _POLL_SECONDS = 0.25
 
 
 def settle(books: Books, store: Path | None, console: Console) -> bool:
-    """Whether it came to that in time; `store` is the broker's, where it can be read."""
+    """Whether all was settled in time; says what is left if not. `store` is the broker's, where it can be read."""
     deadline = time.monotonic() + SETTLE_SECONDS
     with counting(console, "orders credited", books.placed()) as show:
         while (credited := books.credited()) < (placed := books.placed()) or _pending(store):
             show(credited, placed)
             if time.monotonic() > deadline:
-                return False
+                break
             time.sleep(_POLL_SECONDS)
-        show(credited, placed)
-    return True
+        else:
+            show(credited, placed)
+            return True
+    console.print(
+        f"[red]After {SETTLE_SECONDS} s {credited} of {placed} orders are credited, and {_pending(store)} half messages are "
+        "not decided.[/red]"
+    )
+    return False
 
 
 def _pending(store: Path | None) -> int:

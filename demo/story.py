@@ -31,10 +31,13 @@ class Story:
     credit: CreditRow
 
 
-def choose_story(traces: Sequence[Trace], orders: dict[str, OrderRow], credits: Sequence[CreditRow]) -> Story | None:
-    """A finished order that lost its COMMIT and was resolved by check-back, or if there is none, any finished one.
+def choose_story(
+    traces: Sequence[Trace], orders: dict[str, OrderRow], credits: Sequence[CreditRow], deaths_ms: Sequence[int] = ()
+) -> Story | None:
+    """A finished order that lost its COMMIT with the order service and was resolved by check-back.
 
-    Of several the one decided soonest: no second kill plays a part in it.
+    Without one, another that was resolved by check-back, or else any finished one. Of several the one decided soonest: no second
+    kill plays a part in it. `deaths_ms` are the times at which the order service was found dead.
     """
     credit_by_order = {credit.order_id: credit for credit in credits}
     finished = [
@@ -45,7 +48,11 @@ def choose_story(traces: Sequence[Trace], orders: dict[str, OrderRow], credits: 
         and (order_id := trace.half.get_property(properties.KEYS)) in credit_by_order
         and order_id in orders
     ]
-    return min(finished, key=lambda story: (story.trace.checks == 0, story.trace.pending_ms), default=None)
+    return min(
+        finished,
+        key=lambda story: (story.trace.checks == 0, _death(story, deaths_ms) is None, story.trace.pending_ms),
+        default=None,
+    )
 
 
 def events_of(story: Story, deaths_ms: Sequence[int]) -> list[Event]:
@@ -71,10 +78,16 @@ def events_of(story: Story, deaths_ms: Sequence[int]) -> list[Event]:
         Event(trace.op.store_timestamp, "op message: the half message is decided", "commit log"),
         Event(credit.created_at_ms, f"delivered: {credit.points} credit points", "credit database"),
     ]
-    death_ms = min((at for at in deaths_ms if order.committed_at_ms <= at <= committed.store_timestamp), default=None)
+    death_ms = _death(story, deaths_ms)
     if trace.checks and death_ms is not None:
         events.insert(2, Event(death_ms, "order service found dead: nobody sends the COMMIT", "demo"))
     return events
+
+
+def _death(story: Story, deaths_ms: Sequence[int]) -> int | None:
+    """When the order service was found dead between the local transaction and the decision; None if it was not."""
+    decided_ms = story.trace.committed[0].store_timestamp
+    return min((at_ms for at_ms in deaths_ms if story.order.committed_at_ms <= at_ms <= decided_ms), default=None)
 
 
 def story_table(story: Story, deaths_ms: Sequence[int]) -> Table:

@@ -12,7 +12,8 @@ from demo.books import Books
 from demo.orders import OrderAnswer, Outcome
 from demo.processes import Processes
 
-RECONCILE_SECONDS = 300
+RECONCILE_SECONDS = 1800
+"""Spark needs about a minute; a machine that is busy with other things needs many times that."""
 
 
 def answers_hold(answers: Sequence[OrderAnswer], books: Books, console: Console) -> bool:
@@ -24,14 +25,24 @@ def answers_hold(answers: Sequence[OrderAnswer], books: Books, console: Console)
     return not missing
 
 
-def reconcile(environment: Mapping[str, str], store: Path | None, output: Path, processes: Processes, console: Console) -> int:
-    """Run the Spark job, show what it prints, and answer its exit code; `store` is the broker's, where it can be read."""
+def reconcile(
+    environment: Mapping[str, str],
+    store: Path | None,
+    output: Path,
+    processes: Processes,
+    console: Console,
+    *,
+    show_output: bool,
+) -> int:
+    """Run the Spark job, which prints on the screen, and answer its exit code. Raises DemoError if it does not end.
+
+    `store` is the broker's, where it can be read. `show_output` lets the job say where its Parquet is.
+    """
     arguments = [sys.executable, "-m", "pipelines", "reconcile", "--grace-seconds", "0", "--output", str(output)]
+    arguments.append("--show-output" if show_output else "--hide-output")
     if store is not None:
         arguments += ["--store", str(store)]
-    job = processes.add("reconciliation", arguments, environment={**environment, "COLUMNS": str(console.width)})
-    with console.status("Spark compares both databases"):
-        job.spawn()
-        exit_code = job.wait(RECONCILE_SECONDS)
-    console.print(job.output(), highlight=False, markup=False)
-    return exit_code
+    job_environment = {**environment, "COLUMNS": str(console.width)}
+    job = processes.add("reconciliation", arguments, environment=job_environment, has_log=False)
+    job.spawn()
+    return job.wait(RECONCILE_SECONDS)

@@ -1,4 +1,4 @@
-"""`python -m order_service`: serves orders over HTTP."""
+"""`python -m order_service`: serves orders over HTTP; `python -m order_service migrate` only migrates the database."""
 
 import sys
 

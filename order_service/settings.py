@@ -1,42 +1,104 @@
 """What the order service can be told, by environment variable or by flag; `python -m order_service --help` lists it."""
 
-from pydantic import Field, SecretStr
-from pydantic_settings import BaseSettings, SettingsConfigDict
+from typing import Annotated, Self
+
+from pydantic import AfterValidator, Field, SecretStr, model_validator
+from pydantic_settings import SettingsConfigDict
+
+from broker.client import IllegalConfiguration, name_server_addresses
+from order_service.failpoints import parse_failpoints
+from service_runtime.lanes import THREADS_KEPT_FREE
+from service_runtime.settings import (
+    DatabaseSettings,
+    DatabaseUrl,
+    HttpSettings,
+    ServingDatabaseSettings,
+    names_beginning_with,
+)
 
 
-class Settings(BaseSettings):
+def _name_servers(text: str) -> str:
+    try:
+        name_server_addresses(text)
+    except IllegalConfiguration as error:
+        raise ValueError(str(error)) from None
+    return text
+
+
+def _failpoints(text: str) -> str:
+    parse_failpoints(text)
+    return text
+
+
+class OrderDatabaseSettings(DatabaseSettings):
+    """Where the order database is."""
+
+    model_config = SettingsConfigDict(alias_generator=names_beginning_with("ORDER"))
+
+    database_url: DatabaseUrl = Field(
+        SecretStr("sqlite:///data/orders.db"),
+        description="sqlite:///path or postgresql://user:password@host/name; sqlite:///data/orders.db unless given",
+    )
+
+
+class MigrationSettings(OrderDatabaseSettings):
+    """Brings the order database to the version that this program needs, says what it did, and ends.
+
+    Exit status: 0 when the database has that version, 1 when it could not be migrated, 2 when a setting is wrong.
+    """
+
+    model_config = SettingsConfigDict(cli_prog_name="python -m order_service migrate")
+
+
+class Settings(OrderDatabaseSettings, ServingDatabaseSettings, HttpSettings):
     """The order service: POST /orders places an order in a transaction with the broker.
 
     Each flag can also be given as an environment variable: --order-database-url is ORDER_DATABASE_URL.
+    `python -m order_service migrate` migrates the database and ends; see its own --help.
     """
 
-    model_config = SettingsConfigDict(
-        cli_prog_name="python -m order_service", cli_kebab_case=True, extra="ignore", populate_by_name=True
-    )
+    model_config = SettingsConfigDict(cli_prog_name="python -m order_service")
 
-    database_url: SecretStr = Field(
-        SecretStr("sqlite:///data/orders.db"),
-        validation_alias="ORDER_DATABASE_URL",
-        description="sqlite:///path or postgresql+psycopg://user:password@host/name; sqlite:///data/orders.db unless given",
-    )
-    database_start_timeout_s: float = Field(
-        30.0, gt=0, validation_alias="ORDER_DATABASE_START_TIMEOUT_S", description="how long to wait for the database at start"
-    )
-    namesrv_addr: str = Field(
+    namesrv_addr: Annotated[str, AfterValidator(_name_servers)] = Field(
         "127.0.0.1:9876", min_length=1, validation_alias="NAMESRV_ADDR", description="name servers, host:port;host:port"
     )
     send_timeout_ms: int = Field(
-        3000, gt=0, validation_alias="ORDER_SEND_TIMEOUT_MS", description="how long the broker may take to store the half message"
+        3000,
+        gt=0,
+        le=3_600_000,
+        description="how long the broker may take to store the half message",
     )
-    http_host: str = Field("127.0.0.1", validation_alias="ORDER_HTTP_HOST", description="address to listen on")
-    http_port: int = Field(8080, ge=0, le=65535, validation_alias="ORDER_HTTP_PORT", description="port to listen on; 0 picks one")
-    http_threads: int = Field(16, ge=1, le=512, validation_alias="ORDER_HTTP_THREADS", description="requests served at once")
+    http_port: int = Field(8080, ge=0, le=65535, description="port to listen on; 0 picks one")
+    http_threads: int = Field(48, ge=8, le=512, description="requests that are worked on at once")
+    placing_max: int | None = Field(
+        None,
+        ge=1,
+        description="orders that are placed at once, the others are answered 503 at once; two thirds of the threads unless given",
+    )
     order_limit_cents: int = Field(
         1_000_000,
         ge=0,
         validation_alias="ORDER_LIMIT_CENTS",
         description="an order above it fails in its local transaction and is rolled back",
     )
-    failpoints: str = Field(
+    failpoints: Annotated[str, AfterValidator(_failpoints)] = Field(
         "", validation_alias="FAILPOINTS", description="where to fail on purpose, e.g. exit-after-local-commit:every=25"
     )
+
+    @property
+    def placed_at_once(self) -> int:
+        """How many orders may be placed at once."""
+        return self.placing_max or min(self.http_threads * 2 // 3, self._most_placed_at_once)
+
+    @property
+    def _most_placed_at_once(self) -> int:
+        return self.http_threads - THREADS_KEPT_FREE
+
+    @model_validator(mode="after")
+    def _leave_threads_for_others(self) -> Self:
+        if self.placed_at_once > self._most_placed_at_once:
+            raise ValueError(
+                f"ORDER_PLACING_MAX: {self.placing_max} of {self.http_threads} threads (ORDER_HTTP_THREADS) leave too few for "
+                f"other requests: {self._most_placed_at_once} are possible"
+            )
+        return self

@@ -12,15 +12,18 @@ from rich.console import Console
 
 from pipelines.commit_log import segments
 from pipelines.cut_off import GRACE_SECONDS, CutOff
+from pipelines.database_address import DatabaseAddress
 from pipelines.database_url import parse_database_url
-from pipelines.findings import ABOUT_ORDERS, FindingTotal, is_consistent
+from pipelines.errors import UnusableDatabaseUrl
+from pipelines.findings import FindingTotal, is_consistent
 from pipelines.message_report import report_messages, topics_table, transactions_table
 from pipelines.progress import shown_step, shown_tasks
 from pipelines.reconciliation import Books, reconcile
-from pipelines.report import explanations, findings_table
+from pipelines.report import classes_without_findings, explanations, findings_table, times_told, verdict_told
 from pipelines.session import spark_session
 from pipelines.tables import check_tables
 from pipelines.verdict import exit_with
+from service_runtime.secret_files import SecretUnusable, url_with_password
 
 application = typer.Typer(
     help="Do orders and credits agree? Exit code 0: they do. 1: they do not. 2: could not tell.",
@@ -29,11 +32,22 @@ application = typer.Typer(
     add_completion=False,
 )
 
-OrderDatabase = Annotated[str, typer.Option(envvar="ORDER_DATABASE_URL", show_envvar=True, help="SQLAlchemy URL")]
-CreditDatabase = Annotated[str, typer.Option(envvar="CREDIT_DATABASE_URL", show_envvar=True, help="SQLAlchemy URL")]
+OrderDatabase = Annotated[
+    str, typer.Option(envvar="ORDER_DATABASE_URL", show_envvar=True, help="database URL, as the services take it")
+]
+CreditDatabase = Annotated[
+    str, typer.Option(envvar="CREDIT_DATABASE_URL", show_envvar=True, help="database URL, as the services take it")
+]
+OrderPasswordFile = Annotated[
+    str, typer.Option(envvar="ORDER_DATABASE_PASSWORD_FILE", show_envvar=True, help="file with the order database's password")
+]
+CreditPasswordFile = Annotated[
+    str, typer.Option(envvar="CREDIT_DATABASE_PASSWORD_FILE", show_envvar=True, help="file with the credit database's password")
+]
 Master = Annotated[str | None, typer.Option(help="Spark's master: local[*] unless spark-submit says otherwise")]
 Grace = Annotated[int, typer.Option(min=0, help="what is younger is still in flight, and not judged by what it lacks")]
 Output = Annotated[str, typer.Option(help="where the Parquet goes; on a cluster a place that all executors see")]
+ShowOutput = Annotated[bool, typer.Option("--show-output/--hide-output", help="whether to say where the Parquet is")]
 SparkLog = Annotated[Path | None, typer.Option(help="keep what Spark's JVM prints in this file")]
 Topic = Annotated[str, typer.Option(help="the topic that orders are announced on")]
 
@@ -42,29 +56,43 @@ Topic = Annotated[str, typer.Option(help="the topic that orders are announced on
 def reconcile_command(
     order_database_url: OrderDatabase = "sqlite:///data/orders.db",
     credit_database_url: CreditDatabase = "sqlite:///data/credits.db",
+    order_database_password_file: OrderPasswordFile = "",
+    credit_database_password_file: CreditPasswordFile = "",
     store: Annotated[Path | None, typer.Option(help="a broker's store directory: compare messages, too")] = None,
     topic: Topic = "orders",
     master: Master = None,
     grace_seconds: Grace = GRACE_SECONDS,
     output: Output = "data/reconciliation",
+    show_output: ShowOutput = True,
     spark_log: SparkLog = None,
 ) -> None:
     """Compare orders with credits, and with messages if a store is given."""
     progress = Console(stderr=True)
 
     def judge() -> bool:
-        started = time.monotonic()
-        books = Books(parse_database_url(order_database_url), parse_database_url(credit_database_url), store, topic)
+        books = Books(
+            _address("ORDER_DATABASE", order_database_url, order_database_password_file),
+            _address("CREDIT_DATABASE", credit_database_url, credit_database_password_file),
+            store,
+            topic,
+        )
         if store is not None:
             segments(store)
         check_tables(books.order_database, books.credit_database)
         cut_off = CutOff(_now_ms(), grace_seconds)
         with ExitStack() as stack:
+            begun_s = time.monotonic()
             with shown_step(progress, "Starting Spark"):
                 spark = stack.enter_context(spark_session(master, spark_log))
+            started_s = time.monotonic()
             with shown_tasks(progress, spark, "Comparing orders and credits"):
                 totals = reconcile(spark, books, cut_off, output)
-        _print_totals(totals, cut_off, output, time.monotonic() - started)
+            compared_s = time.monotonic()
+        _print_totals(totals, cut_off)
+        screen = Console()
+        screen.print(times_told(started_s - begun_s, compared_s - started_s), highlight=False)
+        if show_output:
+            screen.print(f"Parquet: {output}/findings and {output}/summary", highlight=False, soft_wrap=True)
         return is_consistent(totals)
 
     exit_with(judge, progress)
@@ -99,15 +127,23 @@ def messages_command(
     exit_with(judge, progress)
 
 
-def _print_totals(totals: list[FindingTotal], cut_off: CutOff, output: str, seconds: float) -> None:
+def _print_totals(totals: list[FindingTotal], cut_off: CutOff) -> None:
     screen = Console()
     screen.print(findings_table(totals, cut_off))
+    if none := classes_without_findings(totals):
+        screen.print(none, highlight=False)
     for explanation in explanations(totals):
         screen.print(explanation)
-    verdict = "[bold green]consistent[/]" if is_consistent(totals) else "[bold red]inconsistent[/]"
-    compared = sum(total.count for total in totals if total.finding in ABOUT_ORDERS)
-    screen.print(f"{compared:,} orders compared in {seconds:.1f} s: {verdict}", highlight=False)
-    screen.print(f"Parquet: {output}/findings and {output}/summary", highlight=False, soft_wrap=True)
+    screen.print(verdict_told(totals), style="bold green" if is_consistent(totals) else "bold red", highlight=False)
+
+
+def _address(name: str, url: str, password_file: str) -> DatabaseAddress:
+    try:
+        return parse_database_url(url_with_password(url, password_file))
+    except SecretUnusable as error:
+        raise UnusableDatabaseUrl(f"{name}_PASSWORD_FILE: {error}") from None
+    except UnusableDatabaseUrl as error:
+        raise UnusableDatabaseUrl(f"{name}_URL: {error}") from None
 
 
 def _now_ms() -> int:

@@ -1,54 +1,54 @@
-"""SQLAlchemy's database URLs, which the services are configured with, as addresses for ADBC's drivers.
+"""Database URLs, read by the rule that the services go by, as addresses for ADBC's drivers.
 
-sqlite:///data/orders.db                       -> file:/current/directory/data/orders.db?mode=ro
-postgresql+psycopg://user:secret@host/orders   -> postgresql://user@host/orders?connect_timeout=10   (the secret apart)
+sqlite:///data/orders.db             -> file:/current/directory/data/orders.db?mode=ro
+postgresql://user:secret@host/orders -> postgresql://user@host/orders?connect_timeout=10   (the secret apart)
 """
 
 from pathlib import Path
+from typing import Final
 from urllib.parse import quote, urlencode
 
-from sqlalchemy.engine import URL, make_url
-from sqlalchemy.exc import ArgumentError
+from sqlalchemy.engine import URL
 
 from pipelines.database_address import DatabaseAddress, Driver
 from pipelines.errors import UnusableDatabaseUrl
+from service_runtime.database_url import SQLITE, UnusableUrl
+from service_runtime.database_url import parse_database_url as parse_url
 
-CONNECT_TIMEOUT_S = 10
+CONNECT_TIMEOUT_S: Final = 10
 
 
 def parse_database_url(url: str) -> DatabaseAddress:
-    """The address that a SQLAlchemy URL means. Raises UnusableDatabaseUrl; its text does not repeat the URL."""
+    """The address that a database URL means. Raises UnusableDatabaseUrl; its text does not repeat the URL."""
     try:
-        parsed = make_url(url)
-        backend = parsed.get_backend_name()
-    except (ArgumentError, ValueError):
-        raise UnusableDatabaseUrl("a database URL looks like sqlite:///path or postgresql://user@host/database") from None
-    if backend == Driver.SQLITE:
-        return _sqlite(parsed)
-    if backend in (Driver.POSTGRESQL, "postgres"):
-        return _postgresql(parsed)
-    raise UnusableDatabaseUrl(f"no driver for {backend} databases: sqlite and postgresql are known")
+        parsed = parse_url(url)
+    except UnusableUrl as error:
+        raise UnusableDatabaseUrl(str(error)) from None
+    return _sqlite(parsed) if parsed.drivername == SQLITE else _postgresql(parsed)
 
 
 def _sqlite(url: URL) -> DatabaseAddress:
-    if not url.database or url.database == ":memory:":
-        raise UnusableDatabaseUrl("a SQLite database in memory cannot be read by another process: name a file")
-    path = Path(url.database.removeprefix("file:")).absolute()
+    path = Path(str(url.database)).absolute()
     return DatabaseAddress(Driver.SQLITE, f"file:{quote(str(path))}?mode=ro", str(path))
 
 
 def _postgresql(url: URL) -> DatabaseAddress:
-    parameters = {name: value if isinstance(value, str) else value[-1] for name, value in url.query.items()}
-    password = parameters.pop("password", None) or (str(url.password) if url.password else "")
+    """SQLAlchemy's own dialect turns the URL into libpq's keywords, as it does for the services."""
+    _, keywords = url.get_dialect()().create_connect_args(url)
+    parameters = {name: str(value) for name, value in keywords.items()}
+    user, host, port = (parameters.pop(name, "") for name in ("user", "host", "port"))
+    database, password = parameters.pop("dbname", ""), parameters.pop("password", "")
     parameters.setdefault("connect_timeout", str(CONNECT_TIMEOUT_S))
-    host = f"[{url.host}]" if url.host and ":" in url.host else quote(url.host or "", safe="")
-    port = f":{url.port}" if url.port else ""
-    user = f"{quote(url.username, safe='')}@" if url.username else ""
-    database = quote(url.database or "", safe="")
-    shown_host = host or parameters.get("host", "")
+    if "," in host or host.startswith("/"):
+        # Several hosts, or the folder of a socket: the part before the path has no room for them.
+        parameters |= {"host": host} | ({"port": port} if port else {})
+        place = ""
+    else:
+        place = (f"[{host}]" if ":" in host else quote(host, safe="")) + (f":{port}" if port else "")
     return DatabaseAddress(
         Driver.POSTGRESQL,
-        f"postgresql://{user}{host}{port}/{database}?{urlencode(parameters, quote_via=quote)}",
-        f"{shown_host}{port}/{database}",
+        f"postgresql://{quote(user, safe='')}{'@' if user else ''}{place}/{quote(database, safe='')}"
+        f"?{urlencode(parameters, quote_via=quote)}",
+        f"{place or host}/{database}",
         password,
     )

@@ -54,6 +54,10 @@ class FindingTotal:
     order_cents: int
     credit_cents: int
     sample_order_ids: tuple[str, ...] = ()
+    order_count: int = 0
+    """How many of what was found have an order."""
+    credit_count: int = 0
+    """How many credits they have together."""
 
     @property
     def is_inconsistent(self) -> bool:

@@ -71,6 +71,8 @@ def _totals(kinds: Sequence[Finding]) -> list[Column]:
             F.count(F.when(is_kind, True)).alias(f"{kind}_count"),
             F.sum(F.when(is_kind, F.col("order_cents"))).alias(f"{kind}_order_cents"),
             F.sum(F.when(is_kind, F.col("credit_cents"))).alias(f"{kind}_credit_cents"),
+            F.count(F.when(is_kind, F.col("order_cents"))).alias(f"{kind}_order_count"),
+            F.sum(F.when(is_kind, F.col("credit_count"))).alias(f"{kind}_credit_count"),
         ]
     return columns
 
@@ -84,6 +86,8 @@ def _total(kind: Finding, observed: dict[str, Any], written: DataFrame) -> Findi
         observed.get(f"{kind}_order_cents") or 0,
         observed.get(f"{kind}_credit_cents") or 0,
         _samples(written, kind) if has_samples else (),
+        observed.get(f"{kind}_order_count") or 0,
+        observed.get(f"{kind}_credit_count") or 0,
     )
 
 

@@ -9,7 +9,7 @@ from flask import Flask, Response, json, request
 from pydantic import ValidationError
 from werkzeug.exceptions import HTTPException, InternalServerError
 
-_RETRY_AFTER_S: Final = "5"
+_RETRY_AFTER_S: Final = 5
 
 logger = logging.getLogger(__name__)
 
@@ -39,14 +39,21 @@ def register_problems(app: Flask, problem_of: Mapping[type[Exception], Problem])
         app.register_error_handler(kind, known)
 
 
-def problem_response(status: int, title: str, detail: str, errors: list[dict[str, str]] | None = None) -> Response:
-    """A problem body; `errors` name the fields that are wrong."""
+def problem_response(
+    status: int,
+    title: str,
+    detail: str,
+    errors: list[dict[str, str]] | None = None,
+    *,
+    retry_after_s: int = _RETRY_AFTER_S,
+) -> Response:
+    """A problem body; `errors` name the fields that are wrong. A 503 says after how long to try again."""
     body: dict[str, object] = {"type": "about:blank", "title": title, "status": status, "detail": detail}
     if errors:
         body["errors"] = errors
     response = Response(json.dumps(body), status=status, content_type="application/problem+json")
     if status == 503:
-        response.headers["Retry-After"] = _RETRY_AFTER_S
+        response.headers["Retry-After"] = str(retry_after_s)
     return response
 
 

@@ -1,23 +1,72 @@
-"""How a service's process starts: where it logs, how it says why it cannot start, and what ends it."""
+"""How a process starts: its settings, where it logs, how it says why it cannot start, and what ends it."""
 
 import logging
 import signal
 import sys
 import threading
+from collections.abc import Callable, Sequence
 from types import FrameType
+from typing import Final, TypeVar
 
 from pydantic import ValidationError
+from pydantic_settings import CliApp
+
+from service_runtime.engine import DatabaseUnusable
+from service_runtime.settings import NamedSettings
+
+S = TypeVar("S", bound=NamedSettings)
+M = TypeVar("M", bound=NamedSettings)
+
+_MIGRATE: Final = "migrate"
 
 
 class CannotStart(Exception):
     """Why a process does not start, in one line."""
 
 
+def run_service(
+    program: str,
+    settings_class: type[S],
+    serve: Callable[[S], None],
+    migration_settings_class: type[M],
+    migrate: Callable[[M], None],
+) -> int:
+    """`python -m PROGRAM` serves, `python -m PROGRAM migrate` migrates; the exit status is that of `run_program`."""
+    arguments = sys.argv[1:]
+    if arguments[:1] == [_MIGRATE]:
+        return run_program(f"{program} {_MIGRATE}", migration_settings_class, migrate, arguments[1:])
+    return run_program(program, settings_class, serve, arguments)
+
+
+def run_program(program: str, settings_class: type[S], work: Callable[[S], None], arguments: Sequence[str]) -> int:
+    """Reads the settings and does the work; the process's exit status.
+
+    0 when the work is done, 1 when it could not be done, 2 when a setting is wrong, 130 when a signal came before `work` had
+    said what a signal means. What is wrong stands on stderr in one line.
+    """
+    log_to_stderr()
+    # The first process of a container ignores SIGTERM unless it says otherwise.
+    signal.signal(signal.SIGTERM, signal.default_int_handler)
+    try:
+        settings = CliApp.run(settings_class, cli_args=list(arguments))
+    except ValidationError as error:
+        return say(program, first_error(error), 2)
+    try:
+        work(settings)
+    except (CannotStart, DatabaseUnusable) as error:
+        return say(program, str(error), 1)
+    except KeyboardInterrupt:
+        return say(program, "interrupted while starting", 130)
+    return 0
+
+
 def log_to_stderr() -> None:
-    """Logs from INFO up, without what Alembic says of each step and Celery of each task."""
+    """Logs from INFO up, without what libraries say of each step, task and attempt."""
     logging.basicConfig(level=logging.INFO, format="%(asctime)s %(levelname)s %(name)s: %(message)s", stream=sys.stderr)
     for noisy in ("alembic", "celery.worker.strategy", "celery.app.trace"):
         logging.getLogger(noisy).setLevel(logging.WARNING)
+    # It would log each retry without a word of what is retried.
+    logging.getLogger("stamina").setLevel(logging.ERROR)
 
 
 def say(program: str, message: str, status: int) -> int:
@@ -29,7 +78,9 @@ def say(program: str, message: str, status: int) -> int:
 def first_error(error: ValidationError) -> str:
     """What is wrong with the settings, without the value: it may be a secret."""
     wrong = error.errors(include_input=False, include_url=False)[0]
-    return f"{'.'.join(str(part) for part in wrong['loc'])}: {wrong['msg']}"
+    name = ".".join(str(part) for part in wrong["loc"])
+    message = wrong["msg"].removeprefix("Value error, ")
+    return f"{name}: {message}" if name else message
 
 
 def stop_on_signals() -> threading.Event:

@@ -6,6 +6,7 @@ from broker.client.errors import (
     ClientError,
     IllegalConfiguration,
     MessageRefused,
+    MessagesWithdrawn,
     NameServerUnreachable,
     NoRoute,
     NotRunning,
@@ -19,6 +20,7 @@ from broker.client.listeners import (
     MessageListener,
     TransactionListener,
 )
+from broker.client.name_servers import name_server_addresses
 from broker.client.producer import Producer
 from broker.client.pull_consumer import PullConsumer
 from broker.client.push_consumer import PushConsumer
@@ -39,6 +41,7 @@ __all__ = [
     "MessageListener",
     "MessageModel",
     "MessageRefused",
+    "MessagesWithdrawn",
     "NameServerUnreachable",
     "NoRoute",
     "NotRunning",
@@ -52,4 +55,5 @@ __all__ = [
     "TransactionListener",
     "TransactionProducer",
     "TransactionSendResult",
+    "name_server_addresses",
 ]

@@ -86,6 +86,11 @@ class Assignment:
         """Pull nothing more; what was pulled may still be acknowledged."""
         await self._tasks.stop()
 
+    def withdraw_all(self) -> None:
+        """Ask listeners to let go of what they only hold; what they consume still counts."""
+        for process_queue in self._table.values():
+            process_queue.withdraw()
+
     async def persist(self, *, confirmed: bool = False) -> None:
         """Keep the offsets of all queues at work."""
         await self._store.persist(list(self._table), confirmed=confirmed)
@@ -93,7 +98,7 @@ class Assignment:
     def drop_all(self) -> None:
         """What is acknowledged from now on no longer counts."""
         for process_queue in self._table.values():
-            process_queue.is_dropped = True
+            process_queue.drop()
         self._table.clear()
 
     def _pull_ended(self, process_queue: ProcessQueue, pulling: asyncio.Task[None]) -> None:
@@ -109,7 +114,7 @@ class Assignment:
 
     def _leave_in_background(self, queue: MessageQueue, offset: int | None) -> None:
         process_queue = self._table.pop(queue)
-        process_queue.is_dropped = True
+        process_queue.drop()
         self._pulling.pop(queue).cancel()
         self._leaving.add(queue)
         self._tasks.start(f"client-leave-{queue.topic}-{queue.queue_id}", self._leave(process_queue, offset))

@@ -5,10 +5,9 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Callable
-from dataclasses import replace
 
 from broker.client.consumption import ListenerCall
-from broker.client.listener_threads import ListenerNotRun, ListenerThreads
+from broker.client.listener_threads import ListenerThreads
 from broker.client.listeners import ConsumeContext, ConsumeStatus, MessageListener
 from broker.client.message_return import MessageReturn
 from broker.client.process_queue import ProcessQueue
@@ -55,7 +54,8 @@ class ConcurrentConsumption:
         """Hand them to the threads, batch by batch."""
         for begin in range(0, len(messages), self._batch_size):
             batch = messages[begin : begin + self._batch_size]
-            call = ListenerCall(self._listener, process_queue, batch, ConsumeContext(process_queue.queue))
+            context = ConsumeContext(process_queue.queue, withdrawn=process_queue.withdrawn)
+            call = ListenerCall(self._listener, process_queue, batch, context)
             self._threads.submit(call.run, lambda status, error, call=call: self._answered(call, status, error))  # type: ignore[misc]
 
     async def quiesce(self, process_queue: ProcessQueue) -> None:
@@ -76,7 +76,7 @@ class ConcurrentConsumption:
         await self._tasks.stop()
 
     def _answered(self, call: ListenerCall, status: ConsumeStatus | None, error: BaseException | None) -> None:
-        if isinstance(error, ListenerNotRun) or call.process_queue.is_dropped:
+        if call.was_let_go(error) or call.process_queue.is_dropped:
             return
         consumed, postponed = call.sort_out(status, error)
         if postponed and self._message_return is None:
@@ -102,13 +102,16 @@ class ConcurrentConsumption:
                 if await message_return.give_back(message, delay_level):
                     self._acknowledge(process_queue, [message])
                 else:
-                    again = replace(message, reconsume_times=message.reconsume_times + 1)
-                    self._tasks.start(f"client-local-retry-{message.message_id}", self._again_later(process_queue, again))
+                    self._try_again_here(process_queue, message)
             except Exception:
                 logger.exception("message %s could not be given back", message.message_id)
-                self._tasks.start(f"client-local-retry-{message.message_id}", self._again_later(process_queue, message))
+                self._try_again_here(process_queue, message)
             finally:
                 self._to_return.task_done()
+
+    def _try_again_here(self, process_queue: ProcessQueue, message: MessageExt) -> None:
+        """Call the listener again later. Apache's client raises the redelivery count here, ours does not: the broker is away."""
+        self._tasks.start(f"client-local-retry-{message.message_id}", self._again_later(process_queue, message))
 
     async def _again_later(self, process_queue: ProcessQueue, message: MessageExt) -> None:
         await asyncio.sleep(LOCAL_RETRY_S)

@@ -7,6 +7,8 @@ from pathlib import Path
 
 from broker.client.clock import now_ms
 from broker.client.errors import IllegalConfiguration
+from broker.client.settings_check import check_member, check_whole_number
+from broker.message.mistakes import kind_of
 from broker.protocol.heartbeat import ConsumeFromWhere, MessageModel
 
 _HALF_AN_HOUR_MS = 30 * 60 * 1000
@@ -19,7 +21,7 @@ def _local_offset_directory() -> Path:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ConsumerSettings:
-    """All of them have RocketMQ's names and defaults. Raises IllegalConfiguration for a number out of range."""
+    """All of them have RocketMQ's names and defaults. Raises IllegalConfiguration for one of another type or range."""
 
     message_model: MessageModel = MessageModel.CLUSTERING
     consume_from_where: ConsumeFromWhere = ConsumeFromWhere.CONSUME_FROM_LAST_OFFSET
@@ -42,7 +44,7 @@ class ConsumerSettings:
     local_offset_directory: Path = field(default_factory=_local_offset_directory)
 
     def __post_init__(self) -> None:
-        """Check the ranges (DefaultMQPushConsumerImpl.checkConfig)."""
+        """Check types and ranges (DefaultMQPushConsumerImpl.checkConfig)."""
         for name, most in (
             ("consume_thread_max", 1000),
             ("consume_message_batch_max_size", 1024),
@@ -51,9 +53,18 @@ class ConsumerSettings:
             ("pull_threshold_size_for_queue", 1024),
             ("consume_concurrently_max_span", 65535),
         ):
-            value = getattr(self, name)
-            if not 1 <= value <= most:
-                raise IllegalConfiguration(f"{name} is {value}; it has to be 1 to {most}")
+            check_whole_number(name, getattr(self, name), least=1, most=most)
+        check_member("message_model", self.message_model, MessageModel)
+        check_member("consume_from_where", self.consume_from_where, ConsumeFromWhere)
+        check_whole_number("consume_timestamp_ms", self.consume_timestamp_ms, least=0)
+        if self.max_reconsume_times is not None:
+            check_whole_number("max_reconsume_times", self.max_reconsume_times, least=-1)
+        if not isinstance(self.instance_name, str):
+            raise IllegalConfiguration(f"instance_name is {kind_of(self.instance_name)}; a str is expected")
+        if not isinstance(self.local_offset_directory, Path):
+            raise IllegalConfiguration(
+                f"local_offset_directory is {kind_of(self.local_offset_directory)}; a pathlib.Path is expected"
+            )
 
     @property
     def is_broadcasting(self) -> bool:

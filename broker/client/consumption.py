@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 from typing import Protocol
 
+from broker.client.errors import MessagesWithdrawn
 from broker.client.listener_threads import ListenerNotRun
 from broker.client.listeners import ConsumeContext, ConsumeStatus, MessageListener
 from broker.client.process_queue import ProcessQueue
@@ -52,12 +53,22 @@ class ListenerCall:
             raise ListenerNotRun(f"{self.process_queue.queue} was given up")
         return self._listener(self.messages, self.context)
 
+    def was_let_go(self, error: BaseException | None) -> bool:
+        """Whether the messages are neither consumed nor failed: their turn did not come, or they were withdrawn meanwhile."""
+        is_withdrawn = isinstance(error, MessagesWithdrawn) and self.process_queue.withdrawn.is_set()
+        return is_withdrawn or isinstance(error, ListenerNotRun)
+
     def sort_out(self, status: ConsumeStatus | None, error: BaseException | None) -> tuple[list[MessageExt], list[MessageExt]]:
         """The messages that are consumed, and those to come again."""
         if error is not None:
             logger.warning("the listener failed on %s", self._what(), exc_info=error)
         elif status not in (ConsumeStatus.CONSUME_SUCCESS, ConsumeStatus.RECONSUME_LATER):
-            logger.warning("the listener answered %r for %s; a ConsumeStatus is expected", status, self._what())
+            logger.warning(
+                "the listener answered %r for %s: that counts as RECONSUME_LATER, and they come again. "
+                "A listener returns ConsumeStatus.CONSUME_SUCCESS or RECONSUME_LATER",
+                status,
+                self._what(),
+            )
         if error is not None or status is not ConsumeStatus.CONSUME_SUCCESS:
             return [], self.messages
         if not self.context.postponed:

@@ -8,7 +8,7 @@ class ClientError(Exception):
 
 
 class NotRunning(ClientError):
-    """The client was used before `start()` or after `shutdown()`."""
+    """The call came at the wrong moment: before `start()`, after `shutdown()`, on another event loop, or `start()` twice."""
 
 
 class IllegalConfiguration(ClientError):
@@ -44,6 +44,14 @@ class BrokerError(ClientError):
         self.remark = remark or ""
         self.address = address
         super().__init__(f"broker {address or '?'} answered code {code}: {self.remark or 'without a remark'}")
+
+
+class MessagesWithdrawn(ClientError):
+    """The messages in a listener's hands are no longer its own: the consumer shuts down, or a rebalance took their queue away.
+
+    A listener lets it pass. The messages count as not consumed: they come again, here or at the queue's next owner, and their
+    redelivery count stays what it is.
+    """
 
 
 class SendFailed(ClientError):

@@ -11,6 +11,7 @@ from types import TracebackType
 from typing import Any, Self, TypeVar
 
 from broker.client.errors import NotRunning
+from broker.message.mistakes import kind_of
 
 logger = logging.getLogger(__name__)
 
@@ -35,7 +36,12 @@ class EventLoopThread:
     def start(self) -> None:
         """Start the thread; returns when its loop runs."""
         if self._thread is not None:
-            raise NotRunning("the event loop thread was started before")
+            ended = not self._thread.is_alive()
+            raise NotRunning(
+                "the event loop thread was stopped and cannot be started again: make a new one"
+                if ended
+                else "the event loop thread was started before: start it once"
+            )
         is_running = threading.Event()
         self._thread = threading.Thread(target=self._serve, args=(is_running,), name=self._name, daemon=True)
         self._thread.start()
@@ -44,12 +50,18 @@ class EventLoopThread:
     def run(self, work: Coroutine[Any, Any, T], timeout_s: float | None = None) -> T:
         """Run the coroutine on the loop and wait for its result; what it raises is raised here.
 
-        After `timeout_s` it is cancelled and TimeoutError is raised. Raises NotRunning before `start` and after `stop`.
+        After `timeout_s` it is cancelled and TimeoutError is raised. Raises NotRunning before `start` and after `stop`,
+        TypeError for what is no coroutine.
         """
+        if not asyncio.iscoroutine(work):
+            raise TypeError(_no_coroutine(work))
         loop = self._loop
         if loop is None or loop.is_closed() or not loop.is_running():
             work.close()
-            raise NotRunning("the event loop thread does not run")
+            raise NotRunning(
+                "the event loop thread does not run: "
+                + ("start it, or use `with EventLoopThread() as loop:`" if loop is None else "it was stopped")
+            )
         if threading.current_thread() is self._thread:
             work.close()
             raise NotRunning("run() would wait for its own thread: await the coroutine instead")
@@ -57,8 +69,10 @@ class EventLoopThread:
         try:
             return future.result(timeout_s)
         except TimeoutError:
+            if future.done():
+                raise  # the coroutine's own
             future.cancel()
-            raise
+            raise TimeoutError(f"no result within {timeout_s:g} s: what was to be done is cancelled") from None
         except CancelledError:
             raise NotRunning("the event loop thread was stopped meanwhile") from None
 
@@ -86,3 +100,8 @@ class EventLoopThread:
             self._loop = runner.get_loop()
             self._loop.call_soon(is_running.set)
             self._loop.run_forever()
+
+
+def _no_coroutine(work: object) -> str:
+    hint = ": call it, as in loop.run(producer.start())" if callable(work) else ", as in loop.run(producer.send(message))"
+    return f"run() takes a coroutine, and this is {kind_of(work)}{hint}"

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from enum import Enum
 from typing import Protocol
 
+from broker.client.errors import MessagesWithdrawn
 from broker.client.send_result import LocalTransactionState
 from broker.message import Message, MessageExt, MessageQueue
 
@@ -45,6 +47,23 @@ class ConsumeContext:
     """For RECONSUME_LATER of an orderly consumer: how long the queue waits (10 ms to 30 s)."""
     postponed: dict[int, int | None] = field(default_factory=dict)
     """Queue offset -> delay level of the messages given to `reconsume_later`."""
+    withdrawn: threading.Event = field(default_factory=threading.Event, repr=False)
+    """Set by the consumer when the listener has to let go of the messages."""
+
+    @property
+    def is_withdrawn(self) -> bool:
+        """Whether the messages are to be let go of: the consumer shuts down, or a rebalance took their queue away."""
+        return self.withdrawn.is_set()
+
+    def hold(self, seconds: float) -> None:
+        """Wait in the listener's thread and keep the messages: for a listener that cannot go on through no fault of theirs.
+
+        A listener may hold its messages for as long as it takes. Meanwhile the consumer stays in its group, sends heartbeats,
+        keeps its locks, and pulls ahead only up to `pull_threshold_for_queue`. RocketMQ's consumeTimeout does not exist here.
+        Raises MessagesWithdrawn as soon as the messages are to be let go of: let it pass.
+        """
+        if self.withdrawn.wait(seconds):
+            raise MessagesWithdrawn(f"the messages of {self.message_queue} were withdrawn from their listener")
 
     def reconsume_later(self, message: MessageExt, delay_level: int | None = None) -> None:
         """Mark one message of a batch: it comes again although the listener answers CONSUME_SUCCESS for the others.
@@ -55,4 +74,4 @@ class ConsumeContext:
 
 
 MessageListener = Callable[[list[MessageExt], ConsumeContext], ConsumeStatus | None]
-"""Called in a thread of the client. To raise or to return None is RECONSUME_LATER."""
+"""Called in a thread of the client. To raise or to return None is RECONSUME_LATER, but for what `ConsumeContext.hold` raises."""

@@ -7,6 +7,7 @@ import random
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
+from broker.client.argument_check import check_batch, check_target
 from broker.client.clock import now_ms
 from broker.client.errors import BrokerError, BrokerUnreachable, ClientError, NameServerUnreachable, SendFailed
 from broker.client.queue_selection import QueueSelector
@@ -68,6 +69,7 @@ class MessageSender:
         Raises MessageRefused, NoRoute, NameServerUnreachable, BrokerError if a broker refuses, SendFailed if none can be reached.
         """
         check_message(message)
+        check_target(queue, timeout_ms)
 
         def ready() -> WireMessage:
             identified = with_unique_id(message, self._ids.make(now_ms()), replace=new_id_each_attempt)
@@ -79,12 +81,14 @@ class MessageSender:
         self, messages: Sequence[Message], queue: MessageQueue | None = None, *, timeout_ms: int | None = None
     ) -> SendResult:
         """Send messages of one topic as one request: all are stored or none. Raises as `send` does."""
+        check_target(queue, timeout_ms)
         batch = self._ready_batch(messages)
         return await self._send(batch.topic, _always(batch), queue, timeout_ms)
 
     async def send_oneway(self, message: Message, queue: MessageQueue | None = None) -> None:
         """Send and not know. Raises MessageRefused, NoRoute, NameServerUnreachable or BrokerUnreachable if it could not leave."""
         check_message(message)
+        check_target(queue, None)
         wire = to_wire(with_unique_id(message, self._ids.make(now_ms())), compress_over=self._settings.compress_over)
         queues = [queue] if queue else await self._queues(message.topic, _Deadline(self._settings.timeout_ms))
         target = self._selector.select(queues, now_ms())
@@ -130,6 +134,7 @@ class MessageSender:
             raise NameServerUnreachable(f"no name server said in time where topic {topic} is") from None
 
     def _ready_batch(self, messages: Sequence[Message]) -> WireMessage:
+        check_batch(messages)
         for message in messages:
             check_message(message)
         return to_wire_batch([with_unique_id(message, self._ids.make(now_ms())) for message in messages])

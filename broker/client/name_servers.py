@@ -8,6 +8,7 @@ import re
 
 from broker.client.calls import ask
 from broker.client.errors import BrokerError, BrokerUnreachable, IllegalConfiguration, NameServerUnreachable
+from broker.message.mistakes import kind_of
 from broker.protocol.codes import RequestCode, ResponseCode
 from broker.protocol.command import RemotingCommand
 from broker.protocol.command_header import CommandHeader
@@ -20,7 +21,9 @@ logger = logging.getLogger(__name__)
 DEFAULT_ADDRESS = "127.0.0.1:9876"
 TIMEOUT_MS = 3000
 
-_ADDRESS = re.compile(r"(?:[^\s:\[\]]+|\[[0-9a-fA-F:]+\]):\d{1,5}")
+_EXPECTED = "expected host:port, several of them joined by ';'"
+_HOST_AND_PORT = re.compile(r"(?P<host>[^\s:/\[\]]+|\[[0-9a-fA-F:.]+\]):(?P<port>\d+)")
+_HIGHEST_PORT = 65535
 
 
 def name_server_addresses(namesrv_addr: str | None) -> tuple[str, ...]:
@@ -28,14 +31,33 @@ def name_server_addresses(namesrv_addr: str | None) -> tuple[str, ...]:
 
     Raises IllegalConfiguration if one of them is no host and port.
     """
+    if namesrv_addr is not None and not isinstance(namesrv_addr, str):
+        raise IllegalConfiguration(f"namesrv_addr is {kind_of(namesrv_addr)}; {_EXPECTED}, in one str")
+    source = "namesrv_addr" if namesrv_addr else "NAMESRV_ADDR of the environment"
     text = namesrv_addr or os.environ.get("NAMESRV_ADDR") or DEFAULT_ADDRESS
     addresses = tuple(dict.fromkeys(part.strip().removeprefix("http://") for part in re.split("[;,]", text) if part.strip()))
     for address in addresses:
-        if not _ADDRESS.fullmatch(address):
-            raise IllegalConfiguration(f"name server {address!r}: expected host:port, several of them joined by ';'")
+        if wrong := _what_is_wrong(address):
+            raise IllegalConfiguration(f"{source}: name server {address!r} {wrong}: {_EXPECTED}")
     if not addresses:
-        raise IllegalConfiguration(f"name servers {text!r}: expected host:port, several of them joined by ';'")
+        raise IllegalConfiguration(f"{source} {text!r} names no name server: {_EXPECTED}")
     return addresses
+
+
+def _what_is_wrong(address: str) -> str | None:
+    """Why this is no host and port, or None if it is one."""
+    parts = _HOST_AND_PORT.fullmatch(address)
+    if parts is not None:
+        return None if 1 <= int(parts["port"]) <= _HIGHEST_PORT else f"has a port that is not from 1 to {_HIGHEST_PORT}"
+    if "://" in address or "/" in address:
+        return "is a URL"
+    if " " in address:
+        return "holds a space"
+    if address.count(":") > 1 and "[" not in address:
+        return "is IPv6 without brackets, or has too many colons; [::1]:9876 is right"
+    if ":" not in address:
+        return f"has no port; {address}:9876 is the usual one"
+    return "lacks its host or its port"
 
 
 class NameServers:
@@ -80,5 +102,11 @@ class NameServers:
         if someone_answered:
             return None
         raise NameServerUnreachable(
-            f"no name server answers at {';'.join(self.addresses)} ({failure}). Start the broker, or set NAMESRV_ADDR"
+            f"no name server answers at {';'.join(self.addresses)} ({failure}). {_what_to_do(failure)}"
         ) from failure
+
+
+def _what_to_do(failure: Exception | None) -> str:
+    if isinstance(failure, BrokerError) and failure.code == ResponseCode.REQUEST_CODE_NOT_SUPPORTED:
+        return "A broker listens there: set NAMESRV_ADDR to the name server, which has port 9876 by default"
+    return "Start the broker, or set NAMESRV_ADDR"

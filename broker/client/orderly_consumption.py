@@ -8,7 +8,7 @@ from collections.abc import Callable
 from functools import partial
 
 from broker.client.consumption import ListenerCall
-from broker.client.listener_threads import ListenerNotRun, ListenerThreads
+from broker.client.listener_threads import ListenerThreads
 from broker.client.listeners import ConsumeContext, ConsumeStatus, MessageListener
 from broker.client.message_return import MessageReturn
 from broker.client.orderly_queue import OrderlyQueue, split_at_first_postponed
@@ -87,14 +87,15 @@ class OrderlyConsumption:
             return
         batch = queue.take(self._batch_size)
         if batch:
-            call = ListenerCall(self._listener, process_queue, batch, ConsumeContext(process_queue.queue))
+            context = ConsumeContext(process_queue.queue, withdrawn=process_queue.withdrawn)
+            call = ListenerCall(self._listener, process_queue, batch, context)
             self._threads.submit(call.run, partial(self._answered, call, queue))
 
     def _answered(
         self, call: ListenerCall, queue: OrderlyQueue, status: ConsumeStatus | None, error: BaseException | None
     ) -> None:
         queue.put_down.set()
-        if not isinstance(error, ListenerNotRun):
+        if not call.was_let_go(error):
             _, postponed = call.sort_out(status, error)
             consumed, repeated = split_at_first_postponed(call.messages, postponed)
             self._acknowledge(call.process_queue, consumed)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from collections import deque
 from collections.abc import Iterable
 
@@ -12,7 +13,7 @@ class ProcessQueue:
     """The messages of one queue between pull and acknowledgement (RocketMQ's ProcessQueue).
 
     The committable offset is that of the oldest message not acknowledged, so a crash redelivers and never skips. Belongs to the
-    event loop: not safe for several threads.
+    event loop: not safe for several threads, but for `withdrawn`, which listeners wait for in threads of their own.
     """
 
     def __init__(self, queue: MessageQueue, begin_offset: int) -> None:
@@ -22,6 +23,8 @@ class ProcessQueue:
         """The offset to pull next: everything before it was pulled or filtered out."""
         self.is_dropped = False
         """Whether the queue now belongs to somebody else: results for it no longer count."""
+        self.withdrawn = threading.Event()
+        """Set once listeners have to let go of the queue's messages soon; what they answer still counts until it is dropped."""
         self.message_bytes = 0
         self._unacknowledged: dict[int, MessageExt] = {}
         self._order: deque[int] = deque()
@@ -67,6 +70,15 @@ class ProcessQueue:
         order = self._order
         while order and order[0] not in unacknowledged:
             order.popleft()
+
+    def withdraw(self) -> None:
+        """Ask listeners to let go of messages that they only hold."""
+        self.withdrawn.set()
+
+    def drop(self) -> None:
+        """The queue belongs to somebody else from now on."""
+        self.is_dropped = True
+        self.withdrawn.set()
 
     def is_full(self, *, max_count: int, max_bytes: int, max_span: int | None) -> bool:
         """Whether pulling has to wait until listeners catch up."""

@@ -5,14 +5,17 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Sequence
+from typing import Never
 
 from broker.client.broker_calls import BrokerCalls
-from broker.client.errors import IllegalConfiguration, NoRoute, NotRunning
+from broker.client.errors import NoRoute
 from broker.client.instance import ClientInstance, RequestHandlers
+from broker.client.lifecycle import Lifecycle
 from broker.client.message_sender import MessageSender, SendSettings
 from broker.client.send_requests import SendRequests
 from broker.client.send_result import SendResult
-from broker.message import IllegalMessage, Message, MessageQueue, topics
+from broker.client.settings_check import check_group, check_topic, check_whole_number, refuse_unknown
+from broker.message import Message, MessageQueue, topics
 from broker.message.ids import UniqueIdMaker
 from broker.protocol.heartbeat import HeartbeatData, ProducerData
 from broker.protocol.route import MASTER_ID
@@ -34,15 +37,18 @@ class Producer:
         retry_times_when_send_failed: int = 2,
         compress_message_body_over: int = 4096,
         default_topic_queue_nums: int = 4,
+        **unknown: Never,
     ) -> None:
         """`namesrv_addr` is `host:port;host:port`; without it NAMESRV_ADDR of the environment, else 127.0.0.1:9876.
 
-        Raises IllegalConfiguration for an unusable group name.
+        Raises IllegalConfiguration for an unusable group name, an unknown setting, or one of another type or range.
         """
-        try:
-            topics.validate_group(group)
-        except IllegalMessage as error:
-            raise IllegalConfiguration(f"producer group {group!r}: {error}") from None
+        refuse_unknown(self, unknown)
+        check_group("producer", group)
+        check_whole_number("send_timeout_ms", send_timeout_ms, least=1)
+        check_whole_number("retry_times_when_send_failed", retry_times_when_send_failed, least=0)
+        check_whole_number("compress_message_body_over", compress_message_body_over, least=0)
+        check_whole_number("default_topic_queue_nums", default_topic_queue_nums, least=1)
         self.group = group
         self._namesrv_addr = namesrv_addr
         self._queues_of_new_topics = default_topic_queue_nums
@@ -52,12 +58,11 @@ class Producer:
         self._instance: ClientInstance | None = None
         self._requests: SendRequests | None = None
         self._sender: MessageSender | None = None
-        self._is_stopped = False
+        self._lifecycle = Lifecycle(f"producer {group}")
 
     async def start(self) -> None:
         """Begin: from now on brokers learn of this producer as soon as they are up. It is no error if none is."""
-        if self._instance is not None:
-            raise NotRunning(f"producer {self.group} was started before")
+        self._lifecycle.require_new()
         instance = self._instance = ClientInstance(
             self._namesrv_addr, self._membership, queues_of_new_topics=self._queues_of_new_topics
         )
@@ -71,14 +76,19 @@ class Producer:
             topics.AUTO_CREATE_TOPIC
         )  # every broker that creates topics has it: so all are known from the start
         instance.start()
+        self._lifecycle.started()
         logger.info("producer %s (%s) started", self.group, instance.client_id)
 
     async def shutdown(self) -> None:
         """Take leave of the brokers. Further sends raise NotRunning."""
-        self._is_stopped = True
-        if self._instance is not None:
-            await self._instance.stop()
-            logger.info("producer %s stopped", self.group)
+        if self._lifecycle.stop():
+            await self._stop()
+
+    async def _stop(self) -> None:
+        """What is left to do when nothing more is sent."""
+        assert self._instance is not None
+        await self._instance.stop()
+        logger.info("producer %s stopped", self.group)
 
     async def send(self, message: Message, queue: MessageQueue | None = None, *, timeout_ms: int | None = None) -> SendResult:
         """Send and wait until the broker has stored it; tried again on other brokers unless `queue` says where it has to go.
@@ -104,16 +114,15 @@ class Producer:
 
     async def queues(self, topic: str) -> list[MessageQueue]:
         """The queues a message to the topic can go to. Raises NoRoute or NameServerUnreachable."""
+        check_topic(topic)
         return await self._running_instance().routes.queues_to_publish(topic)
 
     async def create_topic(self, topic: str, queue_count: int = 4) -> None:
         """Create the topic on every broker, or change how many queues it has there. When this returns it can be sent to."""
         instance = self._running_instance()
         assert self._requests is not None
-        try:
-            topics.validate_topic(topic)
-        except IllegalMessage as error:
-            raise IllegalConfiguration(str(error)) from None
+        check_topic(topic)
+        check_whole_number("queue_count", queue_count, least=1)
         info = await instance.name_servers.cluster_info()
         masters = [] if info is None else [broker.broker_addrs.get(MASTER_ID) for broker in info.broker_addr_table.values()]
         addresses = [address for address in masters if address]
@@ -139,10 +148,8 @@ class Producer:
         return {}
 
     def _running_instance(self) -> ClientInstance:
-        if self._instance is None or self._is_stopped:
-            raise NotRunning(
-                f"producer {self.group} is not running: {'it was shut down' if self._is_stopped else 'start it first'}"
-            )
+        self._lifecycle.require_running()
+        assert self._instance is not None
         return self._instance
 
     def _running_sender(self) -> MessageSender:

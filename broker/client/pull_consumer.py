@@ -7,19 +7,23 @@ import logging
 from collections import deque
 from collections.abc import Iterable
 from dataclasses import dataclass
+from typing import Never
 
+from broker.client.argument_check import check_number, check_queue, check_queues
 from broker.client.backoff import Backoff
 from broker.client.broker_calls import BrokerCalls
 from broker.client.clock import now_ms
-from broker.client.errors import ClientError, IllegalConfiguration, NoRoute, NotRunning
+from broker.client.errors import ClientError, IllegalConfiguration, NoRoute
 from broker.client.instance import ClientInstance
+from broker.client.lifecycle import Lifecycle
 from broker.client.offset_store import BrokerOffsetStore
 from broker.client.process_queue import ProcessQueue
 from broker.client.pull_loop import PullEvents, PullLoop, PullSettings
 from broker.client.queue_requests import Pulled, QueueRequests
+from broker.client.settings_check import check_group, check_member, check_topic, check_whole_number, refuse_unknown
 from broker.client.starting_offset import StartingOffset
 from broker.client.subscription import Subscription
-from broker.message import IllegalMessage, MessageExt, MessageQueue, topics
+from broker.message import MessageExt, MessageQueue
 from broker.protocol.errors import ProtocolError
 from broker.protocol.heartbeat import ConsumeFromWhere, ConsumerData, ConsumeType, HeartbeatData
 from broker.remoting.tasks import Tasks
@@ -39,7 +43,7 @@ class _Assigned:
 
     def drop(self) -> None:
         if self.process_queue is not None:
-            self.process_queue.is_dropped = True
+            self.process_queue.drop()
         if self.task is not None:
             self.task.cancel()
 
@@ -59,12 +63,15 @@ class PullConsumer:
         consume_timestamp_ms: int = 0,
         pull_batch_size: int = 32,
         pull_threshold_for_queue: int = 1000,
+        **unknown: Never,
     ) -> None:
         """`consume_from_where` holds for queues in which the group has no offset yet. Raises IllegalConfiguration."""
-        try:
-            topics.validate_group(group)
-        except IllegalMessage as error:
-            raise IllegalConfiguration(f"consumer group {group!r}: {error}") from None
+        refuse_unknown(self, unknown)
+        check_group("consumer", group)
+        check_member("consume_from_where", consume_from_where, ConsumeFromWhere)
+        check_whole_number("consume_timestamp_ms", consume_timestamp_ms, least=0)
+        check_whole_number("pull_batch_size", pull_batch_size, least=1, most=1024)
+        check_whole_number("pull_threshold_for_queue", pull_threshold_for_queue, least=1, most=65535)
         self.group = group
         self._namesrv_addr = namesrv_addr
         self._start_at = StartingOffset(consume_from_where, consume_timestamp_ms)
@@ -75,28 +82,30 @@ class PullConsumer:
             sends_expression=True,
             commits_offset=False,
         )
+        self._lifecycle = Lifecycle(f"consumer {group}")
         self._instance: ClientInstance | None = None
         self._requests: QueueRequests | None = None
         self._store: BrokerOffsetStore | None = None
         self._assigned: dict[MessageQueue, _Assigned] = {}
+        self._is_assigned = False
         self._arrived: deque[tuple[ProcessQueue, MessageExt]] = deque()
         self._has_arrived = asyncio.Event()
         self._tasks = Tasks()
 
     async def start(self) -> None:
         """Begin. It is no error if no broker is up."""
-        if self._instance is not None:
-            raise NotRunning(f"consumer {self.group} was started before")
+        self._lifecycle.require_new()
         instance = self._instance = ClientInstance(self._namesrv_addr, self._membership)
         self._requests = QueueRequests(BrokerCalls(instance.remoting, instance.routes))
         self._store = BrokerOffsetStore(self.group, self._requests)
         instance.routes.on_change = instance.heartbeats.send_soon
         instance.start()
+        self._lifecycle.started()
 
     async def shutdown(self) -> None:
         """Read no more. What was not committed comes again."""
-        instance, self._requests = self._instance, None
-        if instance is None:
+        instance = self._instance
+        if not self._lifecycle.stop() or instance is None:
             return
         for assigned in self._assigned.values():
             assigned.drop()
@@ -108,6 +117,7 @@ class PullConsumer:
 
     async def queues(self, topic: str) -> list[MessageQueue]:
         """The queues of the topic that can be read. Raises NoRoute or NameServerUnreachable."""
+        check_topic(topic)
         routes = self._running_instance().routes
         await routes.refresh(topic)
         queues = routes.queues_to_subscribe(topic)
@@ -118,7 +128,11 @@ class PullConsumer:
     def assign(self, queues: Iterable[MessageQueue], expression: str = "*") -> None:
         """Let `poll` read these queues and no others, each from where the group has come to."""
         instance = self._running_instance()
+        check_queues(queues)
         wanted = set(queues)
+        for queue in wanted:
+            check_queue(queue)
+        self._is_assigned = True
         for queue in self._assigned.keys() - wanted:
             self._assigned.pop(queue).drop()
         for queue in wanted - self._assigned.keys():
@@ -128,15 +142,25 @@ class PullConsumer:
 
     def seek(self, queue: MessageQueue, offset: int) -> None:
         """Let `poll` go on in an assigned queue at this offset. Raises IllegalConfiguration if it is not assigned."""
+        self._running_instance()
+        check_queue(queue)
+        check_number("offset", offset, least=0)
         assigned = self._assigned.get(queue)
         if assigned is None:
-            raise IllegalConfiguration(f"{queue} is not assigned")
+            raise IllegalConfiguration(f"{queue} is not assigned: call assign([queue]) first")
         assigned.drop()
         self._begin(queue, _Assigned(assigned.subscription, offset))
 
     async def poll(self, timeout_ms: int = 5000, *, max_messages: int = 32) -> list[MessageExt]:
-        """The next messages, in order within each queue; empty if none came in time."""
+        """The next messages, in order within each queue; empty if none came in time.
+
+        Raises IllegalConfiguration before the first `assign`.
+        """
         self._running_instance()
+        check_number("timeout_ms", timeout_ms, least=0)
+        check_number("max_messages", max_messages, least=1)
+        if not self._is_assigned:
+            raise IllegalConfiguration(f"consumer {self.group} has no queues: call assign(await consumer.queues(topic)) first")
         deadline_s = asyncio.get_running_loop().time() + timeout_ms / 1000
         while not (messages := self._next(max_messages)):
             self._has_arrived.clear()
@@ -158,8 +182,11 @@ class PullConsumer:
         self, queue: MessageQueue, offset: int, *, expression: str = "*", max_messages: int = 32, suspend_ms: int = 0
     ) -> Pulled:
         """Ask once for messages from `offset` on; with `suspend_ms` the broker waits that long for one. Raises ClientError."""
+        check_queue(queue)
+        check_number("offset", offset, least=0)
+        check_number("max_messages", max_messages, least=1)
         subscription = Subscription.parse(queue.topic, expression, now_ms())
-        await self._watched(queue.topic)
+        await self._watched(queue)
         return await self._running_requests().pull(
             self.group,
             queue,
@@ -172,22 +199,23 @@ class PullConsumer:
 
     async def committed(self, queue: MessageQueue) -> int | None:
         """How far the group has come in the queue; None if the broker has no offset of it. Raises ClientError."""
-        await self._watched(queue.topic)
+        await self._watched(queue)
         return await self._running_requests().committed_offset(self.group, queue)
 
     async def min_offset(self, queue: MessageQueue) -> int:
         """The offset of the queue's oldest message. Raises ClientError."""
-        await self._watched(queue.topic)
+        await self._watched(queue)
         return await self._running_requests().min_offset(queue)
 
     async def max_offset(self, queue: MessageQueue) -> int:
         """The offset that the queue's next message gets. Raises ClientError."""
-        await self._watched(queue.topic)
+        await self._watched(queue)
         return await self._running_requests().max_offset(queue)
 
     async def search_offset(self, queue: MessageQueue, timestamp_ms: int) -> int:
         """The offset of the queue that stands for a time. Raises ClientError."""
-        await self._watched(queue.topic)
+        await self._watched(queue)
+        check_number("timestamp_ms", timestamp_ms, least=0)
         return await self._running_requests().search_offset(queue, timestamp_ms)
 
     def _begin(self, queue: MessageQueue, assigned: _Assigned) -> None:
@@ -209,7 +237,7 @@ class PullConsumer:
             await PullLoop(self.group, process_queue, lambda: assigned.subscription, self._requests, self._settings, events).run()
             if not moved_to:
                 return
-            process_queue.is_dropped = True
+            process_queue.drop()
             offset = moved_to[0]
 
     async def _starting_offset(self, queue: MessageQueue) -> int:
@@ -236,9 +264,10 @@ class PullConsumer:
                 messages.append(message)
         return messages
 
-    async def _watched(self, topic: str) -> None:
-        """Know the brokers of the topic."""
-        await self._running_instance().routes.refresh_if_unknown(topic)
+    async def _watched(self, queue: MessageQueue) -> None:
+        """Know the brokers of the queue's topic."""
+        check_queue(queue)
+        await self._running_instance().routes.refresh_if_unknown(queue.topic)
 
     def _membership(self, client_id: str) -> HeartbeatData:
         subscriptions = {assigned.subscription.topic: assigned.subscription for assigned in self._assigned.values()}
@@ -251,11 +280,11 @@ class PullConsumer:
         return HeartbeatData(client_id=client_id, consumer_data_set=[consumer])
 
     def _running_instance(self) -> ClientInstance:
-        if self._instance is None or self._requests is None:
-            raise NotRunning(f"consumer {self.group} is not running")
+        self._lifecycle.require_running()
+        assert self._instance is not None
         return self._instance
 
     def _running_requests(self) -> QueueRequests:
-        if self._requests is None:
-            raise NotRunning(f"consumer {self.group} is not running")
+        self._lifecycle.require_running()
+        assert self._requests is not None
         return self._requests

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+from dataclasses import fields
 from typing import Any
 
 from broker.client.clock import now_ms
@@ -12,9 +13,12 @@ from broker.client.consumer_requests import ConsumerRequests
 from broker.client.consumer_settings import ConsumerSettings
 from broker.client.errors import ClientError, IllegalConfiguration, NotRunning
 from broker.client.instance import ClientInstance
+from broker.client.lifecycle import Lifecycle
+from broker.client.listener_check import check_message_listener
 from broker.client.listeners import MessageListener
+from broker.client.settings_check import check_group, check_topic, refuse_unknown
 from broker.client.subscription import Subscription
-from broker.message import IllegalMessage, MessageQueue, topics
+from broker.message import MessageQueue, topics
 from broker.protocol.heartbeat import ConsumerData, ConsumeType, HeartbeatData
 from broker.remoting.tasks import Tasks
 
@@ -35,36 +39,51 @@ class PushConsumer:
 
     def __init__(self, group: str, *, namesrv_addr: str | None = None, **settings: Any) -> None:
         """`settings` are those of ConsumerSettings. Raises IllegalConfiguration."""
-        try:
-            topics.validate_group(group)
-            self.settings = ConsumerSettings(**settings)
-        except (IllegalMessage, TypeError) as error:
-            raise IllegalConfiguration(f"consumer group {group!r}: {error}") from None
+        known = [field.name for field in fields(ConsumerSettings)]
+        refuse_unknown(self, {name: value for name, value in settings.items() if name not in known}, known)
+        check_group("consumer", group)
+        self.settings = ConsumerSettings(**settings)
         self.group = group
         self._namesrv_addr = namesrv_addr
         self._subscriptions: dict[str, Subscription] = {}
         self._listener: MessageListener | None = None
         self._is_orderly = False
+        self._lifecycle = Lifecycle(f"consumer {group}")
         self._instance: ClientInstance | None = None
         self._parts: ConsumerParts | None = None
         self._tasks = Tasks()
 
     def subscribe(self, topic: str, expression: str = "*") -> None:
-        """Consume the topic's messages with one of these tags: `*`, or `a || b`. Also while running."""
-        try:
-            topics.validate_topic(topic)
-        except IllegalMessage as error:
-            raise IllegalConfiguration(str(error)) from None
-        self._subscriptions[topic] = Subscription.parse(topic, expression, now_ms())
-        self._subscriptions_changed()
+        """Consume the topic's messages with one of these tags: `*`, or `a || b`. Also while running, and from any thread.
+
+        Raises IllegalConfiguration, and NotRunning after the shutdown.
+        """
+        check_topic(topic)
+        subscription = Subscription.parse(topic, expression, now_ms())
+
+        def change() -> None:
+            self._subscriptions[topic] = subscription
+            self._subscriptions_changed()
+
+        self._lifecycle.change(change)
 
     def unsubscribe(self, topic: str) -> None:
-        """Consume the topic no more."""
-        self._subscriptions.pop(topic, None)
-        self._subscriptions_changed()
+        """Consume the topic no more. Raises NotRunning after the shutdown."""
+
+        def change() -> None:
+            self._subscriptions.pop(topic, None)
+            self._subscriptions_changed()
+
+        self._lifecycle.change(change)
 
     def register_message_listener(self, listener: MessageListener, *, orderly: bool = False) -> None:
-        """Who gets the messages. `orderly`: each queue's messages one after the other, the next when this one has succeeded."""
+        """Who gets the messages. `orderly`: each queue's messages one after the other, the next when this one has succeeded.
+
+        Raises IllegalConfiguration for what cannot be called as a listener, and NotRunning once the consumer was started.
+        """
+        if self._lifecycle.is_started:
+            raise NotRunning(f"consumer {self.group} was started before: register its listener before start()")
+        check_message_listener(f"consumer {self.group}", listener)
         self._listener = listener
         self._is_orderly = orderly
 
@@ -88,8 +107,7 @@ class PushConsumer:
 
     async def start(self) -> None:
         """Begin to consume. Raises IllegalConfiguration without listener or subscription; it is no error if no broker is up."""
-        if self._instance is not None:
-            raise NotRunning(f"consumer {self.group} was started before")
+        self._lifecycle.require_new()
         if self._listener is None:
             raise IllegalConfiguration(f"consumer {self.group} has no listener: call register_message_listener first")
         if not self._subscriptions:
@@ -104,6 +122,7 @@ class PushConsumer:
         for topic in self._subscriptions:
             instance.routes.watch(topic)
         instance.start()
+        self._lifecycle.started()
         await self._be_known(instance)
         self._tasks.start("client-rebalance", parts.rebalance.run())
         self._tasks.start("client-offsets", self._persist_offsets(parts))
@@ -111,12 +130,13 @@ class PushConsumer:
 
     async def shutdown(self, timeout_s: float = 3.0) -> None:
         """Consume no more: wait a moment for running listeners, keep the offsets, leave the group. At most `timeout_s`."""
-        if self._instance is None or self._parts is None:
+        if not self._lifecycle.stop() or self._instance is None or self._parts is None:
             return
         instance, parts = self._instance, self._parts
         self._parts = None
         await self._tasks.stop()
         await parts.assignment.stop_pulling()
+        parts.assignment.withdraw_all()
         await parts.consumption.stop(max(0.1, timeout_s - _FAREWELL_S - _PERSIST_AT_SHUTDOWN_S))
         try:
             async with asyncio.timeout(_PERSIST_AT_SHUTDOWN_S):

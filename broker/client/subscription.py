@@ -2,14 +2,20 @@
 
 from __future__ import annotations
 
+import logging
+import re
 from collections.abc import Iterable
 from dataclasses import dataclass
 
 from broker.client.errors import IllegalConfiguration
 from broker.message import MessageExt, tags
+from broker.message.mistakes import kind_of
 from broker.protocol.heartbeat import SubscriptionData
 
 ALL = "*"
+_JOINED_OTHERWISE = re.compile(r"[,;|]|\s(?:or|OR)\s")
+
+logger = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,11 +31,19 @@ class Subscription:
     @classmethod
     def parse(cls, topic: str, expression: str | None, version: int) -> Subscription:
         """Raises IllegalConfiguration if the expression names no tag at all."""
+        if expression is not None and not isinstance(expression, str):
+            raise IllegalConfiguration(
+                f"subscription of {topic}: the expression is {kind_of(expression)}; a str is expected, as 'a || b'"
+            )
         if not expression or expression.strip() == ALL:
             return cls(topic, ALL, frozenset(), version)
         wanted = frozenset(tag.strip() for tag in expression.split("||") if tag.strip())
         if not wanted:
             raise IllegalConfiguration(f"subscription of {topic}: {expression!r} names no tag; write '*', or tags as in 'a || b'")
+        if len(wanted) == 1 and _JOINED_OTHERWISE.search(expression):
+            logger.warning(
+                "subscription of %s: %r is one tag; several tags are joined by '||', as in 'a || b'", topic, expression
+            )
         return cls(topic, expression, wanted, version)
 
     def to_wire(self) -> SubscriptionData:

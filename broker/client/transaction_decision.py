@@ -31,7 +31,12 @@ def state_of_answer(answer: object, error: BaseException | None, transaction_id:
         logger.warning("the listener failed on transaction %s: the broker will check back", transaction_id, exc_info=error)
         return LocalTransactionState.UNKNOWN
     if not isinstance(answer, LocalTransactionState):
-        logger.warning("the listener answered %r for transaction %s; a LocalTransactionState is expected", answer, transaction_id)
+        logger.warning(
+            "the listener answered %r for transaction %s: that counts as UNKNOWN, and the broker will check back. "
+            "A listener returns LocalTransactionState.COMMIT_MESSAGE, ROLLBACK_MESSAGE or UNKNOWN",
+            answer,
+            transaction_id,
+        )
         return LocalTransactionState.UNKNOWN
     return answer
 

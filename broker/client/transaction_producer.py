@@ -4,15 +4,19 @@ from __future__ import annotations
 
 import asyncio
 import logging
+from typing import Never
 
 from broker.client.check_back import CheckBack
-from broker.client.errors import ClientError, IllegalConfiguration, MessageRefused
+from broker.client.errors import ClientError, MessageRefused
 from broker.client.instance import RequestHandlers
+from broker.client.listener_check import check_transaction_listener
 from broker.client.listener_threads import ListenerNotRun, ListenerThreads
 from broker.client.listeners import TransactionListener
 from broker.client.producer import Producer
 from broker.client.send_result import LocalTransactionState, SendResult, TransactionSendResult
+from broker.client.settings_check import check_whole_number, refuse_unknown
 from broker.client.transaction_decision import end_after_local_transaction, state_of_answer, state_without_listener
+from broker.client.wire_message import check_message
 from broker.message import Message, properties
 from broker.protocol.codes import RequestCode
 from broker.remoting.tasks import Tasks
@@ -38,11 +42,17 @@ class TransactionProducer(Producer):
         transaction_threads: int = 32,
         check_threads: int = 4,
         check_request_hold_max: int = 2000,
+        **unknown: Never,
     ) -> None:
         """At most `transaction_threads` local transactions and `check_threads` checks run at a time, each in a thread.
 
         At most `check_request_hold_max` checks wait; a broker whose question found no room asks again later.
+        Raises IllegalConfiguration as `Producer` does.
         """
+        refuse_unknown(self, unknown)
+        check_whole_number("transaction_threads", transaction_threads, least=1)
+        check_whole_number("check_threads", check_threads, least=1)
+        check_whole_number("check_request_hold_max", check_request_hold_max, least=1)
         super().__init__(
             group,
             namesrv_addr=namesrv_addr,
@@ -60,23 +70,21 @@ class TransactionProducer(Producer):
         self._transactions = Tasks()
 
     async def start(self) -> None:
-        """Begin; from now on check-backs are answered. Raises IllegalConfiguration without a listener."""
-        for method in ("execute_local_transaction", "check_local_transaction"):
-            if not callable(getattr(self._listener, method, None)):
-                raise IllegalConfiguration(f"producer {self.group} needs a transaction listener with a method {method}")
+        """Begin; from now on check-backs are answered. Raises IllegalConfiguration without a usable listener."""
+        self._lifecycle.require_new()
+        check_transaction_listener(f"producer {self.group}", self._listener)
         self._transaction_threads = ListenerThreads(f"transaction-{self.group[:100]}", self._transaction_threads_max)
         self._check_threads = ListenerThreads(f"check-{self.group[:100]}", self._check_threads_max)
         await super().start()
 
-    async def shutdown(self) -> None:
+    async def _stop(self) -> None:
         """Let running local transactions end and be told to the broker, for a moment; the rest the broker will check back."""
-        self._is_stopped = True
         await self._transactions.settle(_LOCAL_TRANSACTIONS_END_WITHIN_S)
         for threads in (self._transaction_threads, self._check_threads):
             if threads is not None:
                 await threads.stop(0.2)
         await self._transactions.stop()
-        await super().shutdown()
+        await super()._stop()
 
     async def send_message_in_transaction(self, message: Message, arg: object = None) -> TransactionSendResult:
         """Send the half message, run the local transaction with `arg`, tell the broker.
@@ -85,6 +93,7 @@ class TransactionProducer(Producer):
         has run nothing is raised any more. Whoever stops waiting leaves the transaction to end by itself.
         """
         self._running_instance()
+        check_message(message)
         if properties.DELAY_TIME_LEVEL in message.properties:
             raise MessageRefused("a transactional message cannot be delayed: send it without a delay level")
         return await asyncio.shield(

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 
 from broker.client.errors import MessageRefused
 from broker.message import IllegalMessage, Message, properties, sysflag, topics
+from broker.message.mistakes import kind_of
 
 MAX_MESSAGE_SIZE = 4 * 1024 * 1024
 COMPRESS_BODY_OVER = 4096
@@ -32,11 +33,13 @@ class WireMessage:
 
 
 def check_message(message: Message) -> None:
-    """Raises MessageRefused if no broker would take the message (RocketMQ's Validators.checkMessage)."""
+    """Raises MessageRefused if no broker would take the message (RocketMQ's Validators.checkMessage), TypeError if it is none."""
+    if not isinstance(message, Message):
+        raise TypeError(f"a Message is expected, as Message.of(topic, body) makes it; this is {kind_of(message)}")
     try:
         topics.validate_topic(message.topic)
     except IllegalMessage as error:
-        raise MessageRefused(str(error)) from None
+        raise MessageRefused(f"topic {message.topic!r}: {error}") from None
     if message.topic in topics.NOT_ALLOWED_SEND_TOPICS:
         raise MessageRefused(f"topic {message.topic} is the broker's own: nobody may send to it")
     if not message.body:

@@ -5,10 +5,16 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from types import MappingProxyType
-from typing import Self
+from typing import Never, Self
 
 from broker.message import ids, properties
+from broker.message.errors import IllegalMessage
+from broker.message.mistakes import kind_of, no_such_parameter
+from broker.message.named_properties import named_properties
 
+_PARAMETERS = ("tags", "keys", "delay_time_level", "user_properties", "flag")
+_INSTEAD_OF_BYTES = {str: "encode it, as in text.encode()", bytearray: "copy it with bytes()", memoryview: "copy it with bytes()"}
+_MAPPINGS = (MappingProxyType, dict, Mapping)  # the first two are found without asking the abstract class
 _NO_PROPERTIES: Mapping[str, str] = MappingProxyType({})
 
 
@@ -30,6 +36,11 @@ class Message:
     properties: Mapping[str, str] = field(default_factory=lambda: _NO_PROPERTIES)
     flag: int = 0
 
+    def __post_init__(self) -> None:
+        """Raises TypeError unless topic, body and properties are what the commit log can store."""
+        if not (isinstance(self.body, bytes) and isinstance(self.topic, str) and isinstance(self.properties, _MAPPINGS)):
+            raise TypeError(_wrong_type(self))
+
     @classmethod
     def of(
         cls,
@@ -41,18 +52,17 @@ class Message:
         delay_time_level: int = 0,
         user_properties: Mapping[str, str] | None = None,
         flag: int = 0,
+        **unknown: Never,
     ) -> Message:
         """A message with its tag, keys and delay level where RocketMQ keeps them: among the properties.
 
-        A key may not hold a space. Delay level 0 means at once; 1 to 18 are 1 s to 2 h by default.
+        A key may not hold a space. Delay level 0 means at once; 1 to 18 are 1 s to 2 h by default. Raises TypeError for what has
+        the wrong type or name, and IllegalMessage for what RocketMQ could not keep.
         """
-        named = dict(user_properties or {})
-        if tags:
-            named[properties.TAGS] = tags
-        if joined := properties.KEY_SEPARATOR.join(keys):
-            named[properties.KEYS] = joined
-        if delay_time_level:
-            named[properties.DELAY_TIME_LEVEL] = str(delay_time_level)
+        if unknown:
+            raise TypeError(no_such_parameter("Message.of", unknown, _PARAMETERS))
+        _check_flag(flag)
+        named = named_properties(tags, keys, delay_time_level, user_properties)
         return Message(topic=topic, body=body, properties=MappingProxyType(named), flag=flag)
 
     @property
@@ -117,3 +127,22 @@ class MessageExt(Message):
     def host_and_offset(self) -> ids.MessageId:
         """The broker's address and the commit log offset, as the offset message id says them."""
         return ids.parse_offset_message_id(self.offset_message_id)
+
+
+def _wrong_type(message: Message) -> str:
+    topic, body = message.topic, message.body
+    if not isinstance(topic, str):
+        are_swapped = isinstance(topic, bytes) and isinstance(body, str)
+        hint = ". Topic and body seem to be swapped" if are_swapped else ""
+        return f"the topic of a message is {kind_of(topic)}; a str is expected{hint}"
+    if not isinstance(body, bytes):
+        instead = _INSTEAD_OF_BYTES.get(type(body), "encode it, for example json.dumps(body).encode()")
+        return f"the body of a message to {topic} is {kind_of(body)}; bytes are expected: {instead}"
+    return f"the properties of a message to {topic} are {kind_of(message.properties)}; a dict of str is expected"
+
+
+def _check_flag(flag: object) -> None:
+    if not isinstance(flag, int) or isinstance(flag, bool):
+        raise TypeError(f"flag is {kind_of(flag)}; a whole number is expected")
+    if not -(2**31) <= flag < 2**31:
+        raise IllegalMessage(f"flag is {flag}; it has to fit in 32 bits")

@@ -10,6 +10,7 @@ from collections.abc import Iterable, Mapping
 from typing import Final
 
 from broker.message.errors import IllegalMessage
+from broker.message.mistakes import kind_of
 
 KEYS: Final = "KEYS"
 TAGS: Final = "TAGS"
@@ -48,9 +49,12 @@ _PROPERTY = "\x02"
 def encode(properties: Mapping[str, str]) -> bytes:
     """The properties as one string, UTF-8.
 
-    Raises IllegalMessage if a name is empty, or a name or value holds a separator.
+    Raises IllegalMessage if a name is empty, if a name or value is no str, or if it holds a separator or half a surrogate pair.
     """
-    return _PROPERTY.join([_pair(name, value) for name, value in properties.items()]).encode()
+    try:
+        return _PROPERTY.join([_pair(name, value) for name, value in properties.items()]).encode()
+    except (TypeError, UnicodeEncodeError):
+        raise IllegalMessage(_why_not_text(properties)) from None
 
 
 def decode(encoded: bytes) -> dict[str, str]:
@@ -93,6 +97,14 @@ def remove(encoded: bytes, names: Iterable[str]) -> bytes:
             encoded = encoded[:start].removesuffix(b"\x02") + encoded[end:]
             encoded = encoded.removeprefix(b"\x02") if start == 0 else encoded
     return encoded
+
+
+def _why_not_text(properties: Mapping[str, object]) -> str:
+    for name, value in properties.items():
+        for part, what in ((name, f"the name of property {name!r}"), (value, f"property {name!r}")):
+            if not isinstance(part, str):
+                return f"{what} is {kind_of(part)}; a str is expected"
+    return "a property holds a character that UTF-8 cannot encode (half a surrogate pair)"
 
 
 def _pair(name: str, value: str) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import os
 from typing import Final
 
 from broker.protocol.codes import ResponseCode, SerializeType
@@ -126,7 +127,7 @@ class RemotingClient:
         except TimeoutError:
             raise ConnectFailed(f"no connection to {address} within {self._connect_timeout_ms} ms") from None
         except (OSError, ValueError) as error:
-            raise ConnectFailed(f"no connection to {address}: {error}") from None
+            raise ConnectFailed(f"no connection to {address}: {_reason(error)}") from None
         finally:
             self._connecting.pop(address, None)
         self._by_address[address] = connection
@@ -144,6 +145,13 @@ def split_address(address: str) -> tuple[str, int]:
     if not separator or not host or not port.isdecimal() or int(port) > _HIGHEST_PORT:
         raise ValueError(f"{address!r} is no address: HOST:PORT is expected")
     return host.removeprefix("[").removesuffix("]"), int(port)
+
+
+def _reason(error: OSError | ValueError) -> str:
+    """The system's words alone: asyncio's repeat the address and add a number."""
+    if isinstance(error, OSError) and error.errno is not None:
+        return os.strerror(error.errno) if error.errno > 0 else error.strerror or str(error)
+    return str(error)
 
 
 def _retrieve_exception(task: asyncio.Task[Connection]) -> None:

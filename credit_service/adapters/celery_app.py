@@ -1,11 +1,16 @@
 """Celery as the credit service uses it: Redis as a courier that may lose everything, since the broker has every order still."""
 
+import os
 from typing import Final
 
 from celery import Celery
 
 CREDIT_TASK: Final = "credit_service.credit_orders"
 QUEUE: Final = "credits"
+
+_VARIABLES_OF_CELERY: Final = (
+    "CELERY_BROKER_URL", "CELERY_BROKER_READ_URL", "CELERY_BROKER_WRITE_URL", "CELERY_RESULT_BACKEND",
+)  # fmt: skip
 
 _TASK_TIME_LIMIT_S: Final = 30
 _VISIBILITY_TIMEOUT_S: Final = 60
@@ -16,7 +21,12 @@ _SOCKET_TIMEOUT_S: Final = 5
 
 
 def create_celery(redis_url: str) -> Celery:
-    """A Celery application for sending tasks or for working on them; connects to nothing yet."""
+    """A Celery application for sending tasks or for working on them; connects to nothing yet.
+
+    Celery's own variables are taken out of the process's environment: a stray one would win over `redis_url`.
+    """
+    for name in _VARIABLES_OF_CELERY:
+        os.environ.pop(name, None)
     app = Celery("credit_service", broker=redis_url, backend=redis_url, set_as_current=False)
     app.conf.update(
         task_default_queue=QUEUE,
@@ -25,7 +35,8 @@ def create_celery(redis_url: str) -> Celery:
         accept_content=["json"],
         # A worker that dies has not acknowledged: another one takes the task, and the ledger makes doing it twice harmless.
         task_acks_late=True,
-        task_reject_on_worker_lost=True,
+        # One of its processes that dies is told to the consumer instead: a task that kills each of them would go round for ever.
+        task_reject_on_worker_lost=False,
         task_time_limit=_TASK_TIME_LIMIT_S,
         # A task that has begun ends and commits although Redis is gone.
         worker_cancel_long_running_tasks_on_connection_loss=False,
@@ -42,7 +53,7 @@ def create_celery(redis_url: str) -> Celery:
             "socket_connect_timeout": _CONNECT_TIMEOUT_S,
             "socket_timeout": _SOCKET_TIMEOUT_S,
         },
-        # The consumer does not try again by itself: it lets the broker deliver again.
+        # Who waits decides when to try again.
         task_publish_retry=False,
         result_backend_transport_options={"retry_policy": {"timeout": float(_CONNECT_TIMEOUT_S)}},
         redis_socket_connect_timeout=_CONNECT_TIMEOUT_S,

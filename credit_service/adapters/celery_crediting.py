@@ -1,68 +1,96 @@
 """Writes credits by way of Celery: hands a batch to a worker and waits until its task has committed."""
 
-import contextlib
-import logging
-import threading
+import json
 import time
-from collections.abc import Sequence
-from dataclasses import asdict
-from typing import Final
+import uuid
+from collections.abc import Callable, Sequence
+from typing import Any, Final
 
-from celery import Celery
-from celery.exceptions import TimeoutError as ResultTimeout
-from celery.result import AsyncResult
-
-from credit_service.adapters.celery_app import CREDIT_TASK
+from credit_service.adapters.celery_tasks import CreditTasks, Task, TaskAnswer
+from credit_service.adapters.credit_wire import WireCredit, to_wire
 from credit_service.domain.credit import Credit, CreditOutcome
-from credit_service.service_layer.order_listener import CreditingUnavailable
+from credit_service.service_layer.crediting import CreditingFailed, CreditingUnavailable
+from credit_service.service_layer.faults import Fault, fault_of
 
 _SLICE_S: Final = 0.5
-"""How soon a wait notices that the service stops."""
-
-logger = logging.getLogger(__name__)
+"""How soon a wait notices that it is given up."""
+MOST_WAITING_TASKS: Final = 1000
+"""With so many in Redis nothing more is sent: the workers are away, and consumers that start over and over must not fill it."""
 
 
 class CeleryCrediting:
-    """See `service_layer.order_listener.Crediting`; safe to use from several threads."""
+    """See `service_layer.crediting.Crediting`; safe to use from several threads.
 
-    def __init__(self, app: Celery, *, timeout_s: float) -> None:
-        """`timeout_s` is how long a batch waits for its task; a task nobody waits for any more does not start."""
-        self._app = app
+    A batch has one task id, made from its content, however often it is asked for: at most one task of it waits in Redis, and
+    whichever run of it ends first answers.
+    """
+
+    def __init__(self, tasks: CreditTasks, *, timeout_s: float, now_s: Callable[[], float] = time.monotonic) -> None:
+        """`timeout_s` is how long a batch waits for the answer of its task at a time."""
+        self._tasks = tasks
         self._timeout_s = timeout_s
-        self._stopping = threading.Event()
+        self._now_s = now_s
 
-    def stop(self) -> None:
-        """Lets all waits end soon; what they waited for will be delivered again."""
-        self._stopping.set()
-
-    def credit(self, credits: Sequence[Credit]) -> list[CreditOutcome]:
-        """One outcome for each credit. Raises CreditingUnavailable when Redis, the workers or the database fail."""
+    def credit(self, credits: Sequence[Credit], *, is_again: bool, is_given_up: Callable[[], bool]) -> list[CreditOutcome | None]:
+        """One outcome for each credit; None for an outcome that only a newer version knows."""
+        batch = [to_wire(credit) for credit in credits]
         try:
-            result = self._app.send_task(CREDIT_TASK, args=[[asdict(credit) for credit in credits]], expires=self._timeout_s)
+            task = self._task(_task_id(batch), batch, is_again)
+        except CreditingUnavailable:
+            raise
         except Exception as error:
             raise CreditingUnavailable(f"the task could not be sent: {_in_one_line(error)}") from error
+        return _outcomes(self._answer(task, is_given_up), len(credits))
+
+    def _task(self, task_id: str, batch: Sequence[WireCredit], is_again: bool) -> Task:
+        """The batch's task; sent, unless it waits in Redis from an earlier time."""
+        waiting = self._tasks.waiting()
+        if is_again and waiting and self._tasks.is_waiting(task_id):
+            return self._tasks.expect(task_id)
+        if waiting >= MOST_WAITING_TASKS:
+            raise CreditingUnavailable(f"{waiting} tasks wait in Redis already: no worker takes them")
+        return self._tasks.send(task_id, batch)
+
+    def _answer(self, task: Task, is_given_up: Callable[[], bool]) -> TaskAnswer:
+        """The answer, forgotten by Redis once it is read."""
         try:
-            return [CreditOutcome(outcome) for outcome in self._wait_for(result)]
-        except CreditingUnavailable:
-            self._stop_expecting(result)
-            raise
+            answer = self._wait_for(task, is_given_up)
+        except Exception as error:
+            task.stop_expecting()
+            raise CreditingUnavailable(f"the answer could not be read: {_in_one_line(error)}") from error
+        if answer is None:
+            task.stop_expecting()
+            raise CreditingUnavailable(f"no answer from a worker after {self._timeout_s:g} s")
+        task.forget()
+        return answer
 
-    def _wait_for(self, result: "AsyncResult[list[str]]") -> list[str]:
-        deadline = time.monotonic() + self._timeout_s
-        while not self._stopping.is_set() and time.monotonic() < deadline:
-            try:
-                return result.get(timeout=_SLICE_S)
-            except ResultTimeout:
-                continue
-            except Exception as error:
-                raise CreditingUnavailable(f"the task failed: {_in_one_line(error)}") from error
-        raise CreditingUnavailable("the service stops" if self._stopping.is_set() else f"no result after {self._timeout_s:g} s")
-
-    def _stop_expecting(self, result: "AsyncResult[list[str]]") -> None:
-        """Celery remembers what it still expects; without this each lost task would cost memory for ever."""
-        with contextlib.suppress(Exception):
-            self._app.backend.remove_pending_result(result)  # type: ignore[attr-defined]
+    def _wait_for(self, task: Task, is_given_up: Callable[[], bool]) -> TaskAnswer | None:
+        deadline_s = self._now_s() + self._timeout_s
+        while (left_s := deadline_s - self._now_s()) > 0 and not is_given_up():
+            if (answer := task.wait(min(left_s, _SLICE_S))) is not None:
+                return answer
+        return None
 
 
-def _in_one_line(error: Exception) -> str:
+def _task_id(batch: Sequence[WireCredit]) -> str:
+    return str(uuid.uuid5(uuid.NAMESPACE_OID, json.dumps(batch, sort_keys=True)))
+
+
+def _outcomes(answer: TaskAnswer, count: int) -> list[CreditOutcome | None]:
+    if answer.error is not None:
+        reason = f"the task failed: {_in_one_line(answer.error)}"
+        raise CreditingUnavailable(reason) if fault_of(answer.error) is Fault.OUTAGE else CreditingFailed(reason)
+    if not isinstance(answer.value, list) or len(answer.value) != count:
+        raise CreditingFailed(f"the task with {count} orders answered {str(answer.value)[:100]!r}")
+    return [_outcome(text) for text in answer.value]
+
+
+def _outcome(text: Any) -> CreditOutcome | None:
+    try:
+        return CreditOutcome(text)
+    except ValueError:
+        return None
+
+
+def _in_one_line(error: BaseException) -> str:
     return f"{type(error).__name__}: {' '.join(str(error).split())}"

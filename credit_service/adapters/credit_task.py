@@ -5,9 +5,9 @@ from functools import cache
 from celery import Celery
 
 from credit_service.adapters.celery_app import CREDIT_TASK
+from credit_service.adapters.credit_wire import WireCredit, from_wire
 from credit_service.adapters.ledger import Ledger, LedgerUnavailable
-from credit_service.domain.credit import Credit
-from service_runtime.database import create_database_engine
+from service_runtime.engine import create_database_engine
 
 
 def register_credit_task(app: Celery, database_url: str) -> None:
@@ -18,6 +18,5 @@ def register_credit_task(app: Celery, database_url: str) -> None:
         return Ledger(create_database_engine(database_url))
 
     @app.task(name=CREDIT_TASK, throws=(LedgerUnavailable,))
-    def credit_orders(credits: list[dict[str, str | int | None]]) -> list[str]:
-        batch = [Credit(**credit) for credit in credits]  # type: ignore[arg-type]
-        return [outcome.value for outcome in ledger().credit(batch)]
+    def credit_orders(credits: list[WireCredit], **_of_a_newer_version: object) -> list[str]:
+        return [outcome.value for outcome in ledger().credit([from_wire(credit) for credit in credits])]

@@ -11,21 +11,30 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from typing import Final
 
 import stamina
 from sqlalchemy import Engine, text
 from sqlalchemy.dialects import postgresql, sqlite
-from sqlalchemy.exc import DataError, IntegrityError, OperationalError, SQLAlchemyError
+from sqlalchemy.exc import DataError, DBAPIError, OperationalError, SQLAlchemyError
 from sqlmodel import Session, col, select
 
-from credit_service.adapters.tables import BalanceRow, CreditRow
+from credit_service.adapters.tables import BalanceRow, CreditDatabase, CreditRow
 from credit_service.domain.credit import Credit, CreditOutcome
+from service_runtime.constraints import ConstraintKind, violation_of
 
 logger = logging.getLogger(__name__)
 
 
+_CREDIT_ID: Final = CreditDatabase.metadata.tables["credits"].c.id
+
+
 class LedgerUnavailable(Exception):
-    """The database refused or did not answer."""
+    """The database did not answer, or its tables are not as this version needs them: no fault of the credits."""
+
+
+class CreditNotStored(Exception):
+    """The database took a credit's row without an error, and yet has none: something in it swallows rows. Nothing is written."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,18 +71,18 @@ class Ledger:
     def credit(self, credits: Sequence[Credit]) -> list[CreditOutcome]:
         """Writes a batch; durable on return. One outcome for each credit, in their order.
 
-        A credit that the database will not take does not hold up the others. Raises LedgerUnavailable: nothing may be
-        acknowledged then, and to try again is right whether or not it was written.
+        A credit that the database will not take does not hold up the others. Raises LedgerUnavailable or CreditNotStored: nothing
+        may be acknowledged then, and to try again is right whether or not it was written.
         """
         try:
             return self._credit_with_retries(credits)
-        except (DataError, IntegrityError) as error:
+        except SQLAlchemyError as error:
+            if not _refuses_a_credit(error):
+                raise LedgerUnavailable(_in_one_line(error)) from error
             if len(credits) > 1:
                 return [outcome for credit in credits for outcome in self.credit([credit])]
             logger.error("order %s cannot be credited: %s", credits[0].order_id, _in_one_line(error))
             return [CreditOutcome.IMPOSSIBLE]
-        except SQLAlchemyError as error:
-            raise LedgerUnavailable(_in_one_line(error)) from error
 
     @stamina.retry(on=OperationalError, attempts=3, timeout=5.0, wait_initial=0.05, wait_max=0.5)
     def _credit_with_retries(self, credits: Sequence[Credit]) -> list[CreditOutcome]:
@@ -84,9 +93,9 @@ class Ledger:
         with Session(self._engine) as session:
             inserted = self._insert_missing(session, by_order)
             self._add_to_balances(session, [by_order[order_id] for order_id in inserted])
-            stored = _stored_credits(session, by_order.keys() - inserted)
+            outcomes = _outcomes(credits, by_order, inserted, _stored_credits(session, by_order.keys() - inserted))
             _commit(session)
-        return _outcomes(credits, by_order, inserted, stored)
+        return outcomes
 
     def _insert_missing(self, session: Session, by_order: Mapping[str, Credit]) -> set[str]:
         """The orders whose credit was really inserted."""
@@ -137,6 +146,21 @@ class Ledger:
             raise LedgerUnavailable(_in_one_line(error)) from error
 
 
+def _refuses_a_credit(error: SQLAlchemyError) -> bool:
+    """Whether the database answered that it will not take a credit with such values, whatever is tried.
+
+    A number of a row that is taken, a column this version does not fill or a table this version does not know are no fault of the
+    credit: once they are mended it can be written.
+    """
+    if isinstance(error, DataError):
+        return True
+    violation = violation_of(error) if isinstance(error, DBAPIError) else None
+    if violation is None:
+        return False
+    is_duplicate = violation.kind is ConstraintKind.UNIQUE and not violation.is_duplicate_of(_CREDIT_ID)
+    return is_duplicate or violation.kind in (ConstraintKind.CHECK, ConstraintKind.TRIGGER)
+
+
 def _commit(session: Session) -> None:
     connection = session.connection()
     try:
@@ -162,15 +186,18 @@ def _stored_credits(session: Session, order_ids: Iterable[str]) -> dict[str, Cre
 def _outcomes(
     credits: Sequence[Credit], by_order: Mapping[str, Credit], inserted: set[str], stored: Mapping[str, Credit]
 ) -> list[CreditOutcome]:
+    """Raises CreditNotStored for a row that was neither inserted nor found."""
     outcomes = []
     for credit in credits:
         first = by_order[credit.order_id]
         if credit is first and credit.order_id in inserted:
             outcomes.append(CreditOutcome.CREDITED)
-        elif credit.is_redelivery_of(stored.get(credit.order_id, first)):
-            outcomes.append(CreditOutcome.ALREADY_CREDITED)
-        else:
-            outcomes.append(CreditOutcome.CONFLICTING)
+            continue
+        in_the_ledger = first if credit.order_id in inserted else stored.get(credit.order_id)
+        if in_the_ledger is None:
+            raise CreditNotStored(f"the credit of order {credit.order_id} was neither inserted nor found")
+        is_redelivery = credit.is_redelivery_of(in_the_ledger)
+        outcomes.append(CreditOutcome.ALREADY_CREDITED if is_redelivery else CreditOutcome.CONFLICTING)
     return outcomes
 
 

@@ -8,7 +8,8 @@ from credit_service.domain.order_created import TAG, TOPIC
 
 CONSUMER_GROUP: Final = "credit_service"
 _START_TIMEOUT_S: Final = 20.0
-_STOP_TIMEOUT_S: Final = 8.0
+_FAREWELL_S: Final = 2.0
+"""What leaving the group takes on top of waiting for batches."""
 _HEALTH_TIMEOUT_S: Final = 4.0
 
 logger = logging.getLogger(__name__)
@@ -39,10 +40,11 @@ class OrderConsumer:
         self._loop.start()
         self._loop.run(self._consumer.start(), timeout_s=_START_TIMEOUT_S)
 
-    def stop(self) -> None:
-        """Leaves the consumer group. What was not acknowledged will be delivered again."""
+    def stop(self, timeout_s: float) -> None:
+        """Lets batches end whose task is under way, for so long, and leaves the group. What is held will be delivered again."""
+        leaving_s = timeout_s + _FAREWELL_S
         try:
-            self._loop.run(self._consumer.shutdown(), timeout_s=_STOP_TIMEOUT_S)
+            self._loop.run(self._consumer.shutdown(leaving_s), timeout_s=leaving_s + _FAREWELL_S)
         except (ClientError, TimeoutError) as error:
             logger.warning("the consumer did not shut down cleanly: %s", error)
         self._loop.stop()

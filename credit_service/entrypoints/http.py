@@ -1,13 +1,19 @@
 """The credit service over HTTP: the Flask application and its routes."""
 
-from typing import Final, Protocol
+from typing import Final
 
 from flask import Blueprint, Flask, Response, abort, current_app, request
 from pydantic import BaseModel
 
 from credit_service.adapters.ledger import Ledger, LedgerUnavailable
-from credit_service.entrypoints.schemas import CustomerCreditQuery, CustomerCreditResponse, HealthResponse
+from credit_service.entrypoints.health import HealthSources, health_api
+from credit_service.entrypoints.schemas import CustomerCreditQuery, CustomerCreditResponse
+from service_runtime.known_hosts import KnownHosts
+from service_runtime.lanes import THREADS_KEPT_FREE, checks_lane, keep_lanes, reading_lane
 from service_runtime.problems import Problem, register_problems
+from service_runtime.request_guard import guard_requests
+
+_LOOPBACK: Final = KnownHosts()
 
 credits_api = Blueprint("credits", __name__)
 
@@ -16,22 +22,21 @@ _PROBLEM_OF: Final[dict[type[Exception], Problem]] = {
 }
 
 
-class Reachable(Protocol):
-    """Something that may be down."""
+def create_app(ledger: Ledger, health: HealthSources, *, hosts: KnownHosts = _LOOPBACK, threads: int = 16) -> Flask:
+    """The application, on a database that is open; `health` answers for all that belongs to the service.
 
-    def is_reachable(self) -> bool:
-        """Whether it answers now."""
-
-
-def create_app(ledger: Ledger, redis: Reachable, broker: Reachable) -> Flask:
-    """The application, on a database that is open."""
+    It answers requests that name one of `hosts`, on the server's `threads`.
+    """
     app = Flask(__name__)
     app.config["MAX_CONTENT_LENGTH"] = 1024
     app.extensions["ledger"] = ledger
-    app.extensions["redis"] = redis
-    app.extensions["broker"] = broker
+    app.extensions["health"] = health
     app.register_blueprint(credits_api)
+    app.register_blueprint(health_api)
     register_problems(app, _PROBLEM_OF)
+    guard_requests(app, hosts)
+    reading, checks = reading_lane(threads - THREADS_KEPT_FREE + 1), checks_lane()
+    keep_lanes(app, {"GET /customers/<path:customer>/credit": reading, "GET /readyz": checks, "GET /healthz": checks})
     return app
 
 
@@ -45,27 +50,10 @@ def get_credit(customer: str) -> Response:
     return _json(CustomerCreditResponse.of(found))
 
 
-@credits_api.get("/healthz")
-def get_health() -> Response:
-    """Whether database, Redis and broker answer: 200 if all do, else 503."""
-    database = _ledger().is_reachable()
-    redis = current_app.extensions["redis"].is_reachable()
-    broker = current_app.extensions["broker"].is_reachable()
-    is_ok = database and redis and broker
-    health = HealthResponse(
-        status="ok" if is_ok else "degraded", database=_word(database), redis=_word(redis), broker=_word(broker)
-    )
-    return _json(health, 200 if is_ok else 503)
-
-
 def _ledger() -> Ledger:
     ledger: Ledger = current_app.extensions["ledger"]
     return ledger
 
 
-def _json(body: BaseModel, status: int = 200) -> Response:
-    return Response(body.model_dump_json(), status=status, content_type="application/json")
-
-
-def _word(is_ok: bool) -> str:
-    return "ok" if is_ok else "unreachable"
+def _json(body: BaseModel) -> Response:
+    return Response(body.model_dump_json(), content_type="application/json")

@@ -47,12 +47,3 @@ class CustomerCreditResponse(BaseModel):
             for entry in credit.entries
         ]
         return cls(customer=credit.customer, points=credit.points, entries=entries)
-
-
-class HealthResponse(BaseModel):
-    """What works: `status` is ok only if all of it does."""
-
-    status: str
-    database: str
-    redis: str
-    broker: str

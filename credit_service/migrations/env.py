@@ -1,4 +1,4 @@
-"""Runs the migrations on the connection, and inside the transaction, that `service_runtime.database.migrate` brings."""
+"""Runs the migrations on the connection, and inside the transaction, that `service_runtime.migration.migrate` brings."""
 
 from alembic import context
 
@@ -7,7 +7,7 @@ from credit_service.adapters.tables import CreditDatabase
 context.configure(
     connection=context.config.attributes["connection"],
     target_metadata=CreditDatabase.metadata,
-    version_table="credit_service_version",
+    version_table=context.config.attributes["version_table"],
 )
 with context.begin_transaction():
     context.run_migrations()

@@ -15,38 +15,32 @@ DEAD_LETTERS_AT_ONCE: Final = -1
 logger = logging.getLogger(__name__)
 
 
-class CreditingUnavailable(Exception):
-    """Whether the credits were written is not known: they must come again."""
+class BatchCrediting(Protocol):
+    """Credits a batch however long it takes: see `service_layer.patient_crediting`."""
 
-
-class Crediting(Protocol):
-    """The port to whoever writes credits."""
-
-    def credit(self, credits: Sequence[Credit]) -> list[CreditOutcome]:
-        """One outcome for each credit, durable on return. Raises CreditingUnavailable."""
+    def credit(self, credits: Sequence[Credit], context: ConsumeContext) -> list[CreditOutcome | None]:
+        """One outcome for each credit, durable on return; None for an order that is to come again later."""
 
 
 class OrderListener:
     """Acknowledges a message only after its credit is committed.
 
-    A message that is no order comes again, and in the end goes to the dead letters, without holding up the others of its
-    batch. One that contradicts the ledger goes there at once: no redelivery will make it right.
+    What no redelivery will make right goes to the dead letters at once: a message that is no order, or one that contradicts the
+    ledger. An order whose own task fails comes again later. None of them holds up the others of its batch.
     """
 
-    def __init__(self, crediting: Crediting) -> None:
+    def __init__(self, crediting: BatchCrediting) -> None:
         """`crediting` writes the credits."""
         self._crediting = crediting
 
     def __call__(self, messages: list[MessageExt], context: ConsumeContext) -> ConsumeStatus:
-        """Called by the push consumer in one of its threads."""
+        """Called by the push consumer in one of its threads. Raises MessagesWithdrawn if they are no longer this consumer's."""
         readable = self._readable(messages, context)
-        try:
-            outcomes = self._crediting.credit([credit for _, credit in readable]) if readable else []
-        except CreditingUnavailable as error:
-            logger.warning("%d messages will come again: %s", len(messages), error)
-            return ConsumeStatus.RECONSUME_LATER
+        outcomes = self._crediting.credit([credit for _, credit in readable], context) if readable else []
         for (message, credit), outcome in zip(readable, outcomes, strict=True):
-            if outcome in (CreditOutcome.CONFLICTING, CreditOutcome.IMPOSSIBLE):
+            if outcome is None:
+                context.reconsume_later(message)
+            elif outcome in (CreditOutcome.CONFLICTING, CreditOutcome.IMPOSSIBLE):
                 self._park(message, credit, outcome, context)
         return ConsumeStatus.CONSUME_SUCCESS
 
@@ -56,8 +50,8 @@ class OrderListener:
             try:
                 readable.append((message, _credit(message)))
             except UnreadableOrder as error:
-                logger.error("message %s is no order (redelivery %d): %s", message.message_id, message.reconsume_times, error)
-                context.reconsume_later(message)
+                logger.error("message %s goes to the dead letters, it is no order: %s", message.message_id, error)
+                context.reconsume_later(message, DEAD_LETTERS_AT_ONCE)
         return readable
 
     def _park(self, message: MessageExt, credit: Credit, outcome: CreditOutcome, context: ConsumeContext) -> None:

@@ -6,20 +6,28 @@ check-back has answered ROLLBACK, a local transaction that was merely slow canno
 """
 
 import logging
-import threading
 import time
 from collections.abc import Iterator, Sequence
-from contextlib import AbstractContextManager, contextmanager, nullcontext
+from contextlib import contextmanager, nullcontext
+from typing import Any, Final
 
-from sqlalchemy import Engine, text
+from sqlalchemy import Column, ColumnElement, Engine, text
 from sqlalchemy.dialects import postgresql, sqlite
 from sqlalchemy.exc import IntegrityError, SQLAlchemyError
 from sqlmodel import Session, col, select
 from sqlmodel.sql.expression import SelectOfScalar
 
-from order_service.adapters.tables import OrderItemRow, OrderRow, TransactionRow
+from order_service.adapters.tables import OrderDatabase, OrderItemRow, OrderRow, TransactionRow
+from order_service.adapters.writers_turn import TurnNotGiven, WritersTurn
 from order_service.domain.order import Item, Order
 from order_service.domain.transaction import TransactionState
+from service_runtime.constraints import is_duplicate
+
+_TRANSACTION_ID: Final = OrderDatabase.metadata.tables["transactions"].c.transaction_id
+_IDEMPOTENCY_KEY: Final = OrderDatabase.metadata.tables["orders"].c.idempotency_key
+
+_TURN_TIMEOUT_S: Final = 5.0
+"""As long as PostgreSQL lets a statement wait for a lock; after it SQLite itself waits up to 10 s for other processes."""
 
 logger = logging.getLogger(__name__)
 
@@ -41,7 +49,7 @@ class TransactionDecided(OrderStoreError):
 
 
 class IdempotencyKeyTaken(OrderStoreError):
-    """Another order has the key."""
+    """Another order of the customer has the key."""
 
 
 class OrderStore:
@@ -53,8 +61,7 @@ class OrderStore:
         self._reading = engine.execution_options(read_only=True)
         is_postgresql = engine.dialect.name == "postgresql"
         self._insert = postgresql.insert if is_postgresql else sqlite.insert
-        # SQLite lets writers wait by sleeping and trying again: 16 threads wrote 4 times slower so, some waited for seconds.
-        self._turn: AbstractContextManager[object] = nullcontext() if is_postgresql else threading.Lock()
+        self._turn = None if is_postgresql else WritersTurn(_TURN_TIMEOUT_S)
 
     def commit_order(self, order: Order, transaction_id: str) -> None:
         """Order, items and transaction row, durable together on return.
@@ -63,9 +70,11 @@ class OrderStore:
         """
         with self._writing() as session:
             session.add(_transaction_row(transaction_id, TransactionState.COMMITTED, order.order_id))
-            _flush(session, TransactionDecided(f"transaction {transaction_id} is decided already"))
+            with _unless_taken(_TRANSACTION_ID, TransactionDecided(f"transaction {transaction_id} is decided already")):
+                session.flush()
             session.add(_order_row(order))
-            _flush(session, IdempotencyKeyTaken("an order with this idempotency key exists"))
+            with _unless_taken(_IDEMPOTENCY_KEY, IdempotencyKeyTaken("an order with this idempotency key exists")):
+                session.flush()
             session.add_all(_item_rows(order))
 
     def settle(self, transaction_id: str, order_id: str | None = None) -> TransactionState:
@@ -76,7 +85,7 @@ class OrderStore:
         """
         marker = _transaction_row(transaction_id, TransactionState.ROLLED_BACK, None).model_dump()
         with self._writing() as session:
-            session.execute(self._insert(TransactionRow).values(marker).on_conflict_do_nothing())
+            session.execute(self._insert(TransactionRow).values(marker).on_conflict_do_nothing(index_elements=["transaction_id"]))
             row = session.exec(select(TransactionRow).where(col(TransactionRow.transaction_id) == transaction_id)).one()
             state, committed_order = TransactionState(row.state), row.order_id
         if state is TransactionState.COMMITTED and order_id not in (None, committed_order):
@@ -97,11 +106,11 @@ class OrderStore:
 
     def find_order(self, order_id: str) -> Order | None:
         """The order with this id."""
-        return self._find_one(OrderRow.order_id, order_id)
+        return self._find_one(col(OrderRow.order_id) == order_id)
 
-    def find_order_by_key(self, idempotency_key: str) -> Order | None:
-        """The order that was placed under this idempotency key."""
-        return self._find_one(OrderRow.idempotency_key, idempotency_key)
+    def find_order_by_key(self, customer: str, idempotency_key: str) -> Order | None:
+        """The customer's order that was placed under this idempotency key."""
+        return self._find_one(col(OrderRow.customer) == customer, col(OrderRow.idempotency_key) == idempotency_key)
 
     def list_orders(self, customer: str, *, limit: int, before: int | None) -> tuple[list[Order], int | None]:
         """The customer's orders, the newest first, at most `limit`; and what to pass as `before` for the next page."""
@@ -122,9 +131,9 @@ class OrderStore:
             return False
         return True
 
-    def _find_one(self, column: object, value: str) -> Order | None:
+    def _find_one(self, *conditions: ColumnElement[bool]) -> Order | None:
         with self._session() as session:
-            rows = session.exec(select(OrderRow).where(col(column) == value)).all()
+            rows = session.exec(select(OrderRow).where(*conditions)).all()
             return next(iter(_orders(session, rows)), None)
 
     @contextmanager
@@ -139,10 +148,12 @@ class OrderStore:
     def _writing(self) -> Iterator[Session]:
         """A session that is committed at the end. Only an error of that commit leaves the outcome unknown."""
         try:
-            with self._turn, Session(self._engine) as session:
+            with self._turn.taken() if self._turn else nullcontext(), Session(self._engine) as session:
                 yield session
                 session.flush()
                 _commit(session)
+        except TurnNotGiven as error:
+            raise StoreUnavailable(str(error)) from None
         except SQLAlchemyError as error:
             raise StoreUnavailable(_in_one_line(error)) from error
 
@@ -157,11 +168,15 @@ def _commit(session: Session) -> None:
         raise OutcomeUnknown(_in_one_line(error)) from error
 
 
-def _flush(session: Session, if_taken: OrderStoreError) -> None:
+@contextmanager
+def _unless_taken(key: Column[Any], if_taken: OrderStoreError) -> Iterator[None]:
+    """Raises `if_taken` if a row with the same key is there; the violation of any other constraint passes through."""
     try:
-        session.flush()
+        yield
     except IntegrityError as error:
-        raise if_taken from error
+        if is_duplicate(error, key):
+            raise if_taken from error
+        raise
 
 
 def _state_of(transaction_id: str) -> SelectOfScalar[str]:

@@ -2,7 +2,7 @@
 
 from typing import Final
 
-from sqlalchemy import BigInteger, Integer
+from sqlalchemy import BigInteger, Integer, UniqueConstraint
 from sqlalchemy.orm import registry
 from sqlmodel import Field, SQLModel
 
@@ -18,16 +18,17 @@ class OrderDatabase(SQLModel, registry=registry()):
 
 
 class OrderRow(OrderDatabase, table=True):
-    """A committed order."""
+    """A committed order. An idempotency key is one customer's own: another customer may use the same."""
 
     __tablename__ = "orders"
+    __table_args__ = (UniqueConstraint("customer", "idempotency_key", name="uq_orders_customer_idempotency_key"),)
 
     id: int | None = Field(default=None, primary_key=True, sa_type=_RowId)
     order_id: str = Field(max_length=36, unique=True)
     customer: str = Field(max_length=100, index=True)
     total_cents: int = Field(sa_type=BigInteger)
     currency: str = Field(max_length=3)
-    idempotency_key: str | None = Field(default=None, max_length=255, unique=True)
+    idempotency_key: str | None = Field(default=None, max_length=255)
     created_at_ms: int = Field(sa_type=BigInteger)
 
 

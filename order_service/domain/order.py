@@ -31,7 +31,7 @@ class Order:
     created_at_ms: int
     """Milliseconds since the epoch, by the order service's clock."""
     idempotency_key: str | None = None
-    """What the caller named the request, so that repeating it does not order twice."""
+    """What the customer named the request, so that repeating it does not order twice; other customers' keys are others."""
 
     @property
     def total_cents(self) -> int:

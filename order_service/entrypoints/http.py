@@ -12,6 +12,7 @@ from order_service.entrypoints.openapi import openapi_document
 from order_service.entrypoints.problems import PROBLEM_OF
 from order_service.entrypoints.schemas import (
     HealthResponse,
+    LivenessResponse,
     OrderHeaders,
     OrderPageQuery,
     OrderPageResponse,
@@ -21,9 +22,13 @@ from order_service.entrypoints.schemas import (
     TransactionResponse,
 )
 from order_service.service_layer.placing import OrderPlacing, TransactionalSender
+from service_runtime.known_hosts import KnownHosts
+from service_runtime.lanes import THREADS_KEPT_FREE, Lane, checks_lane, keep_lanes, reading_lane
 from service_runtime.problems import register_problems
+from service_runtime.request_guard import guard_requests
 
 MAX_BODY_BYTES: Final = 256 * 1024
+_LOOPBACK: Final = KnownHosts()
 
 orders_api = Blueprint("orders", __name__)
 
@@ -35,8 +40,13 @@ class Broker(TransactionalSender, Protocol):
         """Whether it answers now."""
 
 
-def create_app(store: OrderStore, broker: Broker) -> Flask:
-    """The application, on a database and a broker that are open."""
+def create_app(
+    store: OrderStore, broker: Broker, *, hosts: KnownHosts = _LOOPBACK, threads: int = 48, placed_at_once: int = 32
+) -> Flask:
+    """The application, on a database and a broker that are open.
+
+    It answers requests that name one of `hosts`. Of the server's `threads` at most `placed_at_once` place orders.
+    """
     app = Flask(__name__)
     app.config["MAX_CONTENT_LENGTH"] = MAX_BODY_BYTES
     app.extensions["order_store"] = store
@@ -44,7 +54,27 @@ def create_app(store: OrderStore, broker: Broker) -> Flask:
     app.extensions["order_placing"] = OrderPlacing(store, broker)
     app.register_blueprint(orders_api)
     register_problems(app, PROBLEM_OF)
+    guard_requests(app, hosts)
+    keep_lanes(app, _lanes(threads, placed_at_once))
     return app
+
+
+def _lanes(threads: int, placed_at_once: int) -> dict[str, Lane]:
+    placing = Lane(
+        placed_at_once,
+        "Too many orders at once",
+        f"{placed_at_once} orders are being placed; nothing was ordered, try again soon",
+    )
+    reading = reading_lane(threads - placed_at_once - THREADS_KEPT_FREE + 1)
+    checks = checks_lane()
+    return {
+        "POST /orders": placing,
+        "GET /orders": reading,
+        "GET /orders/<order_id>": reading,
+        "GET /transactions/<transaction_id>": reading,
+        "GET /readyz": checks,
+        "GET /healthz": checks,
+    }
 
 
 @orders_api.post("/orders")
@@ -94,13 +124,24 @@ def get_transaction(transaction_id: str) -> Response:
     return _json(TransactionResponse(transaction_id=transaction_id, state=state))
 
 
+@orders_api.get("/livez")
+def get_liveness() -> Response:
+    """200 as long as the process serves; asks neither database nor broker, which a new start would not bring back."""
+    return _json(LivenessResponse())
+
+
+@orders_api.get("/readyz")
+def get_readiness() -> Response:
+    """Whether orders can be placed: 200, or 503 while database or broker is unreachable."""
+    health = _health()
+    return _json(health, 200 if health.can_place_orders else 503)
+
+
 @orders_api.get("/healthz")
 def get_health() -> Response:
-    """Whether database and broker answer: 200 if both do, else 503."""
-    database = _store().is_reachable()
-    broker = current_app.extensions["broker"].is_reachable()
-    health = HealthResponse(status="ok" if database and broker else "degraded", database=_word(database), broker=_word(broker))
-    return _json(health, 200 if database and broker else 503)
+    """All that is known, for people and for monitoring: 200 while orders can be placed, else 503."""
+    health = _health()
+    return _json(health, 200 if health.can_place_orders else 503)
 
 
 @orders_api.get("/openapi.json")
@@ -120,6 +161,11 @@ def _can_be_an_id(text: str) -> bool:
 
 def _json(body: BaseModel, status: int = 200) -> Response:
     return Response(body.model_dump_json(), status=status, content_type="application/json")
+
+
+def _health() -> HealthResponse:
+    database, broker = _store().is_reachable(), current_app.extensions["broker"].is_reachable()
+    return HealthResponse(status="ok" if database and broker else "degraded", database=_word(database), broker=_word(broker))
 
 
 def _word(is_ok: bool) -> str:

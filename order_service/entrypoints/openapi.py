@@ -1,13 +1,14 @@
 """The OpenAPI document, made from the request and response models."""
 
 from importlib.metadata import PackageNotFoundError, version
-from typing import Any
+from typing import Any, Final
 
 from pydantic import BaseModel
 from pydantic.json_schema import models_json_schema
 
 from order_service.entrypoints.schemas import (
     HealthResponse,
+    LivenessResponse,
     OrderPageResponse,
     OrderRequest,
     OrderResponse,
@@ -16,8 +17,9 @@ from order_service.entrypoints.schemas import (
 )
 
 _MODELS: tuple[type[BaseModel], ...] = (
-    OrderRequest, PlacedResponse, OrderResponse, OrderPageResponse, TransactionResponse, HealthResponse,
+    OrderRequest, PlacedResponse, OrderResponse, OrderPageResponse, TransactionResponse, HealthResponse, LivenessResponse,
 )  # fmt: skip
+_NOT_MEANT_FOR_US: Final = {"403": "Another site's page sent the request", "421": "Host is no name of this service"}
 
 
 def openapi_document() -> dict[str, Any]:
@@ -37,7 +39,9 @@ def openapi_document() -> dict[str, Any]:
                         "202": _answer("Nobody can say yet; ask where `ask_later` says", PlacedResponse),
                     }
                     | _problems({"400": "Wrong input, naming the field", "409": "A rule refused the order", "413": "Too large"})
-                    | _problems({"422": "The key was used for another order", "503": "Broker or database unavailable"}),
+                    | _problems({"415": "The body is not declared as application/json", **_NOT_MEANT_FOR_US})
+                    | _problems({"422": "This customer used the key for another order"})
+                    | _problems({"503": "Broker or database unavailable, or too many orders at once; Retry-After says when"}),
                 },
                 "get": {
                     "summary": "A customer's orders, the newest first",
@@ -46,19 +50,34 @@ def openapi_document() -> dict[str, Any]:
                         _parameter("limit", "query", {"type": "integer", "minimum": 1, "maximum": 200, "default": 50}),
                         _parameter("before", "query", {"type": "integer", "minimum": 1}),
                     ],
-                    "responses": {"200": _answer("One page", OrderPageResponse)} | _problems({"400": "Wrong input"}),
+                    "responses": {"200": _answer("One page", OrderPageResponse)}
+                    | _problems({"400": "Wrong input", "503": "Database unavailable", **_NOT_MEANT_FOR_US}),
                 },
             },
             "/orders/{order_id}": _lookup("One committed order", "order_id", OrderResponse),
             "/transactions/{transaction_id}": _lookup("What became of a transaction", "transaction_id", TransactionResponse),
-            "/healthz": {
+            "/livez": {
                 "get": {
-                    "summary": "Whether database and broker answer",
-                    "responses": {"200": _answer("Both do", HealthResponse), "503": _answer("One does not", HealthResponse)},
+                    "summary": "Whether the process serves; asks neither database nor broker",
+                    "responses": {"200": _answer("It does", LivenessResponse)},
                 }
             },
+            "/readyz": _check("Whether orders can be placed: for whoever sends requests here or elsewhere"),
+            "/healthz": _check("All that is known of the service's health: for people and monitoring"),
         },
         "components": {"schemas": schemas["$defs"]},
+    }
+
+
+def _check(summary: str) -> dict[str, Any]:
+    return {
+        "get": {
+            "summary": summary,
+            "responses": {
+                "200": _answer("Database and broker answer", HealthResponse),
+                "503": _answer("One of them does not", HealthResponse),
+            },
+        }
     }
 
 
@@ -67,7 +86,8 @@ def _lookup(summary: str, name: str, model: type[BaseModel]) -> dict[str, Any]:
         "get": {
             "summary": summary,
             "parameters": [_parameter(name, "path", {"type": "string"}, required=True)],
-            "responses": {"200": _answer("Found", model)} | _problems({"404": "Unknown, or not decided yet"}),
+            "responses": {"200": _answer("Found", model)}
+            | _problems({"404": "Unknown, or not decided yet", "503": "Database unavailable", **_NOT_MEANT_FOR_US}),
         }
     }
 

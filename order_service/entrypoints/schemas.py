@@ -1,7 +1,7 @@
 """Requests and responses as they are on the wire; decoded strictly, so that "3" is no quantity."""
 
 import unicodedata
-from typing import Annotated, Self
+from typing import Annotated, Literal, Self
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, StringConstraints
 
@@ -133,9 +133,20 @@ class OrderPageResponse(BaseModel):
     next: str | None
 
 
-class HealthResponse(BaseModel):
-    """What works: `status` is ok only if all of it does."""
+class LivenessResponse(BaseModel):
+    """The process serves."""
 
-    status: str
+    status: Literal["ok"] = "ok"
+
+
+class HealthResponse(BaseModel):
+    """What works: `status` is ok if all of it does, degraded if no order can be placed, attention if a person should look."""
+
+    status: Literal["ok", "degraded", "attention"]
     database: str
     broker: str
+
+    @property
+    def can_place_orders(self) -> bool:
+        """Whether all is there that an order needs."""
+        return self.status != "degraded"

@@ -1,4 +1,10 @@
-"""One attempt to place an order: handed to the broker client as the local transaction's argument, read afterwards."""
+"""One attempt to place an order: handed to the broker client as the local transaction's argument, read by whoever waits for it.
+
+Two threads know an attempt: the one that runs the local transaction writes, the one that answers the caller reads, and after a
+time-out both are at it at once. So what is known is one immutable value, replaced as a whole and only forward:
+
+    NOT_STARTED --begin--> RUNNING --conclude--> any other outcome, for good
+"""
 
 from dataclasses import dataclass
 from enum import Enum
@@ -10,6 +16,7 @@ class Outcome(Enum):
     """What became of the attempt, as far as the order service knows."""
 
     NOT_STARTED = "the broker did not store the half message, so the local transaction did not run"
+    RUNNING = "the local transaction runs"
     COMMITTED = "order and transaction row are stored"
     REFUSED = "a rule refused the order"
     KEY_TAKEN = "another order has the idempotency key"
@@ -18,11 +25,40 @@ class Outcome(Enum):
     UNKNOWN = "the commit may have happened or not; check-back will decide"
 
 
-@dataclass(slots=True)
-class Attempt:
-    """The order wanted, and what became of it; written by the local transaction in its own thread."""
+@dataclass(frozen=True, slots=True)
+class Progress:
+    """What is known of an attempt at one moment."""
 
-    order: Order
+    outcome: Outcome
     transaction_id: str | None = None
-    outcome: Outcome = Outcome.NOT_STARTED
     reason: str = ""
+    """Why a rule refused the order."""
+
+
+class Attempt:
+    """The order wanted, and how far its local transaction has come."""
+
+    __slots__ = ("_progress", "order")
+
+    def __init__(self, order: Order) -> None:
+        """Not started."""
+        self.order = order
+        self._progress = Progress(Outcome.NOT_STARTED)
+
+    @property
+    def progress(self) -> Progress:
+        """What is known now; for any thread. Take it once and decide by that: it may be another one a moment later."""
+        return self._progress
+
+    def begin(self, transaction_id: str) -> None:
+        """The local transaction begins; only for the thread that runs it. Raises RuntimeError if it began before."""
+        self._advance(Outcome.NOT_STARTED, Progress(Outcome.RUNNING, transaction_id))
+
+    def conclude(self, outcome: Outcome, reason: str = "") -> None:
+        """The local transaction ended; only for the thread that ran it. Raises RuntimeError unless it is running."""
+        self._advance(Outcome.RUNNING, Progress(outcome, self._progress.transaction_id, reason))
+
+    def _advance(self, expected: Outcome, progress: Progress) -> None:
+        if self._progress.outcome is not expected:
+            raise RuntimeError(f"an attempt that is {self._progress.outcome.name} cannot become {progress.outcome.name}")
+        self._progress = progress

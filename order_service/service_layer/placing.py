@@ -10,7 +10,7 @@ from broker.message import Message
 from order_service.adapters.order_store import OrderStore
 from order_service.domain.order import Item, Order
 from order_service.domain.transaction import TransactionState
-from order_service.service_layer.attempt import Attempt, Outcome
+from order_service.service_layer.attempt import Attempt, Outcome, Progress
 from order_service.service_layer.order_message import order_message
 
 
@@ -35,7 +35,7 @@ class TransactionExpired(PlacingError):
 
 
 class KeyReused(PlacingError):
-    """The idempotency key belongs to a request for something else."""
+    """The customer used the idempotency key in a request for something else."""
 
 
 class TransactionalSender(Protocol):
@@ -73,7 +73,8 @@ class OrderPlacing:
     def place(self, *, customer: str, items: tuple[Item, ...], currency: str, idempotency_key: str | None) -> Placed:
         """The order, COMMITTED or, where nobody can say yet, UNKNOWN. Raises a PlacingError otherwise.
 
-        The same idempotency key with the same request answers with the order that exists; a StoreUnavailable passes through.
+        The same request of the same customer under the same idempotency key is answered with the order that exists. A
+        StoreUnavailable passes through.
         """
         order = Order(
             order_id=str(uuid.uuid4()),
@@ -85,41 +86,46 @@ class OrderPlacing:
         )
         if (earlier := self._placed_earlier(order)) is not None:
             return earlier
-        attempt = Attempt(order)
-        try:
-            self.sender.send_in_transaction(order_message(order), attempt)
-        except BrokerUnavailable:
-            if attempt.outcome is Outcome.NOT_STARTED:
-                raise
-        except OutcomePending:
-            if attempt.outcome is Outcome.NOT_STARTED:
-                attempt.outcome = Outcome.UNKNOWN
-        return self._answer(attempt)
+        return self._answer(order, self._attempt(Attempt(order)))
 
-    def _answer(self, attempt: Attempt) -> Placed:
-        match attempt.outcome:
+    def _attempt(self, attempt: Attempt) -> Progress:
+        """Sends the order, and takes what is known of the attempt when the wait is over: it may go on meanwhile."""
+        try:
+            self.sender.send_in_transaction(order_message(attempt.order), attempt)
+        except BrokerUnavailable:
+            progress = attempt.progress
+            if progress.outcome is Outcome.NOT_STARTED:
+                raise
+            return progress
+        except OutcomePending:
+            progress = attempt.progress
+            return Progress(Outcome.UNKNOWN) if progress.outcome is Outcome.NOT_STARTED else progress
+        return attempt.progress
+
+    def _answer(self, order: Order, progress: Progress) -> Placed:
+        match progress.outcome:
             case Outcome.COMMITTED:
-                return Placed(attempt.order, attempt.transaction_id, TransactionState.COMMITTED)
-            case Outcome.UNKNOWN:
-                return Placed(attempt.order, attempt.transaction_id, TransactionState.UNKNOWN)
-            case Outcome.KEY_TAKEN if (earlier := self._placed_earlier(attempt.order)) is not None:
+                return Placed(order, progress.transaction_id, TransactionState.COMMITTED)
+            case Outcome.UNKNOWN | Outcome.RUNNING:
+                return Placed(order, progress.transaction_id, TransactionState.UNKNOWN)
+            case Outcome.KEY_TAKEN if (earlier := self._placed_earlier(order)) is not None:
                 return earlier
             case Outcome.REFUSED:
-                raise OrderRefused(attempt.reason)
+                raise OrderRefused(progress.reason)
             case Outcome.DECIDED_BEFORE:
-                raise TransactionExpired(attempt.outcome.value)
+                raise TransactionExpired(progress.outcome.value)
             case Outcome.NOT_STARTED:
-                raise BrokerUnavailable(attempt.outcome.value)
+                raise BrokerUnavailable(progress.outcome.value)
             case _:
-                raise DatabaseUnavailable(attempt.outcome.value)
+                raise DatabaseUnavailable(progress.outcome.value)
 
     def _placed_earlier(self, order: Order) -> Placed | None:
         if order.idempotency_key is None:
             return None
-        earlier = self.store.find_order_by_key(order.idempotency_key)
+        earlier = self.store.find_order_by_key(order.customer, order.idempotency_key)
         if earlier is None:
             return None
         if not earlier.asks_for_the_same(order):
-            raise KeyReused("this idempotency key was used for a different order")
+            raise KeyReused("this customer used the idempotency key for a different order")
         transaction_id = self.store.find_transaction_id(earlier.order_id)
         return Placed(earlier, transaction_id, TransactionState.COMMITTED, is_replay=True)

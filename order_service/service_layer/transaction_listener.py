@@ -12,7 +12,7 @@ from order_service.adapters.order_store import (
     StoreUnavailable,
     TransactionDecided,
 )
-from order_service.domain.order import reason_to_refuse
+from order_service.domain.order import Order, reason_to_refuse
 from order_service.domain.transaction import TransactionState
 from order_service.failpoints import Failpoints
 from order_service.service_layer.attempt import Attempt, Outcome
@@ -45,11 +45,12 @@ class OrderTransactionListener:
         """Runs once the half message is stored (RocketMQ's executeLocalTransaction); `arg` is the `Attempt`."""
         if not isinstance(arg, Attempt) or message.transaction_id is None:
             raise TypeError("the local transaction of an order needs its attempt and a transaction id")
-        arg.transaction_id = message.transaction_id
-        arg.outcome = self._run(arg, message.transaction_id)
-        if arg.outcome is Outcome.COMMITTED:
+        arg.begin(message.transaction_id)
+        outcome, reason = self._run(arg.order, message.transaction_id)
+        arg.conclude(outcome, reason)
+        if outcome is Outcome.COMMITTED:
             self._failpoints.after_local_commit()
-        return _STATE_OF[arg.outcome]
+        return _STATE_OF[outcome]
 
     def check_local_transaction(self, message: MessageExt) -> LocalTransactionState:
         """Answers what became of a transaction (RocketMQ's checkLocalTransaction), and makes the answer final.
@@ -72,13 +73,16 @@ class OrderTransactionListener:
             else LocalTransactionState.ROLLBACK_MESSAGE
         )
 
-    def _run(self, attempt: Attempt, transaction_id: str) -> Outcome:
-        if refusal := reason_to_refuse(attempt.order, self._order_limit_cents):
-            attempt.reason = refusal
+    def _run(self, order: Order, transaction_id: str) -> tuple[Outcome, str]:
+        """The outcome, and why a rule refused the order if one did."""
+        if refusal := reason_to_refuse(order, self._order_limit_cents):
             self._mark_rolled_back(transaction_id)
-            return Outcome.REFUSED
+            return Outcome.REFUSED, refusal
+        return self._commit(order, transaction_id), ""
+
+    def _commit(self, order: Order, transaction_id: str) -> Outcome:
         try:
-            self._store.commit_order(attempt.order, transaction_id)
+            self._store.commit_order(order, transaction_id)
         except TransactionDecided:
             logger.warning("transaction %s came after check-back had rolled it back", transaction_id)
             return Outcome.DECIDED_BEFORE

@@ -86,6 +86,28 @@ async def test_what_a_member_had_not_acknowledged_goes_to_the_next_and_nothing_e
     assert sorted(successor.bodies) == ["5", "6", "7", "8", "9", "last"]
 
 
+@pytest.mark.parametrize("orderly", [False, True], ids=["concurrent", "orderly"])
+async def test_what_a_member_holds_goes_to_the_next_when_members_come_and_go_and_costs_no_redelivery(
+    broker: BrokerProcess, orderly: bool, caplog: pytest.LogCaptureFixture
+) -> None:
+    def hold(_: MessageExt, context: ConsumeContext) -> ConsumeStatus:
+        context.hold(600)
+        return SUCCESS
+
+    holding, joining, successor = Inbox(hold), Inbox(), Inbox()
+    async with running(Producer("p", namesrv_addr=broker.namesrv_addr, **PATIENT)) as producer:
+        await fill(producer, "orders", 10, queue_count=2)
+        async with running(consumer(broker.namesrv_addr, "group", "orders", holding, orderly=orderly)):
+            await until(lambda: {message.queue_id for message in holding.messages} == {0, 1})
+            async with running(consumer(broker.namesrv_addr, "group", "orders", joining, orderly=orderly)):
+                await until(lambda: len(joining.bodies) == 5)
+        async with running(consumer(broker.namesrv_addr, "group", "orders", successor, orderly=orderly)):
+            await until(lambda: len(successor.bodies) == 5)
+    assert {*joining.bodies, *successor.bodies} == numbers(10)
+    assert {message.reconsume_times for inbox in (joining, successor) for message in inbox.messages} == {0}
+    assert "listeners still run at shutdown" not in caplog.text
+
+
 async def test_each_queue_is_consumed_in_order_while_members_come_and_failures_happen(broker: BrokerProcess) -> None:
     seen: defaultdict[int, list[int]] = defaultdict(list)
     at_work: set[int] = set()

@@ -1,18 +1,28 @@
 """Credits by way of a real Redis and real Celery workers, which may go away at any time."""
 
+import sqlite3
 import sys
+import threading
+import time
 import uuid
 from collections.abc import Iterator
 from pathlib import Path
 
+import psutil
 import pytest
+from redis import Redis
 
+from broker.client import ConsumeContext
+from broker.message import MessageQueue
 from credit_service.adapters.celery_app import create_celery
 from credit_service.adapters.celery_crediting import CeleryCrediting
+from credit_service.adapters.celery_tasks import CeleryTasks
 from credit_service.adapters.ledger import Ledger
 from credit_service.adapters.tables import MIGRATIONS
 from credit_service.domain.credit import Credit, CreditOutcome
-from credit_service.service_layer.order_listener import CreditingUnavailable
+from credit_service.service_layer.crediting import CreditingFailed, CreditingUnavailable
+from credit_service.service_layer.holds import Holds
+from credit_service.service_layer.patient_crediting import PatientCrediting
 from demo.ports import free_ports
 from demo.processes import Process, Processes, prints
 from demo.system import redis_command
@@ -36,9 +46,27 @@ class CreditSide:
         )
         self.engine = open_database(database_url, migrations=MIGRATIONS, start_timeout_s=10)
         self.ledger = Ledger(self.engine)
-        celery = create_celery(redis_url)
-        self.crediting = CeleryCrediting(celery, timeout_s=60)
-        self.impatient_crediting = CeleryCrediting(celery, timeout_s=3)
+        self.database = folder / "credits.db"
+        self.redis_client = Redis.from_url(redis_url)
+        self.tasks = CeleryTasks(create_celery(redis_url), redis_url)
+
+    def credit(self, batch: list[Credit], *, timeout_s: float = 60, is_again: bool = False) -> list[CreditOutcome | None]:
+        """One try, as patient as a slow machine needs it unless told otherwise."""
+        return CeleryCrediting(self.tasks, timeout_s=timeout_s).credit(batch, is_again=is_again, is_given_up=lambda: False)
+
+    def credit_patiently(self, batch: list[Credit]) -> list[CreditOutcome | None]:
+        """As the consumer does, with short waits."""
+        patient = PatientCrediting(CeleryCrediting(self.tasks, timeout_s=2), Holds(), threads=1)
+        return patient.credit(batch, ConsumeContext(MessageQueue("orders", "broker-a", 0)))
+
+    def answers_kept(self) -> list[bytes]:
+        """What Redis keeps of answers."""
+        return list(self.redis_client.scan_iter("celery-task-meta-*"))
+
+    def close(self) -> None:
+        self.engine.dispose()
+        self.tasks.close()
+        self.redis_client.close()
 
 
 @pytest.fixture
@@ -47,7 +75,22 @@ def credit_side(processes: Processes, tmp_path: Path) -> Iterator[CreditSide]:
     side.redis.start()
     side.worker.start()
     yield side
-    side.engine.dispose()
+    side.close()
+
+
+WORKER_WITH_A_CLOCK_AHEAD = """
+import datetime, runpy, sys, time
+now = time.time
+time.time = lambda: now() + 60
+class Ahead(datetime.datetime):
+    @classmethod
+    def now(cls, tz=None):
+        return cls.fromtimestamp(time.time(), tz)
+datetime.datetime = Ahead
+sys.argv = ["credit_service.worker"]
+runpy.run_module("credit_service.worker", run_name="__main__", alter_sys=True)
+"""
+"""Celery compares `expires` with `datetime.now`."""
 
 
 def a_batch(customer: str) -> list[Credit]:
@@ -62,64 +105,90 @@ def points(side: CreditSide, customer: str) -> int:
     return found.points if found else 0
 
 
-def credit_until_taken(side: CreditSide, batch: list[Credit]) -> list[CreditOutcome]:
-    """As the broker does: delivers again until it is acknowledged, on a machine where 3 s are too short as well."""
-    for crediting in (*[side.impatient_crediting] * 10, *[side.crediting] * 2):
-        try:
-            return crediting.credit(batch)
-        except CreditingUnavailable as error:
-            print(error)
-    raise AssertionError("never taken")
-
-
 def test_a_batch_is_in_the_ledger_when_its_outcomes_are_there(credit_side: CreditSide) -> None:
     batch = a_batch("ada")
-    assert credit_side.crediting.credit(batch) == [CreditOutcome.CREDITED] * 32
+    assert credit_side.credit(batch) == [CreditOutcome.CREDITED] * 32
     assert points(credit_side, "ada") == 64
-    assert credit_side.crediting.credit(batch) == [CreditOutcome.ALREADY_CREDITED] * 32
+    assert credit_side.credit(batch) == [CreditOutcome.ALREADY_CREDITED] * 32
     assert points(credit_side, "ada") == 64
+
+
+def test_redis_keeps_no_answer_that_was_read(credit_side: CreditSide) -> None:
+    for _ in range(3):
+        credit_side.credit(a_batch("ada"))
+    assert credit_side.answers_kept() == []
 
 
 def test_a_redis_that_lost_everything_costs_no_credit(credit_side: CreditSide) -> None:
-    credit_side.crediting.credit(a_batch("ada"))
+    credit_side.credit(a_batch("ada"))
     credit_side.redis.kill()
     batch = a_batch("ada")
     with pytest.raises(CreditingUnavailable):
-        credit_side.impatient_crediting.credit(batch)
+        credit_side.credit(batch)
     credit_side.redis.start()
-    outcomes = credit_until_taken(credit_side, batch)
-    assert set(outcomes) <= {CreditOutcome.CREDITED, CreditOutcome.ALREADY_CREDITED}
+    assert set(credit_side.credit_patiently(batch)) <= {CreditOutcome.CREDITED, CreditOutcome.ALREADY_CREDITED}
     assert points(credit_side, "ada") == 128
 
 
-def test_without_a_worker_the_wait_ends_and_the_task_is_not_run_later(credit_side: CreditSide) -> None:
+def test_a_task_waits_for_a_worker_however_long_and_is_not_sent_a_second_time(credit_side: CreditSide) -> None:
     credit_side.worker.stop()
-    with pytest.raises(CreditingUnavailable, match="no result"):
-        credit_side.impatient_crediting.credit(a_batch("ada"))
+    batch = a_batch("ada")
+    for attempt in range(3):
+        with pytest.raises(CreditingUnavailable, match="no answer from a worker"):
+            credit_side.credit(batch, timeout_s=1, is_again=attempt > 0)
+    assert credit_side.tasks.waiting() == 1
     credit_side.worker.start()
-    credit_side.crediting.credit(a_batch("bob"))
-    assert points(credit_side, "ada") == 0
+    assert credit_side.credit(batch, is_again=True) == [CreditOutcome.CREDITED] * 32
+    assert (points(credit_side, "ada"), credit_side.tasks.waiting()) == (64, 0)
 
 
 def test_a_worker_killed_in_between_costs_no_credit(credit_side: CreditSide) -> None:
     credit_side.worker.kill()
     batch = a_batch("ada")
     with pytest.raises(CreditingUnavailable):
-        credit_side.impatient_crediting.credit(batch)
+        credit_side.credit(batch, timeout_s=1)
     credit_side.worker.start()
-    credit_until_taken(credit_side, batch)
+    credit_side.credit_patiently(batch)
     assert points(credit_side, "ada") == 64
+
+
+def kill_the_process_at_work(side: CreditSide) -> None:
+    """The one that has opened the database, where it waits for the lock."""
+    deadline = time.monotonic() + 60
+    while time.monotonic() < deadline:
+        for process in psutil.Process(side.worker.pid).children():
+            if str(side.database) in (file.path for file in process.open_files()):
+                process.kill()
+                return
+        time.sleep(0.05)
+
+
+def test_a_task_that_ends_its_workers_process_is_answered_instead_of_going_round_for_ever(credit_side: CreditSide) -> None:
+    with sqlite3.connect(credit_side.database, isolation_level=None) as lock:
+        lock.execute("BEGIN IMMEDIATE")
+        killer = threading.Thread(target=kill_the_process_at_work, args=(credit_side,))
+        killer.start()
+        with pytest.raises(CreditingFailed, match="WorkerLostError"):
+            credit_side.credit(a_batch("ada"))
+        killer.join()
+        lock.execute("ROLLBACK")
+    assert set(credit_side.credit_patiently(a_batch("ada"))) == {CreditOutcome.CREDITED}
 
 
 def test_a_ledger_out_of_order_is_no_acknowledgement(credit_side: CreditSide) -> None:
     with credit_side.engine.begin() as connection:
         connection.exec_driver_sql("ALTER TABLE balances RENAME TO gone")
     with pytest.raises(CreditingUnavailable, match="LedgerUnavailable"):
-        credit_side.crediting.credit(a_batch("ada"))
+        credit_side.credit(a_batch("ada"))
 
 
-def test_a_wait_ends_when_the_service_stops(credit_side: CreditSide) -> None:
+def test_a_task_is_taken_by_a_worker_whose_clock_is_a_minute_ahead(credit_side: CreditSide, processes: Processes) -> None:
     credit_side.worker.stop()
-    credit_side.crediting.stop()
-    with pytest.raises(CreditingUnavailable, match="stops"):
-        credit_side.crediting.credit(a_batch("ada"))
+    ahead = processes.add(
+        "worker-ahead",
+        [sys.executable, "-c", WORKER_WITH_A_CLOCK_AHEAD],
+        environment=credit_side.worker.environment,
+        is_ready=prints("credit worker ready: "),
+    )
+    ahead.start()
+    assert credit_side.credit(a_batch("ada")) == [CreditOutcome.CREDITED] * 32

@@ -1,11 +1,13 @@
 """How the services' processes start, say why they cannot, and stop."""
 
 import os
+import signal
 import socket
 import subprocess
 import sys
 import time
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from concurrent.futures import FIRST_COMPLETED, ThreadPoolExecutor, wait
 from pathlib import Path
 
 import httpx
@@ -14,11 +16,14 @@ import pytest
 from demo.ports import free_ports
 from demo.processes import PROJECT_ROOT, Process, Processes, prints
 from demo.system import redis_command
+from tests.conftest import BrokerProcess
 
 pytestmark = pytest.mark.e2e
 
 SERVICES = ["order_service", "credit_service", "credit_service.worker"]
 HTTP_SERVICES = SERVICES[:2]
+PATIENT_ORDER_SERVICE = {"ORDER_SEND_TIMEOUT_MS": "100000", "ORDER_STOP_TIMEOUT_S": "100"}
+"""However slow the machine is, a broker that hangs hangs for longer."""
 ORDER = {"customer": "ada", "items": [{"name": "tea", "quantity": 1, "price_cents": 100}]}
 
 
@@ -84,8 +89,8 @@ def test_a_database_that_cannot_be_reached_is_said_in_one_line_without_its_passw
 @pytest.mark.parametrize("module", SERVICES)
 def test_a_database_url_that_is_none_is_said_in_one_line(module: str, environment: dict[str, str]) -> None:
     ended = run_to_its_end(module, environment | {"ORDER_DATABASE_URL": "orders.db", "CREDIT_DATABASE_URL": "credits.db"})
-    assert ended.returncode == 1
-    assert "the database URL cannot be read" in last_line(ended)
+    assert ended.returncode == 2
+    assert "DATABASE_URL: the database URL cannot be read" in last_line(ended)
 
 
 @pytest.mark.parametrize(
@@ -106,9 +111,43 @@ def test_a_setting_that_makes_no_sense_is_named(module: str, variable: str, valu
 @pytest.mark.parametrize("module", ["credit_service", "credit_service.worker"])
 def test_a_redis_url_that_is_none_is_said_in_one_line(module: str, environment: dict[str, str]) -> None:
     ended = run_to_its_end(module, environment | {"REDIS_URL": "http://:hunter2@localhost"})
-    assert ended.returncode == 1
-    assert "REDIS_URL" in last_line(ended)
+    assert ended.returncode == 2
+    assert last_line(ended).startswith(f"{module}: REDIS_URL: ")
     assert "hunter2" not in ended.stderr
+
+
+@pytest.mark.parametrize("module", HTTP_SERVICES)
+def test_names_that_other_programs_use_put_no_service_on_their_database_or_address(
+    module: str, environment: dict[str, str], processes: Processes, tmp_path: Path
+) -> None:
+    stray = {
+        "DATABASE_URL": f"sqlite:///{tmp_path}/stray.db",
+        "HTTP_HOST": "0.0.0.0",
+        "HTTP_PORT": "1",
+        "order_http_host": "0.0.0.0",
+    }
+    process = start(processes, module, environment | stray)
+    assert ready_url(process).startswith("http://127.0.0.1:")
+    assert not (tmp_path / "stray.db").exists()
+
+
+@pytest.mark.parametrize("module", HTTP_SERVICES)
+def test_a_service_listens_on_all_addresses_of_localhost(module: str, environment: dict[str, str], processes: Processes) -> None:
+    host = {"ORDER_HTTP_HOST": "localhost", "CREDIT_HTTP_HOST": "localhost"}
+    process = start(processes, module, environment | host)
+    url = ready_url(process)
+    assert url.startswith("http://localhost:")
+    addresses = {info[4][0] for info in socket.getaddrinfo("localhost", None, type=socket.SOCK_STREAM)}
+    for address in addresses:
+        shown = f"[{address}]" if ":" in address else address
+        assert httpx.get(f"http://{shown}:{url.rpartition(':')[2]}/openapi.json", timeout=30).status_code in (200, 404)
+
+
+def test_migrating_is_a_command_of_its_own(environment: dict[str, str]) -> None:
+    done = run_to_its_end("order_service", environment, "migrate")
+    assert (done.returncode, done.stderr) == (0, "")
+    assert done.stdout.startswith("database sqlite:///")
+    assert ": migrated from no tables to revision 000" in done.stdout
 
 
 @pytest.mark.parametrize("module", SERVICES)
@@ -123,10 +162,74 @@ def test_a_service_starts_without_a_broker_says_so_and_stops_on_sigterm(
     module: str, environment: dict[str, str], processes: Processes
 ) -> None:
     process = start(processes, module, environment)
-    url = next(line.split()[-1] for line in process.output().splitlines() if " ready: " in line)
+    url = ready_url(process)
     health = httpx.get(f"{url}/healthz", timeout=30)
     assert (health.status_code, health.json()["broker"], health.json()["database"]) == (503, "unreachable", "ok")
     stop_within_seconds(process)
+
+
+@pytest.fixture
+def hanging_broker(broker: BrokerProcess) -> Iterator[BrokerProcess]:
+    """A broker that can be made to hang: stopped, it accepts connections and answers nothing. Continued when the test ends."""
+    yield broker
+    os.kill(broker.process.pid, signal.SIGCONT)
+
+
+def test_an_order_that_is_being_placed_is_answered_although_the_service_is_told_to_stop(
+    hanging_broker: BrokerProcess, environment: dict[str, str], processes: Processes
+) -> None:
+    settings = PATIENT_ORDER_SERVICE | {"NAMESRV_ADDR": hanging_broker.namesrv_addr, "ORDER_PLACING_MAX": "1"}
+    process = start(processes, "order_service", environment | settings)
+    url = ready_url(process)
+    assert httpx.post(f"{url}/orders", json=ORDER, timeout=60).status_code == 201
+    os.kill(hanging_broker.process.pid, signal.SIGSTOP)
+    with ThreadPoolExecutor(2) as customers:
+        placing = [customers.submit(httpx.post, f"{url}/orders", json=ORDER, timeout=120) for _ in range(2)]
+        (refused,), (placed,) = wait(placing, timeout=60, return_when=FIRST_COMPLETED)
+        assert refused.result().json()["title"] == "Too many orders at once"
+        os.kill(process.pid, signal.SIGTERM)
+        wait_until_nobody_listens(url)
+        os.kill(hanging_broker.process.pid, signal.SIGCONT)
+        assert placed.result(120).status_code == 201
+        assert process.wait(timeout_s=60) == 0
+
+
+def test_orders_are_read_while_a_hundred_wait_for_a_broker_that_hangs(
+    hanging_broker: BrokerProcess, environment: dict[str, str], processes: Processes
+) -> None:
+    settings = PATIENT_ORDER_SERVICE | {"NAMESRV_ADDR": hanging_broker.namesrv_addr, "ORDER_PLACING_MAX": "4"}
+    process = start(processes, "order_service", environment | settings)
+    limits = httpx.Limits(max_connections=None)
+    with httpx.Client(base_url=ready_url(process), timeout=120, limits=limits) as client, ThreadPoolExecutor(100) as customers:
+        assert client.post("/orders", json=ORDER).status_code == 201
+        os.kill(hanging_broker.process.pid, signal.SIGSTOP)
+        placing = {customers.submit(client.post, "/orders", json=ORDER) for _ in range(100)}
+        refused = set()
+        while len(placing) > 4:
+            done, placing = wait(placing, timeout=60, return_when=FIRST_COMPLETED)
+            assert done
+            refused |= {answer.result().json()["title"] for answer in done}
+        assert refused == {"Too many orders at once"}
+        assert len(client.get("/orders?customer=ada").json()["orders"]) == 1
+        assert client.get("/livez").status_code == 200
+        assert not any(answer.done() for answer in placing)
+        os.kill(hanging_broker.process.pid, signal.SIGCONT)
+        assert {answer.result(120).status_code for answer in placing} == {201}
+
+
+def test_a_service_that_waits_for_its_database_stops_on_sigterm(environment: dict[str, str], processes: Processes) -> None:
+    """The first process of a container ignores SIGTERM unless it says otherwise."""
+    away = {"ORDER_DATABASE_URL": "postgresql://ann@127.0.0.1:1/orders", "ORDER_DATABASE_START_TIMEOUT_S": "3600"}
+    process = processes.add(
+        "order_service",
+        [sys.executable, "-m", "order_service"],
+        environment=environment | away,
+        is_ready=prints("does not answer yet"),
+    )
+    process.start()
+    os.kill(process.pid, signal.SIGTERM)
+    assert process.wait(timeout_s=30) == 130
+    assert "order_service: interrupted while starting" in process.output()
 
 
 def test_without_a_broker_an_order_is_503_and_no_row(environment: dict[str, str], processes: Processes) -> None:
@@ -147,6 +250,21 @@ def test_the_worker_stops_on_sigterm_whether_redis_is_there_or_not(
     worker.start()
     redis.kill()
     stop_within_seconds(worker)
+
+
+def ready_url(process: Process) -> str:
+    return next(line.split()[-1] for line in process.output().splitlines() if " ready: " in line)
+
+
+def wait_until_nobody_listens(url: str) -> None:
+    deadline = time.monotonic() + 60
+    while True:
+        try:
+            socket.create_connection(("127.0.0.1", int(url.rpartition(":")[2])), timeout=60).close()
+        except ConnectionError:
+            return
+        assert time.monotonic() < deadline
+        time.sleep(0.05)
 
 
 def stop_within_seconds(process: Process) -> None:

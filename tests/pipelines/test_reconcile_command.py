@@ -1,6 +1,7 @@
 """The command as users run it: a process of its own, its exit code, its lines and its Parquet."""
 
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -17,6 +18,7 @@ __all__ = ["shop"]
 
 pytestmark = [
     pytest.mark.e2e,
+    pytest.mark.timeout(1000),
     pytest.mark.skipif(shutil.which("java") is None, reason="no java on the PATH: apt-get install openjdk-17-jre-headless"),
 ]
 
@@ -32,7 +34,7 @@ def pipelines(*arguments: str, cwd: Path, **environment: str) -> subprocess.Comp
         env={**inherited, "PYTHONPATH": str(PROJECT), "COLUMNS": "160", **environment},
         capture_output=True,
         text=True,
-        timeout=240,
+        timeout=900,
         check=False,
     )
 
@@ -47,7 +49,10 @@ def test_equal_books_are_consistent(shop: ShopDatabases, tmp_path: Path) -> None
     shop.add_credits(["a", "b"])
     done = reconcile(shop, tmp_path)
     assert (done.returncode, done.stderr.splitlines()) == (0, ["Starting Spark …", "Comparing orders and credits …"])
-    assert "2 orders compared" in done.stdout
+    assert "8 other classes: none (in flight, missing credit, " in done.stdout
+    assert "consistent: 2 orders, 2 credits, 0 lost, 0 doubled\n" in done.stdout
+    assert re.search(r"^Spark started in [\d.]+ s, and compared in [\d.]+ s\.$", done.stdout, re.MULTILINE)
+    assert "Parquet: data/reconciliation/findings" in done.stdout
     assert pyarrow.parquet.read_table(tmp_path / "data/reconciliation/findings").num_rows == 0
 
 
@@ -70,6 +75,13 @@ def test_what_is_wrong_is_shown_and_written(shop: ShopDatabases, tmp_path: Path)
     assert summary["double_credit"]["credit_cents"] == 2500
     assert summary["missing_credit"]["order_cents"] == 1250
     assert all(order_id in done.stdout for order_id in ("forgotten", "doubled", "invented", "young"))
+    assert "inconsistent: 4 orders, 4 credits, 1 lost, 1 doubled, 1 credit without order\n" in done.stdout
+
+
+def test_where_the_parquet_is_need_not_be_said(shop: ShopDatabases, tmp_path: Path) -> None:
+    done = reconcile(shop, tmp_path, "--hide-output")
+    assert done.returncode == 0
+    assert "Parquet" not in done.stdout
 
 
 def test_a_shorter_grace_period_judges_younger_orders(shop: ShopDatabases, tmp_path: Path) -> None:

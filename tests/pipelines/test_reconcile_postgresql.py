@@ -12,6 +12,7 @@ from tests.pipelines.test_reconcile_command import pipelines
 
 pytestmark = [
     pytest.mark.e2e,
+    pytest.mark.timeout(1000),
     pytest.mark.skipif(binaries() is None, reason="no PostgreSQL in /usr/lib/postgresql: apt-get install postgresql"),
 ]
 
@@ -58,6 +59,34 @@ def test_both_databases_are_compared_and_the_password_shows_nowhere(server: str,
     )
     for spelling in (PASSWORD, PASSWORD_IN_URL):
         assert spelling.encode() not in everything
+
+
+def test_passwords_may_come_from_files(server: str, tmp_path: Path) -> None:
+    (tmp_path / "password").write_text(f"{PASSWORD}\n")
+    url = server.replace(f":{PASSWORD_IN_URL}@", "@")
+    done = pipelines(
+        "reconcile",
+        "--output",
+        "out",
+        cwd=tmp_path,
+        ORDER_DATABASE_URL=f"{url}/orders",
+        CREDIT_DATABASE_URL=f"{url}/credits",
+        ORDER_DATABASE_PASSWORD_FILE="password",
+        CREDIT_DATABASE_PASSWORD_FILE="password",
+    )
+    assert done.returncode == 1, done.stderr
+    assert "1 lost" in done.stdout
+
+
+def test_a_password_file_that_is_not_there_is_one_line(server: str, tmp_path: Path) -> None:
+    url = f"{server.replace(f':{PASSWORD_IN_URL}@', '@')}/orders"
+    done = pipelines(
+        "reconcile", cwd=tmp_path, ORDER_DATABASE_URL=url, CREDIT_DATABASE_URL=url, CREDIT_DATABASE_PASSWORD_FILE="absent"
+    )
+    assert (done.returncode, done.stderr) == (
+        2,
+        "could not tell: CREDIT_DATABASE_PASSWORD_FILE: absent cannot be read: No such file or directory\n",
+    )
 
 
 def test_a_refused_password_is_one_line_that_does_not_repeat_it(server: str, tmp_path: Path) -> None:

@@ -48,7 +48,7 @@ class Run:
         self.asked.append((offset, commit_offset))
         answer = self.answers.pop(0)
         if not self.answers:
-            self.queue.is_dropped = True
+            self.queue.drop()
         if isinstance(answer, Exception):
             raise answer
         return answer

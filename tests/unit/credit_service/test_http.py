@@ -1,33 +1,57 @@
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 from flask.testing import FlaskClient
+from redis.exceptions import ConnectionError as RedisConnectionError
 from sqlalchemy import text
 
 from credit_service.adapters.ledger import Ledger
+from credit_service.adapters.worker_heartbeats import Heartbeat, LivingWorker
+from credit_service.entrypoints.health import HealthSources
 from credit_service.entrypoints.http import create_app
+from credit_service.service_layer.holds import Holding
+from service_runtime.known_hosts import KnownHosts
 from tests.unit.credit_service.conftest import a_credit
 
 
-class Switch:
-    """Something that is up or down."""
+class Everything:
+    """All that /healthz asks; up and idle, with one worker."""
 
     def __init__(self) -> None:
-        self.is_up = True
+        self.is_broker_up = self.is_redis_up = True
+        self.workers = [LivingWorker(Heartbeat(name="one", host="here", pid=7, processes=2, age_s=60), heard_s_ago=1.5)]
+        self.held: Holding | None = None
 
     def is_reachable(self) -> bool:
-        return self.is_up
+        return self.is_broker_up
+
+    def living(self) -> list[LivingWorker]:
+        if not self.is_redis_up:
+            raise RedisConnectionError("connection refused")
+        return self.workers
+
+    def state(self) -> Holding | None:
+        return self.held
 
 
 @pytest.fixture
-def redis() -> Switch:
-    return Switch()
+def everything() -> Everything:
+    return Everything()
 
 
 @pytest.fixture
-def client(sqlite_ledger: Ledger, redis: Switch) -> Iterator[FlaskClient]:
-    with create_app(sqlite_ledger, redis, Switch()).test_client() as client:
+def client(sqlite_ledger: Ledger, everything: Everything) -> Iterator[FlaskClient]:
+    health = HealthSources(sqlite_ledger, broker=everything, workers=everything, holds=everything)
+    with create_app(sqlite_ledger, health).test_client() as client:
         yield client
+
+
+def lose_the_database(ledger: Ledger, tmp_path: Path) -> None:
+    ledger._engine.dispose()
+    for file in tmp_path.glob("service.db*"):
+        file.unlink()
+    (tmp_path / "service.db").mkdir()
 
 
 def test_a_customer_sees_balance_entries_and_the_rule(client: FlaskClient, sqlite_ledger: Ledger) -> None:
@@ -68,8 +92,78 @@ def test_a_database_that_does_not_answer_is_503(client: FlaskClient, sqlite_ledg
     assert client.get("/customers/ada/credit").status_code == 503
 
 
-def test_health_names_what_does_not_answer(client: FlaskClient, redis: Switch) -> None:
-    assert client.get("/healthz").json == {"status": "ok", "database": "ok", "redis": "ok", "broker": "ok"}
-    redis.is_up = False
+WORKER = {"name": "one", "host": "here", "pid": 7, "processes": 2, "age_s": 60.0, "heard_s_ago": 1.5}
+ALL_IS_WELL = {"status": "ok", "database": "ok", "redis": "ok", "broker": "ok", "workers": [WORKER], "held": None}
+
+
+def holding(*, is_outage: bool) -> Holding:
+    return Holding(orders=40, batches=2, held_for_s=61.25, reason="Redis is away", is_outage=is_outage)
+
+
+def test_health_tells_everything_in_detail(client: FlaskClient) -> None:
     answer = client.get("/healthz")
-    assert (answer.status_code, answer.json["redis"], answer.json["broker"]) == (503, "unreachable", "ok")
+    assert (answer.status_code, answer.json) == (200, ALL_IS_WELL)
+
+
+def test_health_names_what_does_not_answer(client: FlaskClient, everything: Everything) -> None:
+    everything.is_broker_up = False
+    answer = client.get("/healthz")
+    assert (answer.status_code, answer.json) == (503, ALL_IS_WELL | {"status": "degraded", "broker": "unreachable"})
+
+
+def test_health_without_redis_knows_of_no_worker(client: FlaskClient, everything: Everything) -> None:
+    everything.is_redis_up = False
+    answer = client.get("/healthz")
+    assert (answer.status_code, answer.json) == (503, ALL_IS_WELL | {"status": "degraded", "redis": "unreachable", "workers": []})
+
+
+def test_health_is_degraded_while_no_worker_is_alive(client: FlaskClient, everything: Everything) -> None:
+    everything.workers = []
+    answer = client.get("/healthz")
+    assert (answer.status_code, answer.json) == (503, ALL_IS_WELL | {"status": "degraded", "workers": []})
+
+
+def test_health_is_degraded_while_orders_are_held_for_an_outage(client: FlaskClient, everything: Everything) -> None:
+    everything.held = holding(is_outage=True)
+    answer = client.get("/healthz")
+    held = {"orders": 40, "batches": 2, "for_s": 61.2, "cause": "outage"}
+    assert (answer.status_code, answer.json) == (503, ALL_IS_WELL | {"status": "degraded", "held": held})
+
+
+def test_health_asks_for_attention_while_single_orders_are_held(client: FlaskClient, everything: Everything) -> None:
+    everything.held = holding(is_outage=False)
+    answer = client.get("/healthz")
+    held = {"orders": 40, "batches": 2, "for_s": 61.2, "cause": "suspicion"}
+    assert (answer.status_code, answer.json) == (200, ALL_IS_WELL | {"status": "attention", "held": held})
+
+
+def test_callers_are_served_although_nothing_but_the_database_is_there(client: FlaskClient, everything: Everything) -> None:
+    everything.is_broker_up = everything.is_redis_up = False
+    answer = client.get("/readyz")
+    assert (answer.status_code, answer.json) == (200, {"status": "ok", "database": "ok"})
+
+
+def test_a_service_without_its_database_lives_but_is_not_ready(
+    client: FlaskClient, sqlite_ledger: Ledger, tmp_path: Path
+) -> None:
+    lose_the_database(sqlite_ledger, tmp_path)
+    answer = client.get("/readyz")
+    assert (answer.status_code, answer.json) == (503, {"status": "degraded", "database": "unreachable"})
+    assert client.get("/healthz").status_code == 503
+    answer = client.get("/livez")
+    assert (answer.status_code, answer.json) == (200, {"status": "ok"})
+
+
+@pytest.mark.parametrize("path", ["/customers/ada/credit", "/healthz", "/nothing"])
+@pytest.mark.parametrize(("headers", "status"), [({"Host": "evil.example:8081"}, 421), ({"Origin": "http://evil.example"}, 403)])
+def test_a_page_of_another_site_reads_nothing(client: FlaskClient, path: str, headers: dict[str, str], status: int) -> None:
+    answer = client.get(path, headers=headers)
+    assert (answer.status_code, answer.content_type) == (status, "application/problem+json")
+
+
+def test_names_that_were_given_are_answered(sqlite_ledger: Ledger, everything: Everything) -> None:
+    health = HealthSources(sqlite_ledger, broker=everything, workers=everything, holds=everything)
+    app = create_app(sqlite_ledger, health, hosts=KnownHosts.of("0.0.0.0", "credit-service"))
+    with app.test_client() as client:
+        hosts = ("credit-service:8081", "localhost:49153", "172.18.0.5:8081", "order-service:8081")
+        assert [client.get("/healthz", headers={"Host": host}).status_code for host in hosts] == [200, 200, 200, 421]

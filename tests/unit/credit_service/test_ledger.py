@@ -7,10 +7,10 @@ from alembic.autogenerate import compare_metadata
 from alembic.migration import MigrationContext
 from sqlalchemy import Engine, text
 
-from credit_service.adapters.ledger import Ledger, LedgerUnavailable
+from credit_service.adapters.ledger import CreditNotStored, Ledger, LedgerUnavailable
 from credit_service.adapters.tables import MIGRATIONS, CreditDatabase
 from credit_service.domain.credit import CreditOutcome
-from service_runtime.database import create_database_engine, migrate
+from service_runtime.database import migrate_database
 from tests.unit.credit_service.conftest import a_credit
 
 CREDITED, ALREADY, CONFLICTING = CreditOutcome.CREDITED, CreditOutcome.ALREADY_CREDITED, CreditOutcome.CONFLICTING
@@ -58,18 +58,72 @@ def test_a_conflict_within_one_batch_is_seen(ledger: Ledger) -> None:
     assert ledger.credit([a_credit("1"), a_credit("1", amount_cents=1)]) == [CREDITED, CONFLICTING]
 
 
-def test_a_credit_the_database_will_not_take_does_not_hold_up_the_others(ledger: Ledger, engine: Engine) -> None:
-    with engine.begin() as connection:
-        if engine.dialect.name == "postgresql":
-            connection.execute(text("ALTER TABLE credits ADD CHECK (amount_cents <> 666)"))
-        else:
-            connection.execute(
-                text(
-                    "CREATE TRIGGER no BEFORE INSERT ON credits WHEN NEW.amount_cents = 666 BEGIN SELECT RAISE(ABORT, 'no'); END"
-                )
-            )
+@pytest.mark.parametrize("by_trigger", [False, True])
+def test_a_credit_the_database_will_not_take_does_not_hold_up_the_others(
+    ledger: Ledger, engine: Engine, by_trigger: bool
+) -> None:
+    forbid_the_amount_666(engine, by_trigger=by_trigger)
     batch = [a_credit("1"), a_credit("2", amount_cents=666), a_credit("3")]
     assert ledger.credit(batch) == [CREDITED, CreditOutcome.IMPOSSIBLE, CREDITED]
+
+
+def forbid_the_amount_666(engine: Engine, *, by_trigger: bool) -> None:
+    statements = ["ALTER TABLE credits ADD CHECK (amount_cents <> 666)"]
+    if engine.dialect.name == "sqlite":
+        statements = [
+            "CREATE TRIGGER no BEFORE INSERT ON credits WHEN NEW.amount_cents = 666 BEGIN SELECT RAISE(ABORT, 'no'); END"
+        ]
+    elif by_trigger:
+        statements = postgresql_trigger("RAISE EXCEPTION 'no'")
+    with engine.begin() as connection:
+        for statement in statements:
+            connection.execute(text(statement))
+
+
+def swallow_the_amount_666(engine: Engine) -> None:
+    statements = postgresql_trigger("RETURN NULL")
+    if engine.dialect.name == "sqlite":
+        statements = ["CREATE TRIGGER no BEFORE INSERT ON credits WHEN NEW.amount_cents = 666 BEGIN SELECT RAISE(IGNORE); END"]
+    with engine.begin() as connection:
+        for statement in statements:
+            connection.execute(text(statement))
+
+
+def postgresql_trigger(action: str) -> list[str]:
+    return [
+        "CREATE FUNCTION no() RETURNS trigger LANGUAGE plpgsql AS"
+        f" $$ BEGIN IF NEW.amount_cents = 666 THEN {action}; END IF; RETURN NEW; END $$",
+        "CREATE TRIGGER no BEFORE INSERT ON credits FOR EACH ROW EXECUTE FUNCTION no()",
+    ]
+
+
+def test_a_row_that_is_neither_inserted_nor_found_is_an_error_and_not_a_redelivery(ledger: Ledger, engine: Engine) -> None:
+    swallow_the_amount_666(engine)
+    with pytest.raises(CreditNotStored, match="order 2"):
+        ledger.credit([a_credit("1"), a_credit("2", amount_cents=666)])
+    assert ledger.find_customer("ada", max_entries=10) is None
+
+
+@pytest.mark.parametrize("database_url", ["postgresql"], indirect=True)
+def test_a_number_of_a_row_that_is_taken_is_no_fault_of_the_credit(ledger: Ledger, engine: Engine) -> None:
+    ledger.credit([a_credit("1")])
+    with engine.begin() as connection:
+        connection.execute(text("ALTER SEQUENCE credits_id_seq RESTART WITH 1"))
+    with pytest.raises(LedgerUnavailable, match="credits_pkey"):
+        ledger.credit([a_credit("2"), a_credit("3")])
+    assert ledger.credit([a_credit("2")]) == [CREDITED]
+
+
+def test_a_column_that_only_a_newer_version_fills_is_no_fault_of_the_credit(ledger: Ledger, engine: Engine) -> None:
+    with engine.begin() as connection:
+        if engine.dialect.name == "postgresql":
+            connection.execute(text("ALTER TABLE credits ADD COLUMN campaign TEXT NOT NULL"))
+        else:
+            connection.execute(text("DROP TABLE credits"))
+            columns = "customer TEXT, points INT, amount_cents INT, message_id TEXT, transaction_id TEXT, created_at_ms INT"
+            connection.execute(text(f"CREATE TABLE credits (order_id TEXT UNIQUE, campaign TEXT NOT NULL, {columns})"))
+    with pytest.raises(LedgerUnavailable, match="campaign"):
+        ledger.credit([a_credit("1"), a_credit("2")])
 
 
 def test_workers_with_overlapping_batches_credit_each_order_once(ledger: Ledger) -> None:
@@ -104,12 +158,11 @@ def test_a_batch_of_none_is_fine(ledger: Ledger) -> None:
 
 
 def test_processes_that_start_at_once_migrate_one_after_the_other(database_url: str) -> None:
-    engines = [create_database_engine(database_url) for _ in range(4)]
+    def start(_: int) -> str | None:
+        return migrate_database(database_url, migrations=MIGRATIONS, start_timeout_s=30).before
+
     with ThreadPoolExecutor(4) as threads:
-        list(threads.map(migrate, engines, [MIGRATIONS] * len(engines)))
-    for engine in engines:
-        assert Ledger(engine).is_reachable()
-        engine.dispose()
+        assert list(threads.map(start, range(4))).count(None) == 1
 
 
 def test_the_migrations_make_the_tables_that_the_code_uses(engine: Engine) -> None:

@@ -59,6 +59,10 @@ def test_an_empty_commit_log_has_no_records(tmp_path: Path) -> None:
     assert list(read_records(CommitLog(tmp_path).write() / "commitlog")) == []
 
 
+def test_a_broker_without_any_message_has_no_records(tmp_path: Path) -> None:
+    assert read_traces(tmp_path) == []
+
+
 def test_records_are_read_across_segments(tmp_path: Path) -> None:
     log = CommitLog(tmp_path)
     first = log.add("orders")
@@ -100,3 +104,26 @@ def test_transactions_on_other_topics_are_left_out(tmp_path: Path) -> None:
     log = CommitLog(tmp_path)
     half_of(log, real_topic="payments")
     assert read_traces(log.write()) == []
+
+
+def test_a_half_message_that_was_copied_forward_stays_one_transaction(tmp_path: Path) -> None:
+    log = CommitLog(tmp_path)
+    first = half_of(log, queue_offset=0)
+    copied = log.add(topics.HALF_TOPIC, queue_offset=1, REAL_TOPIC="orders", UNIQ_KEY="id-0", KEYS="order")
+    log.add(topics.OP_HALF_TOPIC, body=b"0", stored=5)
+    (pending,) = read_traces(log.write())
+    assert (pending.half.commit_log_offset, pending.op) == (first, None)
+    log.add("orders", prepared=copied, stored=7)
+    log.add(topics.OP_HALF_TOPIC, body=b"1", stored=8)
+    (trace,) = read_traces(log.write())
+    assert trace.op is not None
+    assert (trace.op.store_timestamp, [record.store_timestamp for record in trace.committed]) == (8, [7])
+
+
+def test_a_half_message_that_the_broker_put_aside_is_discarded(tmp_path: Path) -> None:
+    log = CommitLog(tmp_path)
+    half_of(log)
+    log.add(topics.CHECK_MAX_TIME_TOPIC, UNIQ_KEY="id-0", REAL_TOPIC="orders")
+    log.add(topics.OP_HALF_TOPIC, body=b"0")
+    (trace,) = read_traces(log.write())
+    assert trace.is_discarded

@@ -4,7 +4,7 @@ from threading import Event
 import httpx
 import pytest
 
-from demo.orders import OrderAnswer, OrderClient, OrderRequest, Outcome, UnexpectedAnswer, busiest_second, make_orders
+from demo.orders import NoAnswer, OrderAnswer, OrderClient, OrderRequest, Outcome, UnexpectedAnswer, busiest_second, make_orders
 
 REQUEST = OrderRequest("key", "ada", (("book", 2, 1_250),))
 PLACED = httpx.Response(201, json={"order": {"order_id": "order-1"}})
@@ -49,6 +49,15 @@ def test_an_answer_that_no_repetition_changes_is_raised() -> None:
         client.place(REQUEST)
 
 
+def test_a_customer_who_gets_no_answer_gives_up_with_the_reason() -> None:
+    def refuse(request: httpx.Request) -> httpx.Response:
+        raise httpx.ConnectError("nobody listens")
+
+    client = OrderClient("http://orders", transport=httpx.MockTransport(refuse), patience_s=0.01, first_wait_s=0.01)
+    with pytest.raises(NoAnswer, match=r"the order service at http://orders gave no answer for 0.01 s: nobody listens"):
+        client.place(REQUEST)
+
+
 def test_an_order_under_way_is_given_up_with_its_client() -> None:
     def refuse(request: httpx.Request) -> httpx.Response:
         asked.set()
@@ -63,7 +72,7 @@ def test_an_order_under_way_is_given_up_with_its_client() -> None:
             under_way.result(10)
 
 
-def test_every_so_manieth_order_is_above_the_limit() -> None:
+def test_one_order_in_ten_is_above_the_limit() -> None:
     orders = list(make_orders(40, refused_every=10, limit_cents=1_000_000))
     above = [
         number for number, order in enumerate(orders, 1) if sum(count * price for _, count, price in order.items) > 1_000_000

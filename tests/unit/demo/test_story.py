@@ -1,35 +1,9 @@
 from dataclasses import replace
 
-from broker.message import properties
-from broker.message.record import Record
 from demo.books import CreditRow, OrderRow
 from demo.commit_log import Trace
 from demo.story import Story, choose_story, events_of
-
-NOTHING = Record(
-    size=0,
-    body_crc=0,
-    queue_id=2,
-    flag=0,
-    queue_offset=5,
-    commit_log_offset=0,
-    sys_flag=0,
-    born_timestamp=0,
-    born_host=bytes(8),
-    store_timestamp=0,
-    store_host=bytes(8),
-    reconsume_times=0,
-    prepared_transaction_offset=0,
-    body=b"",
-    topic=b"",
-    properties=b"",
-)
-
-
-def trace_of(order_id: str, *, checks: int = 0) -> Trace:
-    half = replace(NOTHING, store_timestamp=1_000, properties=properties.encode({"KEYS": order_id}))
-    committed = replace(NOTHING, store_timestamp=4_000, properties=properties.encode({"TRANSACTION_CHECK_TIMES": str(checks)}))
-    return Trace(half, replace(NOTHING, store_timestamp=4_001), [committed])
+from tests.unit.demo.records import trace_of
 
 
 def order_of(order_id: str) -> OrderRow:
@@ -58,6 +32,16 @@ def test_of_several_resolved_by_check_back_the_one_decided_soonest_is_preferred(
     story = choose_story([late, soon], orders, [credit_of("late"), credit_of("soon")])
     assert story is not None
     assert story.order.order_id == "soon"
+
+
+def test_an_order_that_lost_its_commit_with_the_order_service_is_preferred_to_one_that_was_merely_slow() -> None:
+    orders = {name: order_of(name) for name in ("slow", "lost")}
+    slow, lost = trace_of("slow", checks=1), trace_of("lost", checks=1)
+    slow.half = replace(slow.half, store_timestamp=3_000)
+    orders["slow"] = replace(orders["slow"], committed_at_ms=3_900)
+    story = choose_story([slow, lost], orders, [credit_of("slow"), credit_of("lost")], deaths_ms=[2_000])
+    assert story is not None
+    assert story.order.order_id == "lost"
 
 
 def test_without_a_check_back_any_finished_order_will_do() -> None:

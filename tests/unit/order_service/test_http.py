@@ -11,6 +11,7 @@ from order_service.adapters.order_store import OrderStore, OutcomeUnknown
 from order_service.entrypoints.http import MAX_BODY_BYTES, create_app
 from order_service.service_layer.attempt import Attempt, Outcome
 from order_service.service_layer.placing import BrokerUnavailable, OutcomePending
+from service_runtime.known_hosts import KnownHosts
 from tests.unit.order_service.conftest import ORDER_LIMIT_CENTS, BrokerInProcess
 
 TEA = {"name": "tea", "quantity": 2, "price_cents": 1250}
@@ -74,11 +75,21 @@ def test_a_repeated_request_with_the_same_key_gets_the_same_answer(client: Flask
     assert len(broker.decisions) == 1
 
 
-def test_a_key_used_for_another_order_is_422(client: FlaskClient) -> None:
+@pytest.mark.parametrize("change", [{"items": [TEA, TEA]}, {"currency": "CHF"}])
+def test_a_key_used_for_another_order_is_422(client: FlaskClient, change: dict[str, Any]) -> None:
     client.post("/orders", json=BODY, headers={"Idempotency-Key": "key-1"})
-    answer = client.post("/orders", json=BODY | {"customer": "bob"}, headers={"Idempotency-Key": "key-1"})
+    answer = client.post("/orders", json=BODY | change, headers={"Idempotency-Key": "key-1"})
     assert answer.status_code == 422
-    assert client.get("/orders?customer=bob").json["orders"] == []
+    assert len(client.get("/orders?customer=ada").json["orders"]) == 1
+
+
+def test_a_key_that_another_customer_has_used_is_neither_a_conflict_nor_tells_of_the_other(client: FlaskClient) -> None:
+    others = client.post("/orders", json=BODY, headers={"Idempotency-Key": "key-1"})
+    own = client.post("/orders", json=BODY | {"customer": "bob"}, headers={"Idempotency-Key": "key-1"})
+    assert own.status_code == 201
+    assert "Idempotent-Replayed" not in own.headers
+    assert own.json["order"]["customer"] == "bob"
+    assert own.json["order"]["order_id"] != others.json["order"]["order_id"]
 
 
 def test_a_key_taken_while_the_half_message_was_under_way_answers_with_the_order_there_is(
@@ -207,7 +218,8 @@ def test_what_committed_is_201_although_the_broker_went_away_afterwards(
     client: FlaskClient, broker: BrokerInProcess, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def commit_then_fail(_message: object, attempt: Attempt) -> None:
-        attempt.outcome = Outcome.COMMITTED
+        attempt.begin("transaction-1")
+        attempt.conclude(Outcome.COMMITTED)
         raise BrokerUnavailable("gone before COMMIT could be sent")
 
     monkeypatch.setattr(broker, "send_in_transaction", commit_then_fail)
@@ -252,3 +264,80 @@ def test_a_mistake_of_ours_is_500_without_details(client: FlaskClient, monkeypat
     answer = client.get("/orders/any")
     assert answer.status_code == 500
     assert "division" not in answer.text
+
+
+def test_readiness_falls_with_the_broker_and_with_the_database(
+    client: FlaskClient, broker: BrokerInProcess, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert (client.get("/readyz").status_code, client.get("/readyz").json["status"]) == (200, "ok")
+    broker.is_up = False
+    assert (client.get("/readyz").status_code, client.get("/readyz").json["broker"]) == (503, "unreachable")
+    broker.is_up = True
+    monkeypatch.setattr(OrderStore, "is_reachable", lambda _: False)
+    answer = client.get("/readyz")
+    assert (answer.status_code, answer.json) == (503, {"status": "degraded", "database": "unreachable", "broker": "ok"})
+
+
+def test_the_process_lives_whatever_is_unreachable(
+    client: FlaskClient, broker: BrokerInProcess, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A new start would bring neither back."""
+    broker.is_up = False
+    monkeypatch.setattr(OrderStore, "is_reachable", lambda _: False)
+    answer = client.get("/livez")
+    assert (answer.status_code, answer.json) == (200, {"status": "ok"})
+
+
+@pytest.mark.parametrize(
+    "content_type", ["text/plain", "application/x-www-form-urlencoded", "multipart/form-data; boundary=x", "text/json", None, ""]
+)
+def test_a_body_that_is_not_declared_as_json_is_415_and_orders_nothing(client: FlaskClient, content_type: str | None) -> None:
+    """A page of anybody may post the others without asking."""
+    answer = client.post("/orders", data=json.dumps(BODY), content_type=content_type)
+    assert (answer.status_code, answer.content_type) == (415, "application/problem+json")
+    assert "application/json" in answer.json["detail"]
+    assert answer.headers["Accept-Post"] == "application/json"
+    assert client.get("/orders?customer=ada").json["orders"] == []
+
+
+@pytest.mark.parametrize("content_type", ["application/json", "application/json; charset=utf-8", "Application/JSON"])
+def test_json_may_be_declared_in_any_usual_way(client: FlaskClient, content_type: str) -> None:
+    assert client.post("/orders", data=json.dumps(BODY), content_type=content_type).status_code == 201
+
+
+def test_a_post_to_nowhere_is_404_whatever_it_holds(client: FlaskClient) -> None:
+    assert client.post("/nothing", data="x", content_type="text/plain").status_code == 404
+
+
+@pytest.mark.parametrize(
+    ("headers", "status"),
+    [
+        ({"Host": "evil.example"}, 421),
+        ({"Host": "evil.example", "Origin": "http://evil.example"}, 421),
+        ({"Origin": "http://evil.example"}, 403),
+        ({"Origin": "null"}, 403),
+        ({"Sec-Fetch-Site": "cross-site"}, 403),
+    ],
+)
+def test_a_page_of_another_site_orders_nothing(client: FlaskClient, headers: dict[str, str], status: int) -> None:
+    answer = client.post("/orders", json=BODY, headers=headers)
+    assert (answer.status_code, answer.content_type) == (status, "application/problem+json")
+    assert answer.json["detail"]
+    assert client.get("/orders?customer=ada").json["orders"] == []
+
+
+@pytest.mark.parametrize(
+    "path", ["/orders?customer=ada", "/orders/any", "/transactions/any", "/healthz", "/livez", "/openapi.json", "/nothing"]
+)
+def test_a_name_that_came_to_mean_our_address_reads_nothing(client: FlaskClient, path: str) -> None:
+    assert client.get(path, headers={"Host": "evil.example:8080"}).status_code == 421
+
+
+def test_names_that_were_given_are_answered(sqlite_store: OrderStore, broker: BrokerInProcess) -> None:
+    app = create_app(sqlite_store, broker, hosts=KnownHosts.of("0.0.0.0", "order-service"))
+    with app.test_client() as client:
+        statuses = [
+            client.post("/orders", json=BODY, headers={"Host": host}).status_code
+            for host in ("order-service:8080", "localhost:49153", "172.18.0.5:8080", "credit-service:8080")
+        ]
+    assert statuses == [201, 201, 201, 421]

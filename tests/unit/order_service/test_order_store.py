@@ -14,6 +14,7 @@ from order_service.adapters.order_store import (
     StoreUnavailable,
     TransactionDecided,
 )
+from order_service.adapters.writers_turn import WritersTurn
 from order_service.domain.transaction import TransactionState
 from tests.unit.order_service.conftest import an_order
 
@@ -22,7 +23,7 @@ def test_an_order_is_found_as_it_was_committed(store: OrderStore) -> None:
     order = an_order(key="key-1")
     store.commit_order(order, "transaction-1")
     assert store.find_order("order-1") == order
-    assert store.find_order_by_key("key-1") == order
+    assert store.find_order_by_key("ada", "key-1") == order
     assert store.find_transaction("transaction-1") is TransactionState.COMMITTED
     assert store.find_transaction_id("order-1") == "transaction-1"
 
@@ -54,6 +55,13 @@ def test_of_two_orders_with_one_idempotency_key_the_second_leaves_no_trace(store
         store.commit_order(an_order("order-2", key="key-1"), "transaction-2")
     assert store.find_order("order-2") is None
     assert store.find_transaction("transaction-2") is None
+
+
+def test_an_idempotency_key_is_one_customer_s_own(store: OrderStore) -> None:
+    store.commit_order(an_order("order-1", customer="ada", key="key-1"), "transaction-1")
+    store.commit_order(an_order("order-2", customer="bob", key="key-1"), "transaction-2")
+    found = [store.find_order_by_key(customer, "key-1") for customer in ("ada", "bob", "eve")]
+    assert [order and order.order_id for order in found] == ["order-1", "order-2", None]
 
 
 def test_orders_without_idempotency_key_do_not_get_in_each_others_way(store: OrderStore) -> None:
@@ -164,6 +172,16 @@ def test_a_statement_that_fails_has_written_nothing(store: OrderStore, engine: E
     assert store.find_transaction("transaction-1") is None
 
 
+def test_a_writer_does_not_wait_for_ever_for_one_that_hangs(sqlite_store: OrderStore, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sqlite_store, "_turn", WritersTurn(timeout_s=0.05))
+    with sqlite_store._writing(), ThreadPoolExecutor(1) as threads:
+        late = threads.submit(sqlite_store.commit_order, an_order(), "transaction-1")
+        with pytest.raises(StoreUnavailable, match="busy"):
+            late.result(30)
+    assert sqlite_store.find_transaction("transaction-1") is None
+    sqlite_store.commit_order(an_order(), "transaction-1")
+
+
 def test_the_store_is_unreachable_once_its_tables_cannot_be_read(sqlite_store: OrderStore) -> None:
     assert sqlite_store.is_reachable()
     with pytest.raises(OrderStoreError), sqlite_store._writing() as session:
@@ -177,3 +195,36 @@ def _is_committed(store: OrderStore, transaction_id: str) -> bool:
     except TransactionDecided:
         return False
     return True
+
+
+def test_a_violated_constraint_that_is_no_idempotency_key_is_not_told_as_one(store: OrderStore, engine: Engine) -> None:
+    with engine.begin() as connection:
+        connection.execute(text("CREATE UNIQUE INDEX one_order_of_a_size ON orders (total_cents)"))
+    store.commit_order(an_order("order-1", key="key-1"), "transaction-1")
+    with pytest.raises(StoreUnavailable, match=r"one_order_of_a_size|total_cents"):
+        store.commit_order(an_order("order-2", key="key-2"), "transaction-2")
+    assert store.find_transaction("transaction-2") is None
+
+
+def test_an_order_id_that_is_taken_is_not_told_as_an_idempotency_key(store: OrderStore) -> None:
+    store.commit_order(an_order("order-1", key="key-1"), "transaction-1")
+    with pytest.raises(StoreUnavailable):
+        store.commit_order(an_order("order-1", key="key-2"), "transaction-2")
+
+
+def test_a_violated_constraint_of_the_transactions_is_not_told_as_a_decision(store: OrderStore, engine: Engine) -> None:
+    with engine.begin() as connection:
+        connection.execute(text("CREATE UNIQUE INDEX one_of_a_state ON transactions (state)"))
+    store.commit_order(an_order("order-1"), "transaction-1")
+    with pytest.raises(StoreUnavailable):
+        store.commit_order(an_order("order-2"), "transaction-2")
+    assert store.find_transaction("transaction-2") is None
+
+
+def test_a_check_back_that_cannot_leave_its_marker_has_settled_nothing(store: OrderStore, engine: Engine) -> None:
+    with engine.begin() as connection:
+        connection.execute(text("CREATE UNIQUE INDEX one_of_a_state ON transactions (state)"))
+    store.settle("transaction-1")
+    with pytest.raises(StoreUnavailable):
+        store.settle("transaction-2")
+    assert store.find_transaction("transaction-2") is None

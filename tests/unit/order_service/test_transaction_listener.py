@@ -11,7 +11,7 @@ from order_service.adapters.order_store import OrderStore, OutcomeUnknown, Store
 from order_service.domain.order import Order
 from order_service.domain.transaction import TransactionState
 from order_service.failpoints import Failpoints
-from order_service.service_layer.attempt import Attempt, Outcome
+from order_service.service_layer.attempt import Attempt, Outcome, Progress
 from order_service.service_layer.order_message import order_message
 from order_service.service_layer.transaction_listener import OrderTransactionListener
 from tests.unit.order_service.conftest import ORDER_LIMIT_CENTS, an_order
@@ -29,15 +29,15 @@ def a_check_back(properties: bytes = b"UNIQ_KEY\x01transaction-1") -> MessageExt
 def test_an_order_within_the_limit_commits(listener: OrderTransactionListener, sqlite_store: OrderStore) -> None:
     attempt = Attempt(an_order())
     assert listener.execute_local_transaction(a_half_message(), attempt) is LocalTransactionState.COMMIT_MESSAGE
-    assert (attempt.outcome, attempt.transaction_id) == (Outcome.COMMITTED, "transaction-1")
+    assert attempt.progress == Progress(Outcome.COMMITTED, "transaction-1")
     assert sqlite_store.find_order("order-1") == an_order()
 
 
 def test_an_order_above_the_limit_rolls_back_and_stays_so(listener: OrderTransactionListener, sqlite_store: OrderStore) -> None:
     attempt = Attempt(an_order(price_cents=ORDER_LIMIT_CENTS))
     assert listener.execute_local_transaction(a_half_message(), attempt) is LocalTransactionState.ROLLBACK_MESSAGE
-    assert attempt.outcome is Outcome.REFUSED
-    assert str(ORDER_LIMIT_CENTS) in attempt.reason
+    assert attempt.progress.outcome is Outcome.REFUSED
+    assert str(ORDER_LIMIT_CENTS) in attempt.progress.reason
     assert sqlite_store.find_order("order-1") is None
     assert sqlite_store.find_transaction("transaction-1") is TransactionState.ROLLED_BACK
 
@@ -57,7 +57,7 @@ def test_a_local_transaction_after_the_check_back_rolls_back(
     listener.check_local_transaction(a_check_back())
     attempt = Attempt(an_order())
     assert listener.execute_local_transaction(a_half_message(), attempt) is LocalTransactionState.ROLLBACK_MESSAGE
-    assert attempt.outcome is Outcome.DECIDED_BEFORE
+    assert attempt.progress.outcome is Outcome.DECIDED_BEFORE
     assert sqlite_store.find_order("order-1") is None
 
 
@@ -100,13 +100,13 @@ def test_check_back_is_unknown_while_the_database_is_in_trouble(error: Exception
 def test_a_commit_of_unknown_outcome_is_left_to_check_back() -> None:
     attempt = Attempt(an_order())
     state = a_listener_on(_BrokenStore(OutcomeUnknown("gone"))).execute_local_transaction(a_half_message(), attempt)
-    assert (state, attempt.outcome) == (LocalTransactionState.UNKNOWN, Outcome.UNKNOWN)
+    assert (state, attempt.progress.outcome) == (LocalTransactionState.UNKNOWN, Outcome.UNKNOWN)
 
 
 def test_a_database_that_wrote_nothing_rolls_back() -> None:
     attempt = Attempt(an_order())
     state = a_listener_on(_BrokenStore(StoreUnavailable("gone"))).execute_local_transaction(a_half_message(), attempt)
-    assert (state, attempt.outcome) == (LocalTransactionState.ROLLBACK_MESSAGE, Outcome.UNAVAILABLE)
+    assert (state, attempt.progress.outcome) == (LocalTransactionState.ROLLBACK_MESSAGE, Outcome.UNAVAILABLE)
 
 
 def test_a_refused_order_rolls_back_although_the_marker_cannot_be_written() -> None:

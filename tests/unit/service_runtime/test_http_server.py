@@ -1,27 +1,227 @@
+import logging
+import socket
 import threading
+import time
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 
 import httpx
+import pytest
 from flask import Flask
 
+from service_runtime import listening
 from service_runtime.http_server import HttpServer
+from service_runtime.start import CannotStart
+
+Serve = Callable[..., HttpServer]
 
 
-def test_a_request_that_runs_is_answered_although_the_server_stops() -> None:
-    app, runs, may_end = Flask(__name__), threading.Event(), threading.Event()
+@pytest.fixture
+def serve() -> Iterator[Serve]:
+    """Starts servers, and stops them."""
+    started: list[HttpServer] = []
 
-    @app.get("/")
-    def answer() -> str:
-        runs.set()
-        may_end.wait(10)
+    def start(app: Flask | None = None, **settings: object) -> HttpServer:
+        server = HttpServer(app or _an_app(), **{"host": "127.0.0.1", "port": 0, "threads": 4, **settings})  # type: ignore[arg-type]
+        server.start()
+        started.append(server)
+        return server
+
+    yield start
+    for server in started:
+        server.stop()
+
+
+@pytest.fixture
+def name_with_two_addresses(monkeypatch: pytest.MonkeyPatch) -> str:
+    """A name that is 127.0.0.1 and ::1, as localhost is on most machines."""
+    _has_addresses(monkeypatch, (socket.AF_INET, "127.0.0.1"), (socket.AF_INET6, "::1"))
+    return "two.test"
+
+
+class _Requests:
+    """An application whose answers wait until a test lets them go."""
+
+    def __init__(self) -> None:
+        self.app = Flask(__name__)
+        self.running = threading.Semaphore(0)
+        self._may_end = threading.Event()
+        self.app.get("/")(self._answer)
+
+    def let_go(self) -> None:
+        self._may_end.set()
+
+    def _answer(self) -> str:
+        self.running.release()
+        assert self._may_end.wait(60)
         return "x" * 500_000
 
-    server = HttpServer(app, host="127.0.0.1", port=0, threads=2)
-    server.start()
+
+def test_a_request_that_runs_is_answered_although_the_server_stops(serve: Serve) -> None:
+    requests = _Requests()
+    server = serve(requests.app)
     with ThreadPoolExecutor(2) as threads:
-        asked = threads.submit(httpx.get, server.url, timeout=20)
-        assert runs.wait(10)
+        asked = threads.submit(httpx.get, server.url, timeout=60)
+        assert requests.running.acquire(timeout=60)
         stopped = threads.submit(server.stop)
-        may_end.set()
-        assert len(asked.result(20).text) == 500_000
-        stopped.result(20)
+        requests.let_go()
+        assert len(asked.result(60).text) == 500_000
+        stopped.result(60)
+
+
+def test_requests_that_wait_for_a_thread_are_answered_although_the_server_stops(serve: Serve) -> None:
+    requests = _Requests()
+    server = serve(requests.app, threads=1)
+    with ThreadPoolExecutor(4) as threads:
+        asked = [threads.submit(httpx.get, server.url, timeout=60) for _ in range(3)]
+        assert requests.running.acquire(timeout=60)
+        _until(lambda: len(server._server.task_dispatcher.queue) == 2)
+        stopped = threads.submit(server.stop)
+        requests.let_go()
+        assert [answer.result(60).status_code for answer in asked] == [200] * 3
+        stopped.result(60)
+
+
+def test_nobody_connects_any_more_while_requests_end(serve: Serve) -> None:
+    requests = _Requests()
+    server = serve(requests.app)
+    with ThreadPoolExecutor(2) as threads:
+        asked = threads.submit(httpx.get, server.url, timeout=60)
+        assert requests.running.acquire(timeout=60)
+        stopped = threads.submit(server.stop)
+        _until(lambda: not _accepts(server))
+        assert not stopped.done()
+        requests.let_go()
+        assert asked.result(60).status_code == 200
+        stopped.result(60)
+
+
+def test_a_connection_that_is_kept_open_does_not_hold_the_stop_up(serve: Serve) -> None:
+    server = serve(stop_timeout_s=3600)
+    with httpx.Client(base_url=server.url, timeout=60) as client, ThreadPoolExecutor(1) as threads:
+        client.get("/")
+        threads.submit(server.stop).result(60)
+    server._thread.join(60)
+    assert not server._thread.is_alive()
+
+
+def test_a_request_that_never_ends_is_cut_off_when_the_stop_time_out_is_over(
+    serve: Serve, caplog: pytest.LogCaptureFixture
+) -> None:
+    requests = _Requests()
+    server = serve(requests.app, stop_timeout_s=0.1)
+    with ThreadPoolExecutor(1) as threads:
+        threads.submit(httpx.get, server.url, timeout=60)
+        assert requests.running.acquire(timeout=60)
+        server.stop()
+        requests.let_go()
+    assert "1 connections had requests that did not end within 0.1 s" in caplog.text
+
+
+def test_more_connections_than_threads_are_open_at_once(serve: Serve) -> None:
+    """So a request is not kept waiting by those that only keep their connections."""
+    server = serve()
+    address = ("127.0.0.1", int(server.url.rpartition(":")[2]))
+    idle = [socket.create_connection(address) for _ in range(150)]
+    assert httpx.get(server.url, timeout=60).status_code == 200
+    for connection in idle:
+        connection.close()
+
+
+def test_a_name_with_several_addresses_is_served_on_all_of_them(serve: Serve, name_with_two_addresses: str) -> None:
+    server = serve(host=name_with_two_addresses)
+    port = server.url.rpartition(":")[2]
+    assert server.url == f"http://two.test:{port}"
+    assert server.addresses == [f"127.0.0.1:{port}", f"[::1]:{port}"]
+    assert [httpx.get(f"http://{address}/").status_code for address in server.addresses] == [200, 200]
+    server.stop()
+    server._thread.join(60)
+    assert not server._thread.is_alive()
+
+
+def test_an_address_that_the_machine_does_not_have_is_left_out_with_a_warning(
+    serve: Serve, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    _has_addresses(monkeypatch, (socket.AF_INET, "127.0.0.1"), (socket.AF_INET6, "2001:db8::7"))
+    with caplog.at_level(logging.WARNING):
+        server = serve(host="half.test")
+    assert len(server.addresses) == 1
+    assert "half.test is 2001:db8::7 too, which this machine does not have" in caplog.text
+
+
+def test_a_port_that_is_taken_on_one_of_the_addresses_is_said_and_nothing_stays_open(name_with_two_addresses: str) -> None:
+    with socket.create_server(("::1", 0), family=socket.AF_INET6) as taken:
+        port = taken.getsockname()[1]
+        with pytest.raises(CannotStart, match=f"cannot listen on two.test:{port}: Address already in use"):
+            HttpServer(_an_app(), host=name_with_two_addresses, port=port, threads=1)
+        with socket.create_server(("127.0.0.1", port)):
+            pass
+
+
+@pytest.mark.parametrize(
+    ("host", "said"),
+    [
+        ("no-such-host.invalid", "Name or service not known|Temporary failure in name resolution|No address associated"),
+        ("2001:db8::7", "Cannot assign requested address"),
+        ("a" * 64 + ".test", "label"),
+        ("a..b", "label"),
+    ],
+)
+def test_an_address_that_cannot_be_listened_on_is_said_in_one_line(host: str, said: str) -> None:
+    with pytest.raises(CannotStart, match=said) as raised:
+        HttpServer(_an_app(), host=host, port=0, threads=1)
+    assert "\n" not in str(raised.value)
+    assert str(raised.value).startswith(f"cannot listen on {host}:0: ")
+
+
+def test_a_port_that_is_free_on_one_address_only_is_not_picked(
+    name_with_two_addresses: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    listen, attempts = listening._listen, []
+
+    def refuse_first(family: socket.AddressFamily, address: tuple[object, ...]) -> socket.socket:
+        attempts.append(family)
+        if attempts == [socket.AF_INET, socket.AF_INET6]:
+            raise OSError(98, "Address already in use")
+        return listen(family, address)
+
+    monkeypatch.setattr(listening, "_listen", refuse_first)
+    sockets = listening.listen_on(name_with_two_addresses, 0)
+    assert len({opened.getsockname()[1] for opened in sockets}) == 1
+    assert len(attempts) == 4
+    for opened in sockets:
+        opened.close()
+
+
+def _an_app() -> Flask:
+    app = Flask(__name__)
+    app.get("/")(lambda: "fine")
+    return app
+
+
+def _has_addresses(monkeypatch: pytest.MonkeyPatch, *addresses: tuple[socket.AddressFamily, str]) -> None:
+    resolve = socket.getaddrinfo
+
+    def resolve_test_names(host: str, port: int, *rest: object, **named: object) -> object:
+        if not host.endswith(".test"):
+            return resolve(host, port, *rest, **named)  # type: ignore[arg-type]
+        place = {socket.AF_INET: (port,), socket.AF_INET6: (port, 0, 0)}
+        # As glibc does where a name stands in /etc/hosts twice.
+        return [(family, socket.SOCK_STREAM, 6, "", (address, *place[family])) for family, address in [*addresses, addresses[0]]]
+
+    monkeypatch.setattr(socket, "getaddrinfo", resolve_test_names)
+
+
+def _accepts(server: HttpServer) -> bool:
+    try:
+        socket.create_connection(("127.0.0.1", int(server.url.rpartition(":")[2])), timeout=5).close()
+    except ConnectionError:
+        return False
+    return True
+
+
+def _until(is_so: Callable[[], bool]) -> None:
+    deadline = time.monotonic() + 60
+    while not is_so():
+        assert time.monotonic() < deadline
+        threading.Event().wait(0.005)

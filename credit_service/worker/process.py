@@ -1,4 +1,4 @@
-"""`python -m credit_service.worker`: a Celery worker that writes credits."""
+"""The worker as a process: opens the database, works until a signal, and starts anew when Celery gives up."""
 
 import logging
 import os
@@ -14,11 +14,13 @@ from pydantic_settings import CliApp
 
 from credit_service.adapters.celery_app import QUEUE, create_celery
 from credit_service.adapters.credit_task import register_credit_task
-from credit_service.adapters.redis_probe import RedisProbe
 from credit_service.adapters.redis_url import masked_redis
 from credit_service.adapters.tables import MIGRATIONS
+from credit_service.adapters.worker_heartbeats import WorkerHeartbeats
 from credit_service.settings import WorkerSettings
-from service_runtime.database import DatabaseUnusable, open_database
+from credit_service.worker.heartbeat import TIMEOUT_S, heartbeat_step
+from service_runtime.configured_database import open_to_serve
+from service_runtime.engine import DatabaseUnusable
 from service_runtime.start import first_error, log_to_stderr, say
 
 PROGRAM: Final = "credit_service.worker"
@@ -35,11 +37,8 @@ def main() -> int:
     except ValidationError as error:
         return say(PROGRAM, first_error(error), 2)
     try:
-        RedisProbe(settings.redis_url.get_secret_value()).close()
-    except ValueError as error:
-        return say(PROGRAM, f"REDIS_URL cannot be used: {error}", 1)
-    try:
-        status = work(settings)
+        heartbeats = WorkerHeartbeats(settings.redis_url.get_secret_value(), timeout_s=TIMEOUT_S)
+        status = work(settings, heartbeats)
     except DatabaseUnusable as error:
         return say(PROGRAM, str(error), 1)
     except KeyboardInterrupt:
@@ -49,13 +48,14 @@ def main() -> int:
     return 0
 
 
-def work(settings: WorkerSettings) -> int:
+def work(settings: WorkerSettings, heartbeats: WorkerHeartbeats) -> int:
     """Works until a signal; the worker's exit status. Raises DatabaseUnusable."""
     database_url, redis_url = settings.database_url.get_secret_value(), settings.redis_url.get_secret_value()
     # Opened here only to wait for it and to migrate it; nothing of it may live on in the processes that are forked.
-    open_database(database_url, migrations=MIGRATIONS, start_timeout_s=settings.database_start_timeout_s).dispose()
+    open_to_serve(settings, MIGRATIONS).dispose()
     app = create_celery(redis_url)
     register_credit_task(app, database_url)
+    app.steps["consumer"].add(heartbeat_step(heartbeats, name=settings.worker_name, processes=settings.processes))
 
     @signals.worker_ready.connect(weak=False)
     def say_ready(**_: object) -> None:
@@ -84,14 +84,10 @@ def start_anew() -> Never:
     """Becomes a fresh worker under the same process id.
 
     Celery gives up, not only tries again, when Redis goes away just while a task is unacknowledged. What was under way is
-    delivered again by the broker.
+    held by its consumer, which asks again.
     """
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, signal.SIG_DFL)
     logger.warning("the worker gave up; it starts anew in %g s", _PAUSE_BEFORE_NEW_START_S)
     time.sleep(_PAUSE_BEFORE_NEW_START_S)
     os.execv(sys.executable, [sys.executable, "-m", PROGRAM, *sys.argv[1:]])
-
-
-if __name__ == "__main__":
-    sys.exit(main())

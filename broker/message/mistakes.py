@@ -1,0 +1,42 @@
+"""Sentences for what a program passed by mistake: what it is, and what was probably meant."""
+
+import re
+from collections.abc import Iterable, Sequence
+from difflib import get_close_matches
+
+_ALIKE = 0.7
+_SHORTEST_WORD = 4
+_WORD_BEGINS = re.compile(r"(?<=[a-z0-9])(?=[A-Z])")
+
+
+def kind_of(value: object) -> str:
+    """What a value is, for the middle of a sentence: `a str`, `an int`, `None`, `the class Listener`."""
+    if value is None:
+        return "None"
+    if isinstance(value, type):
+        return f"the class {value.__name__}"
+    name = type(value).__name__
+    if name == "bytes":
+        return name
+    return f"{'an' if name[0].lower() in 'aeiou' else 'a'} {name}"
+
+
+def no_such_parameter(of: str, given: Iterable[str], known: Sequence[str]) -> str:
+    """Says which names `of` does not know, which ones were probably meant, and which there are."""
+    unknown = [name for name in given if name not in known]
+    meant = [nearest for name in unknown if (nearest := nearest_name(name, known))]
+    names = ", ".join(map(repr, unknown))
+    hint = f". Did you mean {', '.join(map(repr, dict.fromkeys(meant)))}?" if meant else "."
+    return f"{of} has no parameter {names}{hint} It has: {', '.join(known)}"
+
+
+def nearest_name(name: str, known: Sequence[str]) -> str | None:
+    """The known name that is spelled most like this one, whatever its case (Java's spelling counts too), or shares most words."""
+    by_snake = {candidate.lower(): candidate for candidate in known}
+    snake = _WORD_BEGINS.sub("_", name).lower()
+    if close := get_close_matches(snake, by_snake, n=1, cutoff=_ALIKE):
+        return by_snake[close[0]]
+    words = [word.rstrip("s") for word in snake.split("_") if len(word) >= _SHORTEST_WORD]
+    shared = {candidate: sum(word in spelling for word in words) for spelling, candidate in by_snake.items()}
+    best = max(shared, key=lambda candidate: (shared[candidate], -len(candidate)), default=None)
+    return best if best is not None and shared[best] else None

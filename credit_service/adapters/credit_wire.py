@@ -1,0 +1,44 @@
+"""Credits as a task's argument carries them, between consumers and workers of different versions."""
+
+from collections.abc import Mapping
+from typing import Any, Final
+
+from pydantic import BaseModel, ConfigDict, ValidationError
+
+from credit_service.domain.credit import Credit
+
+WireCredit = Mapping[str, Any]
+
+
+class UnreadableCredit(Exception):
+    """A task's argument is no credit; says which field is wrong."""
+
+
+class _CreditFields(BaseModel):
+    """The fields of `Credit`. An older worker passes over a field that is added here; a newer one needs a default for it."""
+
+    model_config = ConfigDict(strict=True, frozen=True, extra="ignore")
+
+    order_id: str
+    customer: str
+    amount_cents: int
+    message_id: str
+    transaction_id: str | None = None
+
+
+_NAMES: Final = tuple(_CreditFields.model_fields)
+
+
+def to_wire(credit: Credit) -> WireCredit:
+    """The credit's fields, by their names."""
+    return {name: getattr(credit, name) for name in _NAMES}
+
+
+def from_wire(fields: WireCredit) -> Credit:
+    """The credit. Raises UnreadableCredit."""
+    try:
+        read = _CreditFields.model_validate(fields)
+    except ValidationError as error:
+        wrong = "; ".join(f"{'.'.join(map(str, found['loc'])) or 'credit'}: {found['msg']}" for found in error.errors())
+        raise UnreadableCredit(wrong) from None
+    return Credit(**read.model_dump())

@@ -1,0 +1,102 @@
+"""The workers that are alive: each leaves a heartbeat in Redis, which Redis forgets if the next one does not come.
+
+    credit_service:workers             set of the workers' keys
+    credit_service:worker:NAME:PID     what the worker says of itself, as JSON; expires
+
+How long ago a heartbeat came is told by what is left of its life, so that no two clocks are compared.
+"""
+
+from dataclasses import dataclass
+from typing import Final
+
+from pydantic import BaseModel, ConfigDict, ValidationError
+from redis import Redis
+from redis.backoff import NoBackoff
+from redis.retry import Retry
+
+HEARTBEAT_INTERVAL_S: Final = 5.0
+HEARTBEAT_LIFE_S: Final = 20.0
+"""A worker that misses three heartbeats counts as gone."""
+_ALL: Final = "credit_service:workers"
+_ONE: Final = "credit_service:worker:"
+
+
+class Heartbeat(BaseModel):
+    """What a worker says of itself. Fields of a newer version are passed over."""
+
+    model_config = ConfigDict(frozen=True, extra="ignore")
+
+    name: str
+    """CREDIT_WORKER_NAME, or the machine's."""
+    host: str
+    pid: int
+    processes: int
+    """How many tasks it can work on at a time."""
+    age_s: float
+    """How long it has run."""
+
+
+@dataclass(frozen=True, slots=True)
+class LivingWorker:
+    """A worker whose heartbeat Redis has not forgotten."""
+
+    heartbeat: Heartbeat
+    heard_s_ago: float
+
+
+class WorkerHeartbeats:
+    """Writes and reads heartbeats. Each method raises RedisError if Redis is away, after `timeout_s` at most for each step."""
+
+    def __init__(self, redis_url: str, *, timeout_s: float, life_s: float = HEARTBEAT_LIFE_S) -> None:
+        """Connects to nothing yet. Raises ValueError for a URL that is none of Redis's."""
+        self._life_ms = int(life_s * 1000)
+        self._redis = Redis.from_url(
+            redis_url, socket_timeout=timeout_s, socket_connect_timeout=timeout_s, retry=Retry(NoBackoff(), 0)
+        )
+
+    def beat(self, heartbeat: Heartbeat) -> None:
+        """The worker lives."""
+        key = _key(heartbeat.name, heartbeat.pid)
+        with self._redis.pipeline() as pipeline:
+            pipeline.set(key, heartbeat.model_dump_json(), px=self._life_ms)
+            pipeline.sadd(_ALL, key)
+            pipeline.execute()
+
+    def leave(self, name: str, pid: int) -> None:
+        """The worker ends: it need not be missed first."""
+        key = _key(name, pid)
+        with self._redis.pipeline() as pipeline:
+            pipeline.delete(key)
+            pipeline.srem(_ALL, key)
+            pipeline.execute()
+
+    def living(self) -> list[LivingWorker]:
+        """The workers whose last heartbeat is young enough, by name and process id."""
+        keys = sorted(self._redis.smembers(_ALL))
+        with self._redis.pipeline() as pipeline:
+            for key in keys:
+                pipeline.get(key)
+                pipeline.pttl(key)
+            answers = pipeline.execute()
+        found = dict(zip(keys, zip(answers[::2], answers[1::2], strict=True), strict=True))
+        gone = [key for key, (said, _) in found.items() if said is None]
+        if gone:
+            self._redis.srem(_ALL, *gone)
+        workers = [self._living(said, left_ms) for said, left_ms in found.values() if said is not None]
+        return [worker for worker in workers if worker is not None]
+
+    def close(self) -> None:
+        """Closes the connections."""
+        self._redis.close()
+
+    def _living(self, said: bytes, left_ms: int) -> LivingWorker | None:
+        try:
+            heartbeat = Heartbeat.model_validate_json(said)
+        except ValidationError:
+            return None
+        heard_s_ago = max(0, self._life_ms - left_ms) / 1000
+        return LivingWorker(heartbeat.model_copy(update={"age_s": heartbeat.age_s + heard_s_ago}), heard_s_ago)
+
+
+def _key(name: str, pid: int) -> str:
+    return f"{_ONE}{name}:{pid}"

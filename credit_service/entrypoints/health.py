@@ -1,0 +1,177 @@
+"""What orchestrators and operators ask: /livez, /readyz and /healthz."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Literal, Protocol
+
+from flask import Blueprint, Response, current_app
+from pydantic import BaseModel
+from redis import RedisError
+
+from credit_service.adapters.worker_heartbeats import LivingWorker
+from credit_service.service_layer.holds import Holding
+
+health_api = Blueprint("health", __name__)
+
+Status = Literal["ok", "attention", "degraded"]
+Word = Literal["ok", "unreachable"]
+
+
+class Reachable(Protocol):
+    """Something that may be down."""
+
+    def is_reachable(self) -> bool:
+        """Whether it answers now."""
+
+
+class Workers(Protocol):
+    """The port to the workers' heartbeats."""
+
+    def living(self) -> Sequence[LivingWorker]:
+        """The workers that are alive. Raises RedisError."""
+
+
+class Held(Protocol):
+    """The port to what the consumer holds."""
+
+    def state(self) -> Holding | None:
+        """What is held now; None if nothing is."""
+
+
+@dataclass(frozen=True, slots=True)
+class HealthSources:
+    """Whom to ask."""
+
+    database: Reachable
+    broker: Reachable
+    workers: Workers
+    holds: Held
+
+
+class WorkerHealth(BaseModel):
+    """A worker that is alive."""
+
+    name: str
+    host: str
+    pid: int
+    processes: int
+    age_s: float
+    """How long it has run."""
+    heard_s_ago: float
+
+
+class HeldHealth(BaseModel):
+    """Orders that the consumer keeps and tries again and again; the log says why."""
+
+    orders: int
+    batches: int
+    for_s: float
+    cause: Literal["outage", "suspicion"]
+    """suspicion: single orders whose task fails, while none of another order has passed to compare."""
+
+
+class LiveResponse(BaseModel):
+    """The process serves."""
+
+    status: Status = "ok"
+
+
+class ReadyResponse(BaseModel):
+    """Whether GET /customers/{id}/credit can be answered."""
+
+    status: Status
+    database: Word
+
+
+class HealthResponse(BaseModel):
+    """All in detail: degraded if anything is away or orders are held for it, attention if single orders are held."""
+
+    status: Status
+    database: Word
+    redis: Word
+    broker: Word
+    workers: list[WorkerHealth]
+    held: HeldHealth | None
+
+
+@health_api.get("/livez")
+def get_livez() -> Response:
+    """200 as long as the process serves: to be restarted if this is not answered."""
+    return _answer(LiveResponse())
+
+
+@health_api.get("/readyz")
+def get_readyz() -> Response:
+    """200 if callers can be served, else 503: to be left out of a load balancer meanwhile."""
+    database = _word(_sources().database.is_reachable())
+    return _answer(ReadyResponse(status="ok" if database == "ok" else "degraded", database=database))
+
+
+@health_api.get("/healthz")
+def get_healthz() -> Response:
+    """Database, Redis, broker, each worker, and what is held: 503 if that is degraded, for monitoring."""
+    sources = _sources()
+    workers = _living(sources.workers)
+    holding = sources.holds.state()
+    database, broker = _word(sources.database.is_reachable()), _word(sources.broker.is_reachable())
+    redis = _word(workers is not None)
+    is_whole = bool(workers) and {database, broker, redis} == {"ok"}
+    return _answer(
+        HealthResponse(
+            status=_status(is_whole, holding),
+            database=database,
+            redis=redis,
+            broker=broker,
+            workers=[_worker_health(worker) for worker in workers or ()],
+            held=None if holding is None else _held_health(holding),
+        )
+    )
+
+
+def _sources() -> HealthSources:
+    sources: HealthSources = current_app.extensions["health"]
+    return sources
+
+
+def _living(workers: Workers) -> Sequence[LivingWorker] | None:
+    """None if Redis is away."""
+    try:
+        return workers.living()
+    except RedisError:
+        return None
+
+
+def _status(is_whole: bool, holding: Holding | None) -> Status:
+    if not is_whole or (holding is not None and holding.is_outage):
+        return "degraded"
+    return "ok" if holding is None else "attention"
+
+
+def _worker_health(worker: LivingWorker) -> WorkerHealth:
+    said = worker.heartbeat
+    return WorkerHealth(
+        name=said.name,
+        host=said.host,
+        pid=said.pid,
+        processes=said.processes,
+        age_s=round(said.age_s, 1),
+        heard_s_ago=round(worker.heard_s_ago, 1),
+    )
+
+
+def _held_health(holding: Holding) -> HeldHealth:
+    return HeldHealth(
+        orders=holding.orders,
+        batches=holding.batches,
+        for_s=round(holding.held_for_s, 1),
+        cause="outage" if holding.is_outage else "suspicion",
+    )
+
+
+def _word(is_ok: bool) -> Word:
+    return "ok" if is_ok else "unreachable"
+
+
+def _answer(body: LiveResponse | ReadyResponse | HealthResponse) -> Response:
+    status = 503 if body.status == "degraded" else 200
+    return Response(body.model_dump_json(), status=status, content_type="application/json")

@@ -1,0 +1,58 @@
+"""`python -m credit_service.worker --check`: whether the worker of this name lives and reaches Redis, for a container.
+
+It asks for that one worker's heartbeat, within a second, and takes the worker's own variables and flags.
+"""
+
+import os
+import socket
+import sys
+from typing import Final
+
+from pydantic import ValidationError
+from pydantic_settings import CliApp
+from redis import RedisError
+
+from credit_service.adapters.worker_heartbeats import Heartbeat, LivingWorker, WorkerHeartbeats
+from credit_service.settings import WorkerSettings
+from service_runtime.start import first_error, say
+
+PROGRAM: Final = "credit_service.worker --check"
+_TIMEOUT_S: Final = 0.3
+"""For each of the steps that reading takes."""
+
+
+def main() -> int:
+    """The exit status: 0 if the worker lives, 1 if not or if Redis is away, 2 when a setting is wrong."""
+    try:
+        settings = CliApp.run(WorkerSettings, cli_args=[argument for argument in sys.argv[1:] if argument != "--check"])
+    except ValidationError as error:
+        return say(PROGRAM, first_error(error), 2)
+    name = settings.worker_name
+    try:
+        heartbeats = WorkerHeartbeats(settings.redis_url.get_secret_value(), timeout_s=_TIMEOUT_S)
+        worker = find_worker(heartbeats.living(), name)
+    except (RedisError, ValueError) as error:
+        return say(PROGRAM, f"Redis cannot be asked: {error}", 1)
+    if worker is None:
+        return say(PROGRAM, f"no worker named {name} has been heard of for some seconds", 1)
+    heartbeat = worker.heartbeat
+    print(f"worker {name} (process {heartbeat.pid}) was heard {worker.heard_s_ago:.1f} s ago, up for {heartbeat.age_s:.0f} s")
+    return 0
+
+
+def find_worker(living: list[LivingWorker], name: str) -> LivingWorker | None:
+    """The worker of this name that was heard last. One of this machine whose process is gone does not count."""
+    mine = [worker for worker in living if worker.heartbeat.name == name and not _is_dead(worker.heartbeat)]
+    return min(mine, key=lambda worker: worker.heard_s_ago, default=None)
+
+
+def _is_dead(heartbeat: Heartbeat) -> bool:
+    if heartbeat.host != socket.gethostname():
+        return False
+    try:
+        os.kill(heartbeat.pid, 0)
+    except ProcessLookupError:
+        return True
+    except PermissionError:
+        return False
+    return False

@@ -1,0 +1,118 @@
+"""The half messages of a run, counted by how they ended. Each is counted once, so that the counts add up to all of them."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import Collection, Iterable, Sequence
+from dataclasses import dataclass, field
+from enum import Enum
+
+from demo.commit_log import Trace
+
+
+class Ending(Enum):
+    """How a transaction ended. The values are words for the screen."""
+
+    COMMITTED = "committed by the order service's COMMIT"
+    COMMITTED_AFTER_CHECK = "committed after a check-back: the COMMIT had not arrived"
+    REFUSED = "rolled back by the order service: the order was above the limit"
+    CUT_SHORT = (
+        "rolled back, mostly by check-back: a kill cut the attempt short, no order came of it, and the customer asked again"
+    )
+    NOT_WRITTEN = "rolled back by the order service: its database had the order already, or did not take it"
+    DISCARDED = "discarded after the last check-back: `python -m broker.admin discarded` shows it"
+    PENDING = "not decided yet"
+
+
+class Loss(Enum):
+    """What kept a COMMIT from arriving. The values are words for the screen."""
+
+    ORDER_SERVICE_DIED = "when the order service died"
+    BROKER_KILLED = "when the broker was killed"
+    UNEXPLAINED = "without a kill"
+
+
+@dataclass(frozen=True, slots=True)
+class Kills:
+    """When processes were found dead or were killed, in milliseconds since the epoch."""
+
+    order_service_ms: Sequence[int] = ()
+    broker_ms: Sequence[int] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Refusals:
+    """The rule by which the order service refuses orders, and how many customers were told so."""
+
+    limit_cents: int
+    answered: int
+
+
+@dataclass(frozen=True, slots=True)
+class HalfMessages:
+    """The half messages of a run, by how they ended; those committed after a check-back also by why."""
+
+    by_ending: Counter[Ending]
+    by_loss: Counter[Loss] = field(default_factory=Counter)
+
+    @property
+    def count(self) -> int:
+        """All of them."""
+        return self.by_ending.total()
+
+    @property
+    def committed(self) -> int:
+        """Those that consumers see."""
+        return self.by_ending[Ending.COMMITTED] + self.by_ending[Ending.COMMITTED_AFTER_CHECK]
+
+
+def count_half_messages(
+    traces: Iterable[Trace], rolled_back_ids: Collection[str], refusals: Refusals, kills: Kills
+) -> HalfMessages:
+    """Sorts the transactions. `rolled_back_ids` are those that the order database marks ROLLED_BACK.
+
+    Commit log and database do not tell an attempt that was refused from one above the limit that a kill cut short. The
+    customers do: each was told once that its order is refused, so all further attempts above the limit were cut short.
+    """
+    by_ending: Counter[Ending] = Counter()
+    by_loss: Counter[Loss] = Counter()
+    for trace in traces:
+        ending = ending_of(trace, rolled_back_ids, refusals.limit_cents)
+        by_ending[ending] += 1
+        if ending is Ending.COMMITTED_AFTER_CHECK:
+            by_loss[loss_of(trace, kills)] += 1
+    cut_short = max(0, by_ending[Ending.REFUSED] - refusals.answered)
+    by_ending[Ending.REFUSED] -= cut_short
+    by_ending[Ending.CUT_SHORT] += cut_short
+    return HalfMessages(by_ending, by_loss)
+
+
+def ending_of(trace: Trace, rolled_back_ids: Collection[str], limit_cents: int) -> Ending:
+    """How one transaction ended, by what commit log and order database have on record."""
+    if trace.committed:
+        return Ending.COMMITTED_AFTER_CHECK if trace.checks else Ending.COMMITTED
+    if trace.is_discarded:
+        return Ending.DISCARDED
+    if trace.op is None:
+        return Ending.PENDING
+    if _total_cents(trace) > limit_cents:
+        return Ending.REFUSED
+    return Ending.CUT_SHORT if trace.transaction_id in rolled_back_ids else Ending.NOT_WRITTEN
+
+
+def loss_of(trace: Trace, kills: Kills) -> Loss:
+    """The first kill between the half message and the committed message: what was under way then is lost."""
+    begun_ms, ended_ms = trace.half.store_timestamp, trace.committed[0].store_timestamp
+    times = [(at_ms, Loss.ORDER_SERVICE_DIED) for at_ms in kills.order_service_ms]
+    times += [(at_ms, Loss.BROKER_KILLED) for at_ms in kills.broker_ms]
+    within = [(at_ms, loss) for at_ms, loss in times if begun_ms <= at_ms <= ended_ms]
+    return min(within, key=lambda kill: kill[0], default=(0, Loss.UNEXPLAINED))[1]
+
+
+def _total_cents(trace: Trace) -> int:
+    """What the order costs; 0 if the message is none of the order service's."""
+    try:
+        return int(json.loads(trace.half.body)["total_cents"])
+    except (ValueError, KeyError, TypeError):
+        return 0

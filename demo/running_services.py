@@ -1,0 +1,71 @@
+"""Where the services of a run are: the demo places orders there, and reads their databases and the broker's store."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import httpx
+
+from demo.books import Books
+from demo.errors import DemoError
+from service_runtime.secret_files import SecretUnusable, url_with_password
+
+DEFAULT_ORDER_URL = "http://127.0.0.1:8080"
+
+
+@dataclass(frozen=True, slots=True)
+class RunningServices:
+    """Addresses of the services, their databases and the broker's store. Database URLs hold their passwords."""
+
+    order_url: str
+    order_database_url: str = field(repr=False)
+    credit_database_url: str = field(repr=False)
+    broker_store: Path | None
+    """Where the broker's store can be read; None where it cannot."""
+    environment: Mapping[str, str] = field(repr=False)
+    """What the reconciliation finds the databases by."""
+
+
+def services_of(environment: Mapping[str, str]) -> RunningServices:
+    """The services that the environment names. Raises DemoError, with what is missing, if it does not."""
+    missing = [name for name in ("ORDER_DATABASE_URL", "CREDIT_DATABASE_URL") if not environment.get(name)]
+    if missing:
+        raise DemoError(
+            f"--compose needs {' and '.join(missing)} in the environment. `docker compose run --rm demo` sets them; "
+            "without Docker run the demo without --compose"
+        )
+    return RunningServices(
+        environment.get("ORDER_SERVICE_URL") or DEFAULT_ORDER_URL,
+        _database_url(environment, "ORDER_DATABASE"),
+        _database_url(environment, "CREDIT_DATABASE"),
+        _store(environment.get("BROKER_STORE")),
+        environment,
+    )
+
+
+def check_services(services: RunningServices) -> None:
+    """Raises DemoError unless the order service answers and both databases can be read."""
+    try:
+        httpx.get(f"{services.order_url}/healthz", timeout=30)
+    except (httpx.TransportError, httpx.InvalidURL) as error:
+        raise DemoError(f"no order service answers at {services.order_url} (ORDER_SERVICE_URL): {error}") from None
+    with Books(services.order_database_url, services.credit_database_url) as books:
+        books.placed()
+        books.credited()
+
+
+def _database_url(environment: Mapping[str, str], name: str) -> str:
+    try:
+        return url_with_password(environment[f"{name}_URL"], environment.get(f"{name}_PASSWORD_FILE"))
+    except SecretUnusable as error:
+        raise DemoError(f"{name}_PASSWORD_FILE: {error}") from None
+
+
+def _store(path: str | None) -> Path | None:
+    if not path:
+        return None
+    if not any((Path(path) / part).is_dir() for part in ("commitlog", "config")):
+        raise DemoError(f"BROKER_STORE: {path} is no store of a broker, it holds neither commitlog nor config")
+    return Path(path)

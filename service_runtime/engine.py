@@ -1,0 +1,67 @@
+"""Engines: SQLite made durable, or PostgreSQL with bounded waits. Making one connects to nothing yet."""
+
+import sqlite3
+from pathlib import Path
+from typing import Any, Final
+
+from sqlalchemy import URL, Connection, Engine, create_engine, event
+
+from service_runtime.database_url import SQLITE, UnusableUrl, parse_database_url
+
+_BUSY_TIMEOUT_MS: Final = 10_000
+_POSTGRESQL_WAITS: Final = "-c lock_timeout=5000 -c statement_timeout=15000 -c idle_in_transaction_session_timeout=30000"
+
+
+class DatabaseUnusable(Exception):
+    """The database cannot be used; one line says why: a wrong URL, no answer in the time allowed, tables of another version."""
+
+
+def create_database_engine(url: str) -> Engine:
+    """The engine for a URL that `parse_database_url` understands. Raises DatabaseUnusable."""
+    try:
+        parsed = parse_database_url(url)
+    except UnusableUrl as error:
+        raise DatabaseUnusable(str(error)) from None
+    return _sqlite_engine(parsed) if parsed.drivername == SQLITE else _postgresql_engine(parsed)
+
+
+def _postgresql_engine(url: URL) -> Engine:
+    """What the URL says wins over the waits chosen here: libpq takes the last of two equal options."""
+    options = " ".join([_POSTGRESQL_WAITS, *url.normalized_query.get("options", ())])
+    waits = {"connect_timeout": 5, "tcp_user_timeout": 10_000}
+    return create_engine(
+        url.difference_update_query(["options"]),
+        pool_pre_ping=True,
+        pool_size=20,
+        pool_timeout=10,
+        hide_parameters=True,
+        connect_args={**{name: wait for name, wait in waits.items() if name not in url.query}, "options": options},
+    )
+
+
+def _sqlite_engine(url: URL) -> Engine:
+    _make_folder_of(Path(str(url.database)))
+    engine = create_engine(url, pool_size=20, pool_timeout=10, hide_parameters=True)
+    event.listen(engine, "connect", _make_durable)
+    event.listen(engine, "begin", _begin_immediately)
+    return engine
+
+
+def _make_folder_of(path: Path) -> None:
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise DatabaseUnusable(f"the folder of the database {path} cannot be made: {error.strerror}") from None
+
+
+def _make_durable(connection: sqlite3.Connection, _record: Any) -> None:
+    """What is committed stays committed, whatever loses power; readers do not wait for the writer."""
+    connection.isolation_level = None
+    for pragma in (f"busy_timeout={_BUSY_TIMEOUT_MS}", "journal_mode=WAL", "synchronous=FULL", "foreign_keys=ON"):
+        connection.execute(f"PRAGMA {pragma}").close()
+
+
+def _begin_immediately(connection: Connection) -> None:
+    """A transaction that will write takes its turn when it begins: taking it later could fail at once (SQLITE_BUSY)."""
+    is_read_only = connection.get_execution_options().get("read_only", False)
+    connection.exec_driver_sql("BEGIN" if is_read_only else "BEGIN IMMEDIATE")

@@ -1,0 +1,58 @@
+"""Passwords from files, as Docker and Kubernetes hand secrets out, put into the URLs that lack them.
+
+A password in an environment variable is seen by whoever may inspect the container; and in a URL it has to be escaped, which
+people forget. So a variable NAME_URL holds no password, and NAME_PASSWORD_FILE says where it is.
+"""
+
+from pathlib import Path
+from urllib.parse import quote, urlsplit, urlunsplit
+
+from pydantic import SecretStr
+
+_LONGEST = 4096
+
+
+class SecretUnusable(ValueError):
+    """The password cannot be read, or the URL has no place for it. The text holds neither of them."""
+
+
+def secret_url(url: SecretStr, password_file: str, name: str) -> SecretStr:
+    """For settings: `url_with_password` of the variable `name`, which begins the sentence of a SecretUnusable."""
+    try:
+        return SecretStr(url_with_password(url.get_secret_value(), password_file))
+    except SecretUnusable as error:
+        raise SecretUnusable(f"{name}: {error}") from None
+
+
+def url_with_password(url: str, password_file: str | Path | None) -> str:
+    """The URL with the password of that file, escaped; without a file the URL as it is. Raises SecretUnusable."""
+    if not password_file:
+        return url
+    password = read_secret(password_file)
+    try:
+        parts = urlsplit(url)
+    except ValueError:
+        raise SecretUnusable("the URL cannot be read") from None
+    user, _, host = parts.netloc.rpartition("@")
+    if not host:
+        raise SecretUnusable("the URL names no host, so there is nobody to tell a password")
+    if ":" in user:
+        raise SecretUnusable("the URL holds a password already: take it out there, or do without the file")
+    return urlunsplit(parts._replace(netloc=f"{user}:{quote(password, safe='')}@{host}"))
+
+
+def read_secret(path: str | Path) -> str:
+    """What the file holds, without the line end at its end. Raises SecretUnusable."""
+    try:
+        with Path(path).open("rb") as file:
+            content = file.read(_LONGEST + 1)
+        secret = content.decode().removesuffix("\n").removesuffix("\r")
+    except OSError as error:
+        raise SecretUnusable(f"{path} cannot be read: {error.strerror}") from None
+    except UnicodeDecodeError:
+        raise SecretUnusable(f"{path} is not text in UTF-8") from None
+    if not secret:
+        raise SecretUnusable(f"{path} is empty")
+    if len(content) > _LONGEST or "\n" in secret:
+        raise SecretUnusable(f"{path} is no password: one line of at most {_LONGEST} bytes is expected")
+    return secret

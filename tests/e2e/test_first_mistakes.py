@@ -1,0 +1,130 @@
+"""First mistakes that show only while a client runs: each ends in a sentence, and in nothing worse."""
+
+import asyncio
+import logging
+
+import pytest
+
+from broker.client import (
+    ConsumeStatus,
+    IllegalConfiguration,
+    LocalTransactionState,
+    NameServerUnreachable,
+    NotRunning,
+    Producer,
+    PullConsumer,
+    PushConsumer,
+    TransactionProducer,
+)
+from broker.message import Message, MessageExt, MessageQueue
+from tests.conftest import BrokerProcess
+from tests.e2e.clients import PATIENT, Inbox, consumer, running, until
+
+pytestmark = [pytest.mark.e2e, pytest.mark.timeout(300)]
+
+
+class Committing:
+    def execute_local_transaction(self, message: Message, arg: object) -> LocalTransactionState:
+        return LocalTransactionState.COMMIT_MESSAGE
+
+    def check_local_transaction(self, message: MessageExt) -> LocalTransactionState:
+        return LocalTransactionState.COMMIT_MESSAGE
+
+
+async def test_the_address_of_a_broker_in_place_of_a_name_server_is_noticed(broker: BrokerProcess) -> None:
+    async with running(Producer("p", namesrv_addr=broker.address, **PATIENT)) as producer:
+        with pytest.raises(NameServerUnreachable, match="A broker listens there: set NAMESRV_ADDR to the name server"):
+            await producer.send(Message.of("orders", b"x"))
+
+
+async def test_a_second_start_changes_nothing(broker: BrokerProcess) -> None:
+    producer = TransactionProducer("p", Committing(), namesrv_addr=broker.namesrv_addr, **PATIENT)
+    async with running(producer):
+        with pytest.raises(NotRunning, match="producer p was started before: start it once"):
+            await producer.start()
+        sent = await producer.send_message_in_transaction(Message.of("orders", b"x"))
+        assert sent.local_transaction_state is LocalTransactionState.COMMIT_MESSAGE
+    with pytest.raises(NotRunning, match="producer p was shut down and cannot be started again: make a new one"):
+        await producer.start()
+
+
+async def test_what_is_no_message_is_refused_by_each_way_to_send(broker: BrokerProcess) -> None:
+    async with running(TransactionProducer("p", Committing(), namesrv_addr=broker.namesrv_addr, **PATIENT)) as producer:
+        for send in (producer.send, producer.send_oneway, producer.send_message_in_transaction):
+            with pytest.raises(TypeError, match="a Message is expected"):
+                await send("text")
+        with pytest.raises(TypeError, match="a batch is a list of messages"):
+            await producer.send_batch(Message.of("orders", b"x"))
+        with pytest.raises(TypeError, match="queue is an int; a MessageQueue is expected"):
+            await producer.send(Message.of("orders", b"x"), 0)
+        with pytest.raises(TypeError, match="timeout_ms is '3' "):
+            await producer.send(Message.of("orders", b"x"), timeout_ms="3")
+        with pytest.raises(IllegalConfiguration, match="queue_count is 0"):
+            await producer.create_topic("orders", 0)
+
+
+async def test_a_running_consumer_takes_subscriptions_and_no_other_listener(broker: BrokerProcess) -> None:
+    inbox = Inbox()
+    async with (
+        running(consumer(broker.namesrv_addr, "group", "orders", inbox)) as running_consumer,
+        running(Producer("p", namesrv_addr=broker.namesrv_addr, **PATIENT)) as producer,
+    ):
+        with pytest.raises(NotRunning, match=r"register its listener before start\(\)"):
+            running_consumer.register_message_listener(Inbox())
+        await asyncio.to_thread(running_consumer.subscribe, "payments")
+        await producer.send(Message.of("payments", b"from another topic"))
+        await until(lambda: inbox.bodies == ["from another topic"])
+    with pytest.raises(NotRunning, match="consumer group was shut down"):
+        running_consumer.subscribe("refunds")
+
+
+async def test_a_listener_that_answers_nothing_gets_its_message_again_and_a_line(
+    broker: BrokerProcess, caplog: pytest.LogCaptureFixture
+) -> None:
+    calls: list[list[MessageExt]] = []
+
+    def forgets_to_answer(messages: list[MessageExt], context: object) -> ConsumeStatus | None:
+        calls.append(messages)
+        return ConsumeStatus.CONSUME_SUCCESS if len(calls) > 1 else None
+
+    sleepless = PushConsumer("group", namesrv_addr=broker.namesrv_addr)
+    sleepless.subscribe("orders")
+    sleepless.register_message_listener(forgets_to_answer, orderly=True)  # in order it comes again at once
+    with caplog.at_level(logging.WARNING):
+        async with (
+            running(sleepless),
+            running(Producer("p", namesrv_addr=broker.namesrv_addr, **PATIENT)) as producer,
+        ):
+            await producer.create_topic("orders", 1)
+            await producer.send(Message.of("orders", b"x"))
+            await until(lambda: len(calls) == 2)
+    assert any(
+        line.startswith("the listener answered None for 1 message(s)")
+        and "that counts as RECONSUME_LATER" in line
+        and line.endswith("A listener returns ConsumeStatus.CONSUME_SUCCESS or RECONSUME_LATER")
+        for line in caplog.messages
+    )
+
+
+async def test_a_pull_consumer_says_what_it_has_to_be_given(broker: BrokerProcess) -> None:
+    queue = MessageQueue("orders", "broker-a", 0)
+    pulling = PullConsumer("group", namesrv_addr=broker.namesrv_addr)
+    with pytest.raises(NotRunning, match="consumer group is not running: start it first"):
+        await pulling.poll()
+    async with running(pulling):
+        with pytest.raises(IllegalConfiguration, match=r"has no queues: call assign\(await consumer.queues\(topic\)\) first"):
+            await pulling.poll()
+        with pytest.raises(TypeError, match="queues is a str; a list of MessageQueue is expected"):
+            pulling.assign("orders")
+        with pytest.raises(TypeError, match="queue is a str; a MessageQueue is expected"):
+            pulling.assign(["orders"])
+        with pytest.raises(IllegalConfiguration, match=r"is not assigned: call assign\(\[queue\]\) first"):
+            pulling.seek(queue, 0)
+        with pytest.raises(TypeError, match="offset is '0' "):
+            await pulling.pull(queue, "0")
+        with pytest.raises(TypeError, match="queue is a str"):
+            await pulling.max_offset("orders")
+        with pytest.raises(NotRunning, match="this call comes from elsewhere"):
+            await asyncio.to_thread(pulling.assign, [queue])
+    with pytest.raises(NotRunning, match="it was shut down"):
+        await pulling.poll()

@@ -1,0 +1,150 @@
+"""A listener that holds its messages: for as long as it takes, and no longer than they are its own."""
+
+import asyncio
+import threading
+from collections.abc import AsyncIterator, Callable
+
+import pytest
+
+from broker.client import ConsumeContext, ConsumeStatus, MessagesWithdrawn
+from broker.client.concurrent_consumption import ConcurrentConsumption
+from broker.client.consumption import Consumption
+from broker.client.listener_threads import ListenerThreads
+from broker.client.listeners import MessageListener
+from broker.client.orderly_consumption import OrderlyConsumption
+from broker.client.process_queue import ProcessQueue
+from broker.message import MessageExt
+from tests.unit.client.messages import QUEUE, message
+from tests.unit.client.test_consumption import Return
+from tests.unit.client.waiting import until
+
+LONG_S = 60
+Make = Callable[[MessageListener], Consumption]
+
+
+@pytest.fixture
+async def threads() -> AsyncIterator[ListenerThreads]:
+    running = ListenerThreads("listener", 1)
+    yield running
+    await running.stop(1)
+
+
+@pytest.fixture
+def returned() -> Return:
+    return Return()
+
+
+@pytest.fixture(params=["concurrent", "orderly"])
+def make(request: pytest.FixtureRequest, threads: ListenerThreads, returned: Return) -> Make:
+    def concurrent(listener: MessageListener) -> Consumption:
+        return ConcurrentConsumption(listener, threads, lambda _: None, returned, batch_size=1)  # type: ignore[arg-type]
+
+    def orderly(listener: MessageListener) -> Consumption:
+        return OrderlyConsumption(
+            listener, threads, lambda _: None, returned, None, batch_size=1, max_reconsume_times=0  # type: ignore[arg-type]
+        )  # fmt: skip
+
+    return concurrent if request.param == "concurrent" else orderly
+
+
+class Holder:
+    """Holds what it is given until the messages are withdrawn, or it is told to go on."""
+
+    def __init__(self) -> None:
+        self.has_begun, self.may_go_on = threading.Event(), threading.Event()
+        self.was_withdrawn = False
+
+    def __call__(self, _: list[MessageExt], context: ConsumeContext) -> ConsumeStatus:
+        self.has_begun.set()
+        while not self.may_go_on.is_set():
+            try:
+                context.hold(0.001 if context.is_withdrawn else 0.01)
+            except MessagesWithdrawn:
+                self.was_withdrawn = True
+                raise
+        return ConsumeStatus.CONSUME_SUCCESS
+
+
+def pulled() -> ProcessQueue:
+    queue = ProcessQueue(QUEUE, 0)
+    queue.put([message(0)], 1)
+    return queue
+
+
+async def test_what_is_held_is_neither_acknowledged_nor_given_back_until_the_listener_goes_on(
+    make: Make, returned: Return
+) -> None:
+    queue, holder = pulled(), Holder()
+    consumption = make(holder)
+    consumption.arrived(queue, [message(0)])
+    await until(holder.has_begun.is_set)
+    assert (queue.message_count, queue.committable_offset, returned.taken) == (1, 0, [])
+    holder.may_go_on.set()
+    await until(lambda: queue.message_count == 0)
+    assert (queue.committable_offset, returned.taken, returned.dead) == (1, [], [])
+    await consumption.stop(1)
+
+
+async def test_what_is_held_when_the_consumer_shuts_down_comes_again_and_no_redelivery_is_spent(
+    make: Make, returned: Return
+) -> None:
+    queue, holder = pulled(), Holder()
+    consumption = make(holder)
+    consumption.arrived(queue, [message(0)])
+    await until(holder.has_begun.is_set)
+    queue.withdraw()
+    await consumption.stop(LONG_S)
+    assert holder.was_withdrawn
+    assert (queue.committable_offset, returned.taken, returned.dead) == (0, [], [])
+
+
+async def test_what_is_held_when_a_rebalance_takes_the_queue_away_is_left_to_its_next_owner(
+    make: Make, threads: ListenerThreads, returned: Return
+) -> None:
+    queue, holder = pulled(), Holder()
+    consumption = make(holder)
+    consumption.arrived(queue, [message(0)])
+    await until(holder.has_begun.is_set)
+    queue.drop()
+    async with asyncio.timeout(LONG_S):
+        await consumption.quiesce(queue)
+    await until(lambda: threads.unfinished == 0)
+    assert (queue.committable_offset, returned.taken, returned.dead) == (0, [], [])
+    await consumption.stop(1)
+
+
+async def test_a_thread_that_held_a_lost_queue_is_free_for_the_next_one(make: Make, threads: ListenerThreads) -> None:
+    lost, next_one, holder = pulled(), pulled(), Holder()
+    consumption = make(holder)
+    consumption.arrived(lost, [message(0)])
+    await until(holder.has_begun.is_set)
+    consumption.arrived(next_one, [message(0)])
+    holder.has_begun.clear()
+    lost.drop()
+    await until(holder.has_begun.is_set)
+    holder.may_go_on.set()
+    await until(lambda: next_one.message_count == 0)
+    await consumption.stop(1)
+
+
+async def test_a_listener_that_says_withdrawn_of_messages_that_are_not_has_failed(
+    threads: ListenerThreads, returned: Return
+) -> None:
+    def listener(_: list[MessageExt], __: ConsumeContext) -> ConsumeStatus:
+        raise MessagesWithdrawn("they are not")
+
+    queue = pulled()
+    consumption = ConcurrentConsumption(listener, threads, lambda _: None, returned, batch_size=1)  # type: ignore[arg-type]
+    consumption.arrived(queue, [message(0)])
+    await until(lambda: queue.message_count == 0)
+    assert returned.taken == [(0, 0)]
+    await consumption.stop(1)
+
+
+def test_holding_waits_its_time_and_goes_on() -> None:
+    context = ConsumeContext(QUEUE)
+    context.hold(0)
+    assert not context.is_withdrawn
+    context.withdrawn.set()
+    with pytest.raises(MessagesWithdrawn, match="orders"):
+        context.hold(LONG_S)

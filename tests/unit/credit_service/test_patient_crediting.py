@@ -1,0 +1,182 @@
+"""Outages are waited out, and the one bad order is found, whatever else goes on."""
+
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+
+import pytest
+
+from broker.client import ConsumeContext, MessagesWithdrawn
+from credit_service.adapters.celery_crediting import CeleryCrediting
+from credit_service.adapters.ledger import Ledger
+from credit_service.domain.credit import Credit, CreditOutcome
+from credit_service.service_layer.holds import Holds
+from credit_service.service_layer.patient_crediting import PatientCrediting
+from tests.unit.credit_service.conftest import a_context, a_credit
+from tests.unit.credit_service.credit_side import CreditSide
+
+CREDITED = CreditOutcome.CREDITED
+TIMEOUT_S = 10.0
+THREADS = 4
+HOUR_S = 3600.0
+LONG_S = 3 * HOUR_S
+
+
+@pytest.fixture
+def side(sqlite_ledger: Ledger) -> CreditSide:
+    return CreditSide(sqlite_ledger)
+
+
+@pytest.fixture
+def holds(side: CreditSide) -> Holds:
+    return Holds(now_s=side.clock)
+
+
+@pytest.fixture
+def patient(side: CreditSide, holds: Holds) -> PatientCrediting:
+    crediting = CeleryCrediting(side, timeout_s=TIMEOUT_S, now_s=side.clock)
+    return PatientCrediting(crediting, holds, threads=THREADS, wait=side.clock.wait)
+
+
+def batch(count: int, first: int = 0) -> list[Credit]:
+    return [a_credit(f"order-{number}", amount_cents=100) for number in range(first, first + count)]
+
+
+def orders(*order_ids: str) -> Callable[[Sequence[Credit]], BaseException | None]:
+    """Tasks with one of these orders fail, as by a bug in the worker."""
+    return lambda credits: KeyError("bug") if any(credit.order_id in order_ids for credit in credits) else None
+
+
+def points(side: CreditSide) -> int:
+    found = side.ledger.find_customer("ada", max_entries=1)
+    return found.points if found else 0
+
+
+def after(seconds: float, side: CreditSide) -> Callable[[], bool]:
+    return lambda: side.clock() >= seconds
+
+
+@pytest.mark.parametrize("what", ["is_redis_up", "are_workers_up", "is_database_up"])
+def test_an_outage_of_hours_costs_time_and_nothing_else(side: CreditSide, patient: PatientCrediting, what: str) -> None:
+    setattr(side, what, after(LONG_S, side))
+    assert patient.credit(batch(32), a_context()) == [CREDITED] * 32
+    assert LONG_S <= side.clock() < LONG_S + 60
+    assert side.most_waiting == 1
+
+
+def test_a_bad_order_is_found_and_only_that_one_comes_again(side: CreditSide, patient: PatientCrediting) -> None:
+    side.poison = orders("order-13")
+    outcomes = patient.credit(batch(32), a_context())
+    assert [position for position, outcome in enumerate(outcomes) if outcome is None] == [13]
+    assert (points(side), side.clock()) == (31, 0)
+
+
+def test_several_bad_orders_are_found_in_one_batch(side: CreditSide, patient: PatientCrediting) -> None:
+    bad = {0, 1, 15, 16, 31}
+    side.poison = orders(*(f"order-{number}" for number in bad))
+    outcomes = patient.credit(batch(32), a_context())
+    assert {position for position, outcome in enumerate(outcomes) if outcome is None} == bad
+    assert points(side) == 32 - len(bad)
+
+
+def test_a_bad_order_alone_waits_until_another_passes_and_comes_again_then(
+    side: CreditSide, holds: Holds, patient: PatientCrediting
+) -> None:
+    side.poison = orders("order-0")
+    context = PassesAnother(patient, after_waits=50, side=side)
+    waiting = PatientCrediting(patient.crediting, holds, threads=THREADS, wait=context.wait)
+    assert waiting.credit(batch(1), a_context()) == [None]
+    assert context.waits > 50
+    assert points(side) == 1
+
+
+class PassesAnother:
+    """While the bad order waits, another thread's order passes."""
+
+    def __init__(self, patient: PatientCrediting, *, after_waits: int, side: CreditSide) -> None:
+        self._patient, self._after, self._side = patient, after_waits, side
+        self.waits = 0
+
+    def wait(self, context: ConsumeContext, seconds: float) -> None:
+        self._side.clock.wait(context, seconds)
+        self.waits += 1
+        if self.waits == self._after:
+            assert self._patient.credit(batch(1, first=100), a_context()) == [CREDITED]
+
+
+def test_a_pause_ends_soon_after_the_orders_of_another_pass(side: CreditSide, holds: Holds, patient: PatientCrediting) -> None:
+    side.is_redis_up = after(HOUR_S, side)
+
+    def pass_another(context: ConsumeContext, seconds: float) -> None:
+        side.clock.wait(context, seconds)
+        if side.clock() > HOUR_S:
+            holds.has_passed()
+
+    waiting = PatientCrediting(patient.crediting, holds, threads=THREADS, wait=pass_another)
+    assert waiting.credit(batch(1), a_context()) == [CREDITED]
+    assert HOUR_S < side.clock() <= HOUR_S + 1
+
+
+def test_a_bug_in_all_tasks_spends_no_redelivery_of_any_order(side: CreditSide, patient: PatientCrediting) -> None:
+    side.poison = lambda credits: None if side.clock() > LONG_S else TypeError("a bug in every task")
+    assert patient.credit(batch(32), a_context()) == [CREDITED] * 32
+    assert side.clock() > LONG_S
+
+
+def test_a_stalled_database_that_lets_tasks_run_into_their_time_limit_spends_no_redelivery(
+    side: CreditSide, patient: PatientCrediting
+) -> None:
+    limit = type("TimeLimitExceeded", (Exception,), {})
+    side.poison = lambda _: None if side.clock() > LONG_S else limit(30)
+    assert patient.credit(batch(32), a_context()) == [CREDITED] * 32
+
+
+def test_bad_orders_that_occupy_all_threads_make_room_for_the_others(side: CreditSide, patient: PatientCrediting) -> None:
+    side.poison = orders(*(f"order-{number}" for number in range(THREADS)))
+    with ThreadPoolExecutor(THREADS) as threads:
+        outcomes = list(threads.map(lambda number: patient.credit(batch(1, number), a_context()), range(THREADS + 1)))
+    assert outcomes == [*[[None]] * THREADS, [CREDITED]]
+
+
+def test_orders_under_suspicion_that_occupy_all_threads_stay_while_a_task_without_orders_fails_too(
+    side: CreditSide, patient: PatientCrediting
+) -> None:
+    side.poison = lambda _: None if side.clock() > HOUR_S else TypeError("a bug in every task, even in one without orders")
+    with ThreadPoolExecutor(THREADS) as threads:
+        outcomes = list(threads.map(lambda number: patient.credit(batch(1, number), a_context()), range(THREADS)))
+    assert outcomes == [[CREDITED]] * THREADS
+
+
+def test_what_is_held_is_let_go_of_when_it_is_withdrawn(side: CreditSide, holds: Holds, patient: PatientCrediting) -> None:
+    side.is_redis_up = lambda: False
+    context = a_context()
+
+    def stop_after_an_hour(context: ConsumeContext, seconds: float) -> None:
+        if side.clock() > HOUR_S:
+            context.withdrawn.set()
+        side.clock.wait(context, seconds)
+
+    stopping = PatientCrediting(patient.crediting, holds, threads=THREADS, wait=stop_after_an_hour)
+    with pytest.raises(MessagesWithdrawn):
+        stopping.credit(batch(32), context)
+    assert holds.state() is None
+
+
+def test_a_batch_whose_task_is_under_way_when_the_consumer_stops_is_finished(side: CreditSide, patient: PatientCrediting) -> None:
+    context = a_context()
+    context.withdrawn.set()
+    side.are_workers_up = after(TIMEOUT_S / 2, side)
+    assert patient.credit(batch(32), context) == [CREDITED] * 32
+
+
+def test_a_batch_that_was_held_before_the_consumer_stops_is_not_waited_for(side: CreditSide, patient: PatientCrediting) -> None:
+    context = a_context()
+    side.are_workers_up = lambda: not (side.clock() > 5 * TIMEOUT_S and context.withdrawn.set() is None) and False
+    with pytest.raises(MessagesWithdrawn):
+        patient.credit(batch(32), context)
+    assert side.clock() < 6 * TIMEOUT_S
+
+
+@pytest.fixture(autouse=True)
+def _nothing_is_held_in_the_end(holds: Holds) -> Iterator[None]:
+    yield
+    assert holds.state() is None

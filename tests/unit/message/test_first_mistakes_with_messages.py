@@ -1,0 +1,146 @@
+"""What newcomers pass to a message by mistake: each time one sentence that says what to write instead."""
+
+from typing import Any
+
+import pytest
+
+from broker.message import IllegalMessage, Message, properties
+from broker.message.mistakes import kind_of, nearest_name, no_such_parameter
+
+
+@pytest.mark.parametrize(
+    ("body", "sentence"),
+    [
+        ("text", "the body of a message to orders is a str; bytes are expected: encode it, as in text.encode()"),
+        (bytearray(b"x"), "is a bytearray; bytes are expected: copy it with bytes()"),
+        ({"order": 1}, "is a dict; bytes are expected: encode it, for example json.dumps(body).encode()"),
+        (None, "is None; bytes are expected"),
+    ],
+)
+def test_a_body_that_is_no_bytes_is_refused(body: Any, sentence: str) -> None:
+    for make in (lambda: Message.of("orders", body), lambda: Message(topic="orders", body=body)):
+        with pytest.raises(TypeError) as refused:
+            make()
+        assert sentence in str(refused.value)
+
+
+def test_a_topic_that_is_no_str_is_refused() -> None:
+    with pytest.raises(TypeError, match=r"the topic of a message is None; a str is expected$"):
+        Message.of(None, b"x")  # type: ignore[arg-type]
+    with pytest.raises(TypeError, match=r"is bytes; a str is expected. Topic and body seem to be swapped"):
+        Message.of(b"hello", "orders")  # type: ignore[arg-type]
+
+
+def test_properties_that_are_no_mapping_are_refused() -> None:
+    for given in (None, ["color"], "color=red"):
+        with pytest.raises(TypeError, match=r"the properties of a message to orders are .*; a dict of str is expected"):
+            Message(topic="orders", body=b"x", properties=given)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    ("keys", "sentence"),
+    [
+        ("order-1", "keys is a str; a list of keys is expected, as in keys=['order-1']"),
+        (None, "keys is None; a list of str is expected"),
+        (b"order-1", "keys is bytes; a list of str is expected"),
+        (7, "keys is an int; a list of str is expected"),
+        ([7], "key 7 is an int; a str is expected"),
+    ],
+)
+def test_keys_are_a_list_of_str(keys: Any, sentence: str) -> None:
+    with pytest.raises(TypeError) as refused:
+        Message.of("orders", b"x", keys=keys)
+    assert sentence in str(refused.value)
+
+
+@pytest.mark.parametrize("key", ["order 1", "", "order\t1", " order-1"])
+def test_a_key_is_one_word(key: str) -> None:
+    with pytest.raises(IllegalMessage, match="a key is one word"):
+        Message.of("orders", b"x", keys=[key])
+
+
+def test_a_message_has_one_tag() -> None:
+    with pytest.raises(TypeError, match="tags is a list; one word is expected, as in tags='created'"):
+        Message.of("orders", b"x", tags=["created", "paid"])  # type: ignore[arg-type]
+    for tag in ("created || paid", " created"):
+        with pytest.raises(IllegalMessage, match="a message has one tag"):
+            Message.of("orders", b"x", tags=tag)
+
+
+def test_a_delay_level_is_a_whole_number() -> None:
+    for level in ("3", 3.0, True, None):
+        with pytest.raises(TypeError, match=r"delay_time_level is .*; a whole number is expected"):
+            Message.of("orders", b"x", delay_time_level=level)  # type: ignore[arg-type]
+    with pytest.raises(IllegalMessage, match="delay_time_level is -1"):
+        Message.of("orders", b"x", delay_time_level=-1)
+
+
+@pytest.mark.parametrize(
+    ("given", "kind", "sentence"),
+    [
+        ({"count": 1}, TypeError, "user property 'count' is an int; a str is expected, as in str(1)"),
+        ({1: "one"}, TypeError, "the name of user property 1 is an int; a str is expected"),
+        (["color"], TypeError, "user_properties is a list; a dict of names and values is expected"),
+        ({"color": ""}, IllegalMessage, "RocketMQ drops properties without a name or a value"),
+        ({"KEYS": "a b"}, IllegalMessage, "user property 'KEYS' is the system's own: pass it as the parameter keys"),
+        ({"PGROUP": "mine"}, IllegalMessage, "user property 'PGROUP' is the system's own: choose another name"),
+    ],
+)
+def test_user_properties_are_named_strings(given: Any, kind: type[Exception], sentence: str) -> None:
+    with pytest.raises(kind) as refused:
+        Message.of("orders", b"x", user_properties=given)
+    assert sentence in str(refused.value)
+
+
+def test_a_flag_is_a_number_of_32_bits() -> None:
+    with pytest.raises(TypeError, match="flag is a str; a whole number is expected"):
+        Message.of("orders", b"x", flag="1")  # type: ignore[arg-type]
+    with pytest.raises(IllegalMessage, match="it has to fit in 32 bits"):
+        Message.of("orders", b"x", flag=2**31)
+
+
+def test_an_unknown_parameter_is_named_with_the_one_that_was_meant() -> None:
+    with pytest.raises(TypeError) as refused:
+        Message.of("orders", b"x", key="order-1")  # type: ignore[arg-type]
+    assert str(refused.value) == (
+        "Message.of has no parameter 'key'. Did you mean 'keys'? It has: tags, keys, delay_time_level, user_properties, flag"
+    )
+
+
+def test_properties_of_other_types_are_refused_when_they_are_encoded() -> None:
+    for wrong in (1, None, ["red"], b"red"):
+        with pytest.raises(IllegalMessage, match=r"property 'color' is .*; a str is expected"):
+            properties.encode({"size": "9", "color": wrong})  # type: ignore[dict-item]
+    with pytest.raises(IllegalMessage, match="the name of property 1 is an int"):
+        properties.encode({1: "one"})  # type: ignore[dict-item]
+    with pytest.raises(IllegalMessage, match="UTF-8 cannot encode"):
+        properties.encode({"half": "\ud83d"})
+
+
+def test_what_is_right_passes() -> None:
+    message = Message.of(
+        "orders", b"", tags="created", keys=(key for key in ("a", "b")), delay_time_level=1, user_properties={"color": "red"}
+    )
+    assert dict(message.properties) == {"color": "red", "TAGS": "created", "KEYS": "a b", "DELAY": "1"}
+
+
+@pytest.mark.parametrize(
+    ("given", "meant"),
+    [
+        ("namesrv", "namesrv_addr"),
+        ("namesrvAddr", "namesrv_addr"),
+        ("consumeThreadMax", "consume_thread_max"),
+        ("threads", "consume_thread_max"),
+        ("colour", None),
+    ],
+)
+def test_the_nearest_name_is_found_by_spelling_or_by_a_word(given: str, meant: str | None) -> None:
+    assert nearest_name(given, ["namesrv_addr", "consume_thread_max", "pull_batch_size"]) == meant
+
+
+def test_a_parameter_like_none_that_is_known_gets_no_suggestion() -> None:
+    assert no_such_parameter("Producer", ["colour"], ["group"]) == "Producer has no parameter 'colour'. It has: group"
+
+
+def test_values_are_called_by_their_type() -> None:
+    assert [kind_of(value) for value in (None, 1, "x", b"", Message)] == ["None", "an int", "a str", "bytes", "the class Message"]

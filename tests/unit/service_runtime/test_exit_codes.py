@@ -1,0 +1,152 @@
+"""What the processes say in one line, and end with, when they cannot start: all of main() but for the process around it."""
+
+import logging
+import signal
+import socket
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from types import ModuleType
+
+import pytest
+
+import credit_service.entrypoints.process as credits
+import credit_service.worker.process as worker
+import order_service.entrypoints.process as orders
+
+SERVICES: dict[str, ModuleType] = {"order_service": orders, "credit_service": credits, "credit_service.worker": worker}
+HTTP_SERVICES = ["order_service", "credit_service"]
+
+Run = Callable[..., tuple[int, str]]
+
+
+@pytest.fixture
+def run(monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> Iterator[Run]:
+    """Runs a process's main with these arguments and variables: its exit status, and the last line it printed."""
+    before = {number: signal.getsignal(number) for number in (signal.SIGTERM, signal.SIGINT)}
+    level = logging.getLogger("alembic").level
+    monkeypatch.setenv("ORDER_DATABASE_URL", f"sqlite:///{tmp_path}/orders.db")
+    monkeypatch.setenv("CREDIT_DATABASE_URL", f"sqlite:///{tmp_path}/credits.db")
+    for name in ("ORDER", "CREDIT"):
+        monkeypatch.setenv(f"{name}_DATABASE_START_TIMEOUT_S", "0.1")
+
+    def main(module: str, *arguments: str, **variables: str) -> tuple[int, str]:
+        monkeypatch.setattr(sys, "argv", [module, *arguments])
+        for name, value in variables.items():
+            monkeypatch.setenv(name, value)
+        capsys.readouterr()
+        try:
+            status = SERVICES[module].main()
+        except SystemExit as ended:
+            status = int(str(ended.code or 0))
+        shown = capsys.readouterr()
+        assert "Traceback" not in shown.err
+        return status, (shown.out + shown.err).strip().splitlines()[-1]
+
+    yield main
+    logging.getLogger("alembic").setLevel(level)
+    for number, handler in before.items():
+        signal.signal(number, handler)
+
+
+@pytest.mark.parametrize(
+    ("module", "variable", "value"),
+    [
+        ("order_service", "ORDER_DATABASE_URL", "orders.db"),
+        ("order_service", "ORDER_DATABASE_URL", "postgresql://ann:hunter@2@db/orders"),
+        ("credit_service", "CREDIT_DATABASE_URL", "mysql://ann:hunter2@db/credits"),
+        ("credit_service.worker", "CREDIT_DATABASE_URL", "sqlite://hunter2.db"),
+        ("order_service", "NAMESRV_ADDR", "127.0.0.1:9876 127.0.0.1:9877"),
+        ("order_service", "NAMESRV_ADDR", "127.0.0.1:98765"),
+        ("credit_service", "NAMESRV_ADDR", "localhost"),
+        ("order_service", "ORDER_HTTP_HOST", "http://localhost"),
+        ("order_service", "ORDER_HTTP_PORT", "http"),
+        ("credit_service", "CREDIT_HTTP_PORT", "80810"),
+        ("credit_service", "REDIS_URL", "http://:hunter2@localhost"),
+        ("credit_service.worker", "REDIS_URL", "redis://:hunter2@localhost:port"),
+        ("credit_service.worker", "CREDIT_WORKER_PROCESSES", "none"),
+        ("order_service", "FAILPOINTS", "explode"),
+    ],
+)
+def test_a_wrong_setting_is_named_and_ends_with_2(run: Run, module: str, variable: str, value: str) -> None:
+    status, said = run(module, **{variable: value})
+    assert (status, said[: len(module) + len(variable) + 4]) == (2, f"{module}: {variable}: ")
+    assert "hunter" not in said
+
+
+@pytest.mark.parametrize("module", SERVICES)
+def test_a_flag_that_does_not_exist_ends_with_2(run: Run, module: str) -> None:
+    status, said = run(module, "--colour=red")
+    assert (status, said) == (2, f"python -m {module}: error: unrecognized arguments: --colour=red")
+
+
+@pytest.mark.parametrize(
+    ("module", "variable", "value", "words"),
+    [
+        ("order_service", "ORDER_HTTP_HOST", "no-such-host.invalid", "cannot listen on no-such-host.invalid:"),
+        ("credit_service", "CREDIT_HTTP_HOST", "2001:db8::7", "cannot listen on 2001:db8::7:"),
+        ("order_service", "ORDER_DATABASE_URL", "sqlite:////proc/none/x.db", "the folder of the database /proc/none/x.db cannot"),
+        ("credit_service.worker", "CREDIT_DATABASE_URL", "sqlite:////dev/null/x.db", "the folder of the database /dev/null/x.db"),
+        ("credit_service", "CREDIT_DATABASE_URL", f"sqlite:///{__file__}", "file is not a database"),
+        ("order_service", "ORDER_DATABASE_URL", "sqlite:////proc", "unable to open database file"),
+        (
+            "order_service",
+            "ORDER_DATABASE_URL",
+            "postgresql://ann@127.0.0.1:1/x?colour=red",
+            'invalid connection option "colour"',
+        ),
+        ("credit_service", "CREDIT_DATABASE_URL", "postgresql://ann:hunter2@127.0.0.1:1/x", "ann:***@127.0.0.1:1/x after 0.1 s"),
+        ("credit_service.worker", "CREDIT_DATABASE_URL", "postgresql://no-such-host.invalid/x", "failed to resolve host"),
+    ],
+)
+def test_a_start_that_cannot_work_is_said_in_one_line_and_ends_with_1(
+    run: Run, module: str, variable: str, value: str, words: str
+) -> None:
+    status, said = run(module, **{variable: value})
+    assert (status, said[: len(module) + 2]) == (1, f"{module}: ")
+    assert words in said
+    assert "hunter" not in said
+
+
+@pytest.mark.parametrize(("module", "variable"), [("order_service", "ORDER_HTTP_PORT"), ("credit_service", "CREDIT_HTTP_PORT")])
+def test_a_port_that_is_taken_ends_with_1(run: Run, module: str, variable: str) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = taken.getsockname()[1]
+        assert run(module, **{variable: str(port)}) == (
+            1, f"{module}: cannot listen on 127.0.0.1:{port}: Address already in use",
+        )  # fmt: skip
+
+
+@pytest.mark.parametrize("module", HTTP_SERVICES)
+def test_migrating_says_what_it_did_and_serving_need_not_do_it(run: Run, module: str) -> None:
+    name = module.partition("_")[0]
+    status, said = run(module, **{f"{name.upper()}_MIGRATE_ON_START": "false"})
+    assert (status, said.partition("needed: ")[2]) == (1, f"run python -m {module} migrate")
+    (done, first), (done_again, second) = (run(module, "migrate") for _ in range(2))
+    assert (done, done_again) == (0, 0)
+    assert first.startswith("database sqlite:///")
+    assert ": migrated from no tables to revision 000" in first
+    assert second.endswith(" already: nothing to do")
+
+
+@pytest.mark.parametrize("module", HTTP_SERVICES)
+def test_a_migration_that_cannot_be_done_and_one_that_is_asked_wrongly_end_with_1_and_2(run: Run, module: str) -> None:
+    variable = f"{module.partition('_')[0].upper()}_DATABASE_URL"
+    status, said = run(module, "migrate", **{variable: "postgresql://ann:hunter2@127.0.0.1:1/books"})
+    assert (status, said.startswith(f"{module} migrate: cannot use the database")) == (1, True)
+    status, said = run(module, "migrate", **{variable: "books"})
+    assert (status, said.startswith(f"{module} migrate: {variable}: ")) == (2, True)
+    assert run(module, "migrate", "--colour=red")[0] == 2
+    assert run(module, "migrate", "--help")[0] == 0
+    assert run(module, "migrat") == (2, f"python -m {module}: error: unrecognized arguments: migrat")
+
+
+@pytest.mark.parametrize("first", HTTP_SERVICES)
+def test_two_services_on_one_database_are_refused(run: Run, first: str, tmp_path: Path) -> None:
+    (second,) = set(HTTP_SERVICES) - {first}
+    one = dict.fromkeys(("ORDER_DATABASE_URL", "CREDIT_DATABASE_URL"), f"sqlite:///{tmp_path}/one.db")
+    assert run(first, "migrate", **one)[0] == 0
+    others = [second, *(["credit_service.worker"] if second == "credit_service" else [])]
+    for refused in [*(run(module) for module in others), run(second, "migrate")]:
+        assert refused[0] == 1
+        assert refused[1].endswith(f"holds the tables of {first}: {second} needs a database of its own")
