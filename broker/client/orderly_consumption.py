@@ -8,7 +8,7 @@ from collections.abc import Callable
 from functools import partial
 
 from broker.client.consumption import ListenerCall
-from broker.client.listener_threads import ListenerThreads
+from broker.client.listener_threads import ListenerThreads, NoThreadLeft
 from broker.client.listeners import ConsumeContext, ConsumeStatus, MessageListener
 from broker.client.message_return import MessageReturn
 from broker.client.orderly_queue import OrderlyQueue, split_at_first_postponed
@@ -22,6 +22,7 @@ logger = logging.getLogger(__name__)
 _SHORTEST_SUSPENSION_MS = 10
 _LONGEST_SUSPENSION_MS = 30_000
 _LOCK_IS_MISSING_S = 1.0
+_NO_THREAD_LEFT_S = 5.0
 
 
 class OrderlyConsumption:
@@ -95,7 +96,10 @@ class OrderlyConsumption:
         self, call: ListenerCall, queue: OrderlyQueue, status: ConsumeStatus | None, error: BaseException | None
     ) -> None:
         queue.put_down.set()
-        if not call.was_let_go(error):
+        if isinstance(error, NoThreadLeft):
+            queue.put_back_untouched(call.messages)
+            self._tasks.start("client-no-thread-left", self._resume_after(call.process_queue, queue, _NO_THREAD_LEFT_S))
+        elif not call.was_let_go(error):
             _, postponed = call.sort_out(status, error)
             consumed, repeated = split_at_first_postponed(call.messages, postponed)
             self._acknowledge(call.process_queue, consumed)
