@@ -42,10 +42,10 @@ def test_a_store_without_a_commit_log_is_named(tmp_path: Path) -> None:
 def test_a_url_that_names_no_database_is_one_sentence() -> None:
     for url in ("nonsense", "nosuchdatabase://host/name"):
         with pytest.raises(DemoError, match="the URL of the order database cannot be used"):
-            Books(url, "sqlite://")
+            Books(url, "sqlite:///credits.db")
 
 
 def test_a_database_that_cannot_be_read_is_one_sentence(tmp_path: Path) -> None:
-    books = Books(f"sqlite:///{tmp_path}/absent/orders.db", "sqlite://")
+    books = Books(f"sqlite:///{tmp_path}/absent/orders.db", f"sqlite:///{tmp_path}/credits.db")
     with books, pytest.raises(DemoError, match=r"the database sqlite:///.*orders.db cannot be read: unable to open"):
         books.placed()
