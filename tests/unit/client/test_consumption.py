@@ -205,6 +205,25 @@ async def test_in_order_the_next_message_waits_for_the_one_before(threads: Liste
     await consumption.stop(1)
 
 
+async def test_in_order_a_suspension_that_is_no_number_does_not_keep_the_queue_waiting_for_ever(
+    threads: ListenerThreads, caplog: pytest.LogCaptureFixture
+) -> None:
+    seen: list[int] = []
+
+    def listener(batch: list[MessageExt], context: ConsumeContext) -> ConsumeStatus:
+        context.suspend_current_queue_time_ms = "10"  # type: ignore[assignment]
+        seen.append(batch[0].reconsume_times)
+        return LATER if len(seen) == 1 else SUCCESS
+
+    queue, messages = pulled(1)
+    consumption = orderly(threads, listener, locks=Locks())
+    consumption.arrived(queue, messages)
+    await until(lambda: queue.message_count == 0)
+    assert seen == [0, 1]
+    assert "suspend_current_queue_time_ms to '10'; a number of milliseconds is expected" in caplog.text
+    await consumption.stop(1)
+
+
 async def test_in_order_a_message_whose_attempts_are_used_up_goes_to_the_dead_letters(threads: ListenerThreads) -> None:
     def listener(batch: list[MessageExt], context: ConsumeContext) -> ConsumeStatus:
         context.suspend_current_queue_time_ms = 10
