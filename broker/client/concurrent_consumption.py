@@ -7,7 +7,7 @@ import logging
 from collections.abc import Callable
 
 from broker.client.consumption import ListenerCall
-from broker.client.listener_threads import ListenerThreads
+from broker.client.listener_threads import ListenerThreads, NoThreadLeft
 from broker.client.listeners import ConsumeContext, ConsumeStatus, MessageListener
 from broker.client.message_return import MessageReturn
 from broker.client.process_queue import ProcessQueue
@@ -78,6 +78,9 @@ class ConcurrentConsumption:
     def _answered(self, call: ListenerCall, status: ConsumeStatus | None, error: BaseException | None) -> None:
         if call.was_let_go(error) or call.process_queue.is_dropped:
             return
+        if isinstance(error, NoThreadLeft):
+            self._try_again_here(call.process_queue, call.messages)
+            return
         consumed, postponed = call.sort_out(status, error)
         if postponed and self._message_return is None:
             logger.warning(
@@ -102,18 +105,18 @@ class ConcurrentConsumption:
                 if await message_return.give_back(message, delay_level):
                     self._acknowledge(process_queue, [message])
                 else:
-                    self._try_again_here(process_queue, message)
+                    self._try_again_here(process_queue, [message])
             except Exception:
                 logger.exception("message %s could not be given back", message.message_id)
-                self._try_again_here(process_queue, message)
+                self._try_again_here(process_queue, [message])
             finally:
                 self._to_return.task_done()
 
-    def _try_again_here(self, process_queue: ProcessQueue, message: MessageExt) -> None:
-        """Call the listener again later. Apache's client raises the redelivery count here, ours does not: the broker is away."""
-        self._tasks.start(f"client-local-retry-{message.message_id}", self._again_later(process_queue, message))
+    def _try_again_here(self, process_queue: ProcessQueue, messages: list[MessageExt]) -> None:
+        """Call the listener again later. Apache's client raises the redelivery count here, ours does not: they did not fail."""
+        self._tasks.start(f"client-local-retry-{messages[0].message_id}", self._again_later(process_queue, messages))
 
-    async def _again_later(self, process_queue: ProcessQueue, message: MessageExt) -> None:
+    async def _again_later(self, process_queue: ProcessQueue, messages: list[MessageExt]) -> None:
         await asyncio.sleep(LOCAL_RETRY_S)
         if not process_queue.is_dropped:
-            self.arrived(process_queue, [message])
+            self.arrived(process_queue, messages)

@@ -10,7 +10,7 @@ from collections import deque
 from collections.abc import Callable
 from typing import Any, TypeVar
 
-from broker.client.errors import NotRunning
+from broker.client.errors import ClientError, NotRunning
 
 logger = logging.getLogger(__name__)
 
@@ -22,6 +22,10 @@ _Outcome = tuple[Callable[[Any, BaseException | None], None], Any, BaseException
 
 class ListenerNotRun(NotRunning):
     """The client was shut down before the listener's turn came."""
+
+
+class NoThreadLeft(ClientError):
+    """The system has no thread for the listener, which did not run."""
 
 
 class ListenerThreads:
@@ -48,8 +52,8 @@ class ListenerThreads:
     def submit(self, job: Callable[[], T], on_done: Callable[[T | None, BaseException | None], None]) -> None:
         """Run the job in a thread; `on_done(result, error)` is then called on the event loop.
 
-        After `stop()` nothing is run any more: the error is ListenerNotRun. Where not even one thread can be started, it is a
-        RuntimeError.
+        After `stop()` nothing is run any more: the error is ListenerNotRun. Where not even one thread can be started, it is
+        NoThreadLeft.
         """
         if self._is_stopped:
             on_done(None, ListenerNotRun("the client is shut down"))
@@ -109,14 +113,14 @@ class ListenerThreads:
                 self._outcomes.append((job[1], None, ListenerNotRun("the client was shut down before the listener's turn came")))
                 self._wake_loop()
 
-    def _start_thread(self) -> RuntimeError | None:
+    def _start_thread(self) -> NoThreadLeft | None:
         """One more thread, if the system has one left."""
         thread = threading.Thread(target=self._work, name=f"{self._name}-{len(self._threads) + 1}", daemon=True)
         try:
             thread.start()
         except RuntimeError as error:
             logger.warning("%s: no thread beside the %d there are: %s", self._name, len(self._threads), error)
-            return error
+            return NoThreadLeft(f"{self._name}: {error}")
         self._threads.append(thread)
         return None
 

@@ -131,7 +131,10 @@ class MessageSender:
             async with asyncio.timeout(deadline.remaining_ms() / 1000):
                 return await self._routes.queues_to_publish(topic)
         except TimeoutError:
-            raise NameServerUnreachable(f"no name server said in time where topic {topic} is") from None
+            raise NameServerUnreachable(
+                f"no name server said in time where topic {topic} is. "
+                f"Is there one at {self._routes.asked_at}, and no other program?"
+            ) from None
 
     def _ready_batch(self, messages: Sequence[Message]) -> WireMessage:
         check_batch(messages)

@@ -8,7 +8,7 @@ from collections.abc import Callable
 from functools import partial
 
 from broker.client.consumption import ListenerCall
-from broker.client.listener_threads import ListenerThreads
+from broker.client.listener_threads import ListenerThreads, NoThreadLeft
 from broker.client.listeners import ConsumeContext, ConsumeStatus, MessageListener
 from broker.client.message_return import MessageReturn
 from broker.client.orderly_queue import OrderlyQueue, split_at_first_postponed
@@ -20,8 +20,10 @@ from broker.remoting.tasks import Tasks
 logger = logging.getLogger(__name__)
 
 _SHORTEST_SUSPENSION_MS = 10
+_USUAL_SUSPENSION_MS = 1_000
 _LONGEST_SUSPENSION_MS = 30_000
 _LOCK_IS_MISSING_S = 1.0
+_NO_THREAD_LEFT_S = 5.0
 
 
 class OrderlyConsumption:
@@ -95,7 +97,10 @@ class OrderlyConsumption:
         self, call: ListenerCall, queue: OrderlyQueue, status: ConsumeStatus | None, error: BaseException | None
     ) -> None:
         queue.put_down.set()
-        if not call.was_let_go(error):
+        if isinstance(error, NoThreadLeft):
+            queue.put_back_untouched(call.messages)
+            self._tasks.start("client-no-thread-left", self._resume_after(call.process_queue, queue, _NO_THREAD_LEFT_S))
+        elif not call.was_let_go(error):
             _, postponed = call.sort_out(status, error)
             consumed, repeated = split_at_first_postponed(call.messages, postponed)
             self._acknowledge(call.process_queue, consumed)
@@ -109,8 +114,7 @@ class OrderlyConsumption:
         given_up = [message for message in repeated if message not in remaining]
         self._acknowledge(call.process_queue, given_up)
         queue.put_back(remaining)
-        pause_ms = min(max(call.context.suspend_current_queue_time_ms, _SHORTEST_SUSPENSION_MS), _LONGEST_SUSPENSION_MS)
-        await self._resume_after(call.process_queue, queue, pause_ms / 1000 if remaining else 0)
+        await self._resume_after(call.process_queue, queue, _suspension_s(call.context) if remaining else 0)
 
     async def _is_given_up(self, message: MessageExt) -> bool:
         """Whether the message had all its attempts and is now among the dead letters."""
@@ -130,3 +134,17 @@ class OrderlyConsumption:
         if messages:
             process_queue.acknowledge([message.queue_offset for message in messages])
             self._on_progress(process_queue)
+
+
+def _suspension_s(context: ConsumeContext) -> float:
+    """How long the queue waits. What a listener set that is no number must not keep the queue waiting for ever."""
+    asked = context.suspend_current_queue_time_ms
+    if not isinstance(asked, int | float):
+        logger.warning(
+            "a listener set suspend_current_queue_time_ms to %r; a number of milliseconds is expected: %s waits %d ms",
+            asked,
+            context.message_queue,
+            _USUAL_SUSPENSION_MS,
+        )
+        asked = _USUAL_SUSPENSION_MS
+    return min(max(asked, _SHORTEST_SUSPENSION_MS), _LONGEST_SUSPENSION_MS) / 1000

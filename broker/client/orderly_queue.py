@@ -34,6 +34,10 @@ class OrderlyQueue:
         self.put_down.clear()
         return [self._waiting.popleft() for _ in range(min(count, len(self._waiting)))]
 
+    def put_back_untouched(self, messages: list[MessageExt]) -> None:
+        """No listener had these: they come first again."""
+        self._waiting.extendleft(reversed(messages))
+
     def put_back(self, messages: Iterable[MessageExt]) -> None:
         """These failed: they come first again, each with one attempt more on its account."""
         self._waiting.extendleft(

@@ -41,6 +41,11 @@ class Routes:
         self.on_change: Callable[[], None] = lambda: None
         """Called after a topic's route changed."""
 
+    @property
+    def asked_at(self) -> str:
+        """The addresses of the name servers, as NAMESRV_ADDR has them."""
+        return ";".join(self._name_servers.addresses)
+
     def start(self) -> None:
         """Begin to keep the routes fresh."""
         self._tasks.start("client-routes", self._poll())

@@ -1,9 +1,11 @@
 """What the failure of a task says, an outage or perhaps a bad order, and what to do then.
 
 An outage costs time and nothing else, so whatever may be one is waited out. An order is blamed, and spends a redelivery, only
-where others pass while its own task fails: so neither a stalled database nor a bug in all tasks of a worker spends any.
+where others pass while its own task fails: so neither a stalled database nor a bug in all tasks of a worker spends any. An outage
+that meets the same orders again and again, and no others, is none.
 """
 
+from dataclasses import dataclass
 from enum import Enum, auto
 from typing import Final
 
@@ -72,21 +74,34 @@ class Step(Enum):
 
 TRIES_BEFORE_GIVING_WAY: Final = 60
 """Some ten minutes."""
+FAILURES_ALONE: Final = 20
 
 
-def next_step(fault: Fault, *, orders: int, tries: int, others_pass: bool, is_in_the_way: bool) -> Step:
-    """What follows when a task with so many orders has failed so many times.
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Record:
+    """What is known of the orders whose task has just failed."""
 
-    `others_pass`: other orders have been credited since it failed first. `is_in_the_way`: orders under suspicion occupy all
-    threads of the consumer, so that no other order could pass and clear the workers; then one makes room, after some tries.
-    """
-    if fault is Fault.OUTAGE:
+    orders: int
+    tries: int = 0
+    """How many of their tasks failed so that they came under suspicion."""
+    others_pass: bool = False
+    """Whether tasks of others had passed since the suspicion, before this try began."""
+    failures_alone: int = 0
+    """How many of their tasks failed in a row, each after tasks of others had passed since the one before."""
+    is_in_the_way: bool = False
+    """Whether orders under suspicion occupy all threads of the consumer, so that no other could pass and clear the workers."""
+
+
+def next_step(fault: Fault, record: Record) -> Step:
+    """What follows when a task has failed."""
+    is_outage = fault is Fault.OUTAGE and record.failures_alone < FAILURES_ALONE
+    if is_outage:
         return Step.HOLD
-    if orders > 1:
+    if record.orders > 1:
         return Step.SPLIT
-    if others_pass:
+    if record.others_pass or record.failures_alone >= FAILURES_ALONE:
         return Step.GIVE_BACK
-    if is_in_the_way and tries >= TRIES_BEFORE_GIVING_WAY:
+    if record.is_in_the_way and record.tries >= TRIES_BEFORE_GIVING_WAY:
         return Step.ASK_THE_WORKERS
     return Step.HOLD
 

@@ -3,11 +3,12 @@
 import logging
 from collections import deque
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Final
 
 from broker.client import ConsumeContext
 from credit_service.domain.credit import Credit, CreditOutcome
+from credit_service.service_layer.batch_part import BatchPart
 from credit_service.service_layer.crediting import Crediting, CreditingFailed, CreditingUnavailable
 from credit_service.service_layer.faults import Fault, Step, next_step, pause_s
 from credit_service.service_layer.holds import HeldBatch, Holds
@@ -19,45 +20,13 @@ logger = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True)
-class _Part:
-    """Orders of the batch that are tried together, by their positions."""
-
-    begin: int
-    end: int
-    tries: int = 0
-    """How many of its tasks failed so that its orders came under suspicion."""
-    passed_before: int | None = None
-    """How many tasks had passed when it came under suspicion first, or what it is a half of did."""
-    is_unanswered: bool = False
-    """Whether its last try had no answer: its task may be waiting still."""
-
-    @property
-    def orders(self) -> int:
-        return self.end - self.begin
-
-    def unanswered(self) -> "_Part":
-        return replace(self, is_unanswered=True)
-
-    def suspected(self, passed: int) -> "_Part":
-        before = passed if self.passed_before is None else self.passed_before
-        return replace(self, tries=self.tries + 1, passed_before=before, is_unanswered=False)
-
-    def halves(self) -> tuple["_Part", "_Part"]:
-        middle = (self.begin + self.end) // 2
-        half = replace(self, tries=0)
-        return replace(half, end=middle), replace(half, begin=middle)
-
-
-@dataclass(frozen=True, slots=True)
 class _Failure:
     """A try that did not write its credits."""
 
-    part: _Part
-    """As it is to be tried next."""
+    part: BatchPart
+    """As it is after it."""
     fault: Fault
     reason: str
-    others_pass: bool = False
-    """Whether tasks of others had passed since the part came under suspicion, before this try of it began."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,7 +46,7 @@ class PatientCrediting:
         Raises MessagesWithdrawn when the orders are no longer this consumer's; some may be credited then, which changes nothing.
         """
         outcomes: list[CreditOutcome | None] = [None] * len(credits)
-        parts = deque([_Part(0, len(credits))])
+        parts = deque([BatchPart(0, len(credits))])
         failures = 0
         with self.holds.batch(len(credits)) as held:
             while parts:
@@ -97,21 +66,20 @@ class PatientCrediting:
         return outcomes
 
     def _try(
-        self, part: _Part, credits: Sequence[Credit], held: HeldBatch, context: ConsumeContext
+        self, part: BatchPart, credits: Sequence[Credit], held: HeldBatch, context: ConsumeContext
     ) -> "list[CreditOutcome | None] | _Failure":
         """A stopping consumer waits for what is under way, but not for orders that are held."""
-        passed = self.holds.passed
+        passed_before = self.holds.passed
         try:
             outcomes = self.crediting.credit(
                 credits[part.begin : part.end],
                 is_again=part.is_unanswered,
                 is_given_up=lambda: held.is_held and context.is_withdrawn,
             )
-        except CreditingUnavailable as error:
-            return _Failure(part.unanswered(), Fault.OUTAGE, str(error))
-        except CreditingFailed as error:
-            others_pass = part.passed_before is not None and passed > part.passed_before
-            return _Failure(part.suspected(self.holds.passed), Fault.SUSPECT, str(error), others_pass)
+        except (CreditingUnavailable, CreditingFailed) as error:
+            fault = Fault.OUTAGE if isinstance(error, CreditingUnavailable) else Fault.SUSPECT
+            failed = part.failed(fault, passed_before=passed_before, passed=self.holds.passed)
+            return _Failure(failed, fault, str(error))
         self.holds.has_passed()
         return outcomes
 
@@ -123,13 +91,8 @@ class PatientCrediting:
             seconds -= _SLICE_S
 
     def _step_after(self, failure: _Failure, context: ConsumeContext) -> Step:
-        step = next_step(
-            failure.fault,
-            orders=failure.part.orders,
-            tries=failure.part.tries,
-            others_pass=failure.others_pass,
-            is_in_the_way=self.holds.suspected >= self.threads,
-        )
+        record = failure.part.record(is_in_the_way=self.holds.suspected >= self.threads)
+        step = next_step(failure.fault, record)
         if step is Step.ASK_THE_WORKERS:
             self._ask_the_workers(context)
             return Step.HOLD
@@ -145,11 +108,11 @@ class PatientCrediting:
             self.holds.has_passed()
 
 
-def _what_is_left(step: Step, failure: _Failure, credits: Sequence[Credit]) -> tuple[_Part, ...]:
+def _what_is_left(step: Step, failure: _Failure, credits: Sequence[Credit]) -> tuple[BatchPart, ...]:
     """The parts that are to be tried further."""
     part, reason = failure.part, failure.reason
     if step is Step.SPLIT:
-        logger.warning("a task with %d orders failed, and each half is tried alone: %s", part.orders, reason)
+        logger.warning("a task with %d orders failed, and each half is tried alone: %s", part.end - part.begin, reason)
         return part.halves()
     if step is Step.GIVE_BACK:
         order_id = credits[part.begin].order_id

@@ -37,6 +37,18 @@ async def test_the_address_of_a_broker_in_place_of_a_name_server_is_noticed(brok
             await producer.send(Message.of("orders", b"x"))
 
 
+async def test_another_program_in_place_of_a_name_server_is_named() -> None:
+    async def answer_nothing(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        await reader.read()
+        writer.close()
+
+    async with await asyncio.start_server(answer_nothing, "127.0.0.1", 0) as server:
+        address = f"127.0.0.1:{server.sockets[0].getsockname()[1]}"
+        async with running(Producer("p", namesrv_addr=address, send_timeout_ms=50)) as producer:
+            with pytest.raises(NameServerUnreachable, match=f"Is there one at {address}, and no other program"):
+                await producer.send(Message.of("orders", b"x"))
+
+
 async def test_a_second_start_changes_nothing(broker: BrokerProcess) -> None:
     producer = TransactionProducer("p", Committing(), namesrv_addr=broker.namesrv_addr, **PATIENT)
     async with running(producer):

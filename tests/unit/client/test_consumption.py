@@ -6,7 +6,7 @@ from collections.abc import AsyncIterator
 
 import pytest
 
-from broker.client import ConsumeContext, ConsumeStatus, concurrent_consumption
+from broker.client import ConsumeContext, ConsumeStatus, concurrent_consumption, orderly_consumption
 from broker.client.concurrent_consumption import ConcurrentConsumption
 from broker.client.listener_threads import ListenerThreads
 from broker.client.listeners import MessageListener
@@ -157,6 +157,41 @@ async def test_a_broadcasting_consumer_passes_over_what_failed(threads: Listener
     await made.consumption.stop(1)
 
 
+@pytest.mark.parametrize("orderly_too", [False, True], ids=["concurrent", "orderly"])
+async def test_messages_for_whose_listener_there_is_no_thread_come_again_here_and_spend_no_redelivery(
+    threads: ListenerThreads, monkeypatch: pytest.MonkeyPatch, orderly_too: bool
+) -> None:
+    monkeypatch.setattr(concurrent_consumption, "LOCAL_RETRY_S", 0)
+    monkeypatch.setattr(orderly_consumption, "_NO_THREAD_LEFT_S", 0)
+    seen: list[tuple[int, int]] = []
+    returned = Return()
+
+    def listener(batch: list[MessageExt], _: ConsumeContext) -> ConsumeStatus:
+        seen.extend((each.queue_offset, each.reconsume_times) for each in batch)
+        return SUCCESS
+
+    queue, messages = pulled(3)
+    consumption: ConcurrentConsumption | OrderlyConsumption
+    if orderly_too:
+        consumption = orderly(threads, listener, returned=returned, limit=0)
+    else:
+        consumption = Concurrent(threads, listener, returned, batch_size=3).consumption
+    refusals: list[int] = []
+    start = threading.Thread.start
+
+    def refuse_twice(thread: threading.Thread) -> None:
+        if len(refusals) < 2:
+            refusals.append(1)
+            raise RuntimeError("can't start new thread")
+        start(thread)
+
+    monkeypatch.setattr(threading.Thread, "start", refuse_twice)
+    consumption.arrived(queue, messages)
+    await until(lambda: queue.message_count == 0)
+    assert (seen, returned.taken, returned.dead) == ([(0, 0), (1, 0), (2, 0)], [], [])
+    await consumption.stop(1)
+
+
 class Locks:
     def __init__(self) -> None:
         self.is_held = True
@@ -202,6 +237,25 @@ async def test_in_order_the_next_message_waits_for_the_one_before(threads: Liste
     consumption.arrived(queue, messages)
     await until(lambda: queue.message_count == 0)
     assert seen == [(0, 0), (1, 0), (1, 1), (1, 2), (2, 0)]
+    await consumption.stop(1)
+
+
+async def test_in_order_a_suspension_that_is_no_number_does_not_keep_the_queue_waiting_for_ever(
+    threads: ListenerThreads, caplog: pytest.LogCaptureFixture
+) -> None:
+    seen: list[int] = []
+
+    def listener(batch: list[MessageExt], context: ConsumeContext) -> ConsumeStatus:
+        context.suspend_current_queue_time_ms = "10"  # type: ignore[assignment]
+        seen.append(batch[0].reconsume_times)
+        return LATER if len(seen) == 1 else SUCCESS
+
+    queue, messages = pulled(1)
+    consumption = orderly(threads, listener, locks=Locks())
+    consumption.arrived(queue, messages)
+    await until(lambda: queue.message_count == 0)
+    assert seen == [0, 1]
+    assert "suspend_current_queue_time_ms to '10'; a number of milliseconds is expected" in caplog.text
     await consumption.stop(1)
 
 

@@ -6,7 +6,7 @@ from functools import partial
 
 import pytest
 
-from broker.client.listener_threads import ListenerNotRun, ListenerThreads
+from broker.client.listener_threads import ListenerNotRun, ListenerThreads, NoThreadLeft
 from tests.unit.client.waiting import until
 
 
@@ -117,7 +117,7 @@ async def test_a_job_for_which_no_thread_can_be_started_at_all_fails_and_a_later
         forbid_threads(without_threads, after=0)
         threads.submit(lambda: 1, lambda _, error: outcomes.append(error))
         await until(lambda: len(outcomes) == 1)
-    assert isinstance(outcomes[0], RuntimeError)
+    assert isinstance(outcomes[0], NoThreadLeft)
     assert threads.unfinished == 0
     assert await asyncio.wait_for(threads.run(lambda: 2), 30) == 2
     await threads.stop(1)

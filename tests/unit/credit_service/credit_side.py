@@ -36,6 +36,10 @@ class Clock:
         self.advance(seconds)
 
 
+class NoAnswer(Exception):
+    """As poison: the worker dies, and the task with it."""
+
+
 @dataclass(slots=True)
 class CreditSide:
     """See `CreditTasks`. Workers take tasks when somebody waits for an answer: everything happens in the test's own threads."""
@@ -88,7 +92,9 @@ class CreditSide:
         with self._lock:
             while self._queue and self.are_workers_up() and self.is_redis_up():
                 task_id, credits = self._queue.popleft()
-                self.answers[task_id] = self._answer([from_wire(credit) for credit in credits])
+                answer = self._answer([from_wire(credit) for credit in credits])
+                if not isinstance(answer.error, NoAnswer):
+                    self.answers[task_id] = answer
 
     def _answer(self, credits: Sequence[Credit]) -> TaskAnswer:
         if not self.is_database_up():

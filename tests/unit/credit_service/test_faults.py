@@ -8,7 +8,16 @@ from sqlalchemy.exc import OperationalError
 
 from credit_service.adapters.credit_wire import UnreadableCredit
 from credit_service.adapters.ledger import CreditNotStored, LedgerUnavailable
-from credit_service.service_layer.faults import TRIES_BEFORE_GIVING_WAY, Fault, Step, fault_of, next_step, pause_s
+from credit_service.service_layer.faults import (
+    FAILURES_ALONE,
+    TRIES_BEFORE_GIVING_WAY,
+    Fault,
+    Record,
+    Step,
+    fault_of,
+    next_step,
+    pause_s,
+)
 
 TRIES = TRIES_BEFORE_GIVING_WAY
 
@@ -44,29 +53,33 @@ def test_an_error_whose_class_is_known_to_the_worker_alone_is_told_by_its_name()
 @pytest.mark.parametrize("orders", [1, 32])
 @pytest.mark.parametrize("others_pass", [False, True])
 @pytest.mark.parametrize("is_in_the_way", [False, True])
-def test_an_outage_is_waited_out_whatever_else_is_so(orders: int, others_pass: bool, is_in_the_way: bool) -> None:
-    step = next_step(Fault.OUTAGE, orders=orders, tries=10**6, others_pass=others_pass, is_in_the_way=is_in_the_way)
-    assert step is Step.HOLD
+def test_an_outage_is_waited_out_however_long_it_takes(orders: int, others_pass: bool, is_in_the_way: bool) -> None:
+    record = Record(
+        orders=orders, tries=10**6, others_pass=others_pass, is_in_the_way=is_in_the_way, failures_alone=FAILURES_ALONE - 1
+    )
+    assert next_step(Fault.OUTAGE, record) is Step.HOLD
 
 
 @pytest.mark.parametrize(
-    ("orders", "tries", "others_pass", "is_in_the_way", "step"),
+    ("record", "step"),
     [
-        (32, 1, False, False, Step.SPLIT),
-        (2, TRIES, True, True, Step.SPLIT),
-        (1, 1, False, False, Step.HOLD),
-        (1, 10**6, False, False, Step.HOLD),
-        (1, 1, True, False, Step.GIVE_BACK),
-        (1, TRIES - 1, False, True, Step.HOLD),
-        (1, TRIES, False, True, Step.ASK_THE_WORKERS),
-        (1, TRIES, True, True, Step.GIVE_BACK),
+        (Record(orders=32), Step.SPLIT),
+        (Record(orders=2, tries=TRIES, others_pass=True, is_in_the_way=True), Step.SPLIT),
+        (Record(orders=1, tries=1), Step.HOLD),
+        (Record(orders=1, tries=10**6), Step.HOLD),
+        (Record(orders=1, tries=2, others_pass=True), Step.GIVE_BACK),
+        (Record(orders=1, tries=TRIES - 1, is_in_the_way=True), Step.HOLD),
+        (Record(orders=1, tries=TRIES, is_in_the_way=True), Step.ASK_THE_WORKERS),
+        (Record(orders=1, tries=TRIES, others_pass=True, is_in_the_way=True), Step.GIVE_BACK),
     ],
 )
-def test_a_suspicion_costs_an_order_a_redelivery_only_if_others_pass(
-    orders: int, tries: int, others_pass: bool, is_in_the_way: bool, step: Step
-) -> None:
-    found = next_step(Fault.SUSPECT, orders=orders, tries=tries, others_pass=others_pass, is_in_the_way=is_in_the_way)
-    assert found is step
+def test_a_suspicion_costs_an_order_a_redelivery_only_if_others_pass(record: Record, step: Step) -> None:
+    assert next_step(Fault.SUSPECT, record) is step
+
+
+@pytest.mark.parametrize(("orders", "step"), [(32, Step.SPLIT), (1, Step.GIVE_BACK)])
+def test_an_outage_that_meets_the_same_orders_again_and_again_while_others_pass_is_none(orders: int, step: Step) -> None:
+    assert next_step(Fault.OUTAGE, Record(orders=orders, failures_alone=FAILURES_ALONE)) is step
 
 
 def test_pauses_grow_from_half_a_second_to_ten() -> None:

@@ -1,5 +1,6 @@
 """Outages are waited out, and the one bad order is found, whatever else goes on."""
 
+import itertools
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 
@@ -7,12 +8,12 @@ import pytest
 
 from broker.client import ConsumeContext, MessagesWithdrawn
 from credit_service.adapters.celery_crediting import CeleryCrediting
-from credit_service.adapters.ledger import Ledger
+from credit_service.adapters.ledger import Ledger, LedgerUnavailable
 from credit_service.domain.credit import Credit, CreditOutcome
 from credit_service.service_layer.holds import Holds
 from credit_service.service_layer.patient_crediting import PatientCrediting
 from tests.unit.credit_service.conftest import a_context, a_credit
-from tests.unit.credit_service.credit_side import CreditSide
+from tests.unit.credit_service.credit_side import CreditSide, NoAnswer
 
 CREDITED = CreditOutcome.CREDITED
 TIMEOUT_S = 10.0
@@ -114,6 +115,39 @@ def test_a_pause_ends_soon_after_the_orders_of_another_pass(side: CreditSide, ho
     waiting = PatientCrediting(patient.crediting, holds, threads=THREADS, wait=pass_another)
     assert waiting.credit(batch(1), a_context()) == [CREDITED]
     assert HOUR_S < side.clock() <= HOUR_S + 1
+
+
+@pytest.mark.parametrize("fault", [LedgerUnavailable("a value that the driver cannot bind"), None])
+def test_an_order_that_looks_like_an_outage_whenever_it_is_tried_does_not_hold_up_its_batch_for_ever(
+    side: CreditSide, holds: Holds, patient: PatientCrediting, fault: Exception | None
+) -> None:
+    """None: its worker dies of it without an answer."""
+    side.poison = lambda credits: (fault or NoAnswer()) if any(credit.order_id == "order-5" for credit in credits) else None
+
+    def pass_another(context: ConsumeContext, seconds: float) -> None:
+        side.clock.wait(context, seconds)
+        holds.has_passed()
+
+    waiting = PatientCrediting(patient.crediting, holds, threads=THREADS, wait=pass_another)
+    outcomes = waiting.credit(batch(8), a_context())
+    assert [position for position, outcome in enumerate(outcomes) if outcome is None] == [5]
+    assert points(side) == 7
+    assert side.clock() < HOUR_S
+
+
+def test_an_outage_in_which_a_few_tasks_pass_now_and_then_spends_no_redelivery(
+    side: CreditSide, holds: Holds, patient: PatientCrediting
+) -> None:
+    side.is_database_up = after(LONG_S, side)
+    waits = itertools.count(1)
+
+    def pass_another_now_and_then(context: ConsumeContext, seconds: float) -> None:
+        side.clock.wait(context, seconds)
+        if next(waits) % 15 == 0:
+            holds.has_passed()
+
+    waiting = PatientCrediting(patient.crediting, holds, threads=THREADS, wait=pass_another_now_and_then)
+    assert waiting.credit(batch(8), a_context()) == [CREDITED] * 8
 
 
 def test_a_bug_in_all_tasks_spends_no_redelivery_of_any_order(side: CreditSide, patient: PatientCrediting) -> None:

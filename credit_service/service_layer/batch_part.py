@@ -1,0 +1,54 @@
+"""Orders of a batch that are tried together, and what their failures so far say of them."""
+
+from dataclasses import dataclass, replace
+
+from credit_service.service_layer.faults import Fault, Record
+
+
+@dataclass(frozen=True, slots=True)
+class BatchPart:
+    """The orders at positions `begin` to `end` (exclusive). Tasks that passed are counted over this batch and all others."""
+
+    begin: int
+    end: int
+    is_unanswered: bool = False
+    """Whether its last try had no answer, so that its task may be waiting still."""
+    tries: int = 0
+    suspected_at: int | None = None
+    """How many tasks had passed when it came under suspicion, or what it is a half of did."""
+    failed_at: int | None = None
+    """How many tasks had passed when it failed last, or what it is a half of did."""
+    failures_alone: int = 0
+    others_pass: bool = False
+
+    def failed(self, fault: Fault, *, passed_before: int, passed: int) -> "BatchPart":
+        """The part after one more failure; `passed_before` tasks had passed when that try began, `passed` when it ended."""
+        is_alone = self.failed_at is not None and passed_before > self.failed_at
+        part = replace(
+            self,
+            failed_at=passed,
+            failures_alone=self.failures_alone + 1 if is_alone else 0,
+            is_unanswered=fault is Fault.OUTAGE,
+        )
+        return part if fault is Fault.OUTAGE else part._suspected(passed_before, passed)
+
+    def record(self, *, is_in_the_way: bool) -> Record:
+        """For `next_step`."""
+        return Record(
+            orders=self.end - self.begin,
+            tries=self.tries,
+            others_pass=self.others_pass,
+            failures_alone=self.failures_alone,
+            is_in_the_way=is_in_the_way,
+        )
+
+    def halves(self) -> "tuple[BatchPart, BatchPart]":
+        """The parts that are tried in its place."""
+        middle = (self.begin + self.end) // 2
+        half = replace(self, tries=0, is_unanswered=False)
+        return replace(half, end=middle), replace(half, begin=middle)
+
+    def _suspected(self, passed_before: int, passed: int) -> "BatchPart":
+        if self.suspected_at is None:
+            return replace(self, tries=1, suspected_at=passed)
+        return replace(self, tries=self.tries + 1, others_pass=passed_before > self.suspected_at)
