@@ -106,6 +106,8 @@ def _checks(info: TransactionInfo) -> str:
 def _next_check(info: TransactionInfo) -> str:
     if info.next_check_in_ms is None:
         return ""
+    if info.answer_owed_ms is not None:
+        return f"answer owed for {duration_text(info.answer_owed_ms)}"
     wait = f"in {duration_text(info.next_check_in_ms)}"
     is_last = info.check_max is not None and (info.checks or 0) >= info.check_max
     return f"discarded {wait}" if is_last else wait

@@ -186,7 +186,7 @@ class Broker:
         settings, tasks = self._settings, self._tasks
         tasks.start("registration", serving.registration.run())
         tasks.start("check-back", serving.transactions.check_back.run())
-        tasks.start("check counts to disk", serving.transactions.check_back.keep())
+        tasks.start("notes of transactions", serving.transactions.notes.keep())
         tasks.every(0.1, "answering overdue pulls", serving.pull_processor.answer_overdue)
         tasks.every(0.1, "delayed delivery", serving.delayed_delivery.deliver_due)
         tasks.every(1, "statistics", lambda: serving.statistics.sample(self._clock()))
@@ -218,7 +218,7 @@ class Broker:
             serving.topic_table.persist_changes,
             serving.subscription_groups.persist_changes,
             serving.delayed_delivery.persist,
-            serving.transactions.check_back.finish,
+            serving.transactions.notes.finish,
             store.consumer_offsets.persist,
         ):
             try:

@@ -124,7 +124,7 @@ class _Builder:
         )
         delayed_delivery = self._delayed_delivery()
         self.group_commit.listeners += [transactions.log, delayed_delivery]
-        self.dispatcher.tell_disconnected(transactions.checks_in_flight.departed)
+        self.dispatcher.tell_disconnected(transactions.check_back.on_disconnected)
         pull_processor = self._pull_processor()
         client_processor = self._client_processor()
         flows = self._message_flows()
@@ -295,6 +295,7 @@ class _Builder:
             log=transactions.log,
             finder=TransactionFinder(transactions.log, self.store.messages),
             producers=self.producer_groups,
+            checks_in_flight=transactions.checks_in_flight,
             group_commit=self.group_commit,
             clock=self.clock,
         )

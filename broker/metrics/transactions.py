@@ -50,6 +50,7 @@ def _checks(families: Families, counts: TransactionCounts) -> Iterator[Metric]:
         "sent": counts.checks_sent,
         "no_producer": counts.checks_without_producer,
         "held_back": counts.checks_held_back,
+        "given_back": counts.checks_given_back,
         "discarded": counts.discards,
         "expired": counts.skips,
         "unreadable": counts.bad_records,

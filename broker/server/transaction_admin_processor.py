@@ -24,6 +24,7 @@ from broker.server.transaction_finder import PENDING, TransactionFinder
 from broker.server.transaction_log import TransactionLog
 from broker.server.transaction_processor import Durability
 from broker.store import RecordNotFound
+from broker.transaction.checks_in_flight import ChecksInFlight
 from broker.transaction.errors import NotAHalfMessage
 from broker.transaction.pending import PendingTransaction
 
@@ -43,12 +44,14 @@ class TransactionAdminProcessor:
         log: TransactionLog,
         finder: TransactionFinder,
         producers: Producers,
+        checks_in_flight: ChecksInFlight[Connection],
         group_commit: Durability,
         clock: Callable[[], int],
     ) -> None:
         self._log = log
         self._finder = finder
         self._producers = producers
+        self._checks_in_flight = checks_in_flight
         self._group_commit = group_commit
         self._clock = clock
 
@@ -160,9 +163,15 @@ class TransactionAdminProcessor:
     def _answer(self, command: RemotingCommand, infos: list[TransactionInfo], total: int, next_after: int | None = None) -> bytes:
         for info in infos:
             if info.state == PENDING:
-                info.is_producer_online = bool(self._producers.connections(info.producer_group))
+                self._add_producers(info)
         body = TransactionList(transactions=infos, total=total, next_after=next_after)
         return encode_response(command, ResponseCode.SUCCESS, body=body.encode())
+
+    def _add_producers(self, info: TransactionInfo) -> None:
+        online, now_ms = self._producers.connections(info.producer_group), self._clock()
+        info.is_producer_online = bool(online)
+        owed_since_ms = self._checks_in_flight.owed_since_ms(online, info.half_offset, now_ms)
+        info.answer_owed_ms = now_ms - owed_since_ms if owed_since_ms is not None else None
 
 
 def _matching(

@@ -24,6 +24,14 @@ def test_after_the_last_check_the_table_says_when_the_message_is_discarded(capsy
     assert "discarded in 30 s" in capsys.readouterr().out
 
 
+def test_while_an_answer_is_owed_the_table_says_for_how_long(capsys: pytest.CaptureFixture[str]) -> None:
+    tables.print_pending([("a", info(checks=15, answer_owed_ms=12_000))])
+
+    said = capsys.readouterr().out
+    assert "answer owed for 12 s" in said
+    assert "discarded in" not in said
+
+
 def test_nothing_that_a_producer_wrote_reaches_the_terminal_as_a_control_sequence(capsys: pytest.CaptureFixture[str]) -> None:
     tables.print_pending([("a", info(keys=["\x1b[2Jgone"], producer_group="[red]group[/red]"))])
 

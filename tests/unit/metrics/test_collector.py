@@ -107,12 +107,19 @@ def test_checks_are_told_apart_by_what_became_of_them(scrape: Scraper) -> None:
     scrape.broker.online(scrape.producer)
     for _ in range(3):
         scrape.broker.tick(2000)
+    scrape.broker.send(scrape.producer, "B")
+    scrape.broker.tick(1000)
+    scrape.producer.is_writable = False
+    scrape.broker.tick(2000)
+    scrape.broker.leave(scrape.producer)
 
     outcomes = {
         outcome: scrape("rocketmq_transaction_checks_total", outcome=outcome)
-        for outcome in ("sent", "no_producer", "held_back", "discarded", "expired", "unreadable")
+        for outcome in ("sent", "no_producer", "held_back", "given_back", "discarded", "expired", "unreadable")
     }
-    assert outcomes == {"sent": 3, "no_producer": 1, "held_back": 0, "discarded": 1, "expired": 0, "unreadable": 0}
+    assert outcomes == {
+        "sent": 4, "no_producer": 1, "held_back": 1, "given_back": 1, "discarded": 1, "expired": 0, "unreadable": 0,
+    }  # fmt: skip
 
 
 def test_refused_decisions_are_told_apart_by_reason_and_each_reason_is_there_from_the_start(scrape: Scraper) -> None:
@@ -154,7 +161,7 @@ def test_a_groups_lag_is_what_its_queues_hold_beyond_its_offsets(scrape: Scraper
         half = scrape.broker.send(scrape.producer, f"A{number}")
         scrape.broker.end(scrape.producer, half, COMMIT)
     scrape.broker.consumer_offsets.commit("credits", "orders", 2, 1)
-    scrape.broker.check_back.finish()
+    scrape.broker.notes.finish()
 
     labels = {"consumer_group": "credits", "topic": "orders", "is_retry": "false", "is_system": "false"}
     assert scrape("rocketmq_consumer_lag_messages", **labels) == 2

@@ -441,7 +441,7 @@ def test_consumer_offsets_are_noted_when_what_they_rest_on_is_on_disk(broker: Tr
     first = broker.send(producer, "A")
     second = broker.send(producer, "B")
     broker.end(producer, second, COMMIT)
-    broker.check_back.note_offsets()
+    broker.notes.note_offsets()
 
     def noted() -> tuple[int | None, int | None]:
         offsets = broker.consumer_offsets
@@ -449,24 +449,24 @@ def test_consumer_offsets_are_noted_when_what_they_rest_on_is_on_disk(broker: Tr
 
     assert noted() == (0, 0)
     broker.end(producer, first, COMMIT, flush=False)
-    broker.check_back.note_offsets()
+    broker.notes.note_offsets()
     assert noted() == (0, 0)
     broker.flush()
-    broker.check_back.note_offsets()
+    broker.notes.note_offsets()
     assert noted() == (2, 2)
 
 
 def test_offsets_that_rest_on_what_was_lost_are_never_noted(broker: TransactionBroker, producer: Producer) -> None:
     first = broker.send(producer, "A")
     broker.end(producer, first, ROLLBACK, flush=False)
-    broker.check_back.note_offsets()
+    broker.notes.note_offsets()
     broker.files.is_full = True
     broker.flush()
     broker.files.is_full = False
     for number in range(5):
         broker.send(producer, str(number))
 
-    broker.check_back.note_offsets()
+    broker.notes.note_offsets()
 
     assert broker.consumer_offsets.get(TRANSACTION_GROUP, HALF_TOPIC, 0) == 0
 

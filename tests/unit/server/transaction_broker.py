@@ -19,6 +19,7 @@ from broker.remoting.connection import Connection
 from broker.remoting.errors import ConnectionClosed
 from broker.server.check_back import CheckBack
 from broker.server.transaction_log import TransactionLog
+from broker.server.transaction_notes import TransactionNotes
 from broker.server.transaction_processor import TransactionProcessor
 from broker.server.transaction_recovery import recover_transactions
 from broker.store import Appended, ConsumerOffsets, MessageStore, StoreConfig, StoreUnwritable
@@ -117,12 +118,14 @@ class TransactionBroker:
         policy: CheckPolicy = POLICY,
         now_ms: int = 1_000_000,
         in_flight_limit: int = 256,
+        answer_timeout_ms: int = 1500,
         is_index_enabled: bool = True,
         reject_transaction_message: bool = False,
     ) -> None:
         self.now_ms = now_ms
         self.files = files or MemoryFiles()
         self.policy = policy
+        self.answer_timeout_ms = answer_timeout_ms
         self.is_index_enabled = is_index_enabled
         config = StoreConfig(
             root=ROOT,
@@ -144,7 +147,7 @@ class TransactionBroker:
         self.producers: dict[str, list[Producer]] = {}
         recovered = recover_transactions(self.store, self.consumer_offsets, policy, now_ms, counts)
         self.log = TransactionLog(self.store, recovered, policy, self.topics)
-        self.in_flight: ChecksInFlight[Connection] = ChecksInFlight(limit=in_flight_limit, answer_timeout_ms=1500)
+        self.in_flight: ChecksInFlight[Connection] = ChecksInFlight(limit=in_flight_limit, answer_timeout_ms=answer_timeout_ms)
         self.completed = self.log.complete(recovered, now_ms)
         self._waiting: list[tuple[int, Producer, bytes]] = []
         self._has_appended = False
@@ -162,10 +165,15 @@ class TransactionBroker:
             store=self.store,
             producers=self,
             checks_in_flight=self.in_flight,
-            consumer_offsets=self.consumer_offsets,
-            counts_file=self.counts_file,
             appended=self.appended,
             clock=lambda: self.now_ms,
+        )
+        self.notes = TransactionNotes(
+            log=self.log,
+            store=self.store,
+            checks_in_flight=self.in_flight,
+            consumer_offsets=self.consumer_offsets,
+            counts_file=self.counts_file,
         )
         self.flush()
 
@@ -206,6 +214,7 @@ class TransactionBroker:
             },
             counts_file=self.counts_file,
             policy=self.policy,
+            answer_timeout_ms=self.answer_timeout_ms,
             now_ms=self.now_ms if now_ms is None else now_ms,
             is_index_enabled=self.is_index_enabled,
         )
@@ -214,6 +223,11 @@ class TransactionBroker:
 
     def online(self, *producers: Producer, group: str = GROUP) -> None:
         self.producers[group] = list(producers)
+
+    def leave(self, producer: Producer, group: str = GROUP) -> None:
+        """The producer's connection ends."""
+        self.producers[group].remove(producer)
+        self.check_back.on_disconnected(producer.connection)
 
     def send(
         self,
