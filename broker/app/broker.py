@@ -22,6 +22,7 @@ from broker.remoting.connection import ConnectionLimits
 from broker.remoting.dispatcher import Dispatcher
 from broker.remoting.server import RemotingServer
 from broker.remoting.tasks import Tasks
+from broker.server.check_back import SHORTEST_SLEEP_S
 from broker.server.group_commit import GroupCommit
 from broker.server.identity import BrokerIdentity
 from broker.server.message_flows import SAMPLE_INTERVAL_S
@@ -185,7 +186,8 @@ class Broker:
     def _start_work(self, serving: Serving, store: OpenedStore) -> None:
         settings, tasks = self._settings, self._tasks
         tasks.start("registration", serving.registration.run())
-        tasks.start("check-back", serving.transactions.check_back.run())
+        check_back = serving.transactions.check_back
+        tasks.when_due("check-back", check_back.look_now, check_back.alarm, rest_s=SHORTEST_SLEEP_S)
         tasks.start("notes of transactions", serving.transactions.notes.keep())
         tasks.every(0.1, "answering overdue pulls", serving.pull_processor.answer_overdue)
         tasks.every(0.1, "delayed delivery", serving.delayed_delivery.deliver_due)

@@ -5,7 +5,6 @@ A producer's answer is an END_TRANSACTION request like any other; here a check i
 
 from __future__ import annotations
 
-import asyncio
 import logging
 from collections.abc import Callable
 from typing import Final, Protocol
@@ -15,6 +14,7 @@ from broker.message.errors import CorruptRecord
 from broker.message.ids import offset_message_id
 from broker.protocol.codes import RequestCode
 from broker.protocol.headers import CheckTransactionStateRequestHeader
+from broker.remoting.alarm import Alarm
 from broker.remoting.connection import Connection
 from broker.remoting.errors import RemotingError
 from broker.server.transaction_log import TransactionLog
@@ -35,6 +35,7 @@ HELD_BACK_MS = 1_000
 UNWRITABLE_MS = 1_000
 """When to try again if the store could not be written."""
 LONGEST_SLEEP_S = 1.0
+"""A clock that is set back is noticed by then, as long as there is something to check."""
 SHORTEST_SLEEP_S = 0.02
 
 _PORT_LENGTH: Final = 4
@@ -67,21 +68,21 @@ class CheckBack:
         self._checks_in_flight = checks_in_flight
         self._appended = appended
         self._clock = clock
+        self.alarm = Alarm()
+        """Rings when a transaction is due sooner than the last `look_now` said."""
         self._turn = 0
         self._known_bad: set[int] = set()
 
-    async def run(self) -> None:
-        """Runs until it is cancelled."""
-        while True:
-            try:
-                self.look(self._clock())
-            except Exception:
-                logger.exception("the check of pending transactions failed; it goes on in a second")
-                await asyncio.sleep(LONGEST_SLEEP_S)
-            await asyncio.sleep(self._sleep_s())
+    def look_now(self) -> float | None:
+        """Does what is due. Returns in how many seconds something is due next; None if nothing is pending."""
+        self.look(self._clock())
+        table = self._log.table
+        due_ms = table.next_due_ms()
+        table.watch(due_ms, self.alarm.ring)
+        return None if due_ms is None else min(max((due_ms - self._clock()) / 1000, 0), LONGEST_SLEEP_S)
 
     def look(self, now_ms: int) -> None:
-        """Does what is due, but not too much at once."""
+        """Does what is due at that time, but not too much at once."""
         before = self._log.appended_position
         for transaction in self._log.table.due(now_ms, AT_MOST_AT_ONCE):
             try:
@@ -104,12 +105,6 @@ class CheckBack:
             if transaction is not None:
                 transaction.checks -= checks
                 self._log.counts.checks_given_back += checks
-
-    def _sleep_s(self) -> float:
-        due_ms = self._log.table.next_due_ms()
-        if due_ms is None:
-            return LONGEST_SLEEP_S
-        return min(max((due_ms - self._clock()) / 1000, SHORTEST_SLEEP_S), LONGEST_SLEEP_S)
 
     def _look_at(self, transaction: PendingTransaction, now_ms: int) -> None:
         online = self._producers.connections(transaction.producer_group)

@@ -1,5 +1,4 @@
 import asyncio
-import contextlib
 import threading
 from dataclasses import replace
 from typing import Any
@@ -8,6 +7,9 @@ import pytest
 
 from broker.message import properties as props
 from broker.protocol.codes import ResponseCode
+from broker.remoting.tasks import Tasks
+from broker.server import check_back
+from tests.unit.client.waiting import until
 from tests.unit.server.transaction_broker import (
     DISCARD_TOPIC,
     HALF_TOPIC,
@@ -643,18 +645,31 @@ def test_100_000_pending_transactions_cost_nothing_until_they_are_due() -> None:
     assert producer.checks == []
 
 
-async def test_the_timer_runs_until_it_is_cancelled(broker: TransactionBroker, producer: Producer) -> None:
+def test_without_pending_transactions_nothing_is_looked_at_until_one_comes(broker: TransactionBroker, producer: Producer) -> None:
+    assert broker.check_back.look_now() is None
+
     broker.send(producer, "A")
-    broker.now_ms += 1000
-    running = asyncio.create_task(broker.check_back.run())
-    await asyncio.sleep(0)
-    await asyncio.sleep(0)
 
-    running.cancel()
-    with contextlib.suppress(asyncio.CancelledError):
-        await running
+    assert broker.check_back.look_now() == 1.0
+    broker.now_ms += 600
+    assert broker.check_back.look_now() == pytest.approx(0.4)
 
-    assert [check.times for check in producer.checks] == [1]
+
+async def test_a_half_message_that_is_due_sooner_than_all_others_wakes_the_timer(
+    broker: TransactionBroker, producer: Producer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(check_back, "LONGEST_SLEEP_S", 3600)
+    tasks = Tasks()
+    tasks.when_due("check-back", broker.check_back.look_now, broker.check_back.alarm, rest_s=0)
+    await asyncio.sleep(0)
+    broker.send(producer, "LATE", CHECK_IMMUNITY_TIME_IN_SECONDS="3000")
+    await asyncio.sleep(0.01)
+
+    broker.send(producer, "SOON", CHECK_IMMUNITY_TIME_IN_SECONDS="0")
+
+    await until(lambda: bool(producer.checks))
+    assert [check.transaction_id for check in producer.checks] == ["SOON"]
+    await tasks.stop()
 
 
 def test_an_answered_check_is_acknowledged_like_any_decision(broker: TransactionBroker, producer: Producer) -> None:
