@@ -9,7 +9,6 @@ import logging
 from collections.abc import Callable
 from typing import Final, Protocol
 
-from broker.message import topics
 from broker.message.errors import CorruptRecord
 from broker.message.ids import offset_message_id
 from broker.protocol.codes import RequestCode
@@ -166,6 +165,7 @@ class CheckBack:
         return sorted(in_turn, key=lambda one: (is_silent(one), *_strangeness(one.born_host, born_host)))
 
     def _discard(self, transaction: PendingTransaction, action: CheckAction, now_ms: int) -> None:
+        """Parks the message. The log has a line for it once it is on disk (ParkedMessages)."""
         try:
             self._log.discard(transaction, now_ms)
         except RecordNotFound:
@@ -178,10 +178,6 @@ class CheckBack:
             self._log.counts.skips += 1
         else:
             self._log.counts.discards += 1
-        logger.warning(
-            "gave up the transaction at %d of %s after %d checks: its message is in %s",
-            transaction.commit_log_offset, transaction.producer_group, transaction.checks, topics.CHECK_MAX_TIME_TOPIC,
-        )  # fmt: skip
 
     def _not_found(self, transaction: PendingTransaction, now_ms: int) -> None:
         """The half message is not in the files: it expired, or it has not been written yet."""

@@ -20,6 +20,7 @@ from broker.protocol.headers import (
 from broker.remoting.connection import Connection
 from broker.remoting.dispatcher import Handler, RequestRefused
 from broker.server.check_back import Producers
+from broker.server.given_reason import acceptable_reason
 from broker.server.transaction_finder import PENDING, TransactionFinder
 from broker.server.transaction_log import TransactionLog
 from broker.server.transaction_processor import Durability
@@ -31,8 +32,6 @@ from broker.transaction.pending import PendingTransaction
 logger = logging.getLogger(__name__)
 
 LARGEST_PAGE: Final = 1000
-LONGEST_REASON: Final = 1000
-"""Characters. It shares 32 KiB with the op message's other properties."""
 
 
 class TransactionAdminProcessor:
@@ -92,7 +91,7 @@ class TransactionAdminProcessor:
     def decide(self, connection: Connection, command: RemotingCommand) -> bytes | None:
         """A person commits or rolls back. Like every decision it must be the first; its reason is kept in the op message."""
         header = command.decode_header(DecideTransactionRequestHeader)
-        reason = _acceptable(header.reason)
+        reason = acceptable_reason(header.reason, what_for="a decision by hand")
         transaction = self._the_one_pending(header)
         now_ms = self._clock()
         try:
@@ -186,17 +185,3 @@ def _matching(
         and (topic is None or transaction.topic == topic)
         and (header.producer_group is None or transaction.producer_group == header.producer_group)
     ]
-
-
-def _acceptable(reason: str) -> str:
-    """The reason, if it can be kept. Raises RequestRefused."""
-    reason = reason.strip()
-    if not reason:
-        raise RequestRefused(ResponseCode.MESSAGE_ILLEGAL, "a decision by hand needs a reason")
-    if len(reason) > LONGEST_REASON:
-        raise RequestRefused(
-            ResponseCode.MESSAGE_ILLEGAL, f"the reason has {len(reason)} characters; {LONGEST_REASON} are allowed"
-        )
-    if not reason.isprintable():
-        raise RequestRefused(ResponseCode.MESSAGE_ILLEGAL, "the reason holds control characters or line breaks")
-    return reason

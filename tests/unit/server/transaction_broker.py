@@ -18,6 +18,7 @@ from broker.protocol.headers import (
 from broker.remoting.connection import Connection
 from broker.remoting.errors import ConnectionClosed
 from broker.server.check_back import CheckBack
+from broker.server.parked import ParkedMessages
 from broker.server.transaction_log import TransactionLog
 from broker.server.transaction_notes import TransactionNotes
 from broker.server.transaction_processor import TransactionProcessor
@@ -144,6 +145,9 @@ class TransactionBroker:
         self.counts_file = counts_file or CountsFile()
         counts = {int(offset): int(checks) for offset, checks in self.counts_file.content.get("checks", {}).items()}
         self.topics = Topics()
+        self.parked = ParkedMessages(self.store, self.topics)
+        self.parked.load()
+        self.store.arrival_listener = self.parked.on_arrival
         self.producers: dict[str, list[Producer]] = {}
         recovered = recover_transactions(self.store, self.consumer_offsets, policy, now_ms, counts)
         self.log = TransactionLog(self.store, recovered, policy, self.topics)
@@ -156,6 +160,7 @@ class TransactionBroker:
             store=self.store,
             group_commit=self,
             checks_in_flight=self.in_flight,
+            parked=self.parked,
             reject_transaction_message=reject_transaction_message,
             broker_host="127.0.0.1",
             clock=lambda: self.now_ms,
@@ -195,10 +200,12 @@ class TransactionBroker:
         except StoreUnwritable:
             self.store.abandon_unflushed()
             self.log.take_back(self.store.flushed_position)
+            self.parked.take_back(self.store.flushed_position)
             self._waiting.clear()
             return
         self.store.publish(self.store.flushed_position)
         self.log.confirm(self.store.flushed_position)
+        self.parked.take_note()
         for _, connection, frame in self._waiting:
             connection.send(frame)
         self._waiting.clear()
