@@ -5,6 +5,7 @@ from __future__ import annotations
 from broker.message import properties as props
 from broker.message import topics
 from broker.message.ids import offset_message_id
+from broker.message.printable import printable
 from broker.message.record import Record
 
 
@@ -45,8 +46,3 @@ def _discarded_line(record: Record, message_id: str) -> str:
 
 def _property(record: Record, name: str) -> str:
     return printable(record.get_property(name) or "(none)")
-
-
-def printable(text: str) -> str:
-    """What clients wrote into names and keys begins no line of its own in the log."""
-    return "".join(character if character.isprintable() else "\N{REPLACEMENT CHARACTER}" for character in text)

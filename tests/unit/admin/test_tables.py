@@ -3,6 +3,7 @@ import json
 import pytest
 
 from broker.admin import tables
+from broker.admin.printing import print_json
 from broker.protocol.bodies import TransactionInfo
 
 
@@ -49,13 +50,13 @@ def test_lines_are_not_cut_where_there_is_no_terminal(capsys: pytest.CaptureFixt
 
 
 def test_json_rows_name_their_broker(capsys: pytest.CaptureFixture[str]) -> None:
-    tables.print_json([("127.0.0.1:10911", info())])
+    print_json([("127.0.0.1:10911", info())])
 
     (row,) = json.loads(capsys.readouterr().out)
     assert (row["broker"], row["halfOffset"], row["nextCheckInMs"]) == ("127.0.0.1:10911", 17, 30_000)
 
 
 def test_no_rows_are_an_empty_array(capsys: pytest.CaptureFixture[str]) -> None:
-    tables.print_json([])
+    print_json([])
 
     assert json.loads(capsys.readouterr().out) == []
