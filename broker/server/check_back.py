@@ -200,7 +200,8 @@ class CheckBack:
             if transaction is None:
                 return
             try:
-                self._log.move_forward(transaction, now_ms)
+                unanswered = self._checks_in_flight.unanswered_about(transaction.commit_log_offset)
+                self._log.move_forward(transaction, now_ms, transaction.checks - unanswered)
             except StoreUnwritable:
                 return
             except RecordNotFound:

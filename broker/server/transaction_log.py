@@ -154,15 +154,15 @@ class TransactionLog:
         """Closes a half message that cannot be read any more. Raises StoreUnwritable."""
         return self._settle(transaction, Outcome.LOST, now_ms, "the half message cannot be read")
 
-    def move_forward(self, transaction: PendingTransaction, now_ms: int) -> int:
-        """Copies the half message to the queue's end. Raises like `commit`."""
+    def move_forward(self, transaction: PendingTransaction, now_ms: int, checks: int) -> int:
+        """Copies the half message to the queue's end, with how often it was checked for good. Raises like `commit`."""
         half = self.read(transaction)
         copy = self._append(
             half_message.moved(
                 half,
                 first_commit_log_offset=transaction.commit_log_offset,
                 first_queue_offset=transaction.queue_offset,
-                checks=transaction.checks,
+                checks=checks,
             ),
             now_ms,
         )

@@ -99,6 +99,10 @@ class ChecksInFlight(Generic[Producer]):
         """How many checks of each transaction no producer has answered, or has been given up by, yet."""
         return _unanswered(self._owed.values())
 
+    def unanswered_about(self, commit_log_offset: int) -> int:
+        """How many checks of that transaction they are."""
+        return sum(owed.overdue.get(commit_log_offset, 0) + (commit_log_offset in owed.in_flight) for owed in self._owed.values())
+
     def count(self, producer: Producer) -> int:
         """How many transactions it owes an answer about, overdue ones aside."""
         owed = self._owed.get(producer)

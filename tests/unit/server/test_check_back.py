@@ -599,6 +599,20 @@ def test_an_old_half_message_is_moved_before_it_holds_the_queue_back(broker: Tra
     assert after.records("orders", 2)[-1].prepared_transaction_offset == old.commit_log_offset
 
 
+def test_a_moved_message_does_not_carry_a_check_that_nobody_answered(broker: TransactionBroker, producer: Producer) -> None:
+    broker.send(producer, "OLD")
+    broker.tick(1000)
+    for number in range(9):
+        broker.end(producer, broker.send(producer, str(number)), COMMIT)
+    broker.tick()
+    assert broker.log.counts.moves == 1
+
+    broker.leave(producer)
+    after = broker.restarted()
+
+    assert [transaction.checks for transaction in after.log.table] == [0]
+
+
 def test_the_check_of_a_moved_message_refers_to_its_first_offset(broker: TransactionBroker, producer: Producer) -> None:
     old = broker.send(producer, "OLD", CHECK_IMMUNITY_TIME_IN_SECONDS="3")
     for number in range(9):

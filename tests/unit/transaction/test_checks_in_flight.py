@@ -97,6 +97,7 @@ def test_a_producer_that_leaves_gives_back_what_it_did_not_answer() -> None:
     checks.asked("a", 1, 1000)
     checks.asked("b", 1, 1000)
     assert checks.unanswered() == {1: 3, 3: 1}
+    assert [checks.unanswered_about(offset) for offset in (1, 2, 3)] == [3, 0, 1]
 
     assert checks.departed("a") == {1: 2, 3: 1}
     assert checks.unanswered() == {1: 1}
