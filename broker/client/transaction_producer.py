@@ -5,16 +5,19 @@ from __future__ import annotations
 import asyncio
 import logging
 
+from broker.client.broker_calls import BrokerCalls
 from broker.client.check_back import CheckBack
 from broker.client.errors import ClientError, IllegalConfiguration, MessageRefused
 from broker.client.instance import RequestHandlers
 from broker.client.listener_threads import ListenerNotRun, ListenerThreads
 from broker.client.listeners import TransactionListener
+from broker.client.parked_requests import ParkedRequests
 from broker.client.producer import Producer
 from broker.client.send_result import LocalTransactionState, SendResult, TransactionSendResult
 from broker.client.transaction_decision import end_after_local_transaction, state_of_answer, state_without_listener
 from broker.message import Message, properties
 from broker.protocol.codes import RequestCode
+from broker.protocol.route import MASTER_ID
 from broker.remoting.tasks import Tasks
 
 logger = logging.getLogger(__name__)
@@ -77,6 +80,16 @@ class TransactionProducer(Producer):
                 await threads.stop(0.2)
         await self._transactions.stop()
         await super().shutdown()
+
+    async def count_discarded(self) -> int:
+        """How many of this group's messages the brokers gave up after too many checks, and nobody has resumed yet.
+
+        Apache's brokers can only tell how many there are of all groups. Raises a ClientError if a broker does not answer.
+        """
+        instance = self._running_instance()
+        requests = ParkedRequests(BrokerCalls(instance.remoting, instance.routes))
+        masters = [by_id[MASTER_ID] for by_id in instance.routes.brokers.values() if MASTER_ID in by_id]
+        return sum(await asyncio.gather(*(requests.discarded(address, self.group) for address in masters)))
 
     async def send_message_in_transaction(self, message: Message, arg: object = None) -> TransactionSendResult:
         """Send the half message, run the local transaction with `arg`, tell the broker.

@@ -34,6 +34,9 @@ class Broker(TransactionalSender, Protocol):
     def is_reachable(self) -> bool:
         """Whether it answers now."""
 
+    def count_discarded(self) -> int | None:
+        """How many messages of orders it gave up unanswered and nobody has resumed; None if it does not say."""
+
 
 def create_app(store: OrderStore, broker: Broker) -> Flask:
     """The application, on a database and a broker that are open."""
@@ -96,11 +99,17 @@ def get_transaction(transaction_id: str) -> Response:
 
 @orders_api.get("/healthz")
 def get_health() -> Response:
-    """Whether database and broker answer: 200 if both do, else 503."""
+    """Whether database and broker answer: 200 if both do, else 503. What wants a person's attention changes neither."""
     database = _store().is_reachable()
-    broker = current_app.extensions["broker"].is_reachable()
-    health = HealthResponse(status="ok" if database and broker else "degraded", database=_word(database), broker=_word(broker))
-    return _json(health, 200 if database and broker else 503)
+    broker: Broker = current_app.extensions["broker"]
+    is_heard = broker.is_reachable()
+    health = HealthResponse(
+        status="ok" if database and is_heard else "degraded",
+        database=_word(database),
+        broker=_word(is_heard),
+        attention=_attention(broker.count_discarded() if is_heard else None),
+    )
+    return _json(health, 200 if database and is_heard else 503)
 
 
 @orders_api.get("/openapi.json")
@@ -120,6 +129,12 @@ def _can_be_an_id(text: str) -> bool:
 
 def _json(body: BaseModel, status: int = 200) -> Response:
     return Response(body.model_dump_json(), status=status, content_type="application/json")
+
+
+def _attention(discarded: int | None) -> list[str]:
+    if not discarded:
+        return []
+    return [f"{discarded} messages of orders were given up unanswered: see `python -m broker.admin discarded`, and resume each"]
 
 
 def _word(is_ok: bool) -> str:

@@ -139,3 +139,4 @@ class HealthResponse(BaseModel):
     status: str
     database: str
     broker: str
+    attention: list[str] = Field([], description="what a person has to look after, though the service serves")

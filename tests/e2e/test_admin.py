@@ -50,7 +50,11 @@ async def test_a_hanging_transaction_goes_from_discarded_to_resumed_to_decided_t
     async with running(TransactionProducer("orders", Undecided(), namesrv_addr=broker.namesrv_addr)) as producer:
         sent = await producer.send_message_in_transaction(Message.of("orders", b"kept", tags="created", keys=["order-1"]))
         (lost,) = await tool.wait_for("discarded")
+        assert await producer.count_discarded() == 1
     assert (lost["transactionId"], lost["checks"], lost["isResumed"]) == (sent.transaction_id, 1, False)
+    lines = [line for line in broker.process.output().splitlines() if f"broker.admin resume {lost['messageId']}" in line]
+    assert len(lines) == 1
+    assert all(word in lines[0] for word in (" WARNING ", "topic orders", "group orders", sent.transaction_id, "order-1"))
     assert await tool.said("pending") == "no pending transactions\n"
 
     assert lost["messageId"] in await tool.said("resume", lost["messageId"])
@@ -153,6 +157,7 @@ async def test_on_apaches_broker_discarded_messages_are_listed_and_resumed_once(
         async with running(TransactionProducer("orders", listener, namesrv_addr=namesrv_addr)) as producer:
             sent = await producer.send_message_in_transaction(Message.of("orders", b"kept", keys=["order-1"]))
             (lost,) = await tool.wait_for("discarded")
+            assert await producer.count_discarded() == 1
             assert (lost["transactionId"], lost["topic"], lost["isResumed"]) == (sent.transaction_id, "orders", False)
             for command in (["pending"], ["show", "order-1"], ["decided"], ["decide", "x", "--commit", "--reason", "y"]):
                 done = await tool(*command)
