@@ -83,6 +83,7 @@ class CheckBack:
     def look(self, now_ms: int) -> None:
         """Does what is due at that time, but not too much at once."""
         before = self._log.appended_position
+        self._checks_in_flight.notice_time(now_ms)
         for transaction in self._log.table.due(now_ms, AT_MOST_AT_ONCE):
             try:
                 self._look_at(transaction, now_ms)
@@ -107,9 +108,8 @@ class CheckBack:
 
     def _look_at(self, transaction: PendingTransaction, now_ms: int) -> None:
         online = self._producers.connections(transaction.producer_group)
-        able = self._able(online, transaction, now_ms)
-        owed_since_ms = self._checks_in_flight.owed_since_ms(online, transaction.commit_log_offset, now_ms)
-        group = GroupState(bool(online), bool(able), owed_since_ms is not None)
+        able = self._able(online, transaction)
+        group = GroupState(bool(online), bool(able), self._is_owed(online, transaction))
         action = decide_check(transaction, now_ms, self._log.policy, group)
         if action is CheckAction.NO_PRODUCER:
             self._log.counts.checks_without_producer += 1
@@ -121,10 +121,15 @@ class CheckBack:
         else:
             self._discard(transaction, action, now_ms)
 
-    def _able(self, online: list[Connection], transaction: PendingTransaction, now_ms: int) -> list[Connection]:
+    def _able(self, online: list[Connection], transaction: PendingTransaction) -> list[Connection]:
         """Who could answer a check: those that read what they are sent, and are not busy with this very one."""
         may_ask, offset = self._checks_in_flight.may_ask, transaction.commit_log_offset
-        return [connection for connection in online if connection.is_writable and may_ask(connection, offset, now_ms)]
+        return [connection for connection in online if connection.is_writable and may_ask(connection, offset)]
+
+    def _is_owed(self, online: list[Connection], transaction: PendingTransaction) -> bool:
+        if not transaction.checks:
+            return False
+        return self._checks_in_flight.owed_since_ms(online, transaction.commit_log_offset) is not None
 
     def _look_again_soon(self, transaction: PendingTransaction, now_ms: int) -> None:
         self._log.table.reschedule(transaction, min(transaction.due_ms, now_ms + HELD_BACK_MS))

@@ -167,10 +167,10 @@ class TransactionAdminProcessor:
         return encode_response(command, ResponseCode.SUCCESS, body=body.encode())
 
     def _add_producers(self, info: TransactionInfo) -> None:
-        online, now_ms = self._producers.connections(info.producer_group), self._clock()
+        online = self._producers.connections(info.producer_group)
         info.is_producer_online = bool(online)
-        owed_since_ms = self._checks_in_flight.owed_since_ms(online, info.half_offset, now_ms)
-        info.answer_owed_ms = now_ms - owed_since_ms if owed_since_ms is not None else None
+        owed_since_ms = self._checks_in_flight.owed_since_ms(online, info.half_offset)
+        info.answer_owed_ms = max(0, self._clock() - owed_since_ms) if owed_since_ms is not None else None
 
 
 def _matching(

@@ -1,8 +1,8 @@
 """Which answers each producer owes: whom a check may go to, and which checks nobody could answer.
 
 A check counts against its message, so none is sent to a producer that is still busy with the one before, and those that a
-producer took with it when its connection ended are given back. An Apache client would queue a second check behind the first,
-hold 2,000 of them and drop the rest in silence; our own client drops a second one while its listener looks.
+producer left unanswered when its connection ended are given back. An Apache client would queue a second check behind the
+first, hold 2,000 of them and drop the rest in silence; our own client answers both with one look.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ Producer = TypeVar("Producer", bound=Hashable)
 ANSWER_TIMEOUT_MS: Final = 60_000
 """How long a producer may look before it is asked the same again: RocketMQ's default transactionCheckInterval.
 
-No client is asked sooner by a RocketMQ broker with its default settings, and no wait that a database client bounds is longer.
+A RocketMQ broker with its default settings asks no sooner, and the waits for a database that a program bounds are shorter.
 """
 
 
@@ -42,15 +42,23 @@ class ChecksInFlight(Generic[Producer]):
         self._limit = limit
         self._answer_timeout_ms = answer_timeout_ms
         self._owed: dict[Producer, _Owed] = {}
+        self._latest_ms = 0
         self.changes = 0
         """Grows whenever something was asked, answered or given back."""
 
-    def may_ask(self, producer: Producer, commit_log_offset: int, now_ms: int) -> bool:
+    def notice_time(self, now_ms: int) -> None:
+        """Checks that were not answered in time are overdue from now on. A clock that was set back makes nobody wait longer."""
+        was_set_back, self._latest_ms = now_ms < self._latest_ms, now_ms
+        for owed in self._owed.values():
+            for commit_log_offset in self._timed_out(owed.in_flight, now_ms, is_in_order=not was_set_back):
+                del owed.in_flight[commit_log_offset]
+                owed.overdue[commit_log_offset] = owed.overdue.get(commit_log_offset, 0) + 1
+
+    def may_ask(self, producer: Producer, commit_log_offset: int) -> bool:
         """Whether a check about that transaction may go there: it owes no answer about it, and not too many others."""
         owed = self._owed.get(producer)
         if owed is None:
             return True
-        self._notice_overdue(owed, now_ms)
         if commit_log_offset in owed.in_flight:
             return False
         return len(owed.in_flight) < (1 if owed.overdue else self._limit)
@@ -63,7 +71,7 @@ class ChecksInFlight(Generic[Producer]):
         self.changes += 1
 
     def answered(self, producer: Producer, commit_log_offset: int) -> None:
-        """The producer said something about that transaction, if only that it does not know."""
+        """The producer said something about that transaction, if only that it does not know. It works: what is overdue is lost."""
         owed = self._owed.get(producer)
         if owed is None:
             return
@@ -73,14 +81,14 @@ class ChecksInFlight(Generic[Producer]):
             del self._owed[producer]
         self.changes += 1
 
-    def owed_since_ms(self, producers: Iterable[Producer], commit_log_offset: int, now_ms: int) -> int | None:
+    def owed_since_ms(self, producers: Iterable[Producer], commit_log_offset: int) -> int | None:
         """Since when one of these producers owes the answer about that transaction; None if none does, or all are overdue."""
         since = [
             owed.in_flight[commit_log_offset]
             for owed in map(self._owed.get, producers)
             if owed is not None and commit_log_offset in owed.in_flight
         ]
-        return min((asked_ms for asked_ms in since if not self._is_overdue(asked_ms, now_ms)), default=None)
+        return min(since, default=None)
 
     def is_silent(self, producer: Producer) -> bool:
         """Whether it let a check time out and has answered none since."""
@@ -108,17 +116,14 @@ class ChecksInFlight(Generic[Producer]):
         owed = self._owed.get(producer)
         return len(owed.in_flight) if owed is not None else 0
 
-    def _notice_overdue(self, owed: _Owed, now_ms: int) -> None:
-        while owed.in_flight:
-            commit_log_offset, asked_ms = next(iter(owed.in_flight.items()))
-            if not self._is_overdue(asked_ms, now_ms):
-                return
-            del owed.in_flight[commit_log_offset]
-            owed.overdue[commit_log_offset] = owed.overdue.get(commit_log_offset, 0) + 1
-
-    def _is_overdue(self, asked_ms: int, now_ms: int) -> bool:
-        """A clock that was set back makes no producer wait for as much longer."""
-        return not 0 <= now_ms - asked_ms < self._answer_timeout_ms
+    def _timed_out(self, in_flight: Mapping[int, int], now_ms: int, *, is_in_order: bool) -> list[int]:
+        timed_out = []
+        for commit_log_offset, asked_ms in in_flight.items():
+            if not 0 <= now_ms - asked_ms < self._answer_timeout_ms:
+                timed_out.append(commit_log_offset)
+            elif is_in_order:
+                break
+        return timed_out
 
 
 def _unanswered(all_owed: Iterable[_Owed]) -> Mapping[int, int]:

@@ -52,25 +52,28 @@ class Transaction:
 class Debts:
     """What the model knows of a producer's unanswered checks: about which half message, and when it was asked."""
 
-    asked: list[tuple[int, int]] = field(default_factory=list)
+    asked: list[tuple[int, int | None]] = field(default_factory=list)
+    """None instead of the time: the check is overdue."""
     seen: int = 0
     """So many of its checks were looked at."""
 
-    def owes(self, commit_log_offset: int, now_ms: int) -> bool:
-        return self.count_owed(commit_log_offset, now_ms) > 0
+    def notice_time(self, now_ms: int) -> None:
+        self.asked = [
+            (offset, ms if ms is not None and 0 <= now_ms - ms < ANSWER_TIMEOUT_MS else None) for offset, ms in self.asked
+        ]
 
-    def count_owed(self, commit_log_offset: int, now_ms: int) -> int:
-        return sum(offset == commit_log_offset and 0 <= now_ms - ms < ANSWER_TIMEOUT_MS for offset, ms in self.asked)
+    def owes(self, commit_log_offset: int) -> bool:
+        return self.count_owed(commit_log_offset) > 0
+
+    def count_owed(self, commit_log_offset: int) -> int:
+        return sum(offset == commit_log_offset and ms is not None for offset, ms in self.asked)
 
     def count(self, commit_log_offset: int) -> int:
         return sum(offset == commit_log_offset for offset, _ in self.asked)
 
-    def clock_was_set_back(self, now_ms: int) -> None:
-        """A check that seems to come from the future is overdue."""
-        self.asked = [(offset, ms if ms <= now_ms else now_ms - ANSWER_TIMEOUT_MS) for offset, ms in self.asked]
-
     def answered(self, commit_log_offset: int) -> None:
-        self.asked = [one for one in self.asked if one[0] != commit_log_offset]
+        """Whoever answers something has lost what is overdue."""
+        self.asked = [(offset, ms) for offset, ms in self.asked if offset != commit_log_offset and ms is not None]
 
 
 @dataclass(slots=True)
@@ -184,9 +187,8 @@ class TransactionalBroker(RuleBasedStateMachine):
         offset = transaction.half.commit_log_offset
         found = self.broker.log.table.find(offset)
         assert found is not None
-        at_most, at_least = debts.count(offset), debts.count_owed(offset, self.broker.now_ms)
-        assert transaction.checks - at_most <= found.checks <= transaction.checks - at_least
-        transaction.checks = found.checks
+        transaction.checks -= debts.count(offset)
+        assert found.checks == transaction.checks
 
     # Time.
 
@@ -205,8 +207,6 @@ class TransactionalBroker(RuleBasedStateMachine):
         self.broker.tick()  # the clock is looked at
         self._looked()
         self.broker.now_ms -= step_ms
-        for debts in self.debts.values():
-            debts.clock_was_set_back(self.broker.now_ms)
         for transaction in self.model.pending():
             transaction.due_ms -= step_ms
         self._tick()
@@ -219,6 +219,8 @@ class TransactionalBroker(RuleBasedStateMachine):
         """What a look at the transactions must have led to."""
         now_ms = self.broker.now_ms
         online = self.broker.producers["order_service"]
+        for debts in self.debts.values():
+            debts.notice_time(now_ms)
         asked = self._newly_asked()
         for transaction in self.model.pending():
             offset = transaction.half.commit_log_offset
@@ -252,7 +254,7 @@ class TransactionalBroker(RuleBasedStateMachine):
     def _was_asked(self, transaction: Transaction, asked: tuple[Producer, Check], online: list[Producer]) -> None:
         producer, check = asked
         assert producer in online
-        assert not self.debts[producer.peer].owes(check.commit_log_offset, self.broker.now_ms), "it owes that answer still"
+        assert not self.debts[producer.peer].owes(check.commit_log_offset), "it owes that answer still"
         transaction.checks += 1
         assert (check.transaction_id, check.times) == (transaction.transaction_id, transaction.checks)
         assert transaction.checks <= POLICY.check_max
@@ -260,7 +262,7 @@ class TransactionalBroker(RuleBasedStateMachine):
             assert producer is transaction.sender
 
     def _is_owed(self, commit_log_offset: int, online: list[Producer]) -> bool:
-        return any(self.debts[producer.peer].owes(commit_log_offset, self.broker.now_ms) for producer in online)
+        return any(self.debts[producer.peer].owes(commit_log_offset) for producer in online)
 
     # Operators.
 
@@ -332,7 +334,7 @@ class TransactionalBroker(RuleBasedStateMachine):
             debts.asked.clear()
         for one in self.broker.log.table:
             transaction = self.model.all[one.commit_log_offset]
-            assert transaction.checks_kept <= one.checks <= transaction.checks
+            assert transaction.checks_kept <= one.checks <= transaction.checks, transaction
             transaction.checks = one.checks
             transaction.due_ms = one.due_ms
             assert one.due_ms <= broker.now_ms + LONGEST_WAIT_MS
