@@ -71,7 +71,10 @@ class ChecksInFlight(Generic[Producer]):
         self.changes += 1
 
     def answered(self, producer: Producer, commit_log_offset: int) -> None:
-        """The producer said something about that transaction, if only that it does not know. It works: what is overdue is lost."""
+        """The producer said something about that transaction, if only that it does not know.
+
+        So it works, and what is overdue will not be answered any more.
+        """
         owed = self._owed.get(producer)
         if owed is None:
             return
