@@ -27,7 +27,6 @@ from broker.server.check_back import SHORTEST_SLEEP_S
 from broker.server.group_commit import GroupCommit
 from broker.server.identity import BrokerIdentity
 from broker.server.message_flows import SAMPLE_INTERVAL_S
-from broker.server.parked.parked_messages import REST_S as PARKED_REST_S
 from broker.store import FlushDiskType, StoreError, StoreUnwritable
 
 if TYPE_CHECKING:
@@ -196,7 +195,7 @@ class Broker:
         delayed = serving.delayed_delivery
         tasks.when_due("delayed delivery", delayed.deliver_due, delayed.alarm, rest_s=delayed_delivery.REST_S)
         parked = serving.parked
-        tasks.when_due("parked messages", parked.take_note, parked.alarm, rest_s=PARKED_REST_S)
+        tasks.when_due("parked messages", parked.take_note, parked.alarm, rest_s=parked.REST_S)
         tasks.every(1, "expired parked messages", parked.forget_expired)
         tasks.every(1, "statistics", lambda: serving.statistics.sample(self._clock()))
         flows = serving.statistics.flows

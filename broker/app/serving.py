@@ -31,8 +31,7 @@ from broker.server.identity import BrokerIdentity
 from broker.server.lock_processor import LockProcessor
 from broker.server.message_flows import MessageFlows
 from broker.server.offset_processor import OffsetProcessor
-from broker.server.parked import ParkedMessages
-from broker.server.parked.dead_letter_processor import DeadLetterProcessor
+from broker.server.parked import DeadLetterProcessor, ParkedMessages
 from broker.server.producer_groups import ProducerGroups
 from broker.server.progress_processor import ProgressProcessor
 from broker.server.pull_processor import PullProcessor

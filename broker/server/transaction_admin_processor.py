@@ -21,9 +21,9 @@ from broker.remoting.connection import Connection
 from broker.remoting.dispatcher import Handler, RequestRefused
 from broker.server.check_back import Producers
 from broker.server.given_reason import acceptable_reason
+from broker.server.ports import Durability
 from broker.server.transaction_finder import PENDING, TransactionFinder
 from broker.server.transaction_log import TransactionLog
-from broker.server.transaction_processor import Durability
 from broker.store import RecordNotFound
 from broker.transaction.checks_in_flight import ChecksInFlight
 from broker.transaction.errors import NotAHalfMessage

@@ -8,11 +8,11 @@ from __future__ import annotations
 
 import logging
 import sys
-from typing import Protocol
 
 from broker.message import sysflag
 from broker.message.errors import CorruptRecord
 from broker.message.record import body_crc
+from broker.server.ports import SystemTopics
 from broker.server.topic_outcomes import TopicOutcomes
 from broker.server.transaction_recovery import RecoveredTransactions
 from broker.store import Appended, MessageStore, StoreUnwritable
@@ -28,13 +28,6 @@ from broker.transaction.pending import Outcome, PendingTransaction, Place
 from broker.transaction.recent_half_messages import RecentHalfMessages
 
 logger = logging.getLogger(__name__)
-
-
-class SystemTopics(Protocol):
-    """Makes topics of the broker's own."""
-
-    def internal(self, topic: str, queue_nums: int) -> object:
-        """The topic, made if there is none."""
 
 
 class TransactionLog:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from typing import Protocol
 
 from broker.message.errors import CorruptRecord
 from broker.message.ids import parse_offset_message_id
@@ -14,6 +13,7 @@ from broker.protocol.headers import EndTransactionRequestHeader, ResumeCheckHalf
 from broker.remoting.connection import Connection
 from broker.remoting.dispatcher import Handler, RequestRefused
 from broker.server.parked import ParkedMessages, ParkedPlace, Treatment
+from broker.server.ports import Durability
 from broker.server.queue_records import records_from
 from broker.server.transaction_log import TransactionLog
 from broker.store import Appended, MessageStore, RecordNotFound
@@ -27,16 +27,6 @@ logger = logging.getLogger(__name__)
 
 _FIND_ALL = 64
 _EVER_MS = 2**62
-
-
-class Durability(Protocol):
-    """What releases answers once the store keeps its promise (GroupCommit)."""
-
-    def appended(self) -> None:
-        """Something was appended: write it soon."""
-
-    def after_durable(self, position: int, connection: Connection, frame: bytes) -> None:
-        """Sends the frame once everything before the position is durable."""
 
 
 class TransactionProcessor:

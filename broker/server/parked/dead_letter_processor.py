@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 import random
 from collections.abc import Callable, Mapping
-from typing import Final, Protocol
+from typing import Final
 
 from broker.message import properties as props
 from broker.message.dead_letters import group_of, retried_properties, retries_of
@@ -21,6 +21,7 @@ from broker.remoting.dispatcher import Handler, RequestRefused
 from broker.server.given_reason import acceptable_reason
 from broker.server.parked.mark import Mark, ParkedPlace, Treatment
 from broker.server.parked.parked_messages import ParkedMessages
+from broker.server.ports import Durability
 from broker.server.subscription_group_table import SubscriptionGroupTable
 from broker.server.topic_table import TopicTable
 from broker.store import Appended, CorruptRecord, MessageStore, RecordNotFound
@@ -28,16 +29,6 @@ from broker.store import Appended, CorruptRecord, MessageStore, RecordNotFound
 logger = logging.getLogger(__name__)
 
 MOST_MARKS: Final = 1000
-
-
-class Durability(Protocol):
-    """What releases answers once the store keeps its promise (GroupCommit)."""
-
-    def appended(self) -> None:
-        """Something was appended: write it soon."""
-
-    def after_durable(self, position: int, connection: Connection, frame: bytes) -> None:
-        """Sends the frame once everything before the position is durable."""
 
 
 class DeadLetterProcessor:

@@ -6,7 +6,7 @@ import logging
 from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Final, Protocol
+from typing import Final
 
 from broker.message import topics
 from broker.message.errors import CorruptRecord
@@ -17,6 +17,7 @@ from broker.remoting.alarm import Alarm
 from broker.server.parked.mark import MARK_TOPIC, Mark, NotAMark, ParkedPlace, Treatment, mark_body, mark_properties, read_mark
 from broker.server.parked.parked_log import parked_line, waiting_line
 from broker.server.parked.parked_queue import ParkedQueue
+from broker.server.ports import SystemTopics
 from broker.server.queue_records import records_from
 from broker.store import Appended, MessageStore, RecordNotFound
 
@@ -27,7 +28,6 @@ DEAD_LETTERS: Final = topics.DEAD_LETTER_PREFIX.encode()
 
 AT_MOST_AT_ONCE: Final = 100
 """Records looked at before others get their turn on the event loop."""
-REST_S: Final = 0.01
 MOST_MARKS_SHOWN: Final = 64
 
 _OF_INTEREST: Final = (DEAD_LETTERS, DISCARD_TOPIC, MARK_TOPIC)
@@ -37,13 +37,6 @@ _PULL_BYTES: Final = 1 << 20
 _Key = tuple[bytes, int]
 """Topic and queue id."""
 _MARKS: Final = (MARK_TOPIC, 0)
-
-
-class SystemTopics(Protocol):
-    """Makes topics of the broker's own (TopicTable)."""
-
-    def internal(self, topic: str, queue_nums: int) -> object:
-        """The topic, made if there is none."""
 
 
 @dataclass(slots=True)
@@ -61,6 +54,9 @@ class _Watched:
 
 class ParkedMessages:
     """Takes note of each message that is parked, and of each mark, once they are visible; the log has a line for each message."""
+
+    REST_S: Final = 0.01
+    """Between two calls of `take_note`, so that others get their turn."""
 
     def __init__(self, store: MessageStore, topic_table: SystemTopics) -> None:
         self._store = store
