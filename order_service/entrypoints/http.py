@@ -134,7 +134,7 @@ def _json(body: BaseModel, status: int = 200) -> Response:
 def _attention(discarded: int | None) -> list[str]:
     if not discarded:
         return []
-    return [f"{discarded} messages of orders were given up unanswered: see `python -m broker.admin discarded`, and resume each"]
+    return [f"messages of orders that were given up unanswered: {discarded}; python -m broker.admin discarded shows them"]
 
 
 def _word(is_ok: bool) -> str:

@@ -129,7 +129,7 @@ async def test_a_dismissed_letter_leaves_the_list_and_keeps_its_reason_over_a_ki
     broker.process.kill()
     broker.process.start()
 
-    assert "0 discarded messages and 2 dead letters wait for a person" in broker.process.output()
+    assert "discarded messages that wait for a person: 0; dead letters: 2." in broker.process.output()
     (group,) = await tool.rows("dead-letters", "list")
     assert (group["untreated"], group["total"]) == (2, 3)
     assert [row["keys"] for row in await tool.rows("dead-letters", "list", "credits")] == [["order-2"], ["order-0"]]

@@ -21,8 +21,8 @@ def parked_line(record: Record) -> str:
 def waiting_line(discarded: int, dead_letters: int) -> str:
     """The line for what a broker finds at its start."""
     return (
-        f"{discarded} discarded messages and {dead_letters} dead letters wait for a person: "
-        "`python -m broker.admin discarded` and `python -m broker.admin dead-letters list` show them"
+        f"discarded messages that wait for a person: {discarded}; dead letters: {dead_letters}. "
+        "python -m broker.admin discarded, and python -m broker.admin dead-letters list, show them"
     )
 
 
