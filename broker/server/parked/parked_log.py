@@ -28,18 +28,18 @@ def waiting_line(discarded: int, dead_letters: int) -> str:
 
 def _dead_letter_line(record: Record, group: str, message_id: str) -> str:
     return (
-        f"dead letter: consumer group {printable(group)} gave up a message of topic {_property(record, props.RETRY_TOPIC)} "
-        f"after {record.reconsume_times} redeliveries: id {_property(record, props.UNIQUE_KEY)}, "
-        f"keys {_property(record, props.KEYS)}. "
+        f"dead letter: message {_property(record, props.UNIQUE_KEY)} of topic {_property(record, props.RETRY_TOPIC)}, "
+        f"keys {_property(record, props.KEYS)}, consumer group {printable(group)}, redeliveries {record.reconsume_times}. "
         f"Once the group can consume it: python -m broker.admin dead-letters retry {message_id}"
     )
 
 
 def _discarded_line(record: Record, message_id: str) -> str:
     return (
-        f"discarded after {_property(record, props.TRANSACTION_CHECK_TIMES)} checks: a message for topic "
-        f"{_property(record, props.REAL_TOPIC)} of producer group {_property(record, props.PRODUCER_GROUP)}: "
-        f"transaction {_property(record, props.UNIQUE_KEY)}, keys {_property(record, props.KEYS)}. "
+        f"discarded: transaction {_property(record, props.UNIQUE_KEY)}, its message for topic "
+        f"{_property(record, props.REAL_TOPIC)}, keys {_property(record, props.KEYS)}, "
+        f"producer group {_property(record, props.PRODUCER_GROUP)}, "
+        f"checks {_property(record, props.TRANSACTION_CHECK_TIMES)}. "
         f"Once a producer of the group can answer: python -m broker.admin resume {message_id}"
     )
 
