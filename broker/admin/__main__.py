@@ -1,4 +1,4 @@
-"""The operators' command line: `python -m broker.admin pending`, `show`, `decide`, `decided`, `discarded`, `resume`.
+"""The operators' command line: `python -m broker.admin` with `pending`, `show`, `decide` and so on, see `--help`.
 
 Exit codes: 0 done; 1 a broker refused, or there is no such transaction; 2 the command line is wrong, or no broker could be asked.
 """
@@ -6,15 +6,16 @@ Exit codes: 0 done; 1 a broker refused, or there is no such transaction; 2 the c
 from __future__ import annotations
 
 import sys
-import time
 from typing import Annotated
 
 import typer
 
 from broker.admin import decisions, tables
+from broker.admin.dead_letters.commands import app as dead_letters
 from broker.admin.discarded import DiscardedMessage, newest_discarded
-from broker.admin.durations import parse_duration_ms
 from broker.admin.errors import Refused
+from broker.admin.options import AsJson, BrokerAddr, Group, Limit, NameServers, OlderThan, Topic, duration, now_ms, target_of
+from broker.admin.printing import print_json
 from broker.admin.session import Session, Target, run
 from broker.protocol.bodies import TransactionInfo
 from broker.protocol.headers import (
@@ -24,40 +25,19 @@ from broker.protocol.headers import (
     ShowTransactionRequestHeader,
 )
 
-NameServers = Annotated[
-    str | None,
-    typer.Option("-n", "--namesrv-addr", help="Name servers, HOST:PORT;HOST:PORT; without it NAMESRV_ADDR, else 127.0.0.1:9876."),
-]
-BrokerAddr = Annotated[str | None, typer.Option("-b", "--broker-addr", help="One broker, HOST:PORT, instead of all of them.")]
-AsJson = Annotated[bool, typer.Option("--json", help="Print JSON for programs.")]
-Topic = Annotated[str | None, typer.Option("-t", "--topic", help="Only messages for this topic.")]
-Group = Annotated[str | None, typer.Option("-g", "--group", help="Only messages of this producer group.")]
-Limit = Annotated[int, typer.Option("-l", "--limit", min=1, max=1000, help="At most so many from each broker.")]
-
-
-def _duration(text: str) -> int:
-    try:
-        return parse_duration_ms(text)
-    except ValueError as error:
-        raise typer.BadParameter(str(error)) from None
-
-
-OlderThan = Annotated[
-    int, typer.Option("--older-than", parser=_duration, metavar="DURATION", help="Only older ones: 90s, 5m, 2d.")
-]
-
 app = typer.Typer(
     name="python -m broker.admin",
-    help="See and mend transactions.",
+    help="See and mend transactions and dead letters.",
     no_args_is_help=True,
     add_completion=False,
     pretty_exceptions_enable=False,
 )
+app.add_typer(dead_letters, name="dead-letters")
 
 
 @app.callback()
 def choose(context: typer.Context, namesrv_addr: NameServers = None, broker_addr: BrokerAddr = None) -> None:
-    """See and mend transactions: which are pending and why, which were given up, and what to do about them."""
+    """See and mend transactions and dead letters: which are pending or given up, why, and what to do about them."""
     context.obj = Target(namesrv_addr, broker_addr)
 
 
@@ -80,7 +60,7 @@ def pending(
         answers = await session.ask_each(lambda broker: broker.list_pending(header))
         rows = [(broker.address, info) for broker, found in answers for info in found.transactions]
         if as_json:
-            tables.print_json(rows)
+            print_json(rows)
             return
         if rows:
             tables.print_pending(rows)
@@ -90,7 +70,7 @@ def pending(
             if found.next_after is not None:
                 print(f"the next page: pending --broker-addr {broker.address} --after {found.next_after}")
 
-    run(_target(context, namesrv_addr, broker_addr), work)
+    run(target_of(context, namesrv_addr, broker_addr), work)
 
 
 @app.command()
@@ -109,13 +89,13 @@ def show(
         answers = await session.ask_each(lambda broker: broker.show(header))
         rows = [(broker.address, info) for broker, found in answers for info in found.transactions]
         if as_json:
-            tables.print_json(rows)
+            print_json(rows)
         elif rows:
             tables.print_transactions(rows)
         if not rows:
             raise Refused(f"there is no transaction {transaction}")
 
-    run(_target(context, namesrv_addr, broker_addr), work)
+    run(target_of(context, namesrv_addr, broker_addr), work)
 
 
 @app.command()
@@ -138,20 +118,20 @@ def decide(
             f"(topic {info.topic}, broker {broker.address}); reason: {info.reason}"
         )
 
-    run(_target(context, namesrv_addr, broker_addr), work)
+    run(target_of(context, namesrv_addr, broker_addr), work)
 
 
 @app.command()
 def decided(
     context: typer.Context,
     limit: Annotated[int, typer.Option("-l", "--limit", min=1, max=64, help="At most so many from each broker.")] = 50,
-    before: Annotated[int, typer.Option(parser=_duration, metavar="DURATION", help="Only those decided before: 2d ago.")] = "0",  # type: ignore[assignment]
+    before: Annotated[int, typer.Option(parser=duration, metavar="DURATION", help="Only those decided before: 2d ago.")] = "0",  # type: ignore[assignment]
     as_json: AsJson = False,
     namesrv_addr: NameServers = None,
     broker_addr: BrokerAddr = None,
 ) -> None:
     """Transactions decided by hand, with their reasons, the latest first."""
-    before_ms = _now_ms() - before if before else FOREVER_MS
+    before_ms = now_ms() - before if before else FOREVER_MS
     header = ListDecidedTransactionsRequestHeader(before_ms, limit)
 
     async def work(session: Session) -> None:
@@ -160,13 +140,13 @@ def decided(
             (broker.address, info) for broker, found in answers for info in found.transactions
         ]
         if as_json:
-            tables.print_json(rows)
+            print_json(rows)
         elif rows:
             tables.print_decided(rows)
         else:
             print("nothing was decided by hand")
 
-    run(_target(context, namesrv_addr, broker_addr), work)
+    run(target_of(context, namesrv_addr, broker_addr), work)
 
 
 @app.command()
@@ -181,26 +161,26 @@ def discarded(
     broker_addr: BrokerAddr = None,
 ) -> None:
     """Messages given up after too many checks (TRANS_CHECK_MAX_TIME_TOPIC), the latest first. Apache's brokers have them too."""
-    now_ms = _now_ms()
+    started_ms = now_ms()
 
     def is_wanted(message: DiscardedMessage) -> bool:
         return (
             topic in (None, message.topic)
             and group in (None, message.producer_group)
-            and (not older_than or message.discarded_ms <= now_ms - older_than)
+            and (not older_than or message.discarded_ms <= started_ms - older_than)
         )
 
     async def work(session: Session) -> None:
         answers = await session.ask_each(lambda broker: newest_discarded(broker, limit, is_wanted))
         rows = [(broker.address, message) for broker, found in answers for message in found]
         if as_json:
-            tables.print_json(rows)
+            print_json(rows)
         elif rows:
-            tables.print_discarded(rows, now_ms)
+            tables.print_discarded(rows, started_ms)
         else:
             print("no discarded messages")
 
-    run(_target(context, namesrv_addr, broker_addr), work)
+    run(target_of(context, namesrv_addr, broker_addr), work)
 
 
 @app.command()
@@ -216,16 +196,7 @@ def resume(
         broker, message_id = await decisions.resume(session, message)
         print(f"resumed: {message_id} is pending again at broker {broker.address}, its checks counted from 0")
 
-    run(_target(context, namesrv_addr, broker_addr), work)
-
-
-def _target(context: typer.Context, namesrv_addr: str | None, broker_addr: str | None) -> Target:
-    chosen: Target = context.obj
-    return chosen.overridden(namesrv_addr, broker_addr)
-
-
-def _now_ms() -> int:
-    return time.time_ns() // 1_000_000
+    run(target_of(context, namesrv_addr, broker_addr), work)
 
 
 def main() -> None:

@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Callable
+from collections.abc import Callable
 
 import msgspec
 
+from broker.admin.queue_pages import pages
 from broker.admin.requests import BrokerRequests
 from broker.message import properties as props
 from broker.message import topics
 from broker.message.ids import offset_message_id
 from broker.message.record import Record
-
-_PULL_MESSAGES = 32
 
 
 class DiscardedMessage(msgspec.Struct, frozen=True, rename="camel"):
@@ -41,12 +40,11 @@ async def newest_discarded(
 ) -> list[DiscardedMessage]:
     """The last ones that are wanted, newest first."""
     found: list[DiscardedMessage] = []
-    async for record in _backwards(requests):
-        message = read_discarded(record)
-        if is_wanted(message):
+    async for page in pages(requests, topics.CHECK_MAX_TIME_TOPIC):
+        for message in filter(is_wanted, map(read_discarded, page)):
             found.append(await with_resumption(requests, message))
             if len(found) == limit:
-                break
+                return found
     return found
 
 
@@ -88,24 +86,6 @@ def read_discarded(record: Record) -> DiscardedMessage:
         born_ms=record.born_timestamp,
         discarded_ms=record.store_timestamp,
     )
-
-
-async def _backwards(requests: BrokerRequests) -> AsyncIterator[Record]:
-    end = await requests.discarded_count()
-    while end > 0:
-        begin = offset = max(0, end - _PULL_MESSAGES)
-        page: list[Record] = []
-        while offset < end:
-            records, next_offset = await requests.pull_discarded(offset, end - offset)
-            page += [record for record in records if record.queue_offset < end]
-            if next_offset <= offset:
-                break
-            offset = next_offset
-        for record in reversed(page):
-            yield record
-        if not page:
-            return  # what lies before has expired
-        end = begin
 
 
 def _number(record: Record, name: str, otherwise: int) -> int:

@@ -7,24 +7,29 @@ from contextlib import contextmanager
 from typing import Final
 
 from broker.admin.errors import CannotAsk, NotSupported, Refused
-from broker.message import topics
 from broker.message.ids import MessageId
 from broker.message.record import Record, decode_record, decode_records
-from broker.protocol.bodies import TransactionList
+from broker.protocol.bodies import MarkInfo, MarkList, ParkedCounts, TopicConfigSerializeWrapper, TransactionList
 from broker.protocol.codes import AdminRequestCode, RequestCode, ResponseCode
 from broker.protocol.command import RemotingCommand
 from broker.protocol.command_header import CommandHeader
 from broker.protocol.errors import ProtocolError
 from broker.protocol.headers import (
     DecideTransactionRequestHeader,
+    DismissDeadLetterRequestHeader,
     GetMaxOffsetRequestHeader,
     GetMaxOffsetResponseHeader,
+    GetMinOffsetRequestHeader,
+    GetMinOffsetResponseHeader,
     ListDecidedTransactionsRequestHeader,
+    ListMarksRequestHeader,
     ListPendingTransactionsRequestHeader,
     PullMessageRequestHeader,
     PullMessageResponseHeader,
     QueryMessageRequestHeader,
     ResumeCheckHalfMessageRequestHeader,
+    RetryDeadLetterRequestHeader,
+    SendMessageRequestHeaderV2,
     ShowTransactionRequestHeader,
     ViewMessageRequestHeader,
 )
@@ -67,19 +72,50 @@ class BrokerRequests:
         """Has a discarded message checked again; Apache's brokers can as well."""
         await self._ask(RequestCode.RESUME_CHECK_HALF_MESSAGE, ResumeCheckHalfMessageRequestHeader(msg_id=message_id))
 
-    async def discarded_count(self) -> int:
-        """The queue offset after the last discarded message."""
-        header = GetMaxOffsetRequestHeader(topic=topics.CHECK_MAX_TIME_TOPIC, queue_id=0)
-        answer = await self._ask(RequestCode.GET_MAX_OFFSET, header)
+    async def count_parked(self) -> ParkedCounts:
+        """How many dead letters and discarded messages nobody has treated yet."""
+        answer = await self._ask(AdminRequestCode.COUNT_PARKED_MESSAGES, None)
         with _understood(self.address):
-            return max(0, answer.decode_header(GetMaxOffsetResponseHeader).offset)
+            return ParkedCounts.decode(answer.body)
 
-    async def pull_discarded(self, queue_offset: int, count: int) -> tuple[list[Record], int]:
-        """Discarded messages from that queue offset on, and where to go on; none if there is nothing, or no such topic yet."""
+    async def marks(self, header: ListMarksRequestHeader) -> list[MarkInfo]:
+        """What was done about parked messages."""
+        return await self._marks(AdminRequestCode.LIST_MARKS, header)
+
+    async def retry(self, header: RetryDeadLetterRequestHeader) -> MarkInfo:
+        """Delivers a dead letter to its group once more; durable when it returns."""
+        return (await self._marks(AdminRequestCode.RETRY_DEAD_LETTER, header))[0]
+
+    async def dismiss(self, header: DismissDeadLetterRequestHeader) -> MarkInfo:
+        """A dead letter needs no attention any more; durable when it returns."""
+        return (await self._marks(AdminRequestCode.DISMISS_DEAD_LETTER, header))[0]
+
+    async def send(self, header: SendMessageRequestHeaderV2, body: bytes) -> None:
+        """Stores a message; it is stored when it returns."""
+        stored = ResponseCode.FLUSH_DISK_TIMEOUT, ResponseCode.FLUSH_SLAVE_TIMEOUT, ResponseCode.SLAVE_NOT_AVAILABLE
+        await self._ask(RequestCode.SEND_MESSAGE_V2, header, *stored, body=body)
+
+    async def topics(self) -> dict[str, int]:
+        """The broker's topics, and how many queues each has to read from."""
+        answer = await self._ask(RequestCode.GET_ALL_TOPIC_CONFIG, None)
+        with _understood(self.address):
+            table = TopicConfigSerializeWrapper.decode(answer.body).topic_config_table
+        return {name: config.read_queue_nums for name, config in table.items()}
+
+    async def offsets(self, topic: str, queue_id: int) -> tuple[int, int]:
+        """The queue offset of a queue's first message, and that after its last one."""
+        first = await self._ask(RequestCode.GET_MIN_OFFSET, GetMinOffsetRequestHeader(topic=topic, queue_id=queue_id))
+        end = await self._ask(RequestCode.GET_MAX_OFFSET, GetMaxOffsetRequestHeader(topic=topic, queue_id=queue_id))
+        with _understood(self.address):
+            first_offset = max(0, first.decode_header(GetMinOffsetResponseHeader).offset)
+            return first_offset, max(first_offset, end.decode_header(GetMaxOffsetResponseHeader).offset)
+
+    async def pull(self, topic: str, queue_id: int, queue_offset: int, count: int) -> tuple[list[Record], int]:
+        """Messages from that queue offset on, and where to go on; none if there is nothing, or no such topic yet."""
         header = PullMessageRequestHeader(
             consumer_group=TOOLS_GROUP,
-            topic=topics.CHECK_MAX_TIME_TOPIC,
-            queue_id=0,
+            topic=topic,
+            queue_id=queue_id,
             queue_offset=queue_offset,
             max_msg_nums=count,
             sys_flag=_SUBSCRIPTION,
@@ -120,9 +156,14 @@ class BrokerRequests:
         with _understood(self.address):
             return TransactionList.decode(answer.body)
 
-    async def _ask(self, code: int, header: CommandHeader, *also_fine: ResponseCode) -> RemotingCommand:
+    async def _marks(self, code: AdminRequestCode, header: CommandHeader) -> list[MarkInfo]:
+        answer = await self._ask(code, header)
+        with _understood(self.address):
+            return MarkList.decode(answer.body).marks
+
+    async def _ask(self, code: int, header: CommandHeader | None, *also_fine: ResponseCode, body: bytes = b"") -> RemotingCommand:
         try:
-            answer = await self._remoting.invoke(self.address, code, header, timeout_ms=TIMEOUT_MS)
+            answer = await self._remoting.invoke(self.address, code, header, body, timeout_ms=TIMEOUT_MS)
         except RemotingError as error:
             raise CannotAsk(f"broker {self.address}: {error}") from None
         if answer.code == ResponseCode.SUCCESS or answer.code in also_fine:
@@ -130,7 +171,7 @@ class BrokerRequests:
         if answer.code == ResponseCode.REQUEST_CODE_NOT_SUPPORTED:
             raise NotSupported(
                 f"broker {self.address} does not support this request ({code}): Apache RocketMQ's brokers do not have it; "
-                "`discarded` and `resume` work there"
+                "`discarded`, `resume` and `dead-letters list`, `show` and `retry` work there"
             )
         raise Refused(f"broker {self.address}: {_first_line(answer.remark) or f'it answered code {answer.code}'}")
 

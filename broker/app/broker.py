@@ -22,6 +22,8 @@ from broker.remoting.connection import ConnectionLimits
 from broker.remoting.dispatcher import Dispatcher
 from broker.remoting.server import RemotingServer
 from broker.remoting.tasks import Tasks
+from broker.server import delayed_delivery
+from broker.server.check_back import SHORTEST_SLEEP_S
 from broker.server.group_commit import GroupCommit
 from broker.server.identity import BrokerIdentity
 from broker.server.message_flows import SAMPLE_INTERVAL_S
@@ -185,10 +187,16 @@ class Broker:
     def _start_work(self, serving: Serving, store: OpenedStore) -> None:
         settings, tasks = self._settings, self._tasks
         tasks.start("registration", serving.registration.run())
-        tasks.start("check-back", serving.transactions.check_back.run())
-        tasks.start("check counts to disk", serving.transactions.check_back.keep())
-        tasks.every(0.1, "answering overdue pulls", serving.pull_processor.answer_overdue)
-        tasks.every(0.1, "delayed delivery", serving.delayed_delivery.deliver_due)
+        check_back = serving.transactions.check_back
+        tasks.when_due("check-back", check_back.look_now, check_back.alarm, rest_s=SHORTEST_SLEEP_S)
+        tasks.start("notes of transactions", serving.transactions.notes.keep())
+        pulls = serving.pull_processor
+        tasks.when_due("answering overdue pulls", pulls.answer_overdue, pulls.alarm, rest_s=0)
+        delayed = serving.delayed_delivery
+        tasks.when_due("delayed delivery", delayed.deliver_due, delayed.alarm, rest_s=delayed_delivery.REST_S)
+        parked = serving.parked
+        tasks.when_due("parked messages", parked.take_note, parked.alarm, rest_s=parked.REST_S)
+        tasks.every(1, "expired parked messages", parked.forget_expired)
         tasks.every(1, "statistics", lambda: serving.statistics.sample(self._clock()))
         flows = serving.statistics.flows
         tasks.every(SAMPLE_INTERVAL_S, "figures of topics and groups", lambda: flows.sample(self._clock()))
@@ -218,7 +226,7 @@ class Broker:
             serving.topic_table.persist_changes,
             serving.subscription_groups.persist_changes,
             serving.delayed_delivery.persist,
-            serving.transactions.check_back.finish,
+            serving.transactions.notes.finish,
             store.consumer_offsets.persist,
         ):
             try:

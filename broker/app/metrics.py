@@ -25,6 +25,7 @@ def start_metrics(
         group_commit=serving.group_commit,
         store=store.messages,
         consumer_offsets=store.consumer_offsets,
+        parked=serving.parked,
         topic_table=serving.topic_table,
         subscription_groups=serving.subscription_groups,
         producer_groups=serving.producer_groups,

@@ -31,6 +31,7 @@ from broker.server.identity import BrokerIdentity
 from broker.server.lock_processor import LockProcessor
 from broker.server.message_flows import MessageFlows
 from broker.server.offset_processor import OffsetProcessor
+from broker.server.parked import DeadLetterProcessor, ParkedMessages
 from broker.server.producer_groups import ProducerGroups
 from broker.server.progress_processor import ProgressProcessor
 from broker.server.pull_processor import PullProcessor
@@ -64,6 +65,7 @@ class Serving:
     pull_processor: PullProcessor
     delayed_delivery: DelayedDelivery
     transactions: Transactions
+    parked: ParkedMessages
     statistics: BrokerStatistics
     producer_groups: ProducerGroups
     consumer_groups: ConsumerGroups
@@ -106,6 +108,8 @@ class _Builder:
             store.groups, auto_create=settings.auto_create_subscription_group, clock=clock
         )
         self.topic_table = TopicTable(store.topics, _topic_rules(settings), clock=clock)
+        self.parked = ParkedMessages(store.messages, self.topic_table)
+        self.parked.load()
         dispatcher.tell_disconnected(self.producer_groups.forget)
         dispatcher.tell_disconnected(self.consumer_groups.forget)
 
@@ -120,15 +124,17 @@ class _Builder:
         )
         self.topic_table.on_change = registration.request
         transactions = build_transactions(
-            self.settings, self.store, self.group_commit, self.topic_table, self.producer_groups, self.clock
+            self.settings, self.store, self.group_commit, self.topic_table, self.producer_groups, self.parked, self.clock
         )
         delayed_delivery = self._delayed_delivery()
-        self.group_commit.listeners += [transactions.log, delayed_delivery]
-        self.dispatcher.tell_disconnected(transactions.checks_in_flight.departed)
+        self.group_commit.listeners += [transactions.log, delayed_delivery, self.parked]
+        self.dispatcher.tell_disconnected(transactions.check_back.on_disconnected)
         pull_processor = self._pull_processor()
         client_processor = self._client_processor()
         flows = self._message_flows()
-        self.store.messages.arrival_listener = Arrivals(delayed_delivery.on_arrival, pull_processor.on_arrival, flows.on_arrival)
+        self.store.messages.arrival_listener = Arrivals(
+            delayed_delivery.on_arrival, pull_processor.on_arrival, flows.on_arrival, self.parked.on_arrival
+        )
         self.dispatcher.add(transactions.processor.handlers)
         self.dispatcher.add(pull_processor.handlers)
         self.dispatcher.add(client_processor.handlers)
@@ -136,6 +142,7 @@ class _Builder:
         self._add_readers()
         self._add_administration(registration, delayed_delivery)
         self._add_transaction_administration(transactions)
+        self._add_dead_letters()
         return Serving(
             self.group_commit,
             self.topic_table,
@@ -145,6 +152,7 @@ class _Builder:
             pull_processor,
             delayed_delivery,
             transactions,
+            self.parked,
             self.statistics,
             self.producer_groups,
             self.consumer_groups,
@@ -295,7 +303,19 @@ class _Builder:
             log=transactions.log,
             finder=TransactionFinder(transactions.log, self.store.messages),
             producers=self.producer_groups,
+            checks_in_flight=transactions.checks_in_flight,
             group_commit=self.group_commit,
+            clock=self.clock,
+        )
+        self.dispatcher.add(processor.handlers)
+
+    def _add_dead_letters(self) -> None:
+        processor = DeadLetterProcessor(
+            parked=self.parked,
+            store=self.store.messages,
+            group_commit=self.group_commit,
+            topic_table=self.topic_table,
+            subscription_groups=self.subscription_groups,
             clock=self.clock,
         )
         self.dispatcher.add(processor.handlers)

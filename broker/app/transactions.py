@@ -11,9 +11,11 @@ from broker.config import BrokerSettings
 from broker.remoting.connection import Connection
 from broker.server.check_back import CheckBack
 from broker.server.group_commit import GroupCommit
+from broker.server.parked import ParkedMessages
 from broker.server.producer_groups import ProducerGroups
 from broker.server.topic_table import TopicTable
 from broker.server.transaction_log import TransactionLog
+from broker.server.transaction_notes import TransactionNotes
 from broker.server.transaction_processor import TransactionProcessor
 from broker.server.transaction_recovery import recover_transactions
 from broker.store import DamagedStore
@@ -32,6 +34,7 @@ class Transactions:
     log: TransactionLog
     processor: TransactionProcessor
     check_back: CheckBack
+    notes: TransactionNotes
     checks_in_flight: ChecksInFlight[Connection]
 
 
@@ -41,6 +44,7 @@ def build_transactions(
     group_commit: GroupCommit,
     topic_table: TopicTable,
     producer_groups: ProducerGroups,
+    parked: ParkedMessages,
     clock: Callable[[], int],
 ) -> Transactions:
     """Finds out which transactions are pending, and builds what deals with them. Raises StoreError, OSError."""
@@ -62,6 +66,7 @@ def build_transactions(
         store=store.messages,
         group_commit=group_commit,
         checks_in_flight=checks_in_flight,
+        parked=parked,
         reject_transaction_message=settings.reject_transaction_message,
         broker_host=settings.broker_ip1,
         clock=clock,
@@ -71,12 +76,17 @@ def build_transactions(
         store=store.messages,
         producers=producer_groups,
         checks_in_flight=checks_in_flight,
-        consumer_offsets=store.consumer_offsets,
-        counts_file=counts_file,
         appended=group_commit.appended,
         clock=clock,
     )
-    return Transactions(log, processor, check_back, checks_in_flight)
+    notes = TransactionNotes(
+        log=log,
+        store=store.messages,
+        checks_in_flight=checks_in_flight,
+        consumer_offsets=store.consumer_offsets,
+        counts_file=counts_file,
+    )
+    return Transactions(log, processor, check_back, notes, checks_in_flight)
 
 
 def read_check_counts(counts_file: ConfigFile) -> dict[int, int]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from broker.client.calls import ask, ask_for_success, tell
 from broker.client.routes import Routes
-from broker.protocol.codes import RequestCode
+from broker.protocol.codes import AdminRequestCode, RequestCode
 from broker.protocol.command import RemotingCommand
 from broker.protocol.command_header import CommandHeader
 from broker.remoting.client import RemotingClient
@@ -34,7 +34,13 @@ class BrokerCalls:
         return await ask_for_success(self.remoting, address, code, header, body, timeout_ms=timeout_ms)
 
     async def ask_at(
-        self, address: str, code: RequestCode, header: CommandHeader | None, body: bytes = b"", *, timeout_ms: int = TIMEOUT_MS
+        self,
+        address: str,
+        code: RequestCode | AdminRequestCode,
+        header: CommandHeader | None,
+        body: bytes = b"",
+        *,
+        timeout_ms: int = TIMEOUT_MS,
     ) -> RemotingCommand:
         """The answer of the broker at that address, whatever its code."""
         return await ask(self.remoting, address, code, header, body, timeout_ms=timeout_ms)

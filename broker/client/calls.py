@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from broker.client.errors import BrokerError, BrokerUnreachable, RequestTimedOut
-from broker.protocol.codes import RequestCode, ResponseCode
+from broker.protocol.codes import AdminRequestCode, RequestCode, ResponseCode
 from broker.protocol.command import RemotingCommand
 from broker.protocol.command_header import CommandHeader
 from broker.remoting.client import RemotingClient
@@ -13,7 +13,7 @@ from broker.remoting.errors import RemotingError, RemotingTimeout
 async def ask(
     remoting: RemotingClient,
     address: str,
-    code: RequestCode,
+    code: RequestCode | AdminRequestCode,
     header: CommandHeader | None = None,
     body: bytes = b"",
     *,

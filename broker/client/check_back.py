@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 from functools import partial
+from typing import NamedTuple
 
 from broker.client.listener_threads import ListenerNotRun, ListenerThreads
 from broker.client.listeners import TransactionListener
@@ -20,10 +21,17 @@ from broker.remoting.errors import RemotingError
 logger = logging.getLogger(__name__)
 
 
+class _Question(NamedTuple):
+    connection: Connection
+    check: CheckTransactionStateRequestHeader
+    message: MessageExt
+
+
 class CheckBack:
     """Asks the listener in a few threads and answers on the connection the question came by.
 
-    Questions beyond a bound are dropped, and so is a second one about a transaction that is looked at: the broker asks again.
+    Questions beyond a bound are dropped: the broker asks again. A second one about a transaction that is looked at takes the
+    place of the first: a broker that was started again gets the answer, and the listener is asked once.
     """
 
     def __init__(self, group: str, listener: TransactionListener, threads: ListenerThreads, max_waiting: int) -> None:
@@ -32,7 +40,7 @@ class CheckBack:
         self._listener = listener
         self._threads = threads
         self._max_waiting = max_waiting
-        self._looked_at: set[tuple[str | None, int]] = set()
+        self._looked_at: dict[tuple[str, int], _Question] = {}
 
     def on_check(self, connection: Connection, request: RemotingCommand) -> None:
         """A broker asks."""
@@ -47,28 +55,20 @@ class CheckBack:
             logger.warning("a check-back from %s for group %s; this is %s", connection.peer, asked_group, self._group)
             return
         key = (check.broker_name or connection.peer, check.commit_log_offset)
+        question = _Question(connection, check, message)
         if key in self._looked_at:
+            self._looked_at[key] = question
             return
         if len(self._looked_at) >= self._max_waiting:
             logger.warning(
                 "too many check-backs wait: that of transaction %s is left to the broker's next", message.transaction_id
             )
             return
-        self._looked_at.add(key)
-        self._threads.submit(
-            partial(self._listener.check_local_transaction, message), partial(self._answer, connection, check, message, key)
-        )
+        self._looked_at[key] = question
+        self._threads.submit(partial(self._listener.check_local_transaction, message), partial(self._answer, key))
 
-    def _answer(
-        self,
-        connection: Connection,
-        check: CheckTransactionStateRequestHeader,
-        message: MessageExt,
-        key: tuple[str | None, int],
-        answer: LocalTransactionState | None,
-        error: BaseException | None,
-    ) -> None:
-        self._looked_at.discard(key)
+    def _answer(self, key: tuple[str, int], answer: LocalTransactionState | None, error: BaseException | None) -> None:
+        connection, check, message = self._looked_at.pop(key)
         if isinstance(error, ListenerNotRun):
             return
         state = state_of_answer(answer, error, message.transaction_id)

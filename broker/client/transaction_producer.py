@@ -6,12 +6,14 @@ import asyncio
 import logging
 from typing import Never
 
+from broker.client.broker_calls import BrokerCalls
 from broker.client.check_back import CheckBack
 from broker.client.errors import ClientError, MessageRefused
 from broker.client.instance import RequestHandlers
 from broker.client.listener_check import check_transaction_listener
 from broker.client.listener_threads import ListenerNotRun, ListenerThreads
 from broker.client.listeners import TransactionListener
+from broker.client.parked_requests import ParkedRequests
 from broker.client.producer import Producer
 from broker.client.send_result import LocalTransactionState, SendResult, TransactionSendResult
 from broker.client.settings_check import check_whole_number, refuse_unknown
@@ -19,6 +21,7 @@ from broker.client.transaction_decision import end_after_local_transaction, stat
 from broker.client.wire_message import check_message
 from broker.message import Message, properties
 from broker.protocol.codes import RequestCode
+from broker.protocol.route import MASTER_ID
 from broker.remoting.tasks import Tasks
 
 logger = logging.getLogger(__name__)
@@ -85,6 +88,16 @@ class TransactionProducer(Producer):
                 await threads.stop(0.2)
         await self._transactions.stop()
         await super()._stop()
+
+    async def count_discarded(self) -> int:
+        """How many of this group's messages the brokers gave up after too many checks, and nobody has resumed yet.
+
+        Apache's brokers can only tell how many there are of all groups. Raises a ClientError if a broker does not answer.
+        """
+        instance = self._running_instance()
+        requests = ParkedRequests(BrokerCalls(instance.remoting, instance.routes))
+        masters = [by_id[MASTER_ID] for by_id in instance.routes.brokers.values() if MASTER_ID in by_id]
+        return sum(await asyncio.gather(*(requests.discarded(address, self.group) for address in masters)))
 
     async def send_message_in_transaction(self, message: Message, arg: object = None) -> TransactionSendResult:
         """Send the half message, run the local transaction with `arg`, tell the broker.

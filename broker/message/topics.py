@@ -14,6 +14,8 @@ OP_HALF_TOPIC: Final = "RMQ_SYS_TRANS_OP_HALF_TOPIC"
 CHECK_MAX_TIME_TOPIC: Final = "TRANS_CHECK_MAX_TIME_TOPIC"
 SELF_TEST_TOPIC: Final = "SELF_TEST_TOPIC"
 OFFSET_MOVED_EVENT_TOPIC: Final = "OFFSET_MOVED_EVENT"
+PARKED_MARK_TOPIC: Final = "rmq_sys_PARKED_MARK_TOPIC"
+"""Ours: what operators did about dead letters and discarded messages."""
 
 TRANSACTION_CONSUMER_GROUP: Final = "CID_RMQ_SYS_TRANS"
 """The group whose offsets on the half and op topics say how far transactions are settled (MixAll.CID_SYS_RMQ_TRANS)."""
@@ -38,7 +40,15 @@ SYSTEM_TOPICS: Final = frozenset(
     }
 )
 NOT_ALLOWED_SEND_TOPICS: Final = frozenset(
-    {SCHEDULE_TOPIC, HALF_TOPIC, OP_HALF_TOPIC, CHECK_MAX_TIME_TOPIC, SELF_TEST_TOPIC, OFFSET_MOVED_EVENT_TOPIC}
+    {
+        SCHEDULE_TOPIC,
+        HALF_TOPIC,
+        OP_HALF_TOPIC,
+        CHECK_MAX_TIME_TOPIC,
+        SELF_TEST_TOPIC,
+        OFFSET_MOVED_EVENT_TOPIC,
+        PARKED_MARK_TOPIC,
+    }
 )
 
 _LEGAL_NAME = re.compile(r"[%|a-zA-Z0-9_-]+")

@@ -92,6 +92,10 @@ def _dead_letters(families: Families, sources: MetricsSources) -> Iterator[Metri
             values.append(((group, name, boolean(_is_system_group(group))), messages))
     names = ("consumer_group", "topic", "is_system")
     yield families.counters("rocketmq_send_to_dlq_messages_total", "Messages that were given up", names, values)
+    untreated = [((group,), messages) for group, messages in steadily(sources.parked.dead_letters).items()]
+    yield families.gauges(
+        "rocketmq_dead_letters", "Dead letters that nobody has retried or dismissed yet", ("consumer_group",), untreated
+    )
 
 
 def _lag(families: Families, sources: MetricsSources) -> Iterator[Metric]:

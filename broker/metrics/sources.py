@@ -8,6 +8,7 @@ from typing import TypeVar
 
 from broker.server.consumer_groups import ConsumerGroups
 from broker.server.group_commit import GroupCommit
+from broker.server.parked import ParkedMessages
 from broker.server.producer_groups import ProducerGroups
 from broker.server.statistics import BrokerStatistics
 from broker.server.subscription_group_table import SubscriptionGroupTable
@@ -31,6 +32,7 @@ class MetricsSources:
     group_commit: GroupCommit
     store: MessageStore
     consumer_offsets: ConsumerOffsets
+    parked: ParkedMessages
     topic_table: TopicTable
     subscription_groups: SubscriptionGroupTable
     producer_groups: ProducerGroups

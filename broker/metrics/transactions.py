@@ -19,6 +19,10 @@ def transaction_metrics(families: Families, sources: MetricsSources) -> Iterator
     yield from _outcomes(families, sources)
     yield from _checks(families, sources.transactions.counts)
     yield from _mended(families, sources.transactions.counts)
+    discarded = [((group,), messages) for group, messages in steadily(sources.parked.discarded).items()]
+    yield families.gauges(
+        "rocketmq_discarded_messages", "Discarded messages that nobody has resumed yet", ("producer_group",), discarded
+    )
 
 
 def _pending(families: Families, sources: MetricsSources) -> Iterator[Metric]:
@@ -50,6 +54,7 @@ def _checks(families: Families, counts: TransactionCounts) -> Iterator[Metric]:
         "sent": counts.checks_sent,
         "no_producer": counts.checks_without_producer,
         "held_back": counts.checks_held_back,
+        "given_back": counts.checks_given_back,
         "discarded": counts.discards,
         "expired": counts.skips,
         "unreadable": counts.bad_records,

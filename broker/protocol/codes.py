@@ -114,7 +114,7 @@ class RequestCode(IntEnum):
 
 
 class AdminRequestCode(IntEnum):
-    """Requests of our own, by which operators see and mend transactions (`python -m broker.admin`).
+    """Requests of our own, by which operators see and mend transactions and dead letters (`python -m broker.admin`).
 
     No release of RocketMQ up to 5.3.3 has a code between 3,010 and 200,050; two bytes hold these, as binary headers want it.
     Apache's broker answers REQUEST_CODE_NOT_SUPPORTED.
@@ -124,6 +124,10 @@ class AdminRequestCode(IntEnum):
     SHOW_TRANSACTION = 30_002
     DECIDE_TRANSACTION = 30_003
     LIST_DECIDED_TRANSACTIONS = 30_004
+    COUNT_PARKED_MESSAGES = 30_005
+    LIST_MARKS = 30_006
+    RETRY_DEAD_LETTER = 30_007
+    DISMISS_DEAD_LETTER = 30_008
 
 
 class ResponseCode(IntEnum):

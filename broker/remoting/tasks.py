@@ -5,13 +5,16 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Callable, Coroutine
-from typing import Any, Final, TypeVar
+from typing import Any, Final, Generic, TypeVar
+
+from broker.remoting.alarm import Alarm
 
 logger = logging.getLogger(__name__)
 
 T = TypeVar("T")
 
 _END_WITHIN_S: Final = 2.0
+_AFTER_FAILURE_S: Final = 1.0
 
 
 class Tasks:
@@ -30,7 +33,15 @@ class Tasks:
 
     def every(self, seconds: float, name: str, action: Callable[[], object]) -> None:
         """Calls the action again and again, `seconds` after it returned, the first time after `seconds`."""
-        self.start(name, _repeat(seconds, name, action))
+        self.start(name, _repeat(seconds, _Attempts(name, action, seconds)))
+
+    def when_due(self, name: str, action: Callable[[], float | None], alarm: Alarm, *, rest_s: float) -> None:
+        """Calls the action again and again: each time after the seconds that it returns, or as soon as the alarm rings.
+
+        None waits for the alarm alone. Between two calls are `rest_s` seconds at least. An action that fails is called again
+        after a second.
+        """
+        self.start(name, _repeat_when_due(_Attempts(name, action, _AFTER_FAILURE_S), alarm, rest_s))
 
     async def settle(self, timeout_s: float) -> None:
         """Waits for all to end by themselves, at most that long."""
@@ -61,17 +72,43 @@ def _log(task: asyncio.Task[Any]) -> None:
         logger.error("%s failed", task.get_name(), exc_info=error)
 
 
-async def _repeat(seconds: float, name: str, action: Callable[[], object]) -> None:
-    complaint = ""
-    while True:
-        await asyncio.sleep(seconds)
+class _Attempts(Generic[T]):
+    """Calls an action that may fail. The log has each failure, those of the disk once."""
+
+    def __init__(self, name: str, action: Callable[[], T], again_after_s: float) -> None:
+        self._name = name
+        self._action = action
+        self._again_after_s = again_after_s
+        self._complaint = ""
+
+    def __call__(self, *, otherwise: T) -> T:
+        """The action's result, or `otherwise` if it failed."""
         try:
-            action()
-            complaint = ""
+            result = self._action()
         except OSError as error:
             # A full disk, say: a stack tells no more than its words do, and once is enough.
-            if str(error) != complaint:
-                complaint = str(error)
-                logger.error("%s failed, and is tried again every %g s: %s", name, seconds, complaint)
+            if str(error) != self._complaint:
+                self._complaint = str(error)
+                logger.error("%s failed, and is tried again every %g s: %s", self._name, self._again_after_s, error)
+            return otherwise
         except Exception:
-            logger.exception("%s failed; it is tried again in %g s", name, seconds)
+            logger.exception("%s failed; it is tried again in %g s", self._name, self._again_after_s)
+            return otherwise
+        self._complaint = ""
+        return result
+
+
+async def _repeat(seconds: float, attempt: _Attempts[object]) -> None:
+    while True:
+        await asyncio.sleep(seconds)
+        attempt(otherwise=None)
+
+
+async def _repeat_when_due(attempt: _Attempts[float | None], alarm: Alarm, rest_s: float) -> None:
+    while True:
+        wait_s = attempt(otherwise=_AFTER_FAILURE_S)
+        await asyncio.sleep(rest_s)
+        if wait_s is None:
+            await alarm.wait(None)
+        elif wait_s > rest_s:
+            await alarm.wait(wait_s - rest_s)

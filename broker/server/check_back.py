@@ -5,28 +5,24 @@ A producer's answer is an END_TRANSACTION request like any other; here a check i
 
 from __future__ import annotations
 
-import asyncio
 import logging
-import threading
 from collections.abc import Callable
-from typing import Any, Final, NamedTuple, Protocol
+from typing import Final, Protocol
 
-from broker.message import topics
 from broker.message.errors import CorruptRecord
 from broker.message.ids import offset_message_id
 from broker.protocol.codes import RequestCode
 from broker.protocol.headers import CheckTransactionStateRequestHeader
+from broker.remoting.alarm import Alarm
 from broker.remoting.connection import Connection
 from broker.remoting.errors import RemotingError
 from broker.server.transaction_log import TransactionLog
-from broker.store import ConsumerOffsets, MessageStore, RecordNotFound, StoreUnwritable
-from broker.transaction.check_counts import check_counts_as_json
+from broker.store import MessageStore, RecordNotFound, StoreUnwritable
 from broker.transaction.checks_in_flight import ChecksInFlight
-from broker.transaction.decision import CheckAction, decide_check, must_move_forward
+from broker.transaction.decision import CheckAction, GroupState, decide_check, must_move_forward
 from broker.transaction.errors import NotAHalfMessage
 from broker.transaction.half_message import check_back
 from broker.transaction.half_record import HalfMessage
-from broker.transaction.offsets import TransactionOffsets
 from broker.transaction.pending import PendingTransaction
 
 logger = logging.getLogger(__name__)
@@ -34,12 +30,12 @@ logger = logging.getLogger(__name__)
 AT_MOST_AT_ONCE = 256
 """Transactions looked at before others get their turn on the event loop."""
 HELD_BACK_MS = 1_000
-"""When to try again if all producers of the group owe too many answers, or the half message is on its way to the disk."""
+"""When to look again if no producer of the group can be asked now, or the half message is on its way to the disk."""
 UNWRITABLE_MS = 1_000
 """When to try again if the store could not be written."""
 LONGEST_SLEEP_S = 1.0
+"""A clock that is set back is noticed by then, as long as there is something to check."""
 SHORTEST_SLEEP_S = 0.02
-KEEP_INTERVAL_S = 2.0
 
 _PORT_LENGTH: Final = 4
 
@@ -51,23 +47,8 @@ class Producers(Protocol):
         """The connections of a group's members."""
 
 
-class CheckCountsFile(Protocol):
-    """Where check counts survive a restart (ConfigFile)."""
-
-    def write(self, value: dict[str, Any]) -> None:
-        """Replaces the content; durable when it returns. Raises OSError."""
-
-
-class _NotedOffsets(NamedTuple):
-    offsets: TransactionOffsets
-    position: int
-    """The commit log offset before which everything must be on disk."""
-    take_backs: int
-    """Something taken back makes them wrong."""
-
-
 class CheckBack:
-    """Looks at the transactions that are due, and keeps what the next broker needs to know of them."""
+    """Looks at the transactions that are due."""
 
     def __init__(
         self,
@@ -76,8 +57,6 @@ class CheckBack:
         store: MessageStore,
         producers: Producers,
         checks_in_flight: ChecksInFlight[Connection],
-        consumer_offsets: ConsumerOffsets,
-        counts_file: CheckCountsFile,
         appended: Callable[[], None],
         clock: Callable[[], int],
     ) -> None:
@@ -86,54 +65,25 @@ class CheckBack:
         self._store = store
         self._producers = producers
         self._checks_in_flight = checks_in_flight
-        self._consumer_offsets = consumer_offsets
-        self._counts_file = counts_file
         self._appended = appended
         self._clock = clock
+        self.alarm = Alarm()
+        """Rings when a transaction is due sooner than the last `look_now` said."""
         self._turn = 0
         self._known_bad: set[int] = set()
-        self._noted: _NotedOffsets | None = None
-        self._are_counts_changed = True
-        self._is_finished = False
-        self._counts_turn = threading.Lock()
 
-    async def run(self) -> None:
-        """Runs until it is cancelled."""
-        while True:
-            try:
-                self.look(self._clock())
-            except Exception:
-                logger.exception("the check of pending transactions failed; it goes on in a second")
-                await asyncio.sleep(LONGEST_SLEEP_S)
-            await asyncio.sleep(self._sleep_s())
-
-    async def keep(self) -> None:
-        """Keeps every few seconds what the next broker needs, until it is cancelled."""
-        while True:
-            try:
-                self.note_offsets()
-                counts = self._changed_counts()
-                if counts is not None:
-                    await asyncio.to_thread(self._write_counts, counts)
-            except OSError as error:
-                self._are_counts_changed = True
-                logger.warning("cannot keep how often transactions were checked: %s", error)
-            except Exception:
-                logger.exception("cannot keep what the next start needs to know of transactions")
-            await asyncio.sleep(KEEP_INTERVAL_S)
-
-    def finish(self) -> None:
-        """The store is flushed for the last time: keeps what the next broker needs. Raises OSError."""
-        self._noted = None
-        self.note_offsets()
-        with self._counts_turn:
-            # A thread of `keep` may have been left behind with older counts.
-            self._is_finished = True
-            self._counts_file.write(check_counts_as_json(self._log.table))
+    def look_now(self) -> float | None:
+        """Does what is due. Returns in how many seconds something is due next; None if nothing is pending."""
+        self.look(self._clock())
+        table = self._log.table
+        due_ms = table.next_due_ms()
+        table.watch(due_ms, self.alarm.ring)
+        return None if due_ms is None else min(max((due_ms - self._clock()) / 1000, 0), LONGEST_SLEEP_S)
 
     def look(self, now_ms: int) -> None:
-        """Does what is due, but not too much at once."""
+        """Does what is due at that time, but not too much at once."""
         before = self._log.appended_position
+        self._checks_in_flight.notice_time(now_ms)
         for transaction in self._log.table.due(now_ms, AT_MOST_AT_ONCE):
             try:
                 self._look_at(transaction, now_ms)
@@ -148,51 +98,43 @@ class CheckBack:
             if self._log.appended_position != before:
                 self._appended()
 
-    def note_offsets(self) -> None:
-        """Commits how far CID_RMQ_SYS_TRANS has come, as soon as all that rests on is on disk."""
-        take_backs = self._log.counts.take_backs
-        if self._noted is None or self._noted.take_backs != take_backs:
-            self._noted = _NotedOffsets(self._log.table.consumer_offsets(), self._log.appended_position, take_backs)
-        if self._store.flushed_position >= self._noted.position:
-            half_offset, op_offset = self._noted.offsets
-            group = topics.TRANSACTION_CONSUMER_GROUP
-            self._consumer_offsets.commit(group, topics.HALF_TOPIC, 0, half_offset)
-            self._consumer_offsets.commit(group, topics.OP_HALF_TOPIC, 0, op_offset)
-            self._noted = None
-
-    def _write_counts(self, counts: dict[str, Any]) -> None:
-        with self._counts_turn:
-            if not self._is_finished:
-                self._counts_file.write(counts)
-
-    def _changed_counts(self) -> dict[str, Any] | None:
-        if not self._are_counts_changed:
-            return None
-        self._are_counts_changed = False
-        return check_counts_as_json(self._log.table)
-
-    def _sleep_s(self) -> float:
-        due_ms = self._log.table.next_due_ms()
-        if due_ms is None:
-            return LONGEST_SLEEP_S
-        return min(max((due_ms - self._clock()) / 1000, SHORTEST_SLEEP_S), LONGEST_SLEEP_S)
+    def on_disconnected(self, connection: Connection) -> None:
+        """A producer is gone: the checks that it leaves unanswered count no more, as nobody could answer them."""
+        for commit_log_offset, checks in self._checks_in_flight.departed(connection).items():
+            transaction = self._log.table.find(commit_log_offset)
+            if transaction is not None:
+                transaction.checks -= checks
+                self._log.counts.checks_given_back += checks
 
     def _look_at(self, transaction: PendingTransaction, now_ms: int) -> None:
-        online = [connection for connection in self._producers.connections(transaction.producer_group) if connection.is_writable]
-        action = decide_check(transaction, now_ms, self._log.policy, is_producer_online=bool(online))
+        online = self._producers.connections(transaction.producer_group)
+        able = self._able(online, transaction)
+        group = GroupState(bool(online), bool(able), self._is_owed(online, transaction))
+        action = decide_check(transaction, now_ms, self._log.policy, group)
         if action is CheckAction.NO_PRODUCER:
             self._log.counts.checks_without_producer += 1
+        elif action is CheckAction.HOLD:
+            self._log.counts.checks_held_back += 1
+            self._look_again_soon(transaction, now_ms)
         elif action is CheckAction.CHECK_BACK:
-            self._check_back(transaction, online, now_ms)
+            self._check_back(transaction, able, now_ms)
         else:
             self._discard(transaction, action, now_ms)
 
-    def _check_back(self, transaction: PendingTransaction, online: list[Connection], now_ms: int) -> None:
-        able = [connection for connection in online if self._checks_in_flight.may_ask(connection, now_ms)]
-        if not able:
-            self._log.counts.checks_held_back += 1
-            self._log.table.reschedule(transaction, now_ms + HELD_BACK_MS)
-            return
+    def _able(self, online: list[Connection], transaction: PendingTransaction) -> list[Connection]:
+        """Who could answer a check: those that read what they are sent, and are not busy with this very one."""
+        may_ask, offset = self._checks_in_flight.may_ask, transaction.commit_log_offset
+        return [connection for connection in online if connection.is_writable and may_ask(connection, offset)]
+
+    def _is_owed(self, online: list[Connection], transaction: PendingTransaction) -> bool:
+        if not transaction.checks:
+            return False
+        return self._checks_in_flight.owed_since_ms(online, transaction.commit_log_offset) is not None
+
+    def _look_again_soon(self, transaction: PendingTransaction, now_ms: int) -> None:
+        self._log.table.reschedule(transaction, min(transaction.due_ms, now_ms + HELD_BACK_MS))
+
+    def _check_back(self, transaction: PendingTransaction, able: list[Connection], now_ms: int) -> None:
         try:
             half = self._log.read(transaction)
         except RecordNotFound:
@@ -205,30 +147,30 @@ class CheckBack:
             queue_offset=transaction.queue_offset,
             checks=transaction.checks + 1,
         )
-        for connection in self._in_turn(able, half.born_host, transaction.commit_log_offset):
+        for connection in self._in_turn(able, half.born_host):
             try:
                 connection.invoke_oneway(RequestCode.CHECK_TRANSACTION_STATE, header, body)
             except RemotingError:
                 continue
             transaction.checks += 1
-            self._are_counts_changed = True
             self._checks_in_flight.asked(connection, transaction.commit_log_offset, now_ms)
             self._log.counts.checks_sent += 1
             return
         self._log.counts.checks_without_producer += 1
 
-    def _in_turn(self, able: list[Connection], born_host: bytes, commit_log_offset: int) -> list[Connection]:
+    def _in_turn(self, able: list[Connection], born_host: bytes) -> list[Connection]:
         """Whom to ask, best first: who sent the half message, who is where it came from, then the others in turn.
 
-        Last, who owes an answer about it.
+        Last, who let a check time out and has answered none since.
         """
         self._turn += 1
         start = self._turn % len(able)
         in_turn = able[start:] + able[:start]
-        owes = self._checks_in_flight.owes
-        return sorted(in_turn, key=lambda one: (owes(one, commit_log_offset), *_strangeness(one.born_host, born_host)))
+        is_silent = self._checks_in_flight.is_silent
+        return sorted(in_turn, key=lambda one: (is_silent(one), *_strangeness(one.born_host, born_host)))
 
     def _discard(self, transaction: PendingTransaction, action: CheckAction, now_ms: int) -> None:
+        """Parks the message. The log has a line for it once it is on disk (ParkedMessages)."""
         try:
             self._log.discard(transaction, now_ms)
         except RecordNotFound:
@@ -241,17 +183,13 @@ class CheckBack:
             self._log.counts.skips += 1
         else:
             self._log.counts.discards += 1
-        logger.warning(
-            "gave up the transaction at %d of %s after %d checks: its message is in %s",
-            transaction.commit_log_offset, transaction.producer_group, transaction.checks, topics.CHECK_MAX_TIME_TOPIC,
-        )  # fmt: skip
 
     def _not_found(self, transaction: PendingTransaction, now_ms: int) -> None:
         """The half message is not in the files: it expired, or it has not been written yet."""
         if transaction.stored_at < self._store.commit_log_min_offset:
             self._give_up(transaction, now_ms)
         else:
-            self._log.table.reschedule(transaction, now_ms + HELD_BACK_MS)
+            self._look_again_soon(transaction, now_ms)
 
     def _give_up(self, transaction: PendingTransaction, now_ms: int) -> None:
         self._log.give_up(transaction, now_ms)
@@ -267,7 +205,8 @@ class CheckBack:
             if transaction is None:
                 return
             try:
-                self._log.move_forward(transaction, now_ms)
+                unanswered = self._checks_in_flight.unanswered_about(transaction.commit_log_offset)
+                self._log.move_forward(transaction, now_ms, transaction.checks - unanswered)
             except StoreUnwritable:
                 return
             except RecordNotFound:

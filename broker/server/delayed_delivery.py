@@ -11,6 +11,7 @@ from typing import Final, NamedTuple
 from broker.message import sysflag
 from broker.message.errors import IllegalMessage
 from broker.message.record import Record, decode_record
+from broker.remoting.alarm import Alarm
 from broker.server.delay_levels import SCHEDULE_TOPIC, final_place
 from broker.server.delivered_before import DeliveredBefore
 from broker.server.group_commit import GroupCommit
@@ -18,6 +19,11 @@ from broker.store import CorruptRecord, DelayOffsets, MessageStore, StoreUnwrita
 
 MOST_AT_ONCE: Final = 500
 """Messages delivered in one go; the event loop breathes in between."""
+REST_S: Final = 0.005
+LONGEST_SLEEP_S: Final = 1.0
+"""A clock that is set back is noticed by then, as long as a message waits."""
+UNWRITABLE_MS: Final = 100
+"""When to try again if the store could not be written."""
 
 _READ_MESSAGES: Final = 32
 _READ_BYTES: Final = 1 << 20
@@ -63,6 +69,8 @@ class DelayedDelivery:
         self._offsets = offsets
         self._clock = clock
         self._levels = [_Level(queue_id, delay_ms, offsets.get(queue_id + 1) or 0) for queue_id, delay_ms in enumerate(levels_ms)]
+        self.alarm = Alarm()
+        """Rings when something may be due sooner than the last `deliver_due` said."""
         self._delivered: deque[_Delivered] = deque()
         self._delivered_before = DeliveredBefore(store)
         self._latest_ms = 0
@@ -74,9 +82,10 @@ class DelayedDelivery:
         """A message came into some queue."""
         if topic == SCHEDULE_TOPIC and queue_id < len(self._levels) and self._levels[queue_id].next_due_ms is None:
             self._levels[queue_id].next_due_ms = 0
+            self.alarm.ring()
 
-    def deliver_due(self) -> None:
-        """Delivers what is due; call it several times a second."""
+    def deliver_due(self) -> float | None:
+        """Delivers what is due. Returns in how many seconds something is due next; None if no message waits."""
         now_ms = self._clock()
         self._notice_clock(now_ms)
         room = MOST_AT_ONCE
@@ -85,7 +94,9 @@ class DelayedDelivery:
                 try:
                     room -= self._deliver_level(level, now_ms, room)
                 except StoreUnwritable:
-                    return
+                    return UNWRITABLE_MS / 1000
+        due_ms = min((level.next_due_ms for level in self._levels if level.next_due_ms is not None), default=None)
+        return None if due_ms is None else min(max((due_ms - now_ms) / 1000, 0), LONGEST_SLEEP_S)
 
     def confirm(self, position: int) -> None:
         """What was appended before this commit log offset stays: the messages among it are delivered."""
@@ -98,7 +109,8 @@ class DelayedDelivery:
         while self._delivered and self._delivered[-1].end_position > position:
             level, offset = self._delivered.pop()[1:]
             level.offset = min(level.offset, offset)
-            level.next_due_ms = 0
+            level.next_due_ms = self._latest_ms + UNWRITABLE_MS
+            self.alarm.ring()
 
     def persist(self) -> None:
         """Brings the offsets to the disk. Raises OSError."""

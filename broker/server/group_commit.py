@@ -96,6 +96,7 @@ class GroupCommit:
         self._flushing_to: int | None = None
         self._flush_began_s = 0.0
         self._delayed_flush: asyncio.TimerHandle | None = None
+        self._overdue: asyncio.TimerHandle | None = None
         self._flushed: asyncio.Event = asyncio.Event()
         self._tasks = Tasks()
         self._loop: asyncio.AbstractEventLoop
@@ -111,14 +112,14 @@ class GroupCommit:
         self._start_process()
         if not self._is_sync:
             self._tasks.every(self._async_flush_interval_s, "flush", self._flush)
-        self._tasks.every(_CHECK_INTERVAL_S, "flush time-out", self._answer_overdue)
         self._tasks.start("checkpoint", self._checkpoints())
 
     async def stop(self) -> None:
         """Writes and flushes what is still waiting, answers it, and ends the background work."""
         await self._tasks.stop()
-        if self._delayed_flush is not None:
-            self._delayed_flush.cancel()
+        for timer in (self._delayed_flush, self._overdue):
+            if timer is not None:
+                timer.cancel()
         self._loop.remove_reader(self._process.fileno())
         self._process.close()
         self._flushing_to = None
@@ -189,6 +190,8 @@ class GroupCommit:
             return
         self._flushing_to = position
         self._flush_began_s = self._loop.time()
+        if self._overdue is None and self._is_sync:
+            self._overdue = self._loop.call_later(self._flush_timeout_s, self._answer_overdue)
         self.flushes += 1
         try:
             self._process.request(store.segments_to_flush(store.flushed_position, position))
@@ -249,7 +252,12 @@ class GroupCommit:
 
     def _answer_overdue(self) -> None:
         """The disk hangs: those who wait learn that their messages may or may not be stored (FLUSH_DISK_TIMEOUT)."""
-        if self._flushing_to is None or self._loop.time() - self._flush_began_s < self._flush_timeout_s or not self._is_sync:
+        self._overdue = None
+        if self._flushing_to is None:
+            return
+        left_s = self._flush_began_s + self._flush_timeout_s - self._loop.time()
+        self._overdue = self._loop.call_later(left_s if left_s > 0 else _CHECK_INTERVAL_S, self._answer_overdue)
+        if left_s > 0:
             return
         remark = f"the flush takes longer than {self._flush_timeout_s:g} s"
         while self._waiting and self._waiting[0][0] <= self._flushing_to:

@@ -69,6 +69,10 @@ class HeldPulls:
             self._remove(pull)
         return due
 
+    def next_due_ms(self) -> int | None:
+        """When the time of a pull is up next; None if none waits."""
+        return min(self._by_deadline, default=None)
+
     def forget(self, connection: Connection) -> None:
         """Nobody waits for them any more."""
         for pull in list(self._by_connection.get(connection, ())):

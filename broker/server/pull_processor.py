@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping
 from typing import Final
 
@@ -10,11 +11,12 @@ from broker.protocol.command import RemotingCommand, ReplyTo, encode_response
 from broker.protocol.headers import PullMessageRequestHeader, PullMessageResponseHeader
 from broker.protocol.heartbeat import MessageModel, SubscriptionData
 from broker.protocol.route import MASTER_ID
+from broker.remoting.alarm import Alarm
 from broker.remoting.connection import Connection
 from broker.remoting.dispatcher import Handler, RequestRefused
 from broker.server import permissions
 from broker.server.consumer_groups import ConsumerGroups
-from broker.server.held_pulls import HeldPull, HeldPulls
+from broker.server.held_pulls import DEADLINE_STEP_MS, HeldPull, HeldPulls
 from broker.server.statistics import BrokerStatistics
 from broker.server.subscription_group_table import SubscriptionGroupTable
 from broker.server.tag_filter import parse_tags, refuse_other_than_tags, wanted_codes
@@ -71,6 +73,9 @@ class PullProcessor:
         self._short_polling_ms = short_polling_ms
         self._broker_permission = broker_permission
         self._clock = clock
+        self.alarm = Alarm()
+        """Rings when the time of a pull is up sooner than the last `answer_overdue` said."""
+        self._next_due_ms: float = math.inf
 
     @property
     def handlers(self) -> Mapping[int, Handler]:
@@ -98,6 +103,9 @@ class PullProcessor:
         code = _code(found, pull.offset)
         is_at_end = code is ResponseCode.PULL_NOT_FOUND and found.next_begin_offset <= pull.offset
         if is_at_end and header.sys_flag & SUSPEND_FLAG and self._held.hold(pull):
+            if pull.deadline_ms <= self._next_due_ms - DEADLINE_STEP_MS:
+                self._next_due_ms = pull.deadline_ms
+                self.alarm.ring()
             return None
         return self._answer(pull, code, found)
 
@@ -106,10 +114,14 @@ class PullProcessor:
         for pull in self._held.take_arrived(topic, queue_id, max_offset):
             self._try_again(pull, may_wait_on=True)
 
-    def answer_overdue(self) -> None:
-        """Answers the pulls whose time is up; call it several times a second."""
-        for pull in self._held.take_due(self._clock()):
+    def answer_overdue(self) -> float | None:
+        """Answers the pulls whose time is up. Returns in how many seconds the next one's is; None if none waits."""
+        now_ms = self._clock()
+        for pull in self._held.take_due(now_ms):
             self._try_again(pull, may_wait_on=False)
+        due_ms = self._held.next_due_ms()
+        self._next_due_ms = due_ms if due_ms is not None else math.inf
+        return (due_ms - now_ms) / 1000 if due_ms is not None else None
 
     def _try_again(self, pull: HeldPull, *, may_wait_on: bool) -> None:
         """Answers a pull that waited; what goes wrong with one concerns no other."""

@@ -20,18 +20,18 @@ from broker.protocol.headers import (
 from broker.remoting.connection import Connection
 from broker.remoting.dispatcher import Handler, RequestRefused
 from broker.server.check_back import Producers
+from broker.server.given_reason import acceptable_reason
+from broker.server.ports import Durability
 from broker.server.transaction_finder import PENDING, TransactionFinder
 from broker.server.transaction_log import TransactionLog
-from broker.server.transaction_processor import Durability
 from broker.store import RecordNotFound
+from broker.transaction.checks_in_flight import ChecksInFlight
 from broker.transaction.errors import NotAHalfMessage
 from broker.transaction.pending import PendingTransaction
 
 logger = logging.getLogger(__name__)
 
 LARGEST_PAGE: Final = 1000
-LONGEST_REASON: Final = 1000
-"""Characters. It shares 32 KiB with the op message's other properties."""
 
 
 class TransactionAdminProcessor:
@@ -43,12 +43,14 @@ class TransactionAdminProcessor:
         log: TransactionLog,
         finder: TransactionFinder,
         producers: Producers,
+        checks_in_flight: ChecksInFlight[Connection],
         group_commit: Durability,
         clock: Callable[[], int],
     ) -> None:
         self._log = log
         self._finder = finder
         self._producers = producers
+        self._checks_in_flight = checks_in_flight
         self._group_commit = group_commit
         self._clock = clock
 
@@ -89,7 +91,7 @@ class TransactionAdminProcessor:
     def decide(self, connection: Connection, command: RemotingCommand) -> bytes | None:
         """A person commits or rolls back. Like every decision it must be the first; its reason is kept in the op message."""
         header = command.decode_header(DecideTransactionRequestHeader)
-        reason = _acceptable(header.reason)
+        reason = acceptable_reason(header.reason, what_for="a decision by hand")
         transaction = self._the_one_pending(header)
         now_ms = self._clock()
         try:
@@ -160,9 +162,15 @@ class TransactionAdminProcessor:
     def _answer(self, command: RemotingCommand, infos: list[TransactionInfo], total: int, next_after: int | None = None) -> bytes:
         for info in infos:
             if info.state == PENDING:
-                info.is_producer_online = bool(self._producers.connections(info.producer_group))
+                self._add_producers(info)
         body = TransactionList(transactions=infos, total=total, next_after=next_after)
         return encode_response(command, ResponseCode.SUCCESS, body=body.encode())
+
+    def _add_producers(self, info: TransactionInfo) -> None:
+        online = self._producers.connections(info.producer_group)
+        info.is_producer_online = bool(online)
+        owed_since_ms = self._checks_in_flight.owed_since_ms(online, info.half_offset)
+        info.answer_owed_ms = max(0, self._clock() - owed_since_ms) if owed_since_ms is not None else None
 
 
 def _matching(
@@ -177,17 +185,3 @@ def _matching(
         and (topic is None or transaction.topic == topic)
         and (header.producer_group is None or transaction.producer_group == header.producer_group)
     ]
-
-
-def _acceptable(reason: str) -> str:
-    """The reason, if it can be kept. Raises RequestRefused."""
-    reason = reason.strip()
-    if not reason:
-        raise RequestRefused(ResponseCode.MESSAGE_ILLEGAL, "a decision by hand needs a reason")
-    if len(reason) > LONGEST_REASON:
-        raise RequestRefused(
-            ResponseCode.MESSAGE_ILLEGAL, f"the reason has {len(reason)} characters; {LONGEST_REASON} are allowed"
-        )
-    if not reason.isprintable():
-        raise RequestRefused(ResponseCode.MESSAGE_ILLEGAL, "the reason holds control characters or line breaks")
-    return reason

@@ -8,11 +8,11 @@ from __future__ import annotations
 
 import logging
 import sys
-from typing import Protocol
 
 from broker.message import sysflag
 from broker.message.errors import CorruptRecord
 from broker.message.record import body_crc
+from broker.server.ports import SystemTopics
 from broker.server.topic_outcomes import TopicOutcomes
 from broker.server.transaction_recovery import RecoveredTransactions
 from broker.store import Appended, MessageStore, StoreUnwritable
@@ -28,13 +28,6 @@ from broker.transaction.pending import Outcome, PendingTransaction, Place
 from broker.transaction.recent_half_messages import RecentHalfMessages
 
 logger = logging.getLogger(__name__)
-
-
-class SystemTopics(Protocol):
-    """Makes topics of the broker's own."""
-
-    def internal(self, topic: str, queue_nums: int) -> object:
-        """The topic, made if there is none."""
 
 
 class TransactionLog:
@@ -154,15 +147,15 @@ class TransactionLog:
         """Closes a half message that cannot be read any more. Raises StoreUnwritable."""
         return self._settle(transaction, Outcome.LOST, now_ms, "the half message cannot be read")
 
-    def move_forward(self, transaction: PendingTransaction, now_ms: int) -> int:
-        """Copies the half message to the queue's end. Raises like `commit`."""
+    def move_forward(self, transaction: PendingTransaction, now_ms: int, checks: int) -> int:
+        """Copies the half message to the queue's end, with how often it was checked for good. Raises like `commit`."""
         half = self.read(transaction)
         copy = self._append(
             half_message.moved(
                 half,
                 first_commit_log_offset=transaction.commit_log_offset,
                 first_queue_offset=transaction.queue_offset,
-                checks=transaction.checks,
+                checks=checks,
             ),
             now_ms,
         )

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from typing import Protocol
 
 from broker.message.errors import CorruptRecord
 from broker.message.ids import parse_offset_message_id
@@ -13,12 +12,14 @@ from broker.protocol.command import RemotingCommand, encode_response
 from broker.protocol.headers import EndTransactionRequestHeader, ResumeCheckHalfMessageRequestHeader
 from broker.remoting.connection import Connection
 from broker.remoting.dispatcher import Handler, RequestRefused
+from broker.server.parked import ParkedMessages, ParkedPlace, Treatment
+from broker.server.ports import Durability
+from broker.server.queue_records import records_from
 from broker.server.transaction_log import TransactionLog
-from broker.server.transaction_recovery import records_from
 from broker.store import Appended, MessageStore, RecordNotFound
 from broker.transaction.checks_in_flight import ChecksInFlight
 from broker.transaction.decision import EndAction, EndDecision, EndRequest, Refusal, decide_end, decide_late_end
-from broker.transaction.errors import DelayedTransaction, NotAHalfMessage, NotResumable
+from broker.transaction.errors import AlreadyResumed, DelayedTransaction, NotAHalfMessage, NotResumable
 from broker.transaction.half_record import HALF_TOPIC, HalfMessage, read_any_message, read_half_message
 from broker.transaction.resumption import refuse_if_not_resumable
 
@@ -26,16 +27,6 @@ logger = logging.getLogger(__name__)
 
 _FIND_ALL = 64
 _EVER_MS = 2**62
-
-
-class Durability(Protocol):
-    """What releases answers once the store keeps its promise (GroupCommit)."""
-
-    def appended(self) -> None:
-        """Something was appended: write it soon."""
-
-    def after_durable(self, position: int, connection: Connection, frame: bytes) -> None:
-        """Sends the frame once everything before the position is durable."""
 
 
 class TransactionProcessor:
@@ -48,6 +39,7 @@ class TransactionProcessor:
         store: MessageStore,
         group_commit: Durability,
         checks_in_flight: ChecksInFlight[Connection],
+        parked: ParkedMessages,
         reject_transaction_message: bool,
         broker_host: str,
         clock: Callable[[], int],
@@ -56,6 +48,7 @@ class TransactionProcessor:
         self._store = store
         self._group_commit = group_commit
         self._checks_in_flight = checks_in_flight
+        self._parked = parked
         self._rejects = reject_transaction_message
         self._broker_host = broker_host
         self._clock = clock
@@ -133,14 +126,31 @@ class TransactionProcessor:
         header = command.decode_header(ResumeCheckHalfMessageRequestHeader)
         try:
             discarded = read_half_message(self._store.read(parse_offset_message_id(header.msg_id or "").commit_log_offset))
-            refuse_if_not_resumable(discarded, self._messages_alike(discarded))
-            end_position = self._log.resume(discarded, self._clock())
+            end_position = self._resume(discarded, connection)
         except (ValueError, RecordNotFound, CorruptRecord, NotAHalfMessage, NotResumable) as error:
             raise RequestRefused(ResponseCode.SYSTEM_ERROR, f"the message {header.msg_id} cannot be resumed: {error}") from None
-        logger.info("the discarded message %s is checked again", header.msg_id)
-        self._group_commit.appended()
+        logger.warning("%s resumed by hand the discarded message %s", connection.peer, header.msg_id)
         self._group_commit.after_durable(end_position, connection, encode_response(command, ResponseCode.SUCCESS))
         return None
+
+    def _resume(self, discarded: HalfMessage, connection: Connection) -> int:
+        """Makes it pending again, and marks it. Raises NotResumable, NotAHalfMessage, StoreUnwritable."""
+        place = ParkedPlace(discarded.topic, 0, discarded.queue_offset, discarded.commit_log_offset)
+        try:
+            refuse_if_not_resumable(discarded, self._messages_alike(discarded))
+        except AlreadyResumed:
+            # By a broker of Apache's, or by one that died before it wrote the mark: the message waits for nobody.
+            if not self._parked.is_being_treated(place) and self._parked.latest_mark(*place[:3]) is None:
+                self._mark_resumed(place, connection)
+            raise
+        self._log.resume(discarded, self._clock())
+        return self._mark_resumed(place, connection)
+
+    def _mark_resumed(self, place: ParkedPlace, connection: Connection) -> int:
+        by_host, now_ms = connection.born_host, self._clock()
+        appended = self._parked.append_mark(place, Treatment.RESUMED, now_ms=now_ms, by_host=by_host)
+        self._group_commit.appended()
+        return appended.end_position
 
     def _carry_out(self, decision: EndDecision, request: EndRequest, connection: Connection) -> int:
         """Does what was decided; returns the commit log offset after it. Raises RequestRefused, StoreUnwritable."""

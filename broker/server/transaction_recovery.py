@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 from broker.message import topics
+from broker.server.queue_records import records_from
 from broker.store import ConsumerOffsets, MessageStore
 from broker.transaction.check_policy import CheckPolicy
 from broker.transaction.half_record import DISCARD_TOPIC, HALF_TOPIC
@@ -17,8 +18,6 @@ from broker.transaction.recovery import Evidence, RecoveredTransaction, Transact
 
 logger = logging.getLogger(__name__)
 
-_PULL_MESSAGES = 1024
-_PULL_BYTES = 4 << 20
 _FIND_ALL = 64
 _EVER_MS = 2**62
 
@@ -79,15 +78,6 @@ def _first_offset(store: MessageStore, consumer_offsets: ConsumerOffsets, topic:
     offset = consumer_offsets.get(topics.TRANSACTION_CONSUMER_GROUP, topic.decode(), 0)
     first, end = store.min_offset(topic, 0), store.max_offset(topic, 0)
     return offset if offset is not None and first <= offset <= end else first
-
-
-def records_from(store: MessageStore, topic: bytes, queue_id: int, offset: int) -> Iterator[bytes]:
-    """All visible records of a queue from an offset on."""
-    end = store.max_offset(topic, queue_id)
-    while offset < end:
-        pulled = store.pull(topic, queue_id, offset, _PULL_MESSAGES, _PULL_BYTES)
-        yield from pulled.records
-        offset = max(pulled.next_begin_offset, offset + 1)
 
 
 def _late_outcomes(store: MessageStore, undecided: list[RecoveredTransaction]) -> dict[int, Outcome]:

@@ -2,12 +2,13 @@
 
     {"checks": {"COMMIT LOG OFFSET": CHECKS, ...}}
 
-Only transactions that were checked at all are in it. Losing it costs a few checks too many, nothing else.
+Only transactions with a check that was answered, or that timed out, are in it: the answer to one that is under way when the
+broker ends reaches nobody. Losing the file costs a few checks too many, nothing else.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 from broker.transaction.pending import PendingTransaction
@@ -15,11 +16,14 @@ from broker.transaction.pending import PendingTransaction
 FILE_NAME = "transactionCheckTimes.json"
 
 
-def check_counts_as_json(transactions: Iterable[PendingTransaction]) -> dict[str, Any]:
-    """The file's content."""
-    return {
-        "checks": {str(transaction.commit_log_offset): transaction.checks for transaction in transactions if transaction.checks}
+def check_counts_as_json(transactions: Iterable[PendingTransaction], unanswered: Mapping[int, int]) -> dict[str, Any]:
+    """The file's content. `unanswered` is how many checks by commit log offset may still be answered (ChecksInFlight)."""
+    counts = {
+        transaction.commit_log_offset: transaction.checks - unanswered.get(transaction.commit_log_offset, 0)
+        for transaction in transactions
+        if transaction.checks
     }
+    return {"checks": {str(commit_log_offset): checks for commit_log_offset, checks in counts.items() if checks > 0}}
 
 
 def check_counts_from_json(content: Any) -> dict[int, int]:

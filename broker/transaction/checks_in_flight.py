@@ -1,59 +1,137 @@
-"""How many checks each producer still owes an answer to, so that none is flooded.
+"""Which answers each producer owes: whom a check may go to, and which checks nobody could answer.
 
-An Apache client holds 2,000 checks and drops the rest in silence; a half message checked in vain is a check lost.
+A check counts against its message, so none is sent to a producer that is still busy with the one before, and those that a
+producer left unanswered when its connection ended are given back. An Apache client would queue a second check behind the
+first, hold 2,000 of them and drop the rest in silence; our own client answers both with one look.
 """
 
 from __future__ import annotations
 
-from collections.abc import Hashable
-from typing import Generic, TypeVar
+from collections import Counter
+from collections.abc import Hashable, Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import Final, Generic, TypeVar
 
 Producer = TypeVar("Producer", bound=Hashable)
 
+ANSWER_TIMEOUT_MS: Final = 60_000
+"""How long a producer may look before it is asked the same again: RocketMQ's default transactionCheckInterval.
+
+A RocketMQ broker with its default settings asks no sooner, and the waits for a database that a program bounds are shorter.
+"""
+
+
+@dataclass(slots=True)
+class _Owed:
+    """What one producer has not answered."""
+
+    in_flight: dict[int, int] = field(default_factory=dict)
+    """Transaction -> when it was asked about, oldest first."""
+    overdue: dict[int, int] = field(default_factory=dict)
+    """Transaction -> how many checks about it stayed unanswered for the answer time-out."""
+
 
 class ChecksInFlight(Generic[Producer]):
-    """Checks sent and not answered, by producer. One that stays unanswered stops counting after a time."""
+    """Checks that were sent and not answered, by producer. A transaction is named by its commit log offset.
 
-    def __init__(self, *, limit: int = 256, answer_timeout_ms: int = 10_000) -> None:
+    A producer that lets one time out is asked about one transaction at a time until it answers something.
+    """
+
+    def __init__(self, *, limit: int = 256, answer_timeout_ms: int = ANSWER_TIMEOUT_MS) -> None:
         """At most `limit` for each producer at a time."""
         self._limit = limit
         self._answer_timeout_ms = answer_timeout_ms
-        self._sent: dict[Producer, dict[int, int]] = {}  # transaction -> when it was asked about, oldest first
+        self._owed: dict[Producer, _Owed] = {}
+        self._latest_ms = 0
+        self.changes = 0
+        """Grows whenever something was asked, answered or given back."""
 
-    def may_ask(self, producer: Producer, now_ms: int) -> bool:
-        """Whether one more check may go there."""
-        sent = self._sent.get(producer)
-        if sent is None or len(sent) < self._limit:
+    def notice_time(self, now_ms: int) -> None:
+        """Checks that were not answered in time are overdue from now on. A clock that was set back makes nobody wait longer."""
+        was_set_back, self._latest_ms = now_ms < self._latest_ms, now_ms
+        for owed in self._owed.values():
+            for commit_log_offset in self._timed_out(owed.in_flight, now_ms, is_in_order=not was_set_back):
+                del owed.in_flight[commit_log_offset]
+                owed.overdue[commit_log_offset] = owed.overdue.get(commit_log_offset, 0) + 1
+
+    def may_ask(self, producer: Producer, commit_log_offset: int) -> bool:
+        """Whether a check about that transaction may go there: it owes no answer about it, and not too many others."""
+        owed = self._owed.get(producer)
+        if owed is None:
             return True
-        self._forget_unanswered(sent, now_ms)
-        return len(sent) < self._limit
+        if commit_log_offset in owed.in_flight:
+            return False
+        return len(owed.in_flight) < (1 if owed.overdue else self._limit)
 
     def asked(self, producer: Producer, commit_log_offset: int, now_ms: int) -> None:
         """A check was sent."""
-        sent = self._sent.setdefault(producer, {})
-        sent.pop(commit_log_offset, None)
-        sent[commit_log_offset] = now_ms
+        in_flight = self._owed.setdefault(producer, _Owed()).in_flight
+        in_flight.pop(commit_log_offset, None)
+        in_flight[commit_log_offset] = now_ms
+        self.changes += 1
 
     def answered(self, producer: Producer, commit_log_offset: int) -> None:
-        """The producer said something about that transaction, if only that it does not know."""
-        sent = self._sent.get(producer)
-        if sent is not None and sent.pop(commit_log_offset, None) is not None and not sent:
-            del self._sent[producer]
+        """The producer said something about that transaction, if only that it does not know.
 
-    def owes(self, producer: Producer, commit_log_offset: int) -> bool:
-        """Whether it was asked about that transaction and has not answered."""
-        return commit_log_offset in self._sent.get(producer, ())
+        So it works, and what is overdue will not be answered any more.
+        """
+        owed = self._owed.get(producer)
+        if owed is None:
+            return
+        owed.in_flight.pop(commit_log_offset, None)
+        owed.overdue.clear()
+        if not owed.in_flight:
+            del self._owed[producer]
+        self.changes += 1
 
-    def departed(self, producer: Producer) -> None:
-        """It is gone, and owes nothing any more."""
-        self._sent.pop(producer, None)
+    def owed_since_ms(self, producers: Iterable[Producer], commit_log_offset: int) -> int | None:
+        """Since when one of these producers owes the answer about that transaction; None if none does, or all are overdue."""
+        since = [
+            owed.in_flight[commit_log_offset]
+            for owed in map(self._owed.get, producers)
+            if owed is not None and commit_log_offset in owed.in_flight
+        ]
+        return min(since, default=None)
+
+    def is_silent(self, producer: Producer) -> bool:
+        """Whether it let a check time out and has answered none since."""
+        owed = self._owed.get(producer)
+        return owed is not None and bool(owed.overdue)
+
+    def departed(self, producer: Producer) -> Mapping[int, int]:
+        """The producer is gone, and owes nothing any more. Tells how many checks of each transaction it left unanswered."""
+        owed = self._owed.pop(producer, None)
+        if owed is None:
+            return {}
+        self.changes += 1
+        return _unanswered([owed])
+
+    def unanswered(self) -> Mapping[int, int]:
+        """How many checks of each transaction no producer has answered, or has been given up by, yet."""
+        return _unanswered(self._owed.values())
+
+    def unanswered_about(self, commit_log_offset: int) -> int:
+        """How many checks of that transaction they are."""
+        return sum(owed.overdue.get(commit_log_offset, 0) + (commit_log_offset in owed.in_flight) for owed in self._owed.values())
 
     def count(self, producer: Producer) -> int:
-        """How many checks it has not answered."""
-        return len(self._sent.get(producer, ()))
+        """How many transactions it owes an answer about, overdue ones aside."""
+        owed = self._owed.get(producer)
+        return len(owed.in_flight) if owed is not None else 0
 
-    def _forget_unanswered(self, sent: dict[int, int], now_ms: int) -> None:
-        for commit_log_offset, sent_ms in list(sent.items()):
-            if 0 <= now_ms - sent_ms < self._answer_timeout_ms:
+    def _timed_out(self, in_flight: Mapping[int, int], now_ms: int, *, is_in_order: bool) -> list[int]:
+        timed_out = []
+        for commit_log_offset, asked_ms in in_flight.items():
+            if not 0 <= now_ms - asked_ms < self._answer_timeout_ms:
+                timed_out.append(commit_log_offset)
+            elif is_in_order:
                 break
-            del sent[commit_log_offset]
+        return timed_out
+
+
+def _unanswered(all_owed: Iterable[_Owed]) -> Mapping[int, int]:
+    checks: Counter[int] = Counter()
+    for owed in all_owed:
+        checks.update(owed.overdue)
+        checks.update(owed.in_flight.keys())
+    return checks

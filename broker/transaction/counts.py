@@ -19,7 +19,9 @@ class TransactionCounts:
     checks_sent: int = 0
     checks_without_producer: int = 0
     checks_held_back: int = 0
-    """Put off because every producer of the group owed too many answers."""
+    """Put off because every producer of the group owed that answer or too many others, or did not read."""
+    checks_given_back: int = 0
+    """Sent to producers that left without an answer; they count against no transaction."""
     discards: int = 0
     skips: int = 0
     moves: int = 0

@@ -142,22 +142,41 @@ class CheckAction(Enum):
     NO_PRODUCER = "no producer"
     """Nobody of the group is online; this uses no check up."""
     CHECK_BACK = "check back"
+    HOLD = "hold"
+    """Nobody of the group could answer one more check now; this uses no check up."""
     DISCARD = "discard"
     """All checks are used up."""
     SKIP = "skip"
-    """Too old: it goes where discarded ones go, but unasked."""
+    """Too old: it goes where discarded ones go."""
 
 
-def decide_check(transaction: PendingTransaction, now_ms: int, policy: CheckPolicy, *, is_producer_online: bool) -> CheckAction:
+class GroupState(NamedTuple):
+    """What the producers of a transaction's group can do about it at the moment."""
+
+    is_online: bool
+    """Whether the group has a member at all."""
+    can_be_asked: bool
+    """Whether one of them reads what it is sent, owes no answer about the transaction, and not too many others."""
+    owes_answer: bool
+    """Whether one of them was asked about it, and its time to answer is not over."""
+
+
+def decide_check(transaction: PendingTransaction, now_ms: int, policy: CheckPolicy, group: GroupState) -> CheckAction:
     """What to do about a transaction that is due (RocketMQ's TransactionalMessageServiceImpl.check).
 
-    It is due once time-out or immunity are over (CheckPolicy.first_check_due) and then at every interval.
+    It is due once time-out or immunity are over (CheckPolicy.first_check_due) and then at every interval. RocketMQ asks, counts
+    and discards whether or not an answer can still come; here nothing is counted that nobody could answer.
     """
-    if transaction.checks >= policy.check_max:
-        return CheckAction.DISCARD
-    if now_ms - transaction.begun_ms > policy.file_reserved_ms:
-        return CheckAction.SKIP
-    return CheckAction.CHECK_BACK if is_producer_online else CheckAction.NO_PRODUCER
+    are_checks_used_up = transaction.checks >= policy.check_max
+    was_never_asked = not transaction.checks and group.is_online
+    is_too_old = now_ms - transaction.begun_ms > policy.file_reserved_ms and not was_never_asked
+    if are_checks_used_up or is_too_old:
+        if group.owes_answer:
+            return CheckAction.HOLD
+        return CheckAction.DISCARD if are_checks_used_up else CheckAction.SKIP
+    if group.can_be_asked:
+        return CheckAction.CHECK_BACK
+    return CheckAction.HOLD if group.is_online else CheckAction.NO_PRODUCER
 
 
 def must_move_forward(table: PendingTransactions, policy: CheckPolicy) -> PendingTransaction | None:

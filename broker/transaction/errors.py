@@ -19,3 +19,7 @@ class NotAnOpMessage(TransactionError):
 
 class NotResumable(TransactionError):
     """A message that cannot be checked again: it was not discarded, or has been resumed or delivered already."""
+
+
+class AlreadyResumed(NotResumable):
+    """A discarded message that waits for nobody any more: it has been resumed or delivered."""

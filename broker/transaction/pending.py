@@ -8,7 +8,7 @@ tells the table, then says how far the commit log can no longer lose them (`conf
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from enum import Enum
 from heapq import heapify, heappop, heappush
@@ -21,6 +21,8 @@ REMEMBERED_OUTCOMES = 10_000
 
 _CLOCK_TOLERANCE_MS = 1000
 _HEAP_SLACK = 4096
+_BEFORE_ALL_MS = -(1 << 62)
+_AFTER_ALL_MS = 1 << 62
 
 
 class Outcome(Enum):
@@ -95,6 +97,8 @@ class PendingTransactions:
         self._older_outcomes: dict[int, Outcome] = {}
         self._due: list[tuple[int, int]] = []
         self._latest_ms = 0
+        self._watched_until_ms = _BEFORE_ALL_MS
+        self._on_due_sooner: Callable[[], None] = lambda: None
         self._unconfirmed: deque[_Change] = deque()
 
     def __len__(self) -> int:
@@ -191,7 +195,7 @@ class PendingTransactions:
             self._pending[offset] = transaction
             self._outcomes.pop(offset, None)
             self._older_outcomes.pop(offset, None)
-            heappush(self._due, (transaction.due_ms, offset))
+            self._push_due(transaction)
             return
         self._next_queue_offset = transaction.stored_queue_offset
         if before is not None:
@@ -204,6 +208,11 @@ class PendingTransactions:
     def next_due_ms(self) -> int | None:
         """When something is due next; at times too early, never too late."""
         return self._due[0][0] if self._due else None
+
+    def watch(self, until_ms: int | None, on_due_sooner: Callable[[], None]) -> None:
+        """Calls `on_due_sooner` once when a transaction becomes due before that time; None is later than any time."""
+        self._watched_until_ms = until_ms if until_ms is not None else _AFTER_ALL_MS
+        self._on_due_sooner = on_due_sooner
 
     def due(self, now_ms: int, limit: int) -> list[PendingTransaction]:
         """At most `limit` transactions that are due. Each is due again after the check interval, whatever the caller does."""
@@ -247,6 +256,9 @@ class PendingTransactions:
 
     def _push_due(self, transaction: PendingTransaction) -> None:
         heappush(self._due, (transaction.due_ms, transaction.commit_log_offset))
+        if transaction.due_ms < self._watched_until_ms:
+            self._watched_until_ms = _BEFORE_ALL_MS
+            self._on_due_sooner()
         if len(self._due) > 2 * len(self._pending) + _HEAP_SLACK:
             self._drop_stale_due_times()
 

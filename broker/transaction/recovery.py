@@ -140,9 +140,15 @@ class TransactionRecovery:
             queue_id=queue_id,
             tags_code=half.tags_code(),
             begun_ms=begun_ms,
-            due_ms=self.policy.first_check_due(begun_ms, half.properties),
+            due_ms=self._first_check_due(begun_ms, half.properties),
             checks=half.check_times or 0,
         )
+
+    def _first_check_due(self, begun_ms: int, encoded_properties: bytes) -> int:
+        if self.now_ms - begun_ms > self.policy.file_reserved_ms:
+            # It grew too old while no broker ran, perhaps. Its producers get the time to come back.
+            return self.now_ms + self.policy.check_interval_ms
+        return self.policy.first_check_due(begun_ms, encoded_properties)
 
     def _recovered(self, identity: Identity, run: list[_Copy]) -> RecoveredTransaction:
         transaction = self._newest[run[-1].queue_offset]

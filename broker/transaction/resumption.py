@@ -8,12 +8,12 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from broker.message import sysflag
-from broker.transaction.errors import NotResumable
+from broker.transaction.errors import AlreadyResumed, NotResumable
 from broker.transaction.half_record import DISCARD_TOPIC, HALF_TOPIC, HalfMessage
 
 
 def refuse_if_not_resumable(discarded: HalfMessage, alike: Iterable[HalfMessage]) -> None:
-    """Raises NotResumable unless the message lies in the discard topic, and was neither resumed since nor delivered ever.
+    """Raises NotResumable unless the message lies in the discard topic; AlreadyResumed if it was resumed since or delivered.
 
     `alike` are the half messages and delivered messages with the same transaction id.
     """
@@ -24,6 +24,6 @@ def refuse_if_not_resumable(discarded: HalfMessage, alike: Iterable[HalfMessage]
             continue
         if message.topic == HALF_TOPIC:
             if message.commit_log_offset > discarded.commit_log_offset:
-                raise NotResumable("it has been resumed already")
+                raise AlreadyResumed("it has been resumed already")
         elif message.sys_flag & sysflag.TRANSACTION_MASK == sysflag.TRANSACTION_COMMIT:
-            raise NotResumable("it has been delivered already")
+            raise AlreadyResumed("it has been delivered already")

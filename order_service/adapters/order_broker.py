@@ -12,6 +12,7 @@ PRODUCER_GROUP: Final = "order_service"
 _LOCAL_TRANSACTION_ALLOWANCE_S: Final = 20.0
 """How long the local transaction may take on top of the send; waits for locks in the database end before."""
 _HEALTH_TIMEOUT_S: Final = 4.0
+_COUNT_TIMEOUT_S: Final = 2.0
 
 logger = logging.getLogger(__name__)
 
@@ -56,3 +57,10 @@ class OrderBroker:
             return self._loop.run(self._producer.is_heard(), timeout_s=_HEALTH_TIMEOUT_S)
         except (ClientError, TimeoutError):
             return False
+
+    def count_discarded(self) -> int | None:
+        """How many messages of orders the brokers gave up unanswered and nobody has resumed; None if they do not say."""
+        try:
+            return self._loop.run(self._producer.count_discarded(), timeout_s=_COUNT_TIMEOUT_S)
+        except (ClientError, TimeoutError):
+            return None

@@ -1,6 +1,6 @@
 """The order service over HTTP: the Flask application and its routes."""
 
-from typing import Any, Final, Protocol
+from typing import Any, Final, Literal, Protocol
 from urllib.parse import urlencode
 
 from flask import Blueprint, Flask, Response, abort, current_app, request
@@ -38,6 +38,9 @@ class Broker(TransactionalSender, Protocol):
 
     def is_reachable(self) -> bool:
         """Whether it answers now."""
+
+    def count_discarded(self) -> int | None:
+        """How many messages of orders it gave up unanswered and nobody has resumed; None if it does not say."""
 
 
 def create_app(
@@ -164,8 +167,22 @@ def _json(body: BaseModel, status: int = 200) -> Response:
 
 
 def _health() -> HealthResponse:
-    database, broker = _store().is_reachable(), current_app.extensions["broker"].is_reachable()
-    return HealthResponse(status="ok" if database and broker else "degraded", database=_word(database), broker=_word(broker))
+    broker: Broker = current_app.extensions["broker"]
+    database, is_heard = _store().is_reachable(), broker.is_reachable()
+    attention = _attention(broker.count_discarded() if is_heard else None)
+    status: Literal["ok", "attention", "degraded"] = "attention" if attention else "ok"
+    return HealthResponse(
+        status=status if database and is_heard else "degraded",
+        database=_word(database),
+        broker=_word(is_heard),
+        attention=attention,
+    )
+
+
+def _attention(discarded: int | None) -> list[str]:
+    if not discarded:
+        return []
+    return [f"messages of orders that were given up unanswered: {discarded}; python -m broker.admin discarded shows them"]
 
 
 def _word(is_ok: bool) -> str:

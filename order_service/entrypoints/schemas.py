@@ -145,6 +145,8 @@ class HealthResponse(BaseModel):
     status: Literal["ok", "degraded", "attention"]
     database: str
     broker: str
+    # What wants a person changes no status code: orders can be placed.
+    attention: list[str] = Field([], description="what a person has to look after, though the service serves")
 
     @property
     def can_place_orders(self) -> bool:

@@ -1,12 +1,7 @@
 """Operators see and mend transactions: the command line against a running broker."""
 
-import asyncio
-import json
-import subprocess
-import sys
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -15,6 +10,7 @@ from broker.message import Message, MessageExt
 from tests.apache.cluster import apache_rocketmq
 from tests.conftest import BrokerProcess
 from tests.e2e.clients import Inbox, consumer, running, until
+from tests.e2e.tool import Tool
 
 pytestmark = pytest.mark.e2e
 UNKNOWN = LocalTransactionState.UNKNOWN
@@ -29,35 +25,6 @@ class Undecided:
 
     def check_local_transaction(self, message: MessageExt) -> LocalTransactionState:
         return UNKNOWN
-
-
-class Tool:
-    """python -m broker.admin"""
-
-    def __init__(self, *target: str) -> None:
-        self._target = target
-
-    async def __call__(self, *arguments: str) -> subprocess.CompletedProcess[str]:
-        command = [sys.executable, "-m", "broker.admin", *self._target, *arguments]
-        done = await asyncio.to_thread(subprocess.run, command, capture_output=True, text=True, timeout=60)
-        assert "Traceback" not in done.stderr
-        return done
-
-    async def said(self, *arguments: str) -> str:
-        done = await self(*arguments)
-        assert done.returncode == 0, done.stderr
-        assert done.stderr == ""
-        return done.stdout
-
-    async def rows(self, *arguments: str) -> list[dict[str, Any]]:
-        rows: list[dict[str, Any]] = json.loads(await self.said(*arguments, "--json"))
-        return rows
-
-    async def wait_for(self, *arguments: str) -> list[dict[str, Any]]:
-        async with asyncio.timeout(60):
-            while not (rows := await self.rows(*arguments)):  # noqa: ASYNC110 (nobody tells)
-                await asyncio.sleep(0.2)
-        return rows
 
 
 async def test_a_transaction_is_listed_before_its_first_check(start_broker: Callable[..., BrokerProcess]) -> None:
@@ -83,7 +50,11 @@ async def test_a_hanging_transaction_goes_from_discarded_to_resumed_to_decided_t
     async with running(TransactionProducer("orders", Undecided(), namesrv_addr=broker.namesrv_addr)) as producer:
         sent = await producer.send_message_in_transaction(Message.of("orders", b"kept", tags="created", keys=["order-1"]))
         (lost,) = await tool.wait_for("discarded")
+        assert await producer.count_discarded() == 1
     assert (lost["transactionId"], lost["checks"], lost["isResumed"]) == (sent.transaction_id, 1, False)
+    lines = [line for line in broker.process.output().splitlines() if f"broker.admin resume {lost['messageId']}" in line]
+    assert len(lines) == 1
+    assert all(word in lines[0] for word in (" WARNING ", "topic orders", "group orders", sent.transaction_id, "order-1"))
     assert await tool.said("pending") == "no pending transactions\n"
 
     assert lost["messageId"] in await tool.said("resume", lost["messageId"])
@@ -186,6 +157,7 @@ async def test_on_apaches_broker_discarded_messages_are_listed_and_resumed_once(
         async with running(TransactionProducer("orders", listener, namesrv_addr=namesrv_addr)) as producer:
             sent = await producer.send_message_in_transaction(Message.of("orders", b"kept", keys=["order-1"]))
             (lost,) = await tool.wait_for("discarded")
+            assert await producer.count_discarded() == 1
             assert (lost["transactionId"], lost["topic"], lost["isResumed"]) == (sent.transaction_id, "orders", False)
             for command in (["pending"], ["show", "order-1"], ["decided"], ["decide", "x", "--commit", "--reason", "y"]):
                 done = await tool(*command)

@@ -37,15 +37,15 @@ INSERT INTO credits (order_id, customer, points, amount_cents, message_id, creat
 def server() -> Iterator[str]:
     programs = binaries()
     assert programs is not None
-    with running_postgres(programs) as url:
-        plain = url.replace("+psycopg", "")
+    with running_postgres(programs) as server:
+        plain = server.url.replace("+psycopg", "")
         with psycopg.connect(f"{plain}/postgres", autocommit=True) as connection:
             connection.execute("CREATE DATABASE orders")
             connection.execute("CREATE DATABASE credits")
         for name, script in (("orders", ORDERS), ("credits", CREDITS)):
             with psycopg.connect(f"{plain}/{name}") as connection:
                 connection.execute(script.encode())
-        yield url
+        yield server.url
 
 
 def test_both_databases_are_compared_and_the_password_shows_nowhere(server: str, tmp_path: Path) -> None:

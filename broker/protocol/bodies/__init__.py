@@ -29,6 +29,7 @@ from broker.protocol.bodies.group import (
     ResetOffsetBodyForC,
     UnlockBatchRequestBody,
 )
+from broker.protocol.bodies.parked_admin import MarkInfo, MarkList, ParkedCounts
 from broker.protocol.bodies.register_broker import RegisterBrokerBody
 from broker.protocol.bodies.running_info import (
     CMResult,
@@ -72,8 +73,11 @@ __all__ = [
     "KVTable",
     "LockBatchRequestBody",
     "LockBatchResponseBody",
+    "MarkInfo",
+    "MarkList",
     "MessageQueueForC",
     "OffsetWrapper",
+    "ParkedCounts",
     "ProcessQueueInfo",
     "ProducerConnection",
     "ProducerInfo",

@@ -35,6 +35,9 @@ class TransactionInfo(BodyPart):
     next_check_in_ms: int | None = None
     """Until the next check, or until it is discarded."""
     is_producer_online: bool | None = None
+    answer_owed_ms: int | None = None
+    """For how long a producer that is online has owed the answer to a check. It is not asked again, nor the message discarded,
+    until the answer comes or its time is over."""
 
     # Once it is decided.
     decided_ms: int | None = None

@@ -40,6 +40,11 @@ from broker.protocol.headers.name_server import (
     WipeWritePermOfBrokerRequestHeader,
     WipeWritePermOfBrokerResponseHeader,
 )
+from broker.protocol.headers.parked_admin import (
+    DismissDeadLetterRequestHeader,
+    ListMarksRequestHeader,
+    RetryDeadLetterRequestHeader,
+)
 from broker.protocol.headers.pull import (
     GetEarliestMsgStoretimeRequestHeader,
     GetEarliestMsgStoretimeResponseHeader,
@@ -103,6 +108,7 @@ __all__ = [
     "DeleteSubscriptionGroupRequestHeader",
     "DeleteTopicFromNamesrvRequestHeader",
     "DeleteTopicRequestHeader",
+    "DismissDeadLetterRequestHeader",
     "EndTransactionRequestHeader",
     "GetBrokerConfigResponseHeader",
     "GetConsumeStatsInBrokerHeader",
@@ -125,6 +131,7 @@ __all__ = [
     "GetTopicStatsInfoRequestHeader",
     "GetTopicsByClusterRequestHeader",
     "ListDecidedTransactionsRequestHeader",
+    "ListMarksRequestHeader",
     "ListPendingTransactionsRequestHeader",
     "NotifyConsumerIdsChangedRequestHeader",
     "PullMessageRequestHeader",
@@ -145,6 +152,7 @@ __all__ = [
     "ReplyMessageRequestHeader",
     "ResetOffsetRequestHeader",
     "ResumeCheckHalfMessageRequestHeader",
+    "RetryDeadLetterRequestHeader",
     "SearchOffsetRequestHeader",
     "SearchOffsetResponseHeader",
     "SendHeader",

@@ -68,13 +68,12 @@ class Broker:
     async def query(self, topic: str, key: str) -> list[Record]:
         return [record for record in self.records if record.topic.decode() == topic and record.get_property("UNIQ_KEY") == key]
 
-    async def discarded_count(self) -> int:
-        return max((record.queue_offset + 1 for record in self._discarded()), default=0)
+    async def offsets(self, topic: str, queue_id: int) -> tuple[int, int]:
+        return self.first, max((record.queue_offset + 1 for record in self._discarded()), default=self.first)
 
-    async def pull_discarded(self, queue_offset: int, count: int) -> tuple[list[Record], int]:
+    async def pull(self, topic: str, queue_id: int, queue_offset: int, count: int) -> tuple[list[Record], int]:
+        assert (topic, queue_id) == (DISCARD_TOPIC, 0)
         self.pulls += 1
-        if queue_offset < self.first:
-            return [], self.first
         page = [record for record in self._discarded() if queue_offset <= record.queue_offset < queue_offset + min(count, 3)]
         return page, queue_offset + len(page)
 
@@ -264,7 +263,7 @@ async def test_an_answer_that_cannot_be_understood_is_no_traceback() -> None:
     with pytest.raises(CannotAsk, match="cannot be understood"):
         await broker.list_pending(ListPendingTransactionsRequestHeader())
     with pytest.raises(CannotAsk, match="cannot be understood"):
-        await broker.pull_discarded(0, 1)
+        await broker.pull(DISCARD_TOPIC, 0, 0, 1)
 
 
 async def test_a_topic_that_does_not_exist_yet_holds_no_discarded_messages() -> None:
@@ -272,7 +271,7 @@ async def test_a_topic_that_does_not_exist_yet_holds_no_discarded_messages() -> 
         assert request.code == RequestCode.PULL_MESSAGE
         return encode_response(request, ResponseCode.TOPIC_NOT_EXIST, remark="topic not exist")
 
-    assert await requests(answer).pull_discarded(0, 1) == ([], 0)
+    assert await requests(answer).pull(DISCARD_TOPIC, 0, 0, 1) == ([], 0)
 
 
 async def test_of_several_brokers_one_that_fails_is_remembered_and_of_one_it_is_the_answer() -> None:

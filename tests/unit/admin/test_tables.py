@@ -3,6 +3,7 @@ import json
 import pytest
 
 from broker.admin import tables
+from broker.admin.printing import print_json
 from broker.protocol.bodies import TransactionInfo
 
 
@@ -24,6 +25,14 @@ def test_after_the_last_check_the_table_says_when_the_message_is_discarded(capsy
     assert "discarded in 30 s" in capsys.readouterr().out
 
 
+def test_while_an_answer_is_owed_the_table_says_for_how_long(capsys: pytest.CaptureFixture[str]) -> None:
+    tables.print_pending([("a", info(checks=15, answer_owed_ms=12_000))])
+
+    said = capsys.readouterr().out
+    assert "answer owed for 12 s" in said
+    assert "discarded in" not in said
+
+
 def test_nothing_that_a_producer_wrote_reaches_the_terminal_as_a_control_sequence(capsys: pytest.CaptureFixture[str]) -> None:
     tables.print_pending([("a", info(keys=["\x1b[2Jgone"], producer_group="[red]group[/red]"))])
 
@@ -41,13 +50,13 @@ def test_lines_are_not_cut_where_there_is_no_terminal(capsys: pytest.CaptureFixt
 
 
 def test_json_rows_name_their_broker(capsys: pytest.CaptureFixture[str]) -> None:
-    tables.print_json([("127.0.0.1:10911", info())])
+    print_json([("127.0.0.1:10911", info())])
 
     (row,) = json.loads(capsys.readouterr().out)
     assert (row["broker"], row["halfOffset"], row["nextCheckInMs"]) == ("127.0.0.1:10911", 17, 30_000)
 
 
 def test_no_rows_are_an_empty_array(capsys: pytest.CaptureFixture[str]) -> None:
-    tables.print_json([])
+    print_json([])
 
     assert json.loads(capsys.readouterr().out) == []

@@ -101,6 +101,18 @@ async def test_a_transaction_that_is_being_looked_at_is_not_looked_at_twice(thre
     assert listener.asked == ["T7", "T7"]
 
 
+async def test_a_broker_that_asks_anew_after_a_restart_gets_the_answer(threads: ListenerThreads) -> None:
+    listener, before, after = Listener(), Connection(), Connection()
+    listener.gate.clear()
+    check_back = CheckBack("group", listener, threads, 10)
+    check_back.on_check(before, check(7))  # type: ignore[arg-type]
+    check_back.on_check(after, check(7))  # type: ignore[arg-type]
+    listener.gate.set()
+    await settled(threads)
+    assert listener.asked == ["T7"]
+    assert ([told.msg_id for told in before.told], [told.msg_id for told in after.told]) == ([], ["T7"])
+
+
 async def test_questions_beyond_the_bound_are_left_to_the_brokers_next(threads: ListenerThreads) -> None:
     listener, connection = Listener(), Connection()
     listener.gate.clear()

@@ -11,6 +11,7 @@ import pytest
 from prometheus_client import CollectorRegistry, generate_latest
 from prometheus_client.parser import text_string_to_metric_families
 
+from broker.message.ids import offset_message_id
 from broker.metrics import BrokerCollector, MetricsSources
 from broker.metrics.sources import steadily
 from broker.metrics.storage import size_on_disk
@@ -18,11 +19,12 @@ from broker.protocol.heartbeat import ConsumerData, ConsumeType
 from broker.server.client_channel import ClientChannel
 from broker.server.consumer_groups import ConsumerGroups
 from broker.server.histogram import Histogram
+from broker.server.parked import ParkedPlace, Treatment
 from broker.server.producer_groups import ProducerGroups
 from broker.server.statistics import BrokerStatistics
 from broker.server.traffic import count
 from broker.transaction.decision import Refusal
-from tests.unit.server.transaction_broker import Producer, TransactionBroker
+from tests.unit.server.transaction_broker import DISCARD_TOPIC, Producer, TransactionBroker
 
 COMMIT, ROLLBACK = 8, 12
 
@@ -45,6 +47,7 @@ class Scraper:
             group_commit=cast(Any, self.group_commit),
             store=self.broker.store,
             consumer_offsets=self.broker.consumer_offsets,
+            parked=self.broker.parked,
             topic_table=cast(Any, ["orders", "TBW102"]),
             subscription_groups=cast(Any, SimpleNamespace(groups=["credits"])),
             producer_groups=self.producers,
@@ -107,12 +110,19 @@ def test_checks_are_told_apart_by_what_became_of_them(scrape: Scraper) -> None:
     scrape.broker.online(scrape.producer)
     for _ in range(3):
         scrape.broker.tick(2000)
+    scrape.broker.send(scrape.producer, "B")
+    scrape.broker.tick(1000)
+    scrape.producer.is_writable = False
+    scrape.broker.tick(2000)
+    scrape.broker.leave(scrape.producer)
 
     outcomes = {
         outcome: scrape("rocketmq_transaction_checks_total", outcome=outcome)
-        for outcome in ("sent", "no_producer", "held_back", "discarded", "expired", "unreadable")
+        for outcome in ("sent", "no_producer", "held_back", "given_back", "discarded", "expired", "unreadable")
     }
-    assert outcomes == {"sent": 3, "no_producer": 1, "held_back": 0, "discarded": 1, "expired": 0, "unreadable": 0}
+    assert outcomes == {
+        "sent": 4, "no_producer": 1, "held_back": 1, "given_back": 1, "discarded": 1, "expired": 0, "unreadable": 0,
+    }  # fmt: skip
 
 
 def test_refused_decisions_are_told_apart_by_reason_and_each_reason_is_there_from_the_start(scrape: Scraper) -> None:
@@ -149,12 +159,42 @@ def test_dead_letters_count_for_their_group(scrape: Scraper) -> None:
     assert scrape("rocketmq_send_to_dlq_messages_total", **labels) == 4
 
 
+def test_discarded_messages_count_until_they_are_resumed(scrape: Scraper) -> None:
+    scrape.broker.online(scrape.producer)
+    scrape.broker.send(scrape.producer, "A")
+    for _ in range(4):
+        scrape.broker.tick(2000)
+    assert scrape("rocketmq_discarded_messages", producer_group="order_service") == 1
+
+    (gone,) = scrape.broker.records(DISCARD_TOPIC)
+    scrape.broker.resume(scrape.producer, offset_message_id(gone.store_host, gone.commit_log_offset))
+
+    assert scrape("rocketmq_discarded_messages", producer_group="order_service") == 0
+
+
+def test_dead_letters_count_until_they_are_treated(scrape: Scraper) -> None:
+    for number in range(3):
+        scrape.broker.store.append(
+            topic=b"%DLQ%credits", queue_id=0, body=b"order", properties=b"", flag=0, sys_flag=0, born_timestamp=number,
+            born_host=bytes(8), store_timestamp=number,
+        )  # fmt: skip
+    scrape.broker.flush()
+    assert scrape("rocketmq_dead_letters", consumer_group="credits") == 3
+
+    letter = scrape.broker.records("%DLQ%credits")[1]
+    place = ParkedPlace(letter.topic, 0, 1, letter.commit_log_offset)
+    scrape.broker.parked.append_mark(place, Treatment.DISMISSED, now_ms=1, by_host=bytes(8), reason="a test")
+    scrape.broker.flush()
+
+    assert scrape("rocketmq_dead_letters", consumer_group="credits") == 2
+
+
 def test_a_groups_lag_is_what_its_queues_hold_beyond_its_offsets(scrape: Scraper) -> None:
     for number in range(3):
         half = scrape.broker.send(scrape.producer, f"A{number}")
         scrape.broker.end(scrape.producer, half, COMMIT)
     scrape.broker.consumer_offsets.commit("credits", "orders", 2, 1)
-    scrape.broker.check_back.finish()
+    scrape.broker.notes.finish()
 
     labels = {"consumer_group": "credits", "topic": "orders", "is_retry": "false", "is_system": "false"}
     assert scrape("rocketmq_consumer_lag_messages", **labels) == 2

@@ -23,6 +23,7 @@ class BrokerInProcess:
     def __init__(self, listener: TransactionListener) -> None:
         self.listener = listener
         self.is_up = True
+        self.discarded: int | None = 0
         self.decisions: list[tuple[Message, LocalTransactionState]] = []
 
     def send_in_transaction(self, message: Message, attempt: Attempt) -> None:
@@ -33,6 +34,9 @@ class BrokerInProcess:
 
     def is_reachable(self) -> bool:
         return self.is_up
+
+    def count_discarded(self) -> int | None:
+        return self.discarded
 
 
 @pytest.fixture

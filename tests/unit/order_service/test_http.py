@@ -246,10 +246,28 @@ def test_a_transaction_that_check_back_rolled_back_first_is_503(client: FlaskCli
 
 
 def test_health_names_what_does_not_answer(client: FlaskClient, broker: BrokerInProcess) -> None:
-    assert client.get("/healthz").json == {"status": "ok", "database": "ok", "broker": "ok"}
+    assert client.get("/healthz").json == {"status": "ok", "database": "ok", "broker": "ok", "attention": []}
     broker.is_up = False
     answer = client.get("/healthz")
     assert (answer.status_code, answer.json["broker"], answer.json["database"]) == (503, "unreachable", "ok")
+
+
+def test_health_tells_of_messages_that_were_given_up_and_the_service_serves_on(
+    client: FlaskClient, broker: BrokerInProcess
+) -> None:
+    broker.discarded = 2
+    answer = client.get("/healthz")
+    assert (answer.status_code, answer.json["status"]) == (200, "ok")
+    (attention,) = answer.json["attention"]
+    assert attention.startswith("messages of orders that were given up unanswered: 2;")
+
+
+@pytest.mark.parametrize("discarded", [0, None])
+def test_health_asks_for_no_attention_where_nothing_was_given_up_or_nobody_knows(
+    client: FlaskClient, broker: BrokerInProcess, discarded: int | None
+) -> None:
+    broker.discarded = discarded
+    assert client.get("/healthz").json["attention"] == []
 
 
 def test_the_interface_is_described(client: FlaskClient) -> None:

@@ -4,6 +4,7 @@ import logging
 import pytest
 
 from broker.remoting import tasks as tasks_module
+from broker.remoting.alarm import Alarm
 from broker.remoting.tasks import Tasks
 
 
@@ -98,4 +99,42 @@ async def test_what_is_repeated_is_repeated_after_an_error_that_is_told_once(cap
     await tasks.stop()
     assert [record.getMessage() for record in caplog.records] == [
         "retention failed, and is tried again every 0.001 s: the disk is full"
+    ]
+
+
+async def test_what_is_due_is_called_after_the_time_it_asks_for_or_when_the_alarm_rings() -> None:
+    tasks, alarm, waits = Tasks(), Alarm(), [0.001, None, 0.0, 3600.0]
+    calls: asyncio.Queue[float | None] = asyncio.Queue()
+
+    def action() -> float | None:
+        calls.put_nowait(waits[0])
+        return waits.pop(0) if waits else None
+
+    tasks.when_due("delivery", action, alarm, rest_s=0)
+    assert [await calls.get() for _ in range(2)] == [0.001, None]
+    await asyncio.sleep(0.01)
+    assert calls.empty()
+    alarm.ring()
+    assert [await calls.get() for _ in range(2)] == [0.0, 3600.0]
+    await tasks.stop()
+
+
+async def test_what_is_due_and_fails_is_tried_again_and_told_once(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setattr(tasks_module, "_AFTER_FAILURE_S", 0.001)
+    tasks, calls, thrice = Tasks(), 0, asyncio.Event()
+
+    def action() -> float | None:
+        nonlocal calls
+        calls += 1
+        if calls == 3:
+            thrice.set()
+        raise OSError("the disk is full")
+
+    tasks.when_due("delivery", action, Alarm(), rest_s=0)
+    await thrice.wait()
+    await tasks.stop()
+    assert [record.getMessage() for record in caplog.records] == [
+        "delivery failed, and is tried again every 0.001 s: the disk is full"
     ]

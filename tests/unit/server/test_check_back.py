@@ -1,5 +1,4 @@
 import asyncio
-import contextlib
 import threading
 from dataclasses import replace
 from typing import Any
@@ -8,6 +7,9 @@ import pytest
 
 from broker.message import properties as props
 from broker.protocol.codes import ResponseCode
+from broker.remoting.tasks import Tasks
+from broker.server import check_back
+from tests.unit.client.waiting import until
 from tests.unit.server.transaction_broker import (
     DISCARD_TOPIC,
     HALF_TOPIC,
@@ -233,6 +235,11 @@ def test_a_check_that_reached_nobody_does_not_count(broker: TransactionBroker, p
     assert [check.times for check in producer.checks] == [1]
 
 
+def answer(broker: TransactionBroker, producer: Producer, state: int = UNKNOWN) -> None:
+    """The producer answers its latest check."""
+    broker.end(producer, producer.checks[-1], state, from_check=True, is_oneway=True)
+
+
 def test_a_producer_is_not_flooded_and_what_is_held_back_uses_no_check_up() -> None:
     broker, producer = TransactionBroker(in_flight_limit=2), Producer()
     broker.online(producer)
@@ -245,10 +252,140 @@ def test_a_producer_is_not_flooded_and_what_is_held_back_uses_no_check_up() -> N
     broker.tick(1000)
     assert [check.transaction_id for check in producer.checks] == ["0", "1", "2"]
     assert {check.times for check in producer.checks} == {1}
-
-    broker.tick(1500)
-    assert len(producer.checks) == 5
     assert broker.log.counts.checks_held_back > 0
+
+
+def test_no_check_is_sent_or_counted_while_the_only_producer_owes_the_answer() -> None:
+    broker, producer = TransactionBroker(answer_timeout_ms=60_000), Producer()
+    broker.online(producer)
+    broker.send(producer, "A")
+
+    for _ in range(25):
+        broker.tick(1000)
+    assert [check.times for check in producer.checks] == [1]
+    answer(broker, producer, COMMIT)
+
+    assert broker.delivered() == ["A"]
+    assert broker.discarded() == []
+    assert broker.log.counts.checks_held_back > 20
+
+
+def test_the_last_answer_is_awaited_before_a_message_is_discarded() -> None:
+    broker, producer = TransactionBroker(answer_timeout_ms=60_000), Producer()
+    broker.online(producer)
+    broker.send(producer, "A")
+    for _ in range(2):
+        broker.tick(2000)
+        answer(broker, producer)
+    broker.tick(2000)
+    assert [check.times for check in producer.checks] == [1, 2, 3]
+
+    broker.tick(59_000)
+    assert broker.discarded() == []
+    broker.tick(2000)
+    assert broker.discarded() == ["A"]
+
+
+def test_the_next_check_comes_an_interval_after_the_last_one_once_its_answer_is_there() -> None:
+    broker, producer = TransactionBroker(answer_timeout_ms=60_000), Producer()
+    broker.online(producer)
+    broker.send(producer, "A")
+    broker.tick(1000)
+    broker.tick(10_000)
+    answer(broker, producer)
+
+    broker.tick(999)
+    assert len(producer.checks) == 1
+    broker.tick(1)
+    assert [check.times for check in producer.checks] == [1, 2]
+
+
+def test_a_check_that_times_out_is_sent_and_counted_again() -> None:
+    broker, producer = TransactionBroker(answer_timeout_ms=60_000), Producer()
+    broker.online(producer)
+    broker.send(producer, "A")
+
+    for _ in range(3 * 60):
+        broker.tick(1000)
+    assert [check.times for check in producer.checks] == [1, 2, 3]
+    broker.tick(61_000)
+    assert broker.discarded() == ["A"]
+
+
+def test_a_producer_that_hangs_is_asked_about_one_transaction_each_time_out() -> None:
+    broker, producer = TransactionBroker(answer_timeout_ms=60_000), Producer()
+    broker.online(producer)
+    for number in range(10):
+        broker.send(producer, str(number))
+
+    for _ in range(3 * 60):
+        broker.tick(1000)
+
+    assert len(producer.checks) == 10 + 2
+    assert broker.discarded() == []
+
+
+def test_a_producer_that_answers_is_asked_before_one_that_hangs() -> None:
+    broker, hanging, other = TransactionBroker(answer_timeout_ms=2000), Producer("127.0.0.1:5001"), Producer("127.0.0.1:5002")
+    broker.online(hanging, other)
+    broker.send(hanging, "A")
+    broker.tick(1000)
+    broker.tick(2000)
+    answer(broker, other)
+
+    broker.tick(2000)
+
+    assert [len(hanging.checks), len(other.checks)] == [1, 2]
+
+
+def test_a_producer_that_does_not_read_is_not_asked_and_no_check_counts(broker: TransactionBroker, producer: Producer) -> None:
+    broker.send(producer, "A")
+    producer.is_writable = False
+
+    for _ in range(10):
+        broker.tick(2000)
+
+    assert (producer.checks, broker.discarded()) == ([], [])
+    assert broker.log.counts.checks_held_back == 10
+    assert broker.log.counts.checks_without_producer == 0
+
+
+def test_checks_that_a_producer_left_unanswered_count_no_more(broker: TransactionBroker, producer: Producer) -> None:
+    broker.send(producer, "A")
+
+    for _ in range(10):
+        broker.tick(2000)
+        broker.leave(producer)
+        broker.online(producer)
+    broker.tick(2000)
+
+    assert {check.times for check in producer.checks} == {1}
+    assert broker.discarded() == []
+    assert broker.log.counts.checks_given_back == 10
+
+
+def test_a_check_that_was_answered_still_counts_when_its_producer_leaves(broker: TransactionBroker, producer: Producer) -> None:
+    broker.send(producer, "A")
+    broker.tick(1000)
+    answer(broker, producer)
+    broker.leave(producer)
+    broker.online(producer)
+
+    broker.tick(2000)
+
+    assert [check.times for check in producer.checks] == [1, 2]
+
+
+def test_a_check_for_a_transaction_that_was_decided_meanwhile_is_given_back_to_nobody(
+    broker: TransactionBroker, producer: Producer
+) -> None:
+    half = broker.send(producer, "A")
+    broker.tick(1000)
+    broker.end(producer, half, COMMIT)
+
+    broker.leave(producer)
+
+    assert broker.log.counts.checks_given_back == 0
 
 
 def test_one_bad_record_stops_nothing(broker: TransactionBroker, producer: Producer, caplog: pytest.LogCaptureFixture) -> None:
@@ -259,6 +396,8 @@ def test_one_bad_record_stops_nothing(broker: TransactionBroker, producer: Produ
 
     for elapsed_ms in (1000, 2000, 2000):
         broker.tick(elapsed_ms)
+        for check in producer.checks[-2:]:
+            broker.end(producer, check, UNKNOWN, from_check=True, is_oneway=True)
 
     assert sorted(check.transaction_id for check in producer.checks) == ["A"] * 3 + ["C"] * 3
     assert broker.log.counts.bad_records == 3
@@ -323,17 +462,48 @@ def test_a_half_message_that_is_not_written_yet_is_checked_later(broker: Transac
     assert [check.times for check in producer.checks] == [1]
 
 
-def test_a_message_older_than_the_store_keeps_is_given_up_unasked() -> None:
-    broker, producer = TransactionBroker(policy=replace(POLICY, file_reserved_ms=10_000)), Producer()
-    broker.send(producer, "A")
-    broker.tick(5000)
-    broker.online(producer)
+@pytest.fixture
+def forgetful() -> TransactionBroker:
+    """A broker that gives up half messages after ten seconds."""
+    return TransactionBroker(policy=replace(POLICY, file_reserved_ms=10_000))
 
-    broker.tick(6000)
 
-    assert producer.checks == []
-    assert broker.discarded() == ["A"]
-    assert broker.log.counts.skips == 1
+def test_a_message_older_than_the_store_keeps_is_given_up_if_nobody_can_be_asked(forgetful: TransactionBroker) -> None:
+    forgetful.send(Producer(), "A")
+    forgetful.tick(10_000)
+    assert forgetful.discarded() == []
+
+    forgetful.tick(2000)
+
+    assert forgetful.discarded() == ["A"]
+    assert forgetful.log.counts.skips == 1
+
+
+def test_a_message_that_grew_old_while_nobody_could_be_asked_gets_one_check(forgetful: TransactionBroker) -> None:
+    producer = Producer()
+    forgetful.send(producer, "A")
+    forgetful.send(producer, "B")
+    forgetful.online(producer)
+
+    forgetful.tick(11_000)
+    assert [check.transaction_id for check in producer.checks] == ["A", "B"]
+    forgetful.end(producer, producer.checks[0], COMMIT, from_check=True)
+    forgetful.tick(2000)
+
+    assert (forgetful.delivered(), forgetful.discarded()) == (["A"], ["B"])
+
+
+def test_after_a_long_rest_of_the_broker_producers_have_time_to_come_back(forgetful: TransactionBroker) -> None:
+    producer = Producer()
+    forgetful.send(producer, "A")
+    after = forgetful.restarted(now_ms=forgetful.now_ms + 1_000_000)
+
+    after.tick()
+    assert after.discarded() == []
+    after.online(producer)
+    after.tick(2000)
+
+    assert [check.transaction_id for check in producer.checks] == ["A"]
 
 
 def test_a_discard_that_cannot_be_written_is_tried_again(broker: TransactionBroker, producer: Producer) -> None:
@@ -352,9 +522,10 @@ def test_a_discard_that_cannot_be_written_is_tried_again(broker: TransactionBrok
 
 def test_check_counts_survive_a_restart(broker: TransactionBroker, producer: Producer) -> None:
     broker.send(producer, "A")
-    broker.tick(1000)
-    broker.tick(2000)
-    broker.check_back.finish()
+    for elapsed_ms in (1000, 2000):
+        broker.tick(elapsed_ms)
+        answer(broker, producer)
+    broker.notes.finish()
 
     after = broker.restarted()
     after.online(producer)
@@ -363,6 +534,18 @@ def test_check_counts_survive_a_restart(broker: TransactionBroker, producer: Pro
 
     assert [check.times for check in producer.checks] == [1, 2, 3]
     assert after.discarded() == ["A"]
+
+
+def test_a_check_that_was_under_way_when_the_broker_ended_does_not_count(broker: TransactionBroker, producer: Producer) -> None:
+    broker.send(producer, "A")
+    for _ in range(10):
+        broker.online(producer)
+        broker.tick(2000)
+        broker.notes.finish()
+        broker = broker.restarted()
+
+    assert {check.times for check in producer.checks} == {1}
+    assert broker.discarded() == []
 
 
 async def test_the_last_check_counts_are_not_overtaken_by_a_thread_that_was_left_behind() -> None:
@@ -381,13 +564,15 @@ async def test_the_last_check_counts_are_not_overtaken_by_a_thread_that_was_left
     broker.online(producer)
     half = broker.send(producer, "A")
     broker.tick(1000)
-    keeping = asyncio.create_task(broker.check_back.keep())
+    answer(broker, producer)
+    keeping = asyncio.create_task(broker.notes.keep())
     await asyncio.to_thread(began.wait, 5)
     keeping.cancel()
     await asyncio.gather(keeping, return_exceptions=True)
     broker.tick(2000)
+    answer(broker, producer)
 
-    broker.check_back.finish()
+    broker.notes.finish()
     goes_on.set()
     await asyncio.sleep(0.05)
 
@@ -400,7 +585,7 @@ def test_an_old_half_message_is_moved_before_it_holds_the_queue_back(broker: Tra
         broker.end(producer, broker.send(producer, str(number)), COMMIT)
 
     broker.tick(1000)
-    broker.check_back.note_offsets()
+    broker.notes.note_offsets()
 
     halves = broker.records(HALF_TOPIC)
     assert len(halves) == 11
@@ -412,6 +597,20 @@ def test_an_old_half_message_is_moved_before_it_holds_the_queue_back(broker: Tra
     after.end(producer, old, COMMIT)
     assert after.delivered()[-1] == "OLD"
     assert after.records("orders", 2)[-1].prepared_transaction_offset == old.commit_log_offset
+
+
+def test_a_moved_message_does_not_carry_a_check_that_nobody_answered(broker: TransactionBroker, producer: Producer) -> None:
+    broker.send(producer, "OLD")
+    broker.tick(1000)
+    for number in range(9):
+        broker.end(producer, broker.send(producer, str(number)), COMMIT)
+    broker.tick()
+    assert broker.log.counts.moves == 1
+
+    broker.leave(producer)
+    after = broker.restarted()
+
+    assert [transaction.checks for transaction in after.log.table] == [0]
 
 
 def test_the_check_of_a_moved_message_refers_to_its_first_offset(broker: TransactionBroker, producer: Producer) -> None:
@@ -454,24 +653,37 @@ def test_100_000_pending_transactions_cost_nothing_until_they_are_due() -> None:
     for _ in range(50):
         broker.now_ms += 1000
         broker.check_back.look(broker.now_ms)
-        broker.check_back.note_offsets()
+        broker.notes.note_offsets()
 
     assert (broker.files.reads, broker.files.writes) == (reads, writes)
     assert producer.checks == []
 
 
-async def test_the_timer_runs_until_it_is_cancelled(broker: TransactionBroker, producer: Producer) -> None:
+def test_without_pending_transactions_nothing_is_looked_at_until_one_comes(broker: TransactionBroker, producer: Producer) -> None:
+    assert broker.check_back.look_now() is None
+
     broker.send(producer, "A")
-    broker.now_ms += 1000
-    running = asyncio.create_task(broker.check_back.run())
-    await asyncio.sleep(0)
-    await asyncio.sleep(0)
 
-    running.cancel()
-    with contextlib.suppress(asyncio.CancelledError):
-        await running
+    assert broker.check_back.look_now() == 1.0
+    broker.now_ms += 600
+    assert broker.check_back.look_now() == pytest.approx(0.4)
 
-    assert [check.times for check in producer.checks] == [1]
+
+async def test_a_half_message_that_is_due_sooner_than_all_others_wakes_the_timer(
+    broker: TransactionBroker, producer: Producer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(check_back, "LONGEST_SLEEP_S", 3600)
+    tasks = Tasks()
+    tasks.when_due("check-back", broker.check_back.look_now, broker.check_back.alarm, rest_s=0)
+    await asyncio.sleep(0)
+    broker.send(producer, "LATE", CHECK_IMMUNITY_TIME_IN_SECONDS="3000")
+    await asyncio.sleep(0.01)
+
+    broker.send(producer, "SOON", CHECK_IMMUNITY_TIME_IN_SECONDS="0")
+
+    await until(lambda: bool(producer.checks))
+    assert [check.transaction_id for check in producer.checks] == ["SOON"]
+    await tasks.stop()
 
 
 def test_an_answered_check_is_acknowledged_like_any_decision(broker: TransactionBroker, producer: Producer) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Callable
 from dataclasses import replace
 
@@ -11,6 +12,7 @@ from broker.message.properties import DELAY_TIME_LEVEL, REAL_QUEUE_ID, REAL_TOPI
 from broker.message.record import host_bytes
 from broker.message.sysflag import STORE_HOST_V6
 from broker.server.delay_levels import SCHEDULE_TOPIC
+from broker.server.delayed_delivery import MOST_AT_ONCE
 from broker.store import MessageStore
 from tests.unit.server.conftest import IDENTITY, START_MS, Desk
 
@@ -88,6 +90,54 @@ def test_what_was_due_but_not_delivered_before_a_crash_is_delivered(
     after.deliver_due(DELAY_MS)
 
     assert len(after.messages("orders")) == 2
+
+
+def test_the_timer_is_told_when_the_next_message_is_due(desk: Desk) -> None:
+    assert desk.delayed.deliver_due() is None
+    put_waiting(desk, "A1")
+    assert desk.delayed.deliver_due() == DELAY_MS / 1000
+    desk.clock.now_ms += 300
+    put_waiting(desk, "A2")
+    assert desk.delayed.deliver_due() == (DELAY_MS - 300) / 1000
+
+
+async def test_a_message_that_is_to_wait_wakes_the_timer(desk: Desk) -> None:
+    desk.delayed.deliver_due()
+    waiting = asyncio.create_task(desk.delayed.alarm.wait(None))
+    put_waiting(desk, "A1")
+    await waiting
+
+
+def test_more_messages_than_are_delivered_in_one_go_keep_the_timer_awake(desk: Desk) -> None:
+    for number in range(MOST_AT_ONCE + 1):
+        put_waiting(desk, f"A{number}")
+    desk.clock.now_ms += DELAY_MS
+
+    assert desk.delayed.deliver_due() == 0
+    assert desk.delayed.deliver_due() is None
+
+
+async def test_what_was_delivered_and_lost_is_delivered_again_but_not_at_once(desk: Desk) -> None:
+    put_waiting(desk, "A1")
+    desk.clock.now_ms += DELAY_MS
+    position = desk.store.written_position
+    desk.delayed.deliver_due()
+    waiting = asyncio.create_task(desk.delayed.alarm.wait(None))
+
+    desk.delayed.take_back(position)
+
+    await waiting
+    assert desk.delayed.deliver_due() == 0.1
+    desk.clock.now_ms += 100
+    assert desk.delayed.deliver_due() is None
+
+
+def test_while_the_store_cannot_be_written_the_timer_does_not_spin(desk: Desk) -> None:
+    put_waiting(desk, "A1")
+    desk.clock.now_ms += DELAY_MS
+    desk.store.refuse_writes("read-only")
+
+    assert desk.delayed.deliver_due() == 0.1
 
 
 def test_a_clock_set_back_makes_no_message_wait_longer(desk: Desk) -> None:

@@ -15,6 +15,7 @@ from broker.message.record import host_bytes
 from broker.protocol.codes import ResponseCode, SerializeType
 from broker.protocol.command import ReplyTo, encode_response
 from broker.protocol.frame import FrameDecoder
+from broker.server import group_commit
 from broker.server.group_commit import GroupCommit
 from broker.store import Appended, FlushDiskType, MessageStore, StoreConfig, StoreUnwritable
 
@@ -217,7 +218,10 @@ async def test_a_flush_process_that_dies_is_replaced_and_nothing_is_lost(tmp_pat
         assert [it.client.answer(index)[1] for index in range(5)] == [ResponseCode.SUCCESS] * 5
 
 
-async def test_a_disk_that_hangs_is_answered_as_a_flush_time_out(tmp_path: Path) -> None:
+async def test_a_disk_that_hangs_is_answered_as_a_flush_time_out_when_the_time_is_over(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(group_commit, "_CHECK_INTERVAL_S", 3600)
     async with stage(tmp_path, flush_timeout_s=0.0) as it:
         os.kill(it.group_commit._process._process.pid, signal.SIGSTOP)
         it.append(opaque=1)

@@ -32,6 +32,16 @@ def test_a_pull_is_taken_when_its_time_is_up_and_not_before() -> None:
     assert len(held) == 0
 
 
+def test_when_the_next_pulls_time_is_up_is_known_to_the_step() -> None:
+    held = HeldPulls()
+    assert held.next_due_ms() is None
+    held.hold(pull(deadline_ms=2001))
+    held.hold(pull(deadline_ms=1000))
+    assert held.next_due_ms() == 1000
+    held.take_due(1000)
+    assert held.next_due_ms() == 2100
+
+
 def test_what_was_taken_by_arrival_is_not_due_any_more() -> None:
     held = HeldPulls()
     held.hold(pull())

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import asyncio
+import contextlib
+
 import msgspec
 import pytest
 
@@ -12,6 +15,7 @@ from broker.protocol.codes import RequestCode, ResponseCode
 from broker.protocol.command import RemotingCommand
 from broker.protocol.headers import PullMessageRequestHeader, PullMessageResponseHeader
 from broker.protocol.heartbeat import ConsumerData, MessageModel, SubscriptionData
+from broker.remoting.alarm import Alarm
 from broker.server.pull_processor import COMMIT_OFFSET_FLAG, SUBSCRIPTION_FLAG, SUSPEND_FLAG
 from broker.store import SubscriptionGroupConfig, TopicConfig
 from tests.unit.server.conftest import PULL, START_MS, Desk, Wire
@@ -111,7 +115,7 @@ def test_messages_that_do_not_match_are_skipped_at_once(desk: Desk) -> None:
 
 
 def waiting(**changes: object) -> PullMessageRequestHeader:
-    return pull(sys_flag=SUBSCRIPTION_FLAG | SUSPEND_FLAG, suspend_timeout_millis=15_000, **changes)
+    return pull(sys_flag=SUBSCRIPTION_FLAG | SUSPEND_FLAG, **{"suspend_timeout_millis": 15_000, **changes})
 
 
 def test_a_pull_that_may_wait_is_answered_when_a_message_arrives(desk: Desk) -> None:
@@ -144,6 +148,28 @@ def test_a_pull_that_waited_long_enough_learns_that_there_is_nothing(desk: Desk)
     (answer,) = wire.answers
     assert answer.code == ResponseCode.PULL_NOT_FOUND
     assert answer.decode_header(PullMessageResponseHeader).next_begin_offset == 1
+
+
+async def rings(alarm: Alarm) -> bool:
+    """Whether the alarm rang since it was last asked."""
+    with contextlib.suppress(TimeoutError):
+        async with asyncio.timeout(0.01):
+            await alarm.wait(None)
+            return True
+    return False
+
+
+async def test_a_pull_that_waits_less_long_than_all_others_wakes_the_timer(desk: Desk) -> None:
+    assert desk.pulls.answer_overdue() is None
+    desk.request(Wire(), RequestCode.PULL_MESSAGE, waiting(suspend_timeout_millis=15_000))
+    assert await rings(desk.pulls.alarm)
+    assert desk.pulls.answer_overdue() == 15
+    desk.clock.now_ms += 50
+    desk.request(Wire(), RequestCode.PULL_MESSAGE, waiting(suspend_timeout_millis=15_000))
+    assert not await rings(desk.pulls.alarm)
+    desk.request(Wire(), RequestCode.PULL_MESSAGE, waiting(suspend_timeout_millis=1000))
+    assert await rings(desk.pulls.alarm)
+    assert desk.pulls.answer_overdue() == 1.05
 
 
 def test_a_pull_commits_the_offset_it_brings(desk: Desk) -> None:

@@ -142,7 +142,7 @@ def test_a_delayed_message_lost_on_its_way_is_delivered_again(desk: Desk) -> Non
     desk.store.abandon_unflushed()
     desk.delayed.take_back(position)
     assert desk.delay_offsets.get(1) is None
-    desk.deliver_due()
+    desk.deliver_due(100)
     assert len(desk.messages("orders")) == 1
 
 

@@ -42,6 +42,7 @@ class Operator:
             log=broker.log,
             finder=TransactionFinder(broker.log, broker.store),
             producers=broker,
+            checks_in_flight=broker.in_flight,
             group_commit=broker,
             clock=lambda: broker.now_ms,
         )
@@ -118,6 +119,20 @@ def test_a_producer_that_left_is_shown_as_offline(broker: TransactionBroker, pro
     broker.send(producer, "A")
 
     assert [info.is_producer_online for info in operator.pending().transactions] == [False]
+
+
+def test_a_pending_transaction_tells_for_how_long_its_answer_is_owed(operator: Operator, producer: Producer) -> None:
+    broker = operator.broker
+    broker.online(producer)
+    broker.send(producer, "A")
+    broker.tick(1000)
+    broker.now_ms += 700
+
+    (owed,) = operator.pending().transactions
+    assert (owed.checks, owed.answer_owed_ms) == (1, 700)
+    broker.end(producer, producer.checks[0], 0, from_check=True, is_oneway=True)
+    (answered,) = operator.pending().transactions
+    assert (answered.checks, answered.answer_owed_ms) == (1, None)
 
 
 def test_pages_of_pending_transactions_begin_with_the_oldest_and_miss_none(

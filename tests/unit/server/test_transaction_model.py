@@ -29,6 +29,7 @@ from tests.unit.server.transaction_broker import (
 
 COMMIT, ROLLBACK, UNKNOWN = 8, 12, 0
 IMMUNITY_S = 3
+ANSWER_TIMEOUT_MS = 5000
 LONGEST_WAIT_MS = max(POLICY.check_interval_ms, IMMUNITY_S * 1000)
 PENDING, COMMITTED, ROLLED_BACK, DISCARDED, RESUMED = "pending", "committed", "rolled back", "discarded", "resumed"
 OUTCOMES = {COMMIT: COMMITTED, ROLLBACK: ROLLED_BACK}
@@ -45,6 +46,34 @@ class Transaction:
     state: str = PENDING
     checks: int = 0
     checks_kept: int = 0
+
+
+@dataclass(slots=True)
+class Debts:
+    """What the model knows of a producer's unanswered checks: about which half message, and when it was asked."""
+
+    asked: list[tuple[int, int | None]] = field(default_factory=list)
+    """None instead of the time: the check is overdue."""
+    seen: int = 0
+    """So many of its checks were looked at."""
+
+    def notice_time(self, now_ms: int) -> None:
+        self.asked = [
+            (offset, ms if ms is not None and 0 <= now_ms - ms < ANSWER_TIMEOUT_MS else None) for offset, ms in self.asked
+        ]
+
+    def owes(self, commit_log_offset: int) -> bool:
+        return self.count_owed(commit_log_offset) > 0
+
+    def count_owed(self, commit_log_offset: int) -> int:
+        return sum(offset == commit_log_offset and ms is not None for offset, ms in self.asked)
+
+    def count(self, commit_log_offset: int) -> int:
+        return sum(offset == commit_log_offset for offset, _ in self.asked)
+
+    def answered(self, commit_log_offset: int) -> None:
+        """Whoever answers something has lost what is overdue."""
+        self.asked = [(offset, ms) for offset, ms in self.asked if offset != commit_log_offset and ms is not None]
 
 
 @dataclass(slots=True)
@@ -74,9 +103,10 @@ class TransactionalBroker(RuleBasedStateMachine):
 
     @initialize()
     def start(self) -> None:
-        self.broker = TransactionBroker()
+        self.broker = TransactionBroker(answer_timeout_ms=ANSWER_TIMEOUT_MS)
         self.producers = [Producer(f"127.0.0.1:{port}") for port in (5001, 5002, 5003)]
         self.broker.online(*self.producers)
+        self.debts = {producer.peer: Debts() for producer in self.producers}
         self.model = Model()
         self.durable: dict[int, str] = {}
         self.sent = 0
@@ -115,17 +145,22 @@ class TransactionalBroker(RuleBasedStateMachine):
         transaction = self.model.all.get(check.commit_log_offset)
         if transaction is None or transaction.transaction_id != check.transaction_id:
             return  # the disk lost it after the check was sent
-        self._decide(transaction, check, answer, flush)
+        self._decide(transaction, check, answer, flush, producer)
 
-    def _decide(self, transaction: Transaction, half: Appended | Check, answer: int, flush: bool) -> None:
+    def _decide(
+        self, transaction: Transaction, half: Appended | Check, answer: int, flush: bool, answering: Producer | None = None
+    ) -> None:
+        producer = answering or self.producers[0]
+        if answering is not None:
+            self.debts[answering.peer].answered(half.commit_log_offset)
         if transaction.state == PENDING or answer == UNKNOWN:
-            self.broker.end(self.producers[0], half, answer, flush=flush, from_check=isinstance(half, Check), is_oneway=True)
+            self.broker.end(producer, half, answer, flush=flush, from_check=answering is not None, is_oneway=True)
             if answer != UNKNOWN:
                 transaction.state = OUTCOMES[answer]
             self._flushed(flush)
         else:
             with pytest.raises(RequestRefused, match="already"):
-                self.broker.end(self.producers[0], half, answer, flush=False)
+                self.broker.end(producer, half, answer, flush=False, from_check=answering is not None)
 
     @precondition(lambda self: self.model.pending())
     @rule(data=st.data(), answer=st.sampled_from([COMMIT, ROLLBACK]))
@@ -138,7 +173,22 @@ class TransactionalBroker(RuleBasedStateMachine):
 
     @rule(online=st.sets(st.integers(0, 2)))
     def come_and_go(self, online: set[int]) -> None:
-        self.broker.online(*[self.producers[index] for index in sorted(online)])
+        """Producers that go leave their checks unanswered; these count no more."""
+        staying = [self.producers[index] for index in sorted(online)]
+        for producer in [one for one in self.broker.producers["order_service"] if one not in staying]:
+            self.broker.leave(producer)
+            debts = self.debts[producer.peer]
+            for transaction in self.model.pending():
+                self._were_given_back(transaction, debts)
+            debts.asked.clear()
+        self.broker.online(*staying)
+
+    def _were_given_back(self, transaction: Transaction, debts: Debts) -> None:
+        offset = transaction.half.commit_log_offset
+        found = self.broker.log.table.find(offset)
+        assert found is not None
+        transaction.checks -= debts.count(offset)
+        assert found.checks == transaction.checks
 
     # Time.
 
@@ -169,31 +219,50 @@ class TransactionalBroker(RuleBasedStateMachine):
         """What a look at the transactions must have led to."""
         now_ms = self.broker.now_ms
         online = self.broker.producers["order_service"]
+        for debts in self.debts.values():
+            debts.notice_time(now_ms)
+        asked = self._newly_asked()
         for transaction in self.model.pending():
+            offset = transaction.half.commit_log_offset
             if transaction.due_ms > now_ms:
+                assert offset not in asked
                 continue
             transaction.due_ms = now_ms + POLICY.check_interval_ms
-            if transaction.half.commit_log_offset not in self.durable and online:
-                transaction.due_ms = now_ms + HELD_BACK_MS
-                continue
-            if transaction.checks >= POLICY.check_max:
+            if offset in asked:
+                self._was_asked(transaction, asked[offset], online)
+            elif transaction.checks >= POLICY.check_max and not self._is_owed(offset, online):
                 transaction.state = DISCARDED
             elif online:
-                transaction.checks += 1
-                self._was_asked(transaction, online)
+                is_stored = offset in self.durable
+                is_busy = all(self.debts[producer.peer].asked for producer in online)
+                assert not is_stored or is_busy or transaction.checks >= POLICY.check_max, "nobody was asked"
+                transaction.due_ms = now_ms + HELD_BACK_MS
+        for offset, (producer, _) in asked.items():
+            self.debts[producer.peer].asked.append((offset, now_ms))
         self._flushed(True)
 
-    def _was_asked(self, transaction: Transaction, online: list[Producer]) -> None:
-        asked = [
-            producer
-            for producer in online
-            for check in producer.checks
-            if (check.transaction_id, check.commit_log_offset, check.times)
-            == (transaction.transaction_id, transaction.half.commit_log_offset, transaction.checks)
-        ]
-        assert asked, f"{transaction} was not asked about"
-        if transaction.checks == 1 and transaction.sender in online:
-            assert transaction.sender in asked
+    def _newly_asked(self) -> dict[int, tuple[Producer, Check]]:
+        asked: dict[int, tuple[Producer, Check]] = {}
+        for producer in self.producers:
+            debts = self.debts[producer.peer]
+            for check in producer.checks[debts.seen :]:
+                assert check.commit_log_offset not in asked, "two were asked about one transaction at once"
+                asked[check.commit_log_offset] = producer, check
+            debts.seen = len(producer.checks)
+        return asked
+
+    def _was_asked(self, transaction: Transaction, asked: tuple[Producer, Check], online: list[Producer]) -> None:
+        producer, check = asked
+        assert producer in online
+        assert not self.debts[producer.peer].owes(check.commit_log_offset), "it owes that answer still"
+        transaction.checks += 1
+        assert (check.transaction_id, check.times) == (transaction.transaction_id, transaction.checks)
+        assert transaction.checks <= POLICY.check_max
+        if transaction.sender in online and not self.debts[transaction.sender.peer].asked:
+            assert producer is transaction.sender
+
+    def _is_owed(self, commit_log_offset: int, online: list[Producer]) -> bool:
+        return any(self.debts[producer.peer].owes(commit_log_offset) for producer in online)
 
     # Operators.
 
@@ -229,13 +298,14 @@ class TransactionalBroker(RuleBasedStateMachine):
     @rule()
     def keep(self) -> None:
         self._flush()
-        self.broker.check_back.finish()
+        self.broker.notes.finish()
         for transaction in self.model.all.values():
-            transaction.checks_kept = transaction.checks
+            offset = transaction.half.commit_log_offset
+            transaction.checks_kept = transaction.checks - sum(debts.count(offset) for debts in self.debts.values())
 
     @rule()
     def note_offsets(self) -> None:
-        self.broker.check_back.note_offsets()
+        self.broker.notes.note_offsets()
 
     @rule()
     def disk_full(self) -> None:
@@ -260,9 +330,11 @@ class TransactionalBroker(RuleBasedStateMachine):
     def _restarted(self, broker: TransactionBroker) -> None:
         broker.producers = self.broker.producers
         self.broker = broker
+        for debts in self.debts.values():
+            debts.asked.clear()
         for one in self.broker.log.table:
             transaction = self.model.all[one.commit_log_offset]
-            assert transaction.checks_kept <= one.checks <= transaction.checks
+            assert transaction.checks_kept <= one.checks <= transaction.checks, transaction
             transaction.checks = one.checks
             transaction.due_ms = one.due_ms
             assert one.due_ms <= broker.now_ms + LONGEST_WAIT_MS

@@ -2,12 +2,13 @@ import pytest
 
 from broker.message import properties as props
 from broker.message.errors import IllegalMessage
-from broker.message.ids import offset_message_id
+from broker.message.ids import offset_message_id, parse_offset_message_id
 from broker.message.record import decode_record
 from broker.protocol.codes import ResponseCode
 from broker.remoting.dispatcher import RequestRefused
 from broker.store import Appended, StoreUnwritable
 from broker.transaction.decision import Refusal
+from broker.transaction.half_record import read_half_message
 from tests.unit.server.memory_files import MemoryFiles
 from tests.unit.server.transaction_broker import (
     DISCARD_TOPIC,
@@ -234,6 +235,52 @@ def test_a_message_is_resumed_once(is_index_enabled: bool) -> None:
         broker.restarted().resume(producer, message_id)
 
 
+def test_a_resumed_message_waits_for_nobody_any_more_also_after_a_restart(broker: TransactionBroker, producer: Producer) -> None:
+    message_id = discard(broker, producer, "A")
+    assert broker.parked.discarded() == {"order_service": 1}
+
+    broker.resume(producer, message_id)
+
+    assert broker.parked.discarded() == {"order_service": 0}
+    assert sum(broker.restarted().parked.discarded().values()) == 0
+
+
+def test_a_message_that_another_broker_resumed_waits_for_nobody_once_an_operator_tries_to_resume_it(
+    broker: TransactionBroker, producer: Producer
+) -> None:
+    message_id = discard(broker, producer, "A")
+    broker.log.resume(read_half_message(broker.store.read(parse_offset_message_id(message_id).commit_log_offset)), broker.now_ms)
+    broker.flush()
+    after = broker.restarted()
+    assert after.parked.discarded() == {"order_service": 1}
+
+    for _ in range(2):
+        with pytest.raises(RequestRefused, match="resumed already"):
+            after.resume(producer, message_id)
+        after.flush()
+
+    assert after.parked.discarded() == {"order_service": 0}
+    assert len(after.records("rmq_sys_PARKED_MARK_TOPIC")) == 1
+
+
+def test_a_discarded_message_has_one_line_in_the_log_though_its_first_discard_was_lost(
+    broker: TransactionBroker, producer: Producer, caplog: pytest.LogCaptureFixture
+) -> None:
+    broker.online(producer)
+    broker.send(producer, "A")
+    for _ in range(3):
+        broker.tick(2000)
+    broker.files.is_full = True
+    broker.tick(2000)
+    broker.files.is_full = False
+
+    broker.tick(4000)
+
+    assert broker.discarded() == ["A"]
+    (line,) = [record.getMessage() for record in caplog.records if "broker.admin resume" in record.getMessage()]
+    assert "transaction A" in line
+
+
 def test_a_message_is_resumed_once_though_the_second_request_comes_before_the_disk_has_the_first(
     broker: TransactionBroker, producer: Producer
 ) -> None:
@@ -441,7 +488,7 @@ def test_consumer_offsets_are_noted_when_what_they_rest_on_is_on_disk(broker: Tr
     first = broker.send(producer, "A")
     second = broker.send(producer, "B")
     broker.end(producer, second, COMMIT)
-    broker.check_back.note_offsets()
+    broker.notes.note_offsets()
 
     def noted() -> tuple[int | None, int | None]:
         offsets = broker.consumer_offsets
@@ -449,24 +496,24 @@ def test_consumer_offsets_are_noted_when_what_they_rest_on_is_on_disk(broker: Tr
 
     assert noted() == (0, 0)
     broker.end(producer, first, COMMIT, flush=False)
-    broker.check_back.note_offsets()
+    broker.notes.note_offsets()
     assert noted() == (0, 0)
     broker.flush()
-    broker.check_back.note_offsets()
+    broker.notes.note_offsets()
     assert noted() == (2, 2)
 
 
 def test_offsets_that_rest_on_what_was_lost_are_never_noted(broker: TransactionBroker, producer: Producer) -> None:
     first = broker.send(producer, "A")
     broker.end(producer, first, ROLLBACK, flush=False)
-    broker.check_back.note_offsets()
+    broker.notes.note_offsets()
     broker.files.is_full = True
     broker.flush()
     broker.files.is_full = False
     for number in range(5):
         broker.send(producer, str(number))
 
-    broker.check_back.note_offsets()
+    broker.notes.note_offsets()
 
     assert broker.consumer_offsets.get(TRANSACTION_GROUP, HALF_TOPIC, 0) == 0
 

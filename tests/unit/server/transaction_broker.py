@@ -18,7 +18,9 @@ from broker.protocol.headers import (
 from broker.remoting.connection import Connection
 from broker.remoting.errors import ConnectionClosed
 from broker.server.check_back import CheckBack
+from broker.server.parked import ParkedMessages
 from broker.server.transaction_log import TransactionLog
+from broker.server.transaction_notes import TransactionNotes
 from broker.server.transaction_processor import TransactionProcessor
 from broker.server.transaction_recovery import recover_transactions
 from broker.store import Appended, ConsumerOffsets, MessageStore, StoreConfig, StoreUnwritable
@@ -117,12 +119,14 @@ class TransactionBroker:
         policy: CheckPolicy = POLICY,
         now_ms: int = 1_000_000,
         in_flight_limit: int = 256,
+        answer_timeout_ms: int = 1500,
         is_index_enabled: bool = True,
         reject_transaction_message: bool = False,
     ) -> None:
         self.now_ms = now_ms
         self.files = files or MemoryFiles()
         self.policy = policy
+        self.answer_timeout_ms = answer_timeout_ms
         self.is_index_enabled = is_index_enabled
         config = StoreConfig(
             root=ROOT,
@@ -141,10 +145,13 @@ class TransactionBroker:
         self.counts_file = counts_file or CountsFile()
         counts = {int(offset): int(checks) for offset, checks in self.counts_file.content.get("checks", {}).items()}
         self.topics = Topics()
+        self.parked = ParkedMessages(self.store, self.topics)
+        self.parked.load()
+        self.store.arrival_listener = self.parked.on_arrival
         self.producers: dict[str, list[Producer]] = {}
         recovered = recover_transactions(self.store, self.consumer_offsets, policy, now_ms, counts)
         self.log = TransactionLog(self.store, recovered, policy, self.topics)
-        self.in_flight: ChecksInFlight[Connection] = ChecksInFlight(limit=in_flight_limit, answer_timeout_ms=1500)
+        self.in_flight: ChecksInFlight[Connection] = ChecksInFlight(limit=in_flight_limit, answer_timeout_ms=answer_timeout_ms)
         self.completed = self.log.complete(recovered, now_ms)
         self._waiting: list[tuple[int, Producer, bytes]] = []
         self._has_appended = False
@@ -153,6 +160,7 @@ class TransactionBroker:
             store=self.store,
             group_commit=self,
             checks_in_flight=self.in_flight,
+            parked=self.parked,
             reject_transaction_message=reject_transaction_message,
             broker_host="127.0.0.1",
             clock=lambda: self.now_ms,
@@ -162,10 +170,15 @@ class TransactionBroker:
             store=self.store,
             producers=self,
             checks_in_flight=self.in_flight,
-            consumer_offsets=self.consumer_offsets,
-            counts_file=self.counts_file,
             appended=self.appended,
             clock=lambda: self.now_ms,
+        )
+        self.notes = TransactionNotes(
+            log=self.log,
+            store=self.store,
+            checks_in_flight=self.in_flight,
+            consumer_offsets=self.consumer_offsets,
+            counts_file=self.counts_file,
         )
         self.flush()
 
@@ -187,10 +200,12 @@ class TransactionBroker:
         except StoreUnwritable:
             self.store.abandon_unflushed()
             self.log.take_back(self.store.flushed_position)
+            self.parked.take_back(self.store.flushed_position)
             self._waiting.clear()
             return
         self.store.publish(self.store.flushed_position)
         self.log.confirm(self.store.flushed_position)
+        self.parked.take_note()
         for _, connection, frame in self._waiting:
             connection.send(frame)
         self._waiting.clear()
@@ -206,6 +221,7 @@ class TransactionBroker:
             },
             counts_file=self.counts_file,
             policy=self.policy,
+            answer_timeout_ms=self.answer_timeout_ms,
             now_ms=self.now_ms if now_ms is None else now_ms,
             is_index_enabled=self.is_index_enabled,
         )
@@ -214,6 +230,11 @@ class TransactionBroker:
 
     def online(self, *producers: Producer, group: str = GROUP) -> None:
         self.producers[group] = list(producers)
+
+    def leave(self, producer: Producer, group: str = GROUP) -> None:
+        """The producer's connection ends."""
+        self.producers[group].remove(producer)
+        self.check_back.on_disconnected(producer.connection)
 
     def send(
         self,

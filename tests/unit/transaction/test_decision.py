@@ -8,6 +8,7 @@ from broker.transaction.decision import (
     CheckAction,
     EndAction,
     EndRequest,
+    GroupState,
     Refusal,
     decide_check,
     decide_end,
@@ -139,22 +140,51 @@ def test_a_decision_after_a_move_refers_to_the_first_half_message(table: Pending
     assert decide_end(table, request()).transaction is found
 
 
+ONLINE = GroupState(is_online=True, can_be_asked=True, owes_answer=False)
+OFFLINE = GroupState(is_online=False, can_be_asked=False, owes_answer=False)
+BUSY = GroupState(is_online=True, can_be_asked=False, owes_answer=False)
+OWING = GroupState(is_online=True, can_be_asked=False, owes_answer=True)
+ONE_OF_TWO_OWING = GroupState(is_online=True, can_be_asked=True, owes_answer=True)
+
+
 @pytest.mark.parametrize(
-    ("checks", "now_ms", "is_online", "action"),
+    ("checks", "now_ms", "group", "action"),
     [
-        (0, 1000, True, CheckAction.CHECK_BACK),
-        (2, 1000, True, CheckAction.CHECK_BACK),
-        (0, 1000, False, CheckAction.NO_PRODUCER),
-        (3, 1000, True, CheckAction.DISCARD),
-        (3, 1000, False, CheckAction.DISCARD),
-        (0, 100_001, True, CheckAction.SKIP),
-        (0, 100_000, True, CheckAction.CHECK_BACK),
+        (0, 1000, ONLINE, CheckAction.CHECK_BACK),
+        (2, 1000, ONLINE, CheckAction.CHECK_BACK),
+        (0, 1000, OFFLINE, CheckAction.NO_PRODUCER),
+        (3, 1000, ONLINE, CheckAction.DISCARD),
+        (3, 1000, OFFLINE, CheckAction.DISCARD),
+        (1, 100_000, ONLINE, CheckAction.CHECK_BACK),
+        (1, 100_001, ONLINE, CheckAction.SKIP),
+        (0, 100_001, OFFLINE, CheckAction.SKIP),
     ],
 )
 def test_what_is_due_is_checked_until_its_checks_are_used_up(
-    checks: int, now_ms: int, is_online: bool, action: CheckAction
+    checks: int, now_ms: int, group: GroupState, action: CheckAction
 ) -> None:
-    assert decide_check(transaction(checks=checks), now_ms, POLICY, is_producer_online=is_online) is action
+    assert decide_check(transaction(checks=checks), now_ms, POLICY, group) is action
+
+
+@pytest.mark.parametrize("checks", [0, 2])
+@pytest.mark.parametrize("group", [BUSY, OWING])
+def test_a_transaction_waits_while_nobody_of_its_group_could_answer(checks: int, group: GroupState) -> None:
+    assert decide_check(transaction(checks=checks), 1000, POLICY, group) is CheckAction.HOLD
+
+
+def test_a_producer_that_owes_nothing_is_asked_though_another_one_does() -> None:
+    assert decide_check(transaction(checks=2), 1000, POLICY, ONE_OF_TWO_OWING) is CheckAction.CHECK_BACK
+
+
+@pytest.mark.parametrize("group", [OWING, ONE_OF_TWO_OWING])
+@pytest.mark.parametrize(("checks", "now_ms"), [(3, 1000), (1, 100_001)])
+def test_nothing_is_given_up_while_an_answer_can_still_come(checks: int, now_ms: int, group: GroupState) -> None:
+    assert decide_check(transaction(checks=checks), now_ms, POLICY, group) is CheckAction.HOLD
+
+
+@pytest.mark.parametrize(("group", "action"), [(ONLINE, CheckAction.CHECK_BACK), (BUSY, CheckAction.HOLD)])
+def test_one_that_grew_too_old_without_a_check_is_asked_about_once(group: GroupState, action: CheckAction) -> None:
+    assert decide_check(transaction(checks=0), 100_001, POLICY, group) is action
 
 
 def test_a_half_message_is_moved_only_when_it_holds_the_queue_back_too_far() -> None:

@@ -154,6 +154,44 @@ def test_a_clock_set_back_does_not_put_checks_off() -> None:
     assert sorted(t.commit_log_offset for t in table.due(7000, 10)) == [100, 200]
 
 
+def watched(table: PendingTransactions, until_ms: int | None) -> list[str]:
+    """What is noted when something becomes due before that time."""
+    noted: list[str] = []
+    table.watch(until_ms, lambda: noted.append("sooner"))
+    return noted
+
+
+def test_whoever_sleeps_hears_once_that_a_half_message_is_due_sooner() -> None:
+    table = table_of((100, 6000))
+    noted = watched(table, table.next_due_ms())
+
+    table.add(transaction(200, 1, due_ms=6000), 0)
+    assert noted == []
+    for offset in (300, 400):
+        table.add(transaction(offset, offset, due_ms=5999), 0)
+    assert noted == ["sooner"]
+
+
+def test_whoever_sleeps_without_an_end_hears_of_any_half_message() -> None:
+    table = table_of()
+    noted = watched(table, None)
+
+    table.add(transaction(100, 0, due_ms=1 << 50), 0)
+
+    assert noted == ["sooner"]
+
+
+def test_whoever_sleeps_hears_of_a_transaction_whose_decision_was_taken_back() -> None:
+    table = table_of((100, 6000))
+    settle(table, 100, 0)
+    table.due(7000, 10)
+    noted = watched(table, table.next_due_ms())
+
+    table.take_back(10_000)
+
+    assert noted == ["sooner"]
+
+
 def test_settled_transactions_do_not_pile_up_in_the_heap() -> None:
     table = PendingTransactions(check_interval_ms=60_000)
     for number in range(50_000):

@@ -1,0 +1,52 @@
+"""All of a dead letter: its properties, its body, and what was done about it."""
+
+from __future__ import annotations
+
+import base64
+
+import msgspec
+
+from broker.admin.dead_letters.dead_letter import DeadLetter, Treatment
+from broker.admin.dead_letters.finding import FoundLetter
+from broker.admin.dead_letters.treatments import treatment_history
+from broker.message import properties as props
+from broker.message.errors import CorruptRecord
+from broker.message.record import to_message
+
+
+class DeadLetterContent(msgspec.Struct, frozen=True, rename="camel"):
+    """All that there is to know of a dead letter."""
+
+    letter: DeadLetter
+    properties: dict[str, str]
+    body: str | None
+    """As text, where it is text in UTF-8; uncompressed."""
+    body_base64: str
+    history: list[Treatment]
+    """All that was done about it, the latest first."""
+    problem: str | None = None
+    """Why its body cannot be uncompressed."""
+
+
+async def content_of(found: FoundLetter) -> DeadLetterContent:
+    """The dead letter with its properties, its body and its history."""
+    body, problem = found.record.body, None
+    try:
+        body = to_message(found.record).body
+    except CorruptRecord as error:
+        problem = str(error)
+    return DeadLetterContent(
+        letter=found.letter,
+        properties=props.decode(found.record.properties),
+        body=_text(body),
+        body_base64=base64.b64encode(body).decode(),
+        history=await treatment_history(found.requests, found.letter),
+        problem=problem,
+    )
+
+
+def _text(body: bytes) -> str | None:
+    try:
+        return body.decode()
+    except UnicodeDecodeError:
+        return None

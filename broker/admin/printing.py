@@ -1,0 +1,54 @@
+"""Tables for people, JSON for programs."""
+
+from __future__ import annotations
+
+import sys
+import time
+from collections.abc import Iterable, Sequence
+from typing import Final
+
+import msgspec
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+from broker.message.printable import printable
+
+WIDTH_OF_NO_TERMINAL: Final = 250
+"""Columns, where the output goes into a file or a pipe."""
+
+
+def print_json(rows: Iterable[tuple[str, msgspec.Struct]]) -> None:
+    """An array with an object for each row; `broker` is the address of the one that has it."""
+    objects = [{"broker": address, **msgspec.to_builtins(row)} for address, row in rows]
+    print(msgspec.json.format(msgspec.json.encode(objects), indent=2).decode())
+
+
+def print_table(columns: Sequence[str], rows: Sequence[tuple[str, Sequence[str]]]) -> None:
+    """One row a line: the address of a broker and its cells. Which broker has it is worth a column if there are several."""
+    has_broker_column = len({address for address, _ in rows}) > 1
+    table = Table(box=None, pad_edge=False)
+    for column in (*(["broker"] if has_broker_column else []), *columns):
+        table.add_column(column, overflow="fold")
+    for address, cells in rows:
+        table.add_row(*(Text(printable(cell)) for cell in (*([address] if has_broker_column else []), *cells)))
+    _console().print(table)
+
+
+def print_facts(facts: Iterable[tuple[str, str]]) -> None:
+    """A name and its value on each line; without those that have no value."""
+    grid = Table.grid(padding=(0, 2))
+    for name, value in facts:
+        if value:
+            grid.add_row(Text(printable(name), style="dim"), Text("\n".join(map(printable, value.split("\n")))))
+    grid.add_row()
+    _console().print(grid)
+
+
+def time_text(ms: int | None) -> str:
+    """A time as this machine's clock shows it."""
+    return time.strftime("%Y-%m-%d %H:%M:%S", time.localtime(ms / 1000)) if ms is not None else ""
+
+
+def _console() -> Console:
+    return Console() if sys.stdout.isatty() else Console(width=WIDTH_OF_NO_TERMINAL)

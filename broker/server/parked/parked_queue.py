@@ -1,0 +1,89 @@
+"""One queue of parked messages in memory: whose each message is, whether somebody treated it, and where its mark lies."""
+
+from __future__ import annotations
+
+from array import array
+from collections import Counter
+from collections.abc import Mapping
+from typing import Final
+
+_NOBODY: Final = 0
+"""In place of a group: the message was treated, or cannot be read."""
+_NO_MARK: Final = -1
+_EXPIRED_AT_ONCE: Final = 100_000
+
+
+class ParkedQueue:
+    """Twelve bytes a message, however many there are."""
+
+    def __init__(self, first_offset: int = 0) -> None:
+        self._first = first_offset
+        self._groups = array("I")
+        self._marks = array("q")
+        self._names = [""]
+        self._numbers: dict[str, int] = {}
+        self._untreated: Counter[str] = Counter()
+
+    def __len__(self) -> int:
+        return len(self._groups)
+
+    @property
+    def end_offset(self) -> int:
+        """The queue offset after the last message known here."""
+        return self._first + len(self._groups)
+
+    @property
+    def untreated(self) -> Mapping[str, int]:
+        """How many messages nobody has treated yet, by group; 0 for a group that had some."""
+        return self._untreated
+
+    def add(self, queue_offset: int, group: str, count: int = 1) -> None:
+        """So many messages of that group from that offset on. Those before it that were not added cannot be read."""
+        missing = queue_offset - self.end_offset
+        if missing > 0:
+            self._append(_NOBODY, missing)
+        if missing >= 0:
+            self._append(self._number(group), count)
+            self._untreated[group] += count
+
+    def mark(self, queue_offset: int, mark_offset: int) -> None:
+        """Somebody treated the message; `mark_offset` is the mark's queue offset."""
+        index = queue_offset - self._first
+        if 0 <= index < len(self._marks):
+            self._marks[index] = mark_offset
+            self._forget(index)
+
+    def latest_mark(self, queue_offset: int) -> int | None:
+        """The queue offset of the message's latest mark; None if there is none."""
+        index = queue_offset - self._first
+        if not 0 <= index < len(self._marks) or self._marks[index] == _NO_MARK:
+            return None
+        return self._marks[index]
+
+    def expire(self, first_offset: int) -> None:
+        """The messages before that offset are gone. Where there are very many, it takes several calls."""
+        count = min(first_offset - self._first, len(self._groups), _EXPIRED_AT_ONCE)
+        if count <= 0:
+            return
+        for number, messages in Counter(self._groups[:count]).items():
+            if number != _NOBODY:
+                self._untreated[self._names[number]] -= messages
+        del self._groups[:count]
+        del self._marks[:count]
+        self._first += count
+
+    def _append(self, number: int, count: int) -> None:
+        self._groups.extend(array("I", [number]) * count)
+        self._marks.extend(array("q", [_NO_MARK]) * count)
+
+    def _number(self, group: str) -> int:
+        number = self._numbers.get(group)
+        if number is None:
+            number = self._numbers[group] = len(self._names)
+            self._names.append(group)
+        return number
+
+    def _forget(self, index: int) -> None:
+        number, self._groups[index] = self._groups[index], _NOBODY
+        if number != _NOBODY:
+            self._untreated[self._names[number]] -= 1

@@ -1,0 +1,45 @@
+"""python -m broker.admin, as an operator runs it."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import subprocess
+import sys
+from typing import Any
+
+
+class Tool:
+    """The command line with the brokers it is for."""
+
+    def __init__(self, *target: str) -> None:
+        self._target = target
+
+    async def __call__(self, *arguments: str) -> subprocess.CompletedProcess[str]:
+        command = [sys.executable, "-m", "broker.admin", *self._target, *arguments]
+        done = await asyncio.to_thread(subprocess.run, command, capture_output=True, text=True, timeout=60)
+        assert "Traceback" not in done.stderr
+        return done
+
+    async def said(self, *arguments: str) -> str:
+        """What it printed; it must succeed."""
+        done = await self(*arguments)
+        assert done.returncode == 0, done.stderr
+        assert done.stderr == ""
+        return done.stdout
+
+    async def refused(self, *arguments: str) -> str:
+        """Why it refused."""
+        done = await self(*arguments)
+        assert (done.returncode, done.stdout) == (1, "")
+        return done.stderr
+
+    async def rows(self, *arguments: str) -> list[dict[str, Any]]:
+        rows: list[dict[str, Any]] = json.loads(await self.said(*arguments, "--json"))
+        return rows
+
+    async def wait_for(self, *arguments: str) -> list[dict[str, Any]]:
+        async with asyncio.timeout(60):
+            while not (rows := await self.rows(*arguments)):  # noqa: ASYNC110 (nobody tells)
+                await asyncio.sleep(0.2)
+        return rows

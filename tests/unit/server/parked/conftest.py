@@ -1,0 +1,131 @@
+"""A desk that parks messages, and an operator who treats them."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import TypeVar
+
+import pytest
+
+from broker.message.properties import encode
+from broker.message.record import Record
+from broker.protocol.bodies import MarkInfo, MarkList, ParkedCounts
+from broker.protocol.body import Body
+from broker.protocol.codes import AdminRequestCode, ResponseCode
+from broker.protocol.command import RemotingCommand
+from broker.protocol.command_header import CommandHeader
+from broker.protocol.headers import DismissDeadLetterRequestHeader, ListMarksRequestHeader, RetryDeadLetterRequestHeader
+from broker.server.parked import ParkedMessages
+from broker.server.parked.dead_letter_processor import DeadLetterProcessor
+from tests.unit.server.conftest import Desk, Wire
+
+DLQ = "%DLQ%credits"
+DISCARD_TOPIC = "TRANS_CHECK_MAX_TIME_TOPIC"
+OF_THE_FIRST_ATTEMPT = {"UNIQ_KEY": "A1", "KEYS": "order-1", "TAGS": "created", "RETRY_TOPIC": "orders", "TRAN_MSG": "true"}
+
+AnyBody = TypeVar("AnyBody", bound=Body)
+
+
+@dataclass
+class Parking:
+    """A desk with its parked messages."""
+
+    desk: Desk
+    parked: ParkedMessages = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.parked = ParkedMessages(self.desk.store, self.desk.topics)
+        self.parked.load()
+        self.desk.store.arrival_listener = self.parked.on_arrival
+        processor = DeadLetterProcessor(
+            parked=self.parked,
+            store=self.desk.store,
+            group_commit=self.desk.commit,
+            topic_table=self.desk.topics,
+            subscription_groups=self.desk.groups,
+            clock=self.desk.clock,
+        )
+        self.desk.dispatcher.add(processor.handlers)
+
+    def park(self, topic: str = DLQ, body: bytes = b"order", settle: bool = True, **properties: str) -> None:
+        """A message arrives in a queue of parked ones."""
+        self.desk.store.append(
+            topic=topic.encode(),
+            queue_id=0,
+            body=body,
+            properties=encode({**OF_THE_FIRST_ATTEMPT, **properties}),
+            flag=7,
+            sys_flag=8,
+            born_timestamp=4711,
+            born_host=bytes(8),
+            store_timestamp=self.desk.clock(),
+            reconsume_times=16,
+        )
+        if settle:
+            self.settle()
+
+    def settle(self) -> None:
+        self.desk.commit.settle()
+        while self.parked.take_note() is not None:
+            pass
+
+    def letters(self) -> list[Record]:
+        return self.desk.messages(DLQ)
+
+    def ask(self, code: AdminRequestCode, header: CommandHeader | None, body_type: type[AnyBody]) -> AnyBody:
+        answer = self.desk.ask(code, header)
+        self.settle()
+        assert answer.code == ResponseCode.SUCCESS, answer.remark
+        return body_type.decode(answer.body)
+
+    def refused(self, code: AdminRequestCode, header: CommandHeader) -> str:
+        answer: RemotingCommand = self.desk.ask(code, header)
+        self.settle()
+        assert answer.code != ResponseCode.SUCCESS
+        return answer.remark or ""
+
+    def retry(self, offset: int, *, again: bool = False, reason: str = "") -> MarkInfo:
+        header = RetryDeadLetterRequestHeader(offset, again, reason)
+        (mark,) = self.ask(AdminRequestCode.RETRY_DEAD_LETTER, header, MarkList).marks
+        return mark
+
+    def dismiss(self, offset: int, reason: str) -> MarkInfo:
+        header = DismissDeadLetterRequestHeader(offset, reason)
+        (mark,) = self.ask(AdminRequestCode.DISMISS_DEAD_LETTER, header, MarkList).marks
+        return mark
+
+    def marks(self, queue_offset: int, *, count: int = 1, history: bool = False) -> list[MarkInfo]:
+        header = ListMarksRequestHeader(DLQ, 0, queue_offset, count, history)
+        return self.ask(AdminRequestCode.LIST_MARKS, header, MarkList).marks
+
+    def counts(self) -> ParkedCounts:
+        return self.ask(AdminRequestCode.COUNT_PARKED_MESSAGES, None, ParkedCounts)
+
+    def request_without_settling(self, code: AdminRequestCode, header: CommandHeader) -> None:
+        self.desk.commit.is_held_up = True
+        self.desk.request(Wire(), code, header)
+        self.desk.commit.is_held_up = False
+
+
+@pytest.fixture
+def parking(desk: Desk) -> Parking:
+    return Parking(desk)
+
+
+@pytest.fixture
+def restarted(make_desk: Callable[..., Desk]) -> Callable[[Parking], Parking]:
+    """The next life of a broker."""
+
+    def restart(before: Parking) -> Parking:
+        before.desk.store.close()
+        return Parking(make_desk())
+
+    return restart
+
+
+async def rings(parked: ParkedMessages) -> None:
+    """Returns once the alarm rang."""
+    async with asyncio.timeout(30):
+        await parked.alarm.wait(None)

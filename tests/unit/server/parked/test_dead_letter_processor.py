@@ -1,0 +1,159 @@
+"""Operators retry and dismiss dead letters."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pytest
+
+from broker.message.properties import decode
+from broker.protocol.codes import AdminRequestCode
+from broker.protocol.headers import DismissDeadLetterRequestHeader, RetryDeadLetterRequestHeader
+from broker.store import SubscriptionGroupConfig
+from tests.unit.server.parked.conftest import OF_THE_FIRST_ATTEMPT, Parking
+
+RETRY, DISMISS = AdminRequestCode.RETRY_DEAD_LETTER, AdminRequestCode.DISMISS_DEAD_LETTER
+RETRY_TOPIC = "%RETRY%credits"
+
+
+def offset(parking: Parking, index: int = 0) -> int:
+    return parking.letters()[index].commit_log_offset
+
+
+def test_a_retried_message_goes_to_its_group_alone_as_it_was_and_as_if_for_the_first_time(parking: Parking) -> None:
+    parking.park(RECONSUME_TIME="16", ORIGIN_MESSAGE_ID="A1")
+
+    mark = parking.retry(offset(parking))
+
+    (again,) = parking.desk.messages(RETRY_TOPIC)
+    expected = {**OF_THE_FIRST_ATTEMPT, "ORIGIN_MESSAGE_ID": "A1", "DEAD_LETTER_RETRIES": "1"}
+    assert dict(decode(again.properties)) == expected
+    (letter,) = parking.letters()
+    assert again.reconsume_times == 0
+    for field in ("body", "flag", "sys_flag", "born_timestamp", "born_host", "body_crc"):
+        assert getattr(again, field) == getattr(letter, field)
+    assert (mark.treatment, mark.retries, mark.queue_offset) == ("retried", 1, 0)
+    assert parking.desk.messages("orders") == []
+    assert parking.counts().dead_letters == {"credits": 0}
+
+
+def test_a_retry_is_kept_with_who_asked_when_and_why(parking: Parking) -> None:
+    parking.park()
+
+    parking.retry(offset(parking), reason="the database is back")
+
+    (mark,) = parking.marks(0)
+    assert (mark.treatment, mark.reason, mark.at_ms) == ("retried", "the database is back", parking.desk.clock())
+    assert mark.by == "127.0.0.1:5555"
+
+
+def test_a_message_is_retried_twice_only_if_that_is_meant_and_it_shows(parking: Parking) -> None:
+    parking.park()
+    parking.retry(offset(parking))
+
+    assert "it was retried already; --again" in parking.refused(RETRY, RetryDeadLetterRequestHeader(offset(parking)))
+    assert len(parking.desk.messages(RETRY_TOPIC)) == 1
+    assert parking.retry(offset(parking), again=True).retries == 2
+
+    properties = [decode(record.properties)["DEAD_LETTER_RETRIES"] for record in parking.desk.messages(RETRY_TOPIC)]
+    assert properties == ["1", "2"]
+    assert [mark.retries for mark in parking.marks(0, history=True)] == [2, 1]
+
+
+def test_a_message_that_dies_again_tells_how_often_it_was_retried(parking: Parking) -> None:
+    parking.park(DEAD_LETTER_RETRIES="3")
+
+    assert parking.retry(offset(parking)).retries == 4
+
+
+def test_two_requests_at_once_retry_once(parking: Parking) -> None:
+    parking.park()
+    first = offset(parking)
+    parking.request_without_settling(RETRY, RetryDeadLetterRequestHeader(first))
+
+    assert "somebody treats it" in parking.refused(RETRY, RetryDeadLetterRequestHeader(first))
+
+    assert len(parking.desk.messages(RETRY_TOPIC)) == 1
+
+
+def test_a_dismissed_message_leaves_the_count_and_keeps_its_reason_over_a_restart(
+    parking: Parking, restarted: Callable[[Parking], Parking]
+) -> None:
+    parking.park()
+    parking.park()
+
+    parking.dismiss(offset(parking, 1), " a test order ")
+
+    after = restarted(parking)
+    assert after.counts().dead_letters == {"credits": 1}
+    (mark,) = after.marks(0, count=10)
+    assert (mark.queue_offset, mark.treatment, mark.reason) == (1, "dismissed", "a test order")
+
+
+def test_what_was_dismissed_is_retried_only_if_that_is_meant(parking: Parking) -> None:
+    parking.park()
+    parking.dismiss(offset(parking), "a test order")
+
+    refusal = parking.refused(RETRY, RetryDeadLetterRequestHeader(offset(parking)))
+    assert "it was dismissed already: a test order; --again" in refusal
+    parking.retry(offset(parking), again=True)
+
+    assert [mark.treatment for mark in parking.marks(0, history=True)] == ["retried", "dismissed"]
+
+
+def test_what_was_treated_is_not_dismissed(parking: Parking) -> None:
+    parking.park()
+    parking.retry(offset(parking))
+
+    refusal = parking.refused(DISMISS, DismissDeadLetterRequestHeader(offset(parking), "known"))
+    assert refusal == "it was retried already"
+
+
+@pytest.mark.parametrize("reason", ["", "  ", "x" * 1001, "two\nlines"])
+def test_a_dismissal_needs_a_reason_that_can_be_kept(parking: Parking, reason: str) -> None:
+    parking.park()
+
+    assert "reason" in parking.refused(DISMISS, DismissDeadLetterRequestHeader(offset(parking), reason))
+    assert parking.counts().dead_letters == {"credits": 1}
+
+
+def test_only_dead_letters_are_treated(parking: Parking) -> None:
+    parking.park("orders")
+    (other,) = parking.desk.messages("orders")
+
+    assert "is no dead letter: it lies in orders" in parking.refused(RETRY, RetryDeadLetterRequestHeader(other.commit_log_offset))
+    assert "there is no message" in parking.refused(RETRY, RetryDeadLetterRequestHeader(10_000_000))
+    assert "there is no message" in parking.refused(DISMISS, DismissDeadLetterRequestHeader(-1, "x"))
+
+
+def test_a_message_whose_topic_was_deleted_is_not_treated(parking: Parking) -> None:
+    parking.park()
+    gone = offset(parking)
+    parking.desk.store.delete_topic(b"%DLQ%credits")
+
+    assert "not in its queue any more" in parking.refused(RETRY, RetryDeadLetterRequestHeader(gone))
+
+
+def test_a_message_that_a_producer_sent_to_the_dead_letters_has_nowhere_to_go_back_to(parking: Parking) -> None:
+    parking.park(RETRY_TOPIC="")
+
+    assert "RETRY_TOPIC" in parking.refused(RETRY, RetryDeadLetterRequestHeader(offset(parking)))
+    assert parking.counts().dead_letters == {"credits": 1}
+
+
+def test_a_group_without_a_retry_queue_gets_nothing_back(parking: Parking) -> None:
+    parking.park()
+    parking.desk.groups.update(SubscriptionGroupConfig("credits", retry_queue_nums=0))
+
+    assert "retryQueueNums" in parking.refused(RETRY, RetryDeadLetterRequestHeader(offset(parking)))
+
+
+def test_marks_of_a_range_are_those_of_its_messages_alone(parking: Parking) -> None:
+    for _ in range(4):
+        parking.park()
+    for index in range(4):
+        parking.dismiss(offset(parking, index), f"reason {index}")
+
+    assert [mark.reason for mark in parking.marks(1, count=2)] == ["reason 1", "reason 2"]
+    assert parking.marks(0, count=-5) == []
+    assert len(parking.marks(0, count=1 << 30)) == 4
