@@ -3,24 +3,22 @@
 from __future__ import annotations
 
 import asyncio
-import errno
 import logging
 import time
-from collections.abc import Awaitable, Callable
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING, Final
 
 from broker.app.errors import StartError
 from broker.app.opened_store import OpenedStore, open_store
+from broker.app.ports import BrokerPorts, cannot_listen, listening
 from broker.app.serving import Serving, build_serving
 from broker.config import BrokerSettings
 from broker.message.errors import IllegalMessage
 from broker.nameserver import NameServer
 from broker.protocol.codes import ResponseCode
 from broker.remoting.client import RemotingClient
-from broker.remoting.connection import ConnectionLimits
 from broker.remoting.dispatcher import Dispatcher
-from broker.remoting.server import RemotingServer
 from broker.remoting.tasks import Tasks
 from broker.server.group_commit import GroupCommit
 from broker.server.identity import BrokerIdentity
@@ -30,7 +28,6 @@ from broker.store import FlushDiskType, StoreError, StoreUnwritable
 if TYPE_CHECKING:
     from broker.metrics import MetricsServer
 
-LIMITS = ConnectionLimits(close_timeout_s=1.0)
 REFUSALS: dict[type[Exception], ResponseCode] = {
     IllegalMessage: ResponseCode.MESSAGE_ILLEGAL,
     StoreUnwritable: ResponseCode.SERVICE_NOT_AVAILABLE,
@@ -57,7 +54,7 @@ class Broker:
         self._clock = clock
         self._tasks = Tasks()
         self._dispatcher = Dispatcher(refusals=REFUSALS)
-        self._server = RemotingServer(settings.bind_address, settings.listen_port, self._dispatcher, limits=LIMITS)
+        self._ports = BrokerPorts(settings.bind_address, settings.listen_port, self._dispatcher)
         self._client = RemotingClient()
         self._disk_thread = ThreadPoolExecutor(max_workers=1, thread_name_prefix="offsets")
         self._ip = ""
@@ -74,7 +71,7 @@ class Broker:
             name=self._settings.broker_name,
             broker_id=self._settings.broker_id,
             host=self._settings.broker_ip1,
-            port=self._server.port,
+            port=self._ports.port,
             ip=self._ip,
         )
 
@@ -102,7 +99,7 @@ class Broker:
 
     async def stop(self) -> None:
         """Takes no more requests, answers those it has, and leaves everything on disk."""
-        self._server.stop_listening()
+        self._ports.stop_listening()
         serving, store = self._serving, self._store
         await self._tasks.stop()
         if serving is not None:
@@ -112,7 +109,7 @@ class Broker:
             await serving.group_commit.stop()
             await serving.replies.settle(_REPLIES_END_WITHIN_S)
             await serving.replies.stop()
-        await self._server.stop()
+        await self._ports.stop()
         await self._client.close()
         if self._metrics is not None:
             await asyncio.to_thread(self._metrics.stop)
@@ -130,7 +127,7 @@ class Broker:
         self._ip = await _ip_of(settings.broker_ip1)
         if not settings.name_servers:
             await self._start_name_server()
-        await _listening(self._server.bind, settings.bind_address, settings.listen_port, "listenPort")
+        await self._ports.bind()
         store = self._store = open_store(settings, self.identity, self._clock())
         group_commit = GroupCommit(
             store.messages,
@@ -154,7 +151,7 @@ class Broker:
             raise StartError(f"the store {settings.store_root} cannot be used: {error}") from None
         self._start_metrics(self._serving, store)
         self._start_work(self._serving, store)
-        await self._server.start()
+        await self._ports.start()
         await self._serving.registration.registered()
 
     async def _start_name_server(self) -> None:
@@ -166,7 +163,7 @@ class Broker:
             )
         except (OSError, ValueError) as error:
             raise StartError(f"the file {kv_config_path} cannot be read: {error}") from None
-        await _listening(server.start, settings.bind_address, settings.namesrv_listen_port, "namesrvListenPort")
+        await listening(server.start, settings.bind_address, settings.namesrv_listen_port, "namesrvListenPort")
         self._name_server = server
 
     def _start_metrics(self, serving: Serving, store: OpenedStore) -> None:
@@ -177,10 +174,10 @@ class Broker:
         from broker.app.metrics import start_metrics
 
         try:
-            self._metrics = start_metrics(settings, store, serving, lambda: len(self._server.connections), self._clock)
+            self._metrics = start_metrics(settings, store, serving, lambda: self._ports.connections, self._clock)
         except OSError as error:
             where = (settings.metrics_host, settings.metrics_prom_exporter_port, "metricsPromExporterPort")
-            raise _cannot_listen(error, *where) from None
+            raise cannot_listen(error, *where) from None
 
     def _start_work(self, serving: Serving, store: OpenedStore) -> None:
         settings, tasks = self._settings, self._tasks
@@ -227,13 +224,6 @@ class Broker:
                 logger.error("not everything could be brought to the disk: %s", error)
 
 
-async def _listening(listen: Callable[[], Awaitable[None]], host: str, port: int, property_name: str) -> None:
-    try:
-        await listen()
-    except OSError as error:
-        raise _cannot_listen(error, host, port, property_name) from None
-
-
 async def _ip_of(host: str) -> str:
     """The address behind a name, IPv4 if it has one. Raises StartError."""
     try:
@@ -241,11 +231,6 @@ async def _ip_of(host: str) -> str:
     except (OSError, UnicodeError) as error:
         raise StartError(f"brokerIP1={host}: {error}") from None
     return min((str(address[0]) for *_, address in found), key=lambda ip: ":" in ip)
-
-
-def _cannot_listen(error: OSError, host: str, port: int, property_name: str) -> StartError:
-    reason = "the port is in use" if error.errno == errno.EADDRINUSE else error.strerror or str(error)
-    return StartError(f"cannot listen on {host}:{port} ({property_name}): {reason}")
 
 
 def _reachable(bind_address: str) -> str:

@@ -5,10 +5,11 @@ from __future__ import annotations
 import asyncio
 from typing import Final
 
-from broker.protocol.codes import ResponseCode, SerializeType
-from broker.protocol.command import RemotingCommand, encode_response
+from broker.protocol.codes import SerializeType
+from broker.protocol.command import RemotingCommand
 from broker.protocol.command_header import CommandHeader
 from broker.remoting.connection import Connection, ConnectionLimits, RequestHandler
+from broker.remoting.dispatcher import not_supported
 from broker.remoting.errors import ConnectFailed, ConnectionClosed, RemotingTimeout
 
 _HIGHEST_PORT: Final = 65_535
@@ -24,8 +25,7 @@ class RefusingHandler:
         """Refuses them."""
         for request in requests:
             if not request.is_oneway:
-                remark = f" request type {request.code} not supported"
-                connection.send(encode_response(request, ResponseCode.REQUEST_CODE_NOT_SUPPORTED, remark=remark))
+                connection.send(not_supported(connection, request))
 
     def on_disconnected(self, connection: Connection) -> None:
         """Nothing to do."""
