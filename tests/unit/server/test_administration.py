@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import time
+
 import msgspec
 import pytest
 
@@ -14,6 +16,7 @@ from broker.protocol.bodies import (
     LockBatchRequestBody,
     LockBatchResponseBody,
     ProducerConnection,
+    QueryConsumeTimeSpanBody,
     ResetOffsetBody,
     SubscriptionGroupConfig,
     SubscriptionGroupWrapper,
@@ -34,6 +37,7 @@ from broker.protocol.headers import (
     GetTopicStatsInfoRequestHeader,
     QueryConsumerOffsetRequestHeader,
     QueryConsumerOffsetResponseHeader,
+    QueryConsumeTimeSpanRequestHeader,
     QueryMessageRequestHeader,
     ResetOffsetRequestHeader,
     UpdateConsumerOffsetRequestHeader,
@@ -213,6 +217,24 @@ def test_a_groups_progress_is_told_queue_by_queue(desk: Desk) -> None:
     answer = desk.ask(RequestCode.GET_CONSUME_STATS, GetConsumeStatsRequestHeader(consumer_group="g"))
     offsets = ConsumeStats.decode(answer.body).offset_table[MessageQueue("orders", "broker-a", 0)]
     assert (offsets.broker_offset, offsets.consumer_offset, offsets.last_timestamp) == (3, 2, START_MS + 1)
+
+
+def test_how_old_a_queue_is_and_how_far_a_group_is_behind_is_told_in_numbers_and_in_words(desk: Desk) -> None:
+    put(desk, 3)
+    desk.offsets.commit("g", "orders", 0, 2)
+    desk.clock.now_ms = START_MS + 1000
+    answer = desk.ask(RequestCode.QUERY_CONSUME_TIME_SPAN, QueryConsumeTimeSpanRequestHeader(topic="orders", group="g"))
+    span = QueryConsumeTimeSpanBody.decode(answer.body).consume_time_span_set[0]
+    assert (span.min_time_stamp, span.max_time_stamp, span.consume_time_stamp) == (START_MS, START_MS + 2, START_MS + 1)
+    assert span.delay_time == 998
+    for said, milliseconds in (
+        (span.min_time_stamp_str, "000"),
+        (span.max_time_stamp_str, "002"),
+        (span.consume_time_stamp_str, "001"),
+    ):
+        seconds, _, rest = said.rpartition(":")
+        assert time.mktime(time.strptime(seconds, "%Y-%m-%d#%H:%M:%S")) == START_MS // 1000
+        assert rest == milliseconds
 
 
 def test_a_reset_is_passed_on_to_every_member(desk: Desk) -> None:
