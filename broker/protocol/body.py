@@ -56,7 +56,8 @@ def decode_body(body_type: type[T], data: bytes) -> T:
 def _without_nulls(value: Any) -> Any:
     if isinstance(value, msgspec.Struct):
         members = zip(value.__struct_encode_fields__, value.__struct_fields__, strict=True)
-        return _without_nulls({name: getattr(value, attribute) for name, attribute in members})
+        set_members = ((name, getattr(value, attribute)) for name, attribute in members)
+        return _without_nulls({name: member for name, member in set_members if member is not msgspec.UNSET})
     if isinstance(value, queue_table.QueueTable):
         return queue_table.QueueTable({queue: _without_nulls(entry) for queue, entry in value.items()})
     if isinstance(value, dict):

@@ -28,6 +28,12 @@ class TopicConfig(BodyPart):
     topic_filter_type: str = "SINGLE_TAG"
     topic_sys_flag: int = 0
     order: bool = False
+    attributes: dict[str, str] | msgspec.UnsetType = msgspec.UNSET
+    """Of RocketMQ 5: not written where a topic has none, so that it says what 4.9.7 says."""
+
+
+class TopicConfigAndQueueMapping(TopicConfig, Body):
+    """The answer to GET_TOPIC_CONFIG."""
 
 
 class TopicConfigSerializeWrapper(Body):

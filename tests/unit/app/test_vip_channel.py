@@ -4,14 +4,12 @@ from __future__ import annotations
 
 import asyncio
 import socket
-from collections.abc import AsyncIterator, Callable
+from collections.abc import Callable
 from contextlib import AsyncExitStack
-from pathlib import Path
 
 import pytest
 
 from broker.app import Broker, StartError
-from broker.config import BrokerSettings
 from broker.protocol.bodies import ProducerConnection
 from broker.protocol.codes import RequestCode, ResponseCode
 from broker.protocol.command import RemotingCommand
@@ -43,27 +41,6 @@ class Asked(RefusingHandler):
             self.codes.put_nowait(request.code)
 
 
-@pytest.fixture
-def new_broker(tmp_path: Path) -> Callable[..., Broker]:
-    def new(**settings: object) -> Broker:
-        return Broker(
-            BrokerSettings(
-                **{
-                    "store_path_root_dir": str(tmp_path), "listen_port": 0, "namesrv_listen_port": 0, "max_hash_slot_num": 100,
-                    "max_index_num": 400, "maped_file_size_commit_log": 1 << 20, **settings,
-                }
-            )
-        )  # fmt: skip
-
-    return new
-
-
-@pytest.fixture
-async def stack() -> AsyncIterator[AsyncExitStack]:
-    async with AsyncExitStack() as stack:
-        yield stack
-
-
 async def start(broker: Broker, stack: AsyncExitStack) -> tuple[str, str]:
     """Gives listenPort's address and that of the VIP channel."""
     await broker.start()
@@ -72,15 +49,11 @@ async def start(broker: Broker, stack: AsyncExitStack) -> tuple[str, str]:
     return identity.address, f"{identity.host}:{identity.port - 2}"
 
 
-def client(stack: AsyncExitStack, handler: RefusingHandler | None = None) -> RemotingClient:
-    client = RemotingClient(handler)
-    stack.push_async_callback(client.close)
-    return client
-
-
-async def test_a_message_sent_there_is_pulled_from_listen_port(new_broker: Callable[..., Broker], stack: AsyncExitStack) -> None:
+async def test_a_message_sent_there_is_pulled_from_listen_port(
+    new_broker: Callable[..., Broker], new_client: Callable[..., RemotingClient], stack: AsyncExitStack
+) -> None:
     address, vip_address = await start(new_broker(), stack)
-    asking = client(stack)
+    asking = new_client()
     sent = await asking.invoke(vip_address, RequestCode.SEND_MESSAGE_V2, SEND, b"hello")
     assert sent.code == ResponseCode.SUCCESS
     assert (await asking.invoke(vip_address, RequestCode.PULL_MESSAGE, PULL)).code == ResponseCode.REQUEST_CODE_NOT_SUPPORTED
@@ -89,11 +62,11 @@ async def test_a_message_sent_there_is_pulled_from_listen_port(new_broker: Calla
 
 
 async def test_a_producer_known_by_either_port_is_one_of_its_group_and_is_checked_back_there(
-    new_broker: Callable[..., Broker], stack: AsyncExitStack
+    new_broker: Callable[..., Broker], new_client: Callable[..., RemotingClient], stack: AsyncExitStack
 ) -> None:
     address, vip_address = await start(new_broker(transaction_time_out=0, transaction_check_interval=1), stack)
     asked = Asked()
-    producer = client(stack, asked)
+    producer = new_client(asked)
     heartbeat = HeartbeatData(client_id="client@1", producer_data_set=[ProducerData(group_name="p")])
     await producer.invoke(vip_address, RequestCode.HEART_BEAT, None, heartbeat.encode())
     listed = await producer.invoke(

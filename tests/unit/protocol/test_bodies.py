@@ -229,6 +229,16 @@ def test_a_registration_comes_back_plain_and_compressed() -> None:
     assert RegisterBrokerBody.decode_compressed(registration().encode_compressed()) == registration()
 
 
+def test_a_compressed_registration_of_rocketmq_5_is_read() -> None:
+    text = b"orders 4 16 2 SINGLE_TAG"
+    inflated = zlib.decompress(registration().encode_compressed())
+    assert text in inflated
+    longer = text + b' {"message.type":"FIFO"}'
+    sized = {each: len(each).to_bytes(4) + each for each in (text, longer)}
+    from_5 = zlib.compress(inflated.replace(sized[text], sized[longer]))
+    assert RegisterBrokerBody.decode_compressed(from_5) == registration()
+
+
 def test_a_damaged_compressed_registration_is_refused() -> None:
     inflated = zlib.decompress(registration().encode_compressed())
     for damaged in (
