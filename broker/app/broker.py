@@ -20,9 +20,9 @@ from broker.protocol.codes import ResponseCode
 from broker.remoting.client import RemotingClient
 from broker.remoting.dispatcher import Dispatcher
 from broker.remoting.tasks import Tasks
+from broker.server.flow_counter import SAMPLE_INTERVAL_S
 from broker.server.group_commit import GroupCommit
 from broker.server.identity import BrokerIdentity
-from broker.server.message_flows import SAMPLE_INTERVAL_S
 from broker.store import FlushDiskType, StoreError, StoreUnwritable
 
 if TYPE_CHECKING:
@@ -187,8 +187,8 @@ class Broker:
         tasks.every(0.1, "answering overdue pulls", serving.pull_processor.answer_overdue)
         tasks.every(0.1, "delayed delivery", serving.delayed_delivery.deliver_due)
         tasks.every(1, "statistics", lambda: serving.statistics.sample(self._clock()))
-        flows = serving.statistics.flows
-        tasks.every(SAMPLE_INTERVAL_S, "figures of topics and groups", lambda: flows.sample(self._clock()))
+        tasks.every(SAMPLE_INTERVAL_S, "figures of topics and groups", lambda: serving.statistics.sample_flows(self._clock()))
+        tasks.every(60, "how long messages took", serving.group_commit.put_times.begin_minute)
         tasks.every(1, "topics to disk", serving.topic_table.persist_changes)
         tasks.every(1, "groups to disk", serving.subscription_groups.persist_changes)
         tasks.every(10, "closing silent clients", serving.client_processor.close_expired)

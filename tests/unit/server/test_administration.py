@@ -79,6 +79,7 @@ def desk(desk: Desk) -> Desk:
         BrokerInfoProcessor(
             store=desk.store,
             statistics=desk.statistics,
+            put_times=desk.put_times,
             delayed_delivery=desk.delayed,
             settings_text="listenPort=10911\n",
             clock=desk.clock,
@@ -255,6 +256,18 @@ def test_a_group_that_is_not_online_cannot_be_reset(desk: Desk) -> None:
         desk.offsets.commit("g", "orders", queue_id, 3)
     header = ResetOffsetRequestHeader(topic="orders", group="g", timestamp=0, is_force=True)
     assert desk.ask(RequestCode.INVOKE_BROKER_TO_RESET_OFFSET, header).code == ResponseCode.CONSUMER_NOT_ONLINE
+
+
+def test_the_broker_tells_how_long_storing_took(desk: Desk) -> None:
+    def figures() -> dict[str, str]:
+        return KVTable.decode(desk.ask(RequestCode.GET_BROKER_RUNTIME_INFO).body).table
+
+    assert figures()["putMessageDistributeTime"] == "null", "as RocketMQ says before it has measured"
+    desk.put_times.observe(0.030, 7)
+    desk.put_times.begin_minute()
+    assert figures()["putMessageDistributeTime"].startswith("[<=0ms]:0 [0~10ms]:0 [10~50ms]:7 ")
+    assert (figures()["putLatency99"], figures()["putLatency999"]) == ("30.00", "30.00")
+    assert figures()["putMessageEntireTimeMax"] == "30"
 
 
 def test_the_broker_tells_of_itself(desk: Desk) -> None:
