@@ -10,6 +10,7 @@ from broker.client.broker_calls import BrokerCalls
 from broker.client.errors import IllegalConfiguration, NoRoute, NotRunning
 from broker.client.instance import ClientInstance, RequestHandlers
 from broker.client.message_sender import MessageSender, SendSettings
+from broker.client.routes import DEFAULT_TOPIC_QUEUE_NUMS
 from broker.client.send_requests import SendRequests
 from broker.client.send_result import SendResult
 from broker.message import IllegalMessage, Message, MessageQueue, topics
@@ -33,7 +34,7 @@ class Producer:
         send_timeout_ms: int = 3000,
         retry_times_when_send_failed: int = 2,
         compress_message_body_over: int = 4096,
-        default_topic_queue_nums: int = 4,
+        default_topic_queue_nums: int = DEFAULT_TOPIC_QUEUE_NUMS,
     ) -> None:
         """`namesrv_addr` is `host:port;host:port`; without it NAMESRV_ADDR of the environment, else 127.0.0.1:9876.
 
