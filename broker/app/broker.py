@@ -55,7 +55,8 @@ class Broker:
         self._tasks = Tasks()
         self._dispatcher = Dispatcher(refusals=REFUSALS)
         self._ports = BrokerPorts(settings.bind_address, settings.listen_port, self._dispatcher)
-        self._client = RemotingClient()
+        self._name_servers_peer = Dispatcher()
+        self._client = RemotingClient(self._name_servers_peer)
         self._disk_thread = ThreadPoolExecutor(max_workers=1, thread_name_prefix="offsets")
         self._ip = ""
         self._name_server: NameServer | None = None
@@ -149,6 +150,8 @@ class Broker:
             )
         except (StoreError, OSError) as error:
             raise StartError(f"the store {settings.store_root} cannot be used: {error}") from None
+        registration = self._serving.registration
+        self._name_servers_peer.tell_disconnected(lambda connection: registration.connection_ended())
         self._start_metrics(self._serving, store)
         self._start_work(self._serving, store)
         await self._ports.start()

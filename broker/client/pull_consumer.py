@@ -8,7 +8,6 @@ from collections import deque
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from broker.client.backoff import Backoff
 from broker.client.broker_calls import BrokerCalls
 from broker.client.clock import now_ms
 from broker.client.errors import ClientError, IllegalConfiguration, NoRoute, NotRunning
@@ -22,6 +21,7 @@ from broker.client.subscription import Subscription
 from broker.message import IllegalMessage, MessageExt, MessageQueue, topics
 from broker.protocol.errors import ProtocolError
 from broker.protocol.heartbeat import ConsumeFromWhere, ConsumerData, ConsumeType, HeartbeatData
+from broker.remoting.backoff import Backoff
 from broker.remoting.tasks import Tasks
 
 logger = logging.getLogger(__name__)

@@ -169,12 +169,13 @@ class Routes:
             task.exception()  # whoever waited has it; if nobody did, it is no news
 
     async def _fetch_cluster(self) -> bool:
+        """Whether there are brokers: a name server that has just started may know none yet."""
         info = await self._name_servers.cluster_info()
         if info is None:
             return False
         self._cluster = {name: broker.broker_addrs for name, broker in info.broker_addr_table.items()}
         self._gather_brokers()
-        return True
+        return bool(self._cluster)
 
     def _learn(self, topic: str, route: TopicRouteData) -> None:
         self._said.discard(topic)

@@ -96,6 +96,10 @@ class RemotingClient:
         except TimeoutError:
             raise ConnectFailed(f"no connection to {address} within {timeout_ms} ms") from None
 
+    def is_connected(self, address: str) -> bool:
+        """Whether there is an open connection to the address."""
+        return self._open(address) is not None
+
     def disconnect(self, address: str) -> None:
         """Closes the connection to the address, if there is one."""
         if connection := self._by_address.pop(address, None):
