@@ -8,6 +8,7 @@ from typing import Final
 from broker.protocol.codes import SerializeType
 from broker.protocol.command import RemotingCommand
 from broker.protocol.command_header import CommandHeader
+from broker.remoting.complaints import Complaints
 from broker.remoting.connection import Connection, ConnectionLimits, RequestHandler
 from broker.remoting.dispatcher import not_supported
 from broker.remoting.errors import ConnectFailed, ConnectionClosed, RemotingTimeout
@@ -49,6 +50,7 @@ class RemotingClient:
         self._connect_timeout_ms = connect_timeout_ms
         self._serialize_type = serialize_type
         self._limits = limits or ConnectionLimits()
+        self._complaints = Complaints()
         self._by_address: dict[str, Connection] = {}
         self._connecting: dict[str, asyncio.Task[Connection]] = {}
         self._is_closed = False
@@ -138,7 +140,11 @@ class RemotingClient:
 
     def _new_connection(self) -> Connection:
         return Connection(
-            self._handler, open_connections=self.connections, limits=self._limits, serialize_type=self._serialize_type
+            self._handler,
+            open_connections=self.connections,
+            limits=self._limits,
+            complaints=self._complaints,
+            serialize_type=self._serialize_type,
         )
 
 
