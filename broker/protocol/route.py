@@ -30,7 +30,7 @@ class BrokerData(BodyPart):
     broker_addrs: dict[int, str]
     """Broker id -> address; the master's id is 0."""
     enable_acting_master: bool = False
-    """Of RocketMQ 5, where a slave may stand in for its master. Clients of 5 may fail without it, so standard JSON has it."""
+    """Of RocketMQ 5, where a slave may stand in for its master. Some clients fail without it, others on it: see decision 0008."""
 
     @property
     def master_address(self) -> str | None:

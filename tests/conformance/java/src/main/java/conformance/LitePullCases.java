@@ -57,7 +57,7 @@ final class LitePullCases {
     /** The group's members share the queues by themselves, and commit by themselves. */
     private static void litePullSubscribe(Env env) throws Exception {
         String topic = env.createTopic(2);
-        send(env, topic, Text.range("message ", 0, 10));
+        ConsumeCases.send(env, topic, Text.range("message ", 0, 10));
         String group = env.freshName("group");
         DefaultLitePullConsumer consumer = consumer(env, group);
         consumer.setConsumeFromWhere(ConsumeFromWhere.CONSUME_FROM_FIRST_OFFSET);
@@ -66,7 +66,7 @@ final class LitePullCases {
         Check.equal(new TreeSet<>(Text.range("message ", 0, 10)), Text.distinct(pollAll(consumer, 10)), "bodies");
         consumer.commitSync();
         consumer.shutdown();
-        send(env, topic, Text.range("message ", 10, 20));
+        ConsumeCases.send(env, topic, Text.range("message ", 10, 20));
 
         DefaultLitePullConsumer successor = consumer(env, group);
         successor.subscribe(topic, "*");
@@ -80,12 +80,6 @@ final class LitePullCases {
         DefaultLitePullConsumer fresh = env.configure(new DefaultLitePullConsumer(group));
         env.onClose(fresh::shutdown);
         return fresh;
-    }
-
-    private static void send(Env env, String topic, List<String> bodies) throws Exception {
-        for (String body : bodies) {
-            env.producer().send(Text.message(topic, body));
-        }
     }
 
     private static List<MessageExt> pollAll(DefaultLitePullConsumer consumer, int n) {
