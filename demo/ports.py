@@ -3,37 +3,37 @@
 import os
 import random
 import socket
+from itertools import islice
 
 _BELOW_EPHEMERAL = range(20_000, 32_000)
 """Below the range that outgoing connections take theirs from, so that none takes the port of a server that is down."""
 _PORTS_EACH = 200
 """A process looks in a part of its own, so that none chooses the port of another's server that is about to start."""
+_APART = 4
+_TAKEN_TOGETHER = (-2, 0, 1)
+"""A broker takes listenPort - 2 as well, Apache's also listenPort + 1: each port is given with these neighbours."""
 
 
 def free_ports(count: int) -> list[int]:
-    """As many distinct ports of the loopback address on which nothing listens at this moment."""
-    sockets: list[socket.socket] = []
-    try:
-        while len(sockets) < count:
-            sockets.append(_bind_anywhere())
-        return [bound.getsockname()[1] for bound in sockets]
-    finally:
-        for bound in sockets:
-            bound.close()
-
-
-def _bind_anywhere() -> socket.socket:
-    for port in random.sample(_own_part(), _PORTS_EACH):
-        candidate = socket.socket()
-        try:
-            candidate.bind(("127.0.0.1", port))
-        except OSError:
-            candidate.close()
-        else:
-            return candidate
-    raise OSError(f"no free port between {_own_part().start} and {_own_part().stop}")
-
-
-def _own_part() -> range:
+    """As many ports of the loopback address on which nothing listens at this moment, nor on their neighbours."""
     begin = os.getpid() * _PORTS_EACH % len(_BELOW_EPHEMERAL)
-    return _BELOW_EPHEMERAL[begin : begin + _PORTS_EACH]
+    own = _BELOW_EPHEMERAL[begin : begin + _PORTS_EACH]
+    candidates = own[2::_APART]
+    found = list(islice(filter(_is_free, random.sample(candidates, len(candidates))), count))
+    if len(found) < count:
+        raise OSError(f"no {count} free ports between {own.start} and {own.stop}")
+    return found
+
+
+def _is_free(port: int) -> bool:
+    return not any(_is_taken(port + distance) for distance in _TAKEN_TOGETHER)
+
+
+def _is_taken(port: int) -> bool:
+    with socket.socket() as probe:
+        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)  # as servers do: what ended there a moment ago is no matter
+        try:
+            probe.bind(("127.0.0.1", port))
+        except OSError:
+            return True
+    return False

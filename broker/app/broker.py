@@ -3,36 +3,33 @@
 from __future__ import annotations
 
 import asyncio
-import errno
 import logging
 import time
-from collections.abc import Awaitable, Callable
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING, Final
 
 from broker.app.errors import StartError
 from broker.app.opened_store import OpenedStore, open_store
+from broker.app.ports import BrokerPorts, cannot_listen, listening
 from broker.app.serving import Serving, build_serving
 from broker.config import BrokerSettings
 from broker.message.errors import IllegalMessage
 from broker.nameserver import NameServer
 from broker.protocol.codes import ResponseCode
 from broker.remoting.client import RemotingClient
-from broker.remoting.connection import ConnectionLimits
 from broker.remoting.dispatcher import Dispatcher
-from broker.remoting.server import RemotingServer
 from broker.remoting.tasks import Tasks
 from broker.server import delayed_delivery
 from broker.server.check_back import SHORTEST_SLEEP_S
+from broker.server.flow_counter import SAMPLE_INTERVAL_S
 from broker.server.group_commit import GroupCommit
 from broker.server.identity import BrokerIdentity
-from broker.server.message_flows import SAMPLE_INTERVAL_S
 from broker.store import FlushDiskType, StoreError, StoreUnwritable
 
 if TYPE_CHECKING:
     from broker.metrics import MetricsServer
 
-LIMITS = ConnectionLimits(close_timeout_s=1.0)
 REFUSALS: dict[type[Exception], ResponseCode] = {
     IllegalMessage: ResponseCode.MESSAGE_ILLEGAL,
     StoreUnwritable: ResponseCode.SERVICE_NOT_AVAILABLE,
@@ -59,8 +56,9 @@ class Broker:
         self._clock = clock
         self._tasks = Tasks()
         self._dispatcher = Dispatcher(refusals=REFUSALS)
-        self._server = RemotingServer(settings.bind_address, settings.listen_port, self._dispatcher, limits=LIMITS)
-        self._client = RemotingClient()
+        self._ports = BrokerPorts(settings.bind_address, settings.listen_port, self._dispatcher)
+        self._name_servers_peer = Dispatcher()
+        self._client = RemotingClient(self._name_servers_peer)
         self._disk_thread = ThreadPoolExecutor(max_workers=1, thread_name_prefix="offsets")
         self._ip = ""
         self._name_server: NameServer | None = None
@@ -76,7 +74,7 @@ class Broker:
             name=self._settings.broker_name,
             broker_id=self._settings.broker_id,
             host=self._settings.broker_ip1,
-            port=self._server.port,
+            port=self._ports.port,
             ip=self._ip,
         )
 
@@ -104,7 +102,7 @@ class Broker:
 
     async def stop(self) -> None:
         """Takes no more requests, answers those it has, and leaves everything on disk."""
-        self._server.stop_listening()
+        self._ports.stop_listening()
         serving, store = self._serving, self._store
         await self._tasks.stop()
         if serving is not None:
@@ -114,7 +112,7 @@ class Broker:
             await serving.group_commit.stop()
             await serving.replies.settle(_REPLIES_END_WITHIN_S)
             await serving.replies.stop()
-        await self._server.stop()
+        await self._ports.stop()
         await self._client.close()
         if self._metrics is not None:
             await asyncio.to_thread(self._metrics.stop)
@@ -132,7 +130,7 @@ class Broker:
         self._ip = await _ip_of(settings.broker_ip1)
         if not settings.name_servers:
             await self._start_name_server()
-        await _listening(self._server.bind, settings.bind_address, settings.listen_port, "listenPort")
+        await self._ports.bind()
         store = self._store = open_store(settings, self.identity, self._clock())
         group_commit = GroupCommit(
             store.messages,
@@ -154,9 +152,11 @@ class Broker:
             )
         except (StoreError, OSError) as error:
             raise StartError(f"the store {settings.store_root} cannot be used: {error}") from None
+        registration = self._serving.registration
+        self._name_servers_peer.tell_disconnected(lambda connection: registration.connection_ended())
         self._start_metrics(self._serving, store)
         self._start_work(self._serving, store)
-        await self._server.start()
+        await self._ports.start()
         await self._serving.registration.registered()
 
     async def _start_name_server(self) -> None:
@@ -168,7 +168,7 @@ class Broker:
             )
         except (OSError, ValueError) as error:
             raise StartError(f"the file {kv_config_path} cannot be read: {error}") from None
-        await _listening(server.start, settings.bind_address, settings.namesrv_listen_port, "namesrvListenPort")
+        await listening(server.start, settings.bind_address, settings.namesrv_listen_port, "namesrvListenPort")
         self._name_server = server
 
     def _start_metrics(self, serving: Serving, store: OpenedStore) -> None:
@@ -179,10 +179,10 @@ class Broker:
         from broker.app.metrics import start_metrics
 
         try:
-            self._metrics = start_metrics(settings, store, serving, lambda: len(self._server.connections), self._clock)
+            self._metrics = start_metrics(settings, store, serving, lambda: self._ports.connections, self._clock)
         except OSError as error:
             where = (settings.metrics_host, settings.metrics_prom_exporter_port, "metricsPromExporterPort")
-            raise _cannot_listen(error, *where) from None
+            raise cannot_listen(error, *where) from None
 
     def _start_work(self, serving: Serving, store: OpenedStore) -> None:
         settings, tasks = self._settings, self._tasks
@@ -198,8 +198,8 @@ class Broker:
         tasks.when_due("parked messages", parked.take_note, parked.alarm, rest_s=parked.REST_S)
         tasks.every(1, "expired parked messages", parked.forget_expired)
         tasks.every(1, "statistics", lambda: serving.statistics.sample(self._clock()))
-        flows = serving.statistics.flows
-        tasks.every(SAMPLE_INTERVAL_S, "figures of topics and groups", lambda: flows.sample(self._clock()))
+        tasks.every(SAMPLE_INTERVAL_S, "figures of topics and groups", lambda: serving.statistics.sample_flows(self._clock()))
+        tasks.every(60, "how long messages took", serving.group_commit.put_times.begin_minute)
         tasks.every(1, "topics to disk", serving.topic_table.persist_changes)
         tasks.every(1, "groups to disk", serving.subscription_groups.persist_changes)
         tasks.every(10, "closing silent clients", serving.client_processor.close_expired)
@@ -235,13 +235,6 @@ class Broker:
                 logger.error("not everything could be brought to the disk: %s", error)
 
 
-async def _listening(listen: Callable[[], Awaitable[None]], host: str, port: int, property_name: str) -> None:
-    try:
-        await listen()
-    except OSError as error:
-        raise _cannot_listen(error, host, port, property_name) from None
-
-
 async def _ip_of(host: str) -> str:
     """The address behind a name, IPv4 if it has one. Raises StartError."""
     try:
@@ -249,11 +242,6 @@ async def _ip_of(host: str) -> str:
     except (OSError, UnicodeError) as error:
         raise StartError(f"brokerIP1={host}: {error}") from None
     return min((str(address[0]) for *_, address in found), key=lambda ip: ":" in ip)
-
-
-def _cannot_listen(error: OSError, host: str, port: int, property_name: str) -> StartError:
-    reason = "the port is in use" if error.errno == errno.EADDRINUSE else error.strerror or str(error)
-    return StartError(f"cannot listen on {host}:{port} ({property_name}): {reason}")
 
 
 def _reachable(bind_address: str) -> str:

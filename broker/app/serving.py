@@ -99,7 +99,7 @@ class _Builder:
         self.tasks = tasks
         self.replies = Tasks()
         self.clock = clock
-        self.statistics = BrokerStatistics(start_ms=clock())
+        self.statistics = BrokerStatistics(start_ms=clock(), flows=MessageFlows(settings.broker_cluster_name))
         self.producer_groups = ProducerGroups()
         self.consumer_groups = ConsumerGroups(
             tell_consumers if settings.notify_consumer_ids_changed_enable else lambda group, connections: None
@@ -133,7 +133,7 @@ class _Builder:
         client_processor = self._client_processor()
         flows = self._message_flows()
         self.store.messages.arrival_listener = Arrivals(
-            delayed_delivery.on_arrival, pull_processor.on_arrival, flows.on_arrival, self.parked.on_arrival
+            delayed_delivery.on_arrival, pull_processor.on_arrival, self.parked.on_arrival, counter=flows.on_arrival
         )
         self.dispatcher.add(transactions.processor.handlers)
         self.dispatcher.add(pull_processor.handlers)
@@ -225,6 +225,7 @@ class _Builder:
             group_commit=self.group_commit,
             topic_table=self.topic_table,
             subscription_groups=self.subscription_groups,
+            statistics=self.statistics,
             highest_delay_level=highest_delay_level,
             clock=self.clock,
         )
@@ -289,6 +290,7 @@ class _Builder:
         info = BrokerInfoProcessor(
             store=self.store.messages,
             statistics=self.statistics,
+            put_times=self.group_commit.put_times,
             delayed_delivery=delayed_delivery,
             settings_text=settings_text(self.settings),
             clock=self.clock,

@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping
 from broker.client.client_id import local_address, new_client_id
 from broker.client.heartbeats import Heartbeats
 from broker.client.name_servers import NameServers, name_server_addresses
-from broker.client.routes import Routes
+from broker.client.routes import DEFAULT_TOPIC_QUEUE_NUMS, Routes
 from broker.protocol.heartbeat import HeartbeatData
 from broker.remoting.client import RemotingClient
 from broker.remoting.connection import Connection
@@ -28,7 +28,7 @@ class ClientInstance:
         namesrv_addr: str | None,
         membership: Callable[[str], HeartbeatData],
         *,
-        queues_of_new_topics: int = 4,
+        queues_of_new_topics: int = DEFAULT_TOPIC_QUEUE_NUMS,
     ) -> None:
         """`membership(client_id)` says which groups live in this client. Raises IllegalConfiguration."""
         addresses = name_server_addresses(namesrv_addr)

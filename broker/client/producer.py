@@ -12,6 +12,7 @@ from broker.client.errors import NoRoute
 from broker.client.instance import ClientInstance, RequestHandlers
 from broker.client.lifecycle import Lifecycle
 from broker.client.message_sender import MessageSender, SendSettings
+from broker.client.routes import DEFAULT_TOPIC_QUEUE_NUMS
 from broker.client.send_requests import SendRequests
 from broker.client.send_result import SendResult
 from broker.client.settings_check import check_group, check_topic, check_whole_number, refuse_unknown
@@ -36,7 +37,7 @@ class Producer:
         send_timeout_ms: int = 3000,
         retry_times_when_send_failed: int = 2,
         compress_message_body_over: int = 4096,
-        default_topic_queue_nums: int = 4,
+        default_topic_queue_nums: int = DEFAULT_TOPIC_QUEUE_NUMS,
         **unknown: Never,
     ) -> None:
         """`namesrv_addr` is `host:port;host:port`; without it NAMESRV_ADDR of the environment, else 127.0.0.1:9876.

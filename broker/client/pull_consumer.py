@@ -10,7 +10,6 @@ from dataclasses import dataclass
 from typing import Never
 
 from broker.client.argument_check import check_number, check_queue, check_queues
-from broker.client.backoff import Backoff
 from broker.client.broker_calls import BrokerCalls
 from broker.client.clock import now_ms
 from broker.client.errors import ClientError, IllegalConfiguration, NoRoute
@@ -26,6 +25,7 @@ from broker.client.subscription import Subscription
 from broker.message import MessageExt, MessageQueue
 from broker.protocol.errors import ProtocolError
 from broker.protocol.heartbeat import ConsumeFromWhere, ConsumerData, ConsumeType, HeartbeatData
+from broker.remoting.backoff import Backoff
 from broker.remoting.tasks import Tasks
 
 logger = logging.getLogger(__name__)

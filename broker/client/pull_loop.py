@@ -7,7 +7,6 @@ import logging
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 
-from broker.client.backoff import Backoff
 from broker.client.errors import BrokerError, BrokerUnreachable, ClientError
 from broker.client.process_queue import ProcessQueue
 from broker.client.queue_requests import PULL_SUSPEND_MS, Pulled, QueueRequests
@@ -16,6 +15,7 @@ from broker.message import MessageError, MessageExt, properties, topics
 from broker.protocol.codes import ResponseCode
 from broker.protocol.errors import ProtocolError
 from broker.protocol.route import MASTER_ID
+from broker.remoting.backoff import Backoff
 
 logger = logging.getLogger(__name__)
 

@@ -16,6 +16,8 @@ from broker.remoting.tasks import Tasks
 
 logger = logging.getLogger(__name__)
 
+DEFAULT_TOPIC_QUEUE_NUMS = 4
+"""How many queues producers ask for, unless told otherwise, when their message makes a topic (DefaultMQProducer)."""
 POLL_INTERVAL_S = 30.0
 MISSING_INTERVAL_S = 2.0
 """How soon to ask again for a topic that nobody knows yet, or when no name server answered."""
@@ -25,10 +27,10 @@ _SOON_S = 0.5
 class Routes:
     """A cache of routes: asked for at first use, then every 30 s. What was known stays known while name servers are away."""
 
-    def __init__(self, name_servers: NameServers, *, queues_of_new_topics: int = 4) -> None:
-        """`queues_of_new_topics` is how many queues a topic gets that its first message creates."""
+    def __init__(self, name_servers: NameServers, *, queues_of_new_topics: int = DEFAULT_TOPIC_QUEUE_NUMS) -> None:
         self._name_servers = name_servers
-        self._queues_of_new_topics = queues_of_new_topics
+        self.queues_of_new_topics = queues_of_new_topics
+        """How many queues a topic gets that its first message creates, unless the broker has fewer for such topics."""
         self._routes: dict[str, TopicRouteData] = {}
         self._publish_queues: dict[str, list[MessageQueue]] = {}
         self._cluster: Mapping[str, Mapping[int, str]] = {}
@@ -82,7 +84,7 @@ class Routes:
             self._publish_queues[topic] = queues
             return queues
         template = await self._fetch(topics.AUTO_CREATE_TOPIC)
-        queues = publish_queues(topic, template, at_most=self._queues_of_new_topics) if template is not None else []
+        queues = publish_queues(topic, template, at_most=self.queues_of_new_topics) if template is not None else []
         if not queues:
             raise NoRoute(
                 f"no broker has topic {topic}, and none creates topics by itself (autoCreateTopicEnable). "
@@ -172,12 +174,13 @@ class Routes:
             task.exception()  # whoever waited has it; if nobody did, it is no news
 
     async def _fetch_cluster(self) -> bool:
+        """Whether there are brokers: a name server that has just started may know none yet."""
         info = await self._name_servers.cluster_info()
         if info is None:
             return False
         self._cluster = {name: broker.broker_addrs for name, broker in info.broker_addr_table.items()}
         self._gather_brokers()
-        return True
+        return bool(self._cluster)
 
     def _learn(self, topic: str, route: TopicRouteData) -> None:
         self._said.discard(topic)

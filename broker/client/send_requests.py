@@ -38,7 +38,7 @@ class SendRequests:
     ) -> SendResult:
         """Store the message in the queue."""
         address = await self._calls.routes.address_of(queue.broker_name)
-        header = _send_header(group, message, queue, born_ms)
+        header = self._header(group, message, queue, born_ms)
         answer = await self._calls.ask_at(address, _send_code(message), header, message.body, timeout_ms=timeout_ms)
         status = _STORED.get(answer.code)
         if status is None:
@@ -55,7 +55,7 @@ class SendRequests:
 
     async def send_message_oneway(self, group: str, message: WireMessage, queue: MessageQueue, *, born_ms: int) -> None:
         """Send the message to the queue and expect no answer."""
-        header = _send_header(group, message, queue, born_ms)
+        header = self._header(group, message, queue, born_ms)
         await self._calls.tell_master(queue.broker_name, _send_code(message), header, message.body)
 
     async def end_transaction(self, broker_name: str, header: EndTransactionRequestHeader) -> None:
@@ -76,25 +76,24 @@ class SendRequests:
         code = RequestCode.UPDATE_AND_CREATE_TOPIC
         await ask_for_success(self._calls.remoting, address, code, header, timeout_ms=TIMEOUT_MS)
 
+    def _header(self, group: str, message: WireMessage, queue: MessageQueue, born_ms: int) -> SendMessageRequestHeaderV2:
+        return SendMessageRequestHeaderV2(
+            producer_group=group,
+            topic=message.topic,
+            default_topic=topics.AUTO_CREATE_TOPIC,
+            default_topic_queue_nums=self._calls.routes.queues_of_new_topics,
+            queue_id=queue.queue_id,
+            sys_flag=message.sys_flag,
+            born_timestamp=born_ms,
+            flag=message.flag,
+            properties=message.properties,
+            reconsume_times=message.reconsume_times,
+            unit_mode=False,
+            max_reconsume_times=message.max_reconsume_times,
+            batch=message.is_batch,
+            broker_name=queue.broker_name,
+        )
+
 
 def _send_code(message: WireMessage) -> RequestCode:
     return RequestCode.SEND_BATCH_MESSAGE if message.is_batch else RequestCode.SEND_MESSAGE_V2
-
-
-def _send_header(group: str, message: WireMessage, queue: MessageQueue, born_ms: int) -> SendMessageRequestHeaderV2:
-    return SendMessageRequestHeaderV2(
-        producer_group=group,
-        topic=message.topic,
-        default_topic=topics.AUTO_CREATE_TOPIC,
-        default_topic_queue_nums=4,
-        queue_id=queue.queue_id,
-        sys_flag=message.sys_flag,
-        born_timestamp=born_ms,
-        flag=message.flag,
-        properties=message.properties,
-        reconsume_times=message.reconsume_times,
-        unit_mode=False,
-        max_reconsume_times=message.max_reconsume_times,
-        batch=message.is_batch,
-        broker_name=queue.broker_name,
-    )

@@ -15,6 +15,7 @@ from broker.client.listener_threads import ListenerNotRun, ListenerThreads
 from broker.client.listeners import TransactionListener
 from broker.client.parked_requests import ParkedRequests
 from broker.client.producer import Producer
+from broker.client.routes import DEFAULT_TOPIC_QUEUE_NUMS
 from broker.client.send_result import LocalTransactionState, SendResult, TransactionSendResult
 from broker.client.settings_check import check_whole_number, refuse_unknown
 from broker.client.transaction_decision import end_after_local_transaction, state_of_answer, state_without_listener
@@ -41,7 +42,7 @@ class TransactionProducer(Producer):
         send_timeout_ms: int = 3000,
         retry_times_when_send_failed: int = 2,
         compress_message_body_over: int = 4096,
-        default_topic_queue_nums: int = 4,
+        default_topic_queue_nums: int = DEFAULT_TOPIC_QUEUE_NUMS,
         transaction_threads: int = 32,
         check_threads: int = 4,
         check_request_hold_max: int = 2000,

@@ -181,6 +181,10 @@ def _refuse_what_cannot_be(source: str, settings: BrokerSettings) -> None:
         raise ConfigError(f"{source}: storePathRootDir={settings.store_path_root_dir}: {error}") from None
     if any(int(hour) > 23 for hour in settings.delete_when.split(";")):
         raise ConfigError(f"{source}: deleteWhen={settings.delete_when}: hours are from 00 to 23")
+    if settings.listen_port in (1, 2):
+        raise ConfigError(
+            f"{source}: listenPort={settings.listen_port}: 3 or more, or 0: listenPort - 2 is the VIP channel's port"
+        )
     for address in settings.name_servers:
         host, separator, port = address.rpartition(":")
         if not (host and separator and port.isdigit()):

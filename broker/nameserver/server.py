@@ -54,7 +54,7 @@ class NameServer:
         await self._server.stop()
 
     def _settings(self) -> dict[str, str]:
-        return {"listenPort": str(self.port), "kvConfigPath": str(self._kv_config_path or ""), "orderMessageEnable": "true"}
+        return {"listenPort": str(self.port), "kvConfigPath": str(self._kv_config_path or ""), "orderMessageEnable": "false"}
 
     def _expire(self) -> None:
         for address in self._routes.expire(self._clock()):

@@ -19,8 +19,11 @@ _LENIENT_LIMIT: Final = 512 * 1024
 """Bytes. Reading leniently is slow, and the event loop stands still meanwhile; what clients send that needs it is small."""
 
 
+_NULL: Final = b":null"
+
+
 class BodyPart(msgspec.Struct, rename="camel"):
-    """Base of what bodies consist of. Java writes no member that is null, and may write null where we have a default."""
+    """Base of what bodies consist of. A member that is None is not written; Java may send null where we have a default."""
 
 
 class Body(BodyPart):
@@ -32,8 +35,9 @@ class Body(BodyPart):
     """The longest such body that is read in other than standard JSON, in bytes; None: any."""
 
     def encode(self) -> bytes:
-        """The bytes to send."""
-        return queue_table.encode(self)
+        """The bytes to send. As fastjson does, they leave out what is None: some clients fail on null."""
+        encoded = queue_table.encode(self)
+        return queue_table.encode(_without_nulls(self)) if _NULL in encoded else encoded
 
     @classmethod
     def decode(cls, data: bytes) -> Self:
@@ -47,6 +51,18 @@ def decode_body(body_type: type[T], data: bytes) -> T:
         return msgspec.json.decode(data, type=body_type, dec_hook=queue_table.decode_table)
     except UNREADABLE_JSON:
         return _decode_leniently(body_type, data)
+
+
+def _without_nulls(value: Any) -> Any:
+    if isinstance(value, msgspec.Struct):
+        members = zip(value.__struct_encode_fields__, value.__struct_fields__, strict=True)
+        set_members = ((name, getattr(value, attribute)) for name, attribute in members)
+        return _without_nulls({name: member for name, member in set_members if member is not msgspec.UNSET})
+    if isinstance(value, queue_table.QueueTable):
+        return queue_table.QueueTable({queue: _without_nulls(entry) for queue, entry in value.items()})
+    if isinstance(value, dict):
+        return {key: _without_nulls(entry) for key, entry in value.items() if entry is not None}
+    return [_without_nulls(entry) for entry in value] if isinstance(value, list) else value
 
 
 def _decode_leniently(body_type: type[T], data: bytes) -> T:

@@ -109,6 +109,8 @@ class RequestCode(IntEnum):
     ADD_WRITE_PERM_OF_BROKER = 327
     GET_ALL_PRODUCER_INFO = 328
     DELETE_EXPIRED_COMMITLOG = 329
+    GET_TOPIC_CONFIG = 351
+    """One topic's settings, with attributes; of RocketMQ 5."""
     LITE_PULL_MESSAGE = 361
     """PULL_MESSAGE, as lite pull consumers of RocketMQ 5 send it; brokers of 4.9.7 do not know it."""
 

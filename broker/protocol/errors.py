@@ -17,6 +17,15 @@ class FrameError(ProtocolError):
     """
 
 
+class OtherProtocol(FrameError):
+    """The peer speaks TLS or HTTP."""
+
+    def __init__(self, protocol: str, text: str) -> None:
+        """`protocol` is its name, `text` what it means."""
+        super().__init__(text)
+        self.protocol = protocol
+
+
 class HeaderError(ProtocolError):
     """A frame whose header lacks a field or has an illegal value in it.
 

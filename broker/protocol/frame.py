@@ -4,14 +4,14 @@ import struct
 from typing import Final
 
 from broker.protocol.command import RemotingCommand, decode_command
-from broker.protocol.errors import FrameError
+from broker.protocol.errors import FrameError, OtherProtocol
+from broker.protocol.other_protocols import meaning, other_protocol
 
 MAX_FRAME_LENGTH: Final = 16 * 1024 * 1024
 """The longest frame that Apache's peers take, 4 bytes of length included."""
 
 _LENGTHS = struct.Struct(">II")
 _LENGTH = struct.Struct(">i")
-_HTTP_METHODS: Final = (b"GET ", b"POST", b"PUT ", b"HEAD", b"DELE", b"OPTI", b"PATC", b"CONN", b"TRAC")
 
 
 class FrameDecoder:
@@ -79,8 +79,8 @@ class FrameDecoder:
     def _frame_length(self, data: bytes, position: int) -> int:
         """How long the frame is that begins here, its 4 bytes of length included."""
         length: int = _LENGTH.unpack_from(data, position)[0]
-        if data[position : position + 4] in _HTTP_METHODS:
-            raise FrameError("this is RocketMQ's remoting port; the peer speaks HTTP")
+        if (protocol := other_protocol(data[position : position + 4])) is not None:
+            raise OtherProtocol(protocol, meaning(protocol))
         if length < 4:
             raise FrameError(f"a frame of {length} bytes: 4 are the least")
         if length + 4 > self._max_frame_length:

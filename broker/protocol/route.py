@@ -29,6 +29,8 @@ class BrokerData(BodyPart):
     broker_name: str
     broker_addrs: dict[int, str]
     """Broker id -> address; the master's id is 0."""
+    enable_acting_master: bool = False
+    """Of RocketMQ 5, where a slave may stand in for its master. Some clients fail without it, others on it: see decision 0008."""
 
     @property
     def master_address(self) -> str | None:
@@ -44,13 +46,24 @@ class TopicRouteData(Body):
     order_topic_conf: str | None = None
     filter_server_table: dict[str, list[str]] | None = {}
 
+    def encode(self) -> bytes:
+        """The bytes to send to whoever reads standard JSON."""
+        return self.encode_for(accepts_standard_json_only=True)
+
     def encode_for(self, *, accepts_standard_json_only: bool) -> bytes:
         """The bytes to send: standard JSON, or with unquoted broker ids as older clients expect.
 
         Apache's name server sends standard JSON to clients of version 4.9.4 or later and to those that ask for it
         (acceptStandardJsonOnly).
         """
-        return self.encode() if accepts_standard_json_only else msgspec.json.encode(_with_fastjson_keys(self))
+        brokers = self.broker_datas if accepts_standard_json_only else [_broker(broker) for broker in self.broker_datas]
+        members = {
+            "brokerDatas": brokers,
+            "filterServerTable": self.filter_server_table,
+            "orderTopicConf": self.order_topic_conf,
+            "queueDatas": self.queue_datas,
+        }
+        return msgspec.json.encode({name: value for name, value in members.items() if value is not None})
 
 
 class ClusterInfo(Body):
@@ -68,11 +81,6 @@ class ClusterInfo(Body):
                 "clusterAddrTable": self.cluster_addr_table,
             }
         )
-
-
-def _with_fastjson_keys(route: TopicRouteData) -> dict[str, object]:
-    builtins: dict[str, object] = msgspec.to_builtins(route)
-    return {**builtins, "brokerDatas": [_broker(broker) for broker in route.broker_datas]}
 
 
 def _broker(broker: BrokerData) -> dict[str, object]:

@@ -6,10 +6,12 @@ import asyncio
 import os
 from typing import Final
 
-from broker.protocol.codes import ResponseCode, SerializeType
-from broker.protocol.command import RemotingCommand, encode_response
+from broker.protocol.codes import SerializeType
+from broker.protocol.command import RemotingCommand
 from broker.protocol.command_header import CommandHeader
+from broker.remoting.complaints import Complaints
 from broker.remoting.connection import Connection, ConnectionLimits, RequestHandler
+from broker.remoting.dispatcher import not_supported
 from broker.remoting.errors import ConnectFailed, ConnectionClosed, RemotingTimeout
 
 _HIGHEST_PORT: Final = 65_535
@@ -25,8 +27,7 @@ class RefusingHandler:
         """Refuses them."""
         for request in requests:
             if not request.is_oneway:
-                remark = f" request type {request.code} not supported"
-                connection.send(encode_response(request, ResponseCode.REQUEST_CODE_NOT_SUPPORTED, remark=remark))
+                connection.send(not_supported(connection, request))
 
     def on_disconnected(self, connection: Connection) -> None:
         """Nothing to do."""
@@ -50,6 +51,7 @@ class RemotingClient:
         self._connect_timeout_ms = connect_timeout_ms
         self._serialize_type = serialize_type
         self._limits = limits or ConnectionLimits()
+        self._complaints = Complaints()
         self._by_address: dict[str, Connection] = {}
         self._connecting: dict[str, asyncio.Task[Connection]] = {}
         self._is_closed = False
@@ -97,6 +99,10 @@ class RemotingClient:
         except TimeoutError:
             raise ConnectFailed(f"no connection to {address} within {timeout_ms} ms") from None
 
+    def is_connected(self, address: str) -> bool:
+        """Whether there is an open connection to the address."""
+        return self._open(address) is not None
+
     def disconnect(self, address: str) -> None:
         """Closes the connection to the address, if there is one."""
         if connection := self._by_address.pop(address, None):
@@ -135,7 +141,11 @@ class RemotingClient:
 
     def _new_connection(self) -> Connection:
         return Connection(
-            self._handler, open_connections=self.connections, limits=self._limits, serialize_type=self._serialize_type
+            self._handler,
+            open_connections=self.connections,
+            limits=self._limits,
+            complaints=self._complaints,
+            serialize_type=self._serialize_type,
         )
 
 

@@ -11,9 +11,10 @@ from broker.message import record
 from broker.protocol.codes import SerializeType
 from broker.protocol.command import RESPONSE_FLAG, RemotingCommand, encode_request
 from broker.protocol.command_header import CommandHeader
-from broker.protocol.errors import FrameError
+from broker.protocol.errors import FrameError, OtherProtocol
 from broker.protocol.frame import MAX_FRAME_LENGTH, FrameDecoder
 from broker.protocol.pending import PendingRequests, TooManyPending
+from broker.remoting.complaints import Complaints
 from broker.remoting.errors import ConnectionClosed, RemotingTimeout, TooManyRequests
 
 logger = logging.getLogger(__name__)
@@ -56,6 +57,7 @@ class Connection(asyncio.Protocol):
         *,
         open_connections: set[Connection] | None = None,
         limits: ConnectionLimits | None = None,
+        complaints: Complaints | None = None,
         serialize_type: SerializeType = SerializeType.JSON,
     ) -> None:
         """While it is open it is in `open_connections`. `serialize_type` is for requests of our own."""
@@ -66,6 +68,8 @@ class Connection(asyncio.Protocol):
         self._handler = handler
         self._open_connections = open_connections if open_connections is not None else set()
         self._limits = limits or ConnectionLimits()
+        self._complaints = complaints or Complaints()
+        self._refusal: FrameError | None = None
         self._serialize_type = serialize_type
         self._loop = asyncio.get_running_loop()
         self._transport: asyncio.Transport | None = None
@@ -197,7 +201,8 @@ class Connection(asyncio.Protocol):
         self._unsent.clear()
         for answer in self._pending.take_all():
             if not answer.done():
-                answer.set_exception(ConnectionClosed(f"the connection to {self.peer} ended: {error or 'closed'}"))
+                reason = self._refusal or error or "closed"
+                answer.set_exception(ConnectionClosed(f"the connection to {self.peer} ended: {reason}"))
         if not self._closed.done():
             self._closed.set_result(None)
         self._handler.on_disconnected(self)
@@ -221,7 +226,10 @@ class Connection(asyncio.Protocol):
             logger.exception("a request of %s was not handled", self.peer)
 
     def _refuse(self, error: FrameError) -> None:
-        logger.warning("closing the connection of %s: %s", self.peer, error)
+        self._refusal = error
+        cause = error.protocol if isinstance(error, OtherProtocol) else "no frame"
+        if self._complaints.is_due(self.peer.rpartition(":")[0], cause, self._loop.time()):
+            logger.warning("closing the connection of %s: %s", self.peer, error)
         self.close()
 
     def _answer(self, command: RemotingCommand) -> None:

@@ -64,7 +64,7 @@ class Dispatcher:
             return
         handlers = self._handlers
         for command in commands:
-            handler = handlers.get(command.code, _not_supported)
+            handler = handlers.get(command.code, not_supported)
             try:
                 frame = handler(connection, command)
             except Exception as error:
@@ -94,6 +94,7 @@ class Dispatcher:
         return encode_response(command, ResponseCode.SYSTEM_ERROR, remark="an internal error; the broker's log has the details")
 
 
-def _not_supported(connection: Connection, command: RemotingCommand) -> bytes:
+def not_supported(connection: Connection, command: RemotingCommand) -> bytes:
+    """The answer to a request that nobody here serves."""
     remark = f" request type {command.code} not supported"
     return encode_response(command, ResponseCode.REQUEST_CODE_NOT_SUPPORTED, remark=remark)

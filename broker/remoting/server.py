@@ -2,6 +2,7 @@
 
 import asyncio
 
+from broker.remoting.complaints import Complaints
 from broker.remoting.connection import Connection, ConnectionLimits, RequestHandler
 
 
@@ -18,6 +19,7 @@ class RemotingServer:
         self._port = port
         self._handler = handler
         self._limits = limits or ConnectionLimits()
+        self._complaints = Complaints()
         self._backlog = backlog
         self._server: asyncio.Server | None = None
 
@@ -59,4 +61,4 @@ class RemotingServer:
         self._server = None
 
     def _new_connection(self) -> Connection:
-        return Connection(self._handler, open_connections=self.connections, limits=self._limits)
+        return Connection(self._handler, open_connections=self.connections, limits=self._limits, complaints=self._complaints)

@@ -14,6 +14,7 @@ from broker.protocol.headers import GetBrokerConfigResponseHeader
 from broker.remoting.connection import Connection
 from broker.remoting.dispatcher import Handler
 from broker.server.delayed_delivery import DelayedDelivery
+from broker.server.put_times import PutTimes
 from broker.server.statistics import BrokerStatistics
 from broker.store import MessageStore
 
@@ -25,12 +26,10 @@ _NO_QUEUES: Final = dict.fromkeys(
         "EndTransactionThreadPoolQueueCapacity",
         "dispatchBehindBytes",
         "dispatchMaxBuffer",
-        "getMessageEntireTimeMax",
         "pageCacheLockTimeMills",
         "pullThreadPoolQueueCapacity",
         "pullThreadPoolQueueHeadWaitTimeMills",
         "pullThreadPoolQueueSize",
-        "putMessageEntireTimeMax",
         "putMessageFailedTimes",
         "queryThreadPoolQueueCapacity",
         "queryThreadPoolQueueHeadWaitTimeMills",
@@ -43,8 +42,6 @@ _NO_QUEUES: Final = dict.fromkeys(
     "0",
 )
 """Figures of RocketMQ's thread pools: there are none here, so nothing waits in them."""
-_NOT_MEASURED: Final = {"putLatency99": "0.00", "putLatency999": "0.00", "putMessageDistributeTime": "null"}
-"""What RocketMQ says before it has measured."""
 _NO_BUFFER_POOL: Final = {"remainTransientStoreBufferNumbs": str((1 << 31) - 1)}
 
 
@@ -56,6 +53,7 @@ class BrokerInfoProcessor:
         *,
         store: MessageStore,
         statistics: BrokerStatistics,
+        put_times: PutTimes,
         delayed_delivery: DelayedDelivery,
         settings_text: str,
         clock: Callable[[], int],
@@ -63,6 +61,7 @@ class BrokerInfoProcessor:
         """`settings_text` has the settings as broker.conf would, one on each line."""
         self._store = store
         self._statistics = statistics
+        self._put_times = put_times
         self._delayed = delayed_delivery
         self._settings_text = settings_text
         self._clock = clock
@@ -81,7 +80,7 @@ class BrokerInfoProcessor:
 
     def get_runtime_info(self, connection: Connection, command: RemotingCommand) -> bytes:
         """Figures of the broker and its store."""
-        table = {**_NO_QUEUES, **_NOT_MEASURED, **_NO_BUFFER_POOL, **self._counts(), **self._store_figures()}
+        table = {**_NO_QUEUES, **_NO_BUFFER_POOL, **self._counts(), **self._times(), **self._store_figures()}
         return encode_response(command, ResponseCode.SUCCESS, body=KVTable(table=dict(sorted(table.items()))).encode())
 
     def get_config(self, connection: Connection, command: RemotingCommand) -> bytes:
@@ -121,6 +120,15 @@ class BrokerInfoProcessor:
             "getFoundTps": counts.found_rates(),
             "getMissTps": counts.missed_rates(),
             "getTotalTps": counts.pull_rates(),
+        }
+
+    def _times(self) -> dict[str, str]:
+        return {
+            "getMessageEntireTimeMax": str(self._statistics.longest_pull_ms),
+            "putMessageEntireTimeMax": str(self._put_times.longest_ms),
+            "putMessageDistributeTime": self._put_times.distribution(),
+            "putLatency99": f"{self._put_times.percentile_ms(0.99):.2f}",
+            "putLatency999": f"{self._put_times.percentile_ms(0.999):.2f}",
         }
 
     def _store_figures(self) -> dict[str, str]:

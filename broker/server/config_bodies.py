@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from dataclasses import asdict
 
+import msgspec
+
 from broker.protocol import bodies
 from broker.store import SubscriptionGroupConfig, SubscriptionGroups, TopicConfig, TopicConfigs
 
@@ -18,7 +20,14 @@ def topic_body(config: TopicConfig) -> bodies.TopicConfig:
         topic_filter_type=config.topic_filter_type,
         topic_sys_flag=config.topic_sys_flag,
         order=config.order,
+        attributes=dict(config.attributes) if config.attributes else msgspec.UNSET,
     )
+
+
+def topic_answer(config: TopicConfig) -> bodies.TopicConfigAndQueueMapping:
+    """One topic, for those who ask for its attributes: they are told even that there are none."""
+    values = {**msgspec.structs.asdict(topic_body(config)), "attributes": dict(config.attributes)}
+    return bodies.TopicConfigAndQueueMapping(**values)
 
 
 def topics_body(configs: TopicConfigs, *, broker_permission: int | None = None) -> bodies.TopicConfigSerializeWrapper:

@@ -10,11 +10,12 @@ from broker.protocol.command import RemotingCommand, encode_response
 from broker.protocol.headers import ViewBrokerStatsDataRequestHeader
 from broker.remoting.connection import Connection
 from broker.remoting.dispatcher import Handler, RequestRefused
-from broker.server.message_flows import Flow, MessageFlows
+from broker.server.flow_counter import Flow
+from broker.server.message_flows import MessageFlows
 
 
 class FlowProcessor:
-    """Tells how many messages pass, under RocketMQ's names TOPIC_PUT_NUMS and GROUP_GET_NUMS."""
+    """Tells how much passes, under the names of `message_flows`."""
 
     def __init__(self, flows: MessageFlows) -> None:
         self._flows = flows
@@ -35,4 +36,4 @@ class FlowProcessor:
 
 
 def _item(flow: Flow) -> BrokerStatsItem:
-    return BrokerStatsItem(sum=flow.messages, tps=flow.messages_per_second, avgpt=flow.messages_per_call)
+    return BrokerStatsItem(sum=flow.amount, tps=flow.per_second, avgpt=flow.per_call)

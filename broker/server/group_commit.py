@@ -13,12 +13,13 @@ import os
 from collections import deque
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Final, Protocol
+from typing import Final, NamedTuple, Protocol
 
 from broker.protocol.codes import ResponseCode
 from broker.protocol.frame import FrameDecoder
 from broker.remoting.tasks import Tasks
 from broker.server.histogram import Histogram
+from broker.server.put_times import PutTimes
 from broker.store import FlushDiskType, MessageStore, StoreUnwritable
 from broker.store.flush_process import FlushProcess
 
@@ -69,6 +70,14 @@ class _Waiter:
             self._future.set_exception(error)
 
 
+class _Batch(NamedTuple):
+    """What was written in one go."""
+
+    end_position: int
+    requests: int
+    began_s: float
+
+
 class GroupCommit:
     """Between processors, which append, and connections, which wait. Use it on the event loop's thread only."""
 
@@ -93,6 +102,9 @@ class GroupCommit:
         self._checkpoint_interval_s = checkpoint_interval_s
         self._waiting: deque[tuple[int, FrameSink, bytes]] = deque()
         self._is_write_scheduled = False
+        self._requests = 0
+        self._requests_began_s = 0.0
+        self._batches: deque[_Batch] = deque()
         self._flushing_to: int | None = None
         self._flush_began_s = 0.0
         self._delayed_flush: asyncio.TimerHandle | None = None
@@ -103,6 +115,8 @@ class GroupCommit:
         self._process: FlushProcess
         self.flushes = 0
         """How many flushes there were, for the statistics."""
+        self.put_times = PutTimes()
+        """How long requests that stored something waited until it was durable."""
         self.flush_times_s = Histogram(_FLUSH_TIMES_S)
         """How long those took that succeeded."""
 
@@ -132,8 +146,10 @@ class GroupCommit:
 
     def appended(self) -> None:
         """A processor has appended to the store: it is written at the end of this iteration of the event loop."""
+        self._requests += 1
         if not self._is_write_scheduled:
             self._is_write_scheduled = True
+            self._requests_began_s = self._loop.time()
             self._loop.call_soon(self._write)
 
     def after_durable(self, position: int, connection: FrameSink, frame: bytes) -> None:
@@ -158,11 +174,13 @@ class GroupCommit:
 
     def _write(self) -> None:
         self._is_write_scheduled = False
+        requests, self._requests = self._requests, 0
         try:
             position = self._store.write()
         except StoreUnwritable as error:
             self._lose_after(self._store.written_position, error)
             return
+        self._batches.append(_Batch(position, requests, self._requests_began_s))
         if self._is_sync:
             self._flush_soon()
         else:
@@ -227,6 +245,7 @@ class GroupCommit:
         self._store.publish(position)
         for listener in self.listeners:
             listener.confirm(position)
+        self._measure(position)
         waiting = self._waiting
         answers: dict[FrameSink, list[bytes]] = {}
         while waiting and waiting[0][0] <= position:
@@ -238,9 +257,16 @@ class GroupCommit:
         for connection, frames in answers.items():
             connection.send_at_once(frames)
 
+    def _measure(self, position: int) -> None:
+        while self._batches and self._batches[0].end_position <= position:
+            batch = self._batches.popleft()
+            self.put_times.observe(self._loop.time() - batch.began_s, batch.requests)
+
     def _lose_after(self, position: int, error: StoreUnwritable) -> None:
         for listener in self.listeners:
             listener.take_back(position)
+        while self._batches and self._batches[-1].end_position > position:
+            self._batches.pop()
         lost = []
         while self._waiting and self._waiting[-1][0] > position:
             lost.append(self._waiting.pop())

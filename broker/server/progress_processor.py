@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Iterable, Mapping
 from typing import Final
 
@@ -158,14 +159,23 @@ class ProgressProcessor:
     def _time_span(self, group: str, topic: str, queue_id: int) -> QueueTimeSpan:
         name = topic.encode()
         max_offset = self._store.max_offset(name, queue_id)
-        consumed = self._offsets.get(group, topic, queue_id)
+        consumed = self._offsets.get(group, topic, queue_id) or 0
         oldest_ms = self._store.store_time(name, queue_id, self._store.min_offset(name, queue_id))
-        span = QueueTimeSpan(
+        newest_ms = self._store.store_time(name, queue_id, max_offset - 1)
+        consumed_ms = self._store.store_time(name, queue_id, consumed - 1) if consumed else oldest_ms
+        is_behind = consumed < max_offset
+        return QueueTimeSpan(
             message_queue=MessageQueueData(broker_name=self._identity.name, queue_id=queue_id, topic=topic),
             min_time_stamp=oldest_ms,
-            max_time_stamp=self._store.store_time(name, queue_id, max_offset - 1),
-            consume_time_stamp=self._store.store_time(name, queue_id, consumed - 1) if consumed else oldest_ms,
+            max_time_stamp=newest_ms,
+            consume_time_stamp=consumed_ms,
+            delay_time=self._clock() - self._store.store_time(name, queue_id, consumed) if is_behind else 0,
+            min_time_stamp_str=_time_text(oldest_ms),
+            max_time_stamp_str=_time_text(newest_ms),
+            consume_time_stamp_str=_time_text(consumed_ms),
         )
-        if (consumed or 0) < max_offset:
-            span.delay_time = self._clock() - self._store.store_time(name, queue_id, consumed or 0)
-        return span
+
+
+def _time_text(timestamp_ms: int) -> str:
+    """The time as RocketMQ writes it (UtilAll's YYYY_MM_DD_HH_MM_SS_SSS)."""
+    return time.strftime("%Y-%m-%d#%H:%M:%S", time.localtime(timestamp_ms // 1000)) + f":{timestamp_ms % 1000:03d}"

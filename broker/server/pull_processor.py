@@ -140,13 +140,16 @@ class PullProcessor:
         pull.connection.send(frame)
 
     def _read(self, pull: HeldPull) -> PulledMessages:
-        return self._store.pull(pull.topic, pull.queue_id, pull.offset, pull.max_messages, self._max_bytes, pull.tags_codes)
+        began_ms = self._clock()
+        found = self._store.pull(pull.topic, pull.queue_id, pull.offset, pull.max_messages, self._max_bytes, pull.tags_codes)
+        self._statistics.longest_pull_ms = max(self._statistics.longest_pull_ms, self._clock() - began_ms)
+        return found
 
     def _answer(self, pull: HeldPull, code: ResponseCode, found: PulledMessages) -> bytes:
         body = b"".join(found.records)
         if found.records:
             count(self._statistics.traffic.pulled, (pull.topic, pull.group), len(found.records), len(body))
-            self._statistics.flows.got(pull.topic, pull.group, len(found.records))
+            self._statistics.flows.got(pull.topic, pull.group, len(found.records), len(body))
             self._statistics.pulls_found += 1
             self._statistics.messages_got += len(found.records)
         else:

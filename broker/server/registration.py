@@ -4,27 +4,32 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Final
 
 from broker.protocol.bodies import KVTable, RegisterBrokerBody
 from broker.protocol.codes import RequestCode, ResponseCode
 from broker.protocol.errors import ProtocolError
 from broker.protocol.headers import RegisterBrokerRequestHeader, UnRegisterBrokerRequestHeader
+from broker.remoting.backoff import Backoff
 from broker.remoting.client import RemotingClient
 from broker.remoting.errors import RemotingError
 from broker.server.config_bodies import topics_body
 from broker.server.identity import BrokerIdentity
+from broker.server.name_server_link import NameServerLink
 from broker.server.topic_table import TopicTable
 
 TIMEOUT_MS: Final = 3000
 GOODBYE_TIMEOUT_MS: Final = 500
+FIRST_PAUSE_S: Final = 0.5
+LONGEST_PAUSE_S: Final = 5.0
+"""How long, at first and at most, until a name server is tried again that could not be reached."""
 
 logger = logging.getLogger(__name__)
 
 
 class Registration:
-    """Tells all name servers of the broker and its topics: now and then, and soon after a topic changed."""
+    """Keeps the broker and its topics known to all name servers."""
 
     def __init__(
         self,
@@ -35,47 +40,38 @@ class Registration:
         topic_table: TopicTable,
         broker_permission: int,
         period_s: float,
+        new_backoff: Callable[[], Backoff] = lambda: Backoff(FIRST_PAUSE_S, LONGEST_PAUSE_S),
     ) -> None:
+        """`period_s` is how often name servers are told that nothing changed."""
         self._client = client
-        self._name_servers = name_servers
         self._identity = identity
         self._topics = topic_table
         self._broker_permission = broker_permission
-        self._period_s = period_s
-        self._wanted = asyncio.Event()
-        self._waiting: list[asyncio.Future[None]] = []
+        self._links = [
+            NameServerLink(address, self._register_with, period_s=period_s, backoff=new_backoff()) for address in name_servers
+        ]
         self._unreachable: set[str] = set()
 
     def request(self) -> None:
-        """Something changed: registers soon."""
-        self._wanted.set()
+        """Something changed: registers at once."""
+        for link in self._links:
+            link.request()
+
+    def connection_ended(self) -> None:
+        """A connection of the client ended: registers anew where it was that of a name server."""
+        for link in self._links:
+            if link.is_registered and not self._client.is_connected(link.address):
+                link.connection_ended()
 
     async def registered(self) -> None:
         """Registers, and returns when every name server has answered or failed to."""
-        done: asyncio.Future[None] = asyncio.get_running_loop().create_future()
-        self._waiting.append(done)
-        self._wanted.set()
-        await done
+        await asyncio.gather(*(link.registered() for link in self._links))
 
     async def run(self) -> None:
-        """Registers until it is cancelled."""
-        while True:
-            self._wanted.clear()
-            waiting, self._waiting = self._waiting, []
-            try:
-                await self._register_with_all()
-            except Exception:
-                # Without registrations the name servers forget the broker.
-                logger.exception("registering with the name servers failed; it is tried again")
-            finally:
-                for done in waiting:
-                    if not done.done():
-                        done.set_result(None)
-            try:
-                async with asyncio.timeout(self._period_s):
-                    await self._wanted.wait()
-            except TimeoutError:
-                continue
+        """Keeps the broker registered until it is cancelled."""
+        async with asyncio.TaskGroup() as group:
+            for link in self._links:
+                group.create_task(link.run(), name=f"registration with {link.address}")
 
     async def unregister(self) -> None:
         """Says goodbye to every name server that can be reached at once."""
@@ -86,12 +82,29 @@ class Registration:
             broker_id=self._identity.broker_id,
         )
         goodbyes = [
-            self._client.invoke(address, RequestCode.UNREGISTER_BROKER, header, timeout_ms=GOODBYE_TIMEOUT_MS)
-            for address in self._name_servers
+            self._client.invoke(link.address, RequestCode.UNREGISTER_BROKER, header, timeout_ms=GOODBYE_TIMEOUT_MS)
+            for link in self._links
         ]
         await asyncio.gather(*goodbyes, return_exceptions=True)
 
-    async def _register_with_all(self) -> None:
+    async def _register_with(self, address: str) -> bool:
+        try:
+            await self._tell(address)
+        except (RemotingError, ProtocolError) as error:
+            if address not in self._unreachable:
+                self._unreachable.add(address)
+                logger.warning("cannot register with the name server %s: %s; trying on", address, error)
+            return False
+        except Exception:
+            # Without registrations the name servers forget the broker.
+            logger.exception("registering with the name server %s failed; it is tried again", address)
+            return False
+        if address in self._unreachable:
+            self._unreachable.discard(address)
+            logger.warning("registered with the name server %s again", address)
+        return True
+
+    async def _tell(self, address: str) -> None:
         header = RegisterBrokerRequestHeader(
             broker_name=self._identity.name,
             broker_addr=self._identity.address,
@@ -101,20 +114,8 @@ class Registration:
         )
         topics = topics_body(self._topics.configs, broker_permission=self._broker_permission)
         body = RegisterBrokerBody(topic_config_serialize_wrapper=topics).encode()
-        await asyncio.gather(*[self._register_with(address, header, body) for address in self._name_servers])
-
-    async def _register_with(self, address: str, header: RegisterBrokerRequestHeader, body: bytes) -> None:
-        try:
-            answer = await self._client.invoke(address, RequestCode.REGISTER_BROKER, header, body, timeout_ms=TIMEOUT_MS)
-            if answer.code != ResponseCode.SUCCESS:
-                raise RemotingError(f"it answers {answer.code}: {answer.remark}")
-            if answer.body:
-                self._topics.set_order_topics(set(KVTable.decode(answer.body).table))
-        except (RemotingError, ProtocolError) as error:
-            if address not in self._unreachable:
-                self._unreachable.add(address)
-                logger.warning("cannot register with the name server %s: %s; trying on", address, error)
-        else:
-            if address in self._unreachable:
-                self._unreachable.discard(address)
-                logger.warning("registered with the name server %s again", address)
+        answer = await self._client.invoke(address, RequestCode.REGISTER_BROKER, header, body, timeout_ms=TIMEOUT_MS)
+        if answer.code != ResponseCode.SUCCESS:
+            raise RemotingError(f"it answers {answer.code}: {answer.remark}")
+        if answer.body:
+            self._topics.set_order_topics(set(KVTable.decode(answer.body).table))

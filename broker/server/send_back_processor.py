@@ -18,6 +18,7 @@ from broker.remoting.dispatcher import Handler, RequestRefused
 from broker.server import permissions
 from broker.server.delay_levels import Place, waiting_place
 from broker.server.group_commit import GroupCommit
+from broker.server.statistics import BrokerStatistics
 from broker.server.subscription_group_table import SubscriptionGroupTable
 from broker.server.topic_table import TopicTable
 from broker.store import CorruptRecord, MessageStore, RecordNotFound, SubscriptionGroupConfig
@@ -38,6 +39,7 @@ class SendBackProcessor:
         group_commit: GroupCommit,
         topic_table: TopicTable,
         subscription_groups: SubscriptionGroupTable,
+        statistics: BrokerStatistics,
         highest_delay_level: int,
         clock: Callable[[], int],
     ) -> None:
@@ -45,6 +47,7 @@ class SendBackProcessor:
         self._group_commit = group_commit
         self._topics = topic_table
         self._groups = subscription_groups
+        self._statistics = statistics
         self._highest_delay_level = highest_delay_level
         self._clock = clock
 
@@ -75,6 +78,7 @@ class SendBackProcessor:
             crc=record.body_crc,
             was_accepted=True,
         )
+        self._statistics.flows.sent_back(_origin_topic(record), header.group)
         self._group_commit.appended()
         if not command.is_oneway:
             frame = encode_response(command, ResponseCode.SUCCESS)
@@ -101,6 +105,12 @@ class SendBackProcessor:
         queue_id = random.randrange(group.retry_queue_nums)
         level = header.delay_level or FIRST_RETRY_LEVEL + record.reconsume_times
         return waiting_place(Place(config.topic_name.encode(), queue_id, encoded), level, self._highest_delay_level)
+
+
+def _origin_topic(record: Record) -> bytes:
+    """The topic that the first attempt was consumed from."""
+    origin = props.find(record.properties, props.RETRY_TOPIC)
+    return origin.encode() if origin is not None else record.topic
 
 
 def _with_origin(record: Record) -> bytes:

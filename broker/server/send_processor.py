@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Final, Protocol
 
+from broker.message import properties as props
 from broker.message import sysflag, topics
 from broker.message.errors import IllegalMessage
 from broker.message.ids import offset_message_id
@@ -139,7 +140,10 @@ class SendProcessor:
         topic, queue_id = self._destination.of(header)
         if len(command.body) > self._store.config.max_message_size:
             raise IllegalMessage(f"the batch has {len(command.body)} bytes; {self._store.config.max_message_size} are allowed")
-        messages = [(flag, body, self._properties.of(encoded)) for flag, body, encoded in split_batch(command.body)]
+        of_the_batch = props.decode(header.properties.encode())
+        messages = [
+            (flag, body, self._properties.of_batched(encoded, of_the_batch)) for flag, body, encoded in split_batch(command.body)
+        ]
         for _, _, encoded in messages:
             refuse_in_batch(topic, encoded)
         now_ms = self._clock()

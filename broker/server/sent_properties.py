@@ -1,5 +1,6 @@
 """What a sent message's properties ask of the broker, and what is stored of them."""
 
+from collections.abc import Mapping
 from typing import Final
 
 from broker.message import properties as props
@@ -17,18 +18,28 @@ _RETRY: Final = topics.RETRY_PREFIX.encode()
 
 
 class StoredProperties:
-    """Makes the properties that are stored: WAIT says nothing to a reader, and the cluster is added."""
+    """Makes the properties that are stored: the cluster is added, and WAIT goes where RocketMQ leaves it out as well."""
 
     def __init__(self, cluster: str) -> None:
         self._cluster = cluster
         self._property = _CLUSTER + cluster.encode()
 
     def of(self, encoded: bytes) -> bytes:
-        """The properties to store for those sent."""
+        """The properties to store for those of a message that was sent alone."""
         if _WAIT_AMONG_OTHERS in encoded:
             encoded = encoded.replace(_WAIT_AMONG_OTHERS, b"\x02", 1)
         elif _WAIT in encoded:
             encoded = props.remove(encoded, (props.WAIT_STORE_MSG_OK,))
+        return self._with_cluster(encoded)
+
+    def of_batched(self, encoded: bytes, of_the_batch: Mapping[str, str]) -> bytes:
+        """The properties to store for a message of a batch: its own, and those of the batch that it lacks."""
+        for name, value in of_the_batch.items():
+            if props.find(encoded, name) is None:
+                encoded = props.put(encoded, name, value)
+        return self._with_cluster(encoded)
+
+    def _with_cluster(self, encoded: bytes) -> bytes:
         if _CLUSTER in encoded:
             return props.put(encoded, props.CLUSTER, self._cluster)
         if not encoded or encoded.endswith(b"\x02"):

@@ -19,6 +19,8 @@ class BrokerStatistics:
     messages_got: int = 0
     pulls_found: int = 0
     pulls_missed: int = 0
+    longest_pull_ms: int = 0
+    """How long a pull needed at most to find what it was answered with."""
     put_at_midnight: int = 0
     got_at_midnight: int = 0
     put_yesterday: int = 0
@@ -34,6 +36,11 @@ class BrokerStatistics:
         if self._samples and _day(self._samples[-1][0]) != _day(now_ms):
             self.roll_over_midnight()
         self._samples.append((now_ms, self.messages_put, self.messages_got, self.pulls_found, self.pulls_missed))
+
+    def sample_flows(self, now_ms: int) -> None:
+        """Notes the counters of topics and groups; call it every SAMPLE_INTERVAL_S."""
+        self.flows.note_totals(messages_put=self.messages_put, messages_got=self.messages_got)
+        self.flows.sample(now_ms)
 
     def roll_over_midnight(self) -> None:
         """Today's counters become yesterday's."""

@@ -11,6 +11,7 @@ from broker.protocol.command import RemotingCommand, ReplyTo, encode_response
 from broker.protocol.headers import (
     CreateTopicRequestHeader,
     DeleteTopicRequestHeader,
+    GetTopicConfigRequestHeader,
     GetTopicStatsInfoRequestHeader,
     QueryTopicConsumeByWhoRequestHeader,
 )
@@ -18,10 +19,11 @@ from broker.protocol.queue_table import QueueTable
 from broker.remoting.connection import Connection
 from broker.remoting.dispatcher import Handler, RequestRefused
 from broker.remoting.tasks import Tasks
-from broker.server.config_bodies import topics_body
+from broker.server.config_bodies import topic_answer, topics_body
 from broker.server.consumer_groups import ConsumerGroups
 from broker.server.identity import BrokerIdentity
 from broker.server.registration import Registration
+from broker.server.topic_attributes import IllegalAttributes, changed_attributes
 from broker.server.topic_table import MOST_QUEUES, TopicTable
 from broker.store import ConsumerOffsets, MessageStore, TopicConfig
 
@@ -55,6 +57,7 @@ class TopicAdminProcessor:
             RequestCode.UPDATE_AND_CREATE_TOPIC: self.update_topic,
             RequestCode.DELETE_TOPIC_IN_BROKER: self.delete_topic,
             RequestCode.GET_ALL_TOPIC_CONFIG: self.get_all_topics,
+            RequestCode.GET_TOPIC_CONFIG: self.get_topic,
             RequestCode.GET_SYSTEM_TOPIC_LIST_FROM_BROKER: self.get_system_topics,
             RequestCode.GET_TOPIC_STATS_INFO: self.get_topic_stats,
             RequestCode.QUERY_TOPIC_CONSUME_BY_WHO: self.get_groups_of_topic,
@@ -76,6 +79,7 @@ class TopicAdminProcessor:
                 header.topic_filter_type,
                 header.topic_sys_flag or 0,
                 header.order,
+                self._attributes(header),
             )
         )
         reply_to = ReplyTo(command.opaque, command.serialize_type)
@@ -92,6 +96,11 @@ class TopicAdminProcessor:
     def get_all_topics(self, connection: Connection, command: RemotingCommand) -> bytes:
         """All topics with their settings."""
         return encode_response(command, ResponseCode.SUCCESS, body=topics_body(self._topics.configs).encode())
+
+    def get_topic(self, connection: Connection, command: RemotingCommand) -> bytes:
+        """One topic with its settings."""
+        config = self._topics.existing(command.decode_header(GetTopicConfigRequestHeader).topic)
+        return encode_response(command, ResponseCode.SUCCESS, body=topic_answer(config).encode())
 
     def get_system_topics(self, connection: Connection, command: RemotingCommand) -> bytes:
         """The topics of the broker's own."""
@@ -122,6 +131,16 @@ class TopicAdminProcessor:
             if self._topics.get(name) is None and not self._topics.is_system_topic(name):
                 self._store.delete_topic(topic)
         return encode_response(command, ResponseCode.SUCCESS)
+
+    def _attributes(self, header: CreateTopicRequestHeader) -> tuple[tuple[str, str], ...]:
+        """Those that the topic has afterwards. Raises RequestRefused."""
+        config = self._topics.get(header.topic)
+        current = dict(config.attributes) if config is not None else {}
+        try:
+            attributes = changed_attributes(current, header.attributes or "", is_new=config is None)
+        except IllegalAttributes as error:
+            raise RequestRefused(ResponseCode.SYSTEM_ERROR, str(error)) from None
+        return tuple(sorted(attributes.items()))
 
     def _extent(self, topic: bytes, queue_id: int) -> TopicOffset:
         max_offset = self._store.max_offset(topic, queue_id)

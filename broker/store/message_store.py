@@ -7,6 +7,7 @@ system, a flush brings it to the disk, `publish` shows it to readers.
 from __future__ import annotations
 
 import errno
+from collections import defaultdict
 from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
@@ -30,8 +31,8 @@ from broker.store.segments import Segments
 from broker.store.settings import StoreConfig
 from broker.store.store_reader import StoreReader
 
-ArrivalListener = Callable[[bytes, int, int], None]
-"""Told of a topic, a queue id and the queue's new max offset."""
+ArrivalListener = Callable[[bytes, int, int, int], None]
+"""Told of a topic, a queue id, the queue's new max offset, and how many bytes the new records have."""
 
 
 class MessageStore(StoreReader):
@@ -196,15 +197,18 @@ class MessageStore(StoreReader):
         if not ready:
             return
         touched = {}
+        sizes: defaultdict[tuple[bytes, int], int] = defaultdict(int)
         put = self._queues.put
         for request in ready:
             if request.is_queued:
-                touched[(request.topic, request.queue_id)] = put(request)
+                key = (request.topic, request.queue_id)
+                touched[key] = put(request)
+                sizes[key] += request.size
         self._last_store_timestamp = ready[-1].store_timestamp
         self._index.add(ready)
         if self.arrival_listener is not None:
-            for (topic, queue_id), queue in touched.items():
-                self.arrival_listener(topic, queue_id, queue.max_offset)
+            for key, queue in touched.items():
+                self.arrival_listener(*key, queue.max_offset, sizes[key])
 
     @property
     def written_position(self) -> int:

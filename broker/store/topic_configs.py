@@ -33,10 +33,13 @@ class TopicConfig:
     topic_filter_type: str = "SINGLE_TAG"
     topic_sys_flag: int = 0
     order: bool = False
+    attributes: tuple[tuple[str, str], ...] = ()
+    """RocketMQ 5's: names and values, such as `("message.type", "FIFO")`."""
 
     def as_json(self) -> dict[str, Any]:
-        """As topics.json holds it."""
+        """As topics.json holds it. Attributes come first, as RocketMQ 5 writes them; 4.9.7 knows none and passes them over."""
         return {
+            **({"attributes": dict(self.attributes)} if self.attributes else {}),
             "order": self.order,
             "perm": int(self.perm),
             "readQueueNums": self.read_queue_nums,
@@ -57,6 +60,7 @@ class TopicConfig:
             topic_filter_type=str(value.get("topicFilterType", "SINGLE_TAG")),
             topic_sys_flag=int(value.get("topicSysFlag", 0)),
             order=bool(value.get("order", False)),
+            attributes=tuple((str(key), str(text)) for key, text in sorted((value.get("attributes") or {}).items())),
         )
 
 

@@ -43,13 +43,14 @@ class Place:
         self._namesrv_port, self._broker_port = free_ports(2)
         self._stays = 0
 
-    def serve(self, owner: str) -> AbstractContextManager[Running]:
-        """Starts `apache` or `ours` on the store, and stops it in the end unless it was killed."""
+    def serve(self, owner: str, *, version: str = "4.9.7") -> AbstractContextManager[Running]:
+        """Starts `apache`, in that version, or `ours` on the store, and stops it in the end unless it was killed."""
         self._stays += 1
-        return {"apache": self._apache, "ours": self._ours}[owner](self._home / f"{owner}-{self._stays}")
+        home = self._home / f"{owner}-{self._stays}"
+        return self._ours(home) if owner == "ours" else self._apache(home, version)
 
     @contextmanager
-    def _apache(self, home: Path) -> Iterator[Running]:
+    def _apache(self, home: Path, version: str) -> Iterator[Running]:
         settings = {
             "STORE": str(self.store),
             "NAMESRV_PORT": str(self._namesrv_port),
@@ -58,7 +59,7 @@ class Place:
             "CHECK_INTERVAL_MS": str(CHECK_INTERVAL_MS),
             "CHECK_MAX": str(CHECK_MAX),
         }
-        with apache_rocketmq(home, settings=settings):
+        with apache_rocketmq(home, version=version, settings=settings):
             yield self._running(lambda: _kill(int((home / "broker.pid").read_text())))
 
     @contextmanager

@@ -38,6 +38,20 @@ async def test_without_a_name_server_a_producer_starts_and_says_what_to_do_when_
             await producer.send(Message.of("orders", b"x"))
 
 
+async def test_a_web_server_where_the_name_server_should_be_is_named_as_such() -> None:
+    async def web_server(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        await reader.read(1)
+        writer.write(b"HTTP/1.1 400 Bad Request\r\n\r\n")
+        writer.close()
+
+    listening = await asyncio.start_server(web_server, "127.0.0.1", 0)
+    address = f"127.0.0.1:{listening.sockets[0].getsockname()[1]}"
+    async with running(Producer("p", namesrv_addr=address, **PATIENT)) as producer:
+        with pytest.raises(NameServerUnreachable, match=f"no name server answers at {address}.*the peer speaks HTTP"):
+            await producer.send(Message.of("orders", b"x"))
+    listening.close()
+
+
 async def test_a_topic_that_nobody_creates_is_named(start_broker: Callable[..., BrokerProcess]) -> None:
     broker = start_broker({"autoCreateTopicEnable": "false"})
     async with running(Producer("p", namesrv_addr=broker.namesrv_addr, **PATIENT)) as producer:

@@ -4,7 +4,8 @@ Compressed it is no JSON, but, deflated,
 
     LENGTH 4 | data version, JSON | TOPICS 4 | (LENGTH 4 | topic) ... | LENGTH 4 | filter servers, JSON
 
-with each topic as "name readQueueNums writeQueueNums perm topicFilterType".
+with each topic as "name readQueueNums writeQueueNums perm topicFilterType". Brokers of RocketMQ 5 add attributes, which are
+not read: routes do not have them.
 """
 
 from __future__ import annotations
@@ -96,7 +97,7 @@ def _topic_text(topic: TopicConfig) -> str:
 
 def _parse_topic(text: str) -> TopicConfig:
     try:
-        name, read_queue_nums, write_queue_nums, perm, filter_type = text.split(" ")
+        name, read_queue_nums, write_queue_nums, perm, filter_type, *_ = text.split(" ")
         return TopicConfig(
             topic_name=name,
             read_queue_nums=int(read_queue_nums),

@@ -28,6 +28,12 @@ class TopicConfig(BodyPart):
     topic_filter_type: str = "SINGLE_TAG"
     topic_sys_flag: int = 0
     order: bool = False
+    attributes: dict[str, str] | msgspec.UnsetType = msgspec.UNSET
+    """Of RocketMQ 5: not written where a topic has none, so that it says what 4.9.7 says."""
+
+
+class TopicConfigAndQueueMapping(TopicConfig, Body):
+    """The answer to GET_TOPIC_CONFIG."""
 
 
 class TopicConfigSerializeWrapper(Body):
@@ -81,7 +87,10 @@ class TopicStatsTable(Body):
 
 
 class QueueTimeSpan(BodyPart):
-    """How old the messages of a queue are, and how far consuming them has come; milliseconds since the epoch."""
+    """How old the messages of a queue are, and how far consuming them has come; milliseconds since the epoch.
+
+    The members named `…_str` say the same as text, in the broker's local time: `2026-11-22#01:35:12:345`.
+    """
 
     message_queue: MessageQueueData
     min_time_stamp: int = 0
@@ -89,6 +98,9 @@ class QueueTimeSpan(BodyPart):
     consume_time_stamp: int = 0
     delay_time: int = 0
     """Milliseconds by which consuming is behind."""
+    min_time_stamp_str: str = ""
+    max_time_stamp_str: str = ""
+    consume_time_stamp_str: str = ""
 
 
 class QueryConsumeTimeSpanBody(Body):

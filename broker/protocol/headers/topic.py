@@ -16,10 +16,18 @@ class CreateTopicRequestHeader(CommandHeader):
     topic_filter_type: str
     topic_sys_flag: Int32 | None = None
     order: bool = False
+    attributes: str | None = None
+    """Changes of attributes, `+NAME=VALUE,-NAME`; of RocketMQ 5."""
 
 
 class DeleteTopicRequestHeader(CommandHeader):
     """DELETE_TOPIC_IN_BROKER."""
+
+    topic: str
+
+
+class GetTopicConfigRequestHeader(CommandHeader):
+    """GET_TOPIC_CONFIG."""
 
     topic: str
 

@@ -34,7 +34,8 @@ _REPLACEMENTS: tuple[tuple[re.Pattern[str], str], ...] = (
 )
 _RATES = re.compile(r"\b\d+\.\d\d\b")
 _VARYING_FIGURE = re.compile(
-    r"(?P<name>\w*(?:Tps|Capacity|Ratio|TimeMax|TimesTotal)|runtime|commitLogDirCapacity) *: .*|(?P<blank>\w+Tps) *:$"
+    r"(?P<name>\w*(?:Tps|Capacity|Ratio|TimeMax|TimesTotal|DistributeTime|Latency\d+)|runtime|commitLogDirCapacity) *: .*"
+    r"|(?P<blank>\w+Tps) *:$"
 )
 """Measured, or about thread pools, which ours has not."""
 _UNORDERED = {"topicList", "statsAll", "brokerConsumeStats", "producer"}

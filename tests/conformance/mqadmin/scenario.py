@@ -6,15 +6,14 @@ import re
 import time
 from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Any
 
 from broker.client import EventLoopThread, Producer
 from broker.message import Message, MessageQueue
+from tests.conformance.mqadmin.bodies import ask
+from tests.conformance.mqadmin.names import BROKER, GROUP, PRODUCERS, TOPIC
 from tests.conformance.mqadmin.session import Mqadmin
 
-TOPIC = "ScriptedTopic"
-GROUP = "scripted_consumers"
-PRODUCERS = "scripted_producers"
-BROKER = "broker-a"
 MESSAGES = 8
 QUEUES = 4
 PATIENCE_S = 120
@@ -136,19 +135,28 @@ class Place:
     broker_addr: str
 
 
-def play(place: Place, mqadmin: Mqadmin) -> dict[str, str]:
-    """Plays the scenario and gives what each command printed."""
+@dataclass(frozen=True, slots=True)
+class Answers:
+    """What each command printed, and the shapes of the bodies asked for (see `bodies`)."""
+
+    printed: Mapping[str, str]
+    bodies: Mapping[str, Any]
+
+
+def play(place: Place, mqadmin: Mqadmin) -> Answers:
+    """Plays the scenario."""
     with EventLoopThread() as loop:
         stage = _Stage(place, mqadmin, loop)
         stage.run(BEFORE_CLIENTS)
         try:
             stage.clients_come()
             stage.run(WITH_CLIENTS)
+            bodies = loop.run(ask(place.namesrv_addr, place.broker_addr))
             stage.consumer_leaves()
             stage.run(WITHOUT_CONSUMER)
         finally:
             stage.producer_leaves()
-    return stage.outputs
+    return Answers(stage.outputs, bodies)
 
 
 class _Stage:

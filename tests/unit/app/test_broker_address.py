@@ -2,26 +2,16 @@
 
 from __future__ import annotations
 
-from pathlib import Path
+from collections.abc import Callable
 
 import pytest
 
 from broker.app import Broker, StartError
-from broker.config import BrokerSettings
 from broker.message.record import host_bytes
 
 
-def broker(root: Path, host: str) -> Broker:
-    return Broker(
-        BrokerSettings(
-            store_path_root_dir=str(root), listen_port=0, namesrv_listen_port=0, max_hash_slot_num=100, max_index_num=400,
-            maped_file_size_commit_log=1 << 20, broker_ip1=host,
-        )
-    )  # fmt: skip
-
-
-async def test_it_may_be_a_name_which_clients_are_told_and_records_hold_the_address_of(tmp_path: Path) -> None:
-    named = broker(tmp_path, "localhost")
+async def test_it_may_be_a_name_which_clients_are_told_and_records_hold_the_address_of(new_broker: Callable[..., Broker]) -> None:
+    named = new_broker(broker_ip1="localhost")
     await named.start()
     identity = named.identity
     await named.stop()
@@ -30,6 +20,6 @@ async def test_it_may_be_a_name_which_clients_are_told_and_records_hold_the_addr
 
 
 @pytest.mark.parametrize("host", ["", "a..b", "no.such.host.invalid"])
-async def test_a_name_that_nobody_has_is_a_start_error(tmp_path: Path, host: str) -> None:
+async def test_a_name_that_nobody_has_is_a_start_error(new_broker: Callable[..., Broker], host: str) -> None:
     with pytest.raises(StartError, match=f"brokerIP1={host}: "):
-        await broker(tmp_path, host).start()
+        await new_broker(broker_ip1=host).start()

@@ -67,6 +67,8 @@ def test_a_property_of_rocketmq_without_effect_here_is_said_to_be_one(tmp_path: 
     [
         ("listenPort=abc", "listenPort=abc"),
         ("listenPort=70000", "listenPort=70000"),
+        ("listenPort=1", "listenPort=1"),
+        ("listenPort=2", "listenPort=2"),
         ("flushDiskType=MAYBE", "flushDiskType=MAYBE"),
         ("brokerRole=SLAVE", "brokerRole=SLAVE"),
         ("autoCreateTopicEnable=perhaps", "autoCreateTopicEnable=perhaps"),

@@ -153,7 +153,7 @@ def test_traffic_has_the_labels_of_rocketmq_and_leaves_retries_out(scrape: Scrap
 
 
 def test_dead_letters_count_for_their_group(scrape: Scraper) -> None:
-    scrape.statistics.flows.on_arrival(b"%DLQ%credits", 0, 4)
+    scrape.statistics.flows.on_arrival(b"%DLQ%credits", 0, 4, 400)
 
     labels = {"consumer_group": "credits", "topic": "%DLQ%credits", "is_system": "false"}
     assert scrape("rocketmq_send_to_dlq_messages_total", **labels) == 4

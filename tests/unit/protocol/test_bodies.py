@@ -1,6 +1,7 @@
 """Bodies: as fastjson writes them, as Go writes them, and damaged."""
 
 import zlib
+from typing import Any
 
 import msgspec
 import pytest
@@ -13,17 +14,25 @@ from broker.protocol import BodyError
 from broker.protocol.bodies import (
     CMResult,
     ConsumeMessageDirectlyResult,
+    ConsumeQueueData,
+    ConsumerConnection,
     ConsumerRunningInfo,
     ConsumeStats,
+    ConsumeStatsList,
     GetConsumerStatusBody,
     LockBatchResponseBody,
     OffsetWrapper,
     ProcessQueueInfo,
+    QueryConsumeQueueResponseBody,
     RegisterBrokerBody,
     ResetOffsetBody,
     TopicConfig,
     TopicConfigSerializeWrapper,
+    TopicList,
+    TransactionInfo,
+    TransactionList,
 )
+from broker.protocol.body import Body
 from broker.protocol.heartbeat import ConsumeFromWhere, ConsumeType, HeartbeatData, MessageModel
 from broker.protocol.queue_table import MessageQueueData, QueueTable
 from broker.protocol.route import BrokerData, ClusterInfo, QueueData, TopicRouteData
@@ -48,6 +57,49 @@ def test_a_route_is_written_for_old_and_new_readers() -> None:
     assert b'{0:"127.0.0.1:10911",1:"b:1"}' in old
     assert b'{"0":"127.0.0.1:10911","1":"b:1"}' in new
     assert TopicRouteData.decode(old) == TopicRouteData.decode(new) == ROUTE
+
+
+def test_a_route_has_the_members_that_apaches_name_servers_write() -> None:
+    """Those of 4.9.7; in standard JSON also the one that RocketMQ 5 added, without which clients of 5 may fail."""
+    old, new = (ROUTE.encode_for(accepts_standard_json_only=standard) for standard in (False, True))
+    queues = (
+        b'"filterServerTable":{},"queueDatas":[{"brokerName":"broker-a","readQueueNums":4,"writeQueueNums":4,"perm":6,'
+        b'"topicSysFlag":0}]}'
+    )
+    addresses = b'{0:"127.0.0.1:10911",1:"b:1"}'
+    assert old == b'{"brokerDatas":[{"brokerAddrs":%b,"brokerName":"broker-a","cluster":"c"}],%b' % (addresses, queues)
+    standard = plain(new)
+    assert standard["brokerDatas"][0].pop("enableActingMaster") is False
+    assert standard == plain(old)
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        ROUTE,
+        TopicList(topic_list=["a"]),
+        ConsumerConnection(),
+        ConsumeStatsList(consume_stats_list=[{"g": [ConsumeStats(offset_table=QueueTable({QUEUE: OffsetWrapper()}))]}]),
+        ConsumerRunningInfo(mq_table=QueueTable({QUEUE: ProcessQueueInfo(commit_offset=4)})),
+        ConsumeMessageDirectlyResult(),
+        QueryConsumeQueueResponseBody(queue_data=[ConsumeQueueData(0, 1, 2)]),
+        TransactionList(transactions=[TransactionInfo("pending", 0)]),
+    ],
+    ids=lambda body: type(body).__name__,
+)
+def test_what_there_is_none_of_is_not_written(body: Body) -> None:
+    encoded = body.encode()
+    assert b"null" not in encoded
+    assert type(body).decode(encoded) == body
+
+
+def test_null_within_a_text_is_no_null() -> None:
+    body = TopicList(topic_list=['"a":null', "null"])
+    assert plain(body.encode()) == {"topicList": ['"a":null', "null"]}
+
+
+def plain(encoded: bytes) -> Any:
+    return msgspec.json.decode(standard_json(encoded))
 
 
 def test_a_cluster_is_written_with_unquoted_broker_ids() -> None:
@@ -175,6 +227,16 @@ def registration() -> RegisterBrokerBody:
 def test_a_registration_comes_back_plain_and_compressed() -> None:
     assert RegisterBrokerBody.decode(registration().encode()) == registration()
     assert RegisterBrokerBody.decode_compressed(registration().encode_compressed()) == registration()
+
+
+def test_a_compressed_registration_of_rocketmq_5_is_read() -> None:
+    text = b"orders 4 16 2 SINGLE_TAG"
+    inflated = zlib.decompress(registration().encode_compressed())
+    assert text in inflated
+    longer = text + b' {"message.type":"FIFO"}'
+    sized = {each: len(each).to_bytes(4) + each for each in (text, longer)}
+    from_5 = zlib.compress(inflated.replace(sized[text], sized[longer]))
+    assert RegisterBrokerBody.decode_compressed(from_5) == registration()
 
 
 def test_a_damaged_compressed_registration_is_refused() -> None:

@@ -81,8 +81,12 @@ def test_a_large_frame_in_small_pieces_is_copied_a_few_times_only() -> None:
         (struct.pack(">i", -1) + bytes(4), "-1 bytes"),
         (struct.pack(">i", 3) + bytes(4), "3 bytes"),
         (struct.pack(">i", 16 * 1024 * 1024 - 3) + bytes(4), "16777213 bytes"),
-        (b"GET / HTTP/1.1\r\n\r\n", "HTTP"),
-        (b"\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03", "369295618 bytes"),
+        (b"GET / HTTP/1.1\r\n\r\n", "speaks HTTP"),
+        (b"HTTP/1.1 400 Bad Request\r\n\r\n", "speaks HTTP"),
+        (b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n", "speaks HTTP"),
+        (b"\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03", "speaks TLS"),
+        (b"\x15\x03\x01\x00\x02\x02\x46\x00", "speaks TLS"),
+        (b"\x16\x04\x01\x02\x00\x01\x00\x01\xfc\x03\x03", "369361154 bytes"),
     ],
 )
 def test_what_is_no_frame_is_refused_by_its_first_bytes(data: bytes, words: str, pieces: int) -> None:

@@ -2,6 +2,7 @@
 
 import asyncio
 import socket
+import ssl
 from collections.abc import AsyncIterator, Callable
 
 import pytest
@@ -221,6 +222,34 @@ async def test_garbage_closes_its_own_connection_only(
     assert "Traceback" not in caplog.text
     assert "closing the connection of 127.0.0.1" in caplog.text
     assert (await client.invoke(address(server), RequestCode.GET_MAX_OFFSET, HEADER)).code == 0
+
+
+async def test_a_client_that_wants_tls_is_named_as_such_once(server: RemotingServer, caplog: pytest.LogCaptureFixture) -> None:
+    context = ssl.create_default_context()
+    for _ in range(3):
+        with pytest.raises((ssl.SSLError, ConnectionError)):
+            await asyncio.open_connection("127.0.0.1", server.port, ssl=context, server_hostname="broker")
+    assert [record.getMessage().partition(", ")[0].rpartition(": ")[2] for record in caplog.records] == ["the peer speaks TLS"]
+
+
+@pytest.mark.parametrize(
+    ("answer", "words"),
+    [
+        (b"HTTP/1.1 400 Bad Request\r\nContent-Length: 0\r\n\r\n", "ended: the peer speaks HTTP"),
+        (b"\x15\x03\x01\x00\x02\x02\x46", "ended: the peer speaks TLS"),
+    ],
+)
+async def test_who_asks_a_server_of_another_protocol_is_told_so(client: RemotingClient, answer: bytes, words: str) -> None:
+    async def other(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        await reader.read(1)
+        writer.write(answer)
+        writer.close()
+
+    listening = await asyncio.start_server(other, "127.0.0.1", 0)
+    port = listening.sockets[0].getsockname()[1]
+    with pytest.raises(ConnectionClosed, match=words):
+        await client.invoke(f"127.0.0.1:{port}", RequestCode.GET_MAX_OFFSET, HEADER)
+    listening.close()
 
 
 async def test_a_request_before_the_garbage_is_answered(server: RemotingServer) -> None:

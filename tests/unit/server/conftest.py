@@ -23,8 +23,10 @@ from broker.server.consumer_groups import ConsumerGroups
 from broker.server.delayed_delivery import DelayedDelivery
 from broker.server.held_pulls import HeldPulls
 from broker.server.identity import BrokerIdentity
+from broker.server.message_flows import MessageFlows
 from broker.server.producer_groups import ProducerGroups
 from broker.server.pull_processor import PullProcessor
+from broker.server.put_times import PutTimes
 from broker.server.send_back_processor import SendBackProcessor
 from broker.server.send_destination import SendDestination
 from broker.server.send_processor import SendProcessor
@@ -167,7 +169,8 @@ class Desk:
         self.changes: list[tuple[str, list[Wire]]] = []
         self.consumers = ConsumerGroups(lambda group, connections: self.changes.append((group, connections)))
         self.held = HeldPulls()
-        self.statistics = BrokerStatistics(start_ms=self.clock())
+        self.statistics = BrokerStatistics(start_ms=self.clock(), flows=MessageFlows(IDENTITY.cluster))
+        self.put_times = PutTimes()
         self.half_messages = NoHalfMessages(self.store)
         self.delayed = DelayedDelivery(
             store=self.store,
@@ -207,6 +210,7 @@ class Desk:
             group_commit=self.commit,
             topic_table=self.topics,
             subscription_groups=self.groups,
+            statistics=self.statistics,
             highest_delay_level=18,
             clock=self.clock,
         )
@@ -225,9 +229,10 @@ class Desk:
             self.dispatcher.add(processor.handlers)
         self.store.arrival_listener = self._arrived
 
-    def _arrived(self, topic: bytes, queue_id: int, max_offset: int) -> None:
+    def _arrived(self, topic: bytes, queue_id: int, max_offset: int, size: int) -> None:
         self.delayed.on_arrival(topic, queue_id, max_offset)
         self.pulls.on_arrival(topic, queue_id, max_offset)
+        self.statistics.flows.on_arrival(topic, queue_id, max_offset, size)
 
     def request(
         self,

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import time
+
 import msgspec
 import pytest
 
@@ -14,6 +16,7 @@ from broker.protocol.bodies import (
     LockBatchRequestBody,
     LockBatchResponseBody,
     ProducerConnection,
+    QueryConsumeTimeSpanBody,
     ResetOffsetBody,
     SubscriptionGroupConfig,
     SubscriptionGroupWrapper,
@@ -34,6 +37,7 @@ from broker.protocol.headers import (
     GetTopicStatsInfoRequestHeader,
     QueryConsumerOffsetRequestHeader,
     QueryConsumerOffsetResponseHeader,
+    QueryConsumeTimeSpanRequestHeader,
     QueryMessageRequestHeader,
     ResetOffsetRequestHeader,
     UpdateConsumerOffsetRequestHeader,
@@ -75,6 +79,7 @@ def desk(desk: Desk) -> Desk:
         BrokerInfoProcessor(
             store=desk.store,
             statistics=desk.statistics,
+            put_times=desk.put_times,
             delayed_delivery=desk.delayed,
             settings_text="listenPort=10911\n",
             clock=desk.clock,
@@ -215,6 +220,24 @@ def test_a_groups_progress_is_told_queue_by_queue(desk: Desk) -> None:
     assert (offsets.broker_offset, offsets.consumer_offset, offsets.last_timestamp) == (3, 2, START_MS + 1)
 
 
+def test_how_old_a_queue_is_and_how_far_a_group_is_behind_is_told_in_numbers_and_in_words(desk: Desk) -> None:
+    put(desk, 3)
+    desk.offsets.commit("g", "orders", 0, 2)
+    desk.clock.now_ms = START_MS + 1000
+    answer = desk.ask(RequestCode.QUERY_CONSUME_TIME_SPAN, QueryConsumeTimeSpanRequestHeader(topic="orders", group="g"))
+    span = QueryConsumeTimeSpanBody.decode(answer.body).consume_time_span_set[0]
+    assert (span.min_time_stamp, span.max_time_stamp, span.consume_time_stamp) == (START_MS, START_MS + 2, START_MS + 1)
+    assert span.delay_time == 998
+    for said, milliseconds in (
+        (span.min_time_stamp_str, "000"),
+        (span.max_time_stamp_str, "002"),
+        (span.consume_time_stamp_str, "001"),
+    ):
+        seconds, _, rest = said.rpartition(":")
+        assert time.mktime(time.strptime(seconds, "%Y-%m-%d#%H:%M:%S")) == START_MS // 1000
+        assert rest == milliseconds
+
+
 def test_a_reset_is_passed_on_to_every_member(desk: Desk) -> None:
     put(desk, 3)
     for queue_id in (0, 1):
@@ -233,6 +256,18 @@ def test_a_group_that_is_not_online_cannot_be_reset(desk: Desk) -> None:
         desk.offsets.commit("g", "orders", queue_id, 3)
     header = ResetOffsetRequestHeader(topic="orders", group="g", timestamp=0, is_force=True)
     assert desk.ask(RequestCode.INVOKE_BROKER_TO_RESET_OFFSET, header).code == ResponseCode.CONSUMER_NOT_ONLINE
+
+
+def test_the_broker_tells_how_long_storing_took(desk: Desk) -> None:
+    def figures() -> dict[str, str]:
+        return KVTable.decode(desk.ask(RequestCode.GET_BROKER_RUNTIME_INFO).body).table
+
+    assert figures()["putMessageDistributeTime"] == "null", "as RocketMQ says before it has measured"
+    desk.put_times.observe(0.030, 7)
+    desk.put_times.begin_minute()
+    assert figures()["putMessageDistributeTime"].startswith("[<=0ms]:0 [0~10ms]:0 [10~50ms]:7 ")
+    assert (figures()["putLatency99"], figures()["putLatency999"]) == ("30.00", "30.00")
+    assert figures()["putMessageEntireTimeMax"] == "30"
 
 
 def test_the_broker_tells_of_itself(desk: Desk) -> None:

@@ -133,6 +133,19 @@ async def test_all_that_come_together_share_a_flush_and_are_answered_in_order(tm
         assert [it.client.answer(index)[0] for index in range(20)] == list(range(20))
 
 
+async def test_the_time_that_each_request_took_is_counted(tmp_path: Path) -> None:
+    async with stage(tmp_path) as it:
+        for opaque in range(20):
+            it.append(opaque=opaque)
+        await it.until(lambda: len(it.client.frames) == 20)
+        it.group_commit.put_times.begin_minute()
+        assert counted(it.group_commit.put_times.distribution()) == 20
+
+
+def counted(distribution: str) -> int:
+    return sum(int(each.rpartition(":")[2]) for each in distribution.split())
+
+
 async def test_what_comes_during_a_flush_makes_up_the_next(tmp_path: Path) -> None:
     async with stage(tmp_path) as it:
         it.append(opaque=0)
@@ -207,6 +220,8 @@ async def test_a_flush_that_fails_takes_back_what_it_was_for(tmp_path: Path, mon
         await it.until(lambda: len(it.client.frames) == 3)
         pulled = it.store.pull(b"orders", 0, 0, 32, 1 << 20)
         assert (len(pulled.records), pulled.max_offset) == (2, 2)
+        it.group_commit.put_times.begin_minute()
+        assert counted(it.group_commit.put_times.distribution()) == 2, "what was lost has taken no time"
 
 
 async def test_a_flush_process_that_dies_is_replaced_and_nothing_is_lost(tmp_path: Path) -> None:

@@ -2,16 +2,24 @@
 
 from __future__ import annotations
 
+import msgspec
 import pytest
 
+from broker.message.record import decode_records
 from broker.protocol.bodies import BrokerStatsData, QueryConsumeQueueResponseBody
 from broker.protocol.codes import RequestCode, ResponseCode
-from broker.protocol.headers import QueryConsumeQueueRequestHeader, ViewBrokerStatsDataRequestHeader
+from broker.protocol.headers import (
+    ConsumerSendMsgBackRequestHeader,
+    QueryConsumeQueueRequestHeader,
+    ViewBrokerStatsDataRequestHeader,
+)
 from broker.protocol.heartbeat import ConsumerData, SubscriptionData
 from broker.server.consume_queue_processor import ConsumeQueueProcessor
 from broker.server.flow_processor import FlowProcessor
 from broker.server.settings_processor import SettingsProcessor
-from tests.unit.server.conftest import START_MS, Desk, Wire
+from broker.store import TopicConfig
+from tests.e2e.clients import SEND
+from tests.unit.server.conftest import PULL, START_MS, Desk, Wire
 
 
 @pytest.fixture
@@ -77,10 +85,38 @@ def test_a_figure_is_shown_once_it_was_counted(desk: Desk) -> None:
     header = ViewBrokerStatsDataRequestHeader(stats_name="GROUP_GET_NUMS", stats_key="orders@g")
     answer = desk.ask(RequestCode.VIEW_BROKER_STATS_DATA, header)
     assert (answer.code, answer.remark) == (ResponseCode.SYSTEM_ERROR, "The stats <GROUP_GET_NUMS> <orders@g> not exist")
-    desk.statistics.flows.got(b"orders", "g", 20)
+    desk.statistics.flows.got(b"orders", "g", 20, 2000)
     desk.statistics.flows.sample(START_MS)
     figures = BrokerStatsData.decode(desk.ask(RequestCode.VIEW_BROKER_STATS_DATA, header).body)
     assert (figures.stats_minute.sum, figures.stats_minute.tps) == (20, 2.0)
+
+
+@pytest.mark.parametrize(
+    ("name", "key"),
+    [
+        ("TOPIC_PUT_NUMS", "orders"),
+        ("TOPIC_PUT_SIZE", "orders"),
+        ("GROUP_GET_NUMS", "orders@g"),
+        ("GROUP_GET_SIZE", "orders@g"),
+        ("SNDBCK_PUT_NUMS", "orders@g"),
+        ("BROKER_PUT_NUMS", "DefaultCluster"),
+        ("BROKER_GET_NUMS", "DefaultCluster"),
+    ],
+)
+def test_each_figure_that_the_exporter_asks_for_is_there_once_messages_passed(desk: Desk, name: str, key: str) -> None:
+    desk.topics.update(TopicConfig("orders", 2, 2))
+    desk.ask(RequestCode.SEND_MESSAGE_V2, SEND, b"hello")
+    pulled = desk.ask(RequestCode.PULL_MESSAGE, msgspec.structs.replace(PULL, queue_id=0, sys_flag=4, subscription="*"))
+    (record,) = decode_records(pulled.body)
+    back = ConsumerSendMsgBackRequestHeader(offset=record.commit_log_offset, group="g", delay_level=0)
+    desk.ask(RequestCode.CONSUMER_SEND_MSG_BACK, back)
+    desk.statistics.sample_flows(START_MS)
+    header = ViewBrokerStatsDataRequestHeader(stats_name=name, stats_key=key)
+    figures = BrokerStatsData.decode(desk.ask(RequestCode.VIEW_BROKER_STATS_DATA, header).body)
+    sizes = [each.size for queue_id in (0, 1) for each in desk.messages("orders", queue_id)]
+    expected = {"TOPIC_PUT_NUMS": 4, "TOPIC_PUT_SIZE": sum(sizes), "GROUP_GET_SIZE": record.size}
+    assert figures.stats_minute.sum == expected.get(name, 1)
+    assert figures.stats_minute.tps == figures.stats_minute.sum / 10
 
 
 def test_a_setting_that_cannot_change_is_refused_by_name(desk: Desk) -> None:

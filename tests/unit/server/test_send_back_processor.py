@@ -51,6 +51,17 @@ def test_the_first_retry_comes_after_ten_seconds_with_all_the_message_had(desk: 
     assert (found["RETRY_TOPIC"], found["ORIGIN_MESSAGE_ID"], found["UNIQ_KEY"]) == ("orders", "id", "id")
 
 
+def test_it_is_counted_for_the_topic_that_the_first_attempt_came_from(desk: Desk) -> None:
+    send_back(desk, back(stored(desk)))
+    desk.deliver_due(10_000)
+    send_back(desk, back(desk.messages("%RETRY%g")[-1]))
+    desk.statistics.sample_flows(desk.clock())
+    report = desk.statistics.flows.report("SNDBCK_PUT_NUMS", "orders@g")
+    assert report is not None
+    assert report.minute.amount == 2
+    assert desk.statistics.flows.report("SNDBCK_PUT_NUMS", "%RETRY%g@g") is None
+
+
 def test_each_further_retry_waits_a_level_longer(desk: Desk) -> None:
     send_back(desk, back(stored(desk, reconsume_times=2)))
     assert len(desk.messages("SCHEDULE_TOPIC_XXXX", 4)) == 1

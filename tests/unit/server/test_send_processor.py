@@ -156,6 +156,22 @@ def batch(*bodies: bytes, encoded: bytes = b"KEYS\x01k") -> bytes:
     )
 
 
+def test_a_message_of_a_batch_keeps_its_properties_and_gets_those_of_the_batch_that_it_lacks(desk: Desk) -> None:
+    own = properties.encode({"KEYS": "k", "WAIT": "false"})
+    of_the_batch = properties.encode({"WAIT": "true", "INSTANCE_ID": "tenant"}).decode()
+    desk.ask(RequestCode.SEND_BATCH_MESSAGE, v2(batch=True, properties=of_the_batch), batch(b"one", encoded=own))
+    (record,) = desk.messages("orders")
+    assert properties.decode(record.properties) == {
+        "KEYS": "k", "WAIT": "false", "INSTANCE_ID": "tenant", "CLUSTER": "DefaultCluster",
+    }  # fmt: skip
+
+
+def test_what_a_batch_as_a_whole_asks_for_counts_for_its_messages(desk: Desk) -> None:
+    answer = desk.ask(RequestCode.SEND_BATCH_MESSAGE, v2(batch=True, properties="TRAN_MSG\x01true"), batch(b"one"))
+    assert answer.code == ResponseCode.MESSAGE_ILLEGAL
+    assert desk.messages("orders") == []
+
+
 def test_a_batch_is_stored_as_single_messages(desk: Desk) -> None:
     answer = desk.ask(RequestCode.SEND_BATCH_MESSAGE, v2(batch=True), batch(b"one", b"two", b"three"))
     header = answer.decode_header(SendMessageResponseHeader)

@@ -121,6 +121,18 @@ def test_unknown_and_missing_fields_are_borne(tmp_path: Path) -> None:
     assert topics.get("t") == TopicConfig("t", perm=4)
 
 
+def test_attributes_of_topics_are_kept_as_rocketmq_5_keeps_them(tmp_path: Path) -> None:
+    fifo = '"orders":{\n\t\t\t"attributes":{\n\t\t\t\t"message.type":"FIFO"\n\t\t\t},\n\t\t\t'
+    content = TOPICS.replace('"orders":{\n\t\t\t', fifo)
+    (tmp_path / "topics.json").write_text(content)
+    topics = TopicConfigs(tmp_path)
+    topics.load()
+    assert topics.get("orders") == TopicConfig("orders", 4, 4, attributes=(("message.type", "FIFO"),))
+    (tmp_path / "topics.json").unlink()
+    topics.persist()
+    assert (tmp_path / "topics.json").read_text() == content
+
+
 def test_numbers_as_keys_are_only_looked_for_outside_strings() -> None:
     assert fastjson.decode(b'{"a":{0 : 1, -3:2},"{5:6,7:8":"{1:2}","\\"{1:":9}') == {
         "a": {"0": 1, "-3": 2},
@@ -214,7 +226,7 @@ def test_a_file_that_holds_something_else_gives_way_to_its_backup(tmp_path: Path
     assert "its backup was read" in (loaded.complaint or "")
 
 
-@pytest.mark.parametrize("settings", ["[]", "null", '{"readQueueNums":"many"}', '{"perm":null}'])
+@pytest.mark.parametrize("settings", ["[]", "null", '{"readQueueNums":"many"}', '{"perm":null}', '{"attributes":["FIFO"]}'])
 def test_settings_that_cannot_be_read_are_for_a_person_to_look_at(tmp_path: Path, settings: str) -> None:
     (tmp_path / "topics.json").write_text(f'{{"topicConfigTable":{{"orders":{settings}}}}}')
     with pytest.raises(DamagedStore, match=r"topics\.json"):

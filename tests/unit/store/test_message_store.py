@@ -153,11 +153,11 @@ def test_queues_longer_than_a_file_read_as_one(store: MessageStore) -> None:
 
 
 def test_the_arrival_listener_hears_once_of_each_queue(store: MessageStore) -> None:
-    heard: list[tuple[bytes, int, int]] = []
-    store.arrival_listener = lambda topic, queue_id, max_offset: heard.append((topic, queue_id, max_offset))
-    append(store), append(store), append(store, queue_id=1)
+    heard: list[tuple[bytes, int, int, int]] = []
+    store.arrival_listener = lambda *arrival: heard.append(arrival)
+    ends = [append(store, queue_id=queue_id).end_position for queue_id in (0, 0, 1)]
     store.publish(store.write())
-    assert heard == [(b"orders", 0, 2), (b"orders", 1, 1)]
+    assert heard == [(b"orders", 0, 2, ends[1]), (b"orders", 1, 1, ends[2] - ends[1])]
 
 
 def test_a_time_leads_to_the_nearest_message(store: MessageStore) -> None:

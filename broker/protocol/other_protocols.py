@@ -1,0 +1,27 @@
+"""What else than RocketMQ's remoting protocol peers speak by mistake, told by the first bytes of a connection."""
+
+from __future__ import annotations
+
+from typing import Final
+
+_TLS_VERSION_3: Final = 3
+_TLS_ALERT, _TLS_HANDSHAKE = 0x15, 0x16
+_HTTP: Final = frozenset(
+    (b"GET ", b"POST", b"PUT ", b"HEAD", b"DELE", b"OPTI", b"PATC", b"CONN", b"TRAC", b"HTTP", b"PRI ")
+)  # HTTP begins an answer, PRI a connection of HTTP/2, as gRPC uses it.
+_MEANINGS: Final = {
+    "TLS": "the peer speaks TLS, which is not served here: switch it off there, or use a port without it",
+    "HTTP": "the peer speaks HTTP, not RocketMQ's remoting protocol: one of both has the wrong port",
+}
+
+
+def other_protocol(beginning: bytes) -> str | None:
+    """TLS or HTTP if the four bytes begin a connection of that protocol; no length of a frame looks so."""
+    if beginning[0] in (_TLS_ALERT, _TLS_HANDSHAKE) and beginning[1] == _TLS_VERSION_3:
+        return "TLS"
+    return "HTTP" if beginning in _HTTP else None
+
+
+def meaning(protocol: str) -> str:
+    """In words, what it means that the peer speaks that protocol and what can be done."""
+    return _MEANINGS[protocol]

@@ -1,0 +1,93 @@
+"""One figure of RocketMQ's statistics, and what it was in the last minute, hour and day (StatsItem)."""
+
+from __future__ import annotations
+
+from collections import deque
+from dataclasses import dataclass, field
+from enum import IntEnum
+from typing import Final, NamedTuple
+
+SAMPLE_INTERVAL_S: Final = 10
+
+
+class Measure(IntEnum):
+    """What is counted: messages or their bytes. The value is the place within a sample."""
+
+    MESSAGES = 1
+    SIZE = 2
+
+
+@dataclass(frozen=True, slots=True)
+class Flow:
+    """Messages or bytes over a span of time."""
+
+    amount: int = 0
+    per_second: float = 0.0
+    per_call: float = 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class FlowReport:
+    """The last minute, the last hour and the last day; the latter two are empty until they were sampled."""
+
+    minute: Flow
+    hour: Flow
+    day: Flow
+
+
+@dataclass(frozen=True, slots=True)
+class Span:
+    """How often a counter is sampled for a span of time, in ticks of SAMPLE_INTERVAL_S, and how many samples make it up."""
+
+    ticks: int
+    kept: int
+
+    @property
+    def interval_ms(self) -> int:
+        """From one sample to the next."""
+        return self.ticks * SAMPLE_INTERVAL_S * 1000
+
+
+MINUTE: Final = Span(ticks=1, kept=7)
+HOUR: Final = Span(ticks=60, kept=7)
+DAY: Final = Span(ticks=360, kept=25)
+SPANS: Final = (MINUTE, HOUR, DAY)
+
+
+class _Sample(NamedTuple):
+    at_ms: int
+    messages: int = 0
+    size: int = 0
+    calls: int = 0
+
+
+@dataclass(slots=True)
+class FlowCounter:
+    """Counts that only grow. `calls` is how often something was counted."""
+
+    messages: int = 0
+    size: int = 0
+    calls: int = 0
+    _samples: dict[Span, deque[_Sample]] = field(
+        default_factory=lambda: {span: deque(maxlen=span.kept) for span in SPANS}, repr=False
+    )
+
+    def sample(self, span: Span, now_ms: int) -> None:
+        """Notes the counts for a span of time."""
+        samples = self._samples[span]
+        if not samples:
+            samples.append(_Sample(now_ms - span.interval_ms))
+        samples.append(_Sample(now_ms, self.messages, self.size, self.calls))
+
+    def flow(self, span: Span, measure: Measure) -> Flow:
+        """What was counted within the span."""
+        samples = self._samples[span]
+        if not samples:
+            return Flow()
+        first, last = samples[0], samples[-1]
+        passed, calls = last[measure] - first[measure], last.calls - first.calls
+        return Flow(passed, passed * 1000 / max(1, last.at_ms - first.at_ms), passed / calls if calls else 0.0)
+
+    def report(self, measure: Measure) -> FlowReport:
+        """All spans."""
+        return FlowReport(self.flow(MINUTE, measure), self.flow(HOUR, measure), self.flow(DAY, measure))

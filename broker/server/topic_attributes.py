@@ -1,0 +1,76 @@
+"""What may be said of a topic beyond its queues, as RocketMQ 5 has it (TopicAttributes, AttributeParser and AttributeUtil).
+
+    +message.type=FIFO,-message.type
+
+`+` sets an attribute, `-` takes it away. They are kept and told; as in RocketMQ the broker checks no message against them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from types import MappingProxyType
+from typing import Final
+
+
+class IllegalAttributes(Exception):
+    """A change of attributes that cannot be made; the text says which and why."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Attribute:
+    values: tuple[str, ...]
+    """Those that this broker can keep to."""
+    is_changeable: bool = True
+    """Whether it may be set or taken away once the topic is there."""
+
+
+_ATTRIBUTES: Final[Mapping[str, _Attribute]] = MappingProxyType(
+    {
+        "message.type": _Attribute(("DELAY", "FIFO", "NORMAL", "TRANSACTION", "UNSPECIFIED")),
+        "queue.type": _Attribute(("SimpleCQ",), is_changeable=False),
+        "cleanup.policy": _Attribute(("DELETE",), is_changeable=False),
+        "reserve.time": _Attribute(("-1",)),
+    }
+)
+
+
+def changed_attributes(current: Mapping[str, str], changes: str, *, is_new: bool) -> dict[str, str]:
+    """A topic's attributes after the changes. `is_new` says that the topic is being made. Raises IllegalAttributes."""
+    attributes = dict(current)
+    seen: set[str] = set()
+    for change in filter(None, changes.split(",")):
+        sign, (name, has_value, value) = change[0], change[1:].partition("=")
+        if sign not in "+-" or bool(has_value) != (sign == "+"):
+            raise IllegalAttributes(f"{change}: +NAME=VALUE sets an attribute, -NAME takes one away")
+        if name in seen:
+            raise IllegalAttributes(f"{name}: it is changed twice")
+        seen.add(name)
+        if sign == "+":
+            _check_value(name, value)
+        if attributes.get(name) == value:
+            continue
+        _check_changeable(name, is_new=is_new)
+        if sign == "+":
+            attributes[name] = value
+        elif attributes.pop(name, None) is None:
+            raise IllegalAttributes(f"{name}: the topic has no such attribute to take away")
+    return attributes
+
+
+def _check_value(name: str, value: str) -> None:
+    values = _attribute(name).values
+    if value not in values:
+        raise IllegalAttributes(f"{name}={value}: not supported by this broker; it knows {', '.join(values)}")
+
+
+def _check_changeable(name: str, *, is_new: bool) -> None:
+    if not is_new and not _attribute(name).is_changeable:
+        raise IllegalAttributes(f"{name}: it can only be set when the topic is made")
+
+
+def _attribute(name: str) -> _Attribute:
+    attribute = _ATTRIBUTES.get(name)
+    if attribute is None:
+        raise IllegalAttributes(f"{name}: no attribute of topics; there are {', '.join(sorted(_ATTRIBUTES))}")
+    return attribute

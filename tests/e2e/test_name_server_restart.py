@@ -1,0 +1,54 @@
+"""A name server that is killed and started again knows the brokers soon, however rarely they register."""
+
+from __future__ import annotations
+
+import asyncio
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from broker.client import Producer
+from broker.message import Message
+from demo.ports import free_ports
+from demo.processes import Process, Processes, prints
+from demo.system import add_broker
+from tests.e2e.clients import PATIENT, running
+
+pytestmark = [pytest.mark.e2e]
+
+PERIOD_MS = 60_000
+
+
+@pytest.fixture
+def name_server(processes: Processes, tmp_path: Path) -> tuple[Process, str]:
+    """A name server of its own, and its address."""
+    (port,) = free_ports(1)
+    command = [sys.executable, "-m", "broker.nameserver", "-p", str(port), "--kv-config", str(tmp_path / "kv.json")]
+    return processes.add("name_server", command, is_ready=prints("boot success")), f"127.0.0.1:{port}"
+
+
+async def send_one(namesrv_addr: str) -> None:
+    """By a new client, which knows nothing yet."""
+    async with running(Producer("p", namesrv_addr=namesrv_addr, **PATIENT)) as producer:
+        async with asyncio.timeout(PERIOD_MS / 2000):
+            while not await producer.is_heard():  # noqa: ASYNC110
+                await asyncio.sleep(0.1)
+        await producer.send(Message.of("orders", b"x"))
+
+
+@pytest.mark.parametrize("away_s", [0, 6])
+def test_new_clients_find_the_broker_again(
+    processes: Processes, name_server: tuple[Process, str], tmp_path: Path, away_s: float
+) -> None:
+    process, address = name_server
+    process.start()
+    (port,) = free_ports(1)
+    settings = {"namesrvAddr": address, "listenPort": str(port), "registerNameServerPeriod": str(PERIOD_MS)}
+    add_broker(processes, tmp_path, settings).start()
+    asyncio.run(send_one(address))
+    process.kill()
+    time.sleep(away_s)
+    process.start()
+    asyncio.run(send_one(address))

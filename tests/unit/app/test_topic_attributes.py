@@ -1,0 +1,69 @@
+"""Attributes that operators give topics, as RocketMQ 5's tools and its dashboard do."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from contextlib import AsyncExitStack
+
+import msgspec
+
+from broker.app import Broker
+from broker.protocol.bodies import TopicConfigAndQueueMapping, TopicConfigSerializeWrapper
+from broker.protocol.codes import RequestCode, ResponseCode
+from broker.protocol.headers import CreateTopicRequestHeader, GetTopicConfigRequestHeader
+from broker.remoting.client import RemotingClient
+
+FIFO = {"message.type": "FIFO"}
+
+
+class Tool:
+    """Asks one broker."""
+
+    def __init__(self, broker: Broker, client: RemotingClient) -> None:
+        self._address = broker.identity.address
+        self._client = client
+
+    async def make(self, topic: str, attributes: str | None = None) -> tuple[int, str | None]:
+        header = CreateTopicRequestHeader(topic, "TBW102", 4, 4, 6, "SINGLE_TAG", attributes=attributes)
+        answer = await self._client.invoke(self._address, RequestCode.UPDATE_AND_CREATE_TOPIC, header)
+        return answer.code, answer.remark
+
+    async def attributes(self, topic: str) -> dict[str, str] | msgspec.UnsetType:
+        answer = await self._client.invoke(self._address, RequestCode.GET_TOPIC_CONFIG, GetTopicConfigRequestHeader(topic))
+        return TopicConfigAndQueueMapping.decode(answer.body).attributes
+
+    async def listed(self, topic: str) -> dict[str, str] | msgspec.UnsetType:
+        answer = await self._client.invoke(self._address, RequestCode.GET_ALL_TOPIC_CONFIG)
+        return TopicConfigSerializeWrapper.decode(answer.body).topic_config_table[topic].attributes
+
+
+async def test_they_are_told_listed_kept_and_outlive_a_restart(
+    new_broker: Callable[..., Broker], new_client: Callable[..., RemotingClient], stack: AsyncExitStack
+) -> None:
+    broker = new_broker()
+    await broker.start()
+    tool = Tool(broker, new_client())
+    assert await tool.make("orders", "+message.type=FIFO") == (ResponseCode.SUCCESS, None)
+    assert await tool.make("orders") == (ResponseCode.SUCCESS, None), "a change of something else keeps them"
+    await broker.stop()
+    broker = new_broker()
+    await broker.start()
+    stack.push_async_callback(broker.stop)
+    tool = Tool(broker, new_client())
+    assert (await tool.attributes("orders"), await tool.listed("orders")) == (FIFO, FIFO)
+    assert (await tool.attributes("TBW102"), await tool.listed("TBW102")) == ({}, msgspec.UNSET)
+
+
+async def test_what_cannot_be_is_refused_and_makes_no_topic(
+    new_broker: Callable[..., Broker], new_client: Callable[..., RemotingClient], stack: AsyncExitStack
+) -> None:
+    broker = new_broker()
+    await broker.start()
+    stack.push_async_callback(broker.stop)
+    client = new_client()
+    code, remark = await Tool(broker, client).make("orders", "+message.type=SOMETIMES")
+    assert (code, (remark or "").partition(";")[0]) == (
+        ResponseCode.SYSTEM_ERROR, "message.type=SOMETIMES: not supported by this broker"
+    )  # fmt: skip
+    asked = await client.invoke(broker.identity.address, RequestCode.GET_TOPIC_CONFIG, GetTopicConfigRequestHeader("orders"))
+    assert (asked.code, "topic[orders] not exist" in (asked.remark or "")) == (ResponseCode.TOPIC_NOT_EXIST, True)

@@ -1,0 +1,21 @@
+"""Ports that servers of the demo and of the tests get."""
+
+from __future__ import annotations
+
+import socket
+
+from demo.ports import free_ports
+
+
+def test_no_port_is_one_that_a_broker_on_another_takes_as_well() -> None:
+    ports = free_ports(20)
+    taken_by_brokers = [port + distance for port in ports for distance in (-2, 0, 1)]
+    assert len(set(taken_by_brokers)) == len(taken_by_brokers)
+
+
+def test_a_port_whose_vip_channel_is_in_use_is_not_given() -> None:
+    (port,) = free_ports(1)
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", port - 2))
+        taken.listen()
+        assert port not in free_ports(30)
