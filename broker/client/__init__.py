@@ -19,6 +19,7 @@ from broker.client.listeners import (
     MessageListener,
     TransactionListener,
 )
+from broker.client.message_selector import MessageSelector
 from broker.client.producer import Producer
 from broker.client.pull_consumer import PullConsumer
 from broker.client.push_consumer import PushConsumer
@@ -39,6 +40,7 @@ __all__ = [
     "MessageListener",
     "MessageModel",
     "MessageRefused",
+    "MessageSelector",
     "NameServerUnreachable",
     "NoRoute",
     "NotRunning",

@@ -13,6 +13,7 @@ from broker.client.consumer_settings import ConsumerSettings
 from broker.client.errors import ClientError, IllegalConfiguration, NotRunning
 from broker.client.instance import ClientInstance
 from broker.client.listeners import MessageListener
+from broker.client.message_selector import MessageSelector
 from broker.client.subscription import Subscription
 from broker.message import IllegalMessage, MessageQueue, topics
 from broker.protocol.heartbeat import ConsumerData, ConsumeType, HeartbeatData
@@ -49,8 +50,11 @@ class PushConsumer:
         self._parts: ConsumerParts | None = None
         self._tasks = Tasks()
 
-    def subscribe(self, topic: str, expression: str = "*") -> None:
-        """Consume the topic's messages with one of these tags: `*`, or `a || b`. Also while running."""
+    def subscribe(self, topic: str, expression: MessageSelector | str = "*") -> None:
+        """Consume the topic's messages with one of these tags, `*` or `a || b`, or those a MessageSelector asks for.
+
+        Also while running: then a broker that cannot filter so is only named in the log.
+        """
         try:
             topics.validate_topic(topic)
         except IllegalMessage as error:
@@ -87,7 +91,10 @@ class PushConsumer:
         return info is not None and bool(info.broker_addr_table)
 
     async def start(self) -> None:
-        """Begin to consume. Raises IllegalConfiguration without listener or subscription; it is no error if no broker is up."""
+        """Begin to consume. It is no error if no broker is up.
+
+        Raises IllegalConfiguration without listener or subscription, or if a broker cannot filter as a subscription asks for.
+        """
         if self._instance is not None:
             raise NotRunning(f"consumer {self.group} was started before")
         if self._listener is None:
@@ -104,7 +111,12 @@ class PushConsumer:
         for topic in self._subscriptions:
             instance.routes.watch(topic)
         instance.start()
-        await self._be_known(instance)
+        try:
+            await self._be_known(instance, parts)
+        except IllegalConfiguration:
+            await self.shutdown()
+            self._instance = None
+            raise
         self._tasks.start("client-rebalance", parts.rebalance.run())
         self._tasks.start("client-offsets", self._persist_offsets(parts))
         logger.info("consumer %s (%s) started", self.group, instance.client_id)
@@ -134,13 +146,16 @@ class PushConsumer:
             retry_topic = topics.retry_topic(self.group)
             self._subscriptions[retry_topic] = Subscription.parse(retry_topic, "*", now_ms())
 
-    async def _be_known(self, instance: ClientInstance) -> None:
-        """Find the brokers and send them a heartbeat, as far as that is possible at once."""
+    async def _be_known(self, instance: ClientInstance, parts: ConsumerParts) -> None:
+        """Find the brokers and send them a heartbeat, as far as that is possible at once. Raises IllegalConfiguration."""
         try:
             async with asyncio.timeout(_START_WAITS_S):
                 for topic in list(self._subscriptions):
                     await instance.routes.refresh(topic)
+                await parts.subscription_check.run(list(self._subscriptions.values()))
                 await instance.heartbeats.send()
+        except IllegalConfiguration:
+            raise
         except (ClientError, TimeoutError) as error:
             logger.warning("consumer %s starts without a broker: %s; it keeps trying", self.group, error or "no answer in time")
 
