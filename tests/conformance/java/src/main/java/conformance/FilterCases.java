@@ -21,7 +21,7 @@ import org.apache.rocketmq.common.protocol.ResponseCode;
 /** Subscriptions by SQL92 expressions. All but the first case need a broker with enablePropertyFilter=true. */
 final class FilterCases {
     private static final String REFUSED = "sql-filter-refused";
-    private static final long DELIVERY_MS = 10_000;
+    private static final long DELIVERY_MS = 30_000;
     private static final long QUIET_MS = 1000;
 
     private FilterCases() {
