@@ -8,6 +8,6 @@ wanted if its condition is true.
 """
 
 from broker.filter.errors import FilterError, IllegalExpression
-from broker.filter.sql_filter import SqlFilter, compile_sql
+from broker.filter.sql_filter import LONGEST, SqlFilter, compile_sql
 
-__all__ = ["FilterError", "IllegalExpression", "SqlFilter", "compile_sql"]
+__all__ = ["LONGEST", "FilterError", "IllegalExpression", "SqlFilter", "compile_sql"]

@@ -9,6 +9,7 @@ from typing import Final, NamedTuple
 
 from broker.filter.errors import IllegalExpression
 
+_LONGEST_SHOWN: Final = 40
 _KEYWORDS: Final = frozenset({"NOT", "AND", "OR", "BETWEEN", "IN", "TRUE", "FALSE", "NULL", "IS"})
 
 _TOKEN: Final = re.compile(
@@ -44,7 +45,10 @@ class Token(NamedTuple):
     position: int
 
     def __str__(self) -> str:
-        return "the end" if self.kind is TokenKind.END else f"{self.text!r} at character {self.position}"
+        if self.kind is TokenKind.END:
+            return "the end"
+        text = self.text if len(self.text) <= _LONGEST_SHOWN else f"{self.text[:_LONGEST_SHOWN]}..."
+        return f"{text!r} at character {self.position}"
 
     def is_word(self, *words: str) -> bool:
         """Whether it is one of these symbols or keywords."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from functools import lru_cache
 from typing import Final, NamedTuple
 
-from broker.filter import IllegalExpression, SqlFilter, compile_sql
+from broker.filter import LONGEST, IllegalExpression, SqlFilter, compile_sql
 from broker.protocol.codes import ResponseCode
 from broker.protocol.headers import PullMessageRequestHeader
 from broker.protocol.heartbeat import EXPRESSION_SQL92, EXPRESSION_TAG, SubscriptionData
@@ -13,7 +13,7 @@ from broker.remoting.dispatcher import RequestRefused
 from broker.server.tag_filter import parse_tags, wanted_codes
 
 EXPRESSIONS_KEPT: Final = 1024
-"""Compiled. RocketMQ keeps 100."""
+"""Compiled, or found wrong. RocketMQ keeps 100."""
 
 
 class MessageFilter(NamedTuple):
@@ -40,44 +40,41 @@ class MessageFilters:
         """What a pull wants that brings its own subscription. Raises RequestRefused."""
         if _is_by_tag(header.expression_type):
             return MessageFilter(parse_tags(header.subscription))
-        compiled = self._compile(header.expression_type, header.subscription)
-        if isinstance(compiled, IllegalExpression):
-            remark = f"parse the consumer's subscription failed: {compiled}"
-            raise RequestRefused(ResponseCode.SUBSCRIPTION_PARSE_FAILED, remark)
-        return MessageFilter(None, compiled)
+        remark = "parse the consumer's subscription failed: "
+        return self._by_sql(header.expression_type, header.subscription, ResponseCode.SUBSCRIPTION_PARSE_FAILED, remark)
 
     def of_subscription(self, subscription: SubscriptionData) -> MessageFilter:
         """What a group wants, as its heartbeats say. Raises RequestRefused."""
         if _is_by_tag(subscription.expression_type):
             return MessageFilter(wanted_codes(subscription))
-        compiled = self._compile(subscription.expression_type, subscription.sub_string)
-        if isinstance(compiled, IllegalExpression):
-            remark = f"The broker's consumer filter data is not exist!Your expression may be wrong! {compiled}"
-            raise RequestRefused(ResponseCode.FILTER_DATA_NOT_EXIST, remark)
-        return MessageFilter(None, compiled)
+        remark = "The broker's consumer filter data is not exist!Your expression may be wrong! "
+        return self._by_sql(subscription.expression_type, subscription.sub_string, ResponseCode.FILTER_DATA_NOT_EXIST, remark)
 
     def check(self, subscription: SubscriptionData) -> None:
         """Raises RequestRefused unless messages can be filtered as the subscription says (checkClientConfig)."""
-        if _is_by_tag(subscription.expression_type):
-            return
-        compiled = self._compile(subscription.expression_type, subscription.sub_string)
-        if isinstance(compiled, IllegalExpression):
-            raise RequestRefused(ResponseCode.SUBSCRIPTION_PARSE_FAILED, f"Invalid MessageSelector. {compiled}")
+        if not _is_by_tag(subscription.expression_type):
+            kind, expression = subscription.expression_type, subscription.sub_string
+            self._by_sql(kind, expression, ResponseCode.SUBSCRIPTION_PARSE_FAILED, "Invalid MessageSelector. ")
 
-    def _compile(self, expression_type: str | None, expression: str | None) -> SqlFilter | IllegalExpression:
-        if not self._is_property_filter_enabled or expression_type != EXPRESSION_SQL92:
-            remark = f"The broker does not support consumer to filter message by {expression_type}"
-            raise RequestRefused(ResponseCode.SYSTEM_ERROR, remark)
-        return self._compiled(expression or "")
+    def _by_sql(self, kind: str | None, expression: str | None, code: ResponseCode, remark: str) -> MessageFilter:
+        """The filter of an expression; `code` and `remark` tell the client if the expression is wrong."""
+        if not self._is_property_filter_enabled or kind != EXPRESSION_SQL92:
+            not_supported = f"The broker does not support consumer to filter message by {kind}"
+            raise RequestRefused(ResponseCode.SYSTEM_ERROR, not_supported)
+        expression = expression or ""
+        compiled = self._compiled(expression) if len(expression) <= LONGEST else _compiled(expression)
+        if isinstance(compiled, str):
+            raise RequestRefused(code, remark + compiled)
+        return MessageFilter(None, compiled)
 
 
 def _is_by_tag(expression_type: str | None) -> bool:
     return not expression_type or expression_type == EXPRESSION_TAG
 
 
-def _compiled(expression: str) -> SqlFilter | IllegalExpression:
-    """The error is kept like the filter: a client that has a wrong expression comes again and again."""
+def _compiled(expression: str) -> SqlFilter | str:
+    """The filter, or what is wrong with the expression: kept as well, for a client that has a wrong one comes again and again."""
     try:
         return compile_sql(expression)
     except IllegalExpression as error:
-        return error
+        return str(error)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import msgspec
 import pytest
 
+from broker.filter import LONGEST
 from broker.message.tags import tags_code
 from broker.protocol.codes import ResponseCode
 from broker.protocol.headers import PullMessageRequestHeader
@@ -76,6 +77,18 @@ def test_a_wrong_expression_is_refused_with_apaches_codes_and_what_is_wrong(expr
         assert found[0] is code
         assert found[1].startswith(remark)
         assert "expression is empty" in found[1] or "a value is expected" in found[1]
+
+
+def test_an_expression_that_is_too_long_is_refused_and_not_kept() -> None:
+    filters = MessageFilters(is_property_filter_enabled=True)
+    code, remark = refusal(filters.of_pull, bringing("a = '" + "x" * LONGEST + "'"))
+    assert (code, len(remark) < 200) == (ResponseCode.SUBSCRIPTION_PARSE_FAILED, True)
+    assert filters._compiled.cache_info().currsize == 0
+
+
+def test_a_remark_shows_only_the_beginning_of_a_long_text() -> None:
+    _, remark = refusal(FILTERS.of_pull, bringing("a > 1 '" + "x" * 5000 + "'"))
+    assert len(remark) < 200
 
 
 def test_a_pull_without_an_expression_is_refused() -> None:
