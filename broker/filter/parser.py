@@ -26,10 +26,10 @@ MOST_OPERANDS: Final = 256
 """Properties, values and IS NULL; the texts behind IN are counted by themselves."""
 MOST_BRACKETS: Final = 256
 """Parentheses, NOT and signs."""
-MOST_TEXTS: Final = 1024
-"""Behind all IN together."""
 DEEPEST: Final = 32
-"""Of them within one another."""
+"""Parentheses, NOT and signs within one another."""
+MOST_TEXTS: Final = 1024
+"""Texts behind all IN together."""
 
 _HIGHEST_INTEGER: Final = (1 << 31) - 1
 _HIGHEST_LONG: Final = (1 << 63) - 1

@@ -106,6 +106,13 @@ def test_a_fraction_is_written_as_in_java(text: str) -> None:
     assert answer("a >= 5.0 AND a <= 5.0", a=text) is True
 
 
+@pytest.mark.parametrize(
+    ("text", "expected"), [("0x1p99999", True), ("-0x1p99999", False), ("1e999", True), ("-Infinity", False)]
+)
+def test_a_fraction_without_end_is_infinite(text: str, expected: bool) -> None:
+    assert answer("a > 1e308", a=text) is expected
+
+
 @pytest.mark.parametrize("text", ["five", "", "5_0", "0x5", "1" * 1025, "infinity"])
 def test_other_texts_are_no_fraction(text: str) -> None:
     assert answer("a > 1.5", a=text or "-") == "fails"
@@ -139,6 +146,7 @@ def test_a_message_is_wanted_only_if_its_condition_is_true() -> None:
         (b"a\x012\x02a\x011", False),
         (b"a\x012\x02a\x01", True),
         (b"aa\x012\x02xa\x012", None),
+        (b"a\x01\x02b\x012", None),
         (b"b\x01a\x022", None),
         (b"a\x012" + b"\x02a\x01" * 9, None),
         (b"", None),

@@ -7,6 +7,7 @@ import pytest
 from broker.message.record import decode_record, host_bytes
 from broker.message.sysflag import BORN_HOST_V6
 from broker.store import GetMessageStatus, MessageStore, PulledMessages, StoreConfig, filtered_read
+from broker.store.consume_queue import BLANK_SIZE
 
 from .conftest import append, small_config
 from .test_damage_found_late import patch_unit
@@ -122,6 +123,15 @@ def test_a_message_with_a_damaged_unit_is_found_and_filtered_like_others(config:
         patch_unit(config, number, 0, 0)
     pulled = pull(store, Wants(1, 4, 5))
     assert (bodies(pulled), pulled.next_begin_offset) == ([b"1", b"4", b"5"], 6)
+
+
+def test_units_without_a_message_are_passed_over(config: StoreConfig, store: MessageStore) -> None:
+    send_numbered(store, *range(4))
+    store.flush()
+    for number in (0, 3):
+        patch_unit(config, number, 0, BLANK_SIZE)
+    pulled = pull(store, Wants(*range(4)))
+    assert (bodies(pulled), pulled.next_begin_offset) == ([b"1", b"2"], 4)
 
 
 def test_units_that_claim_huge_records_do_not_let_a_pull_read_for_long(
