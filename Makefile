@@ -6,7 +6,7 @@ PYTHON_IN_VENV := .venv/bin/python
 TESTS ?= tests tutorials
 # Files side by side, a process for each processor; in the order they are found: the long ones come first.
 SIDE_BY_SIDE := -n logical --dist loadfile --no-loadscope-reorder
-CORE := message protocol store transaction
+CORE := message protocol store transaction filter
 
 help: ## Show this list
 	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "  make %-8s %s\n", $$1, $$2}' $(MAKEFILE_LIST)

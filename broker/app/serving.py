@@ -29,6 +29,7 @@ from broker.server.group_commit import GroupCommit
 from broker.server.held_pulls import HeldPulls
 from broker.server.identity import BrokerIdentity
 from broker.server.lock_processor import LockProcessor
+from broker.server.message_filters import MessageFilters
 from broker.server.message_flows import MessageFlows
 from broker.server.offset_processor import OffsetProcessor
 from broker.server.parked import DeadLetterProcessor, ParkedMessages
@@ -100,6 +101,7 @@ class _Builder:
         self.replies = Tasks()
         self.clock = clock
         self.statistics = BrokerStatistics(start_ms=clock(), flows=MessageFlows(settings.broker_cluster_name))
+        self.message_filters = MessageFilters(is_property_filter_enabled=settings.enable_property_filter)
         self.producer_groups = ProducerGroups()
         self.consumer_groups = ConsumerGroups(
             tell_consumers if settings.notify_consumer_ids_changed_enable else lambda group, connections: None
@@ -188,6 +190,7 @@ class _Builder:
             consumer_groups=self.consumer_groups,
             offsets=self.store.consumer_offsets,
             held_pulls=held_pulls,
+            message_filters=self.message_filters,
             statistics=self.statistics,
             max_messages=settings.max_transfer_count_on_message_in_memory,
             max_bytes=settings.max_transfer_bytes_on_message_in_memory,
@@ -202,6 +205,7 @@ class _Builder:
             consumer_groups=self.consumer_groups,
             subscription_groups=self.subscription_groups,
             topic_table=self.topic_table,
+            message_filters=self.message_filters,
             clock=self.clock,
         )
 

@@ -20,6 +20,7 @@ from broker.client.listeners import (
     MessageListener,
     TransactionListener,
 )
+from broker.client.message_selector import MessageSelector
 from broker.client.name_servers import name_server_addresses
 from broker.client.producer import Producer
 from broker.client.pull_consumer import PullConsumer
@@ -41,6 +42,7 @@ __all__ = [
     "MessageListener",
     "MessageModel",
     "MessageRefused",
+    "MessageSelector",
     "MessagesWithdrawn",
     "NameServerUnreachable",
     "NoRoute",

@@ -25,6 +25,7 @@ from broker.client.rebalance import Rebalance
 from broker.client.send_requests import SendRequests
 from broker.client.starting_offset import StartingOffset
 from broker.client.subscription import Subscription
+from broker.client.subscription_check import SubscriptionCheck
 from broker.message.ids import UniqueIdMaker
 
 _INNER_PRODUCER_GROUP = "CLIENT_INNER_PRODUCER"
@@ -54,6 +55,7 @@ class ConsumerParts:
         self._is_orderly = is_orderly
         self._queue_requests = QueueRequests(calls)
         self._group_requests = GroupRequests(calls)
+        self.subscription_check = SubscriptionCheck(group, instance.client_id, instance.routes, self._group_requests)
         self.store = self._offset_store()
         self.locks = self._queue_locks()
         self.consumption = self._consumption(listener, calls)

@@ -5,8 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from broker.client.broker_calls import BrokerCalls
+from broker.client.subscription import Subscription
 from broker.message import MessageExt, MessageQueue
 from broker.protocol.bodies import (
+    CheckClientRequestBody,
     GetConsumerListByGroupResponseBody,
     LockBatchRequestBody,
     LockBatchResponseBody,
@@ -38,6 +40,11 @@ class GroupRequests:
             broker_name=message.broker_name,
         )
         await self._calls.ask_master(message.broker_name, RequestCode.CONSUMER_SEND_MSG_BACK, header, timeout_ms=5000)
+
+    async def check_client_config(self, group: str, client_id: str, broker_name: str, subscription: Subscription) -> None:
+        """Ask whether the broker can filter as the subscription says."""
+        body = CheckClientRequestBody(client_id=client_id, group=group, subscription_data=subscription.to_wire())
+        await self._calls.ask_master(broker_name, RequestCode.CHECK_CLIENT_CONFIG, None, body.encode())
 
     async def consumer_ids(self, group: str, broker_name: str) -> list[str]:
         """The client ids of the group's members, as that broker knows them."""

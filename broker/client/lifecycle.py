@@ -33,6 +33,10 @@ class Lifecycle:
         """It runs, on the event loop of the caller."""
         self._loop = asyncio.get_running_loop()
 
+    def start_failed(self) -> None:
+        """What was started is stopped again, as if it had never been."""
+        self._loop = None
+
     def require_running(self) -> None:
         """Raises NotRunning unless it runs, and on the caller's event loop."""
         if self._is_stopped:

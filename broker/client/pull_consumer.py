@@ -15,6 +15,7 @@ from broker.client.clock import now_ms
 from broker.client.errors import ClientError, IllegalConfiguration, NoRoute
 from broker.client.instance import ClientInstance
 from broker.client.lifecycle import Lifecycle
+from broker.client.message_selector import MessageSelector
 from broker.client.offset_store import BrokerOffsetStore
 from broker.client.process_queue import ProcessQueue
 from broker.client.pull_loop import PullEvents, PullLoop, PullSettings
@@ -125,8 +126,8 @@ class PullConsumer:
             raise NoRoute(f"no broker has a readable queue of topic {topic}")
         return queues
 
-    def assign(self, queues: Iterable[MessageQueue], expression: str = "*") -> None:
-        """Let `poll` read these queues and no others, each from where the group has come to."""
+    def assign(self, queues: Iterable[MessageQueue], expression: MessageSelector | str = "*") -> None:
+        """Let `poll` read these queues and no others, each from where the group has come to; of them what is asked for."""
         instance = self._running_instance()
         check_queues(queues)
         wanted = set(queues)
@@ -179,7 +180,13 @@ class PullConsumer:
         await requests.commit_offsets(self.group, {at_work.queue: at_work.committable_offset for at_work in process_queues})
 
     async def pull(
-        self, queue: MessageQueue, offset: int, *, expression: str = "*", max_messages: int = 32, suspend_ms: int = 0
+        self,
+        queue: MessageQueue,
+        offset: int,
+        *,
+        expression: MessageSelector | str = "*",
+        max_messages: int = 32,
+        suspend_ms: int = 0,
     ) -> Pulled:
         """Ask once for messages from `offset` on; with `suspend_ms` the broker waits that long for one. Raises ClientError."""
         check_queue(queue)

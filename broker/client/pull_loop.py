@@ -22,7 +22,11 @@ logger = logging.getLogger(__name__)
 _LISTENERS_CATCH_UP_S = 0.05
 _BROKER_BUSY_S = 0.02
 _FRUITLESS_S = 0.01
-_FORGOTTEN = (ResponseCode.SUBSCRIPTION_NOT_EXIST, ResponseCode.SUBSCRIPTION_NOT_LATEST)
+_FORGOTTEN = (
+    ResponseCode.SUBSCRIPTION_NOT_EXIST,
+    ResponseCode.SUBSCRIPTION_NOT_LATEST,
+    ResponseCode.FILTER_DATA_NOT_LATEST,
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -16,6 +16,7 @@ from broker.client.instance import ClientInstance
 from broker.client.lifecycle import Lifecycle
 from broker.client.listener_check import check_message_listener
 from broker.client.listeners import MessageListener
+from broker.client.message_selector import MessageSelector
 from broker.client.settings_check import check_group, check_topic, refuse_unknown
 from broker.client.subscription import Subscription
 from broker.message import MessageQueue, topics
@@ -53,9 +54,10 @@ class PushConsumer:
         self._parts: ConsumerParts | None = None
         self._tasks = Tasks()
 
-    def subscribe(self, topic: str, expression: str = "*") -> None:
-        """Consume the topic's messages with one of these tags: `*`, or `a || b`. Also while running, and from any thread.
+    def subscribe(self, topic: str, expression: MessageSelector | str = "*") -> None:
+        """Consume the topic's messages with one of these tags, `*` or `a || b`, or those a MessageSelector asks for.
 
+        Also while running, and from any thread: then a broker that cannot filter so is only named in the log.
         Raises IllegalConfiguration, and NotRunning after the shutdown.
         """
         check_topic(topic)
@@ -106,7 +108,11 @@ class PushConsumer:
         return info is not None and bool(info.broker_addr_table)
 
     async def start(self) -> None:
-        """Begin to consume. Raises IllegalConfiguration without listener or subscription; it is no error if no broker is up."""
+        """Begin to consume. It is no error if no broker is up.
+
+        Raises IllegalConfiguration without listener or subscription, or if a broker cannot filter as a subscription asks for:
+        then mend the subscription and start again.
+        """
         self._lifecycle.require_new()
         if self._listener is None:
             raise IllegalConfiguration(f"consumer {self.group} has no listener: call register_message_listener first")
@@ -123,7 +129,12 @@ class PushConsumer:
             instance.routes.watch(topic)
         instance.start()
         self._lifecycle.started()
-        await self._be_known(instance)
+        try:
+            await self._be_known(instance, parts)
+        except IllegalConfiguration:
+            await self._end(instance, parts, _FAREWELL_S)
+            self._lifecycle.start_failed()
+            raise
         self._tasks.start("client-rebalance", parts.rebalance.run())
         self._tasks.start("client-offsets", self._persist_offsets(parts))
         logger.info("consumer %s (%s) started", self.group, instance.client_id)
@@ -132,7 +143,9 @@ class PushConsumer:
         """Consume no more: wait a moment for running listeners, keep the offsets, leave the group. At most `timeout_s`."""
         if not self._lifecycle.stop() or self._instance is None or self._parts is None:
             return
-        instance, parts = self._instance, self._parts
+        await self._end(self._instance, self._parts, timeout_s)
+
+    async def _end(self, instance: ClientInstance, parts: ConsumerParts, timeout_s: float) -> None:
         self._parts = None
         await self._tasks.stop()
         await parts.assignment.stop_pulling()
@@ -154,13 +167,16 @@ class PushConsumer:
             retry_topic = topics.retry_topic(self.group)
             self._subscriptions[retry_topic] = Subscription.parse(retry_topic, "*", now_ms())
 
-    async def _be_known(self, instance: ClientInstance) -> None:
-        """Find the brokers and send them a heartbeat, as far as that is possible at once."""
+    async def _be_known(self, instance: ClientInstance, parts: ConsumerParts) -> None:
+        """Find the brokers and send them a heartbeat, as far as that is possible at once. Raises IllegalConfiguration."""
         try:
             async with asyncio.timeout(_START_WAITS_S):
                 for topic in list(self._subscriptions):
                     await instance.routes.refresh(topic)
+                await parts.subscription_check.run(list(self._subscriptions.values()))
                 await instance.heartbeats.send()
+        except IllegalConfiguration:
+            raise
         except (ClientError, TimeoutError) as error:
             logger.warning("consumer %s starts without a broker: %s; it keeps trying", self.group, error or "no answer in time")
 

@@ -27,7 +27,6 @@ from broker.protocol.headers import (
     SearchOffsetResponseHeader,
     UpdateConsumerOffsetRequestHeader,
 )
-from broker.protocol.heartbeat import EXPRESSION_TAG
 from broker.protocol.route import MASTER_ID
 
 logger = logging.getLogger(__name__)
@@ -82,7 +81,7 @@ class QueueRequests:
         suspend_ms: int = PULL_SUSPEND_MS,
         broker_id: int = MASTER_ID,
     ) -> Pulled:
-        """Messages from `offset` on whose tag matches. With `suspend_ms` the broker may wait that long for one to arrive.
+        """Messages from `offset` on that the subscription wants. With `suspend_ms` the broker may wait that long for one.
 
         `commit_offset` tells the broker by the way how far the group has come. `sends_expression` is for who sent no heartbeat.
         """
@@ -100,7 +99,7 @@ class QueueRequests:
             suspend_timeout_millis=suspend_ms,
             subscription=subscription.expression if sends_expression else None,
             sub_version=subscription.version,
-            expression_type=EXPRESSION_TAG,
+            expression_type=subscription.expression_type,
             broker_name=queue.broker_name,
         )
         answer = await self._calls.ask_at(address, RequestCode.PULL_MESSAGE, header, timeout_ms=suspend_ms + PULL_GRACE_MS)

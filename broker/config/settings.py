@@ -30,7 +30,7 @@ OTHER_NAMES = {
 }
 """Properties that have two spellings, one of older releases."""
 
-NOT_SUPPORTED = frozenset({"aclEnable", "enableDLegerCommitLog", "duplicationEnable", "enablePropertyFilter"})
+NOT_SUPPORTED = frozenset({"aclEnable", "enableDLegerCommitLog", "duplicationEnable"})
 """Passing over one of these in silence would leave users with less than they asked for."""
 
 
@@ -63,6 +63,7 @@ class BrokerSettings(Struct, frozen=True, kw_only=True, rename="camel", forbid_u
     reject_transaction_message: bool = False
     notify_consumer_ids_changed_enable: bool = True
     store_reply_message_enable: bool = True
+    enable_property_filter: bool = False
     long_polling_enable: bool = True
     short_polling_time_mills: Milliseconds = 1000
     max_message_size: Annotated[int, Meta(ge=1, le=LONGEST_FRAME_BYTES - 64 * 1024)] = 4 * 1024 * 1024

@@ -13,7 +13,7 @@ _NAMES = """
     consumerManageThreadPoolNums consumerManagerThreadPoolQueueCapacity dLegerGroup dLegerPeers dLegerSelfId debugLockEnable
     defaultQueryMaxNum deleteCommitLogFilesInterval deleteConsumeQueueFilesInterval destroyMapedFileIntervalForcibly
     disableConsumeIfConsumerReadSlowly diskFallRecorded duplicationEnable enableCalcFilterBitMap enableConsumeQueueExt
-    enableDLegerCommitLog enableDetailStat enableLmq enableMultiDispatch enablePropertyFilter enableScheduleAsyncDeliver
+    enableDLegerCommitLog enableDetailStat enableLmq enableMultiDispatch enableScheduleAsyncDeliver
     enableScheduleMessageStats endTransactionPoolQueueCapacity endTransactionThreadPoolNums expectConsumerNumUseFilter
     fastFailIfNoBufferInStorePool fetchNamesrvAddrByAddressServer filterDataCleanTimeSpan filterServerNums filterSupportRetry
     flushCommitLogLeastPages flushCommitLogThoroughInterval flushCommitLogTimed flushConsumeQueueLeastPages

@@ -76,6 +76,12 @@ class Message:
         return tuple(self.properties.get(properties.KEYS, "").split())
 
     @property
+    def delay_time_level(self) -> int:
+        """The delay level that the message was sent with; 0 for none. A redelivered message has that of its last delay."""
+        level = self.properties.get(properties.DELAY_TIME_LEVEL, "")
+        return int(level) if level.isdecimal() else 0
+
+    @property
     def transaction_id(self) -> str | None:
         """The id the producer gave the message, which is its transaction's as well; None before it is sent."""
         return self.properties.get(properties.UNIQUE_KEY)

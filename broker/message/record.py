@@ -39,6 +39,7 @@ HEAD_V4: Final = struct.Struct(">iiiiiqqiq8sq8siqi")
 """Everything before the body, where both hosts are IPv4 addresses."""
 _UNTIL_BORN_TIMESTAMP = struct.Struct(">iiiiiqqiq")
 _RECONSUME_TO_BODY_LENGTH = struct.Struct(">iqi")
+_INT32 = struct.Struct(">i")
 _INT64 = struct.Struct(">q")
 _UINT16 = struct.Struct(">H")
 _HOST_V4 = struct.Struct(">4sI")
@@ -204,6 +205,19 @@ def decode_records(data: bytes | memoryview) -> list[Record]:
         records.append(record)
         position += record.size
     return records
+
+
+def queue_offset_of(data: bytes) -> int:
+    """The queue offset of a whole record."""
+    return int(_INT64.unpack_from(data, QUEUE_OFFSET_POSITION)[0])
+
+
+def properties_of(data: bytes) -> bytes:
+    """The encoded properties of a whole record: its end."""
+    (sys_flag,) = _INT32.unpack_from(data, SYS_FLAG_POSITION)
+    at = HEAD_V4.size + 12 * ((sys_flag & sysflag.BORN_HOST_V6 != 0) + (sys_flag & sysflag.STORE_HOST_V6 != 0))
+    topic_at = at + _INT32.unpack_from(data, at - _INT32.size)[0] + 1
+    return data[topic_at + data[topic_at - 1] + _UINT16.size :]
 
 
 def to_message(record: Record, broker_name: str = "") -> MessageExt:

@@ -17,9 +17,9 @@ from broker.remoting.connection import Connection
 from broker.remoting.dispatcher import Handler, RequestRefused
 from broker.server.client_channel import ClientChannel
 from broker.server.consumer_groups import ConsumerGroups
+from broker.server.message_filters import MessageFilters
 from broker.server.producer_groups import ProducerGroups
 from broker.server.subscription_group_table import SubscriptionGroupTable
-from broker.server.tag_filter import refuse_other_than_tags
 from broker.server.topic_table import TopicTable
 
 
@@ -41,12 +41,14 @@ class ClientProcessor:
         consumer_groups: ConsumerGroups,
         subscription_groups: SubscriptionGroupTable,
         topic_table: TopicTable,
+        message_filters: MessageFilters,
         clock: Callable[[], int],
     ) -> None:
         self._producers = producer_groups
         self._consumers = consumer_groups
         self._groups = subscription_groups
         self._topics = topic_table
+        self._filters = message_filters
         self._clock = clock
 
     @property
@@ -85,8 +87,8 @@ class ClientProcessor:
         return encode_response(command, ResponseCode.SUCCESS)
 
     def check_client_config(self, connection: Connection, command: RemotingCommand) -> bytes:
-        """Whether the broker can filter as a consumer wishes."""
-        refuse_other_than_tags(CheckClientRequestBody.decode(command.body).subscription_data.expression_type)
+        """Whether the broker can filter as a consumer wishes; a consumer with a subscription by SQL92 asks before it starts."""
+        self._filters.check(CheckClientRequestBody.decode(command.body).subscription_data)
         return encode_response(command, ResponseCode.SUCCESS)
 
     def get_consumer_list(self, connection: Connection, command: RemotingCommand) -> bytes:

@@ -45,9 +45,9 @@ def waiting_place(place: Place, level: int, highest_level: int) -> Place:
 
 
 def final_place(waiting_properties: bytes) -> Place:
-    """Where the message goes when it is due. Raises IllegalMessage if it does not say."""
+    """Where the message goes when it is due; consumers may read its level. Raises IllegalMessage if it does not say."""
     topic = properties.find(waiting_properties, properties.REAL_TOPIC)
     queue_id = properties.find(waiting_properties, properties.REAL_QUEUE_ID)
     if not topic or topic == topics.HALF_TOPIC or queue_id is None or not queue_id.isdigit():
         raise IllegalMessage(f"a delayed message does not say where it is for: topic {topic}, queue {queue_id}")
-    return Place(topic.encode(), int(queue_id), properties.remove(waiting_properties, (properties.DELAY_TIME_LEVEL,)))
+    return Place(topic.encode(), int(queue_id), waiting_properties)

@@ -1,11 +1,12 @@
 """Pulls that found nothing and wait for a message, or for their time to be up (RocketMQ's PullRequestHoldService)."""
 
-from collections import defaultdict
+from collections import Counter
 from dataclasses import dataclass
 from typing import TypeVar
 
 from broker.protocol.command import ReplyTo
 from broker.remoting.connection import Connection
+from broker.server.message_filters import MessageFilter
 
 _Key = TypeVar("_Key")
 
@@ -14,6 +15,9 @@ DEADLINE_STEP_MS = 100
 
 HELD_PER_CONNECTION = 8192
 """A connection that wants to have more held gets its answers at once."""
+
+EXPRESSIONS_PER_CONNECTION = 1 << 20
+"""Characters of all expressions by which the held pulls of a connection filter; with more it gets its answers at once, too."""
 
 
 @dataclass(slots=True, eq=False)
@@ -27,7 +31,7 @@ class HeldPull:
     queue_id: int
     offset: int
     max_messages: int
-    tags_codes: frozenset[int] | None
+    message_filter: MessageFilter
     deadline_ms: int
 
 
@@ -37,17 +41,19 @@ class HeldPulls:
     def __init__(self) -> None:
         self._by_queue: dict[tuple[bytes, int], dict[HeldPull, None]] = {}
         self._by_deadline: dict[int, dict[HeldPull, None]] = {}
-        self._by_connection: defaultdict[Connection, dict[HeldPull, None]] = defaultdict(dict)
+        self._by_connection: dict[Connection, dict[HeldPull, None]] = {}
+        self._expression_lengths: Counter[Connection] = Counter()
 
     def __len__(self) -> int:
         return sum(map(len, self._by_queue.values()))
 
     def hold(self, pull: HeldPull) -> bool:
         """Takes the pull in; False if its connection has too many waiting already."""
-        mine = self._by_connection[pull.connection]
-        if len(mine) >= HELD_PER_CONNECTION:
+        if not self._has_room_for(pull):
             return False
-        mine[pull] = None
+        if pull.message_filter.expression_length:
+            self._expression_lengths[pull.connection] += pull.message_filter.expression_length
+        self._by_connection.setdefault(pull.connection, {})[pull] = None
         self._by_queue.setdefault((pull.topic, pull.queue_id), {})[pull] = None
         self._by_deadline.setdefault(_step(pull.deadline_ms), {})[pull] = None
         return True
@@ -78,10 +84,19 @@ class HeldPulls:
         for pull in list(self._by_connection.get(connection, ())):
             self._remove(pull)
 
+    def _has_room_for(self, pull: HeldPull) -> bool:
+        expression_lengths = self._expression_lengths[pull.connection] + pull.message_filter.expression_length
+        held = self._by_connection.get(pull.connection, ())
+        return len(held) < HELD_PER_CONNECTION and expression_lengths <= EXPRESSIONS_PER_CONNECTION
+
     def _remove(self, pull: HeldPull) -> None:
         _discard(self._by_queue, (pull.topic, pull.queue_id), pull)
         _discard(self._by_deadline, _step(pull.deadline_ms), pull)
         _discard(self._by_connection, pull.connection, pull)
+        if pull.message_filter.expression_length:
+            self._expression_lengths[pull.connection] -= pull.message_filter.expression_length
+            if not self._expression_lengths[pull.connection]:
+                del self._expression_lengths[pull.connection]
 
 
 def _step(deadline_ms: int) -> int:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Final
 
 from broker.protocol.codes import RequestCode, ResponseCode
@@ -17,9 +17,9 @@ from broker.remoting.dispatcher import Handler, RequestRefused
 from broker.server import permissions
 from broker.server.consumer_groups import ConsumerGroups
 from broker.server.held_pulls import DEADLINE_STEP_MS, HeldPull, HeldPulls
+from broker.server.message_filters import MessageFilter, MessageFilters
 from broker.server.statistics import BrokerStatistics
 from broker.server.subscription_group_table import SubscriptionGroupTable
-from broker.server.tag_filter import parse_tags, refuse_other_than_tags, wanted_codes
 from broker.server.topic_table import TopicTable
 from broker.server.traffic import count
 from broker.store import ConsumerOffsets, GetMessageStatus, MessageStore, PulledMessages
@@ -29,6 +29,8 @@ SUSPEND_FLAG: Final = 2
 SUBSCRIPTION_FLAG: Final = 4
 
 LONGEST_SUSPENSION_MS: Final = 120_000
+MOST_FILTERING_NS: Final = 10_000_000
+"""How long the expressions of waiting pulls may take in one go, about."""
 
 _CODES: Final = {
     GetMessageStatus.FOUND: ResponseCode.SUCCESS,
@@ -53,6 +55,7 @@ class PullProcessor:
         consumer_groups: ConsumerGroups,
         offsets: ConsumerOffsets,
         held_pulls: HeldPulls,
+        message_filters: MessageFilters,
         statistics: BrokerStatistics,
         max_messages: int,
         max_bytes: int,
@@ -67,6 +70,7 @@ class PullProcessor:
         self._consumers = consumer_groups
         self._offsets = offsets
         self._held = held_pulls
+        self._filters = message_filters
         self._statistics = statistics
         self._max_messages = max_messages
         self._max_bytes = max_bytes
@@ -94,7 +98,7 @@ class PullProcessor:
             header.queue_id,
             header.queue_offset,
             max(1, min(header.max_msg_nums, self._max_messages)),
-            self._tags_codes(header),
+            self._message_filter(header),
             self._clock() + self._suspension_ms(header),
         )
         if header.sys_flag & COMMIT_OFFSET_FLAG:
@@ -111,37 +115,52 @@ class PullProcessor:
 
     def on_arrival(self, topic: bytes, queue_id: int, max_offset: int) -> None:
         """Wakes the pulls that wait for messages of a queue."""
-        for pull in self._held.take_arrived(topic, queue_id, max_offset):
-            self._try_again(pull, may_wait_on=True)
+        self._try_again(self._held.take_arrived(topic, queue_id, max_offset), may_wait_on=True)
 
     def answer_overdue(self) -> float | None:
         """Answers the pulls whose time is up. Returns in how many seconds the next one's is; None if none waits."""
         now_ms = self._clock()
-        for pull in self._held.take_due(now_ms):
-            self._try_again(pull, may_wait_on=False)
+        self._try_again(self._held.take_due(now_ms), may_wait_on=False)
         due_ms = self._held.next_due_ms()
         self._next_due_ms = due_ms if due_ms is not None else math.inf
         return (due_ms - now_ms) / 1000 if due_ms is not None else None
 
-    def _try_again(self, pull: HeldPull, *, may_wait_on: bool) -> None:
-        """Answers a pull that waited; what goes wrong with one concerns no other."""
+    def _try_again(self, pulls: Iterable[HeldPull], *, may_wait_on: bool) -> None:
+        """Answers pulls that waited, or lets them wait on. Once their expressions have taken long enough, the rest come again."""
+        cost_ns = 0
+        for pull in pulls:
+            if cost_ns > MOST_FILTERING_NS and pull.message_filter.sql is not None:
+                pull.connection.send(self._answer(pull, ResponseCode.PULL_RETRY_IMMEDIATELY, self._nothing_looked_at(pull)))
+            else:
+                cost_ns += self._try_one_again(pull, may_wait_on=may_wait_on)
+
+    def _try_one_again(self, pull: HeldPull, *, may_wait_on: bool) -> int:
+        """Answers a pull that waited; what goes wrong with one concerns no other. What its expression took, in nanoseconds."""
+        cost_ns = 0
         try:
             found = self._read(pull)
+            cost_ns = found.cost_ns
             code = _code(found, pull.offset)
             is_at_end = found.next_begin_offset >= found.max_offset
             if may_wait_on and code is ResponseCode.PULL_RETRY_IMMEDIATELY and is_at_end:
                 # Nothing of what arrived matched: wait on behind it, and spare the client the round trip.
                 pull.offset = found.next_begin_offset
                 if self._held.hold(pull):
-                    return
+                    return cost_ns
             frame = self._answer(pull, code, found)
         except OSError as error:
             frame = encode_response(pull.reply_to, ResponseCode.SYSTEM_ERROR, remark=str(error))
         pull.connection.send(frame)
+        return cost_ns
+
+    def _nothing_looked_at(self, pull: HeldPull) -> PulledMessages:
+        bounds = self._store.min_offset(pull.topic, pull.queue_id), self._store.max_offset(pull.topic, pull.queue_id)
+        return PulledMessages(GetMessageStatus.NO_MATCHED_MESSAGE, pull.offset, *bounds)
 
     def _read(self, pull: HeldPull) -> PulledMessages:
+        tags_codes, sql = pull.message_filter
         began_ms = self._clock()
-        found = self._store.pull(pull.topic, pull.queue_id, pull.offset, pull.max_messages, self._max_bytes, pull.tags_codes)
+        found = self._store.pull(pull.topic, pull.queue_id, pull.offset, pull.max_messages, self._max_bytes, tags_codes, sql)
         self._statistics.longest_pull_ms = max(self._statistics.longest_pull_ms, self._clock() - began_ms)
         return found
 
@@ -183,16 +202,14 @@ class PullProcessor:
                 f"topicConfig.readQueueNums:[{config.read_queue_nums}]",
             )
 
-    def _tags_codes(self, header: PullMessageRequestHeader) -> frozenset[int] | None:
-        """The tags wanted: those the pull names, or those the group's heartbeats subscribed to. Raises RequestRefused."""
+    def _message_filter(self, header: PullMessageRequestHeader) -> MessageFilter:
+        """What the pull itself subscribes to, or what the group's heartbeats subscribed to. Raises RequestRefused."""
         if header.sys_flag & SUBSCRIPTION_FLAG:
-            refuse_other_than_tags(header.expression_type)
-            return parse_tags(header.subscription)
+            return self._filters.of_pull(header)
         subscription = self._subscription(header)
         if subscription.sub_version < header.sub_version:
             raise RequestRefused(ResponseCode.SUBSCRIPTION_NOT_LATEST, "the consumer's subscription not latest")
-        refuse_other_than_tags(subscription.expression_type)
-        return wanted_codes(subscription)
+        return self._filters.of_subscription(subscription)
 
     def _subscription(self, header: PullMessageRequestHeader) -> SubscriptionData:
         group = self._consumers.find(header.consumer_group)

@@ -124,7 +124,7 @@ class ReplyProcessor:
         self._pass_on(connection, command, command.decode_header(SendMessageRequestHeaderV2))
 
     def _pass_on(self, connection: Connection, command: RemotingCommand, header: SendHeader) -> None:
-        topic, queue_id = self._destination.of(header)
+        topic, queue_id, _ = self._destination.of(header)
         if self._under_way >= MOST_UNDER_WAY:
             raise RequestRefused(ResponseCode.SYSTEM_BUSY, "[OVERLOAD]system busy, start flow control for a while")
         push = self._push(connection, header, command.body)

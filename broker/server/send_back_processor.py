@@ -94,10 +94,10 @@ class SendBackProcessor:
 
     def _place(self, header: ConsumerSendMsgBackRequestHeader, group: SubscriptionGroupConfig, record: Record) -> Place:
         most = header.max_reconsume_times if header.max_reconsume_times is not None else group.retry_max_times
-        encoded = _with_origin(record)
+        encoded = props.put(_with_origin(record), props.WAIT_STORE_MSG_OK, "false")
         if record.reconsume_times >= most or header.delay_level < 0:
             topic = self._topics.dead_letter_topic(header.group).topic_name
-            return Place(topic.encode(), 0, props.remove(encoded, (props.DELAY_TIME_LEVEL,)))
+            return Place(topic.encode(), 0, props.put(encoded, props.DELAY_TIME_LEVEL, "0"))
         config = self._topics.retry_topic(header.group, group.retry_queue_nums, unit_mode=header.unit_mode)
         if not permissions.is_writeable(config.perm):
             remark = f"the topic[{config.topic_name}] sending message is forbidden"
@@ -114,11 +114,11 @@ def _origin_topic(record: Record) -> bytes:
 
 
 def _with_origin(record: Record) -> bytes:
-    """The properties with the topic and the message id that the first attempt had."""
+    """The properties with the topic and the offset message id that the first attempt had."""
     encoded = record.properties
     if props.find(encoded, props.RETRY_TOPIC) is None:
         encoded = props.put(encoded, props.RETRY_TOPIC, record.topic.decode())
     if not (props.find(encoded, props.ORIGIN_MESSAGE_ID) or "").strip():
-        message_id = props.find(encoded, props.UNIQUE_KEY) or offset_message_id(record.store_host, record.commit_log_offset)
-        encoded = props.put(encoded, props.ORIGIN_MESSAGE_ID, message_id)
+        first_id = offset_message_id(record.store_host, record.commit_log_offset)
+        encoded = props.put(encoded, props.ORIGIN_MESSAGE_ID, first_id)
     return encoded

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import random
-from typing import TypeAlias
+from typing import Final, NamedTuple, TypeAlias
 
-from broker.message import topics
+from broker.message import sysflag, topics
 from broker.protocol.codes import ResponseCode
 from broker.protocol.headers import SendMessageRequestHeader, SendMessageRequestHeaderV2
 from broker.remoting.dispatcher import RequestRefused
@@ -13,6 +13,18 @@ from broker.server.subscription_group_table import SubscriptionGroupTable
 from broker.server.topic_table import TopicTable
 
 SendHeader: TypeAlias = SendMessageRequestHeader | SendMessageRequestHeaderV2
+
+_MULTIPLE_TAGS: Final = "MULTI_TAG"
+"""RocketMQ's TopicFilterType of topics whose messages may have several tags each."""
+
+
+class Destination(NamedTuple):
+    """Where a message goes."""
+
+    topic: bytes
+    queue_id: int
+    sys_flag: int
+    """That of the header, and whether the topic's messages may have several tags each."""
 
 
 class SendDestination:
@@ -22,19 +34,23 @@ class SendDestination:
         self._topics = topic_table
         self._groups = subscription_groups
 
-    def of(self, header: SendHeader) -> tuple[bytes, int]:
-        """Topic and queue id. Raises RequestRefused."""
+    def of(self, header: SendHeader) -> Destination:
+        """Topic, queue id and sysFlag. Raises RequestRefused."""
         topic, queue_id = header.topic, header.queue_id
         config = self._topics.for_sending(topic, header.default_topic, header.default_topic_queue_nums, header.unit_mode)
         if queue_id >= config.read_queue_nums and queue_id >= config.write_queue_nums:
             raise RequestRefused(ResponseCode.SYSTEM_ERROR, f"request queueId[{queue_id}] is illegal, {config}")
         if topic.startswith(topics.RETRY_PREFIX) and self._is_given_up(header):
-            return self._topics.dead_letter_topic(topic.removeprefix(topics.RETRY_PREFIX)).topic_name.encode(), 0
+            dead_letters = self._topics.dead_letter_topic(topic.removeprefix(topics.RETRY_PREFIX))
+            return Destination(dead_letters.topic_name.encode(), 0, header.sys_flag)
         if queue_id < 0:
             if config.write_queue_nums <= 0:
                 raise RequestRefused(ResponseCode.SYSTEM_ERROR, f"the topic has no queue to write to, {config}")
             queue_id = random.randrange(config.write_queue_nums)
-        return topic.encode(), queue_id
+        sys_flag = header.sys_flag
+        if config.topic_filter_type == _MULTIPLE_TAGS:
+            sys_flag |= sysflag.MULTI_TAGS
+        return Destination(topic.encode(), queue_id, sys_flag)
 
     def _is_given_up(self, header: SendHeader) -> bool:
         """Whether a retried message was tried as often as its group allows."""

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Final, Protocol
 
-from broker.message import properties as props
 from broker.message import sysflag, topics
 from broker.message.errors import IllegalMessage
 from broker.message.ids import offset_message_id
@@ -101,8 +100,8 @@ class SendProcessor:
         return self._send_batch(connection, command, command.decode_header(SendMessageRequestHeaderV2))
 
     def _send(self, connection: Connection, command: RemotingCommand, header: SendHeader) -> bytes | None:
-        topic, queue_id = self._destination.of(header)
-        encoded = self._properties.of(header.properties.encode())
+        topic, queue_id, sys_flag = self._destination.of(header)
+        encoded = header.properties.encode()
         now_ms = self._clock()
         level = delay_level(encoded)
         traffic = self._statistics.traffic
@@ -114,19 +113,17 @@ class SendProcessor:
                 topic=topic,
                 queue_id=queue_id,
                 body=command.body,
-                properties=encoded,
+                properties=self._properties.of_waiting(encoded),
                 flag=header.flag,
-                sys_flag=header.sys_flag,
+                sys_flag=sys_flag,
                 born_timestamp=header.born_timestamp,
                 reconsume_times=header.reconsume_times,
                 now_ms=now_ms,
             )
             counts = traffic.transactional
         else:
-            place = Place(topic, queue_id, encoded)
-            if level > 0 and not topic.startswith(_DEAD_LETTERS):
-                place = waiting_place(place, level, self._highest_delay_level)
-            appended = self._append(connection, header, place, command.body, header.flag, now_ms)
+            place = self._place(topic, queue_id, encoded, level)
+            appended = self._append(connection, header, sys_flag, place, command.body, header.flag, now_ms)
             counts = traffic.delayed if level > 0 else traffic.normal
         count(counts, topic, 1, appended.end_position - appended.commit_log_offset)
         self._statistics.messages_put += 1
@@ -137,18 +134,16 @@ class SendProcessor:
         return None
 
     def _send_batch(self, connection: Connection, command: RemotingCommand, header: SendHeader) -> bytes | None:
-        topic, queue_id = self._destination.of(header)
+        topic, queue_id, sys_flag = self._destination.of(header)
         if len(command.body) > self._store.config.max_message_size:
             raise IllegalMessage(f"the batch has {len(command.body)} bytes; {self._store.config.max_message_size} are allowed")
-        of_the_batch = props.decode(header.properties.encode())
-        messages = [
-            (flag, body, self._properties.of_batched(encoded, of_the_batch)) for flag, body, encoded in split_batch(command.body)
-        ]
+        of_batch = self._properties.of_batch(header.properties.encode())
+        messages = [(flag, body, of_batch.of(encoded)) for flag, body, encoded in split_batch(command.body)]
         for _, _, encoded in messages:
             refuse_in_batch(topic, encoded)
         now_ms = self._clock()
         all_appended = [
-            self._append(connection, header, Place(topic, queue_id, encoded), body, flag, now_ms)
+            self._append(connection, header, sys_flag, Place(topic, queue_id, encoded), body, flag, now_ms)
             for flag, body, encoded in messages
         ]
         size = sum(appended.end_position - appended.commit_log_offset for appended in all_appended)
@@ -161,8 +156,15 @@ class SendProcessor:
             self._group_commit.after_durable(all_appended[-1].end_position, connection, frame)
         return None
 
-    def _append(self, connection: Connection, header: SendHeader, place: Place, body: bytes, flag: int, now_ms: int) -> Appended:
-        if header.sys_flag & sysflag.TRANSACTION_PREPARED:
+    def _place(self, topic: bytes, queue_id: int, encoded: bytes, level: int) -> Place:
+        if level > 0 and not topic.startswith(_DEAD_LETTERS):
+            return waiting_place(Place(topic, queue_id, self._properties.of_waiting(encoded)), level, self._highest_delay_level)
+        return Place(topic, queue_id, self._properties.of(encoded))
+
+    def _append(
+        self, connection: Connection, header: SendHeader, sys_flag: int, place: Place, body: bytes, flag: int, now_ms: int
+    ) -> Appended:
+        if sys_flag & sysflag.TRANSACTION_PREPARED:
             raise IllegalMessage("the sysFlag says that the message begins a transaction; its property TRAN_MSG does not")
         return self._store.append(
             topic=place.topic,
@@ -170,7 +172,7 @@ class SendProcessor:
             body=body,
             properties=place.properties,
             flag=flag,
-            sys_flag=sysflag.with_hosts(header.sys_flag, connection.born_host, self._store_host),
+            sys_flag=sysflag.with_hosts(sys_flag, connection.born_host, self._store_host),
             born_timestamp=header.born_timestamp,
             born_host=connection.born_host,
             store_timestamp=now_ms,

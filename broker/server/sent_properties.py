@@ -1,5 +1,7 @@
 """What a sent message's properties ask of the broker, and what is stored of them."""
 
+from __future__ import annotations
+
 from collections.abc import Mapping
 from typing import Final
 
@@ -18,33 +20,47 @@ _RETRY: Final = topics.RETRY_PREFIX.encode()
 
 
 class StoredProperties:
-    """Makes the properties that are stored: the cluster is added, and WAIT goes where RocketMQ leaves it out as well."""
+    """Makes the properties that are stored: the cluster is added, and WAIT is left out where Apache's broker leaves it out."""
 
     def __init__(self, cluster: str) -> None:
         self._cluster = cluster
         self._property = _CLUSTER + cluster.encode()
 
     def of(self, encoded: bytes) -> bytes:
-        """The properties to store for those of a message that was sent alone."""
+        """The properties of a plain message: without WAIT, which says nothing to a reader."""
         if _WAIT_AMONG_OTHERS in encoded:
             encoded = encoded.replace(_WAIT_AMONG_OTHERS, b"\x02", 1)
         elif _WAIT in encoded:
             encoded = props.remove(encoded, (props.WAIT_STORE_MSG_OK,))
-        return self._with_cluster(encoded)
+        return self.of_waiting(encoded)
 
-    def of_batched(self, encoded: bytes, of_the_batch: Mapping[str, str]) -> bytes:
-        """The properties to store for a message of a batch: its own, and those of the batch that it lacks."""
-        for name, value in of_the_batch.items():
-            if props.find(encoded, name) is None:
-                encoded = props.put(encoded, name, value)
-        return self._with_cluster(encoded)
-
-    def _with_cluster(self, encoded: bytes) -> bytes:
+    def of_waiting(self, encoded: bytes) -> bytes:
+        """The properties of a half message or a delayed one: Apache's broker puts WAIT back when it notes their destination."""
         if _CLUSTER in encoded:
             return props.put(encoded, props.CLUSTER, self._cluster)
         if not encoded or encoded.endswith(b"\x02"):
             return encoded + self._property
         return encoded + b"\x02" + self._property
+
+    def of_batch(self, encoded: bytes) -> BatchProperties:
+        """What those of the batch as a whole add to each of its messages."""
+        return BatchProperties(props.decode(self.of_waiting(encoded)))
+
+
+class BatchProperties:
+    """The properties of a batch as a whole. Each of its messages has them, save those that it has itself.
+
+    With Apache's broker the batch's win. But RocketMQ 5's client gives the batch an id, which all its messages would have then.
+    """
+
+    def __init__(self, named: Mapping[str, str]) -> None:
+        self._pairs = [(name, props.encode({name: value})) for name, value in named.items()]
+
+    def of(self, encoded: bytes) -> bytes:
+        """The properties of one message of the batch."""
+        own = props.remove(encoded, (props.CLUSTER,)).removesuffix(b"\x02")
+        added = [pair for name, pair in self._pairs if props.find(own, name) is None]
+        return b"\x02".join([own, *added] if own else added)
 
 
 def begins_transaction(encoded: bytes) -> bool:

@@ -2,16 +2,8 @@
 
 from broker.message.tags import tags_code
 from broker.protocol.codes import ResponseCode
-from broker.protocol.heartbeat import EXPRESSION_TAG, SUBSCRIBE_ALL, SubscriptionData
+from broker.protocol.heartbeat import SUBSCRIBE_ALL, SubscriptionData
 from broker.remoting.dispatcher import RequestRefused
-
-
-def refuse_other_than_tags(expression_type: str | None) -> None:
-    """Raises RequestRefused for SQL92 and the like: this broker filters by tags, as Apache's does by default."""
-    if expression_type and expression_type != EXPRESSION_TAG:
-        raise RequestRefused(
-            ResponseCode.SYSTEM_ERROR, f"The broker does not support consumer to filter message by {expression_type}"
-        )
 
 
 def parse_tags(expression: str | None) -> frozenset[int] | None:

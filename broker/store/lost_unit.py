@@ -27,15 +27,15 @@ class LostUnits:
         """Begins anew: the first search may be as long as any."""
         self.is_cut_short = False
         """Whether the last search ended too early because of those before it, and has to be made again by itself."""
-        self._log = log
-        self._queue = queue
+        self.log = log
+        self.queue = queue
         self._bytes_left = _BYTES_SEARCHED
 
     def find(self, queue_offset: int) -> bytes | None:
         """The intact record of that queue offset, or None if it is damaged too, too far away, or the search is cut short."""
         self.is_cut_short = False
-        unit = self._queue.unit(queue_offset)
-        if unit is not None and _is_marked_as_lost(self._queue, queue_offset, unit):
+        unit = self.queue.unit(queue_offset)
+        if unit is not None and _is_marked_as_lost(self.queue, queue_offset, unit):
             return None
         if (known := self._read_known(queue_offset)) is not None:
             return known[0]
@@ -45,7 +45,7 @@ class LostUnits:
             data, end = self._walk(begin, queue_offset)
             self._bytes_left -= max(end - begin, 1)  # 1: the next search is not the first, even if this one read nothing
             if data is not None:
-                self._queue.note_found(queue_offset, end - len(data))
+                self.queue.note_found(queue_offset, end - len(data))
                 return data
         self.is_cut_short = self._bytes_left <= 0 and not is_first
         return None
@@ -54,15 +54,15 @@ class LostUnits:
         """The record, or None, and where the search ended."""
         end = position + self._bytes_left
         while position < end:
-            if self._log.is_blank(position):
-                position = self._log.segments.start_of(position) + self._log.segments.segment_size
+            if self.log.is_blank(position):
+                position = self.log.segments.start_of(position) + self.log.segments.segment_size
                 continue
             try:
-                data, checked = self._log.read(position)
+                data, checked = self.log.read(position)
             except (RecordNotFound, CorruptRecord):
                 break
             position += checked.size
-            if is_of(checked, self._queue, queue_offset):
+            if is_of(checked, self.queue, queue_offset):
                 return data, position
         return None, position
 
@@ -71,21 +71,21 @@ class LostUnits:
         for offset in range(queue_offset - 1, max(queue_offset - 1 - _UNITS_SEARCHED, -1), -1):
             if (known := self._read_known(offset)) is not None:
                 return known[1]
-        return self._log.min_offset
+        return self.log.min_offset
 
     def _read_known(self, queue_offset: int) -> tuple[bytes, int] | None:
         """The record where its unit or an earlier search says it is, and where it ends; None if it is not there."""
-        place = self._queue.places_found.get(queue_offset)
+        place = self.queue.places_found.get(queue_offset)
         if place is None:
-            unit = self._queue.unit(queue_offset)
+            unit = self.queue.unit(queue_offset)
             if unit is None:
                 return None
             place = unit.commit_log_offset
         try:
-            data, checked = self._log.read(place)
+            data, checked = self.log.read(place)
         except (RecordNotFound, CorruptRecord):
             return None
-        return (data, place + checked.size) if is_of(checked, self._queue, queue_offset) else None
+        return (data, place + checked.size) if is_of(checked, self.queue, queue_offset) else None
 
 
 def _is_marked_as_lost(queue: ConsumeQueue, queue_offset: int, unit: Unit) -> bool:

@@ -39,6 +39,8 @@ class PulledMessages:
     min_offset: int
     max_offset: int
     records: list[bytes] = field(default_factory=list)
+    cost_ns: int = 0
+    """About how long a filter took, in nanoseconds."""
 
 
 class QueriedMessages(NamedTuple):

@@ -9,6 +9,7 @@ from broker.store.commit_log import CommitLog
 from broker.store.consume_queue import Unit
 from broker.store.consume_queue_table import ConsumeQueueTable
 from broker.store.errors import CorruptRecord, RecordNotFound
+from broker.store.filtered_read import RecordFilter
 from broker.store.index import Index
 from broker.store.pull import pull_messages
 from broker.store.results import PulledMessages, QueriedMessages
@@ -35,12 +36,15 @@ class StoreReader:
         max_messages: int,
         max_bytes: int,
         tags_codes: frozenset[int] | None = None,
+        record_filter: RecordFilter | None = None,
     ) -> PulledMessages:
         """Messages of a queue from an offset on, intact ones only (DefaultMessageStore.getMessage).
 
-        With `tags_codes`, only those whose tags code is among them. One message comes even if larger than `max_bytes`.
+        With `tags_codes`, only those whose tags code is among them, or with `record_filter`, only those that it wants. One
+        message comes even if larger than `max_bytes`.
         """
-        return pull_messages(self._log, self._queues.find(topic, queue_id), offset, max_messages, max_bytes, tags_codes)
+        queue = self._queues.find(topic, queue_id)
+        return pull_messages(self._log, queue, offset, max_messages, max_bytes, tags_codes, record_filter)
 
     def min_offset(self, topic: bytes, queue_id: int) -> int:
         """The first queue offset there is; 0 for a queue without messages."""

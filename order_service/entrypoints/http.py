@@ -1,6 +1,6 @@
 """The order service over HTTP: the Flask application and its routes."""
 
-from typing import Any, Final, Literal, Protocol
+from typing import Any, Final, Protocol
 from urllib.parse import urlencode
 
 from flask import Blueprint, Flask, Response, abort, current_app, request
@@ -136,15 +136,17 @@ def get_liveness() -> Response:
 @orders_api.get("/readyz")
 def get_readiness() -> Response:
     """Whether orders can be placed: 200, or 503 while database or broker is unreachable."""
-    health = _health()
-    return _json(health, 200 if health.can_place_orders else 503)
+    return _health(_what_answers())
 
 
 @orders_api.get("/healthz")
 def get_health() -> Response:
     """All that is known, for people and for monitoring: 200 while orders can be placed, else 503."""
-    health = _health()
-    return _json(health, 200 if health.can_place_orders else 503)
+    health = _what_answers()
+    if health.can_place_orders:
+        broker: Broker = current_app.extensions["broker"]
+        health = health.with_attention(_attention(broker.count_discarded()))
+    return _health(health)
 
 
 @orders_api.get("/openapi.json")
@@ -166,17 +168,13 @@ def _json(body: BaseModel, status: int = 200) -> Response:
     return Response(body.model_dump_json(), status=status, content_type="application/json")
 
 
-def _health() -> HealthResponse:
-    broker: Broker = current_app.extensions["broker"]
-    database, is_heard = _store().is_reachable(), broker.is_reachable()
-    attention = _attention(broker.count_discarded() if is_heard else None)
-    status: Literal["ok", "attention", "degraded"] = "attention" if attention else "ok"
-    return HealthResponse(
-        status=status if database and is_heard else "degraded",
-        database=_word(database),
-        broker=_word(is_heard),
-        attention=attention,
-    )
+def _what_answers() -> HealthResponse:
+    database, broker = _store().is_reachable(), current_app.extensions["broker"].is_reachable()
+    return HealthResponse(status="ok" if database and broker else "degraded", database=_word(database), broker=_word(broker))
+
+
+def _health(health: HealthResponse) -> Response:
+    return _json(health, 200 if health.can_place_orders else 503)
 
 
 def _attention(discarded: int | None) -> list[str]:

@@ -145,10 +145,13 @@ class HealthResponse(BaseModel):
     status: Literal["ok", "degraded", "attention"]
     database: str
     broker: str
-    # What wants a person changes no status code: orders can be placed.
-    attention: list[str] = Field([], description="what a person has to look after, though the service serves")
+    attention: list[str] = Field(default=[], description="what a person has to look after, though orders can be placed")
 
     @property
     def can_place_orders(self) -> bool:
         """Whether all is there that an order needs."""
         return self.status != "degraded"
+
+    def with_attention(self, attention: list[str]) -> Self:
+        """The same of a service that serves, with what a person has to look after."""
+        return self.model_copy(update={"status": "attention", "attention": attention}) if attention else self

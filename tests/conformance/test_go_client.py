@@ -17,6 +17,7 @@ CASES = (
     "send-async",
     "send-oneway",
     "tag-filter",
+    "sql-filter",
     "tx-commit",
     "tx-rollback",
     "tx-unknown-then-commit",
@@ -29,7 +30,12 @@ CASES = (
 )
 BUILD_SECONDS = 900
 RUN_SECONDS = 900
-SETTINGS = {"transactionCheckInterval": "2000", "transactionTimeOut": "1000", "autoCreateTopicEnable": "true"}
+SETTINGS = {
+    "transactionCheckInterval": "2000",
+    "transactionTimeOut": "1000",
+    "autoCreateTopicEnable": "true",
+    "enablePropertyFilter": "true",
+}
 
 pytestmark = [pytest.mark.e2e, pytest.mark.slow, pytest.mark.timeout(BUILD_SECONDS + RUN_SECONDS + 60)]
 

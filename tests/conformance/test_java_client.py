@@ -2,6 +2,7 @@
 
 import os
 import subprocess
+from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
@@ -60,6 +61,15 @@ CASES = (
     "request-timeout",
     "reply-after-requester-left",
 )
+FILTER_CASES = (
+    "sql-filter",
+    "sql-filter-conversions",
+    "sql-filter-redelivery",
+    "sql-filter-pull",
+    "sql-filter-lite-pull",
+    "sql-filter-illegal",
+)
+"""For a broker with enablePropertyFilter=true."""
 KIT_SECONDS = 1500
 SETTINGS = {
     "transactionCheckInterval": "2000",
@@ -110,6 +120,7 @@ RUNS = [
     for case in (CASES_OF_THE_OLD_CLIENT if client == OLD_CLIENT else CASES)
     if (client.version, case) not in BROKEN_IN_CLIENT
 ]
+FILTER_RUNS = [(client, case) for client in CLIENTS if client != OLD_CLIENT for case in FILTER_CASES]
 
 
 class KitRun:
@@ -126,26 +137,42 @@ class KitRun:
         assert line.startswith(f"PASS {case} "), f"{line}\n\nThe broker's log ends:\n{self._broker_log}"
 
 
-def run_kit(home: Path, client: Client) -> KitRun:
-    """All cases in one go, against a broker of its own."""
+def run_kit(home: Path, client: Client, runs: Sequence[tuple[Client, str]], more_settings: Mapping[str, str]) -> KitRun:
+    """All the client's cases in one go, against a broker of its own."""
     namesrv_port, port = free_ports(2)
-    settings = {**SETTINGS, "listenPort": str(port), "namesrvListenPort": str(namesrv_port)}
+    settings = {**SETTINGS, **more_settings, "listenPort": str(port), "namesrvListenPort": str(namesrv_port)}
     environment = {**os.environ, "CLIENT_VERSION": client.version, "ROCKETMQ_SERIALIZE_TYPE": client.serializer}
-    command = [str(KIT), f"127.0.0.1:{namesrv_port}", *(case for one, case in RUNS if one == client)]
+    command = [str(KIT), f"127.0.0.1:{namesrv_port}", *(case for one, case in runs if one == client)]
     with Processes(home / "logs") as processes:
         add_broker(processes, home, settings).start()
         run = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=KIT_SECONDS)
         return KitRun(run.stdout, f"{run.stderr}\n{processes.logs()['broker']}")
 
 
-@pytest.fixture(scope="module")
-def kit_runs(tmp_path_factory: pytest.TempPathFactory) -> dict[Client, KitRun]:
+def run_kit_with_each_client(
+    homes: pytest.TempPathFactory, runs: Sequence[tuple[Client, str]], more_settings: Mapping[str, str]
+) -> dict[Client, KitRun]:
     """By client. All at once: the cases mostly wait."""
     with ThreadPoolExecutor() as threads:
-        running = {client: threads.submit(run_kit, tmp_path_factory.mktemp(str(client)), client) for client in CLIENTS}
+        running = {client: threads.submit(run_kit, homes.mktemp(str(client)), client, runs, more_settings) for client in CLIENTS}
         return {client: run.result() for client, run in running.items()}
+
+
+@pytest.fixture(scope="module")
+def kit_runs(tmp_path_factory: pytest.TempPathFactory) -> dict[Client, KitRun]:
+    return run_kit_with_each_client(tmp_path_factory, RUNS, {})
+
+
+@pytest.fixture(scope="module")
+def filter_runs(tmp_path_factory: pytest.TempPathFactory) -> dict[Client, KitRun]:
+    return run_kit_with_each_client(tmp_path_factory, FILTER_RUNS, {"enablePropertyFilter": "true"})
 
 
 @pytest.mark.parametrize(("client", "case"), RUNS, ids=str)
 def test_apaches_java_client_passes(kit_runs: dict[Client, KitRun], client: Client, case: str) -> None:
     kit_runs[client].assert_passed(case)
+
+
+@pytest.mark.parametrize(("client", "case"), FILTER_RUNS, ids=str)
+def test_apaches_java_client_filters_by_properties(filter_runs: dict[Client, KitRun], client: Client, case: str) -> None:
+    filter_runs[client].assert_passed(case)

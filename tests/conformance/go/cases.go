@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/apache/rocketmq-client-go/v2"
+	"github.com/apache/rocketmq-client-go/v2/consumer"
 	"github.com/apache/rocketmq-client-go/v2/primitive"
 	"github.com/apache/rocketmq-client-go/v2/producer"
 )
@@ -25,6 +26,7 @@ var cases = []struct {
 	{"send-async", sendAsync},
 	{"send-oneway", sendOneway},
 	{"tag-filter", tagFilter},
+	{"sql-filter", sqlFilter},
 	{"tx-commit", txCommit},
 	{"tx-rollback", txRollback},
 	{"tx-unknown-then-commit", txUnknownThenCommit},
@@ -77,6 +79,45 @@ func tagFilter(s *suite) error {
 	}
 	time.Sleep(time.Second)
 	return s.hasCome("filter-"+tagOther, 0)
+}
+
+// sqlFilter has a consumer of its own, with a subscription by the properties of messages.
+func sqlFilter(s *suite) error {
+	box := newInbox()
+	filtering, err := rocketmq.NewPushConsumer(consumer.WithNsResolver(s.names),
+		consumer.WithGroupName("go_filtering_"+s.stamp), consumer.WithInstance("filtering"+s.stamp),
+		consumer.WithConsumeFromWhere(consumer.ConsumeFromFirstOffset))
+	if err != nil {
+		return err
+	}
+	defer func() { _ = filtering.Shutdown() }()
+	selector := consumer.MessageSelector{Type: consumer.SQL92, Expression: "n BETWEEN 2 AND 3 OR colour = 'green'"}
+	if err := filtering.Subscribe(s.topic, selector, box.consume); err != nil {
+		return err
+	}
+	if err := filtering.Start(); err != nil {
+		return err
+	}
+	for _, n := range []string{"1", "2", "3", "4"} {
+		message := s.message("numbered-"+n, tagOther)
+		message.WithProperty("n", n)
+		if n == "4" {
+			message.WithProperty("colour", "green")
+		}
+		if _, err := s.plain.SendSync(context.Background(), message); err != nil {
+			return err
+		}
+	}
+	for _, n := range []string{"2", "3", "4"} {
+		if !box.waitFor("numbered-"+n, 1, patience) {
+			return fmt.Errorf("of the messages that match only %v came", box.keys())
+		}
+	}
+	time.Sleep(time.Second)
+	if keys := box.keys(); len(keys) != 3 {
+		return fmt.Errorf("came, and not all of them match: %v", keys)
+	}
+	return nil
 }
 
 func retry(s *suite) error {

@@ -2,7 +2,8 @@
 //
 //	go run . NAMESRV_ADDR
 //
-// The broker has to check back soon (transactionCheckInterval 2000, transactionTimeOut 1000) and to create topics by itself.
+// The broker has to check back soon (transactionCheckInterval 2000, transactionTimeOut 1000), to create topics by itself, and to
+// filter by properties (enablePropertyFilter true).
 package main
 
 import (

@@ -7,15 +7,15 @@ from typing import Any
 
 import pytest
 
-from broker.client import BrokerUnreachable
+from broker.client import BrokerUnreachable, MessageSelector
 from broker.client.queue_requests import QueueRequests
 from broker.client.subscription import Subscription
 from broker.message import MessageQueue, sysflag
 from broker.message.record import Record, body_crc
-from broker.protocol.codes import ResponseCode, SerializeType
+from broker.protocol.codes import RequestCode, ResponseCode, SerializeType
 from broker.protocol.command import RemotingCommand, ReplyTo, encode_response
 from broker.protocol.frame import FrameDecoder
-from broker.protocol.headers import PullMessageResponseHeader, UpdateConsumerOffsetRequestHeader
+from broker.protocol.headers import PullMessageRequestHeader, PullMessageResponseHeader, UpdateConsumerOffsetRequestHeader
 from tests.unit.client.messages import QUEUE
 
 
@@ -25,11 +25,15 @@ class Calls:
     def __init__(self, *records: Record) -> None:
         self.routes = self
         self._body = b"".join(record.encode() for record in records)
+        self.pulls: list[PullMessageRequestHeader] = []
 
     async def address_of(self, *_: object, **__: object) -> str:
         return "127.0.0.1:10911"
 
-    async def ask_at(self, *_: object, **__: object) -> RemotingCommand:
+    async def ask_at(
+        self, address: str, code: RequestCode, pull: PullMessageRequestHeader, *, timeout_ms: int
+    ) -> RemotingCommand:
+        self.pulls.append(pull)
         header = PullMessageResponseHeader(suggest_which_broker_id=0, next_begin_offset=3, min_offset=0, max_offset=3)
         frame = encode_response(ReplyTo(1, SerializeType.JSON), ResponseCode.SUCCESS, header, self._body)
         return FrameDecoder().feed(frame)[0]
@@ -51,6 +55,16 @@ async def test_a_body_that_cannot_be_uncompressed_does_not_hold_its_queue_up() -
     requests = QueueRequests(Calls(torn, intact, by_other_means))  # type: ignore[arg-type]
     pulled = await requests.pull("group", QUEUE, 0, subscription=Subscription.parse("orders", "*", 1), max_messages=32)
     assert [message.body for message in pulled.messages] == [b"no zlib", b"intact", b"lz4"]
+
+
+async def test_a_pull_tells_by_what_kind_of_expression_it_filters() -> None:
+    calls = Calls()
+    for selector in (MessageSelector.by_sql("a > 3"), MessageSelector.by_tag("a")):
+        subscription = Subscription.parse("orders", selector, 1)
+        await QueueRequests(calls).pull(  # type: ignore[arg-type]
+            "group", QUEUE, 0, subscription=subscription, max_messages=32, sends_expression=True
+        )
+    assert [(header.expression_type, header.subscription) for header in calls.pulls] == [("SQL92", "a > 3"), ("TAG", "a")]
 
 
 class OffsetTables:

@@ -111,6 +111,7 @@ def test_a_message_keeps_tag_keys_and_delay_among_its_properties() -> None:
     message = Message.of("orders", b"b", tags="t", keys=["k1", "k2"], delay_time_level=3, user_properties={"u": "v"})
     assert message.properties == {"u": "v", properties.TAGS: "t", properties.KEYS: "k1 k2", properties.DELAY_TIME_LEVEL: "3"}
     assert (message.tags, message.keys, message.transaction_id) == ("t", ("k1", "k2"), None)
+    assert (message.delay_time_level, Message.of("orders", b"").delay_time_level) == (3, 0)
     assert message.with_properties({properties.UNIQUE_KEY: "id"}).transaction_id == "id"
     assert Message.of("orders", b"").properties == {}
 

@@ -293,7 +293,8 @@ def test_readiness_falls_with_the_broker_and_with_the_database(
     broker.is_up = True
     monkeypatch.setattr(OrderStore, "is_reachable", lambda _: False)
     answer = client.get("/readyz")
-    assert (answer.status_code, answer.json) == (503, {"status": "degraded", "database": "unreachable", "broker": "ok"})
+    assert answer.status_code == 503
+    assert answer.json == {"status": "degraded", "database": "unreachable", "broker": "ok", "attention": []}
 
 
 def test_the_process_lives_whatever_is_unreachable(

@@ -23,6 +23,7 @@ from broker.server.consumer_groups import ConsumerGroups
 from broker.server.delayed_delivery import DelayedDelivery
 from broker.server.held_pulls import HeldPulls
 from broker.server.identity import BrokerIdentity
+from broker.server.message_filters import MessageFilters
 from broker.server.message_flows import MessageFlows
 from broker.server.producer_groups import ProducerGroups
 from broker.server.pull_processor import PullProcessor
@@ -143,7 +144,9 @@ class NoHalfMessages:
 class Desk:
     """The processors around one store, asked by frames."""
 
-    def __init__(self, root: Path, max_message_size: int = 4 << 20, auto_create: bool = True) -> None:
+    def __init__(
+        self, root: Path, max_message_size: int = 4 << 20, auto_create: bool = True, property_filter: bool = False
+    ) -> None:
         self.clock = Clock()
         config = StoreConfig(
             root=root,
@@ -169,6 +172,7 @@ class Desk:
         self.changes: list[tuple[str, list[Wire]]] = []
         self.consumers = ConsumerGroups(lambda group, connections: self.changes.append((group, connections)))
         self.held = HeldPulls()
+        self.filters = MessageFilters(is_property_filter_enabled=property_filter)
         self.statistics = BrokerStatistics(start_ms=self.clock(), flows=MessageFlows(IDENTITY.cluster))
         self.put_times = PutTimes()
         self.half_messages = NoHalfMessages(self.store)
@@ -186,6 +190,7 @@ class Desk:
             consumer_groups=self.consumers,
             offsets=self.offsets,
             held_pulls=self.held,
+            message_filters=self.filters,
             statistics=self.statistics,
             max_messages=32,
             max_bytes=256 * 1024,
@@ -219,6 +224,7 @@ class Desk:
             consumer_groups=self.consumers,
             subscription_groups=self.groups,
             topic_table=self.topics,
+            message_filters=self.filters,
             clock=self.clock,
         )
         self.clients = clients

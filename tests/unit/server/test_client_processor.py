@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
+import pytest
+
 from broker.protocol.bodies import CheckClientRequestBody, GetConsumerListByGroupResponseBody
 from broker.protocol.codes import RequestCode, ResponseCode
 from broker.protocol.headers import GetConsumerListByGroupRequestHeader, UnregisterClientRequestHeader
@@ -57,6 +61,17 @@ def test_a_subscription_by_sql_is_refused_when_the_client_starts(desk: Desk) -> 
     subscription = SubscriptionData(topic="orders", sub_string="a > 1", expression_type="SQL92")
     body = CheckClientRequestBody(client_id="c", group="g", subscription_data=subscription).encode()
     assert desk.ask(RequestCode.CHECK_CLIENT_CONFIG, body=body).code == ResponseCode.SYSTEM_ERROR
+
+
+@pytest.mark.parametrize(
+    ("expression", "code"), [("a > 1", ResponseCode.SUCCESS), ("a >", ResponseCode.SUBSCRIPTION_PARSE_FAILED)]
+)
+def test_with_the_property_filter_a_client_with_a_right_expression_may_start(
+    make_desk: Callable[..., Desk], expression: str, code: ResponseCode
+) -> None:
+    subscription = SubscriptionData(topic="orders", sub_string=expression, expression_type="SQL92")
+    body = CheckClientRequestBody(client_id="c", group="g", subscription_data=subscription).encode()
+    assert make_desk(property_filter=True).ask(RequestCode.CHECK_CLIENT_CONFIG, body=body).code == code
 
 
 def test_the_notice_names_the_group_and_spares_those_that_do_not_read() -> None:

@@ -11,14 +11,14 @@ def test_levels_are_read_with_their_units() -> None:
     assert parse_delay_levels("1s 5m 2h 1d") == (1000, 300_000, 7_200_000, 86_400_000)
 
 
-def test_a_delayed_message_comes_back_to_its_own_place() -> None:
+def test_a_delayed_message_comes_back_to_its_own_place_and_keeps_its_level() -> None:
     encoded = properties.encode({"KEYS": "k", "DELAY": "3"})
     waiting = waiting_place(Place(b"orders", 2, encoded), 3, 18)
     assert (waiting.topic, waiting.queue_id) == (b"SCHEDULE_TOPIC_XXXX", 2)
     assert properties.decode(waiting.properties) == {"KEYS": "k", "DELAY": "3", "REAL_TOPIC": "orders", "REAL_QID": "2"}
     final = final_place(waiting.properties)
     assert (final.topic, final.queue_id) == (b"orders", 2)
-    assert "DELAY" not in properties.decode(final.properties)
+    assert properties.find(final.properties, "DELAY") == "3"
 
 
 def test_a_level_too_high_counts_as_the_highest() -> None:

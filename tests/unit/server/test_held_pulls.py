@@ -1,12 +1,18 @@
 """Pulls that wait."""
 
+from broker.filter import compile_sql
 from broker.protocol.codes import SerializeType
 from broker.protocol.command import ReplyTo
-from broker.server.held_pulls import HELD_PER_CONNECTION, HeldPull, HeldPulls
+from broker.server.held_pulls import EXPRESSIONS_PER_CONNECTION, HELD_PER_CONNECTION, HeldPull, HeldPulls
+from broker.server.message_filters import MessageFilter
+
+ALL = MessageFilter(None)
 
 
-def pull(offset: int = 5, queue_id: int = 0, connection: str = "one", deadline_ms: int = 1000) -> HeldPull:
-    return HeldPull(connection, ReplyTo(1, SerializeType.JSON), "g", b"orders", queue_id, offset, 32, None, deadline_ms)
+def pull(
+    offset: int = 5, queue_id: int = 0, connection: str = "one", deadline_ms: int = 1000, wanted: MessageFilter = ALL
+) -> HeldPull:
+    return HeldPull(connection, ReplyTo(1, SerializeType.JSON), "g", b"orders", queue_id, offset, 32, wanted, deadline_ms)
 
 
 def test_a_pull_is_taken_once_its_queue_reaches_beyond_its_offset() -> None:
@@ -65,3 +71,17 @@ def test_a_connection_can_have_only_so_many_waiting() -> None:
     assert all(held.hold(pull(queue_id=number)) for number in range(HELD_PER_CONNECTION))
     assert not held.hold(pull())
     assert held.hold(pull(connection="two"))
+
+
+def test_the_pulls_of_a_connection_can_filter_by_only_so_many_characters_of_expressions() -> None:
+    held = HeldPulls()
+    long = MessageFilter(None, compile_sql("a = '" + "x" * 8000 + "'"))
+    most = EXPRESSIONS_PER_CONNECTION // long.expression_length
+    assert all(held.hold(pull(queue_id=number, wanted=long)) for number in range(most))
+    assert not held.hold(pull(queue_id=most, wanted=long))
+    assert held.hold(pull(queue_id=most))
+    assert held.hold(pull(connection="two", wanted=long))
+    held.take_arrived(b"orders", 0, 99)
+    assert held.hold(pull(wanted=long))
+    held.forget("one")
+    assert all(held.hold(pull(queue_id=number, wanted=long)) for number in range(most))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+from collections.abc import Callable
 
 import msgspec
 import pytest
@@ -227,6 +228,100 @@ def test_sql_is_refused_with_a_clear_remark(desk: Desk) -> None:
         ResponseCode.SYSTEM_ERROR,
         "The broker does not support consumer to filter message by SQL92",
     )
+
+
+@pytest.fixture
+def sql_desk(make_desk: Callable[..., Desk]) -> Desk:
+    """A broker with enablePropertyFilter."""
+    desk = make_desk(property_filter=True)
+    desk.topics.update(TopicConfig("orders", 4, 4))
+    return desk
+
+
+def put_numbered(desk: Desk, *numbers: int, topic: bytes = b"orders", **named: str) -> None:
+    for number in numbers:
+        desk.store.append(
+            topic=topic,
+            queue_id=0,
+            body=str(number).encode(),
+            properties=properties.encode({"n": str(number), **named}),
+            flag=0,
+            sys_flag=0,
+            born_timestamp=START_MS,
+            born_host=bytes(8),
+            store_timestamp=START_MS,
+        )
+    desk.commit.settle()
+
+
+def by_sql(expression: str, **changes: object) -> PullMessageRequestHeader:
+    return pull(subscription=expression, expression_type="SQL92", **changes)
+
+
+def waiting_for(expression: str) -> PullMessageRequestHeader:
+    return by_sql(expression, sys_flag=SUBSCRIPTION_FLAG | SUSPEND_FLAG, suspend_timeout_millis=15_000)
+
+
+def test_only_messages_come_whose_properties_match(sql_desk: Desk) -> None:
+    put_numbered(sql_desk, *range(10))
+    answer = sql_desk.ask(RequestCode.PULL_MESSAGE, by_sql("n BETWEEN 3 AND 4 OR n = 8"))
+    assert bodies(answer) == [b"3", b"4", b"8"]
+    assert answer.decode_header(PullMessageResponseHeader).next_begin_offset == 10
+
+
+def test_a_pull_by_properties_gets_no_more_than_it_asks_for_and_goes_on_behind_it(sql_desk: Desk) -> None:
+    put_numbered(sql_desk, *range(10))
+    answer = sql_desk.ask(RequestCode.PULL_MESSAGE, by_sql("n > 2", max_msg_nums=2))
+    assert bodies(answer) == [b"3", b"4"]
+    assert answer.decode_header(PullMessageResponseHeader).next_begin_offset == 5
+
+
+def test_messages_whose_properties_do_not_match_are_skipped_at_once(sql_desk: Desk) -> None:
+    put_numbered(sql_desk, 1, 2)
+    answer = sql_desk.ask(RequestCode.PULL_MESSAGE, by_sql("n > 2"))
+    assert answer.code == ResponseCode.PULL_RETRY_IMMEDIATELY
+    assert answer.decode_header(PullMessageResponseHeader).next_begin_offset == 2
+
+
+def test_a_group_consumes_by_the_expression_of_its_heartbeats_and_gets_every_redelivery(sql_desk: Desk) -> None:
+    put_numbered(sql_desk, 1, 2, 3)
+    subscription = SubscriptionData(topic="orders", sub_string="n > 2", sub_version=1, expression_type="SQL92")
+    redeliveries = SubscriptionData(topic="%RETRY%g")
+    sql_desk.heartbeat(Wire(), consumers=[ConsumerData(group_name="g", subscription_data_set=[subscription, redeliveries])])
+    assert bodies(sql_desk.ask(RequestCode.PULL_MESSAGE, PULL)) == [b"3"]
+    put_numbered(sql_desk, 1, topic=b"%RETRY%g", RETRY_TOPIC="orders")
+    retry = msgspec.structs.replace(PULL, topic="%RETRY%g")
+    assert bodies(sql_desk.ask(RequestCode.PULL_MESSAGE, retry)) == [b"1"]
+
+
+def test_a_wrong_expression_in_a_heartbeat_is_told_to_whoever_pulls(sql_desk: Desk) -> None:
+    subscription = SubscriptionData(topic="orders", sub_string="n >", expression_type="SQL92")
+    sql_desk.heartbeat(Wire(), consumers=[ConsumerData(group_name="g", subscription_data_set=[subscription])])
+    assert sql_desk.ask(RequestCode.PULL_MESSAGE, PULL).code == ResponseCode.FILTER_DATA_NOT_EXIST
+
+
+def test_a_pull_that_waits_is_woken_only_by_a_message_whose_properties_match(sql_desk: Desk) -> None:
+    wire = Wire()
+    sql_desk.request(wire, RequestCode.PULL_MESSAGE, waiting_for("n > 2"))
+    put_numbered(sql_desk, 1, 2)
+    assert wire.answers == []
+    put_numbered(sql_desk, 3)
+    assert [bodies(answer) for answer in wire.answers] == [[b"3"]]
+
+
+def test_pulls_that_wait_do_not_hold_up_others_for_long_by_their_expressions(sql_desk: Desk) -> None:
+    wires = [Wire(f"127.0.0.1:{number}") for number in range(1, 300)]
+    dear = " OR ".join(["n > 2"] * 128)
+    for wire in wires:
+        sql_desk.request(wire, RequestCode.PULL_MESSAGE, waiting_for(dear))
+    plain = held(sql_desk)
+    put_numbered(sql_desk, 1)
+    told_to_come_again = [wire for wire in wires if wire.answers]
+    assert 0 < len(told_to_come_again) < len(wires)
+    (answer,) = told_to_come_again[0].answers
+    assert answer.code == ResponseCode.PULL_RETRY_IMMEDIATELY
+    assert answer.decode_header(PullMessageResponseHeader).next_begin_offset == 0
+    assert [bodies(answer) for answer in plain.answers] == [[b"1"]]
 
 
 def held(desk: Desk, subscription: str = "*") -> Wire:

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from dataclasses import replace
 
 from broker.message import properties
+from broker.message.ids import offset_message_id
 from broker.message.record import Record, host_bytes
 from broker.message.sysflag import STORE_HOST_V6
 from broker.protocol.codes import RequestCode, ResponseCode
@@ -40,15 +41,34 @@ def send_back(desk: Desk, header: ConsumerSendMsgBackRequestHeader) -> ResponseC
 
 
 def test_the_first_retry_comes_after_ten_seconds_with_all_the_message_had(desk: Desk) -> None:
-    assert send_back(desk, back(stored(desk))) is ResponseCode.SUCCESS
+    first = stored(desk)
+    assert send_back(desk, back(first)) is ResponseCode.SUCCESS
     desk.deliver_due(9_999)
     assert desk.messages("%RETRY%g") == []
     desk.deliver_due(1)
     (record,) = desk.messages("%RETRY%g")
     assert (record.body, record.flag, record.sys_flag, record.born_timestamp) == (b"body", 3, 8, START_MS - 9)
     assert record.reconsume_times == 1
-    found = properties.decode(record.properties)
-    assert (found["RETRY_TOPIC"], found["ORIGIN_MESSAGE_ID"], found["UNIQ_KEY"]) == ("orders", "id", "id")
+    assert properties.decode(record.properties) == {
+        "UNIQ_KEY": "id",
+        "TAGS": "created",
+        "RETRY_TOPIC": "orders",
+        "ORIGIN_MESSAGE_ID": offset_message_id(first.store_host, first.commit_log_offset),
+        "WAIT": "false",
+        "DELAY": "3",
+        "REAL_TOPIC": "%RETRY%g",
+        "REAL_QID": "0",
+    }
+
+
+def test_a_message_tried_again_and_again_names_the_first_attempt(desk: Desk) -> None:
+    first = stored(desk)
+    send_back(desk, back(first, delay_level=1))
+    desk.deliver_due(1000)
+    send_back(desk, back(desk.messages("%RETRY%g")[0], delay_level=1))
+    desk.deliver_due(1000)
+    names = [record.get_property("ORIGIN_MESSAGE_ID") for record in desk.messages("%RETRY%g")]
+    assert names == [offset_message_id(first.store_host, first.commit_log_offset)] * 2
 
 
 def test_it_is_counted_for_the_topic_that_the_first_attempt_came_from(desk: Desk) -> None:
@@ -77,7 +97,7 @@ def test_a_message_tried_too_often_becomes_a_dead_letter(desk: Desk) -> None:
     send_back(desk, back(stored(desk, reconsume_times=16)))
     (record,) = desk.messages("%DLQ%g")
     assert record.reconsume_times == 17
-    assert record.get_property("DELAY") is None
+    assert record.get_property("DELAY") == "0"
 
 
 def test_the_consumers_own_limit_counts(desk: Desk) -> None:

@@ -8,9 +8,10 @@ from collections.abc import Callable
 import msgspec
 import pytest
 
-from broker.message import properties
+from broker.message import properties, sysflag
 from broker.protocol.codes import RequestCode, ResponseCode, SerializeType
 from broker.protocol.headers import SendMessageRequestHeader, SendMessageRequestHeaderV2, SendMessageResponseHeader
+from broker.store import TopicConfig
 from tests.unit.server.conftest import IDENTITY, START_MS, Desk, Wire
 
 V2 = SendMessageRequestHeaderV2(
@@ -130,8 +131,34 @@ def test_a_delayed_message_is_delivered_when_its_level_says(desk: Desk) -> None:
     desk.deliver_due(1)
     (record,) = desk.messages("orders", 3)
     assert record.store_timestamp == START_MS + 5000
-    assert record.get_property("DELAY") is None
+    assert record.get_property("DELAY") == "2"
     assert desk.delay_offsets.get(2) == 1
+
+
+@pytest.mark.parametrize(
+    ("sent", "is_kept"), [({"DELAY": "1", "WAIT": "true"}, True), ({"DELAY": "0", "WAIT": "true"}, False), ({"WAIT": "x"}, False)]
+)
+def test_what_a_message_says_of_waiting_is_kept_where_apaches_broker_keeps_it(
+    desk: Desk, sent: dict[str, str], is_kept: bool
+) -> None:
+    desk.ask(RequestCode.SEND_MESSAGE_V2, v2(properties=properties.encode(sent).decode()), b"body")
+    desk.deliver_due(1000)
+    (record,) = desk.messages("orders")
+    assert (record.get_property("WAIT") == "true") is is_kept
+
+
+def test_a_half_message_keeps_what_it_says_of_waiting(desk: Desk) -> None:
+    desk.ask(RequestCode.SEND_MESSAGE_V2, v2(properties="TRAN_MSG\x01true\x02WAIT\x01true"), b"body")
+    (begun,) = desk.half_messages.begun
+    assert begun["properties"] == b"TRAN_MSG\x01true\x02WAIT\x01true\x02CLUSTER\x01DefaultCluster"
+
+
+def test_the_messages_of_a_topic_with_multiple_tags_say_so(desk: Desk) -> None:
+    desk.topics.update(TopicConfig("orders", 4, 4, topic_filter_type="MULTI_TAG"))
+    desk.ask(RequestCode.SEND_MESSAGE_V2, v2(sys_flag=sysflag.COMPRESSED), b"body")
+    desk.ask(RequestCode.SEND_BATCH_MESSAGE, v2(batch=True), batch(b"one"))
+    flags = [record.sys_flag for record in desk.messages("orders")]
+    assert flags == [sysflag.COMPRESSED | sysflag.MULTI_TAGS, sysflag.MULTI_TAGS]
 
 
 def test_a_delayed_message_lost_on_its_way_is_delivered_again(desk: Desk) -> None:
@@ -180,6 +207,18 @@ def test_a_batch_is_stored_as_single_messages(desk: Desk) -> None:
     assert [int(part[16:], 16) for part in header.msg_id.split(",")] == [record.commit_log_offset for record in records]
     assert header.queue_offset == 0
     assert desk.statistics.messages_put == 3
+
+
+def test_each_message_of_a_batch_has_the_properties_of_the_batch_that_it_has_not_itself(desk: Desk) -> None:
+    own = [b"UNIQ_KEY\x011\x02CLUSTER\x01theirs\x02", b"", b"colour\x01red"]
+    body = b"".join(batch(b"body", encoded=encoded) for encoded in own)
+    desk.ask(RequestCode.SEND_BATCH_MESSAGE, v2(batch=True, properties="UNIQ_KEY\x01batch\x02WAIT\x01true\x02n\x01\x02"), body)
+    of_batch = {"WAIT": "true", "CLUSTER": "DefaultCluster"}
+    assert [properties.decode(record.properties) for record in desk.messages("orders")] == [
+        {"UNIQ_KEY": "1", **of_batch},
+        {"UNIQ_KEY": "batch", **of_batch},
+        {"colour": "red", "UNIQ_KEY": "batch", **of_batch},
+    ]
 
 
 @pytest.mark.parametrize(

@@ -6,7 +6,7 @@ from broker.message.tags import tags_code
 from broker.protocol.codes import ResponseCode
 from broker.protocol.heartbeat import SubscriptionData
 from broker.remoting.dispatcher import RequestRefused
-from broker.server.tag_filter import parse_tags, refuse_other_than_tags, wanted_codes
+from broker.server.tag_filter import parse_tags, wanted_codes
 
 
 @pytest.mark.parametrize("expression", ["*", "", None])
@@ -22,14 +22,6 @@ def test_bars_alone_cannot_be_parsed() -> None:
     with pytest.raises(RequestRefused) as refused:
         parse_tags("||")
     assert refused.value.code is ResponseCode.SUBSCRIPTION_PARSE_FAILED
-
-
-def test_sql_is_refused_as_apaches_broker_does_by_default() -> None:
-    refuse_other_than_tags("TAG")
-    refuse_other_than_tags(None)
-    with pytest.raises(RequestRefused) as refused:
-        refuse_other_than_tags("SQL92")
-    assert refused.value.remark == "The broker does not support consumer to filter message by SQL92"
 
 
 def test_a_heartbeats_codes_are_taken_as_they_are() -> None:

@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, cast
 
+from broker.app.arrivals import Arrivals
 from broker.message import properties as props
 from broker.message.record import decode_record, host_bytes
 from broker.protocol.codes import RequestCode
@@ -147,7 +148,7 @@ class TransactionBroker:
         self.topics = Topics()
         self.parked = ParkedMessages(self.store, self.topics)
         self.parked.load()
-        self.store.arrival_listener = self.parked.on_arrival
+        self.store.arrival_listener = Arrivals(self.parked.on_arrival, counter=lambda *arrival: None)
         self.producers: dict[str, list[Producer]] = {}
         recovered = recover_transactions(self.store, self.consumer_offsets, policy, now_ms, counts)
         self.log = TransactionLog(self.store, recovered, policy, self.topics)

@@ -9,6 +9,7 @@ from typing import TypeVar
 
 import pytest
 
+from broker.app.arrivals import Arrivals
 from broker.message.properties import encode
 from broker.message.record import Record
 from broker.protocol.bodies import MarkInfo, MarkList, ParkedCounts
@@ -38,7 +39,7 @@ class Parking:
     def __post_init__(self) -> None:
         self.parked = ParkedMessages(self.desk.store, self.desk.topics)
         self.parked.load()
-        self.desk.store.arrival_listener = self.parked.on_arrival
+        self.desk.store.arrival_listener = Arrivals(self.parked.on_arrival, counter=lambda *arrival: None)
         processor = DeadLetterProcessor(
             parked=self.parked,
             store=self.desk.store,

@@ -76,7 +76,7 @@ final class LitePullCases {
     }
 
     /** Not started yet. */
-    private static DefaultLitePullConsumer consumer(Env env, String group) {
+    static DefaultLitePullConsumer consumer(Env env, String group) {
         DefaultLitePullConsumer fresh = env.configure(new DefaultLitePullConsumer(group));
         env.onClose(fresh::shutdown);
         return fresh;

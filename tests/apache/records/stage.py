@@ -1,0 +1,241 @@
+"""One broker in a comparison of records: asked by single requests, its commit log read from the disk."""
+
+from __future__ import annotations
+
+import asyncio
+import struct
+import time
+from collections.abc import Callable, Iterable, Mapping
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TypeVar
+
+from broker.message import properties as props
+from broker.message import topics
+from broker.message.errors import CorruptRecord
+from broker.message.ids import offset_message_id
+from broker.message.record import Record, decode_record
+from broker.protocol.codes import RequestCode, ResponseCode
+from broker.protocol.command import RemotingCommand, encode_response
+from broker.protocol.command_header import CommandHeader
+from broker.protocol.headers import (
+    CheckTransactionStateRequestHeader,
+    ConsumerSendMsgBackRequestHeader,
+    CreateTopicRequestHeader,
+    EndTransactionRequestHeader,
+    ReplyMessageRequestHeader,
+    ResumeCheckHalfMessageRequestHeader,
+    SendMessageRequestHeader,
+    SendMessageRequestHeaderV2,
+)
+from broker.protocol.heartbeat import HeartbeatData, ProducerData
+from broker.remoting.client import RemotingClient
+from broker.remoting.connection import Connection
+from broker.remoting.dispatcher import Dispatcher
+
+CLIENT_ID = "127.0.0.1@records"
+PRODUCERS = "producers"
+ROLLBACK, COMMIT, UNKNOWN = 12, 8, 0
+"""What END_TRANSACTION may say."""
+LONG_AGO_MS = 3_600_000
+"""Apache counts a transaction's age from the born timestamp: one of this age is checked at the next tick."""
+PATIENCE_S = 120
+FIRST_SEGMENT = f"{0:020}"
+MORE_THAN_IS_SENT = 8 << 20
+_BATCHED = struct.Struct(">iiiii")
+_LENGTH = struct.Struct(">h")
+_Found = TypeVar("_Found")
+
+
+@dataclass(frozen=True, slots=True)
+class Check:
+    """A check-back."""
+
+    header: CheckTransactionStateRequestHeader
+    record: Record
+
+
+@dataclass(frozen=True, slots=True)
+class Reply:
+    """A reply as it came to who asked."""
+
+    header: ReplyMessageRequestHeader
+    body: bytes
+
+
+class Stage:
+    """A broker, its store, and what it sent to the comparison's client. A way is a name: the key of all its messages."""
+
+    def __init__(self, address: str, store: Path) -> None:
+        self.born_ms: dict[str, int] = {}
+        """By way, what was sent as the born timestamp."""
+        self.checks: dict[str, list[Check]] = {}
+        self.replies: dict[str, list[Reply]] = {}
+        self._address = address
+        self._store = store
+        handlers = Dispatcher()
+        handlers.add(
+            {RequestCode.CHECK_TRANSACTION_STATE: self._checked, RequestCode.PUSH_REPLY_MESSAGE_TO_CLIENT: self._replied}
+        )
+        self._client = RemotingClient(handlers)
+
+    async def ask(self, code: RequestCode, header: CommandHeader | None, body: bytes = b"") -> RemotingCommand:
+        """The answer to a request, which must be SUCCESS."""
+        answer = await self._client.invoke(self._address, code, header, body, timeout_ms=PATIENCE_S * 1000)
+        assert answer.code == ResponseCode.SUCCESS, f"{code.name}: {answer.code} {answer.remark}"
+        return answer
+
+    async def be_known(self) -> None:
+        """A heartbeat of the producer that checks and replies go to."""
+        data = HeartbeatData(client_id=CLIENT_ID, producer_data_set=[ProducerData(group_name=PRODUCERS)])
+        await self.ask(RequestCode.HEART_BEAT, None, data.encode())
+
+    async def send(
+        self,
+        way: str,
+        properties: Mapping[str, str] | None = None,
+        *,
+        code: RequestCode = RequestCode.SEND_MESSAGE_V2,
+        body: bytes | None = None,
+        age_ms: int = 0,
+        **changes: object,
+    ) -> None:
+        """Sends a message whose key, topic and body are the way's name, to queue 1. `changes` are those of the header."""
+        kind = (
+            SendMessageRequestHeader
+            if code in (RequestCode.SEND_MESSAGE, RequestCode.SEND_REPLY_MESSAGE)
+            else SendMessageRequestHeaderV2
+        )
+        self.born_ms[way] = time.time_ns() // 1_000_000 - age_ms
+        fields: dict[str, object] = {
+            "producer_group": PRODUCERS,
+            "topic": way,
+            "default_topic": "TBW102",
+            "default_topic_queue_nums": 4,
+            "queue_id": 1,
+            "sys_flag": 0,
+            "born_timestamp": self.born_ms[way],
+            "flag": 5,
+            "properties": encoded(way, properties).decode(),
+        }
+        await self.ask(code, kind(**{**fields, **changes}), way.encode() if body is None else body)
+
+    async def send_back(self, record: Record, *, delay_level: int, group: str) -> None:
+        """Says that a group failed on a message."""
+        header = ConsumerSendMsgBackRequestHeader(offset=record.commit_log_offset, group=group, delay_level=delay_level)
+        await self.ask(RequestCode.CONSUMER_SEND_MSG_BACK, header)
+
+    async def end(self, half: Record, decision: int) -> None:
+        """Decides about a half message."""
+        await self._end(half.commit_log_offset, half.queue_offset, decision, is_answer=False)
+
+    async def answer(self, check: Check, decision: int) -> None:
+        """Decides when asked."""
+        await self._end(check.header.commit_log_offset, check.header.tran_state_table_offset, decision, is_answer=True)
+
+    async def resume(self, discarded: Record) -> None:
+        """Has a discarded message checked again."""
+        header = ResumeCheckHalfMessageRequestHeader(msg_id=offset_message_id(discarded.store_host, discarded.commit_log_offset))
+        await self.ask(RequestCode.RESUME_CHECK_HALF_MESSAGE, header)
+
+    async def create_topic(self, topic: str, topic_filter_type: str) -> None:
+        """Makes a topic of four queues."""
+        header = CreateTopicRequestHeader(topic, "TBW102", 4, 4, 6, topic_filter_type)
+        await self.ask(RequestCode.UPDATE_AND_CREATE_TOPIC, header)
+
+    async def record(self, way: str, topic: str, number: int = 0) -> Record:
+        """The way's message in a topic, the first or a later one, once it is there."""
+
+        def find() -> Record | None:
+            found = [record for record in self.records() if record.topic == topic.encode() and way_of(record) == way]
+            return found[number] if len(found) > number else None
+
+        return await _until(f"{way}: message {number} in {topic}", find)
+
+    async def resumed(self, way: str) -> Record:
+        """The half message made from the way's discarded one, once it is there."""
+
+        def find() -> Record | None:
+            return next((record for record in self.records() if way_of(record) == way and is_resumed(record)), None)
+
+        return await _until(f"{way}: resumed half message", find)
+
+    async def check(self, way: str, number: int) -> Check:
+        """The way's first or a later check-back, once it has come."""
+        return await _until(f"{way}: check-back {number}", lambda: next(iter(self.checks.get(way, [])[number:]), None))
+
+    def records(self) -> list[Record]:
+        """All records of the commit log, oldest first."""
+        with (self._store / "commitlog" / FIRST_SEGMENT).open("rb") as segment:
+            data = segment.read(MORE_THAN_IS_SENT)
+        records: list[Record] = []
+        position = 0
+        with suppress(CorruptRecord):  # the end, or a record that is being written
+            while (record := decode_record(data, position)).is_intact:
+                records.append(record)
+                position += record.size
+        return records
+
+    async def close(self) -> None:
+        """The client goes."""
+        await self._client.close()
+
+    async def _end(self, commit_log_offset: int, queue_offset: int, decision: int, *, is_answer: bool) -> None:
+        header = EndTransactionRequestHeader(
+            producer_group=PRODUCERS,
+            tran_state_table_offset=queue_offset,
+            commit_log_offset=commit_log_offset,
+            commit_or_rollback=decision,
+            from_transaction_check=is_answer,
+            msg_id="",
+        )
+        await self._client.invoke_oneway(self._address, RequestCode.END_TRANSACTION, header)
+        if decision != UNKNOWN:
+            await _until(f"op message of half message {queue_offset}", lambda: queue_offset in decided(self.records()) or None)
+
+    def _checked(self, connection: Connection, request: RemotingCommand) -> None:
+        record = decode_record(request.body)
+        header = request.decode_header(CheckTransactionStateRequestHeader)
+        self.checks.setdefault(way_of(record), []).append(Check(header, record))
+
+    def _replied(self, connection: Connection, request: RemotingCommand) -> bytes:
+        header = request.decode_header(ReplyMessageRequestHeader)
+        way = props.find(header.properties.encode(), props.KEYS) or ""
+        self.replies.setdefault(way, []).append(Reply(header, request.body))
+        return encode_response(request, ResponseCode.SUCCESS)
+
+
+def encoded(way: str, properties: Mapping[str, str] | None = None) -> bytes:
+    """The properties of a way's message, as Apache's client sends them; an empty value leaves one out."""
+    usual = {props.KEYS: way, props.UNIQUE_KEY: f"ID-{way}", props.WAIT_STORE_MSG_OK: "true"}
+    return props.encode({name: value for name, value in {**usual, **(properties or {})}.items() if value})
+
+
+def batched(flag: int, body: bytes, properties: bytes) -> bytes:
+    """One message of a batch."""
+    size = _BATCHED.size + len(body) + _LENGTH.size + len(properties)
+    return _BATCHED.pack(size, 0, 0, flag, len(body)) + body + _LENGTH.pack(len(properties)) + properties
+
+
+def way_of(record: Record) -> str:
+    """The way of a message; empty for an op message."""
+    return record.get_property(props.KEYS) or ""
+
+
+def is_resumed(record: Record) -> bool:
+    """Whether it is a half message made from a discarded one: none of its checks counts."""
+    return record.topic == topics.HALF_TOPIC.encode() and record.get_property(props.TRANSACTION_CHECK_TIMES) == "0"
+
+
+def decided(records: Iterable[Record]) -> set[int]:
+    """The queue offsets of the half messages that op messages name."""
+    return {int(record.body) for record in records if record.topic == topics.OP_HALF_TOPIC.encode()}
+
+
+async def _until(what: str, find: Callable[[], _Found | None]) -> _Found:
+    deadline_s = time.monotonic() + PATIENCE_S
+    while (found := find()) is None:
+        assert time.monotonic() < deadline_s, f"{what} did not come within {PATIENCE_S} s"
+        await asyncio.sleep(0.1)
+    return found
