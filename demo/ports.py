@@ -3,7 +3,9 @@
 import os
 import random
 import socket
+import threading
 from itertools import islice
+from typing import Final
 
 _BELOW_EPHEMERAL = range(20_000, 32_000)
 """Below the range that outgoing connections take theirs from, so that none takes the port of a server that is down."""
@@ -14,15 +16,29 @@ _TAKEN_TOGETHER = (-2, 0, 1)
 """A broker takes listenPort - 2 as well, Apache's also listenPort + 1: each port is given with these neighbours."""
 
 
+_given: Final[dict[int, list[int]]] = {}
+"""By process id (a fork begins anew): the ports of its part, those longest not given first."""
+_giving: Final = threading.Lock()
+
+
 def free_ports(count: int) -> list[int]:
-    """As many ports of the loopback address on which nothing listens at this moment, nor on their neighbours."""
-    begin = os.getpid() * _PORTS_EACH % len(_BELOW_EPHEMERAL)
-    own = _BELOW_EPHEMERAL[begin : begin + _PORTS_EACH]
-    candidates = own[2::_APART]
-    found = list(islice(filter(_is_free, random.sample(candidates, len(candidates))), count))
-    if len(found) < count:
-        raise OSError(f"no {count} free ports between {own.start} and {own.stop}")
+    """As many ports of the loopback address on which nothing listens at this moment, nor on their neighbours.
+
+    A port is given again only when all others were: who asked for it may not listen yet. Raises OSError if too few are free.
+    """
+    with _giving:
+        ports = _given.setdefault(os.getpid(), _own_ports())
+        found = list(islice(filter(_is_free, ports), count))
+        if len(found) < count:
+            raise OSError(f"no {count} free ports between {min(ports)} and {max(ports)}")
+        ports[:] = [port for port in ports if port not in found] + found
     return found
+
+
+def _own_ports() -> list[int]:
+    begin = os.getpid() * _PORTS_EACH % len(_BELOW_EPHEMERAL)
+    own = _BELOW_EPHEMERAL[begin : begin + _PORTS_EACH][2::_APART]
+    return random.sample(own, len(own))
 
 
 def _is_free(port: int) -> bool:

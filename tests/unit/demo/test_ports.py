@@ -19,3 +19,8 @@ def test_a_port_whose_vip_channel_is_in_use_is_not_given() -> None:
         taken.bind(("127.0.0.1", port - 2))
         taken.listen()
         assert port not in free_ports(30)
+
+
+def test_a_port_is_not_given_again_while_others_are_left_though_nobody_listens_on_it_yet() -> None:
+    given = [port for _ in range(8) for port in free_ports(5)]
+    assert len(set(given)) == len(given)
