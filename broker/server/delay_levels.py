@@ -26,7 +26,7 @@ def parse_delay_levels(text: str) -> tuple[int, ...]:
 
 def delay_level(encoded_properties: bytes) -> int:
     """The level a message asks for; 0 for none. Raises IllegalMessage if it is no number."""
-    if _DELAY not in encoded_properties:
+    if encoded_properties.find(_DELAY) < 0:
         return 0
     text = properties.find(encoded_properties, properties.DELAY_TIME_LEVEL)
     try:

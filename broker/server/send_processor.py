@@ -18,7 +18,7 @@ from broker.server.delay_levels import Place, delay_level, waiting_place
 from broker.server.group_commit import GroupCommit
 from broker.server.identity import BrokerIdentity
 from broker.server.send_destination import SendDestination, SendHeader
-from broker.server.sent_properties import StoredProperties, begins_transaction, refuse_in_batch
+from broker.server.sent_properties import StoredProperties, begins_transaction, refuse_in_batch, stored_sys_flag
 from broker.server.statistics import BrokerStatistics
 from broker.server.traffic import count
 from broker.store import Appended, MessageStore
@@ -105,8 +105,10 @@ class SendProcessor:
         now_ms = self._clock()
         level = delay_level(encoded)
         traffic = self._statistics.traffic
+        is_transactional = begins_transaction(encoded)
+        sys_flag = stored_sys_flag(header.sys_flag, is_transactional=is_transactional)
         # Old clients send a consumer's failed message by themselves, and leave TRAN_MSG in it.
-        if begins_transaction(encoded) and not (header.reconsume_times > 0 and level > 0):
+        if is_transactional and not (header.reconsume_times > 0 and level > 0):
             appended = self._half_messages.append(
                 connection,
                 producer_group=header.producer_group,
@@ -115,7 +117,7 @@ class SendProcessor:
                 body=command.body,
                 properties=encoded,
                 flag=header.flag,
-                sys_flag=header.sys_flag,
+                sys_flag=sys_flag,
                 born_timestamp=header.born_timestamp,
                 reconsume_times=header.reconsume_times,
                 now_ms=now_ms,
@@ -125,7 +127,7 @@ class SendProcessor:
             place = Place(topic, queue_id, encoded)
             if level > 0 and not topic.startswith(_DEAD_LETTERS):
                 place = waiting_place(place, level, self._highest_delay_level)
-            appended = self._append(connection, header, place, command.body, header.flag, now_ms)
+            appended = self._append(connection, header, place, command.body, header.flag, sys_flag, now_ms)
             counts = traffic.delayed if level > 0 else traffic.normal
         count(counts, topic, 1, appended.end_position - appended.commit_log_offset)
         self._statistics.messages_put += 1
@@ -142,9 +144,10 @@ class SendProcessor:
         messages = [(flag, body, self._properties.of(encoded)) for flag, body, encoded in split_batch(command.body)]
         for _, _, encoded in messages:
             refuse_in_batch(topic, encoded)
+        sys_flag = stored_sys_flag(header.sys_flag, is_transactional=False)
         now_ms = self._clock()
         all_appended = [
-            self._append(connection, header, Place(topic, queue_id, encoded), body, flag, now_ms)
+            self._append(connection, header, Place(topic, queue_id, encoded), body, flag, sys_flag, now_ms)
             for flag, body, encoded in messages
         ]
         size = sum(appended.end_position - appended.commit_log_offset for appended in all_appended)
@@ -157,16 +160,16 @@ class SendProcessor:
             self._group_commit.after_durable(all_appended[-1].end_position, connection, frame)
         return None
 
-    def _append(self, connection: Connection, header: SendHeader, place: Place, body: bytes, flag: int, now_ms: int) -> Appended:
-        if header.sys_flag & sysflag.TRANSACTION_PREPARED:
-            raise IllegalMessage("the sysFlag says that the message begins a transaction; its property TRAN_MSG does not")
+    def _append(
+        self, connection: Connection, header: SendHeader, place: Place, body: bytes, flag: int, sys_flag: int, now_ms: int
+    ) -> Appended:
         return self._store.append(
             topic=place.topic,
             queue_id=place.queue_id,
             body=body,
             properties=place.properties,
             flag=flag,
-            sys_flag=sysflag.with_hosts(header.sys_flag, connection.born_host, self._store_host),
+            sys_flag=sysflag.with_hosts(sys_flag, connection.born_host, self._store_host),
             born_timestamp=header.born_timestamp,
             born_host=connection.born_host,
             store_timestamp=now_ms,

@@ -33,9 +33,9 @@ def half_properties(encoded: bytes, topic: bytes, queue_id: int, producer_group:
 
     Raises DelayedTransaction if the message is to be delayed as well.
     """
-    if _DELAY in encoded and (find_number(encoded, props.DELAY_TIME_LEVEL) or 0) > 0:
+    if encoded.find(_DELAY) >= 0 and (find_number(encoded, props.DELAY_TIME_LEVEL) or 0) > 0:
         raise DelayedTransaction("a transactional message cannot be delayed: leave out either the delay level or the transaction")
-    if _REAL in encoded:
+    if encoded.find(_REAL) >= 0:
         encoded = props.remove(encoded, (props.REAL_TOPIC, props.REAL_QUEUE_ID))
     if props.find(encoded, props.PRODUCER_GROUP) is None:
         encoded = props.put(encoded, props.PRODUCER_GROUP, producer_group)
