@@ -165,6 +165,7 @@ class _Builder:
             store=self.store.messages,
             group_commit=self.group_commit,
             offsets=self.store.delay_offsets,
+            queues=self.topic_table,
             levels_ms=self.store.messages.config.delay_levels_ms,
             clock=self.clock,
         )

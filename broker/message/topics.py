@@ -1,6 +1,7 @@
 """Topic names: the system's own, those derived from a group, and what a name may look like (RocketMQ's TopicValidator)."""
 
 import re
+from functools import lru_cache
 from typing import Final
 
 from broker.message.errors import IllegalMessage
@@ -23,6 +24,8 @@ DEAD_LETTER_PREFIX: Final = "%DLQ%"
 
 MAX_TOPIC_LENGTH: Final = 127
 MAX_GROUP_LENGTH: Final = 255
+MOST_QUEUES: Final = 65_535
+"""More than any topic has by intent; some answers have a line for each queue."""
 
 SYSTEM_TOPICS: Final = frozenset(
     {
@@ -57,6 +60,17 @@ def dead_letter_topic(consumer_group: str) -> str:
 def is_system_topic(topic: str) -> bool:
     """Whether the name is reserved for the broker."""
     return topic in SYSTEM_TOPICS or topic.startswith("rmq_sys_")
+
+
+def takes_sent_messages(topic: str) -> bool:
+    """Whether a message from a client can be for that topic: not for one that only the broker writes to."""
+    return topic not in NOT_ALLOWED_SEND_TOPICS and len(topic) <= MAX_TOPIC_LENGTH and _LEGAL_NAME.fullmatch(topic) is not None
+
+
+@lru_cache(maxsize=1024)
+def takes_transactions(topic: str) -> bool:
+    """Whether a transaction's message can be for that topic: a message tried again, or given up, begins no transaction."""
+    return takes_sent_messages(topic) and not topic.startswith((RETRY_PREFIX, DEAD_LETTER_PREFIX))
 
 
 def validate_topic(topic: str) -> None:

@@ -6,7 +6,7 @@ import logging
 from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Final, NamedTuple
+from typing import Final, NamedTuple, Protocol
 
 from broker.message import sysflag
 from broker.message.errors import IllegalMessage
@@ -35,6 +35,13 @@ class _Level:
     next_due_ms: int | None = 0
 
 
+class Queues(Protocol):
+    """Knows which queues topics have (TopicTable)."""
+
+    def existing_queue(self, topic: bytes, queue_id: int) -> int:
+        """Where to put a message that was accepted for that queue a while ago."""
+
+
 class _Delivered(NamedTuple):
     """A message that was delivered, but may not be on the disk yet."""
 
@@ -55,12 +62,14 @@ class DelayedDelivery:
         store: MessageStore,
         group_commit: GroupCommit,
         offsets: DelayOffsets,
+        queues: Queues,
         levels_ms: tuple[int, ...],
         clock: Callable[[], int],
     ) -> None:
         self._store = store
         self._group_commit = group_commit
         self._offsets = offsets
+        self._queues = queues
         self._clock = clock
         self._levels = [_Level(queue_id, delay_ms, offsets.get(queue_id + 1) or 0) for queue_id, delay_ms in enumerate(levels_ms)]
         self._delivered: deque[_Delivered] = deque()
@@ -159,7 +168,7 @@ class DelayedDelivery:
                 return
             appended = self._store.append(
                 topic=place.topic,
-                queue_id=place.queue_id,
+                queue_id=self._queues.existing_queue(place.topic, place.queue_id),
                 body=record.body,
                 properties=place.properties,
                 flag=record.flag,

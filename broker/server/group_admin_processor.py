@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 
+from broker.message.topics import MOST_QUEUES
 from broker.protocol.bodies import (
     Connection as ConnectionBody,
 )
@@ -28,7 +29,6 @@ from broker.server.config_bodies import group_config, groups_body
 from broker.server.consumer_groups import ConsumerGroups
 from broker.server.producer_groups import ProducerGroups
 from broker.server.subscription_group_table import SubscriptionGroupTable
-from broker.server.topic_table import MOST_QUEUES
 from broker.store import ConsumerOffsets
 
 

@@ -15,8 +15,6 @@ from broker.store import TopicConfig, TopicConfigs
 
 SCHEDULE_TOPIC_QUEUES = 18
 BENCHMARK_TOPIC_QUEUES = 1024
-MOST_QUEUES = 65_535
-"""More than anybody asks for by intent; some answers have a line for each queue."""
 REPLY_TOPIC_SUFFIX = "_REPLY_TOPIC"
 UNIT_FLAG = 1
 UNIT_SUBSCRIPTION_FLAG = 2
@@ -87,6 +85,13 @@ class TopicTable:
             config = self._checked_for_sending(topic, default_topic, queue_nums, unit_mode)
             self._sendable[topic] = config
         return config
+
+    def existing_queue(self, topic: bytes, queue_id: int) -> int:
+        """Where to put a message that was accepted for that queue a while ago: a topic may have fewer queues by now."""
+        config = self._configs.get(topic.decode())
+        if config is None or config.write_queue_nums <= 0 or queue_id < max(config.read_queue_nums, config.write_queue_nums):
+            return queue_id
+        return queue_id % config.write_queue_nums
 
     def internal(self, topic: str, queue_nums: int, *, topic_sys_flag: int = 0) -> TopicConfig:
         """A topic of the broker's own, made if there is none (createTopicInSendMessageBackMethod)."""

@@ -18,7 +18,7 @@ from broker.server.transaction_recovery import records_from
 from broker.store import Appended, MessageStore, RecordNotFound
 from broker.transaction.checks_in_flight import ChecksInFlight
 from broker.transaction.decision import EndAction, EndDecision, EndRequest, Refusal, decide_end, decide_late_end
-from broker.transaction.errors import DelayedTransaction, NotAHalfMessage, NotResumable
+from broker.transaction.errors import DelayedTransaction, NotADestination, NotAHalfMessage, NotResumable
 from broker.transaction.half_record import HALF_TOPIC, HalfMessage, read_any_message, read_half_message
 from broker.transaction.resumption import refuse_if_not_resumable
 
@@ -104,7 +104,7 @@ class TransactionProcessor:
                 reconsume_times=reconsume_times,
                 now_ms=now_ms,
             )
-        except DelayedTransaction as error:
+        except (DelayedTransaction, NotADestination) as error:
             raise RequestRefused(ResponseCode.MESSAGE_ILLEGAL, str(error)) from None
 
     def end_transaction(self, connection: Connection, command: RemotingCommand) -> bytes | None:

@@ -173,6 +173,7 @@ class Desk:
             store=self.store,
             group_commit=self.commit,
             offsets=self.delay_offsets,
+            queues=self.topics,
             levels_ms=config.delay_levels_ms,
             clock=self.clock,
         )

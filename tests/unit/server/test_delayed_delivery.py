@@ -11,7 +11,7 @@ from broker.message.properties import DELAY_TIME_LEVEL, REAL_QUEUE_ID, REAL_TOPI
 from broker.message.record import host_bytes
 from broker.message.sysflag import STORE_HOST_V6
 from broker.server.delay_levels import SCHEDULE_TOPIC
-from broker.store import MessageStore
+from broker.store import MessageStore, TopicConfig
 from tests.unit.server.conftest import IDENTITY, START_MS, Desk
 
 LEVEL, DELAY_MS = 1, 1000
@@ -152,3 +152,33 @@ def test_a_message_larger_than_is_allowed_by_now_is_delivered(desk: Desk, make_d
     after = make_desk(max_message_size=10)
     after.deliver_due(DELAY_MS)
     assert len(after.messages("orders")) == 1
+
+
+def test_a_message_for_a_queue_that_its_topic_has_no_more_comes_into_another(desk: Desk) -> None:
+    put_waiting(desk, "A1")
+    desk.topics.update(TopicConfig("orders", 4, 4))
+    waiting = {DELAY_TIME_LEVEL: str(LEVEL), REAL_TOPIC: "orders", REAL_QUEUE_ID: "6"}
+    desk.store.append(
+        topic=SCHEDULE_TOPIC, queue_id=LEVEL - 1, body=b"later", properties=encode(waiting), flag=0, sys_flag=0,
+        born_timestamp=START_MS, born_host=bytes(8), store_timestamp=START_MS,
+    )  # fmt: skip
+    desk.commit.settle()
+
+    desk.deliver_due(DELAY_MS)
+
+    assert [len(desk.messages("orders", queue_id)) for queue_id in range(7)] == [1, 0, 1, 0, 0, 0, 0]
+
+
+def test_a_message_whose_place_was_forged_is_passed_over_and_those_behind_it_are_delivered(desk: Desk) -> None:
+    forged = {DELAY_TIME_LEVEL: str(LEVEL), REAL_TOPIC: SCHEDULE_TOPIC.decode(), REAL_QUEUE_ID: "0"}
+    desk.store.append(
+        topic=SCHEDULE_TOPIC, queue_id=LEVEL - 1, body=b"again and again", properties=encode(forged), flag=0, sys_flag=0,
+        born_timestamp=START_MS, born_host=bytes(8), store_timestamp=START_MS,
+    )  # fmt: skip
+    put_waiting(desk, "A1")
+
+    desk.deliver_due(DELAY_MS)
+    desk.deliver_due(DELAY_MS)
+
+    assert len(desk.messages("orders")) == 1
+    assert len(desk.messages(SCHEDULE_TOPIC.decode())) == 2

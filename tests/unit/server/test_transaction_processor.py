@@ -181,6 +181,41 @@ def test_a_delayed_transaction_is_refused(broker: TransactionBroker, producer: P
     assert len(broker.log.table) == 0
 
 
+@pytest.mark.parametrize("topic", [b"%RETRY%credit_service", b"%DLQ%credit_service", b"SCHEDULE_TOPIC_XXXX"])
+def test_a_transaction_for_what_no_producer_sends_to_is_refused(
+    broker: TransactionBroker, producer: Producer, topic: bytes
+) -> None:
+    with pytest.raises(RequestRefused) as caught:
+        broker.send(producer, "A", topic=topic)
+    assert caught.value.code is ResponseCode.MESSAGE_ILLEGAL
+    assert broker.records(HALF_TOPIC) == []
+
+
+def test_a_transaction_whose_queue_is_gone_after_a_restart_is_delivered_to_another(
+    broker: TransactionBroker, producer: Producer
+) -> None:
+    half = broker.send(producer, "A", queue_id=7)
+    restarted = broker.restarted(queue_nums=4)
+
+    restarted.end(producer, half, COMMIT)
+
+    assert restarted.delivered(3) == ["A"]
+
+
+def test_a_message_resumed_after_its_queue_is_gone_is_delivered_to_another(broker: TransactionBroker, producer: Producer) -> None:
+    broker.send(producer, "A", queue_id=7)
+    for _ in range(broker.policy.check_max + 1):
+        broker.tick(5000)
+    (discarded,) = broker.records(DISCARD_TOPIC)
+    restarted = broker.restarted(queue_nums=4)
+
+    restarted.resume(producer, offset_message_id(STORE_HOST, discarded.commit_log_offset))
+    half = restarted.records(HALF_TOPIC)[-1]
+    restarted.end(producer, Appended(half.commit_log_offset, half.queue_offset, 0), COMMIT)
+
+    assert restarted.delivered(3) == ["A"]
+
+
 def test_a_message_too_large_is_no_transaction(broker: TransactionBroker, producer: Producer) -> None:
     with pytest.raises(IllegalMessage):
         broker.send(producer, "A", LONG="x" * 32760)

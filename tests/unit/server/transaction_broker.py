@@ -87,12 +87,16 @@ class Producer:
 
 @dataclass(slots=True)
 class Topics:
-    """Topics of the broker's own."""
+    """Topics of the broker's own, and how many queues the others have."""
 
     made: set[str] = field(default_factory=set)
+    queue_nums: int = 8
 
     def internal(self, topic: str, queue_nums: int) -> None:
         self.made.add(topic)
+
+    def existing_queue(self, topic: bytes, queue_id: int) -> int:
+        return queue_id if queue_id < self.queue_nums else queue_id % self.queue_nums
 
 
 @dataclass(slots=True)
@@ -119,6 +123,7 @@ class TransactionBroker:
         in_flight_limit: int = 256,
         is_index_enabled: bool = True,
         reject_transaction_message: bool = False,
+        queue_nums: int = 8,
     ) -> None:
         self.now_ms = now_ms
         self.files = files or MemoryFiles()
@@ -140,7 +145,7 @@ class TransactionBroker:
             self.consumer_offsets.commit(TRANSACTION_GROUP, topic, 0, offset)
         self.counts_file = counts_file or CountsFile()
         counts = {int(offset): int(checks) for offset, checks in self.counts_file.content.get("checks", {}).items()}
-        self.topics = Topics()
+        self.topics = Topics(queue_nums=queue_nums)
         self.producers: dict[str, list[Producer]] = {}
         recovered = recover_transactions(self.store, self.consumer_offsets, policy, now_ms, counts)
         self.log = TransactionLog(self.store, recovered, policy, self.topics)
@@ -195,7 +200,7 @@ class TransactionBroker:
             connection.send(frame)
         self._waiting.clear()
 
-    def restarted(self, files: MemoryFiles | None = None, *, now_ms: int | None = None) -> TransactionBroker:
+    def restarted(self, files: MemoryFiles | None = None, *, now_ms: int | None = None, queue_nums: int = 8) -> TransactionBroker:
         """The next life, by default after a kill."""
         return TransactionBroker(
             files=files if files is not None else self.files.killed(),
@@ -208,6 +213,7 @@ class TransactionBroker:
             policy=self.policy,
             now_ms=self.now_ms if now_ms is None else now_ms,
             is_index_enabled=self.is_index_enabled,
+            queue_nums=queue_nums,
         )
 
     # What tests do with it.
@@ -223,13 +229,14 @@ class TransactionBroker:
         *,
         flush: bool = True,
         queue_id: int = 2,
+        topic: bytes = b"orders",
         **more: str,
     ) -> Appended:
         encoded = props.encode({"UNIQ_KEY": transaction_id, "TRAN_MSG": "true", "PGROUP": GROUP, "TAGS": "created", **more})
         appended = self.processor.append(
             producer.connection,
             producer_group=GROUP,
-            topic=b"orders",
+            topic=topic,
             queue_id=queue_id,
             body=body,
             properties=encoded,
