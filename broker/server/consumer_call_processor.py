@@ -103,7 +103,7 @@ class ConsumerCallProcessor:
         header = command.decode_header(ConsumeMessageDirectlyResultRequestHeader)
         channel = self._member(header.consumer_group, header.client_id or "")
         try:
-            record = self._store.read(parse_offset_message_id(header.msg_id or "").commit_log_offset)
+            record = self._store.read_queued(parse_offset_message_id(header.msg_id or "").commit_log_offset)
         except (ValueError, RecordNotFound, CorruptRecord):
             raise RequestRefused(ResponseCode.SYSTEM_ERROR, f"there is no message {header.msg_id}") from None
         header.broker_name = self._identity.name

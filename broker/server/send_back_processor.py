@@ -83,7 +83,7 @@ class SendBackProcessor:
 
     def _find(self, commit_log_offset: int) -> Record:
         try:
-            return decode_record(self._store.read(commit_log_offset))
+            return decode_record(self._store.read_queued(commit_log_offset))
         except (RecordNotFound, CorruptRecord):
             remark = f"look message by offset failed, {commit_log_offset}"
             raise RequestRefused(ResponseCode.SYSTEM_ERROR, remark) from None

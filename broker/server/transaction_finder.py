@@ -165,7 +165,7 @@ class TransactionFinder:
 
     def _half_at(self, commit_log_offset: int) -> HalfMessage | None:
         try:
-            return read_half_message(self._store.read(commit_log_offset))
+            return read_half_message(self._store.read_queued(commit_log_offset))
         except (RecordNotFound, CorruptRecord, NotAHalfMessage):
             return None
 

@@ -14,7 +14,7 @@ from broker.protocol.headers import EndTransactionRequestHeader, ResumeCheckHalf
 from broker.remoting.connection import Connection
 from broker.remoting.dispatcher import Handler, RequestRefused
 from broker.server.transaction_log import TransactionLog
-from broker.server.transaction_recovery import records_from
+from broker.server.transaction_recovery import message_at, records_from
 from broker.store import Appended, MessageStore, RecordNotFound
 from broker.transaction.checks_in_flight import ChecksInFlight
 from broker.transaction.decision import EndAction, EndDecision, EndRequest, Refusal, decide_end, decide_late_end
@@ -117,7 +117,7 @@ class TransactionProcessor:
         )
         decision = decide_end(self._log.table, request)
         if decision.action is EndAction.LOOK_UP:
-            half = self._look_up(header.commit_log_offset)
+            half = message_at(self._store, header.commit_log_offset)
             decision = decide_late_end(self._log.table, self._log.copies, request, half)
         if decision.action is EndAction.KEEP:
             self._log.counts.unknown_answers += 1
@@ -132,7 +132,8 @@ class TransactionProcessor:
         """An operator wants a discarded message to be checked again."""
         header = command.decode_header(ResumeCheckHalfMessageRequestHeader)
         try:
-            discarded = read_half_message(self._store.read(parse_offset_message_id(header.msg_id or "").commit_log_offset))
+            place = parse_offset_message_id(header.msg_id or "")
+            discarded = read_half_message(self._store.read_queued(place.commit_log_offset))
             refuse_if_not_resumable(discarded, self._messages_alike(discarded))
             end_position = self._log.resume(discarded, self._clock())
         except (ValueError, RecordNotFound, CorruptRecord, NotAHalfMessage, NotResumable) as error:
@@ -163,24 +164,16 @@ class TransactionProcessor:
         )  # fmt: skip
         return RequestRefused(ResponseCode.SYSTEM_ERROR, remark)
 
-    def _look_up(self, commit_log_offset: int) -> HalfMessage | None:
-        try:
-            return read_any_message(self._store.read(commit_log_offset))
-        except (RecordNotFound, CorruptRecord):
-            return None
-
     def _messages_alike(self, discarded: HalfMessage) -> Iterable[HalfMessage]:
         """Messages with the same transaction id: half messages, and in the topic it was for. Without an index, half messages."""
         transaction_id = discarded.transaction_id
         if transaction_id is None or not self._store.config.is_index_enabled:
             return self._half_messages_since(discarded)
         topic, _ = discarded.destination()
-        found = [
-            record
-            for place in (HALF_TOPIC, topic)
-            for record in self._store.query(place, transaction_id, _FIND_ALL, 0, _EVER_MS).records
-        ]
-        return [read_any_message(record) for record in found]
+        found = [self._store.query(place, transaction_id, _FIND_ALL, 0, _EVER_MS) for place in (HALF_TOPIC, topic)]
+        if not all(one.are_all for one in found):  # somebody sent many with that id: one that counts may be behind them
+            return self._half_messages_since(discarded)
+        return [read_any_message(record) for one in found for record in one.records]
 
     def _half_messages_since(self, discarded: HalfMessage) -> Iterator[HalfMessage]:
         first = self._store.first_behind(HALF_TOPIC, 0, discarded.commit_log_offset)

@@ -71,12 +71,15 @@ class HalfMessage(NamedTuple):
         return props.find(self.properties, RESUMED_FROM)
 
     @property
-    def origin(self) -> tuple[str | None, str, int]:
-        """Which message it was that a producer sent. One that sends the same message twice changes the born timestamp."""
-        return self.transaction_id, self.producer_group, self.born_timestamp
+    def origin(self) -> tuple[str | None, str, int, bytes]:
+        """Which message it was that a producer sent. One that sends the same message twice changes the born timestamp.
+
+        The host is what the broker saw: nobody else can send a message that looks the same.
+        """
+        return self.transaction_id, self.producer_group, self.born_timestamp, self.born_host
 
     @property
-    def identity(self) -> tuple[str | None, str, int, str | None]:
+    def identity(self) -> tuple[str | None, str, int, bytes, str | None]:
         """What copies of one half message share, and the messages made from it."""
         return (*self.origin, self.resumed_from)
 

@@ -18,10 +18,19 @@ from broker.protocol.headers import (
 from broker.remoting.connection import Connection
 from broker.remoting.errors import ConnectionClosed
 from broker.server.check_back import CheckBack
+from broker.server.topic_table import TopicRules, TopicTable
 from broker.server.transaction_log import TransactionLog
 from broker.server.transaction_processor import TransactionProcessor
 from broker.server.transaction_recovery import recover_transactions
-from broker.store import Appended, ConsumerOffsets, MessageStore, StoreConfig, StoreUnwritable
+from broker.store import (
+    Appended,
+    ConsumerOffsets,
+    MessageStore,
+    StoreConfig,
+    StoreUnwritable,
+    TopicConfig,
+    TopicConfigs,
+)
 from broker.transaction.check_policy import CheckPolicy
 from broker.transaction.checks_in_flight import ChecksInFlight
 from tests.unit.server.memory_files import MemoryFiles
@@ -86,20 +95,6 @@ class Producer:
 
 
 @dataclass(slots=True)
-class Topics:
-    """Topics of the broker's own, and how many queues the others have."""
-
-    made: set[str] = field(default_factory=set)
-    queue_nums: int = 8
-
-    def internal(self, topic: str, queue_nums: int) -> None:
-        self.made.add(topic)
-
-    def existing_queue(self, topic: bytes, queue_id: int) -> int:
-        return queue_id if queue_id < self.queue_nums else queue_id % self.queue_nums
-
-
-@dataclass(slots=True)
 class CountsFile:
     """The file of check counts."""
 
@@ -145,7 +140,7 @@ class TransactionBroker:
             self.consumer_offsets.commit(TRANSACTION_GROUP, topic, 0, offset)
         self.counts_file = counts_file or CountsFile()
         counts = {int(offset): int(checks) for offset, checks in self.counts_file.content.get("checks", {}).items()}
-        self.topics = Topics(queue_nums=queue_nums)
+        self.topics = self._topic_table(queue_nums)
         self.producers: dict[str, list[Producer]] = {}
         recovered = recover_transactions(self.store, self.consumer_offsets, policy, now_ms, counts)
         self.log = TransactionLog(self.store, recovered, policy, self.topics)
@@ -173,6 +168,14 @@ class TransactionBroker:
             clock=lambda: self.now_ms,
         )
         self.flush()
+
+    def _topic_table(self, queue_nums: int) -> TopicTable:
+        configs = TopicConfigs(ROOT / "config", self.files)
+        configs.load()
+        rules = TopicRules(cluster="DefaultCluster", broker_name="broker-a")
+        topics = TopicTable(configs, rules, clock=lambda: self.now_ms)
+        topics.update(TopicConfig("orders", queue_nums, queue_nums))
+        return topics
 
     # What a broker around it does.
 

@@ -130,7 +130,7 @@ def test_a_moved_copy_names_the_first_half_message() -> None:
 
     copy = read_half_message(stored(draft, commit_log_offset=900, queue_offset=90))
     assert (copy.first_commit_log_offset, copy.first_queue_offset, copy.check_times) == (100, 5, 2)
-    assert copy.identity == ("ID1", GROUP, 1000, None)
+    assert copy.identity == ("ID1", GROUP, 1000, PRODUCER_HOST, None)
 
 
 def test_a_moved_copy_can_name_a_half_message_at_offset_0() -> None:
