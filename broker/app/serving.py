@@ -218,6 +218,8 @@ class _Builder:
             group_commit=self.group_commit,
             topic_table=self.topic_table,
             subscription_groups=self.subscription_groups,
+            consumer_groups=self.consumer_groups,
+            offsets=self.store.consumer_offsets,
             highest_delay_level=highest_delay_level,
             clock=self.clock,
         )

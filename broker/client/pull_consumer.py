@@ -62,7 +62,7 @@ class PullConsumer:
     ) -> None:
         """`consume_from_where` holds for queues in which the group has no offset yet. Raises IllegalConfiguration."""
         try:
-            topics.validate_group(group)
+            topics.validate_consumer_group(group)
         except IllegalMessage as error:
             raise IllegalConfiguration(f"consumer group {group!r}: {error}") from None
         self.group = group

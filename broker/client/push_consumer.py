@@ -36,7 +36,7 @@ class PushConsumer:
     def __init__(self, group: str, *, namesrv_addr: str | None = None, **settings: Any) -> None:
         """`settings` are those of ConsumerSettings. Raises IllegalConfiguration."""
         try:
-            topics.validate_group(group)
+            topics.validate_consumer_group(group)
             self.settings = ConsumerSettings(**settings)
         except (IllegalMessage, TypeError) as error:
             raise IllegalConfiguration(f"consumer group {group!r}: {error}") from None

@@ -15,6 +15,7 @@ from broker.remoting.dispatcher import Handler, RequestRefused
 from broker.server import permissions
 from broker.server.consumer_groups import ConsumerGroups
 from broker.server.held_pulls import HeldPull, HeldPulls
+from broker.server.names import refuse_offsets
 from broker.server.statistics import BrokerStatistics
 from broker.server.subscription_group_table import SubscriptionGroupTable
 from broker.server.tag_filter import parse_tags, refuse_other_than_tags, wanted_codes
@@ -81,6 +82,8 @@ class PullProcessor:
         """Messages of one queue from an offset on."""
         header = command.decode_header(PullMessageRequestHeader)
         self._refuse_forbidden(header)
+        if header.sys_flag & COMMIT_OFFSET_FLAG:
+            refuse_offsets(header.consumer_group, header.topic)
         pull = HeldPull(
             connection,
             ReplyTo(command.opaque, command.serialize_type),

@@ -11,9 +11,9 @@ import sys
 from typing import Protocol
 
 from broker.message import sysflag
-from broker.message.errors import CorruptRecord
+from broker.message.errors import CorruptRecord, IllegalMessage
 from broker.message.record import body_crc
-from broker.message.topics import takes_transactions
+from broker.message.topics import is_group, takes_transactions
 from broker.server.topic_outcomes import TopicOutcomes
 from broker.server.transaction_recovery import RecoveredTransactions
 from broker.store import Appended, MessageStore, StoreUnwritable
@@ -94,6 +94,11 @@ class TransactionLog:
         """
         topic = self._known_topics.get(topic) or self._new_topic(topic)
         encoded = half_message.half_properties(properties, topic, queue_id, producer_group)
+        group = find_group(encoded)
+        if not is_group(group):
+            raise IllegalMessage(
+                f"no producer group can have the name {group[:255]!r}: nobody could be asked about the transaction"
+            )
         tags_code = tags_code_of(find_tag(encoded))
         stored_flag = sysflag.with_hosts(half_message.half_sys_flag(sys_flag), born_host, self._store_host)
         crc = body_crc(body)
@@ -117,7 +122,7 @@ class TransactionLog:
             reconsume_times, 0, crc, body, encoded,
         )  # fmt: skip
         self._recent.keep(half)
-        self._add(appended, find_group(encoded), topic, queue_id, tags_code, encoded, now_ms)
+        self._add(appended, group, topic, queue_id, tags_code, encoded, now_ms)
         self.counts.half_messages += 1
         return appended
 

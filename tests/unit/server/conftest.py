@@ -208,6 +208,8 @@ class Desk:
             group_commit=self.commit,
             topic_table=self.topics,
             subscription_groups=self.groups,
+            consumer_groups=self.consumers,
+            offsets=self.offsets,
             highest_delay_level=18,
             clock=self.clock,
         )

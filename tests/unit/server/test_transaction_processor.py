@@ -191,6 +191,15 @@ def test_a_transaction_for_what_no_producer_sends_to_is_refused(
     assert broker.records(HALF_TOPIC) == []
 
 
+@pytest.mark.parametrize("group", ["a b", "credit\nservice", "g" * 256])
+def test_a_transaction_of_a_group_that_cannot_be_one_is_refused(
+    broker: TransactionBroker, producer: Producer, group: str
+) -> None:
+    with pytest.raises(IllegalMessage, match="nobody could be asked"):
+        broker.send(producer, "A", PGROUP=group)
+    assert broker.records(HALF_TOPIC) == []
+
+
 def test_a_transaction_whose_queue_is_gone_after_a_restart_is_delivered_to_another(
     broker: TransactionBroker, producer: Producer
 ) -> None:
