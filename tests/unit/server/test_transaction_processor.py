@@ -278,6 +278,20 @@ def test_a_message_is_resumed_once(is_index_enabled: bool) -> None:
         broker.restarted().resume(producer, message_id)
 
 
+def test_a_message_is_resumed_once_though_many_others_have_its_id(broker: TransactionBroker, producer: Producer) -> None:
+    broker.send(producer, "A")
+    for _ in range(broker.policy.check_max + 1):
+        broker.tick(5000)
+    (discarded,) = broker.records(DISCARD_TOPIC)
+    message_id = offset_message_id(STORE_HOST, discarded.commit_log_offset)
+    broker.resume(producer, message_id)
+    for _ in range(64):
+        broker.send(Producer("127.0.0.1:6666"), "A", b"forged")
+
+    with pytest.raises(RequestRefused, match="resumed already"):
+        broker.resume(producer, message_id)
+
+
 def test_a_message_is_resumed_once_though_the_second_request_comes_before_the_disk_has_the_first(
     broker: TransactionBroker, producer: Producer
 ) -> None:
@@ -373,6 +387,12 @@ def without_the_last_op_message(broker: TransactionBroker) -> MemoryFiles:
     return files
 
 
+def spoil(files: MemoryFiles, commit_log_offset: int) -> None:
+    """Damages the body of the record there."""
+    segment = next(path for path in files._contents if path.name == f"{commit_log_offset >> 16 << 16:020d}")
+    files._contents[segment][commit_log_offset % (1 << 16) + 88] ^= 0xFF
+
+
 @pytest.mark.parametrize("is_index_enabled", [True, False])
 def test_a_crash_between_the_committed_message_and_its_op_message_does_not_deliver_twice(is_index_enabled: bool) -> None:
     broker, producer = TransactionBroker(is_index_enabled=is_index_enabled), Producer()
@@ -404,6 +424,26 @@ def test_a_crash_between_the_discarded_message_and_its_op_message_does_not_reviv
     assert len(after.log.table) == 0
     assert "already" in refused(after, producer, half, COMMIT).remark
     assert after.discarded() == ["A"]
+
+
+def test_a_commit_without_its_op_message_is_found_though_many_others_have_its_id() -> None:
+    broker, producer, forger = TransactionBroker(), Producer(), Producer("127.0.0.1:6666")
+    half = broker.send(producer, "A", b"genuine")
+    broker.now_ms += 1
+    forged = [broker.send(forger, "A", b"forged") for _ in range(70)]
+    broker.end(producer, half, COMMIT)
+    for one in forged[1:]:
+        broker.end(forger, one, COMMIT)
+    ops = broker.records(OP_TOPIC)
+    broker.end(forger, forged[0], COMMIT)
+    files = broker.files.killed()
+    spoil(files, ops[0].commit_log_offset)
+
+    after = broker.restarted(files)
+
+    assert after.completed == 1
+    assert "already" in refused(after, producer, half, COMMIT).remark
+    assert [record.body for record in after.records("orders", 2)].count(b"genuine") == 1
 
 
 def left_by_apache(broker: TransactionBroker, producer: Producer) -> tuple[Appended, Appended]:
