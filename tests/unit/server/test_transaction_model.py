@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 from dataclasses import dataclass, field
+from typing import Any
 
 import pytest
 from hypothesis import settings
@@ -15,6 +16,8 @@ from broker.message.ids import offset_message_id
 from broker.remoting.dispatcher import RequestRefused
 from broker.server.check_back import HELD_BACK_MS
 from broker.store import Appended
+from broker.transaction.pending import PendingTransaction
+from tests.unit.server.hostile_attacks import ATTACKS, FORGED, HostileClient
 from tests.unit.server.transaction_broker import (
     DISCARD_TOPIC,
     HALF_TOPIC,
@@ -42,6 +45,7 @@ class Transaction:
     half: Appended
     sender: Producer
     due_ms: int
+    born_ms: int
     state: str = PENDING
     checks: int = 0
     checks_kept: int = 0
@@ -70,7 +74,10 @@ class Model:
 
 
 class TransactionalBroker(RuleBasedStateMachine):
-    """Random sends, decisions, duplicates, ticks, restarts, full disks, clock steps, and producers that come and go."""
+    """Random sends, decisions, duplicates, ticks, restarts, full disks, clock steps, and producers that come and go.
+
+    Among them is a hostile client, which knows everything of the honest transactions and asks whatever a client can ask.
+    """
 
     @initialize()
     def start(self) -> None:
@@ -80,6 +87,9 @@ class TransactionalBroker(RuleBasedStateMachine):
         self.model = Model()
         self.durable: dict[int, str] = {}
         self.sent = 0
+        self.hostile = HostileClient(self.broker)
+        self.forged: set[int] = set()
+        """Commit log offsets of the hostile client's half messages."""
 
     # Producers.
 
@@ -90,7 +100,9 @@ class TransactionalBroker(RuleBasedStateMachine):
         more = {"CHECK_IMMUNITY_TIME_IN_SECONDS": immunity} if immunity else {}
         half = self.broker.send(self.producers[sender], transaction_id, flush=flush, **more)
         due_ms = self.broker.now_ms + (IMMUNITY_S * 1000 if immunity else POLICY.transaction_timeout_ms)
-        self.model.all[half.commit_log_offset] = Transaction(transaction_id, half, self.producers[sender], due_ms)
+        self.model.all[half.commit_log_offset] = Transaction(
+            transaction_id, half, self.producers[sender], due_ms, self.broker.now_ms
+        )
         self._flushed(flush)
 
     @rule(sender=st.integers(0, 2), answer=st.sampled_from([COMMIT, ROLLBACK]))
@@ -135,6 +147,16 @@ class TransactionalBroker(RuleBasedStateMachine):
             self.broker.end(self.producers[0], half, answer, group="stranger", flush=False)
         with pytest.raises(RequestRefused, match="offset"):
             self.broker.end(self.producers[0], half._replace(queue_offset=half.queue_offset + 1), answer, flush=False)
+
+    # Who means harm.
+
+    @precondition(lambda self: self.model.all)
+    @rule(data=st.data(), kind=st.integers(0, len(ATTACKS) - 1))
+    def attack(self, data: st.DataObject, kind: int) -> None:
+        self._flush()
+        victim = self.model.all[data.draw(st.sampled_from(sorted(self.model.all)))]
+        self.hostile.attack(kind, victim.transaction_id, victim.half, victim.born_ms)
+        self.forged |= self.hostile.half_offsets
 
     @rule(online=st.sets(st.integers(0, 2)))
     def come_and_go(self, online: set[int]) -> None:
@@ -201,7 +223,7 @@ class TransactionalBroker(RuleBasedStateMachine):
     @rule(data=st.data())
     def resume(self, data: st.DataObject) -> None:
         self._flush()
-        found = list(self.broker.records(DISCARD_TOPIC))
+        found = self._honest(DISCARD_TOPIC)
         record = data.draw(st.sampled_from(found))
         transaction_id = record.get_property(props.UNIQUE_KEY)
         message_id = offset_message_id(STORE_HOST, record.commit_log_offset)
@@ -213,11 +235,11 @@ class TransactionalBroker(RuleBasedStateMachine):
             return
         self.broker.resume(self.producers[0], message_id)
         mine[-1].state = RESUMED
-        half = self.broker.records(HALF_TOPIC)[-1]
+        half = self._honest(HALF_TOPIC)[-1]
         # An immunity is kept, and begins anew.
         due_ms = self.broker.policy.first_check_due(self.broker.now_ms, half.properties)
         place = Appended(half.commit_log_offset, half.queue_offset, 0)
-        self.model.all[half.commit_log_offset] = Transaction(transaction_id, place, mine[-1].sender, due_ms)
+        self.model.all[half.commit_log_offset] = Transaction(transaction_id, place, mine[-1].sender, due_ms, mine[-1].born_ms)
         self._flushed(True)
 
     # Disks and restarts.
@@ -260,13 +282,20 @@ class TransactionalBroker(RuleBasedStateMachine):
     def _restarted(self, broker: TransactionBroker) -> None:
         broker.producers = self.broker.producers
         self.broker = broker
-        for one in self.broker.log.table:
+        self.hostile = HostileClient(broker)
+        for one in self._honestly_pending():
             transaction = self.model.all[one.commit_log_offset]
             assert transaction.checks_kept <= one.checks <= transaction.checks
             transaction.checks = one.checks
             transaction.due_ms = one.due_ms
             assert one.due_ms <= broker.now_ms + LONGEST_WAIT_MS
         self._flushed(True)
+
+    def _honest(self, topic: str, queue_id: int = 0) -> list[Any]:
+        return [record for record in self.broker.records(topic, queue_id) if record.body != FORGED]
+
+    def _honestly_pending(self) -> list[PendingTransaction]:
+        return [one for one in self.broker.log.table if one.commit_log_offset not in self.forged]
 
     def _flush(self) -> None:
         self.broker.flush()
@@ -280,18 +309,18 @@ class TransactionalBroker(RuleBasedStateMachine):
 
     @invariant()
     def the_table_holds_what_is_pending(self) -> None:
-        table = {one.commit_log_offset: one.checks for one in self.broker.log.table}
+        table = {one.commit_log_offset: one.checks for one in self._honestly_pending()}
         assert table == {one.half.commit_log_offset: one.checks for one in self.model.pending()}
 
     @invariant()
     def consumers_see_each_committed_message_once_and_nothing_else(self) -> None:
         flushed = [self.model.all[offset].transaction_id for offset, state in self.durable.items() if state == COMMITTED]
-        assert sorted(self.broker.delivered()) == sorted(flushed)
+        assert sorted(record.get_property(props.UNIQUE_KEY) for record in self._honest("orders", 2)) == sorted(flushed)
 
     @invariant()
     def each_discarded_message_can_be_read(self) -> None:
         gone = [self.model.all[offset].transaction_id for offset, state in self.durable.items() if state in (DISCARDED, RESUMED)]
-        assert sorted(self.broker.discarded()) == sorted(gone)
+        assert sorted(record.get_property(props.UNIQUE_KEY) for record in self._honest(DISCARD_TOPIC)) == sorted(gone)
 
     @invariant()
     def apache_would_find_the_same_pending_transactions(self) -> None:
@@ -302,7 +331,7 @@ class TransactionalBroker(RuleBasedStateMachine):
         closed = {int(op.body) for op in self.broker.records(OP_TOPIC) if op.queue_offset >= op_offset}
         found = [
             half.get_property(props.UNIQUE_KEY)
-            for half in self.broker.records(HALF_TOPIC)
+            for half in self._honest(HALF_TOPIC)
             if half.queue_offset >= half_offset and half.queue_offset not in closed
         ]
         assert sorted(found) == self.model.ids(PENDING)
