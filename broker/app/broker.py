@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import errno
 import logging
-import time
 from collections.abc import Awaitable, Callable
 from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING, Final
@@ -22,6 +21,7 @@ from broker.remoting.connection import ConnectionLimits
 from broker.remoting.dispatcher import Dispatcher
 from broker.remoting.server import RemotingServer
 from broker.remoting.tasks import Tasks
+from broker.server.broker_clock import LOOK_EVERY_S, BrokerClock, wall_ms
 from broker.server.group_commit import GroupCommit
 from broker.server.identity import BrokerIdentity
 from broker.server.message_flows import SAMPLE_INTERVAL_S
@@ -40,11 +40,6 @@ REFUSALS: dict[type[Exception], ResponseCode] = {
 logger = logging.getLogger(__name__)
 
 
-def now_ms() -> int:
-    """Milliseconds since the epoch."""
-    return time.time_ns() // 1_000_000
-
-
 _REPLIES_END_WITHIN_S: Final = 1.0
 """A reply that was stored and pushed is answered within a moment, unless its requester hangs."""
 
@@ -52,9 +47,10 @@ _REPLIES_END_WITHIN_S: Final = 1.0
 class Broker:
     """A broker, and the name server in its process unless others are named."""
 
-    def __init__(self, settings: BrokerSettings, clock: Callable[[], int] = now_ms) -> None:
+    def __init__(self, settings: BrokerSettings, wall: Callable[[], int] = wall_ms) -> None:
+        """`wall` shows the milliseconds since the epoch, and may be set at any time."""
         self._settings = settings
-        self._clock = clock
+        self._clock = BrokerClock(wall)
         self._tasks = Tasks()
         self._dispatcher = Dispatcher(refusals=REFUSALS)
         self._server = RemotingServer(settings.bind_address, settings.listen_port, self._dispatcher, limits=LIMITS)
@@ -162,7 +158,7 @@ class Broker:
         try:
             kv_config_path = settings.store_root / "config" / "kvConfig.json"
             server = NameServer(
-                settings.bind_address, settings.namesrv_listen_port, kv_config_path=kv_config_path, clock=self._clock
+                settings.bind_address, settings.namesrv_listen_port, kv_config_path=kv_config_path, clock=self._clock.steady_ms
             )
         except (OSError, ValueError) as error:
             raise StartError(f"the file {kv_config_path} cannot be read: {error}") from None
@@ -184,6 +180,7 @@ class Broker:
 
     def _start_work(self, serving: Serving, store: OpenedStore) -> None:
         settings, tasks = self._settings, self._tasks
+        tasks.every(LOOK_EVERY_S, "following the wall clock", self._clock.follow)
         tasks.start("registration", serving.registration.run())
         tasks.start("check-back", serving.transactions.check_back.run())
         tasks.start("check counts to disk", serving.transactions.check_back.keep())
@@ -197,7 +194,7 @@ class Broker:
         tasks.every(10, "closing silent clients", serving.client_processor.close_expired)
         tasks.start("offsets to disk", self._keep_offsets(store))
         tasks.every(settings.flush_delay_offset_interval / 1000, "delay offsets to disk", serving.delayed_delivery.persist)
-        tasks.every(settings.clean_resource_interval / 1000, "retention", lambda: self._delete_expired(store))
+        tasks.every(settings.clean_resource_interval / 1000, "retention", lambda: self._delete_expired(serving, store))
 
     async def _keep_offsets(self, store: OpenedStore) -> None:
         """Brings the consumers' offsets to the disk now and then, on another thread: syncing takes its time."""
@@ -209,8 +206,8 @@ class Broker:
                 logger.error("the consumers' offsets could not be brought to the disk: %s", error)
             await asyncio.sleep(self._settings.flush_consumer_offset_interval / 1000)
 
-    def _delete_expired(self, store: OpenedStore) -> None:
-        for deleted in store.messages.delete_expired(self._clock()):
+    def _delete_expired(self, serving: Serving, store: OpenedStore) -> None:
+        for deleted in store.messages.delete_expired(serving.expiry_clock()):
             logger.info("expired: %s", deleted)
 
     def _persist(self, serving: Serving, store: OpenedStore) -> None:

@@ -42,6 +42,7 @@ def build_transactions(
     topic_table: TopicTable,
     producer_groups: ProducerGroups,
     clock: Callable[[], int],
+    expiry_clock: Callable[[], int],
 ) -> Transactions:
     """Finds out which transactions are pending, and builds what deals with them. Raises StoreError, OSError."""
     policy = CheckPolicy(
@@ -75,6 +76,7 @@ def build_transactions(
         counts_file=counts_file,
         appended=group_commit.appended,
         clock=clock,
+        expiry_clock=expiry_clock,
     )
     return Transactions(log, processor, check_back, checks_in_flight)
 

@@ -80,8 +80,12 @@ class CheckBack:
         counts_file: CheckCountsFile,
         appended: Callable[[], None],
         clock: Callable[[], int],
+        expiry_clock: Callable[[], int],
     ) -> None:
-        """`appended` is told when the store has something to write (GroupCommit.appended)."""
+        """`appended` is told when the store has something to write (GroupCommit.appended).
+
+        `expiry_clock` says the time by which a transaction may be given up for its age (ExpiryClock).
+        """
         self._log = log
         self._store = store
         self._producers = producers
@@ -90,6 +94,7 @@ class CheckBack:
         self._counts_file = counts_file
         self._appended = appended
         self._clock = clock
+        self._expiry_clock = expiry_clock
         self._turn = 0
         self._known_bad: set[int] = set()
         self._noted: _NotedOffsets | None = None
@@ -179,7 +184,7 @@ class CheckBack:
 
     def _look_at(self, transaction: PendingTransaction, now_ms: int) -> None:
         online = [connection for connection in self._producers.connections(transaction.producer_group) if connection.is_writable]
-        action = decide_check(transaction, now_ms, self._log.policy, is_producer_online=bool(online))
+        action = decide_check(transaction, self._expiry_clock(), self._log.policy, is_producer_online=bool(online))
         if action is CheckAction.NO_PRODUCER:
             self._log.counts.checks_without_producer += 1
         elif action is CheckAction.CHECK_BACK:

@@ -5,12 +5,14 @@ from __future__ import annotations
 import logging
 from collections import deque
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Final, NamedTuple, Protocol
 
 from broker.message import sysflag
 from broker.message.errors import IllegalMessage
 from broker.message.record import Record, decode_record
+from broker.server.broker_clock import TOLERANCE_MS
+from broker.server.clock_of_queue import ClockOfQueue
 from broker.server.delay_levels import SCHEDULE_TOPIC, final_place
 from broker.server.delivered_before import DeliveredBefore
 from broker.server.group_commit import GroupCommit
@@ -33,6 +35,7 @@ class _Level:
     delay_ms: int
     offset: int
     next_due_ms: int | None = 0
+    clock: ClockOfQueue = field(default_factory=ClockOfQueue)
 
 
 class Queues(Protocol):
@@ -74,10 +77,6 @@ class DelayedDelivery:
         self._levels = [_Level(queue_id, delay_ms, offsets.get(queue_id + 1) or 0) for queue_id, delay_ms in enumerate(levels_ms)]
         self._delivered: deque[_Delivered] = deque()
         self._delivered_before = DeliveredBefore(store)
-        self._latest_ms = 0
-        self._highest_ms = 0
-        self._set_back_ms = 0
-        """By how much in all the clock was set back since it showed `_highest_ms`."""
 
     def on_arrival(self, topic: bytes, queue_id: int, max_offset: int) -> None:
         """A message came into some queue."""
@@ -87,7 +86,6 @@ class DelayedDelivery:
     def deliver_due(self) -> None:
         """Delivers what is due; call it several times a second."""
         now_ms = self._clock()
-        self._notice_clock(now_ms)
         room = MOST_AT_ONCE
         for level in self._levels:
             if level.next_due_ms is not None and level.next_due_ms <= now_ms and room > 0:
@@ -108,6 +106,15 @@ class DelayedDelivery:
             level, offset = self._delivered.pop()[1:]
             level.offset = min(level.offset, offset)
             level.next_due_ms = 0
+        for level in self._levels:
+            level.clock.ends_at(self._store.next_offset(SCHEDULE_TOPIC, level.queue_id))
+
+    def clock_stepped(self, step_ms: int) -> None:
+        """The clock is about to leap: what was stored by the old one is not delivered earlier or later for it."""
+        for level in self._levels:
+            level.clock.stepped(step_ms, self._store.next_offset(SCHEDULE_TOPIC, level.queue_id))
+            if level.next_due_ms is not None:
+                level.next_due_ms = 0
 
     def persist(self) -> None:
         """Brings the offsets to the disk. Raises OSError."""
@@ -118,25 +125,6 @@ class DelayedDelivery:
         return {
             level.queue_id + 1: (level.offset, self._store.max_offset(SCHEDULE_TOPIC, level.queue_id)) for level in self._levels
         }
-
-    def _notice_clock(self, now_ms: int) -> None:
-        """A clock that was set back must not make messages wait for as much longer."""
-        if now_ms >= self._highest_ms:
-            # No message waits any more that seems to be stored later than now: how far it once was set back is of no use.
-            self._highest_ms = now_ms
-            self._set_back_ms = 0
-        elif now_ms < self._latest_ms:
-            self._set_back_ms += self._latest_ms - now_ms
-            for level in self._levels:
-                if level.next_due_ms is not None:
-                    level.next_due_ms = 0
-        self._latest_ms = now_ms
-
-    def _due_ms(self, store_timestamp: int, level: _Level, now_ms: int) -> int:
-        """When a message is due; at once if nobody can tell how long it has waited (correctDeliverTimestamp)."""
-        if store_timestamp > now_ms:
-            store_timestamp -= self._set_back_ms
-        return store_timestamp + level.delay_ms if store_timestamp <= now_ms else now_ms
 
     def _deliver_level(self, level: _Level, now_ms: int, most: int) -> int:
         """Delivers up to `most` messages of a level; how many. Notes when to look again."""
@@ -151,7 +139,7 @@ class DelayedDelivery:
                 continue
             for data in found.records:
                 record = decode_record(data)
-                due_ms = self._due_ms(record.store_timestamp, level, now_ms)
+                due_ms = _due_ms(record, level, now_ms)
                 if due_ms > now_ms:
                     level.next_due_ms = due_ms
                     return count
@@ -191,3 +179,9 @@ class DelayedDelivery:
 
     def _note_delivered(self, end_position: int, level: _Level, offset: int) -> None:
         self._delivered.append(_Delivered(end_position, level, offset))
+
+
+def _due_ms(record: Record, level: _Level, now_ms: int) -> int:
+    """When a message is due; at once if nobody can tell how long it has waited (correctDeliverTimestamp)."""
+    stored_ms = record.store_timestamp + level.clock.stepped_since(record.queue_offset)
+    return stored_ms + level.delay_ms if stored_ms <= now_ms + TOLERANCE_MS else now_ms

@@ -303,8 +303,7 @@ class TransactionLog:
                 tags_code,
                 now_ms,
                 self.policy.first_check_due(now_ms, encoded),
-            ),
-            now_ms,
+            )
         )
 
 

@@ -63,14 +63,14 @@ def recover_transactions(
     )
     copies = RecoveredCopies()
     for recovered in pending:
-        _take_over(recovered, table, copies, now_ms)
+        _take_over(recovered, table, copies)
     table.confirm(store.written_position)
     logger.info("%d transactions are pending; %d more were decided just when a broker ended", len(pending), len(settled))
     return RecoveredTransactions(table, copies, tuple(sorted(found.superseded + settled)))
 
 
-def _take_over(recovered: RecoveredTransaction, table: PendingTransactions, copies: RecoveredCopies, now_ms: int) -> None:
-    table.add(recovered.transaction, now_ms)
+def _take_over(recovered: RecoveredTransaction, table: PendingTransactions, copies: RecoveredCopies) -> None:
+    table.add(recovered.transaction)
     for commit_log_offset, queue_offset in recovered.aliases:
         table.add_alias(recovered.transaction, commit_log_offset, queue_offset)
     if recovered.has_older_copies:

@@ -145,19 +145,21 @@ class CheckAction(Enum):
     DISCARD = "discard"
     """All checks are used up."""
     SKIP = "skip"
-    """Too old: it goes where discarded ones go, but unasked."""
+    """Too old: it goes where discarded ones go, though its checks are not used up."""
 
 
 def decide_check(transaction: PendingTransaction, now_ms: int, policy: CheckPolicy, *, is_producer_online: bool) -> CheckAction:
     """What to do about a transaction that is due (RocketMQ's TransactionalMessageServiceImpl.check).
 
-    It is due once time-out or immunity are over (CheckPolicy.first_check_due) and then at every interval.
+    It is due once time-out or immunity are over (CheckPolicy.first_check_due) and then at every interval. One that is too old is
+    given up, but never unasked while its producer could be asked: RocketMQ does not ask about such any more.
     """
     if transaction.checks >= policy.check_max:
         return CheckAction.DISCARD
-    if now_ms - transaction.begun_ms > policy.file_reserved_ms:
-        return CheckAction.SKIP
-    return CheckAction.CHECK_BACK if is_producer_online else CheckAction.NO_PRODUCER
+    is_too_old = now_ms - transaction.begun_ms > policy.file_reserved_ms
+    if is_producer_online and (not is_too_old or not transaction.checks):
+        return CheckAction.CHECK_BACK
+    return CheckAction.SKIP if is_too_old else CheckAction.NO_PRODUCER
 
 
 def must_move_forward(table: PendingTransactions, policy: CheckPolicy) -> PendingTransaction | None:

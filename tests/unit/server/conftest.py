@@ -270,6 +270,11 @@ class Desk:
         """All visible messages of a queue."""
         return decode_records(b"".join(self.store.pull(topic.encode(), queue_id, 0, 1000, 1 << 30).records))
 
+    def step_clock(self, step_ms: int) -> None:
+        """The wall clock is set, as BrokerClock tells of it."""
+        self.delayed.clock_stepped(step_ms)
+        self.clock.now_ms += step_ms
+
     def deliver_due(self, after_ms: int = 0) -> None:
         """What the timer does, some time later."""
         self.clock.now_ms += after_ms

@@ -134,7 +134,8 @@ class HostileWire:
                 offsets=offsets, clock=clock,
             ),
             GroupAdminProcessor(
-                subscription_groups=groups, consumer_groups=consumers, producer_groups=producers, offsets=offsets
+                subscription_groups=groups, consumer_groups=consumers, producer_groups=producers, offsets=offsets,
+                date_of=lambda steady_ms: steady_ms,
             ),
             ConsumerCallProcessor(
                 identity=IDENTITY, store=store, topic_table=topics, consumer_groups=consumers, offsets=offsets, tasks=Tasks()

@@ -323,17 +323,88 @@ def test_a_half_message_that_is_not_written_yet_is_checked_later(broker: Transac
     assert [check.times for check in producer.checks] == [1]
 
 
-def test_a_message_older_than_the_store_keeps_is_given_up_unasked() -> None:
+def test_a_message_older_than_the_store_keeps_is_given_up_unasked_if_nobody_can_be_asked() -> None:
     broker, producer = TransactionBroker(policy=replace(POLICY, file_reserved_ms=10_000)), Producer()
     broker.send(producer, "A")
     broker.tick(5000)
-    broker.online(producer)
 
     broker.tick(6000)
 
     assert producer.checks == []
     assert broker.discarded() == ["A"]
     assert broker.log.counts.skips == 1
+
+
+def test_a_message_older_than_the_store_keeps_is_given_up_only_after_its_producer_was_asked() -> None:
+    broker, producer = TransactionBroker(policy=replace(POLICY, file_reserved_ms=10_000)), Producer()
+    broker.send(producer, "A")
+    broker.tick(5000)
+    broker.online(producer)
+
+    broker.tick(6000)
+    assert [check.times for check in producer.checks] == [1]
+    assert broker.discarded() == []
+
+    broker.tick(2000)
+    assert broker.discarded() == ["A"]
+    assert broker.log.counts.skips == 1
+
+
+FOUR_DAYS_MS = 4 * 24 * 3_600_000
+
+
+@pytest.mark.parametrize("is_online", [True, False])
+@pytest.mark.parametrize("step_ms", [FOUR_DAYS_MS, -FOUR_DAYS_MS])
+def test_a_clock_set_wrongly_for_a_while_gives_nothing_up_and_uses_up_no_check(is_online: bool, step_ms: int) -> None:
+    broker, producer = (
+        TransactionBroker(now_ms=10 * FOUR_DAYS_MS, policy=replace(POLICY, file_reserved_ms=259_200_000)),
+        Producer(),
+    )
+    half = broker.send(producer, "A")
+    broker.online(*([producer] if is_online else []))
+
+    broker.step_clock(step_ms)
+    broker.tick(400)
+    broker.step_clock(-step_ms)
+    broker.tick(400)
+    assert producer.checks == []
+    assert broker.discarded() == []
+
+    broker.online(producer)
+    broker.tick(200)
+    assert [check.times for check in producer.checks] == [1]
+    broker.end(producer, half, COMMIT)
+    assert broker.delivered() == ["A"]
+
+
+@pytest.mark.parametrize("is_online", [True, False])
+def test_a_broker_that_starts_with_a_clock_four_days_ahead_gives_nothing_up(is_online: bool) -> None:
+    before, producer = (
+        TransactionBroker(now_ms=10 * FOUR_DAYS_MS, policy=replace(POLICY, file_reserved_ms=259_200_000)),
+        Producer(),
+    )
+    half = before.send(producer, "A")
+    after = before.restarted(now_ms=before.now_ms + FOUR_DAYS_MS)
+    after.online(*([producer] if is_online else []))
+
+    for _ in range(2):
+        after.tick(1000)
+    assert after.discarded() == []
+    after.step_clock(-FOUR_DAYS_MS)
+    after.end(producer, half, COMMIT)
+    assert after.delivered() == ["A"]
+
+
+def test_after_an_hour_a_clock_set_forward_is_believed() -> None:
+    policy = replace(POLICY, check_interval_ms=60_000, check_max=1000, file_reserved_ms=259_200_000)
+    before, producer = TransactionBroker(now_ms=10 * FOUR_DAYS_MS, policy=policy), Producer()
+    before.send(producer, "A")
+    after = before.restarted(now_ms=before.now_ms + FOUR_DAYS_MS)
+    after.tick(1000)
+    after.tick(3_590_000)
+    assert after.discarded() == []
+    after.tick(61_000)
+    assert after.discarded() == ["A"]
 
 
 def test_a_discard_that_cannot_be_written_is_tried_again(broker: TransactionBroker, producer: Producer) -> None:
@@ -446,9 +517,7 @@ def test_100_000_pending_transactions_cost_nothing_until_they_are_due() -> None:
     first = next(iter(broker.log.table))
     for number in range(1, 100_000):
         offset = template.commit_log_offset + number
-        broker.log.table.add(
-            replace(first, commit_log_offset=offset, stored_at=offset, stored_queue_offset=number), broker.now_ms
-        )
+        broker.log.table.add(replace(first, commit_log_offset=offset, stored_at=offset, stored_queue_offset=number))
     reads, writes = broker.files.reads, broker.files.writes
 
     for _ in range(50):

@@ -93,7 +93,7 @@ def test_what_was_due_but_not_delivered_before_a_crash_is_delivered(
 def test_a_clock_set_back_makes_no_message_wait_longer(desk: Desk) -> None:
     put_waiting(desk, "A1")
     desk.deliver_due(400)
-    desk.clock.now_ms -= 3_600_000
+    desk.step_clock(-3_600_000)
     desk.deliver_due()
 
     desk.deliver_due(DELAY_MS - 401)
@@ -105,7 +105,7 @@ def test_a_clock_set_back_makes_no_message_wait_longer(desk: Desk) -> None:
 @pytest.mark.parametrize("later_ms", [3_600_000, 7 * 24 * 3_600_000])
 def test_a_small_step_back_after_a_large_one_delivers_nothing_early(desk: Desk, later_ms: int) -> None:
     desk.deliver_due()
-    desk.clock.now_ms -= 3_600_000
+    desk.step_clock(-3_600_000)
     desk.deliver_due()
     desk.deliver_due(later_ms)
     put_waiting(desk, "A1")
@@ -182,3 +182,40 @@ def test_a_message_whose_place_was_forged_is_passed_over_and_those_behind_it_are
 
     assert len(desk.messages("orders")) == 1
     assert len(desk.messages(SCHEDULE_TOPIC.decode())) == 2
+
+
+@pytest.mark.parametrize("step_ms", [4 * 24 * 3_600_000, 3_600_000, -3_600_000])
+def test_each_message_waits_its_time_whatever_the_clock_is_set_to_meanwhile(desk: Desk, step_ms: int) -> None:
+    put_waiting(desk, "before")
+    desk.deliver_due(400)
+    desk.step_clock(step_ms)
+    put_waiting(desk, "meanwhile")
+    desk.deliver_due(400)
+    desk.step_clock(-step_ms)
+    put_waiting(desk, "after")
+
+    delivered = []
+    for after_ms in (199, 1, 399, 1, 399, 1):
+        desk.deliver_due(after_ms)
+        delivered.append(len(desk.messages("orders")))
+    assert delivered == [0, 1, 1, 2, 2, 3]
+
+
+def test_messages_stored_after_others_were_lost_wait_by_the_clock_that_they_were_stored_by(desk: Desk) -> None:
+    for unique_id in ("A1", "A2"):
+        put_waiting(desk, unique_id)
+    desk.step_clock(3_600_000)
+    desk.deliver_due(0)
+    position = desk.store.flushed_position
+    desk.commit.is_held_up = True
+    put_waiting(desk, "lost")
+    desk.step_clock(3_600_000)
+    desk.store.abandon_unflushed()
+    desk.delayed.take_back(position)
+    desk.commit.is_held_up = False
+    put_waiting(desk, "A3")
+
+    desk.deliver_due(DELAY_MS - 1)
+    assert desk.messages("orders") == []
+    desk.deliver_due(1)
+    assert len(desk.messages("orders")) == 3

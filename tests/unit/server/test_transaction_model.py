@@ -32,6 +32,7 @@ from tests.unit.server.transaction_broker import (
 
 COMMIT, ROLLBACK, UNKNOWN = 8, 12, 0
 IMMUNITY_S = 3
+FOUR_DAYS_MS = 4 * 24 * 3_600_000
 LONGEST_WAIT_MS = max(POLICY.check_interval_ms, IMMUNITY_S * 1000)
 PENDING, COMMITTED, ROLLED_BACK, DISCARDED, RESUMED = "pending", "committed", "rolled back", "discarded", "resumed"
 OUTCOMES = {COMMIT: COMMITTED, ROLLBACK: ROLLED_BACK}
@@ -174,14 +175,18 @@ class TransactionalBroker(RuleBasedStateMachine):
         for _ in range(POLICY.check_max + 1):
             self.tick(5000)
 
-    @rule(step_ms=st.sampled_from([1500, 30_000]))
-    def clock_set_back(self, step_ms: int) -> None:
-        self.broker.tick()  # the clock is looked at
-        self._looked()
-        self.broker.now_ms -= step_ms
-        for transaction in self.model.pending():
-            transaction.due_ms -= step_ms
+    @rule(step_ms=st.sampled_from([-30_000, -1500, 1500, 30_000, FOUR_DAYS_MS]))
+    def clock_set(self, step_ms: int) -> None:
+        self.broker.step_clock(step_ms)
+        for transaction in self.model.all.values():
+            transaction.due_ms += step_ms
         self._tick()
+
+    @rule(elapsed_ms=st.sampled_from([0, 4000]))
+    def clock_four_days_ahead_for_a_while(self, elapsed_ms: int) -> None:
+        self.clock_set(FOUR_DAYS_MS)
+        self.tick(elapsed_ms)
+        self.clock_set(-FOUR_DAYS_MS)
 
     def _tick(self) -> None:
         self.broker.tick()

@@ -18,6 +18,7 @@ from broker.protocol.headers import (
 from broker.remoting.connection import Connection
 from broker.remoting.errors import ConnectionClosed
 from broker.server.check_back import CheckBack
+from broker.server.expiry_clock import ExpiryClock
 from broker.server.topic_table import TopicRules, TopicTable
 from broker.server.transaction_log import TransactionLog
 from broker.server.transaction_processor import TransactionProcessor
@@ -121,6 +122,7 @@ class TransactionBroker:
         queue_nums: int = 8,
     ) -> None:
         self.now_ms = now_ms
+        self._stepped_ms = 0
         self.files = files or MemoryFiles()
         self.policy = policy
         self.is_index_enabled = is_index_enabled
@@ -166,6 +168,7 @@ class TransactionBroker:
             counts_file=self.counts_file,
             appended=self.appended,
             clock=lambda: self.now_ms,
+            expiry_clock=ExpiryClock(lambda: self.now_ms, self._steady_ms, self.store.recovery.last_store_timestamp or None),
         )
         self.flush()
 
@@ -287,6 +290,15 @@ class TransactionBroker:
         self.now_ms += elapsed_ms
         self.check_back.look(self.now_ms)
         self.flush()
+
+    def step_clock(self, step_ms: int) -> None:
+        """The wall clock is set, as BrokerClock tells of it."""
+        self.log.table.clock_stepped(step_ms)
+        self.now_ms += step_ms
+        self._stepped_ms += step_ms
+
+    def _steady_ms(self) -> int:
+        return self.now_ms - self._stepped_ms
 
     def records(self, topic: str, queue_id: int = 0) -> list[Any]:
         found: list[Any] = []

@@ -25,7 +25,7 @@ POLICY = CheckPolicy(transaction_timeout_ms=1000, check_interval_ms=2000, check_
 @pytest.fixture
 def table() -> PendingTransactions:
     table = PendingTransactions(check_interval_ms=2000)
-    table.add(transaction(100, 5), 0)
+    table.add(transaction(100, 5))
     return table
 
 
@@ -147,8 +147,10 @@ def test_a_decision_after_a_move_refers_to_the_first_half_message(table: Pending
         (0, 1000, False, CheckAction.NO_PRODUCER),
         (3, 1000, True, CheckAction.DISCARD),
         (3, 1000, False, CheckAction.DISCARD),
-        (0, 100_001, True, CheckAction.SKIP),
-        (0, 100_000, True, CheckAction.CHECK_BACK),
+        (0, 100_001, False, CheckAction.SKIP),
+        (0, 100_001, True, CheckAction.CHECK_BACK),
+        (1, 100_001, True, CheckAction.SKIP),
+        (1, 100_000, True, CheckAction.CHECK_BACK),
     ],
 )
 def test_what_is_due_is_checked_until_its_checks_are_used_up(
@@ -160,7 +162,7 @@ def test_what_is_due_is_checked_until_its_checks_are_used_up(
 def test_a_half_message_is_moved_only_when_it_holds_the_queue_back_too_far() -> None:
     table = PendingTransactions(check_interval_ms=2000)
     for number in range(11):
-        table.add(transaction(number, number), 0)
+        table.add(transaction(number, number))
     for number in range(1, 11):
         found = table.find(number)
         assert found is not None
@@ -173,7 +175,7 @@ def test_a_half_message_is_moved_only_when_it_holds_the_queue_back_too_far() -> 
 def test_many_undecided_half_messages_are_not_moved_round_and_round() -> None:
     table = PendingTransactions(check_interval_ms=2000)
     for number in range(100):
-        table.add(transaction(number, number), 0)
+        table.add(transaction(number, number))
 
     assert must_move_forward(table, POLICY) is None
 
