@@ -38,6 +38,7 @@ from broker.server.pull_processor import PullProcessor
 from broker.server.query_processor import QueryProcessor
 from broker.server.registration import Registration
 from broker.server.reply_processor import ReplyProcessor
+from broker.server.resume_processor import ResumeProcessor
 from broker.server.send_back_processor import SendBackProcessor
 from broker.server.send_destination import SendDestination
 from broker.server.send_processor import SendProcessor
@@ -304,6 +305,14 @@ class _Builder:
             self.dispatcher.add(processor.handlers)
 
     def _add_transaction_administration(self, transactions: Transactions) -> None:
+        resume = ResumeProcessor(
+            log=transactions.log,
+            store=self.store.messages,
+            group_commit=self.group_commit,
+            tasks=self.tasks,
+            clock=self.clock,
+        )
+        self.dispatcher.add(resume.handlers)
         processor = TransactionAdminProcessor(
             log=transactions.log,
             finder=TransactionFinder(transactions.log, self.store.messages),

@@ -1,31 +1,25 @@
-"""Transactions as clients see them: the half message, the decision, the resumption (RocketMQ's EndTransactionProcessor)."""
+"""Transactions as producers see them: the half message and the decision (RocketMQ's EndTransactionProcessor)."""
 
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from typing import Protocol
 
 from broker.message.errors import CorruptRecord
-from broker.message.ids import parse_offset_message_id
 from broker.protocol.codes import RequestCode, ResponseCode
 from broker.protocol.command import RemotingCommand, encode_response
-from broker.protocol.headers import EndTransactionRequestHeader, ResumeCheckHalfMessageRequestHeader
+from broker.protocol.headers import EndTransactionRequestHeader
 from broker.remoting.connection import Connection
 from broker.remoting.dispatcher import Handler, RequestRefused
 from broker.server.transaction_log import TransactionLog
-from broker.server.transaction_recovery import message_at, records_from
+from broker.server.transaction_recovery import message_at
 from broker.store import Appended, MessageStore, RecordNotFound
 from broker.transaction.checks_in_flight import ChecksInFlight
 from broker.transaction.decision import EndAction, EndDecision, EndRequest, Refusal, decide_end, decide_late_end
-from broker.transaction.errors import DelayedTransaction, NotADestination, NotAHalfMessage, NotResumable
-from broker.transaction.half_record import HALF_TOPIC, HalfMessage, read_any_message, read_half_message
-from broker.transaction.resumption import refuse_if_not_resumable
+from broker.transaction.errors import DelayedTransaction, NotADestination, NotAHalfMessage
 
 logger = logging.getLogger(__name__)
-
-_FIND_ALL = 64
-_EVER_MS = 2**62
 
 
 class Durability(Protocol):
@@ -39,7 +33,7 @@ class Durability(Protocol):
 
 
 class TransactionProcessor:
-    """Takes half messages, decisions and resumptions."""
+    """Takes half messages and decisions."""
 
     def __init__(
         self,
@@ -63,10 +57,7 @@ class TransactionProcessor:
     @property
     def handlers(self) -> Mapping[int, Handler]:
         """Request code -> method."""
-        return {
-            RequestCode.END_TRANSACTION: self.end_transaction,
-            RequestCode.RESUME_CHECK_HALF_MESSAGE: self.resume_check,
-        }
+        return {RequestCode.END_TRANSACTION: self.end_transaction}
 
     def append(
         self,
@@ -128,21 +119,6 @@ class TransactionProcessor:
             self._group_commit.after_durable(end_position, connection, encode_response(command, ResponseCode.SUCCESS))
         return None
 
-    def resume_check(self, connection: Connection, command: RemotingCommand) -> bytes | None:
-        """An operator wants a discarded message to be checked again."""
-        header = command.decode_header(ResumeCheckHalfMessageRequestHeader)
-        try:
-            place = parse_offset_message_id(header.msg_id or "")
-            discarded = read_half_message(self._store.read_queued(place.commit_log_offset))
-            refuse_if_not_resumable(discarded, self._messages_alike(discarded))
-            end_position = self._log.resume(discarded, self._clock())
-        except (ValueError, RecordNotFound, CorruptRecord, NotAHalfMessage, NotResumable) as error:
-            raise RequestRefused(ResponseCode.SYSTEM_ERROR, f"the message {header.msg_id} cannot be resumed: {error}") from None
-        logger.info("the discarded message %s is checked again", header.msg_id)
-        self._group_commit.appended()
-        self._group_commit.after_durable(end_position, connection, encode_response(command, ResponseCode.SUCCESS))
-        return None
-
     def _carry_out(self, decision: EndDecision, request: EndRequest, connection: Connection) -> int:
         """Does what was decided; returns the commit log offset after it. Raises RequestRefused, StoreUnwritable."""
         transaction = decision.transaction
@@ -163,18 +139,3 @@ class TransactionProcessor:
             refusal.value, connection.peer, request.producer_group, request.commit_log_offset, remark,
         )  # fmt: skip
         return RequestRefused(ResponseCode.SYSTEM_ERROR, remark)
-
-    def _messages_alike(self, discarded: HalfMessage) -> Iterable[HalfMessage]:
-        """Messages with the same transaction id: half messages, and in the topic it was for. Without an index, half messages."""
-        transaction_id = discarded.transaction_id
-        if transaction_id is None or not self._store.config.is_index_enabled:
-            return self._half_messages_since(discarded)
-        topic, _ = discarded.destination()
-        found = [self._store.query(place, transaction_id, _FIND_ALL, 0, _EVER_MS) for place in (HALF_TOPIC, topic)]
-        if not all(one.are_all for one in found):  # somebody sent many with that id: one that counts may be behind them
-            return self._half_messages_since(discarded)
-        return [read_any_message(record) for one in found for record in one.records]
-
-    def _half_messages_since(self, discarded: HalfMessage) -> Iterator[HalfMessage]:
-        first = self._store.first_behind(HALF_TOPIC, 0, discarded.commit_log_offset)
-        return map(read_any_message, records_from(self._store, HALF_TOPIC, 0, first))

@@ -85,9 +85,8 @@ def _first_offset(store: MessageStore, consumer_offsets: ConsumerOffsets, topic:
 
 
 def records_from(store: MessageStore, topic: bytes, queue_id: int, offset: int) -> Iterator[bytes]:
-    """All visible records of a queue from an offset on."""
-    end = store.max_offset(topic, queue_id)
-    while offset < end:
+    """All visible records of a queue from an offset on, those too that become visible meanwhile."""
+    while offset < store.max_offset(topic, queue_id):
         pulled = store.pull(topic, queue_id, offset, _PULL_MESSAGES, _PULL_BYTES)
         yield from pulled.records
         offset = max(pulled.next_begin_offset, offset + 1)

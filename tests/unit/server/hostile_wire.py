@@ -111,6 +111,7 @@ class HostileWire:
         statistics = BrokerStatistics(start_ms=clock())
         for processor in (
             broker.processor,
+            broker.resumption,
             SendProcessor(
                 identity=IDENTITY, store=store, group_commit=commit, destination=SendDestination(topics, groups),
                 half_messages=broker.processor, region_id="r", is_trace_on=True, statistics=statistics,

@@ -1,3 +1,7 @@
+from collections.abc import Coroutine
+from types import SimpleNamespace
+from typing import Any
+
 import pytest
 
 from broker.message import properties as props
@@ -6,6 +10,7 @@ from broker.message.ids import offset_message_id
 from broker.message.record import decode_record
 from broker.protocol.codes import ResponseCode
 from broker.remoting.dispatcher import RequestRefused
+from broker.server.resume_processor import MOST_AT_ONCE
 from broker.store import Appended, StoreUnwritable
 from broker.transaction.decision import Refusal
 from tests.unit.server.memory_files import MemoryFiles
@@ -15,6 +20,7 @@ from tests.unit.server.transaction_broker import (
     OP_TOPIC,
     STORE_HOST,
     TRANSACTION_GROUP,
+    AtOnce,
     Producer,
     TransactionBroker,
 )
@@ -302,6 +308,49 @@ def test_a_message_is_resumed_once_though_the_second_request_comes_before_the_di
         broker.resume(producer, message_id, flush=False)
     broker.flush()
     assert len(broker.log.table) == 1
+
+
+def discarded_before_many(broker: TransactionBroker, producer: Producer) -> str:
+    """The message id of a discarded message that more half messages follow than are searched at once."""
+    broker.send(producer, "A")
+    for _ in range(broker.policy.check_max + 1):
+        broker.tick(5000)
+    (discarded,) = broker.records(DISCARD_TOPIC)
+    for number in range(MOST_AT_ONCE):
+        broker.send(producer, f"B{number}", flush=False)
+    broker.flush()
+    return offset_message_id(STORE_HOST, discarded.commit_log_offset)
+
+
+def test_a_message_is_resumed_once_though_a_long_search_must_tell_whether_it_was() -> None:
+    broker, producer = TransactionBroker(is_index_enabled=False), Producer()
+    broker.online(producer)
+    message_id = discarded_before_many(broker, producer)
+
+    broker.resume(producer, message_id)
+    broker.resume(producer, message_id)
+
+    assert [answer.code for answer in producer.answers] == [ResponseCode.SUCCESS, ResponseCode.SYSTEM_ERROR]
+    assert "resumed already" in (producer.answers[1].remark or "")
+    assert [half.get_property(props.UNIQUE_KEY) for half in broker.records(HALF_TOPIC)].count("A") == 2
+
+
+def test_while_one_search_goes_on_another_is_not_begun_and_no_event_loop_stands_still() -> None:
+    broker, producer = TransactionBroker(is_index_enabled=False), Producer()
+    broker.online(producer)
+    message_id = discarded_before_many(broker, producer)
+    later: list[Coroutine[Any, Any, None]] = []
+    broker.resumption._tasks = SimpleNamespace(start=lambda name, work: later.append(work))  # type: ignore[assignment]
+
+    broker.resume(producer, message_id)
+    assert producer.answers == []
+    with pytest.raises(RequestRefused) as caught:
+        broker.resume(producer, message_id)
+    assert caught.value.code is ResponseCode.SYSTEM_BUSY
+
+    AtOnce().start("", later.pop())
+    broker.flush()
+    assert [answer.code for answer in producer.answers] == [ResponseCode.SUCCESS]
 
 
 def test_a_resumption_that_was_lost_can_be_tried_again(broker: TransactionBroker, producer: Producer) -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import contextlib
+from collections.abc import Coroutine
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, cast
@@ -17,8 +19,10 @@ from broker.protocol.headers import (
 )
 from broker.remoting.connection import Connection
 from broker.remoting.errors import ConnectionClosed
+from broker.remoting.tasks import Tasks
 from broker.server.check_back import CheckBack
 from broker.server.expiry_clock import ExpiryClock
+from broker.server.resume_processor import ResumeProcessor
 from broker.server.topic_table import TopicRules, TopicTable
 from broker.server.transaction_log import TransactionLog
 from broker.server.transaction_processor import TransactionProcessor
@@ -105,6 +109,15 @@ class CountsFile:
         self.content = value
 
 
+class AtOnce:
+    """Stands for the tasks of the event loop: does all of the work before it returns."""
+
+    def start(self, name: str, work: Coroutine[Any, Any, None]) -> None:
+        with contextlib.suppress(StopIteration):
+            while True:
+                work.send(None)
+
+
 class TransactionBroker:
     """One life of a broker; `restarted` is the next."""
 
@@ -158,6 +171,9 @@ class TransactionBroker:
             reject_transaction_message=reject_transaction_message,
             broker_host="127.0.0.1",
             clock=lambda: self.now_ms,
+        )
+        self.resumption = ResumeProcessor(
+            log=self.log, store=self.store, group_commit=self, tasks=cast(Tasks, AtOnce()), clock=lambda: self.now_ms
         )
         self.check_back = CheckBack(
             log=self.log,
@@ -282,7 +298,7 @@ class TransactionBroker:
 
     def resume(self, producer: Producer, message_id: str, *, flush: bool = True) -> None:
         header = ResumeCheckHalfMessageRequestHeader(msg_id=message_id)
-        self.processor.resume_check(producer.connection, _request(RequestCode.RESUME_CHECK_HALF_MESSAGE, header, False))
+        self.resumption.resume_check(producer.connection, _request(RequestCode.RESUME_CHECK_HALF_MESSAGE, header, False))
         if flush:
             self.flush()
 
