@@ -10,6 +10,7 @@ if two readers took different ones, the broker would do one thing and a consumer
 """
 
 from collections.abc import Iterable, Mapping
+from functools import lru_cache
 from typing import Final
 
 from broker.message.errors import IllegalMessage
@@ -48,6 +49,7 @@ MAX_PROPERTIES_LENGTH: Final = 32767
 _NAME_VALUE = "\x01"
 _PROPERTY = "\x02"
 _NAME_END = b"\x01"
+_LONGEST_REMEMBERED: Final = 64
 _PAIR_END = b"\x02"
 
 
@@ -71,18 +73,28 @@ def decode(encoded: bytes) -> dict[str, str]:
 
 def find(encoded: bytes, name: str) -> str | None:
     """The value of one property, or None."""
-    pattern = name.encode() + _NAME_END
-    span = _last_span(encoded, pattern)
-    if span is None:
+    pattern = _pattern(name)
+    at = encoded.rfind(pattern)
+    if at >= 0:
+        start = at + len(pattern)
+    elif encoded.startswith(pattern[1:]):
+        start = len(pattern) - 1
+    else:
         return None
-    start, end = span
-    return encoded[start + len(pattern) : end].decode(errors="replace")
+    end = encoded.find(_PAIR_END, start)
+    value = encoded[start:end] if end >= 0 else encoded[start:]
+    if not value:
+        span = _last_span(encoded, pattern)
+        if span is None:
+            return None
+        value = encoded[span[0] + len(pattern) - 1 : span[1]]
+    return value.decode("utf-8", "replace")
 
 
 def put(encoded: bytes, name: str, value: str) -> bytes:
     """The properties with one of them set, in place where it was there already."""
     pair = _pair(name, value).encode()
-    span = _last_span(encoded, name.encode() + _NAME_END)
+    span = _last_span(encoded, _pattern(name))
     if span is not None:
         start, end = span
         return encoded[:start] + pair + encoded[end:]
@@ -107,16 +119,26 @@ def _pair(name: str, value: str) -> str:
 
 
 def _last_span(encoded: bytes, pattern: bytes) -> tuple[int, int] | None:
-    """Where the last pair with a value begins and ends; `pattern` is the name and what ends it."""
+    """Where the last pair with a value begins and ends; `pattern` is what begins a pair that is not the first."""
     end = len(encoded)
     while True:
-        start = encoded.rfind(_PAIR_END + pattern, 0, end) + 1
-        if start == 0 and not encoded.startswith(pattern, 0, end):
+        start = encoded.rfind(pattern, 0, end) + 1
+        if start == 0 and not encoded.startswith(pattern[1:], 0, end):
             return None
         value_end = encoded.find(_PAIR_END, start)
         value_end = len(encoded) if value_end < 0 else value_end
-        if value_end > start + len(pattern):
+        if value_end > start + len(pattern) - 1:
             return start, value_end
         if start == 0:
             return None
         end = start
+
+
+def _pattern(name: str) -> bytes:
+    # What is remembered is short: a client may ask for a property of any length.
+    return _short_pattern(name) if len(name) <= _LONGEST_REMEMBERED else _PAIR_END + name.encode() + _NAME_END
+
+
+@lru_cache(maxsize=256)
+def _short_pattern(name: str) -> bytes:
+    return _PAIR_END + name.encode() + _NAME_END

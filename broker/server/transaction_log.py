@@ -67,6 +67,7 @@ class TransactionLog:
         self._recent = RecentHalfMessages()
         self._resumed: dict[int, int] = {}
         """Discarded messages resumed a moment ago, which the store does not show yet: where their new half messages end."""
+        self._latest_group = ""
         self._known_topics: dict[bytes, bytes] = {}  # as many as there are topics: one object for all its transactions
         for topic in (HALF_TOPIC, OP_TOPIC):
             topics.internal(topic.decode(), 1)
@@ -95,10 +96,11 @@ class TransactionLog:
         topic = self._known_topics.get(topic) or self._new_topic(topic)
         encoded = half_message.half_properties(properties, topic, queue_id, producer_group)
         group = find_group(encoded)
-        if not is_group(group):
+        if group != self._latest_group and not is_group(group):
             raise IllegalMessage(
                 f"no producer group can have the name {group[:255]!r}: nobody could be asked about the transaction"
             )
+        self._latest_group = group
         tags_code = tags_code_of(find_tag(encoded))
         stored_flag = sysflag.with_hosts(half_message.half_sys_flag(sys_flag), born_host, self._store_host)
         crc = body_crc(body)

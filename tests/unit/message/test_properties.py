@@ -93,3 +93,11 @@ def test_remove_takes_a_name_as_often_as_it_stands_there(some_pairs: list[tuple[
     assert not [pair for pair in changed.split(b"\x02") if pair.startswith(name.encode() + b"\x01")]
     others = {other: value for other, value in properties.decode(joined(some_pairs)).items() if other != name}
     assert properties.decode(changed) == others
+
+
+def test_a_name_written_ten_thousand_times_without_a_value_is_not_there() -> None:
+    encoded = b"A\x01\x02" * 10_000
+    assert properties.find(encoded, "A") is None
+    assert properties.find(b"A\x011\x02" + encoded, "A") == "1"
+    assert properties.decode(properties.put(encoded, "A", "2")) == {"A": "2"}
+    assert properties.remove(encoded, ["A"]) == b""
