@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from broker.message import topics
 from broker.message.errors import IllegalMessage
 from broker.protocol.codes import ResponseCode
@@ -10,26 +12,17 @@ from broker.remoting.dispatcher import RequestRefused
 
 def refuse_illegal_topic(topic: str) -> None:
     """Raises RequestRefused if no topic can have this name."""
-    try:
-        topics.validate_topic(topic)
-    except IllegalMessage as error:
-        raise RequestRefused(ResponseCode.SYSTEM_ERROR, str(error)) from None
+    _refuse_unless(topics.validate_topic, topic)
 
 
 def refuse_illegal_producer_group(group: str) -> None:
     """Raises RequestRefused if no producer group can have this name."""
-    try:
-        topics.validate_group(group)
-    except IllegalMessage as error:
-        raise RequestRefused(ResponseCode.SYSTEM_ERROR, str(error)) from None
+    _refuse_unless(topics.validate_group, group)
 
 
 def refuse_illegal_consumer_group(group: str) -> None:
     """Raises RequestRefused if no consumer group can have this name."""
-    try:
-        topics.validate_consumer_group(group)
-    except IllegalMessage as error:
-        raise RequestRefused(ResponseCode.SYSTEM_ERROR, str(error)) from None
+    _refuse_unless(topics.validate_consumer_group, group)
 
 
 def refuse_as_consumer(group: str) -> None:
@@ -55,3 +48,10 @@ def refuse_message_of_the_broker(topic: bytes) -> None:
     if name in topics.CONSUMED_BY_THE_BROKER:
         remark = f"the topic[{name}] is consumed by the broker alone: no group can have received a message of it"
         raise RequestRefused(ResponseCode.NO_PERMISSION, remark)
+
+
+def _refuse_unless(validate: Callable[[str], None], name: str) -> None:
+    try:
+        validate(name)
+    except IllegalMessage as error:
+        raise RequestRefused(ResponseCode.SYSTEM_ERROR, str(error)) from None
