@@ -153,7 +153,10 @@ class TransactionRecovery:
         if first is not None:
             transaction.commit_log_offset, transaction.queue_offset = first
         transaction.checks = max(transaction.checks, self.check_counts.get(transaction.commit_log_offset, 0))
-        if transaction.checks:  # when it was checked last is not known: it might have been just now
+        is_too_old = self.now_ms - transaction.begun_ms > self.policy.file_reserved_ms
+        if transaction.checks or is_too_old:
+            # When it was checked last is not known: it might have been just now. And the producers of one that would be given up
+            # unasked have not come back yet.
             transaction.due_ms = max(transaction.due_ms, self.now_ms + self.policy.check_interval_ms)
         places.discard((transaction.commit_log_offset, transaction.queue_offset))
         return RecoveredTransaction(transaction, identity, sorted(places), has_older_copies=not run[0].begins)

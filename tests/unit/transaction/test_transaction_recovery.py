@@ -1,6 +1,7 @@
 """How a table is rebuilt; each test's queues are what some broker left."""
 
 from collections.abc import Iterable, Mapping
+from dataclasses import replace
 
 import pytest
 
@@ -77,6 +78,16 @@ def test_check_counts_come_from_the_file_and_the_next_check_waits_an_interval() 
 
     assert table.undecided[0].transaction.checks == 4
     assert table.undecided[0].transaction.due_ms == NOW_MS + 60_000
+
+
+def test_what_is_too_old_is_not_looked_at_before_its_producers_have_come_back() -> None:
+    recovery = TransactionRecovery(replace(POLICY, file_reserved_ms=10_000), NOW_MS)
+    recovery.add_half(half_record(100, 0, transaction_id="too old", store_ms=NOW_MS - 10_001))
+    recovery.add_half(half_record(200, 1, transaction_id="old", store_ms=NOW_MS - 10_000))
+
+    due = [recovered.transaction.due_ms for recovered in recovery.finish().undecided]
+
+    assert due == [NOW_MS + 60_000, NOW_MS - 10_000 + 6000]
 
 
 def test_of_copies_that_apache_wrote_at_its_checks_the_newest_counts() -> None:
