@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import time
 from pathlib import Path
 
 from benchmarks.recorded_frames import QUEUES
@@ -14,6 +13,7 @@ from broker.remoting.client import RemotingClient
 from broker.remoting.connection import Connection
 from broker.remoting.dispatcher import Dispatcher
 from broker.remoting.tasks import Tasks
+from broker.server.broker_clock import BrokerClock
 from broker.server.group_commit import GroupCommit
 from broker.server.identity import BrokerIdentity
 from broker.store import FlushDiskType
@@ -36,13 +36,14 @@ class BrokerParts:
         """Opens the store and connects."""
         settings = BrokerSettings(store_path_root_dir=str(self._home), flush_disk_type=self._flush_disk_type.value)
         identity = BrokerIdentity(cluster="DefaultCluster", name="broker-a", broker_id=0, host=LOOPBACK, port=10911)
-        self._store = open_store(settings, identity, _now_ms())
+        clock = BrokerClock()
+        self._store = open_store(settings, identity, clock())
         self._group_commit = GroupCommit(self._store.messages, self._flush_disk_type)
         await self._group_commit.start()
         dispatcher = Dispatcher()
         self._client = RemotingClient()
         build_serving(
-            settings, identity, self._store, self._group_commit, dispatcher, Tasks(), self._client, [_NO_NAME_SERVER], _now_ms
+            settings, identity, self._store, self._group_commit, dispatcher, Tasks(), self._client, [_NO_NAME_SERVER], clock
         )
         self._connection = Connection(dispatcher)
         self._connection.connection_made(self._transport)
@@ -91,7 +92,3 @@ class _FakeTransport(asyncio.Transport):
 
     def set_write_buffer_limits(self, high: int | None = None, low: int | None = None) -> None:
         pass
-
-
-def _now_ms() -> int:
-    return time.time_ns() // 1_000_000

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import logging
-import time
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING, Final
@@ -21,6 +20,7 @@ from broker.remoting.client import RemotingClient
 from broker.remoting.dispatcher import Dispatcher
 from broker.remoting.tasks import Tasks
 from broker.server import delayed_delivery
+from broker.server.broker_clock import LOOK_EVERY_S, BrokerClock, wall_ms
 from broker.server.check_back import SHORTEST_SLEEP_S
 from broker.server.flow_counter import SAMPLE_INTERVAL_S
 from broker.server.group_commit import GroupCommit
@@ -39,11 +39,6 @@ REFUSALS: dict[type[Exception], ResponseCode] = {
 logger = logging.getLogger(__name__)
 
 
-def now_ms() -> int:
-    """Milliseconds since the epoch."""
-    return time.time_ns() // 1_000_000
-
-
 _REPLIES_END_WITHIN_S: Final = 1.0
 """A reply that was stored and pushed is answered within a moment, unless its requester hangs."""
 
@@ -51,9 +46,10 @@ _REPLIES_END_WITHIN_S: Final = 1.0
 class Broker:
     """A broker, and the name server in its process unless others are named."""
 
-    def __init__(self, settings: BrokerSettings, clock: Callable[[], int] = now_ms) -> None:
+    def __init__(self, settings: BrokerSettings, wall: Callable[[], int] = wall_ms) -> None:
+        """`wall` shows the milliseconds since the epoch, and may be set at any time."""
         self._settings = settings
-        self._clock = clock
+        self._clock = BrokerClock(wall)
         self._tasks = Tasks()
         self._dispatcher = Dispatcher(refusals=REFUSALS)
         self._ports = BrokerPorts(settings.bind_address, settings.listen_port, self._dispatcher)
@@ -164,7 +160,7 @@ class Broker:
         try:
             kv_config_path = settings.store_root / "config" / "kvConfig.json"
             server = NameServer(
-                settings.bind_address, settings.namesrv_listen_port, kv_config_path=kv_config_path, clock=self._clock
+                settings.bind_address, settings.namesrv_listen_port, kv_config_path=kv_config_path, clock=self._clock.steady_ms
             )
         except (OSError, ValueError) as error:
             raise StartError(f"the file {kv_config_path} cannot be read: {error}") from None
@@ -186,6 +182,7 @@ class Broker:
 
     def _start_work(self, serving: Serving, store: OpenedStore) -> None:
         settings, tasks = self._settings, self._tasks
+        tasks.every(LOOK_EVERY_S, "following the wall clock", self._clock.follow)
         tasks.start("registration", serving.registration.run())
         check_back = serving.transactions.check_back
         tasks.when_due("check-back", check_back.look_now, check_back.alarm, rest_s=SHORTEST_SLEEP_S)
@@ -205,7 +202,7 @@ class Broker:
         tasks.every(10, "closing silent clients", serving.client_processor.close_expired)
         tasks.start("offsets to disk", self._keep_offsets(store))
         tasks.every(settings.flush_delay_offset_interval / 1000, "delay offsets to disk", serving.delayed_delivery.persist)
-        tasks.every(settings.clean_resource_interval / 1000, "retention", lambda: self._delete_expired(store))
+        tasks.every(settings.clean_resource_interval / 1000, "retention", lambda: self._delete_expired(serving, store))
 
     async def _keep_offsets(self, store: OpenedStore) -> None:
         """Brings the consumers' offsets to the disk now and then, on another thread: syncing takes its time."""
@@ -217,8 +214,8 @@ class Broker:
                 logger.error("the consumers' offsets could not be brought to the disk: %s", error)
             await asyncio.sleep(self._settings.flush_consumer_offset_interval / 1000)
 
-    def _delete_expired(self, store: OpenedStore) -> None:
-        for deleted in store.messages.delete_expired(self._clock()):
+    def _delete_expired(self, serving: Serving, store: OpenedStore) -> None:
+        for deleted in store.messages.delete_expired(serving.expiry_clock()):
             logger.info("expired: %s", deleted)
 
     def _persist(self, serving: Serving, store: OpenedStore) -> None:

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import os
-import time
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import msgspec
@@ -17,12 +16,14 @@ from broker.config.settings import OTHER_NAMES
 from broker.remoting.client import RemotingClient
 from broker.remoting.dispatcher import Dispatcher
 from broker.remoting.tasks import Tasks
+from broker.server.broker_clock import BrokerClock
 from broker.server.broker_info_processor import BrokerInfoProcessor
 from broker.server.client_processor import ClientProcessor, tell_consumers
 from broker.server.consume_queue_processor import ConsumeQueueProcessor
 from broker.server.consumer_call_processor import ConsumerCallProcessor
 from broker.server.consumer_groups import ConsumerGroups
 from broker.server.delayed_delivery import DelayedDelivery
+from broker.server.expiry_clock import ExpiryClock
 from broker.server.flow_processor import FlowProcessor
 from broker.server.group_admin_processor import GroupAdminProcessor
 from broker.server.group_commit import GroupCommit
@@ -39,6 +40,7 @@ from broker.server.pull_processor import PullProcessor
 from broker.server.query_processor import QueryProcessor
 from broker.server.registration import Registration
 from broker.server.reply_processor import ReplyProcessor
+from broker.server.resume_processor import ResumeProcessor
 from broker.server.send_back_processor import SendBackProcessor
 from broker.server.send_destination import SendDestination
 from broker.server.send_processor import SendProcessor
@@ -72,11 +74,7 @@ class Serving:
     consumer_groups: ConsumerGroups
     replies: Tasks
     """Replies on their way to who waits for them."""
-
-
-def steady_ms() -> int:
-    """Milliseconds that count spans of time: setting the clock neither lengthens nor shortens what they measure."""
-    return time.monotonic_ns() // 1_000_000
+    expiry_clock: ExpiryClock
 
 
 class _Builder:
@@ -90,7 +88,7 @@ class _Builder:
         group_commit: GroupCommit,
         dispatcher: Dispatcher,
         tasks: Tasks,
-        clock: Callable[[], int],
+        clock: BrokerClock,
     ) -> None:
         self.settings = settings
         self.identity = identity
@@ -100,6 +98,8 @@ class _Builder:
         self.tasks = tasks
         self.replies = Tasks()
         self.clock = clock
+        newest_ms = store.messages.recovery.last_store_timestamp
+        self.expiry_clock = ExpiryClock(clock, clock.steady_ms, newest_ms or None)
         self.statistics = BrokerStatistics(start_ms=clock(), flows=MessageFlows(settings.broker_cluster_name))
         self.message_filters = MessageFilters(is_property_filter_enabled=settings.enable_property_filter)
         self.producer_groups = ProducerGroups()
@@ -126,9 +126,18 @@ class _Builder:
         )
         self.topic_table.on_change = registration.request
         transactions = build_transactions(
-            self.settings, self.store, self.group_commit, self.topic_table, self.producer_groups, self.parked, self.clock
+            self.settings,
+            self.store,
+            self.group_commit,
+            self.topic_table,
+            self.producer_groups,
+            self.clock,
+            self.expiry_clock,
         )
+        self.clock.tell(transactions.log.table.clock_stepped)
+        self.clock.tell(transactions.checks_in_flight.clock_stepped)
         delayed_delivery = self._delayed_delivery()
+        self.clock.tell(delayed_delivery.clock_stepped)
         self.group_commit.listeners += [transactions.log, delayed_delivery, self.parked]
         self.dispatcher.tell_disconnected(transactions.check_back.on_disconnected)
         pull_processor = self._pull_processor()
@@ -159,6 +168,7 @@ class _Builder:
             self.producer_groups,
             self.consumer_groups,
             self.replies,
+            self.expiry_clock,
         )
 
     def _message_flows(self) -> MessageFlows:
@@ -175,6 +185,7 @@ class _Builder:
             store=self.store.messages,
             group_commit=self.group_commit,
             offsets=self.store.delay_offsets,
+            queues=self.topic_table,
             levels_ms=self.store.messages.config.delay_levels_ms,
             clock=self.clock,
         )
@@ -196,7 +207,7 @@ class _Builder:
             max_bytes=settings.max_transfer_bytes_on_message_in_memory,
             short_polling_ms=None if settings.long_polling_enable else settings.short_polling_time_mills,
             broker_permission=settings.broker_permission,
-            clock=steady_ms,
+            clock=self.clock.steady_ms,
         )
 
     def _client_processor(self) -> ClientProcessor:
@@ -206,7 +217,7 @@ class _Builder:
             subscription_groups=self.subscription_groups,
             topic_table=self.topic_table,
             message_filters=self.message_filters,
-            clock=self.clock,
+            clock=self.clock.steady_ms,
         )
 
     def _add_senders(self, transactions: Transactions) -> None:
@@ -230,6 +241,8 @@ class _Builder:
             topic_table=self.topic_table,
             subscription_groups=self.subscription_groups,
             statistics=self.statistics,
+            consumer_groups=self.consumer_groups,
+            offsets=self.store.consumer_offsets,
             highest_delay_level=highest_delay_level,
             clock=self.clock,
         )
@@ -255,7 +268,7 @@ class _Builder:
         )
         self.dispatcher.add(offsets.handlers)
         self.dispatcher.add(QueryProcessor(store=self.store.messages).handlers)
-        self.dispatcher.add(LockProcessor(clock=steady_ms).handlers)
+        self.dispatcher.add(LockProcessor(clock=self.clock.steady_ms).handlers)
 
     def _add_administration(self, registration: Registration, delayed_delivery: DelayedDelivery) -> None:
         topics = TopicAdminProcessor(
@@ -272,6 +285,7 @@ class _Builder:
             consumer_groups=self.consumer_groups,
             producer_groups=self.producer_groups,
             offsets=self.store.consumer_offsets,
+            date_of=self.clock.date_of,
         )
         progress = ProgressProcessor(
             identity=self.identity,
@@ -298,6 +312,7 @@ class _Builder:
             delayed_delivery=delayed_delivery,
             settings_text=settings_text(self.settings),
             clock=self.clock,
+            expiry_clock=self.expiry_clock,
         )
         consume_queues = ConsumeQueueProcessor(store=self.store.messages, consumer_groups=self.consumer_groups)
         flows = FlowProcessor(self.statistics.flows)
@@ -305,6 +320,15 @@ class _Builder:
             self.dispatcher.add(processor.handlers)
 
     def _add_transaction_administration(self, transactions: Transactions) -> None:
+        resume = ResumeProcessor(
+            log=transactions.log,
+            store=self.store.messages,
+            parked=self.parked,
+            group_commit=self.group_commit,
+            tasks=self.tasks,
+            clock=self.clock,
+        )
+        self.dispatcher.add(resume.handlers)
         processor = TransactionAdminProcessor(
             log=transactions.log,
             finder=TransactionFinder(transactions.log, self.store.messages),
@@ -336,7 +360,7 @@ def build_serving(
     tasks: Tasks,
     client: RemotingClient,
     name_servers: Sequence[str],
-    clock: Callable[[], int],
+    clock: BrokerClock,
 ) -> Serving:
     """Builds all parts and gives their handlers to the dispatcher. Raises StoreError, OSError."""
     return _Builder(settings, identity, store, group_commit, dispatcher, tasks, clock).build(client, name_servers)

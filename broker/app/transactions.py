@@ -11,7 +11,6 @@ from broker.config import BrokerSettings
 from broker.remoting.connection import Connection
 from broker.server.check_back import CheckBack
 from broker.server.group_commit import GroupCommit
-from broker.server.parked import ParkedMessages
 from broker.server.producer_groups import ProducerGroups
 from broker.server.topic_table import TopicTable
 from broker.server.transaction_log import TransactionLog
@@ -44,8 +43,8 @@ def build_transactions(
     group_commit: GroupCommit,
     topic_table: TopicTable,
     producer_groups: ProducerGroups,
-    parked: ParkedMessages,
     clock: Callable[[], int],
+    expiry_clock: Callable[[], int],
 ) -> Transactions:
     """Finds out which transactions are pending, and builds what deals with them. Raises StoreError, OSError."""
     policy = CheckPolicy(
@@ -66,7 +65,6 @@ def build_transactions(
         store=store.messages,
         group_commit=group_commit,
         checks_in_flight=checks_in_flight,
-        parked=parked,
         reject_transaction_message=settings.reject_transaction_message,
         broker_host=settings.broker_ip1,
         clock=clock,
@@ -78,6 +76,7 @@ def build_transactions(
         checks_in_flight=checks_in_flight,
         appended=group_commit.appended,
         clock=clock,
+        expiry_clock=expiry_clock,
     )
     notes = TransactionNotes(
         log=log,

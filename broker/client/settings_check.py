@@ -16,7 +16,10 @@ def check_group(role: str, group: object) -> None:
     if not isinstance(group, str):
         raise IllegalConfiguration(f"the {role} group is {kind_of(group)}; a str is expected")
     try:
-        topics.validate_group(group)
+        if role == "consumer":
+            topics.validate_consumer_group(group)
+        else:
+            topics.validate_group(group)
     except IllegalMessage as error:
         raise IllegalConfiguration(f"{role} group {group!r}: {error}") from None
 

@@ -4,9 +4,13 @@
 
 The broker passes properties on as they came, so what it needs is done on the bytes: `find`, `put` and `remove` touch one
 property and leave the others as they are. `encode` and `decode` are for those who want them all.
+
+A sender may write one name several times. Then the last pair that has a value counts, for every reader here as in RocketMQ:
+if two readers took different ones, the broker would do one thing and a consumer, or Apache's broker, see another.
 """
 
 from collections.abc import Iterable, Mapping
+from functools import lru_cache
 from typing import Final
 
 from broker.message.errors import IllegalMessage
@@ -37,6 +41,7 @@ INSTANCE_ID: Final = "INSTANCE_ID"
 CLUSTER: Final = "CLUSTER"
 REPLY_TO_CLIENT: Final = "REPLY_TO_CLIENT"
 PUSH_REPLY_TIME: Final = "PUSH_REPLY_TIME"
+INNER_MULTI_QUEUE_OFFSET: Final = "INNER_MULTI_QUEUE_OFFSET"
 
 KEY_SEPARATOR: Final = " "
 MAX_PROPERTIES_LENGTH: Final = 32767
@@ -44,6 +49,9 @@ MAX_PROPERTIES_LENGTH: Final = 32767
 
 _NAME_VALUE = "\x01"
 _PROPERTY = "\x02"
+_NAME_END = b"\x01"
+_LONGEST_REMEMBERED: Final = 64
+_PAIR_END = b"\x02"
 
 
 def encode(properties: Mapping[str, str]) -> bytes:
@@ -69,33 +77,42 @@ def decode(encoded: bytes) -> dict[str, str]:
 
 def find(encoded: bytes, name: str) -> str | None:
     """The value of one property, or None."""
-    span = _span(encoded, name.encode())
-    if span is None:
+    pattern = _pattern(name)
+    at = encoded.rfind(pattern)
+    if at >= 0:
+        start = at + len(pattern)
+    elif encoded.startswith(pattern[1:]):
+        start = len(pattern) - 1
+    else:
         return None
-    start, end = span
-    return encoded[start + len(name.encode()) + 1 : end].decode(errors="replace")
+    end = encoded.find(_PAIR_END, start)
+    value = encoded[start:end] if end >= 0 else encoded[start:]
+    if not value:
+        span = _last_span(encoded, pattern)
+        if span is None:
+            return None
+        value = encoded[span[0] + len(pattern) - 1 : span[1]]
+    return value.decode("utf-8", "replace")
 
 
 def put(encoded: bytes, name: str, value: str) -> bytes:
     """The properties with one of them set, in place where it was there already."""
     pair = _pair(name, value).encode()
-    span = _span(encoded, name.encode())
+    span = _last_span(encoded, _pattern(name))
     if span is not None:
         start, end = span
         return encoded[:start] + pair + encoded[end:]
-    if not encoded or encoded.endswith(b"\x02"):
+    if not encoded or encoded.endswith(_PAIR_END):
         return encoded + pair
-    return encoded + b"\x02" + pair
+    return encoded + _PAIR_END + pair
 
 
 def remove(encoded: bytes, names: Iterable[str]) -> bytes:
-    """The properties without those named."""
+    """The properties without those named, however often they stand there."""
     for name in names:
-        span = _span(encoded, name.encode())
-        if span is not None:
-            start, end = span
-            encoded = encoded[:start].removesuffix(b"\x02") + encoded[end:]
-            encoded = encoded.removeprefix(b"\x02") if start == 0 else encoded
+        pattern = name.encode() + _NAME_END
+        if pattern in encoded:
+            encoded = _PAIR_END.join(pair for pair in encoded.split(_PAIR_END) if not pair.startswith(pattern))
     return encoded
 
 
@@ -113,14 +130,27 @@ def _pair(name: str, value: str) -> str:
     return name + _NAME_VALUE + value
 
 
-def _span(encoded: bytes, name: bytes) -> tuple[int, int] | None:
-    """Where the pair of that name begins and ends."""
-    pattern = name + b"\x01"
-    if encoded.startswith(pattern):
-        start = 0
-    else:
-        start = encoded.find(b"\x02" + pattern) + 1
+def _last_span(encoded: bytes, pattern: bytes) -> tuple[int, int] | None:
+    """Where the last pair with a value begins and ends; `pattern` is what begins a pair that is not the first."""
+    end = len(encoded)
+    while True:
+        start = encoded.rfind(pattern, 0, end) + 1
+        if start == 0 and not encoded.startswith(pattern[1:], 0, end):
+            return None
+        value_end = encoded.find(_PAIR_END, start)
+        value_end = len(encoded) if value_end < 0 else value_end
+        if value_end > start + len(pattern) - 1:
+            return start, value_end
         if start == 0:
             return None
-    end = encoded.find(b"\x02", start)
-    return start, len(encoded) if end < 0 else end
+        end = start
+
+
+def _pattern(name: str) -> bytes:
+    # What is remembered is short: a client may ask for a property of any length.
+    return _short_pattern(name) if len(name) <= _LONGEST_REMEMBERED else _PAIR_END + name.encode() + _NAME_END
+
+
+@lru_cache(maxsize=256)
+def _short_pattern(name: str) -> bytes:
+    return _PAIR_END + name.encode() + _NAME_END

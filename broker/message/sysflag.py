@@ -19,6 +19,10 @@ COMPRESSION_ZSTD: Final = 0x200
 COMPRESSION_ZLIB: Final = 0x300
 COMPRESSION_MASK: Final = 0x700
 
+SENT_BITS: Final = COMPRESSED | COMPRESSION_MASK
+"""What a client may say of its message. All other bits are a broker's: which transaction type the record has, which of its hosts
+are IPv6 ones, whether its topic takes several tags, whether its body holds a batch (0x40 and 0x80 in RocketMQ 5)."""
+
 _HOST_V6_LENGTH: Final = 20
 
 

@@ -1,6 +1,7 @@
 """Topic names: the system's own, those derived from a group, and what a name may look like (RocketMQ's TopicValidator)."""
 
 import re
+from functools import lru_cache
 from typing import Final
 
 from broker.message.errors import IllegalMessage
@@ -25,6 +26,11 @@ DEAD_LETTER_PREFIX: Final = "%DLQ%"
 
 MAX_TOPIC_LENGTH: Final = 127
 MAX_GROUP_LENGTH: Final = 255
+MAX_CONSUMER_GROUP_LENGTH: Final = MAX_TOPIC_LENGTH - len(RETRY_PREFIX)
+"""A consumer group has a retry topic, whose name is a topic's. RocketMQ 4.9 allows 255 letters, and loses what such groups send
+back; 5.x allows as many as here."""
+MOST_QUEUES: Final = 65_535
+"""More than any topic has by intent; some answers have a line for each queue."""
 
 SYSTEM_TOPICS: Final = frozenset(
     {
@@ -51,6 +57,11 @@ NOT_ALLOWED_SEND_TOPICS: Final = frozenset(
     }
 )
 
+CONSUMED_BY_THE_BROKER: Final = frozenset({SCHEDULE_TOPIC, HALF_TOPIC, OP_HALF_TOPIC})
+"""Their messages are not yet those of a consumer: they are delayed, undecided, or say that others are decided."""
+
+SYSTEM_GROUP_PREFIX: Final = "CID_RMQ_SYS_"
+
 _LEGAL_NAME = re.compile(r"[%|a-zA-Z0-9_-]+")
 
 
@@ -69,11 +80,26 @@ def is_system_topic(topic: str) -> bool:
     return topic in SYSTEM_TOPICS or topic.startswith("rmq_sys_")
 
 
+def is_system_group(group: str) -> bool:
+    """Whether the broker itself consumes as this group (MixAll.isSysConsumerGroup)."""
+    return group.startswith(SYSTEM_GROUP_PREFIX)
+
+
+def takes_sent_messages(topic: str) -> bool:
+    """Whether a message from a client can be for that topic: not for one that only the broker writes to."""
+    return len(topic) <= MAX_TOPIC_LENGTH and _is_legal_name(topic) and topic not in NOT_ALLOWED_SEND_TOPICS
+
+
+def takes_transactions(topic: str) -> bool:
+    """Whether a transaction's message can be for that topic: a message tried again, or given up, begins no transaction."""
+    return takes_sent_messages(topic) and not topic.startswith((RETRY_PREFIX, DEAD_LETTER_PREFIX))
+
+
 def validate_topic(topic: str) -> None:
     """Raises IllegalMessage, in Apache's words, if no topic can have this name."""
     if not topic.strip():
         raise IllegalMessage("The specified topic is blank.")
-    if not _LEGAL_NAME.fullmatch(topic):
+    if not _is_legal_name(topic):
         raise IllegalMessage("The specified topic contains illegal characters, allowing only ^[%|a-zA-Z0-9_-]+$")
     if len(topic) > MAX_TOPIC_LENGTH:
         raise IllegalMessage("The specified topic is longer than topic max length.")
@@ -83,7 +109,32 @@ def validate_group(group: str) -> None:
     """Raises IllegalMessage if no producer or consumer group can have this name (RocketMQ's Validators.checkGroup)."""
     if not group.strip():
         raise IllegalMessage("the specified group is blank")
-    if not _LEGAL_NAME.fullmatch(group):
-        raise IllegalMessage(f"the specified group[{group}] contains illegal characters, allowing only ^[%|a-zA-Z0-9_-]+$")
     if len(group) > MAX_GROUP_LENGTH:
         raise IllegalMessage("the specified group is longer than group max length 255.")
+    if not _is_legal_name(group):
+        raise IllegalMessage(f"the specified group[{group}] contains illegal characters, allowing only ^[%|a-zA-Z0-9_-]+$")
+
+
+def validate_consumer_group(group: str) -> None:
+    """Raises IllegalMessage if no consumer group can have this name: it must leave room for the prefix of its retry topic."""
+    validate_group(group)
+    if len(group) > MAX_CONSUMER_GROUP_LENGTH:
+        raise IllegalMessage(
+            f"the consumer group[{group}] has {len(group)} letters; {MAX_CONSUMER_GROUP_LENGTH} are allowed, "
+            f"so that its retry topic has no more than a topic may have ({MAX_TOPIC_LENGTH})"
+        )
+
+
+def is_group(group: str) -> bool:
+    """Whether a producer or consumer group can have this name."""
+    return len(group) <= MAX_GROUP_LENGTH and _is_legal_name(group)
+
+
+def _is_legal_name(name: str) -> bool:
+    # What is remembered is short: a client chooses how long the names are that it sends.
+    return _is_legal_short_name(name) if len(name) <= MAX_GROUP_LENGTH else _LEGAL_NAME.fullmatch(name) is not None
+
+
+@lru_cache(maxsize=4096)
+def _is_legal_short_name(name: str) -> bool:
+    return _LEGAL_NAME.fullmatch(name) is not None

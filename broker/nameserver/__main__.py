@@ -34,7 +34,7 @@ async def _serve(host: str, port: int, kv_config: Path) -> None:
     stopping = asyncio.Event()
     for number in (signal.SIGTERM, signal.SIGINT):
         asyncio.get_running_loop().add_signal_handler(number, stopping.set)
-    server = NameServer(host, port, kv_config_path=kv_config, clock=lambda: time.time_ns() // 1_000_000)
+    server = NameServer(host, port, kv_config_path=kv_config, clock=lambda: time.monotonic_ns() // 1_000_000)
     await server.start()
     print(f"The Name Server boot success. address={host}:{server.port}", flush=True)
     await stopping.wait()

@@ -25,7 +25,10 @@ class NameServer:
     """Serves from `start` to `stop`."""
 
     def __init__(self, host: str, port: int, *, kv_config_path: Path | None, clock: Callable[[], int]) -> None:
-        """Port 0 takes any that is free. Raises OSError or ValueError if the file of the kv config cannot be read."""
+        """Port 0 takes any that is free. `clock` shows steady time in milliseconds: setting the wall clock must expire no broker.
+
+        Raises OSError or ValueError if the file of the kv config cannot be read.
+        """
         self._clock = clock
         self._routes = Routes()
         self._tasks = Tasks()

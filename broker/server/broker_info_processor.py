@@ -57,14 +57,19 @@ class BrokerInfoProcessor:
         delayed_delivery: DelayedDelivery,
         settings_text: str,
         clock: Callable[[], int],
+        expiry_clock: Callable[[], int],
     ) -> None:
-        """`settings_text` has the settings as broker.conf would, one on each line."""
+        """`settings_text` has the settings as broker.conf would, one on each line.
+
+        `expiry_clock` says the time by which files may be deleted for their age (ExpiryClock).
+        """
         self._store = store
         self._statistics = statistics
         self._put_times = put_times
         self._delayed = delayed_delivery
         self._settings_text = settings_text
         self._clock = clock
+        self._expiry_clock = expiry_clock
         self._start_position = store.written_position
 
     @property
@@ -95,7 +100,7 @@ class BrokerInfoProcessor:
 
     def delete_expired(self, connection: Connection, command: RemotingCommand) -> bytes:
         """Deletes files that have expired."""
-        self._store.delete_expired(self._clock())
+        self._store.delete_expired(self._expiry_clock())
         return encode_response(command, ResponseCode.SUCCESS)
 
     def _counts(self) -> dict[str, str]:

@@ -34,7 +34,7 @@ HELD_BACK_MS = 1_000
 UNWRITABLE_MS = 1_000
 """When to try again if the store could not be written."""
 LONGEST_SLEEP_S = 1.0
-"""A clock that is set back is noticed by then, as long as there is something to check."""
+"""The event loop's clock may go slower than the wall clock: what is due is late by no more than this."""
 SHORTEST_SLEEP_S = 0.02
 
 _PORT_LENGTH: Final = 4
@@ -59,14 +59,19 @@ class CheckBack:
         checks_in_flight: ChecksInFlight[Connection],
         appended: Callable[[], None],
         clock: Callable[[], int],
+        expiry_clock: Callable[[], int],
     ) -> None:
-        """`appended` is told when the store has something to write (GroupCommit.appended)."""
+        """`appended` is told when the store has something to write (GroupCommit.appended).
+
+        `expiry_clock` says the time by which a transaction may be given up for its age (ExpiryClock).
+        """
         self._log = log
         self._store = store
         self._producers = producers
         self._checks_in_flight = checks_in_flight
         self._appended = appended
         self._clock = clock
+        self._expiry_clock = expiry_clock
         self.alarm = Alarm()
         """Rings when a transaction is due sooner than the last `look_now` said."""
         self._turn = 0
@@ -110,7 +115,7 @@ class CheckBack:
         online = self._producers.connections(transaction.producer_group)
         able = self._able(online, transaction)
         group = GroupState(bool(online), bool(able), self._is_owed(online, transaction))
-        action = decide_check(transaction, now_ms, self._log.policy, group)
+        action = decide_check(transaction, self._expiry_clock(), self._log.policy, group)
         if action is CheckAction.NO_PRODUCER:
             self._log.counts.checks_without_producer += 1
         elif action is CheckAction.HOLD:

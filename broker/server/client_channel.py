@@ -17,6 +17,7 @@ class ClientChannel:
     language: str
     version: int
     last_heartbeat_ms: int
+    """By steady time, which nobody sets."""
 
     def is_expired(self, now_ms: int) -> bool:
         """Whether its heartbeats stopped."""

@@ -18,6 +18,7 @@ from broker.remoting.dispatcher import Handler, RequestRefused
 from broker.server.client_channel import ClientChannel
 from broker.server.consumer_groups import ConsumerGroups
 from broker.server.message_filters import MessageFilters
+from broker.server.names import refuse_as_consumer, refuse_illegal_producer_group
 from broker.server.producer_groups import ProducerGroups
 from broker.server.subscription_group_table import SubscriptionGroupTable
 from broker.server.topic_table import TopicTable
@@ -62,17 +63,26 @@ class ClientProcessor:
         }
 
     def heartbeat(self, connection: Connection, command: RemotingCommand) -> bytes:
-        """A client is there, with these groups. A consumer group's retry topic comes into being by it."""
+        """A client is there, with these groups. A consumer group's retry topic comes into being by it.
+
+        A group that cannot be one is named in the answer, and costs the client's other groups nothing.
+        """
         data = HeartbeatData.decode(command.body)
         channel = ClientChannel(connection, data.client_id, command.language_code.name, command.version, self._clock())
+        refusals: list[RequestRefused] = []
         for consumer in data.consumer_data_set:
+            if not _is_taken(refuse_as_consumer, consumer.group_name, refusals):
+                continue
             settings = self._groups.find(consumer.group_name)
             if settings is not None:
                 self._topics.retry_topic(consumer.group_name, settings.retry_queue_nums, unit_mode=consumer.unit_mode)
             notify = settings is None or settings.notify_consumer_ids_changed_enable
             self._consumers.register(consumer, channel, notify=notify)
         for producer in data.producer_data_set:
-            self._producers.register(producer.group_name, channel)
+            if _is_taken(refuse_illegal_producer_group, producer.group_name, refusals):
+                self._producers.register(producer.group_name, channel)
+        if refusals:
+            raise refusals[0]
         return encode_response(command, ResponseCode.SUCCESS)
 
     def unregister_client(self, connection: Connection, command: RemotingCommand) -> bytes:
@@ -105,3 +115,12 @@ class ClientProcessor:
         now_ms = self._clock()
         for connection in {*self._producers.expired(now_ms), *self._consumers.expired(now_ms)}:
             connection.close()
+
+
+def _is_taken(refuse: Callable[[str], None], group: str, refusals: list[RequestRefused]) -> bool:
+    try:
+        refuse(group)
+    except RequestRefused as refusal:
+        refusals.append(refusal)
+        return False
+    return True

@@ -7,6 +7,7 @@ from typing import Final
 
 from broker.message import MessageQueue
 from broker.message.ids import parse_offset_message_id
+from broker.message.record import decode_record
 from broker.protocol.bodies import GetConsumerStatusBody, MessageQueueForC, ResetOffsetBody, ResetOffsetBodyForC
 from broker.protocol.codes import LanguageCode, RequestCode, ResponseCode
 from broker.protocol.command import RemotingCommand, ReplyTo, encode_response
@@ -26,6 +27,7 @@ from broker.remoting.tasks import Tasks
 from broker.server.client_channel import ClientChannel
 from broker.server.consumer_groups import ConsumerGroup, ConsumerGroups
 from broker.server.identity import BrokerIdentity
+from broker.server.names import refuse_message_of_the_broker, refuse_offsets
 from broker.server.topic_table import TopicTable
 from broker.store import ConsumerOffsets, CorruptRecord, MessageStore, RecordNotFound
 
@@ -67,6 +69,7 @@ class ConsumerCallProcessor:
     def reset_offset(self, connection: Connection, command: RemotingCommand) -> bytes:
         """Tells the members of a group where to go on: at a time, or with -1 at the end."""
         header = command.decode_header(ResetOffsetRequestHeader)
+        refuse_offsets(header.group, header.topic)
         table = self._offsets_after_reset(header)
         group = self._consumers.find(header.group)
         if group is None:
@@ -103,9 +106,10 @@ class ConsumerCallProcessor:
         header = command.decode_header(ConsumeMessageDirectlyResultRequestHeader)
         channel = self._member(header.consumer_group, header.client_id or "")
         try:
-            record = self._store.read(parse_offset_message_id(header.msg_id or "").commit_log_offset)
+            record = self._store.read_queued(parse_offset_message_id(header.msg_id or "").commit_log_offset)
         except (ValueError, RecordNotFound, CorruptRecord):
             raise RequestRefused(ResponseCode.SYSTEM_ERROR, f"there is no message {header.msg_id}") from None
+        refuse_message_of_the_broker(decode_record(record).topic)
         header.broker_name = self._identity.name
         self._pass_on(connection, command, channel, header, record)
 

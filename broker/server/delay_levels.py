@@ -8,6 +8,7 @@ from broker.message.errors import IllegalMessage
 SCHEDULE_TOPIC: Final = topics.SCHEDULE_TOPIC.encode()
 
 _UNITS_MS: Final = {"s": 1000, "m": 60_000, "h": 3_600_000, "d": 86_400_000}
+_MOST_DIGITS: Final = len(str(topics.MOST_QUEUES))
 _DELAY: Final = properties.DELAY_TIME_LEVEL.encode() + b"\x01"
 
 
@@ -26,7 +27,7 @@ def parse_delay_levels(text: str) -> tuple[int, ...]:
 
 def delay_level(encoded_properties: bytes) -> int:
     """The level a message asks for; 0 for none. Raises IllegalMessage if it is no number."""
-    if _DELAY not in encoded_properties:
+    if encoded_properties.find(_DELAY) < 0:
         return 0
     text = properties.find(encoded_properties, properties.DELAY_TIME_LEVEL)
     try:
@@ -45,9 +46,13 @@ def waiting_place(place: Place, level: int, highest_level: int) -> Place:
 
 
 def final_place(waiting_properties: bytes) -> Place:
-    """Where the message goes when it is due; consumers may read its level. Raises IllegalMessage if it does not say."""
-    topic = properties.find(waiting_properties, properties.REAL_TOPIC)
-    queue_id = properties.find(waiting_properties, properties.REAL_QUEUE_ID)
-    if not topic or topic == topics.HALF_TOPIC or queue_id is None or not queue_id.isdigit():
-        raise IllegalMessage(f"a delayed message does not say where it is for: topic {topic}, queue {queue_id}")
-    return Place(topic.encode(), int(queue_id), waiting_properties)
+    """Where the message goes when it is due; consumers may read its level.
+
+    Raises IllegalMessage if it does not say, or names what takes no sent messages.
+    """
+    topic = properties.find(waiting_properties, properties.REAL_TOPIC) or ""
+    text = properties.find(waiting_properties, properties.REAL_QUEUE_ID) or ""
+    queue_id = int(text) if text.isdecimal() and len(text) <= _MOST_DIGITS else -1
+    if not topics.takes_sent_messages(topic) or not 0 <= queue_id < topics.MOST_QUEUES:
+        raise IllegalMessage(f"a delayed message cannot be for topic {topic[:200]!r}, queue {text[:20]!r}")
+    return Place(topic.encode(), queue_id, waiting_properties)

@@ -5,13 +5,15 @@ from __future__ import annotations
 import logging
 from collections import deque
 from collections.abc import Callable
-from dataclasses import dataclass
-from typing import Final, NamedTuple
+from dataclasses import dataclass, field
+from typing import Final, NamedTuple, Protocol
 
 from broker.message import sysflag
 from broker.message.errors import IllegalMessage
 from broker.message.record import Record, decode_record
 from broker.remoting.alarm import Alarm
+from broker.server.broker_clock import TOLERANCE_MS
+from broker.server.clock_of_queue import ClockOfQueue
 from broker.server.delay_levels import SCHEDULE_TOPIC, final_place
 from broker.server.delivered_before import DeliveredBefore
 from broker.server.group_commit import GroupCommit
@@ -21,7 +23,7 @@ MOST_AT_ONCE: Final = 500
 """Messages delivered in one go; the event loop breathes in between."""
 REST_S: Final = 0.005
 LONGEST_SLEEP_S: Final = 1.0
-"""A clock that is set back is noticed by then, as long as a message waits."""
+"""The event loop's clock may go slower than the wall clock: what is due is late by no more than this."""
 UNWRITABLE_MS: Final = 100
 """When to try again if the store could not be written."""
 
@@ -39,6 +41,14 @@ class _Level:
     delay_ms: int
     offset: int
     next_due_ms: int | None = 0
+    clock: ClockOfQueue = field(default_factory=ClockOfQueue)
+
+
+class Queues(Protocol):
+    """Knows which queues topics have (TopicTable)."""
+
+    def existing_queue(self, topic: bytes, queue_id: int) -> int:
+        """Where to put a message that was accepted for that queue a while ago."""
 
 
 class _Delivered(NamedTuple):
@@ -61,22 +71,20 @@ class DelayedDelivery:
         store: MessageStore,
         group_commit: GroupCommit,
         offsets: DelayOffsets,
+        queues: Queues,
         levels_ms: tuple[int, ...],
         clock: Callable[[], int],
     ) -> None:
         self._store = store
         self._group_commit = group_commit
         self._offsets = offsets
+        self._queues = queues
         self._clock = clock
         self._levels = [_Level(queue_id, delay_ms, offsets.get(queue_id + 1) or 0) for queue_id, delay_ms in enumerate(levels_ms)]
         self.alarm = Alarm()
         """Rings when something may be due sooner than the last `deliver_due` said."""
         self._delivered: deque[_Delivered] = deque()
         self._delivered_before = DeliveredBefore(store)
-        self._latest_ms = 0
-        self._highest_ms = 0
-        self._set_back_ms = 0
-        """By how much in all the clock was set back since it showed `_highest_ms`."""
 
     def on_arrival(self, topic: bytes, queue_id: int, max_offset: int) -> None:
         """A message came into some queue."""
@@ -87,7 +95,6 @@ class DelayedDelivery:
     def deliver_due(self) -> float | None:
         """Delivers what is due. Returns in how many seconds something is due next; None if no message waits."""
         now_ms = self._clock()
-        self._notice_clock(now_ms)
         room = MOST_AT_ONCE
         for level in self._levels:
             if level.next_due_ms is not None and level.next_due_ms <= now_ms and room > 0:
@@ -109,8 +116,18 @@ class DelayedDelivery:
         while self._delivered and self._delivered[-1].end_position > position:
             level, offset = self._delivered.pop()[1:]
             level.offset = min(level.offset, offset)
-            level.next_due_ms = self._latest_ms + UNWRITABLE_MS
+            level.next_due_ms = self._clock() + UNWRITABLE_MS
             self.alarm.ring()
+        for level in self._levels:
+            level.clock.ends_at(self._store.next_offset(SCHEDULE_TOPIC, level.queue_id))
+
+    def clock_stepped(self, step_ms: int) -> None:
+        """The clock is about to leap: what was stored by the old one is not delivered earlier or later for it."""
+        for level in self._levels:
+            level.clock.stepped(step_ms, self._store.next_offset(SCHEDULE_TOPIC, level.queue_id))
+            if level.next_due_ms is not None:
+                level.next_due_ms = 0
+        self.alarm.ring()
 
     def persist(self) -> None:
         """Brings the offsets to the disk. Raises OSError."""
@@ -121,25 +138,6 @@ class DelayedDelivery:
         return {
             level.queue_id + 1: (level.offset, self._store.max_offset(SCHEDULE_TOPIC, level.queue_id)) for level in self._levels
         }
-
-    def _notice_clock(self, now_ms: int) -> None:
-        """A clock that was set back must not make messages wait for as much longer."""
-        if now_ms >= self._highest_ms:
-            # No message waits any more that seems to be stored later than now: how far it once was set back is of no use.
-            self._highest_ms = now_ms
-            self._set_back_ms = 0
-        elif now_ms < self._latest_ms:
-            self._set_back_ms += self._latest_ms - now_ms
-            for level in self._levels:
-                if level.next_due_ms is not None:
-                    level.next_due_ms = 0
-        self._latest_ms = now_ms
-
-    def _due_ms(self, store_timestamp: int, level: _Level, now_ms: int) -> int:
-        """When a message is due; at once if nobody can tell how long it has waited (correctDeliverTimestamp)."""
-        if store_timestamp > now_ms:
-            store_timestamp -= self._set_back_ms
-        return store_timestamp + level.delay_ms if store_timestamp <= now_ms else now_ms
 
     def _deliver_level(self, level: _Level, now_ms: int, most: int) -> int:
         """Delivers up to `most` messages of a level; how many. Notes when to look again."""
@@ -154,7 +152,7 @@ class DelayedDelivery:
                 continue
             for data in found.records:
                 record = decode_record(data)
-                due_ms = self._due_ms(record.store_timestamp, level, now_ms)
+                due_ms = _due_ms(record, level, now_ms)
                 if due_ms > now_ms:
                     level.next_due_ms = due_ms
                     return count
@@ -171,7 +169,7 @@ class DelayedDelivery:
                 return
             appended = self._store.append(
                 topic=place.topic,
-                queue_id=place.queue_id,
+                queue_id=self._queues.existing_queue(place.topic, place.queue_id),
                 body=record.body,
                 properties=place.properties,
                 flag=record.flag,
@@ -194,3 +192,9 @@ class DelayedDelivery:
 
     def _note_delivered(self, end_position: int, level: _Level, offset: int) -> None:
         self._delivered.append(_Delivered(end_position, level, offset))
+
+
+def _due_ms(record: Record, level: _Level, now_ms: int) -> int:
+    """When a message is due; at once if nobody can tell how long it has waited (correctDeliverTimestamp)."""
+    stored_ms = record.store_timestamp + level.clock.stepped_since(record.queue_offset)
+    return stored_ms + level.delay_ms if stored_ms <= now_ms + TOLERANCE_MS else now_ms

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 
+from broker.message.topics import MOST_QUEUES
 from broker.protocol.bodies import (
     Connection as ConnectionBody,
 )
@@ -28,7 +29,6 @@ from broker.server.config_bodies import group_config, groups_body
 from broker.server.consumer_groups import ConsumerGroups
 from broker.server.producer_groups import ProducerGroups
 from broker.server.subscription_group_table import SubscriptionGroupTable
-from broker.server.topic_table import MOST_QUEUES
 from broker.store import ConsumerOffsets
 
 
@@ -42,11 +42,14 @@ class GroupAdminProcessor:
         consumer_groups: ConsumerGroups,
         producer_groups: ProducerGroups,
         offsets: ConsumerOffsets,
+        date_of: Callable[[int], int],
     ) -> None:
+        """`date_of` says when it was that steady time showed a value (BrokerClock)."""
         self._groups = subscription_groups
         self._consumers = consumer_groups
         self._producers = producer_groups
         self._offsets = offsets
+        self._date_of = date_of
 
     @property
     def handlers(self) -> Mapping[int, Handler]:
@@ -109,8 +112,19 @@ class GroupAdminProcessor:
     def get_all_producers(self, connection: Connection, command: RemotingCommand) -> bytes:
         """All producers by group."""
         groups = self._producers.all_channels()
-        body = ProducerTableInfo(data={name: [_producer(channel) for channel in channels] for name, channels in groups.items()})
+        body = ProducerTableInfo(
+            data={name: [self._producer(channel) for channel in channels] for name, channels in groups.items()}
+        )
         return encode_response(command, ResponseCode.SUCCESS, body=body.encode())
+
+    def _producer(self, channel: ClientChannel) -> ProducerInfo:
+        return ProducerInfo(
+            client_id=channel.client_id,
+            remote_ip=f"/{channel.connection.peer}",
+            language=channel.language,
+            version=channel.version,
+            last_update_timestamp=self._date_of(channel.last_heartbeat_ms),
+        )
 
 
 def _connections(channels: Iterable[ClientChannel]) -> list[ConnectionBody]:
@@ -123,13 +137,3 @@ def _connections(channels: Iterable[ClientChannel]) -> list[ConnectionBody]:
         )
         for channel in channels
     ]
-
-
-def _producer(channel: ClientChannel) -> ProducerInfo:
-    return ProducerInfo(
-        client_id=channel.client_id,
-        remote_ip=f"/{channel.connection.peer}",
-        language=channel.language,
-        version=channel.version,
-        last_update_timestamp=channel.last_heartbeat_ms,
-    )

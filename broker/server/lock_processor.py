@@ -10,6 +10,7 @@ from broker.protocol.command import RemotingCommand, encode_response
 from broker.protocol.queue_table import MessageQueueData
 from broker.remoting.connection import Connection
 from broker.remoting.dispatcher import Handler
+from broker.server.names import refuse_as_consumer
 from broker.server.queue_locks import QueueLocks
 
 
@@ -28,6 +29,7 @@ class LockProcessor:
     def lock(self, connection: Connection, command: RemotingCommand) -> bytes:
         """A consumer wants queues for itself; it is told which ones it has now."""
         wanted = LockBatchRequestBody.decode(command.body)
+        refuse_as_consumer(wanted.consumer_group)
         locked = self._locks.lock(wanted.consumer_group, wanted.mq_set, wanted.client_id, self._clock())
         return encode_response(command, ResponseCode.SUCCESS, body=LockBatchResponseBody(lock_ok_mq_set=locked).encode())
 

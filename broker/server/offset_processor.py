@@ -21,6 +21,7 @@ from broker.protocol.headers import (
 )
 from broker.remoting.connection import Connection
 from broker.remoting.dispatcher import Handler
+from broker.server.names import refuse_illegal_consumer_group, refuse_offsets
 from broker.store import ConsumerOffsets, MessageStore
 
 
@@ -52,6 +53,7 @@ class OffsetProcessor:
         consumer was ready is not lost to it.
         """
         header = command.decode_header(QueryConsumerOffsetRequestHeader)
+        refuse_illegal_consumer_group(header.consumer_group)
         offset = self._offsets.get(header.consumer_group, header.topic, header.queue_id)
         if offset is None or offset < 0:
             if not self._is_young(header.topic.encode(), header.queue_id):
@@ -63,6 +65,7 @@ class OffsetProcessor:
     def update_consumer_offset(self, connection: Connection, command: RemotingCommand) -> bytes:
         """A group says how far it has come."""
         header = command.decode_header(UpdateConsumerOffsetRequestHeader)
+        refuse_offsets(header.consumer_group, header.topic)
         self._offsets.commit(header.consumer_group, header.topic, header.queue_id, header.commit_offset)
         return encode_response(command, ResponseCode.SUCCESS)
 

@@ -6,7 +6,7 @@ import time
 from collections.abc import Callable, Iterable, Mapping
 from typing import Final
 
-from broker.message import MessageQueue
+from broker.message import MessageQueue, topics
 from broker.protocol.bodies import (
     ConsumerOffsetSerializeWrapper,
     ConsumeStats,
@@ -30,6 +30,7 @@ from broker.remoting.connection import Connection
 from broker.remoting.dispatcher import Handler
 from broker.server.consumer_groups import ConsumerGroups
 from broker.server.identity import BrokerIdentity
+from broker.server.names import refuse_as_consumer, refuse_offsets
 from broker.server.subscription_group_table import SubscriptionGroupTable
 from broker.server.topic_table import TopicTable
 from broker.store import ConsumerOffsets, MessageStore
@@ -127,7 +128,13 @@ class ProgressProcessor:
     def clone_offsets(self, connection: Connection, command: RemotingCommand) -> bytes:
         """Gives another group the offsets of a group."""
         header = command.decode_header(CloneGroupOffsetRequestHeader)
-        names = [header.topic] if (header.topic or "").strip() else self._offsets.topics_of(header.src_group)
+        if header.topic and header.topic.strip():
+            names = {header.topic}
+        else:
+            names = self._offsets.topics_of(header.src_group) - topics.CONSUMED_BY_THE_BROKER
+        refuse_as_consumer(header.dest_group)
+        for name in names:
+            refuse_offsets(header.dest_group, name)
         for name in names:
             if name and (header.offline or self._concerns(header.src_group, name)):
                 self._offsets.clone(header.src_group, header.dest_group, name)

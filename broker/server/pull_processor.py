@@ -18,6 +18,7 @@ from broker.server import permissions
 from broker.server.consumer_groups import ConsumerGroups
 from broker.server.held_pulls import DEADLINE_STEP_MS, HeldPull, HeldPulls
 from broker.server.message_filters import MessageFilter, MessageFilters
+from broker.server.names import refuse_offsets
 from broker.server.statistics import BrokerStatistics
 from broker.server.subscription_group_table import SubscriptionGroupTable
 from broker.server.topic_table import TopicTable
@@ -90,6 +91,8 @@ class PullProcessor:
         """Messages of one queue from an offset on."""
         header = command.decode_header(PullMessageRequestHeader)
         self._refuse_forbidden(header)
+        if header.sys_flag & COMMIT_OFFSET_FLAG:
+            refuse_offsets(header.consumer_group, header.topic)
         pull = HeldPull(
             connection,
             ReplyTo(command.opaque, command.serialize_type),

@@ -51,7 +51,7 @@ class QueryProcessor:
         """The message at a commit log offset, which an offset message id holds."""
         header = command.decode_header(ViewMessageRequestHeader)
         try:
-            record = self._store.read(header.offset)
+            record = self._store.read_queued(header.offset)
         except (RecordNotFound, CorruptRecord):
             remark = f"can not find message by the offset, {header.offset}"
             raise RequestRefused(ResponseCode.SYSTEM_ERROR, remark) from None

@@ -12,9 +12,8 @@ _PULL_BYTES: Final = 4 << 20
 
 
 def records_from(store: MessageStore, topic: bytes, queue_id: int, offset: int) -> Iterator[bytes]:
-    """All visible records of a queue from an offset on."""
-    end = store.max_offset(topic, queue_id)
-    while offset < end:
+    """All visible records of a queue from an offset on, those too that become visible meanwhile."""
+    while offset < store.max_offset(topic, queue_id):
         pulled = store.pull(topic, queue_id, offset, _PULL_MESSAGES, _PULL_BYTES)
         yield from pulled.records
         offset = max(pulled.next_begin_offset, offset + 1)

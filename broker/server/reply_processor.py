@@ -29,10 +29,12 @@ from broker.remoting.connection import Connection
 from broker.remoting.dispatcher import Handler, RequestRefused
 from broker.remoting.errors import RemotingError
 from broker.remoting.tasks import Tasks
+from broker.server.delay_levels import Place
 from broker.server.group_commit import GroupCommit
 from broker.server.identity import BrokerIdentity
 from broker.server.producer_groups import ProducerGroups
 from broker.server.send_destination import SendDestination
+from broker.server.sent_properties import stored_sys_flag, without_brokers_own
 from broker.server.statistics import BrokerStatistics
 from broker.server.traffic import count
 from broker.store import MessageStore, StoreUnwritable
@@ -125,16 +127,17 @@ class ReplyProcessor:
 
     def _pass_on(self, connection: Connection, command: RemotingCommand, header: SendHeader) -> None:
         topic, queue_id, _ = self._destination.of(header)
+        sys_flag = stored_sys_flag(header.sys_flag, is_transactional=True)  # it begins none, whatever it says
         if self._under_way >= MOST_UNDER_WAY:
             raise RequestRefused(ResponseCode.SYSTEM_BUSY, "[OVERLOAD]system busy, start flow control for a while")
-        push = self._push(connection, header, command.body)
-        place = self._append(connection, header, topic, queue_id, command.body)
+        encoded = without_brokers_own(header.properties.encode())
+        push = self._push(connection, header, sys_flag, encoded, command.body)
+        place = self._append(connection, header, Place(topic, queue_id, encoded), sys_flag, command.body)
         reply_to = None if command.is_oneway else ReplyTo(command.opaque, command.serialize_type)
         self._under_way += 1
         self._tasks.start("wait for what became of a reply", self._answer(connection, reply_to, push, place))
 
-    def _push(self, connection: Connection, header: SendHeader, body: bytes) -> _Push:
-        encoded = header.properties.encode()
+    def _push(self, connection: Connection, header: SendHeader, sys_flag: int, encoded: bytes, body: bytes) -> _Push:
         client_id = props.find(encoded, props.REPLY_TO_CLIENT)
         if client_id is None:
             return _Push(f"reply message properties[{props.REPLY_TO_CLIENT}] is null")
@@ -144,14 +147,16 @@ class ReplyProcessor:
         remark = f"push reply message to {client_id} fail."
         if not requester.is_writable:
             return _Push(remark)
-        pushed = self._pushed_header(connection, header, encoded)
+        pushed = self._pushed_header(connection, header, sys_flag, encoded)
         try:
             answer = requester.start_invoke(RequestCode.PUSH_REPLY_MESSAGE_TO_CLIENT, pushed, body, timeout_ms=PUSH_TIMEOUT_MS)
         except RemotingError:
             return _Push(remark)
         return _Push(remark, answer)
 
-    def _pushed_header(self, connection: Connection, header: SendHeader, encoded: bytes) -> ReplyMessageRequestHeader:
+    def _pushed_header(
+        self, connection: Connection, header: SendHeader, sys_flag: int, encoded: bytes
+    ) -> ReplyMessageRequestHeader:
         now_ms = self._clock()
         return ReplyMessageRequestHeader(
             producer_group=header.producer_group,
@@ -159,7 +164,7 @@ class ReplyProcessor:
             default_topic=header.default_topic,
             default_topic_queue_nums=header.default_topic_queue_nums,
             queue_id=header.queue_id,
-            sys_flag=header.sys_flag,
+            sys_flag=sys_flag,
             born_timestamp=header.born_timestamp,
             flag=header.flag,
             properties=props.put(encoded, props.PUSH_REPLY_TIME, str(now_ms)).decode(),
@@ -170,19 +175,18 @@ class ReplyProcessor:
             store_timestamp=now_ms,
         )
 
-    def _append(self, connection: Connection, header: SendHeader, topic: bytes, queue_id: int, body: bytes) -> _Place:
-        nowhere = _Place(NOT_STORED_ID, queue_id, 0)
+    def _append(self, connection: Connection, header: SendHeader, place: Place, sys_flag: int, body: bytes) -> _Place:
+        nowhere = _Place(NOT_STORED_ID, place.queue_id, 0)
         if not self._is_storing:
             return nowhere
-        # Apache stores 0 for the flag, and so a compressed body that no reader knows to be one.
-        sys_flag = sysflag.with_transaction(header.sys_flag, sysflag.TRANSACTION_NOT)
         try:
             appended = self._store.append(
-                topic=topic,
-                queue_id=queue_id,
+                topic=place.topic,
+                queue_id=place.queue_id,
                 body=body,
-                properties=header.properties.encode(),
+                properties=place.properties,
                 flag=header.flag,
+                # Apache stores 0 here, and so a compressed body that no reader knows to be one.
                 sys_flag=sysflag.with_hosts(sys_flag, connection.born_host, self._store_host),
                 born_timestamp=header.born_timestamp,
                 born_host=connection.born_host,
@@ -192,10 +196,10 @@ class ReplyProcessor:
         except (IllegalMessage, StoreUnwritable) as error:
             logger.warning("a reply from %s is not stored: %s", connection.peer, error)
             return nowhere
-        count(self._statistics.traffic.normal, topic, 1, appended.end_position - appended.commit_log_offset)
+        count(self._statistics.traffic.normal, place.topic, 1, appended.end_position - appended.commit_log_offset)
         self._statistics.messages_put += 1
         message_id = offset_message_id(self._store_host, appended.commit_log_offset)
-        return _Place(message_id, queue_id, appended.queue_offset, self._group_commit.wait(appended.end_position))
+        return _Place(message_id, place.queue_id, appended.queue_offset, self._group_commit.wait(appended.end_position))
 
     async def _answer(self, connection: Connection, reply_to: ReplyTo | None, push: _Push, place: _Place) -> None:
         try:

@@ -7,21 +7,24 @@ from collections.abc import Callable, Mapping
 from typing import Final
 
 from broker.message import properties as props
-from broker.message import sysflag
+from broker.message import sysflag, topics
 from broker.message.ids import offset_message_id
 from broker.message.record import Record, decode_record
 from broker.protocol.codes import RequestCode, ResponseCode
 from broker.protocol.command import RemotingCommand, encode_response
 from broker.protocol.headers import ConsumerSendMsgBackRequestHeader
+from broker.protocol.heartbeat import ConsumeType
 from broker.remoting.connection import Connection
 from broker.remoting.dispatcher import Handler, RequestRefused
 from broker.server import permissions
+from broker.server.consumer_groups import ConsumerGroups
 from broker.server.delay_levels import Place, waiting_place
 from broker.server.group_commit import GroupCommit
+from broker.server.names import refuse_as_consumer, refuse_message_of_the_broker
 from broker.server.statistics import BrokerStatistics
 from broker.server.subscription_group_table import SubscriptionGroupTable
 from broker.server.topic_table import TopicTable
-from broker.store import CorruptRecord, MessageStore, RecordNotFound, SubscriptionGroupConfig
+from broker.store import ConsumerOffsets, CorruptRecord, MessageStore, RecordNotFound, SubscriptionGroupConfig
 
 FIRST_RETRY_LEVEL: Final = 3
 """The delay level of the first retry: 10 s; each further one is a level longer."""
@@ -40,6 +43,8 @@ class SendBackProcessor:
         topic_table: TopicTable,
         subscription_groups: SubscriptionGroupTable,
         statistics: BrokerStatistics,
+        consumer_groups: ConsumerGroups,
+        offsets: ConsumerOffsets,
         highest_delay_level: int,
         clock: Callable[[], int],
     ) -> None:
@@ -48,6 +53,8 @@ class SendBackProcessor:
         self._topics = topic_table
         self._groups = subscription_groups
         self._statistics = statistics
+        self._consumers = consumer_groups
+        self._offsets = offsets
         self._highest_delay_level = highest_delay_level
         self._clock = clock
 
@@ -59,10 +66,12 @@ class SendBackProcessor:
     def send_back(self, connection: Connection, command: RemotingCommand) -> bytes | None:
         """The consumer wants the message again later."""
         header = command.decode_header(ConsumerSendMsgBackRequestHeader)
+        refuse_as_consumer(header.group)
         group = self._groups.for_consuming(header.group)
         if group.retry_queue_nums <= 0:
             return encode_response(command, ResponseCode.SUCCESS)
         record = self._find(header.offset)
+        self._refuse_unless_received(header.group, record.topic)
         place = self._place(header, group, record)
         appended = self._store.append(
             topic=place.topic,
@@ -87,10 +96,23 @@ class SendBackProcessor:
 
     def _find(self, commit_log_offset: int) -> Record:
         try:
-            return decode_record(self._store.read(commit_log_offset))
+            return decode_record(self._store.read_queued(commit_log_offset))
         except (RecordNotFound, CorruptRecord):
             remark = f"look message by offset failed, {commit_log_offset}"
             raise RequestRefused(ResponseCode.SYSTEM_ERROR, remark) from None
+
+    def _refuse_unless_received(self, group_name: str, topic: bytes) -> None:
+        """Raises RequestRefused if the group cannot have got a message of the topic."""
+        refuse_message_of_the_broker(topic)
+        name = topic.decode(errors="replace")
+        if name in (topics.retry_topic(group_name), topics.dead_letter_topic(group_name)):
+            return
+        group = self._consumers.find(group_name)
+        if group is not None and (name in group.subscriptions or group.consume_type is ConsumeType.CONSUME_ACTIVELY):
+            return  # who pulls by itself need not say of what
+        if not self._offsets.of_topic(group_name, name):
+            remark = f"the group[{group_name}] neither subscribes to the topic[{name}] nor has offsets in it"
+            raise RequestRefused(ResponseCode.NO_PERMISSION, f"{remark}: it cannot have received the message")
 
     def _place(self, header: ConsumerSendMsgBackRequestHeader, group: SubscriptionGroupConfig, record: Record) -> Place:
         most = header.max_reconsume_times if header.max_reconsume_times is not None else group.retry_max_times

@@ -23,8 +23,8 @@ class Destination(NamedTuple):
 
     topic: bytes
     queue_id: int
-    sys_flag: int
-    """That of the header, and whether the topic's messages may have several tags each."""
+    topic_bits: int
+    """What the topic adds to the message's sysFlag: whether its messages may have several tags each."""
 
 
 class SendDestination:
@@ -35,22 +35,20 @@ class SendDestination:
         self._groups = subscription_groups
 
     def of(self, header: SendHeader) -> Destination:
-        """Topic, queue id and sysFlag. Raises RequestRefused."""
+        """Raises RequestRefused."""
         topic, queue_id = header.topic, header.queue_id
         config = self._topics.for_sending(topic, header.default_topic, header.default_topic_queue_nums, header.unit_mode)
         if queue_id >= config.read_queue_nums and queue_id >= config.write_queue_nums:
             raise RequestRefused(ResponseCode.SYSTEM_ERROR, f"request queueId[{queue_id}] is illegal, {config}")
         if topic.startswith(topics.RETRY_PREFIX) and self._is_given_up(header):
             dead_letters = self._topics.dead_letter_topic(topic.removeprefix(topics.RETRY_PREFIX))
-            return Destination(dead_letters.topic_name.encode(), 0, header.sys_flag)
+            return Destination(dead_letters.topic_name.encode(), 0, 0)
         if queue_id < 0:
             if config.write_queue_nums <= 0:
                 raise RequestRefused(ResponseCode.SYSTEM_ERROR, f"the topic has no queue to write to, {config}")
             queue_id = random.randrange(config.write_queue_nums)
-        sys_flag = header.sys_flag
-        if config.topic_filter_type == _MULTIPLE_TAGS:
-            sys_flag |= sysflag.MULTI_TAGS
-        return Destination(topic.encode(), queue_id, sys_flag)
+        topic_bits = sysflag.MULTI_TAGS if config.topic_filter_type == _MULTIPLE_TAGS else 0
+        return Destination(topic.encode(), queue_id, topic_bits)
 
     def _is_given_up(self, header: SendHeader) -> bool:
         """Whether a retried message was tried as often as its group allows."""

@@ -18,7 +18,7 @@ from broker.server.delay_levels import Place, delay_level, waiting_place
 from broker.server.group_commit import GroupCommit
 from broker.server.identity import BrokerIdentity
 from broker.server.send_destination import SendDestination, SendHeader
-from broker.server.sent_properties import StoredProperties, begins_transaction, refuse_in_batch
+from broker.server.sent_properties import StoredProperties, begins_transaction, refuse_in_batch, stored_sys_flag
 from broker.server.statistics import BrokerStatistics
 from broker.server.traffic import count
 from broker.store import Appended, MessageStore
@@ -100,13 +100,15 @@ class SendProcessor:
         return self._send_batch(connection, command, command.decode_header(SendMessageRequestHeaderV2))
 
     def _send(self, connection: Connection, command: RemotingCommand, header: SendHeader) -> bytes | None:
-        topic, queue_id, sys_flag = self._destination.of(header)
+        topic, queue_id, topic_bits = self._destination.of(header)
         encoded = header.properties.encode()
         now_ms = self._clock()
         level = delay_level(encoded)
         traffic = self._statistics.traffic
+        is_transactional = begins_transaction(encoded)
+        sys_flag = stored_sys_flag(header.sys_flag, is_transactional=is_transactional) | topic_bits
         # Old clients send a consumer's failed message by themselves, and leave TRAN_MSG in it.
-        if begins_transaction(encoded) and not (header.reconsume_times > 0 and level > 0):
+        if is_transactional and not (header.reconsume_times > 0 and level > 0):
             appended = self._half_messages.append(
                 connection,
                 producer_group=header.producer_group,
@@ -123,7 +125,7 @@ class SendProcessor:
             counts = traffic.transactional
         else:
             place = self._place(topic, queue_id, encoded, level)
-            appended = self._append(connection, header, sys_flag, place, command.body, header.flag, now_ms)
+            appended = self._append(connection, header, place, command.body, header.flag, sys_flag, now_ms)
             counts = traffic.delayed if level > 0 else traffic.normal
         count(counts, topic, 1, appended.end_position - appended.commit_log_offset)
         self._statistics.messages_put += 1
@@ -134,16 +136,17 @@ class SendProcessor:
         return None
 
     def _send_batch(self, connection: Connection, command: RemotingCommand, header: SendHeader) -> bytes | None:
-        topic, queue_id, sys_flag = self._destination.of(header)
+        topic, queue_id, topic_bits = self._destination.of(header)
         if len(command.body) > self._store.config.max_message_size:
             raise IllegalMessage(f"the batch has {len(command.body)} bytes; {self._store.config.max_message_size} are allowed")
         of_batch = self._properties.of_batch(header.properties.encode())
         messages = [(flag, body, of_batch.of(encoded)) for flag, body, encoded in split_batch(command.body)]
         for _, _, encoded in messages:
             refuse_in_batch(topic, encoded)
+        sys_flag = stored_sys_flag(header.sys_flag, is_transactional=False) | topic_bits
         now_ms = self._clock()
         all_appended = [
-            self._append(connection, header, sys_flag, Place(topic, queue_id, encoded), body, flag, now_ms)
+            self._append(connection, header, Place(topic, queue_id, encoded), body, flag, sys_flag, now_ms)
             for flag, body, encoded in messages
         ]
         size = sum(appended.end_position - appended.commit_log_offset for appended in all_appended)
@@ -162,10 +165,8 @@ class SendProcessor:
         return Place(topic, queue_id, self._properties.of(encoded))
 
     def _append(
-        self, connection: Connection, header: SendHeader, sys_flag: int, place: Place, body: bytes, flag: int, now_ms: int
+        self, connection: Connection, header: SendHeader, place: Place, body: bytes, flag: int, sys_flag: int, now_ms: int
     ) -> Appended:
-        if sys_flag & sysflag.TRANSACTION_PREPARED:
-            raise IllegalMessage("the sysFlag says that the message begins a transaction; its property TRAN_MSG does not")
         return self._store.append(
             topic=place.topic,
             queue_id=place.queue_id,

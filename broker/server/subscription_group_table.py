@@ -6,9 +6,9 @@ from collections.abc import Callable
 from typing import Final
 
 from broker.message import topics
-from broker.message.errors import IllegalMessage
 from broker.protocol.codes import ResponseCode
 from broker.remoting.dispatcher import RequestRefused
+from broker.server.names import refuse_as_consumer, refuse_illegal_consumer_group
 from broker.store import SubscriptionGroupConfig, SubscriptionGroups
 
 INITIAL_GROUPS: Final = (
@@ -20,7 +20,6 @@ INITIAL_GROUPS: Final = (
     "CID_ONSAPI_PERMISSION",
     "CID_ONSAPI_OWNER",
 )
-SYSTEM_GROUP_PREFIX: Final = "CID_RMQ_SYS_"
 
 
 class SubscriptionGroupTable:
@@ -42,28 +41,32 @@ class SubscriptionGroupTable:
 
     def find(self, group: str) -> SubscriptionGroupConfig | None:
         """The group's settings, made with defaults if that is allowed; None if not."""
+        if len(group) > topics.MAX_CONSUMER_GROUP_LENGTH:  # there may be such in a table that RocketMQ wrote
+            return None
         config = self._groups.get(group)
-        if config is None and (self._auto_create or group.startswith(SYSTEM_GROUP_PREFIX)) and _is_legal(group):
+        if config is None and (self._auto_create or topics.is_system_group(group)) and topics.is_group(group):
             config = SubscriptionGroupConfig(group)
             self._put(config)
         return config
 
     def for_consuming(self, group: str) -> SubscriptionGroupConfig:
-        """The same. Raises RequestRefused if there is no such group."""
+        """The same. Raises RequestRefused if there is no such group, or cannot be one."""
         config = self.find(group)
         if config is None:
+            refuse_illegal_consumer_group(group)
             raise RequestRefused(ResponseCode.SUBSCRIPTION_GROUP_NOT_EXIST, f"subscription group [{group}] does not exist")
         return config
 
     def update(self, config: SubscriptionGroupConfig) -> None:
         """Makes the group, or changes it, as an operator asked. Raises RequestRefused, OSError."""
-        if not _is_legal(config.group_name):
-            raise RequestRefused(ResponseCode.SYSTEM_ERROR, f"no group can have the name {config.group_name!r}")
+        refuse_as_consumer(config.group_name)
         self._put(config)
         self.persist_changes()
 
     def delete(self, group: str) -> None:
-        """Forgets the group. Raises OSError."""
+        """Forgets the group. Raises RequestRefused, OSError."""
+        if topics.is_system_group(group):
+            refuse_as_consumer(group)
         if self._groups.remove(group, self._clock()):
             self._is_changed = True
             self.persist_changes()
@@ -77,11 +80,3 @@ class SubscriptionGroupTable:
     def _put(self, config: SubscriptionGroupConfig) -> None:
         self._groups.put(config, self._clock())
         self._is_changed = True
-
-
-def _is_legal(group: str) -> bool:
-    try:
-        topics.validate_group(group)
-    except IllegalMessage:
-        return False
-    return True

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from broker.message import MessageQueue
+from broker.message.topics import MOST_QUEUES
 from broker.protocol.bodies import GroupList, TopicList, TopicOffset, TopicStatsTable
 from broker.protocol.codes import RequestCode, ResponseCode
 from broker.protocol.command import RemotingCommand, ReplyTo, encode_response
@@ -24,7 +25,7 @@ from broker.server.consumer_groups import ConsumerGroups
 from broker.server.identity import BrokerIdentity
 from broker.server.registration import Registration
 from broker.server.topic_attributes import IllegalAttributes, changed_attributes
-from broker.server.topic_table import MOST_QUEUES, TopicTable
+from broker.server.topic_table import TopicTable
 from broker.store import ConsumerOffsets, MessageStore, TopicConfig
 
 

@@ -6,17 +6,15 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 
 from broker.message import topics
-from broker.message.errors import IllegalMessage
 from broker.protocol.codes import ResponseCode
 from broker.protocol.faq import FURTHER_DETAILS
 from broker.remoting.dispatcher import RequestRefused
 from broker.server import permissions
+from broker.server.names import refuse_illegal_topic
 from broker.store import TopicConfig, TopicConfigs
 
 SCHEDULE_TOPIC_QUEUES = 18
 BENCHMARK_TOPIC_QUEUES = 1024
-MOST_QUEUES = 65_535
-"""More than anybody asks for by intent; some answers have a line for each queue."""
 REPLY_TOPIC_SUFFIX = "_REPLY_TOPIC"
 UNIT_FLAG = 1
 UNIT_SUBSCRIPTION_FLAG = 2
@@ -88,6 +86,13 @@ class TopicTable:
             self._sendable[topic] = config
         return config
 
+    def existing_queue(self, topic: bytes, queue_id: int) -> int:
+        """Where to put a message that was accepted for that queue a while ago: a topic may have fewer queues by now."""
+        config = self._configs.get(topic.decode())
+        if config is None or config.write_queue_nums <= 0 or queue_id < max(config.read_queue_nums, config.write_queue_nums):
+            return queue_id
+        return queue_id % config.write_queue_nums
+
     def internal(self, topic: str, queue_nums: int, *, topic_sys_flag: int = 0) -> TopicConfig:
         """A topic of the broker's own, made if there is none (createTopicInSendMessageBackMethod)."""
         config = self._configs.get(topic)
@@ -107,14 +112,14 @@ class TopicTable:
 
     def update(self, config: TopicConfig) -> None:
         """Makes the topic, or changes it, as an operator or client asked. Raises RequestRefused, OSError."""
-        _validate(config.topic_name)
+        refuse_illegal_topic(config.topic_name)
         self._refuse_system_topic(config.topic_name)
         self._put(config)
         self.persist_changes()
 
     def delete(self, topic: str) -> None:
         """Forgets the topic. Raises RequestRefused, OSError."""
-        _validate(topic)
+        refuse_illegal_topic(topic)
         self._refuse_system_topic(topic)
         if self._configs.remove(topic, self._clock()):
             self._changed()
@@ -133,7 +138,7 @@ class TopicTable:
             self._is_changed = False
 
     def _checked_for_sending(self, topic: str, default_topic: str, queue_nums: int, unit_mode: bool) -> TopicConfig:
-        _validate(topic)
+        refuse_illegal_topic(topic)
         if topic in topics.NOT_ALLOWED_SEND_TOPICS:
             raise RequestRefused(ResponseCode.NO_PERMISSION, f"Sending message to topic[{topic}] is forbidden.")
         config = self._configs.get(topic) or self._made_by_a_send(topic, default_topic, queue_nums, unit_mode)
@@ -167,13 +172,6 @@ class TopicTable:
         self._sendable.clear()
         self._is_changed = True
         self.on_change()
-
-
-def _validate(topic: str) -> None:
-    try:
-        topics.validate_topic(topic)
-    except IllegalMessage as error:
-        raise RequestRefused(ResponseCode.SYSTEM_ERROR, str(error)) from None
 
 
 def _initial_topics(rules: TopicRules) -> Iterator[TopicConfig]:

@@ -132,6 +132,9 @@ class TransactionAdminProcessor:
                 raise self._not_pending(f"at half offset {header.half_offset}", header)
             return transaction
         self._refuse_search_without_index()
+        if not self._finder.finds_all(header.transaction_id or ""):
+            remark = "too many half messages have that id to find the one that is meant; name it by its half offset"
+            raise RequestRefused(ResponseCode.SYSTEM_ERROR, remark)
         found = self._finder.pending_by_id(header.transaction_id or "")
         if not found:
             raise self._not_pending(f"with id {header.transaction_id}", header)

@@ -17,6 +17,8 @@ from broker.transaction.op_message import GIVEN_REASON_KEY, OP_TOPIC, OUTCOME, R
 from broker.transaction.pending import Outcome, PendingTransaction
 
 PENDING = "pending"
+DECIDED = "decided"
+"""How, cannot be told."""
 
 _FIND_ALL = 64
 _EVER_MS = 2**62
@@ -33,6 +35,10 @@ class TransactionFinder:
     def can_search(self) -> bool:
         """Whether transactions can be found by id or key: not without an index."""
         return self._store.config.is_index_enabled
+
+    def finds_all(self, transaction_id: str) -> bool:
+        """Whether no half messages with that id can be missing from what is found: somebody may send any number of them."""
+        return self._store.query(HALF_TOPIC, transaction_id, _FIND_ALL, 0, _EVER_MS).are_all
 
     def pending_by_id(self, transaction_id: str) -> list[PendingTransaction]:
         """The undecided ones: two of them if a producer sent one message twice."""
@@ -106,7 +112,10 @@ class TransactionFinder:
         info.producer_group = first.producer_group
         _add_message(info, first)
         _add_destination(info, first)
-        message = self._made_from(first)
+        message, is_certain = self._made_from(first)
+        if not is_certain:
+            info.state = DECIDED
+            info.problem = "too many messages have its transaction id to tell how it was decided"
         if message is not None:
             outcome = Outcome.DISCARDED if message.topic == DISCARD_TOPIC else Outcome.COMMITTED
             info.state = outcome.value
@@ -142,17 +151,20 @@ class TransactionFinder:
             if op.body == b"%d" % half_queue_offset:
                 _add_decision(info, op)
 
-    def _made_from(self, half: HalfMessage) -> HalfMessage | None:
-        """The committed or discarded message that the half message became."""
+    def _made_from(self, half: HalfMessage) -> tuple[HalfMessage | None, bool]:
+        """The committed or discarded message that the half message became, if there is one, and whether that is certain."""
         if half.transaction_id is None:
-            return None
+            return None, True
+        is_certain = True
         for topic in ((props.find(half.properties, props.REAL_TOPIC) or "").encode(), DISCARD_TOPIC):
-            for record in self._store.query(topic, half.transaction_id, _FIND_ALL, 0, _EVER_MS).records:
+            found = self._store.query(topic, half.transaction_id, _FIND_ALL, 0, _EVER_MS)
+            is_certain = is_certain and found.are_all
+            for record in found.records:
                 message = read_any_message(record)
                 is_made = topic == DISCARD_TOPIC or message.sys_flag & sysflag.TRANSACTION_MASK == sysflag.TRANSACTION_COMMIT
                 if is_made and message.identity == half.identity:
-                    return message
-        return None
+                    return message, True
+        return None, is_certain
 
     def _pending(self, half: HalfMessage) -> PendingTransaction | None:
         first = half.first_commit_log_offset
@@ -165,7 +177,7 @@ class TransactionFinder:
 
     def _half_at(self, commit_log_offset: int) -> HalfMessage | None:
         try:
-            return read_half_message(self._store.read(commit_log_offset))
+            return read_half_message(self._store.read_queued(commit_log_offset))
         except (RecordNotFound, CorruptRecord, NotAHalfMessage):
             return None
 

@@ -8,10 +8,12 @@ from __future__ import annotations
 
 import logging
 import sys
+from typing import Protocol
 
 from broker.message import sysflag
-from broker.message.errors import CorruptRecord
+from broker.message.errors import CorruptRecord, IllegalMessage
 from broker.message.record import body_crc
+from broker.message.topics import is_group, takes_transactions
 from broker.server.ports import SystemTopics
 from broker.server.topic_outcomes import TopicOutcomes
 from broker.server.transaction_recovery import RecoveredTransactions
@@ -20,7 +22,7 @@ from broker.transaction import half_message
 from broker.transaction.check_policy import CheckPolicy
 from broker.transaction.counts import TransactionCounts
 from broker.transaction.draft import Draft
-from broker.transaction.errors import NotResumable
+from broker.transaction.errors import NotADestination, NotResumable
 from broker.transaction.half_record import DISCARD_TOPIC, HALF_TOPIC, HalfMessage, find_group, find_tag, read_half_message
 from broker.transaction.half_record import tags_code as tags_code_of
 from broker.transaction.op_message import OP_PROPERTIES, OP_TAGS_CODE, OP_TOPIC, op_body, op_draft
@@ -28,6 +30,13 @@ from broker.transaction.pending import Outcome, PendingTransaction, Place
 from broker.transaction.recent_half_messages import RecentHalfMessages
 
 logger = logging.getLogger(__name__)
+
+
+class Topics(SystemTopics, Protocol):
+    """Makes topics of the broker's own, and knows which queues the others have (TopicTable)."""
+
+    def existing_queue(self, topic: bytes, queue_id: int) -> int:
+        """Where to put a message that was accepted for that queue a while ago."""
 
 
 class TransactionLog:
@@ -38,7 +47,7 @@ class TransactionLog:
         store: MessageStore,
         recovered: RecoveredTransactions,
         policy: CheckPolicy,
-        topics: SystemTopics,
+        topics: Topics,
     ) -> None:
         """`recovered` is what `recover_transactions` found in the store."""
         self.table = recovered.table
@@ -56,9 +65,12 @@ class TransactionLog:
         self._recent = RecentHalfMessages()
         self._resumed: dict[int, int] = {}
         """Discarded messages resumed a moment ago, which the store does not show yet: where their new half messages end."""
+        self._latest_group = ""
         self._known_topics: dict[bytes, bytes] = {}  # as many as there are topics: one object for all its transactions
         for topic in (HALF_TOPIC, OP_TOPIC):
             topics.internal(topic.decode(), 1)
+        for transaction in self.table:
+            transaction.queue_id = topics.existing_queue(transaction.topic, transaction.queue_id)
 
     def append_half(
         self,
@@ -75,8 +87,18 @@ class TransactionLog:
         reconsume_times: int,
         now_ms: int,
     ) -> Appended:
-        """Stores a message as a half message. Raises DelayedTransaction, IllegalMessage or StoreUnwritable."""
+        """Stores a message as a half message.
+
+        Raises DelayedTransaction, NotADestination, IllegalMessage or StoreUnwritable.
+        """
+        topic = self._known_topics.get(topic) or self._new_topic(topic)
         encoded = half_message.half_properties(properties, topic, queue_id, producer_group)
+        group = find_group(encoded)
+        if group != self._latest_group and not is_group(group):
+            raise IllegalMessage(
+                f"no producer group can have the name {group[:255]!r}: nobody could be asked about the transaction"
+            )
+        self._latest_group = group
         tags_code = tags_code_of(find_tag(encoded))
         stored_flag = sysflag.with_hosts(half_message.half_sys_flag(sys_flag), born_host, self._store_host)
         crc = body_crc(body)
@@ -100,7 +122,7 @@ class TransactionLog:
             reconsume_times, 0, crc, body, encoded,
         )  # fmt: skip
         self._recent.keep(half)
-        self._add(appended, find_group(encoded), topic, queue_id, tags_code, encoded, now_ms)
+        self._add(appended, group, topic, queue_id, tags_code, encoded, now_ms)
         self.counts.half_messages += 1
         return appended
 
@@ -169,9 +191,10 @@ class TransactionLog:
         if discarded.commit_log_offset in self._resumed:
             raise NotResumable("it is being resumed already")
         topic, queue_id = discarded.destination()
+        queue_id = self._topics.existing_queue(topic, queue_id)
         draft = half_message.resumed(discarded)
         appended = self._append(draft, now_ms)
-        self._add(appended, discarded.producer_group, topic, queue_id, draft.tags_code, draft.properties, now_ms)
+        self._add(appended, discarded.producer_group, self._new_topic(topic), queue_id, draft.tags_code, draft.properties, now_ms)
         self._resumed[discarded.commit_log_offset] = appended.end_position
         self.counts.resumes += 1
         return appended.end_position
@@ -207,6 +230,13 @@ class TransactionLog:
         self._resumed = {resumed: end for resumed, end in self._resumed.items() if end <= position}
         self.table.take_back(position)
         self.appended_position = min(self.appended_position, position)
+
+    def _new_topic(self, topic: bytes) -> bytes:
+        """Raises NotADestination."""
+        name = topic.decode()
+        if not takes_transactions(name):
+            raise NotADestination(f"the topic[{name}] takes no transactional messages")
+        return self._known_topics.setdefault(topic, topic)
 
     def _outcomes_of(self, topic: bytes) -> TopicOutcomes:
         return self.outcomes.get(topic) or self.outcomes.setdefault(topic, TopicOutcomes())
@@ -268,13 +298,12 @@ class TransactionLog:
                 offset,
                 queue_offset,
                 sys.intern(group),
-                self._known_topics.setdefault(topic, topic),
+                topic,
                 queue_id,
                 tags_code,
                 now_ms,
                 self.policy.first_check_due(now_ms, encoded),
-            ),
-            now_ms,
+            )
         )
 
 

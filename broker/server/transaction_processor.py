@@ -1,36 +1,29 @@
-"""Transactions as clients see them: the half message, the decision, the resumption (RocketMQ's EndTransactionProcessor)."""
+"""Transactions as producers see them: the half message and the decision (RocketMQ's EndTransactionProcessor)."""
 
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 
 from broker.message.errors import CorruptRecord
-from broker.message.ids import parse_offset_message_id
 from broker.protocol.codes import RequestCode, ResponseCode
 from broker.protocol.command import RemotingCommand, encode_response
-from broker.protocol.headers import EndTransactionRequestHeader, ResumeCheckHalfMessageRequestHeader
+from broker.protocol.headers import EndTransactionRequestHeader
 from broker.remoting.connection import Connection
 from broker.remoting.dispatcher import Handler, RequestRefused
-from broker.server.parked import ParkedMessages, ParkedPlace, Treatment
 from broker.server.ports import Durability
-from broker.server.queue_records import records_from
 from broker.server.transaction_log import TransactionLog
+from broker.server.transaction_recovery import message_at
 from broker.store import Appended, MessageStore, RecordNotFound
 from broker.transaction.checks_in_flight import ChecksInFlight
 from broker.transaction.decision import EndAction, EndDecision, EndRequest, Refusal, decide_end, decide_late_end
-from broker.transaction.errors import AlreadyResumed, DelayedTransaction, NotAHalfMessage, NotResumable
-from broker.transaction.half_record import HALF_TOPIC, HalfMessage, read_any_message, read_half_message
-from broker.transaction.resumption import refuse_if_not_resumable
+from broker.transaction.errors import DelayedTransaction, NotADestination, NotAHalfMessage
 
 logger = logging.getLogger(__name__)
 
-_FIND_ALL = 64
-_EVER_MS = 2**62
-
 
 class TransactionProcessor:
-    """Takes half messages, decisions and resumptions."""
+    """Takes half messages and decisions."""
 
     def __init__(
         self,
@@ -39,7 +32,6 @@ class TransactionProcessor:
         store: MessageStore,
         group_commit: Durability,
         checks_in_flight: ChecksInFlight[Connection],
-        parked: ParkedMessages,
         reject_transaction_message: bool,
         broker_host: str,
         clock: Callable[[], int],
@@ -48,7 +40,6 @@ class TransactionProcessor:
         self._store = store
         self._group_commit = group_commit
         self._checks_in_flight = checks_in_flight
-        self._parked = parked
         self._rejects = reject_transaction_message
         self._broker_host = broker_host
         self._clock = clock
@@ -56,10 +47,7 @@ class TransactionProcessor:
     @property
     def handlers(self) -> Mapping[int, Handler]:
         """Request code -> method."""
-        return {
-            RequestCode.END_TRANSACTION: self.end_transaction,
-            RequestCode.RESUME_CHECK_HALF_MESSAGE: self.resume_check,
-        }
+        return {RequestCode.END_TRANSACTION: self.end_transaction}
 
     def append(
         self,
@@ -97,7 +85,7 @@ class TransactionProcessor:
                 reconsume_times=reconsume_times,
                 now_ms=now_ms,
             )
-        except DelayedTransaction as error:
+        except (DelayedTransaction, NotADestination) as error:
             raise RequestRefused(ResponseCode.MESSAGE_ILLEGAL, str(error)) from None
 
     def end_transaction(self, connection: Connection, command: RemotingCommand) -> bytes | None:
@@ -110,7 +98,7 @@ class TransactionProcessor:
         )
         decision = decide_end(self._log.table, request)
         if decision.action is EndAction.LOOK_UP:
-            half = self._look_up(header.commit_log_offset)
+            half = message_at(self._store, header.commit_log_offset)
             decision = decide_late_end(self._log.table, self._log.copies, request, half)
         if decision.action is EndAction.KEEP:
             self._log.counts.unknown_answers += 1
@@ -120,37 +108,6 @@ class TransactionProcessor:
         if not command.is_oneway:
             self._group_commit.after_durable(end_position, connection, encode_response(command, ResponseCode.SUCCESS))
         return None
-
-    def resume_check(self, connection: Connection, command: RemotingCommand) -> bytes | None:
-        """An operator wants a discarded message to be checked again."""
-        header = command.decode_header(ResumeCheckHalfMessageRequestHeader)
-        try:
-            discarded = read_half_message(self._store.read(parse_offset_message_id(header.msg_id or "").commit_log_offset))
-            end_position = self._resume(discarded, connection)
-        except (ValueError, RecordNotFound, CorruptRecord, NotAHalfMessage, NotResumable) as error:
-            raise RequestRefused(ResponseCode.SYSTEM_ERROR, f"the message {header.msg_id} cannot be resumed: {error}") from None
-        logger.warning("%s resumed by hand the discarded message %s", connection.peer, header.msg_id)
-        self._group_commit.after_durable(end_position, connection, encode_response(command, ResponseCode.SUCCESS))
-        return None
-
-    def _resume(self, discarded: HalfMessage, connection: Connection) -> int:
-        """Makes it pending again, and marks it. Raises NotResumable, NotAHalfMessage, StoreUnwritable."""
-        place = ParkedPlace(discarded.topic, 0, discarded.queue_offset, discarded.commit_log_offset)
-        try:
-            refuse_if_not_resumable(discarded, self._messages_alike(discarded))
-        except AlreadyResumed:
-            # By a broker of Apache's, or by one that died before it wrote the mark: the message waits for nobody.
-            if not self._parked.is_being_treated(place) and self._parked.latest_mark(*place[:3]) is None:
-                self._mark_resumed(place, connection)
-            raise
-        self._log.resume(discarded, self._clock())
-        return self._mark_resumed(place, connection)
-
-    def _mark_resumed(self, place: ParkedPlace, connection: Connection) -> int:
-        by_host, now_ms = connection.born_host, self._clock()
-        appended = self._parked.append_mark(place, Treatment.RESUMED, now_ms=now_ms, by_host=by_host)
-        self._group_commit.appended()
-        return appended.end_position
 
     def _carry_out(self, decision: EndDecision, request: EndRequest, connection: Connection) -> int:
         """Does what was decided; returns the commit log offset after it. Raises RequestRefused, StoreUnwritable."""
@@ -172,26 +129,3 @@ class TransactionProcessor:
             refusal.value, connection.peer, request.producer_group, request.commit_log_offset, remark,
         )  # fmt: skip
         return RequestRefused(ResponseCode.SYSTEM_ERROR, remark)
-
-    def _look_up(self, commit_log_offset: int) -> HalfMessage | None:
-        try:
-            return read_any_message(self._store.read(commit_log_offset))
-        except (RecordNotFound, CorruptRecord):
-            return None
-
-    def _messages_alike(self, discarded: HalfMessage) -> Iterable[HalfMessage]:
-        """Messages with the same transaction id: half messages, and in the topic it was for. Without an index, half messages."""
-        transaction_id = discarded.transaction_id
-        if transaction_id is None or not self._store.config.is_index_enabled:
-            return self._half_messages_since(discarded)
-        topic, _ = discarded.destination()
-        found = [
-            record
-            for place in (HALF_TOPIC, topic)
-            for record in self._store.query(place, transaction_id, _FIND_ALL, 0, _EVER_MS).records
-        ]
-        return [read_any_message(record) for record in found]
-
-    def _half_messages_since(self, discarded: HalfMessage) -> Iterator[HalfMessage]:
-        first = self._store.first_behind(HALF_TOPIC, 0, discarded.commit_log_offset)
-        return map(read_any_message, records_from(self._store, HALF_TOPIC, 0, first))

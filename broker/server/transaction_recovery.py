@@ -7,14 +7,16 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from broker.message import topics
+from broker.message.errors import CorruptRecord
 from broker.server.queue_records import records_from
-from broker.store import ConsumerOffsets, MessageStore
+from broker.store import ConsumerOffsets, MessageStore, RecordNotFound
 from broker.transaction.check_policy import CheckPolicy
-from broker.transaction.half_record import DISCARD_TOPIC, HALF_TOPIC
+from broker.transaction.evidence import Evidence
+from broker.transaction.half_record import DISCARD_TOPIC, HALF_TOPIC, HalfMessage, read_any_message
 from broker.transaction.op_message import OP_TOPIC
 from broker.transaction.pending import Outcome, PendingTransactions
 from broker.transaction.recovered_copies import RecoveredCopies
-from broker.transaction.recovery import Evidence, RecoveredTransaction, TransactionRecovery
+from broker.transaction.recovery import RecoveredTransaction, TransactionRecovery
 
 logger = logging.getLogger(__name__)
 
@@ -60,17 +62,18 @@ def recover_transactions(
     )
     copies = RecoveredCopies()
     for recovered in pending:
-        _take_over(recovered, table, copies, now_ms)
+        _take_over(recovered, table, copies)
     table.confirm(store.written_position)
     logger.info("%d transactions are pending; %d more were decided just when a broker ended", len(pending), len(settled))
     return RecoveredTransactions(table, copies, tuple(sorted(found.superseded + settled)))
 
 
-def _take_over(recovered: RecoveredTransaction, table: PendingTransactions, copies: RecoveredCopies, now_ms: int) -> None:
-    table.add(recovered.transaction, now_ms)
+def _take_over(recovered: RecoveredTransaction, table: PendingTransactions, copies: RecoveredCopies) -> None:
+    table.add(recovered.transaction)
     for commit_log_offset, queue_offset in recovered.aliases:
         table.add_alias(recovered.transaction, commit_log_offset, queue_offset)
-    copies.add(recovered.identity, recovered.transaction)
+    if recovered.has_older_copies:
+        copies.add(recovered.identity, recovered.transaction)
 
 
 def _first_offset(store: MessageStore, consumer_offsets: ConsumerOffsets, topic: bytes) -> int:
@@ -80,16 +83,27 @@ def _first_offset(store: MessageStore, consumer_offsets: ConsumerOffsets, topic:
     return offset if offset is not None and first <= offset <= end else first
 
 
+def message_at(store: MessageStore, commit_log_offset: int) -> HalfMessage | None:
+    """The message of any queue at a place that a client, or another record, names; None if there is none."""
+    try:
+        return read_any_message(store.read_queued(commit_log_offset))
+    except (RecordNotFound, CorruptRecord):
+        return None
+
+
 def _late_outcomes(store: MessageStore, undecided: list[RecoveredTransaction]) -> dict[int, Outcome]:
-    evidence = Evidence(undecided)
+    evidence = Evidence(undecided, lambda commit_log_offset: message_at(store, commit_log_offset))
     unindexed = []
     for recovered in undecided:
         if recovered.transaction_id is None or not store.config.is_index_enabled:
             unindexed.append(recovered)
             continue
         for topic in (recovered.transaction.topic, DISCARD_TOPIC):
-            for record in store.query(topic, recovered.transaction_id, _FIND_ALL, 0, _EVER_MS).records:
+            found = store.query(topic, recovered.transaction_id, _FIND_ALL, 0, _EVER_MS)
+            for record in found.records:
                 evidence.consider(record)
+            if not found.are_all:  # somebody sent many with that id: what is looked for may be behind them
+                unindexed.append(recovered)
     for topic, queue_id, first in _queues_to_read(unindexed):
         for record in records_from(store, topic, queue_id, store.first_behind(topic, queue_id, first)):
             evidence.consider(record)

@@ -23,7 +23,7 @@ from broker.store.settings import StoreConfig
 
 _WAITING_LIMIT: Final = 512
 _MASK: Final = 0xFFFFFFFF
-_MAX_FOUND: Final = 64
+MAX_FOUND: Final = 64
 _NAME_LENGTH: Final = 17
 _LAST_MS: Final = 253_402_214_400_000
 """The last day of the year 9999."""
@@ -116,7 +116,7 @@ class Index:
 
     def find(self, topic: bytes, key: str, max_messages: int, begin_ms: int, end_ms: int) -> list[int]:
         """Commit log offsets of messages that may have that key (hashes collide), stored between the times."""
-        limit = min(max_messages, _MAX_FOUND)
+        limit = min(max_messages, MAX_FOUND)
         wanted = key.encode()
         found = [
             request.commit_log_offset

@@ -49,3 +49,5 @@ class QueriedMessages(NamedTuple):
     records: list[bytes]
     index_last_update_timestamp: int
     index_last_update_offset: int
+    are_all: bool
+    """Whether there are no more with that key: so many were asked for, or so many bytes, that others may be missing."""

@@ -6,11 +6,12 @@ from contextlib import suppress
 
 from broker.message import properties as message_properties
 from broker.store.commit_log import CommitLog
-from broker.store.consume_queue import Unit
+from broker.store.consume_queue import ConsumeQueue, Unit
 from broker.store.consume_queue_table import ConsumeQueueTable
 from broker.store.errors import CorruptRecord, RecordNotFound
 from broker.store.filtered_read import RecordFilter
-from broker.store.index import Index
+from broker.store.index import MAX_FOUND, Index
+from broker.store.lost_unit import find_record
 from broker.store.pull import pull_messages
 from broker.store.results import PulledMessages, QueriedMessages
 
@@ -27,6 +28,17 @@ class StoreReader:
     def read(self, commit_log_offset: int) -> bytes:
         """One record. Raises RecordNotFound, CorruptRecord."""
         return self._log.read(commit_log_offset)[0]
+
+    def read_queued(self, commit_log_offset: int) -> bytes:
+        """One message at a place that somebody outside names: the one that its queue shows. Raises RecordNotFound, CorruptRecord.
+
+        A message's body may hold bytes that are a record in every respect but this: no consume queue unit points to it.
+        """
+        record, checked = self._log.read(commit_log_offset)
+        queue = self._queues.find(checked.topic, checked.queue_id)
+        if queue is None or not _shows(self._log, queue, checked.queue_offset, commit_log_offset, record):
+            raise RecordNotFound(f"no queue has a message at {commit_log_offset}")
+        return record
 
     def pull(
         self,
@@ -106,15 +118,18 @@ class StoreReader:
         """
         records: list[bytes] = []
         size = 0
-        for commit_log_offset in sorted(set(self._index.find(topic, key, max_messages, begin_ms, end_ms))):
+        found = self._index.find(topic, key, max_messages, begin_ms, end_ms)
+        are_all = len(found) < min(max_messages, MAX_FOUND)
+        for commit_log_offset in sorted(set(found)):
             with suppress(RecordNotFound, CorruptRecord):
                 record, checked = self._log.read(commit_log_offset)
                 if checked.topic == topic and _has_key(checked.properties, key):
                     size += len(record)
                     if records and max_bytes is not None and size > max_bytes:
+                        are_all = False
                         break
                     records.append(record)
-        return QueriedMessages(records, self._index.end_timestamp, self._index.end_offset)
+        return QueriedMessages(records, self._index.end_timestamp, self._index.end_offset, are_all)
 
     @property
     def commit_log_min_offset(self) -> int:
@@ -129,6 +144,16 @@ class StoreReader:
     def queues(self) -> dict[bytes, list[int]]:
         """The topics that hold messages, and the ids of their queues."""
         return self._queues.names()
+
+
+def _shows(log: CommitLog, queue: ConsumeQueue, queue_offset: int, commit_log_offset: int, record: bytes) -> bool:
+    """Whether the queue has that record at the queue offset."""
+    if not queue.min_offset <= queue_offset < queue.max_offset:
+        return False
+    unit = queue.unit(queue_offset)
+    if unit is not None and (unit.commit_log_offset, unit.size) == (commit_log_offset, len(record)):
+        return True
+    return find_record(log, queue, queue_offset) == record  # where its unit is damaged
 
 
 def _has_key(properties: bytes, key: str) -> bool:

@@ -30,7 +30,7 @@ class CheckPolicy:
         Never later than the message's expiry, so that a huge immunity does not keep it for ever.
         """
         wait_ms = self.transaction_timeout_ms
-        if _IMMUNITY in encoded_properties:
+        if encoded_properties.find(_IMMUNITY) >= 0:
             wait_ms = _immunity_ms(encoded_properties, wait_ms)
         return begun_ms + min(wait_ms, self.file_reserved_ms + 1)
 

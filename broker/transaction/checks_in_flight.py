@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Hashable, Iterable, Mapping
 from dataclasses import dataclass, field
+from itertools import takewhile
 from typing import Final, Generic, TypeVar
 
 Producer = TypeVar("Producer", bound=Hashable)
@@ -42,17 +43,21 @@ class ChecksInFlight(Generic[Producer]):
         self._limit = limit
         self._answer_timeout_ms = answer_timeout_ms
         self._owed: dict[Producer, _Owed] = {}
-        self._latest_ms = 0
         self.changes = 0
         """Grows whenever something was asked, answered or given back."""
 
     def notice_time(self, now_ms: int) -> None:
-        """Checks that were not answered in time are overdue from now on. A clock that was set back makes nobody wait longer."""
-        was_set_back, self._latest_ms = now_ms < self._latest_ms, now_ms
+        """Checks that were not answered in time are overdue from now on."""
         for owed in self._owed.values():
-            for commit_log_offset in self._timed_out(owed.in_flight, now_ms, is_in_order=not was_set_back):
+            for commit_log_offset in self._timed_out(owed.in_flight, now_ms):
                 del owed.in_flight[commit_log_offset]
                 owed.overdue[commit_log_offset] = owed.overdue.get(commit_log_offset, 0) + 1
+
+    def clock_stepped(self, step_ms: int) -> None:
+        """The clock is about to leap: nobody has less time to answer, or more."""
+        for owed in self._owed.values():
+            for commit_log_offset in owed.in_flight:
+                owed.in_flight[commit_log_offset] += step_ms
 
     def may_ask(self, producer: Producer, commit_log_offset: int) -> bool:
         """Whether a check about that transaction may go there: it owes no answer about it, and not too many others."""
@@ -119,14 +124,9 @@ class ChecksInFlight(Generic[Producer]):
         owed = self._owed.get(producer)
         return len(owed.in_flight) if owed is not None else 0
 
-    def _timed_out(self, in_flight: Mapping[int, int], now_ms: int, *, is_in_order: bool) -> list[int]:
-        timed_out = []
-        for commit_log_offset, asked_ms in in_flight.items():
-            if not 0 <= now_ms - asked_ms < self._answer_timeout_ms:
-                timed_out.append(commit_log_offset)
-            elif is_in_order:
-                break
-        return timed_out
+    def _timed_out(self, in_flight: Mapping[int, int], now_ms: int) -> list[int]:
+        latest_ms = now_ms - self._answer_timeout_ms
+        return [offset for offset, _ in takewhile(lambda check: check[1] <= latest_ms, in_flight.items())]
 
 
 def _unanswered(all_owed: Iterable[_Owed]) -> Mapping[int, int]:

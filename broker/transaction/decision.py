@@ -147,7 +147,7 @@ class CheckAction(Enum):
     DISCARD = "discard"
     """All checks are used up."""
     SKIP = "skip"
-    """Too old: it goes where discarded ones go."""
+    """Too old: it goes where discarded ones go, though its checks are not used up."""
 
 
 class GroupState(NamedTuple):
@@ -165,7 +165,9 @@ def decide_check(transaction: PendingTransaction, now_ms: int, policy: CheckPoli
     """What to do about a transaction that is due (RocketMQ's TransactionalMessageServiceImpl.check).
 
     It is due once time-out or immunity are over (CheckPolicy.first_check_due) and then at every interval. RocketMQ asks, counts
-    and discards whether or not an answer can still come; here nothing is counted that nobody could answer.
+    and discards whether or not an answer can still come; here nothing is counted that nobody could answer. One that is too old
+    is given up, but never unasked while its group is online: RocketMQ does not ask about such any more. `now_ms` must be a time
+    that may be believed (ExpiryClock): what is given up for its age does not come back.
     """
     are_checks_used_up = transaction.checks >= policy.check_max
     was_never_asked = not transaction.checks and group.is_online

@@ -13,6 +13,10 @@ class DelayedTransaction(TransactionError):
     """A message that is to be both delayed and transactional: its decision could not be told from its delivery."""
 
 
+class NotADestination(TransactionError):
+    """A topic for which no transaction's message can be: one that the broker alone writes to, a retry or dead-letter topic."""
+
+
 class NotAnOpMessage(TransactionError):
     """A record of the op topic that names no half message."""
 

@@ -25,18 +25,16 @@ FIRST_OF_ALL: Final = -1
 """In a moved copy's preparedTransactionOffset: the first half message lies at 0, which the field cannot tell from none."""
 
 _DELAY = b"DELAY\x01"
-_REAL = b"REAL_"
 
 
 def half_properties(encoded: bytes, topic: bytes, queue_id: int, producer_group: str) -> bytes:
     """The properties of the half message that stands for a message: its destination is added, and its group if it is missing.
 
+    What stands last among them counts, so the destination is this one whatever the message says before.
     Raises DelayedTransaction if the message is to be delayed as well.
     """
-    if _DELAY in encoded and (find_number(encoded, props.DELAY_TIME_LEVEL) or 0) > 0:
+    if encoded.find(_DELAY) >= 0 and (find_number(encoded, props.DELAY_TIME_LEVEL) or 0) > 0:
         raise DelayedTransaction("a transactional message cannot be delayed: leave out either the delay level or the transaction")
-    if _REAL in encoded:
-        encoded = props.remove(encoded, (props.REAL_TOPIC, props.REAL_QUEUE_ID))
     if props.find(encoded, props.PRODUCER_GROUP) is None:
         encoded = props.put(encoded, props.PRODUCER_GROUP, producer_group)
     separator = b"" if encoded.endswith(b"\x02") else b"\x02"

@@ -71,21 +71,28 @@ class HalfMessage(NamedTuple):
         return props.find(self.properties, RESUMED_FROM)
 
     @property
-    def origin(self) -> tuple[str | None, str, int]:
-        """Which message it was that a producer sent. One that sends the same message twice changes the born timestamp."""
-        return self.transaction_id, self.producer_group, self.born_timestamp
+    def origin(self) -> tuple[str | None, str, int, bytes]:
+        """Which message it was that a producer sent. One that sends the same message twice changes the born timestamp.
+
+        The host is what the broker saw: nobody else can send a message that looks the same.
+        """
+        return self.transaction_id, self.producer_group, self.born_timestamp, self.born_host
 
     @property
-    def identity(self) -> tuple[str | None, str, int, str | None]:
+    def identity(self) -> tuple[str | None, str, int, bytes, str | None]:
         """What copies of one half message share, and the messages made from it."""
         return (*self.origin, self.resumed_from)
 
     def destination(self) -> tuple[bytes, int]:
-        """The message's own topic and queue id. Raises NotAHalfMessage if it does not say."""
+        """The message's own topic and queue id. Raises NotAHalfMessage if it does not say, or names what cannot be."""
         topic = props.find(self.properties, props.REAL_TOPIC)
         queue_id = find_number(self.properties, props.REAL_QUEUE_ID)
-        if not topic or queue_id is None or queue_id < 0:
+        if not topic or queue_id is None or not 0 <= queue_id < topics.MOST_QUEUES:
             raise NotAHalfMessage(f"the half message at {self.commit_log_offset} does not say which topic and queue it is for")
+        if not topics.takes_transactions(topic):
+            raise NotAHalfMessage(
+                f"the half message at {self.commit_log_offset} is for {topic[:200]!r}, which takes no transactions"
+            )
         return topic.encode(), queue_id
 
     def tags_code(self) -> int:

@@ -19,7 +19,6 @@ from broker.transaction.offsets import OpWindow, TransactionOffsets
 REMEMBERED_OUTCOMES = 10_000
 """At least so many past outcomes are kept, and at most twice as many, to say what a late decision is late for."""
 
-_CLOCK_TOLERANCE_MS = 1000
 _HEAP_SLACK = 4096
 _BEFORE_ALL_MS = -(1 << 62)
 _AFTER_ALL_MS = 1 << 62
@@ -96,7 +95,6 @@ class PendingTransactions:
         self._outcomes: dict[int, Outcome] = {}
         self._older_outcomes: dict[int, Outcome] = {}
         self._due: list[tuple[int, int]] = []
-        self._latest_ms = 0
         self._watched_until_ms = _BEFORE_ALL_MS
         self._on_due_sooner: Callable[[], None] = lambda: None
         self._unconfirmed: deque[_Change] = deque()
@@ -130,9 +128,8 @@ class PendingTransactions:
 
     # What happens to a transaction.
 
-    def add(self, transaction: PendingTransaction, now_ms: int) -> None:
+    def add(self, transaction: PendingTransaction) -> None:
         """A half message was appended."""
-        self._notice_clock(now_ms)
         self._pending[transaction.commit_log_offset] = transaction
         self._next_queue_offset = transaction.stored_queue_offset + 1
         self._push_due(transaction)
@@ -216,7 +213,6 @@ class PendingTransactions:
 
     def due(self, now_ms: int, limit: int) -> list[PendingTransaction]:
         """At most `limit` transactions that are due. Each is due again after the check interval, whatever the caller does."""
-        self._notice_clock(now_ms)
         taken: list[PendingTransaction] = []
         while self._due and self._due[0][0] <= now_ms and len(taken) < limit:
             due_ms, offset = heappop(self._due)
@@ -231,6 +227,18 @@ class PendingTransactions:
         transaction.due_ms = due_ms
         self._push_due(transaction)
 
+    def clock_stepped(self, step_ms: int) -> None:
+        """The clock is about to leap: what began and what is due is counted by the new one, so that nobody waits more or less."""
+        for transaction in self._pending.values():
+            transaction.begun_ms += step_ms
+            transaction.due_ms += step_ms
+        for change in self._unconfirmed:
+            if change.kind is _Kind.SETTLED and change.transaction is not None:
+                change.transaction.begun_ms += step_ms
+                change.transaction.due_ms += step_ms
+        self._watched_until_ms += step_ms
+        self._drop_stale_due_times()
+
     # What the next broker needs.
 
     def oldest(self) -> PendingTransaction | None:
@@ -242,17 +250,6 @@ class PendingTransactions:
         oldest = self.oldest()
         half_offset = oldest.stored_queue_offset if oldest is not None else self._next_queue_offset
         return TransactionOffsets(half_offset, self._op_window.advance(half_offset))
-
-    def _notice_clock(self, now_ms: int) -> None:
-        """A clock that was set back must not put off what is due by as much."""
-        step_ms = self._latest_ms - now_ms
-        if step_ms > _CLOCK_TOLERANCE_MS:
-            for transaction in self._pending.values():
-                transaction.due_ms -= step_ms
-            self._drop_stale_due_times()
-            self._latest_ms = now_ms
-        elif step_ms < 0:
-            self._latest_ms = now_ms
 
     def _push_due(self, transaction: PendingTransaction) -> None:
         heappush(self._due, (transaction.due_ms, transaction.commit_log_offset))

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from broker.transaction.pending import PendingTransaction
 
-Identity = tuple[str | None, str, int, str | None]
-"""Transaction id, producer group, born timestamp, resumed from (HalfMessage.identity)."""
+Identity = tuple[str | None, str, int, bytes, str | None]
+"""Transaction id, producer group, born timestamp, born host, resumed from (HalfMessage.identity)."""
 
 
 class RecoveredCopies:

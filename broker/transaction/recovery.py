@@ -3,7 +3,7 @@
 A half message is decided if an op message names it. What else there is to know:
 
 - A committed (or discarded) message whose op message is missing, because the broker died between the two, is decided as well:
-  `Evidence` recognises it, and the caller appends the op message.
+  `Evidence` recognises it, and the caller appends the op message (evidence.py).
 - RocketMQ writes an undecided half message anew at each check, and dies at times before it has noted that the old one is done.
   Copies share their identity (HalfMessage.identity): the newest counts, decisions about the others mean it, an op message for
   an older one has decided it.
@@ -14,18 +14,17 @@ A half message is decided if an op message names it. What else there is to know:
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-from broker.message import sysflag
 from broker.message.errors import CorruptRecord
 from broker.transaction.check_policy import CheckPolicy
 from broker.transaction.errors import NotAHalfMessage, NotAnOpMessage
-from broker.transaction.half_record import DISCARD_TOPIC, HALF_TOPIC, HalfMessage, read_any_message, read_half_message
+from broker.transaction.half_record import HalfMessage, read_any_message, read_half_message
 from broker.transaction.offsets import OpWindow
 from broker.transaction.op_message import decided_offsets
-from broker.transaction.pending import Outcome, PendingTransaction
+from broker.transaction.pending import PendingTransaction
 from broker.transaction.recovered_copies import Identity
 
 
@@ -49,6 +48,8 @@ class RecoveredTransaction:
     identity: Identity
     aliases: list[tuple[int, int]]
     """Commit log offset and queue offset of its other copies."""
+    has_older_copies: bool
+    """Whether RocketMQ wrote copies before those that were read: the first one is not known."""
 
     @property
     def transaction_id(self) -> str | None:
@@ -109,7 +110,7 @@ class TransactionRecovery:
         except (CorruptRecord, NotAHalfMessage) as error:
             self._damaged.append(str(error))
             return
-        identity: Identity = half.identity if half.transaction_id else (None, "", half.queue_offset, None)
+        identity: Identity = half.identity if half.transaction_id else (None, "", half.queue_offset, b"", None)
         self._runs.setdefault(identity, []).append(_copy(half, is_decided))
 
     def finish(self) -> RecoveredTable:
@@ -140,15 +141,9 @@ class TransactionRecovery:
             queue_id=queue_id,
             tags_code=half.tags_code(),
             begun_ms=begun_ms,
-            due_ms=self._first_check_due(begun_ms, half.properties),
+            due_ms=self.policy.first_check_due(begun_ms, half.properties),
             checks=half.check_times or 0,
         )
-
-    def _first_check_due(self, begun_ms: int, encoded_properties: bytes) -> int:
-        if self.now_ms - begun_ms > self.policy.file_reserved_ms:
-            # It grew too old while no broker ran, perhaps. Its producers get the time to come back.
-            return self.now_ms + self.policy.check_interval_ms
-        return self.policy.first_check_due(begun_ms, encoded_properties)
 
     def _recovered(self, identity: Identity, run: list[_Copy]) -> RecoveredTransaction:
         transaction = self._newest[run[-1].queue_offset]
@@ -158,50 +153,13 @@ class TransactionRecovery:
         if first is not None:
             transaction.commit_log_offset, transaction.queue_offset = first
         transaction.checks = max(transaction.checks, self.check_counts.get(transaction.commit_log_offset, 0))
-        if transaction.checks:  # when it was checked last is not known: it might have been just now
+        is_too_old = self.now_ms - transaction.begun_ms > self.policy.file_reserved_ms
+        if transaction.checks or is_too_old:
+            # When it was checked last is not known: it might have been just now. And the producers of one that would be given up
+            # unasked have not come back yet.
             transaction.due_ms = max(transaction.due_ms, self.now_ms + self.policy.check_interval_ms)
         places.discard((transaction.commit_log_offset, transaction.queue_offset))
-        return RecoveredTransaction(transaction, identity, sorted(places))
-
-
-class Evidence:
-    """Finds out which of the undecided transactions are decided after all: their message was committed or discarded."""
-
-    def __init__(self, undecided: Iterable[RecoveredTransaction]) -> None:
-        self._by_identity: dict[Identity, RecoveredTransaction] = {}
-        self._by_offset: dict[int, RecoveredTransaction] = {}
-        for recovered in undecided:
-            if recovered.transaction_id is not None:
-                self._by_identity[recovered.identity] = recovered
-            else:
-                offsets = (recovered.transaction.commit_log_offset, *(offset for offset, _ in recovered.aliases))
-                self._by_offset.update(dict.fromkeys(offsets, recovered))
-        self.outcomes: dict[int, Outcome] = {}
-        """What was found, by the transaction's commit log offset."""
-
-    def consider(self, data: bytes) -> None:
-        """Takes a record into account; one of any topic, damaged or not."""
-        try:
-            message = read_any_message(data)
-        except CorruptRecord:
-            return
-        recovered = self._transaction_of(message)
-        if recovered is None or message.topic == HALF_TOPIC:
-            return
-        transaction = recovered.transaction
-        if message.topic == DISCARD_TOPIC:
-            if message.commit_log_offset > transaction.stored_at:  # one before it was resumed
-                self.outcomes[transaction.commit_log_offset] = Outcome.DISCARDED
-        elif message.sys_flag & sysflag.TRANSACTION_MASK == sysflag.TRANSACTION_COMMIT:
-            self.outcomes[transaction.commit_log_offset] = Outcome.COMMITTED
-
-    def _transaction_of(self, message: HalfMessage) -> RecoveredTransaction | None:
-        if message.transaction_id is not None:
-            return self._by_identity.get(message.identity)
-        recovered = self._by_offset.get(message.prepared_transaction_offset)
-        if recovered is None or recovered.transaction.producer_group != message.producer_group:
-            return None
-        return recovered
+        return RecoveredTransaction(transaction, identity, sorted(places), has_older_copies=not run[0].begins)
 
 
 def _copy(half: HalfMessage, is_decided: bool) -> _Copy:

@@ -19,6 +19,7 @@ from broker.protocol.headers import DismissDeadLetterRequestHeader, ListMarksReq
 from broker.remoting.connection import Connection
 from broker.remoting.dispatcher import Handler, RequestRefused
 from broker.server.given_reason import acceptable_reason
+from broker.server.names import refuse_as_consumer
 from broker.server.parked.mark import Mark, ParkedPlace, Treatment
 from broker.server.parked.parked_messages import ParkedMessages
 from broker.server.ports import Durability
@@ -102,15 +103,13 @@ class DeadLetterProcessor:
     def _dead_letter(self, commit_log_offset: int) -> tuple[Record, str, Mark | None]:
         """The dead letter there, its group, and what was done about it last. Raises RequestRefused."""
         try:
-            record = decode_record(self._store.read(commit_log_offset))
+            record = decode_record(self._store.read_queued(commit_log_offset))
         except (RecordNotFound, CorruptRecord) as error:
             raise _refused(f"there is no message at commit log offset {commit_log_offset}: {error}") from None
         group = group_of(record)
         if group is None:
             raise _refused(f"the message at {commit_log_offset} is no dead letter: it lies in {record.topic.decode()}")
         place = _place(record)
-        if self._store.commit_log_offset(*place[:3]) != commit_log_offset:
-            raise _refused(f"the dead letter at {commit_log_offset} is not in its queue any more")
         if self._parked.is_being_treated(place):
             raise _refused("somebody treats it at this moment: ask again")
         return record, group, self._parked.latest_mark(*place[:3])
@@ -120,6 +119,7 @@ class DeadLetterProcessor:
             raise _refused(
                 "it does not say which topic it came from (RETRY_TOPIC): a producer sent it to the dead letters itself"
             )
+        refuse_as_consumer(group)
         settings = self._groups.for_consuming(group)
         if settings.retry_queue_nums <= 0:
             raise _refused(f"the group {group} has no retry queue (retryQueueNums)")

@@ -98,6 +98,30 @@ def test_illegal_groups_are_refused(group: str, words: str) -> None:
         topics.validate_group(group)
 
 
+def test_a_consumer_group_leaves_room_for_its_retry_topic() -> None:
+    topics.validate_consumer_group("g" * 120)
+    topics.validate_topic(topics.retry_topic("g" * 120))
+    with pytest.raises(IllegalMessage, match="121 letters; 120 are allowed"):
+        topics.validate_consumer_group("g" * 121)
+
+
+@pytest.mark.parametrize("group", ["", "a.b", "x" * 256, "x" * 100_000])
+def test_what_is_no_group_is_known(group: str) -> None:
+    assert topics.is_group("x" * 255)
+    assert not topics.is_group(group)
+
+
+@pytest.mark.parametrize("topic", ["orders", "TBW102", "BenchmarkTest"])
+def test_transactions_are_for_topics_that_producers_send_to(topic: str) -> None:
+    assert topics.takes_transactions(topic)
+
+
+@pytest.mark.parametrize("topic", [*sorted(topics.NOT_ALLOWED_SEND_TOPICS), "%RETRY%g", "%DLQ%g", "", "a b", "x" * 128])
+def test_transactions_are_for_no_other_topics(topic: str) -> None:
+    assert not topics.takes_transactions(topic)
+    assert topics.takes_sent_messages(topic) is topic.startswith("%")
+
+
 def test_system_topics_are_known() -> None:
     assert topics.is_system_topic(topics.HALF_TOPIC)
     assert topics.is_system_topic("rmq_sys_anything")

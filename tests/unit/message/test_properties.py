@@ -63,3 +63,41 @@ def test_separators_and_empty_names_are_refused(name: str, value: str) -> None:
         properties.encode({name: value})
     with pytest.raises(IllegalMessage):
         properties.put(b"", name, value)
+
+
+pairs = st.lists(st.tuples(st.sampled_from(["A", "B", "AB", ""]), st.sampled_from(["", "1", "2", "A", "B\x013"])), max_size=8)
+
+
+def joined(some_pairs: list[tuple[str, str]]) -> bytes:
+    return "\x02".join(name + "\x01" + value for name, value in some_pairs).encode()
+
+
+@given(pairs, st.sampled_from(["A", "B", "AB"]))
+def test_of_one_name_written_several_times_the_last_with_a_value_counts_for_every_reader(
+    some_pairs: list[tuple[str, str]], name: str
+) -> None:
+    assert properties.find(joined(some_pairs), name) == properties.decode(joined(some_pairs)).get(name)
+
+
+@given(pairs, st.sampled_from(["A", "B", "AB"]))
+def test_what_was_put_is_what_counts_though_the_name_stood_there_several_times(
+    some_pairs: list[tuple[str, str]], name: str
+) -> None:
+    changed = properties.put(joined(some_pairs), name, "put")
+    assert properties.decode(changed) == {**properties.decode(joined(some_pairs)), name: "put"}
+
+
+@given(pairs, st.sampled_from(["A", "B", "AB"]))
+def test_remove_takes_a_name_as_often_as_it_stands_there(some_pairs: list[tuple[str, str]], name: str) -> None:
+    changed = properties.remove(joined(some_pairs), [name])
+    assert not [pair for pair in changed.split(b"\x02") if pair.startswith(name.encode() + b"\x01")]
+    others = {other: value for other, value in properties.decode(joined(some_pairs)).items() if other != name}
+    assert properties.decode(changed) == others
+
+
+def test_a_name_written_ten_thousand_times_without_a_value_is_not_there() -> None:
+    encoded = b"A\x01\x02" * 10_000
+    assert properties.find(encoded, "A") is None
+    assert properties.find(b"A\x011\x02" + encoded, "A") == "1"
+    assert properties.decode(properties.put(encoded, "A", "2")) == {"A": "2"}
+    assert properties.remove(encoded, ["A"]) == b""

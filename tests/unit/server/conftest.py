@@ -180,6 +180,7 @@ class Desk:
             store=self.store,
             group_commit=self.commit,
             offsets=self.delay_offsets,
+            queues=self.topics,
             levels_ms=config.delay_levels_ms,
             clock=self.clock,
         )
@@ -216,6 +217,8 @@ class Desk:
             topic_table=self.topics,
             subscription_groups=self.groups,
             statistics=self.statistics,
+            consumer_groups=self.consumers,
+            offsets=self.offsets,
             highest_delay_level=18,
             clock=self.clock,
         )
@@ -277,6 +280,11 @@ class Desk:
     def messages(self, topic: str, queue_id: int = 0) -> list[Record]:
         """All visible messages of a queue."""
         return decode_records(b"".join(self.store.pull(topic.encode(), queue_id, 0, 1000, 1 << 30).records))
+
+    def step_clock(self, step_ms: int) -> None:
+        """The wall clock is set, as BrokerClock tells of it."""
+        self.delayed.clock_stepped(step_ms)
+        self.clock.now_ms += step_ms
 
     def deliver_due(self, after_ms: int = 0) -> None:
         """What the timer does, some time later."""

@@ -73,6 +73,7 @@ def desk(desk: Desk) -> Desk:
             consumer_groups=desk.consumers,
             producer_groups=desk.producers,
             offsets=desk.offsets,
+            date_of=lambda steady_ms: steady_ms + 1000,
         ),
         ProgressProcessor(**shared, subscription_groups=desk.groups, offsets=desk.offsets, clock=desk.clock),
         ConsumerCallProcessor(**shared, offsets=desk.offsets, tasks=Tasks()),
@@ -83,6 +84,7 @@ def desk(desk: Desk) -> Desk:
             delayed_delivery=desk.delayed,
             settings_text="listenPort=10911\n",
             clock=desk.clock,
+            expiry_clock=desk.clock,
         ),
     ]
     for processor in processors:

@@ -9,6 +9,7 @@ from broker.message import properties as props
 from broker.protocol.codes import ResponseCode
 from broker.remoting.tasks import Tasks
 from broker.server import check_back
+from broker.server.expiry_clock import BELIEVED_AFTER_MS
 from tests.unit.client.waiting import until
 from tests.unit.server.transaction_broker import (
     DISCARD_TOPIC,
@@ -76,7 +77,7 @@ def test_checks_are_numbered_and_then_the_message_is_discarded(broker: Transacti
     (gone,) = broker.records(DISCARD_TOPIC)
     assert gone.get_property(props.REAL_TOPIC) == "orders"
     assert gone.get_property(props.TRANSACTION_CHECK_TIMES) == "3"
-    assert DISCARD_TOPIC in broker.topics.made
+    assert broker.topics.get(DISCARD_TOPIC) is not None
     broker.tick(60_000)
     assert len(producer.checks) == 3
     assert len(broker.records(DISCARD_TOPIC)) == 1
@@ -506,6 +507,80 @@ def test_after_a_long_rest_of_the_broker_producers_have_time_to_come_back(forget
     assert [check.transaction_id for check in producer.checks] == ["A"]
 
 
+FOUR_DAYS_MS = 4 * 24 * 3_600_000
+
+
+@pytest.mark.parametrize("is_online", [True, False])
+@pytest.mark.parametrize("step_ms", [FOUR_DAYS_MS, -FOUR_DAYS_MS])
+def test_a_clock_set_wrongly_for_a_while_gives_nothing_up_and_uses_up_no_check(is_online: bool, step_ms: int) -> None:
+    broker, producer = (
+        TransactionBroker(now_ms=10 * FOUR_DAYS_MS, policy=replace(POLICY, file_reserved_ms=259_200_000)),
+        Producer(),
+    )
+    half = broker.send(producer, "A")
+    broker.online(*([producer] if is_online else []))
+
+    broker.step_clock(step_ms)
+    broker.tick(400)
+    broker.step_clock(-step_ms)
+    broker.tick(400)
+    assert producer.checks == []
+    assert broker.discarded() == []
+
+    broker.online(producer)
+    broker.tick(200)
+    assert [check.times for check in producer.checks] == [1]
+    broker.end(producer, half, COMMIT)
+    assert broker.delivered() == ["A"]
+
+
+@pytest.mark.parametrize("step_ms", [FOUR_DAYS_MS, -FOUR_DAYS_MS])
+def test_a_producer_that_is_looking_while_the_clock_is_set_is_not_asked_again_and_may_answer(step_ms: int) -> None:
+    broker = TransactionBroker(now_ms=10 * FOUR_DAYS_MS, policy=replace(POLICY, check_max=1), answer_timeout_ms=5000)
+    producer = Producer()
+    broker.send(producer, "A")
+    broker.online(producer)
+    broker.tick(1000)
+
+    broker.step_clock(step_ms)
+    broker.tick(4999)
+    assert [check.times for check in producer.checks] == [1]
+    assert broker.discarded() == []
+
+    broker.end(producer, producer.checks[0], COMMIT, from_check=True)
+    assert broker.delivered() == ["A"]
+
+
+@pytest.mark.parametrize("is_online", [True, False])
+def test_a_broker_that_starts_with_a_clock_four_days_ahead_gives_nothing_up(is_online: bool) -> None:
+    before, producer = (
+        TransactionBroker(now_ms=10 * FOUR_DAYS_MS, policy=replace(POLICY, file_reserved_ms=259_200_000)),
+        Producer(),
+    )
+    half = before.send(producer, "A")
+    after = before.restarted(now_ms=before.now_ms + FOUR_DAYS_MS)
+    after.online(*([producer] if is_online else []))
+
+    for _ in range(2):
+        after.tick(1000)
+    assert after.discarded() == []
+    after.step_clock(-FOUR_DAYS_MS)
+    after.end(producer, half, COMMIT)
+    assert after.delivered() == ["A"]
+
+
+def test_after_an_hour_a_clock_set_forward_is_believed() -> None:
+    policy = replace(POLICY, check_interval_ms=60_000, check_max=1000, file_reserved_ms=259_200_000)
+    before, producer = TransactionBroker(now_ms=10 * FOUR_DAYS_MS, policy=policy), Producer()
+    before.send(producer, "A")
+    after = before.restarted(now_ms=before.now_ms + FOUR_DAYS_MS)
+    after.tick(60_000)  # it looks at the clock
+    after.tick(BELIEVED_AFTER_MS - 1)
+    assert after.discarded() == []
+    after.tick(60_000)
+    assert after.discarded() == ["A"]
+
+
 def test_a_discard_that_cannot_be_written_is_tried_again(broker: TransactionBroker, producer: Producer) -> None:
     broker.send(producer, "A")
     for elapsed_ms in (1000, 2000, 2000):
@@ -645,9 +720,7 @@ def test_100_000_pending_transactions_cost_nothing_until_they_are_due() -> None:
     first = next(iter(broker.log.table))
     for number in range(1, 100_000):
         offset = template.commit_log_offset + number
-        broker.log.table.add(
-            replace(first, commit_log_offset=offset, stored_at=offset, stored_queue_offset=number), broker.now_ms
-        )
+        broker.log.table.add(replace(first, commit_log_offset=offset, stored_at=offset, stored_queue_offset=number))
     reads, writes = broker.files.reads, broker.files.writes
 
     for _ in range(50):

@@ -34,6 +34,13 @@ def test_a_level_too_high_counts_as_the_highest() -> None:
         {"REAL_TOPIC": "orders"},
         {"REAL_TOPIC": "orders", "REAL_QID": "x"},
         {"REAL_TOPIC": "RMQ_SYS_TRANS_HALF_TOPIC", "REAL_QID": "0"},
+        {"REAL_TOPIC": "SCHEDULE_TOPIC_XXXX", "REAL_QID": "0"},
+        {"REAL_TOPIC": "RMQ_SYS_TRANS_OP_HALF_TOPIC", "REAL_QID": "0"},
+        {"REAL_TOPIC": "TRANS_CHECK_MAX_TIME_TOPIC", "REAL_QID": "0"},
+        {"REAL_TOPIC": "no topic", "REAL_QID": "0"},
+        {"REAL_TOPIC": "orders", "REAL_QID": "-1"},
+        {"REAL_TOPIC": "orders", "REAL_QID": "65535"},
+        {"REAL_TOPIC": "orders", "REAL_QID": "²"},
     ],
 )
 def test_a_waiting_message_without_a_real_place_is_illegal(named: dict[str, str]) -> None:

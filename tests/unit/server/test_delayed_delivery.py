@@ -13,7 +13,7 @@ from broker.message.record import host_bytes
 from broker.message.sysflag import STORE_HOST_V6
 from broker.server.delay_levels import SCHEDULE_TOPIC
 from broker.server.delayed_delivery import MOST_AT_ONCE
-from broker.store import MessageStore
+from broker.store import MessageStore, TopicConfig
 from tests.unit.server.conftest import IDENTITY, START_MS, Desk
 
 LEVEL, DELAY_MS = 1, 1000
@@ -132,6 +132,18 @@ async def test_what_was_delivered_and_lost_is_delivered_again_but_not_at_once(de
     assert desk.delayed.deliver_due() is None
 
 
+async def test_a_clock_that_is_set_wakes_the_timer_which_then_sleeps_as_long_as_before(desk: Desk) -> None:
+    put_waiting(desk, "A1")
+    assert desk.delayed.deliver_due() == DELAY_MS / 1000
+    waiting = asyncio.create_task(desk.delayed.alarm.wait(None))
+
+    desk.delayed.clock_stepped(-3_600_000)
+    desk.clock.now_ms -= 3_600_000
+
+    await waiting
+    assert desk.delayed.deliver_due() == DELAY_MS / 1000
+
+
 def test_while_the_store_cannot_be_written_the_timer_does_not_spin(desk: Desk) -> None:
     put_waiting(desk, "A1")
     desk.clock.now_ms += DELAY_MS
@@ -143,7 +155,7 @@ def test_while_the_store_cannot_be_written_the_timer_does_not_spin(desk: Desk) -
 def test_a_clock_set_back_makes_no_message_wait_longer(desk: Desk) -> None:
     put_waiting(desk, "A1")
     desk.deliver_due(400)
-    desk.clock.now_ms -= 3_600_000
+    desk.step_clock(-3_600_000)
     desk.deliver_due()
 
     desk.deliver_due(DELAY_MS - 401)
@@ -155,7 +167,7 @@ def test_a_clock_set_back_makes_no_message_wait_longer(desk: Desk) -> None:
 @pytest.mark.parametrize("later_ms", [3_600_000, 7 * 24 * 3_600_000])
 def test_a_small_step_back_after_a_large_one_delivers_nothing_early(desk: Desk, later_ms: int) -> None:
     desk.deliver_due()
-    desk.clock.now_ms -= 3_600_000
+    desk.step_clock(-3_600_000)
     desk.deliver_due()
     desk.deliver_due(later_ms)
     put_waiting(desk, "A1")
@@ -202,3 +214,70 @@ def test_a_message_larger_than_is_allowed_by_now_is_delivered(desk: Desk, make_d
     after = make_desk(max_message_size=10)
     after.deliver_due(DELAY_MS)
     assert len(after.messages("orders")) == 1
+
+
+def test_a_message_for_a_queue_that_its_topic_has_no_more_comes_into_another(desk: Desk) -> None:
+    put_waiting(desk, "A1")
+    desk.topics.update(TopicConfig("orders", 4, 4))
+    waiting = {DELAY_TIME_LEVEL: str(LEVEL), REAL_TOPIC: "orders", REAL_QUEUE_ID: "6"}
+    desk.store.append(
+        topic=SCHEDULE_TOPIC, queue_id=LEVEL - 1, body=b"later", properties=encode(waiting), flag=0, sys_flag=0,
+        born_timestamp=START_MS, born_host=bytes(8), store_timestamp=START_MS,
+    )  # fmt: skip
+    desk.commit.settle()
+
+    desk.deliver_due(DELAY_MS)
+
+    assert [len(desk.messages("orders", queue_id)) for queue_id in range(7)] == [1, 0, 1, 0, 0, 0, 0]
+
+
+def test_a_message_whose_place_was_forged_is_passed_over_and_those_behind_it_are_delivered(desk: Desk) -> None:
+    forged = {DELAY_TIME_LEVEL: str(LEVEL), REAL_TOPIC: SCHEDULE_TOPIC.decode(), REAL_QUEUE_ID: "0"}
+    desk.store.append(
+        topic=SCHEDULE_TOPIC, queue_id=LEVEL - 1, body=b"again and again", properties=encode(forged), flag=0, sys_flag=0,
+        born_timestamp=START_MS, born_host=bytes(8), store_timestamp=START_MS,
+    )  # fmt: skip
+    put_waiting(desk, "A1")
+
+    desk.deliver_due(DELAY_MS)
+    desk.deliver_due(DELAY_MS)
+
+    assert len(desk.messages("orders")) == 1
+    assert len(desk.messages(SCHEDULE_TOPIC.decode())) == 2
+
+
+@pytest.mark.parametrize("step_ms", [4 * 24 * 3_600_000, 3_600_000, -3_600_000])
+def test_each_message_waits_its_time_whatever_the_clock_is_set_to_meanwhile(desk: Desk, step_ms: int) -> None:
+    put_waiting(desk, "before")
+    desk.deliver_due(400)
+    desk.step_clock(step_ms)
+    put_waiting(desk, "meanwhile")
+    desk.deliver_due(400)
+    desk.step_clock(-step_ms)
+    put_waiting(desk, "after")
+
+    delivered = []
+    for after_ms in (199, 1, 399, 1, 399, 1):
+        desk.deliver_due(after_ms)
+        delivered.append(len(desk.messages("orders")))
+    assert delivered == [0, 1, 1, 2, 2, 3]
+
+
+def test_messages_stored_after_others_were_lost_wait_by_the_clock_that_they_were_stored_by(desk: Desk) -> None:
+    for unique_id in ("A1", "A2"):
+        put_waiting(desk, unique_id)
+    desk.step_clock(3_600_000)
+    desk.deliver_due(0)
+    position = desk.store.flushed_position
+    desk.commit.is_held_up = True
+    put_waiting(desk, "lost")
+    desk.step_clock(3_600_000)
+    desk.store.abandon_unflushed()
+    desk.delayed.take_back(position)
+    desk.commit.is_held_up = False
+    put_waiting(desk, "A3")
+
+    desk.deliver_due(DELAY_MS - 1)
+    assert desk.messages("orders") == []
+    desk.deliver_due(1)
+    assert len(desk.messages("orders")) == 3

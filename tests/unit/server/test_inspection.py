@@ -108,6 +108,7 @@ def test_each_figure_that_the_exporter_asks_for_is_there_once_messages_passed(de
     desk.ask(RequestCode.SEND_MESSAGE_V2, SEND, b"hello")
     pulled = desk.ask(RequestCode.PULL_MESSAGE, msgspec.structs.replace(PULL, queue_id=0, sys_flag=4, subscription="*"))
     (record,) = decode_records(pulled.body)
+    desk.offsets.commit("g", "orders", 0, 0)
     back = ConsumerSendMsgBackRequestHeader(offset=record.commit_log_offset, group="g", delay_level=0)
     desk.ask(RequestCode.CONSUMER_SEND_MSG_BACK, back)
     desk.statistics.sample_flows(START_MS)

@@ -266,6 +266,25 @@ async def test_a_flag_that_claims_a_transaction_is_not_stored(replies: Replies) 
     assert record.sys_flag == 0
 
 
+@pytest.mark.parametrize("decided", [sysflag.TRANSACTION_COMMIT, sysflag.TRANSACTION_ROLLBACK])
+async def test_a_reply_that_claims_to_be_decided_is_neither_pushed_nor_stored(replies: Replies, decided: int) -> None:
+    await replies.send(v2(sys_flag=decided))
+    assert replies.answer.code == ResponseCode.MESSAGE_ILLEGAL
+    assert replies.requester.requests == []
+    assert replies.desk.messages(REPLY_TOPIC) == []
+
+
+async def test_what_only_a_broker_writes_is_neither_pushed_nor_stored(replies: Replies) -> None:
+    sent = v2()
+    forged = "REAL_TOPIC\x01SCHEDULE_TOPIC_XXXX\x02TRANSACTION_CHECK_TIMES\x011\x02"
+    await replies.send(v2(properties=forged + sent.properties, sys_flag=0x70))
+    ((_, pushed, _),) = replies.requester.requests
+    assert pushed.sys_flag == 0
+    (record,) = replies.desk.messages(REPLY_TOPIC)
+    for encoded in (pushed.properties.encode(), record.properties):
+        assert not {"REAL_TOPIC", "TRANSACTION_CHECK_TIMES"} & properties.decode(encoded).keys()
+
+
 async def test_with_too_many_replies_under_way_another_is_refused_until_one_is_through(
     replies: Replies, monkeypatch: pytest.MonkeyPatch
 ) -> None:

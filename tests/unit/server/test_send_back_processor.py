@@ -5,14 +5,17 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import replace
 
+import pytest
+
 from broker.message import properties
 from broker.message.ids import offset_message_id
 from broker.message.record import Record, host_bytes
 from broker.message.sysflag import STORE_HOST_V6
 from broker.protocol.codes import RequestCode, ResponseCode
 from broker.protocol.headers import ConsumerSendMsgBackRequestHeader
+from broker.protocol.heartbeat import ConsumerData, ConsumeType, SubscriptionData
 from broker.store import MessageStore, SubscriptionGroupConfig
-from tests.unit.server.conftest import START_MS, Desk
+from tests.unit.server.conftest import START_MS, Desk, Wire
 
 
 def stored(desk: Desk, reconsume_times: int = 0) -> Record:
@@ -37,6 +40,8 @@ def back(record: Record, **changes: object) -> ConsumerSendMsgBackRequestHeader:
 
 
 def send_back(desk: Desk, header: ConsumerSendMsgBackRequestHeader) -> ResponseCode:
+    """The group has come some way in the topic."""
+    desk.offsets.commit(header.group, "orders", 1, 0)
     return ResponseCode(desk.ask(RequestCode.CONSUMER_SEND_MSG_BACK, header).code)
 
 
@@ -149,3 +154,60 @@ def test_a_message_larger_than_is_allowed_by_now_is_tried_again(desk: Desk, make
     record = stored(desk)
     desk.store.close()
     assert send_back(make_desk(max_message_size=1), back(record)) is ResponseCode.SUCCESS
+
+
+def subscribed(group: str, *topics: str, consume_type: ConsumeType = ConsumeType.CONSUME_PASSIVELY) -> list[ConsumerData]:
+    return [
+        ConsumerData(
+            group_name=group,
+            consume_type=consume_type,
+            subscription_data_set=[SubscriptionData(topic=topic) for topic in topics],
+        )
+    ]
+
+
+@pytest.mark.parametrize(
+    "consumers",
+    [subscribed("g", "orders"), subscribed("g", "others", "orders"), subscribed("g", consume_type=ConsumeType.CONSUME_ACTIVELY)],
+)
+def test_a_group_sends_back_what_it_may_have_got_though_it_has_no_offsets_yet(desk: Desk, consumers: list[ConsumerData]) -> None:
+    desk.heartbeat(Wire(), consumers=consumers)
+    assert desk.ask(RequestCode.CONSUMER_SEND_MSG_BACK, back(stored(desk))).code == ResponseCode.SUCCESS
+    assert len(desk.messages("SCHEDULE_TOPIC_XXXX", 2)) == 1
+
+
+def test_a_group_sends_back_what_it_got_to_try_again_and_its_dead_letters(desk: Desk) -> None:
+    send_back(desk, back(stored(desk), delay_level=1))
+    desk.deliver_due(1000)
+    desk.offsets.remove_group("g")
+    (again,) = desk.messages("%RETRY%g")
+    assert desk.ask(RequestCode.CONSUMER_SEND_MSG_BACK, back(again, delay_level=-1)).code == ResponseCode.SUCCESS
+    (dead,) = desk.messages("%DLQ%g")
+    assert desk.ask(RequestCode.CONSUMER_SEND_MSG_BACK, back(dead)).code == ResponseCode.SUCCESS
+
+
+@pytest.mark.parametrize("consumers", [[], subscribed("g", "others"), subscribed("another", "orders")])
+def test_a_group_cannot_send_back_what_it_cannot_have_got(desk: Desk, consumers: list[ConsumerData]) -> None:
+    desk.heartbeat(Wire(), consumers=consumers)
+    answer = desk.ask(RequestCode.CONSUMER_SEND_MSG_BACK, back(stored(desk)))
+    assert answer.code == ResponseCode.NO_PERMISSION
+    assert "neither subscribes to the topic[orders] nor has offsets in it" in (answer.remark or "")
+    assert desk.messages("SCHEDULE_TOPIC_XXXX", 2) == []
+
+
+@pytest.mark.parametrize("topic", ["RMQ_SYS_TRANS_HALF_TOPIC", "RMQ_SYS_TRANS_OP_HALF_TOPIC", "SCHEDULE_TOPIC_XXXX"])
+def test_nobody_sends_back_what_the_broker_keeps_for_itself(desk: Desk, topic: str) -> None:
+    desk.heartbeat(Wire(), consumers=subscribed("g", topic))
+    desk.store.append(
+        topic=topic.encode(), queue_id=0, body=b"undecided", properties=b"", flag=0, sys_flag=0, born_timestamp=START_MS,
+        born_host=bytes(8), store_timestamp=START_MS,
+    )  # fmt: skip
+    desk.commit.settle()
+    answer = desk.ask(RequestCode.CONSUMER_SEND_MSG_BACK, back(desk.messages(topic)[0]))
+    assert answer.code == ResponseCode.NO_PERMISSION
+    assert "consumed by the broker alone" in (answer.remark or "")
+
+
+def test_nobody_sends_back_as_a_group_of_the_brokers(desk: Desk) -> None:
+    answer = desk.ask(RequestCode.CONSUMER_SEND_MSG_BACK, back(stored(desk), group="CID_RMQ_SYS_TRANS"))
+    assert answer.code == ResponseCode.NO_PERMISSION

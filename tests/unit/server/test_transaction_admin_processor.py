@@ -382,3 +382,33 @@ def test_op_messages_with_a_reason_still_say_what_apache_reads(
 
     (op,) = broker.records(OP_TOPIC)
     assert (op.body, op.get_property("TAGS")) == (b"%d" % half.queue_offset, "d")
+
+
+def test_a_decision_by_an_id_that_many_have_is_refused(broker: TransactionBroker, producer: Producer, operator: Operator) -> None:
+    """Somebody may send so many with the id of another that the one meant is not among those found."""
+    meant = broker.send(producer, "A")
+    for _ in range(64):
+        broker.end(producer, broker.send(Producer("127.0.0.1:6666"), "A", b"forged"), ROLLBACK)
+
+    header = DecideTransactionRequestHeader(transaction_id="A", commit=True, reason="it is there")
+    assert "name it by its half offset" in operator.refused(header).remark
+    by_offset = DecideTransactionRequestHeader(half_offset=meant.commit_log_offset, commit=True, reason="it is there")
+    operator.ask(by_offset)
+    assert broker.delivered() == ["A"]
+
+
+def test_how_a_transaction_was_decided_is_not_guessed_where_many_have_its_id(
+    broker: TransactionBroker, producer: Producer, operator: Operator
+) -> None:
+    half = broker.send(producer, "A")
+    broker.end(producer, half, COMMIT)
+    (info,) = operator.show("A")
+    assert (info.state, info.problem) == ("committed", None)
+    broker.log.table._outcomes.clear()  # it was long ago
+    for _ in range(64):
+        broker.end(producer, broker.send(Producer("127.0.0.1:6666"), "A", b"forged"), COMMIT)
+
+    (info,) = operator.ask(ShowTransactionRequestHeader(half_offset=half.commit_log_offset)).transactions
+
+    assert info.state == "decided"
+    assert "too many messages" in (info.problem or "")

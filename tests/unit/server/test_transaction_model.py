@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 from dataclasses import dataclass, field
+from typing import Any
 
 import pytest
 from hypothesis import settings
@@ -15,6 +16,8 @@ from broker.message.ids import offset_message_id
 from broker.remoting.dispatcher import RequestRefused
 from broker.server.check_back import HELD_BACK_MS
 from broker.store import Appended
+from broker.transaction.pending import PendingTransaction
+from tests.unit.server.hostile_attacks import ATTACKS, FORGED, HostileClient
 from tests.unit.server.transaction_broker import (
     DISCARD_TOPIC,
     HALF_TOPIC,
@@ -30,6 +33,7 @@ from tests.unit.server.transaction_broker import (
 COMMIT, ROLLBACK, UNKNOWN = 8, 12, 0
 IMMUNITY_S = 3
 ANSWER_TIMEOUT_MS = 5000
+FOUR_DAYS_MS = 4 * 24 * 3_600_000
 LONGEST_WAIT_MS = max(POLICY.check_interval_ms, IMMUNITY_S * 1000)
 PENDING, COMMITTED, ROLLED_BACK, DISCARDED, RESUMED = "pending", "committed", "rolled back", "discarded", "resumed"
 OUTCOMES = {COMMIT: COMMITTED, ROLLBACK: ROLLED_BACK}
@@ -43,6 +47,7 @@ class Transaction:
     half: Appended
     sender: Producer
     due_ms: int
+    born_ms: int
     state: str = PENDING
     checks: int = 0
     checks_kept: int = 0
@@ -58,9 +63,10 @@ class Debts:
     """So many of its checks were looked at."""
 
     def notice_time(self, now_ms: int) -> None:
-        self.asked = [
-            (offset, ms if ms is not None and 0 <= now_ms - ms < ANSWER_TIMEOUT_MS else None) for offset, ms in self.asked
-        ]
+        self.asked = [(offset, ms if ms is not None and now_ms - ms < ANSWER_TIMEOUT_MS else None) for offset, ms in self.asked]
+
+    def clock_stepped(self, step_ms: int) -> None:
+        self.asked = [(offset, ms + step_ms if ms is not None else None) for offset, ms in self.asked]
 
     def owes(self, commit_log_offset: int) -> bool:
         return self.count_owed(commit_log_offset) > 0
@@ -99,7 +105,10 @@ class Model:
 
 
 class TransactionalBroker(RuleBasedStateMachine):
-    """Random sends, decisions, duplicates, ticks, restarts, full disks, clock steps, and producers that come and go."""
+    """Random sends, decisions, duplicates, ticks, restarts, full disks, clock steps, and producers that come and go.
+
+    Among them is a hostile client, which knows everything of the honest transactions and asks whatever a client can ask.
+    """
 
     @initialize()
     def start(self) -> None:
@@ -110,6 +119,9 @@ class TransactionalBroker(RuleBasedStateMachine):
         self.model = Model()
         self.durable: dict[int, str] = {}
         self.sent = 0
+        self.hostile = HostileClient(self.broker)
+        self.forged: set[int] = set()
+        """Commit log offsets of the hostile client's half messages."""
 
     # Producers.
 
@@ -120,7 +132,9 @@ class TransactionalBroker(RuleBasedStateMachine):
         more = {"CHECK_IMMUNITY_TIME_IN_SECONDS": immunity} if immunity else {}
         half = self.broker.send(self.producers[sender], transaction_id, flush=flush, **more)
         due_ms = self.broker.now_ms + (IMMUNITY_S * 1000 if immunity else POLICY.transaction_timeout_ms)
-        self.model.all[half.commit_log_offset] = Transaction(transaction_id, half, self.producers[sender], due_ms)
+        self.model.all[half.commit_log_offset] = Transaction(
+            transaction_id, half, self.producers[sender], due_ms, self.broker.now_ms
+        )
         self._flushed(flush)
 
     @rule(sender=st.integers(0, 2), answer=st.sampled_from([COMMIT, ROLLBACK]))
@@ -143,9 +157,17 @@ class TransactionalBroker(RuleBasedStateMachine):
         producer = data.draw(st.sampled_from([producer for producer in self.producers if producer.checks]))
         check = data.draw(st.sampled_from(producer.checks))
         transaction = self.model.all.get(check.commit_log_offset)
+        if check.body == FORGED:
+            self._know_nothing_of(check, producer)
+            return
         if transaction is None or transaction.transaction_id != check.transaction_id:
             return  # the disk lost it after the check was sent
         self._decide(transaction, check, answer, flush, producer)
+
+    def _know_nothing_of(self, check: Check, producer: Producer) -> None:
+        """What an honest producer says when it is asked about a hostile client's transaction."""
+        self.debts[producer.peer].answered(check.commit_log_offset)
+        self.broker.end(producer, check, UNKNOWN, flush=False, from_check=True, is_oneway=True)
 
     def _decide(
         self, transaction: Transaction, half: Appended | Check, answer: int, flush: bool, answering: Producer | None = None
@@ -170,6 +192,16 @@ class TransactionalBroker(RuleBasedStateMachine):
             self.broker.end(self.producers[0], half, answer, group="stranger", flush=False)
         with pytest.raises(RequestRefused, match="offset"):
             self.broker.end(self.producers[0], half._replace(queue_offset=half.queue_offset + 1), answer, flush=False)
+
+    # Who means harm.
+
+    @precondition(lambda self: self.model.all)
+    @rule(data=st.data(), kind=st.integers(0, len(ATTACKS) - 1))
+    def attack(self, data: st.DataObject, kind: int) -> None:
+        self._flush()
+        victim = self.model.all[data.draw(st.sampled_from(sorted(self.model.all)))]
+        self.hostile.attack(kind, victim.transaction_id, victim.half, victim.born_ms)
+        self.forged |= self.hostile.half_offsets
 
     @rule(online=st.sets(st.integers(0, 2)))
     def come_and_go(self, online: set[int]) -> None:
@@ -202,14 +234,20 @@ class TransactionalBroker(RuleBasedStateMachine):
         for _ in range(POLICY.check_max + 1):
             self.tick(5000)
 
-    @rule(step_ms=st.sampled_from([1500, 30_000]))
-    def clock_set_back(self, step_ms: int) -> None:
-        self.broker.tick()  # the clock is looked at
-        self._looked()
-        self.broker.now_ms -= step_ms
-        for transaction in self.model.pending():
-            transaction.due_ms -= step_ms
+    @rule(step_ms=st.sampled_from([-30_000, -1500, 1500, 30_000]))
+    def clock_set(self, step_ms: int) -> None:
+        self.broker.step_clock(step_ms)
+        for transaction in self.model.all.values():
+            transaction.due_ms += step_ms
+        for debts in self.debts.values():
+            debts.clock_stepped(step_ms)
         self._tick()
+
+    @rule(elapsed_ms=st.sampled_from([0, 4000]))
+    def clock_four_days_ahead_for_a_while(self, elapsed_ms: int) -> None:
+        self.clock_set(FOUR_DAYS_MS)
+        self.tick(elapsed_ms)
+        self.clock_set(-FOUR_DAYS_MS)
 
     def _tick(self) -> None:
         self.broker.tick()
@@ -270,7 +308,7 @@ class TransactionalBroker(RuleBasedStateMachine):
     @rule(data=st.data())
     def resume(self, data: st.DataObject) -> None:
         self._flush()
-        found = list(self.broker.records(DISCARD_TOPIC))
+        found = self._honest(DISCARD_TOPIC)
         record = data.draw(st.sampled_from(found))
         transaction_id = record.get_property(props.UNIQUE_KEY)
         message_id = offset_message_id(STORE_HOST, record.commit_log_offset)
@@ -282,11 +320,11 @@ class TransactionalBroker(RuleBasedStateMachine):
             return
         self.broker.resume(self.producers[0], message_id)
         mine[-1].state = RESUMED
-        half = self.broker.records(HALF_TOPIC)[-1]
+        half = self._honest(HALF_TOPIC)[-1]
         # An immunity is kept, and begins anew.
         due_ms = self.broker.policy.first_check_due(self.broker.now_ms, half.properties)
         place = Appended(half.commit_log_offset, half.queue_offset, 0)
-        self.model.all[half.commit_log_offset] = Transaction(transaction_id, place, mine[-1].sender, due_ms)
+        self.model.all[half.commit_log_offset] = Transaction(transaction_id, place, mine[-1].sender, due_ms, mine[-1].born_ms)
         self._flushed(True)
 
     # Disks and restarts.
@@ -330,15 +368,22 @@ class TransactionalBroker(RuleBasedStateMachine):
     def _restarted(self, broker: TransactionBroker) -> None:
         broker.producers = self.broker.producers
         self.broker = broker
+        self.hostile = HostileClient(broker)
         for debts in self.debts.values():
             debts.asked.clear()
-        for one in self.broker.log.table:
+        for one in self._honestly_pending():
             transaction = self.model.all[one.commit_log_offset]
             assert transaction.checks_kept <= one.checks <= transaction.checks, transaction
             transaction.checks = one.checks
             transaction.due_ms = one.due_ms
             assert one.due_ms <= broker.now_ms + LONGEST_WAIT_MS
         self._flushed(True)
+
+    def _honest(self, topic: str, queue_id: int = 0) -> list[Any]:
+        return [record for record in self.broker.records(topic, queue_id) if record.body != FORGED]
+
+    def _honestly_pending(self) -> list[PendingTransaction]:
+        return [one for one in self.broker.log.table if one.commit_log_offset not in self.forged]
 
     def _flush(self) -> None:
         self.broker.flush()
@@ -352,18 +397,18 @@ class TransactionalBroker(RuleBasedStateMachine):
 
     @invariant()
     def the_table_holds_what_is_pending(self) -> None:
-        table = {one.commit_log_offset: one.checks for one in self.broker.log.table}
+        table = {one.commit_log_offset: one.checks for one in self._honestly_pending()}
         assert table == {one.half.commit_log_offset: one.checks for one in self.model.pending()}
 
     @invariant()
     def consumers_see_each_committed_message_once_and_nothing_else(self) -> None:
         flushed = [self.model.all[offset].transaction_id for offset, state in self.durable.items() if state == COMMITTED]
-        assert sorted(self.broker.delivered()) == sorted(flushed)
+        assert sorted(record.get_property(props.UNIQUE_KEY) for record in self._honest("orders", 2)) == sorted(flushed)
 
     @invariant()
     def each_discarded_message_can_be_read(self) -> None:
         gone = [self.model.all[offset].transaction_id for offset, state in self.durable.items() if state in (DISCARDED, RESUMED)]
-        assert sorted(self.broker.discarded()) == sorted(gone)
+        assert sorted(record.get_property(props.UNIQUE_KEY) for record in self._honest(DISCARD_TOPIC)) == sorted(gone)
 
     @invariant()
     def apache_would_find_the_same_pending_transactions(self) -> None:
@@ -374,7 +419,7 @@ class TransactionalBroker(RuleBasedStateMachine):
         closed = {int(op.body) for op in self.broker.records(OP_TOPIC) if op.queue_offset >= op_offset}
         found = [
             half.get_property(props.UNIQUE_KEY)
-            for half in self.broker.records(HALF_TOPIC)
+            for half in self._honest(HALF_TOPIC)
             if half.queue_offset >= half_offset and half.queue_offset not in closed
         ]
         assert sorted(found) == self.model.ids(PENDING)

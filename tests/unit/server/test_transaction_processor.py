@@ -1,3 +1,7 @@
+from collections.abc import Coroutine
+from types import SimpleNamespace
+from typing import Any
+
 import pytest
 
 from broker.message import properties as props
@@ -6,6 +10,7 @@ from broker.message.ids import offset_message_id, parse_offset_message_id
 from broker.message.record import decode_record
 from broker.protocol.codes import ResponseCode
 from broker.remoting.dispatcher import RequestRefused
+from broker.server.resume_processor import MOST_AT_ONCE
 from broker.store import Appended, StoreUnwritable
 from broker.transaction.decision import Refusal
 from broker.transaction.half_record import read_half_message
@@ -16,6 +21,7 @@ from tests.unit.server.transaction_broker import (
     OP_TOPIC,
     STORE_HOST,
     TRANSACTION_GROUP,
+    AtOnce,
     Producer,
     TransactionBroker,
 )
@@ -182,6 +188,50 @@ def test_a_delayed_transaction_is_refused(broker: TransactionBroker, producer: P
     assert len(broker.log.table) == 0
 
 
+@pytest.mark.parametrize("topic", [b"%RETRY%credit_service", b"%DLQ%credit_service", b"SCHEDULE_TOPIC_XXXX"])
+def test_a_transaction_for_what_no_producer_sends_to_is_refused(
+    broker: TransactionBroker, producer: Producer, topic: bytes
+) -> None:
+    with pytest.raises(RequestRefused) as caught:
+        broker.send(producer, "A", topic=topic)
+    assert caught.value.code is ResponseCode.MESSAGE_ILLEGAL
+    assert broker.records(HALF_TOPIC) == []
+
+
+@pytest.mark.parametrize("group", ["a b", "credit\nservice", "g" * 256])
+def test_a_transaction_of_a_group_that_cannot_be_one_is_refused(
+    broker: TransactionBroker, producer: Producer, group: str
+) -> None:
+    with pytest.raises(IllegalMessage, match="nobody could be asked"):
+        broker.send(producer, "A", PGROUP=group)
+    assert broker.records(HALF_TOPIC) == []
+
+
+def test_a_transaction_whose_queue_is_gone_after_a_restart_is_delivered_to_another(
+    broker: TransactionBroker, producer: Producer
+) -> None:
+    half = broker.send(producer, "A", queue_id=7)
+    restarted = broker.restarted(queue_nums=4)
+
+    restarted.end(producer, half, COMMIT)
+
+    assert restarted.delivered(3) == ["A"]
+
+
+def test_a_message_resumed_after_its_queue_is_gone_is_delivered_to_another(broker: TransactionBroker, producer: Producer) -> None:
+    broker.send(producer, "A", queue_id=7)
+    for _ in range(broker.policy.check_max + 1):
+        broker.tick(5000)
+    (discarded,) = broker.records(DISCARD_TOPIC)
+    restarted = broker.restarted(queue_nums=4)
+
+    restarted.resume(producer, offset_message_id(STORE_HOST, discarded.commit_log_offset))
+    half = restarted.records(HALF_TOPIC)[-1]
+    restarted.end(producer, Appended(half.commit_log_offset, half.queue_offset, 0), COMMIT)
+
+    assert restarted.delivered(3) == ["A"]
+
+
 def test_a_message_too_large_is_no_transaction(broker: TransactionBroker, producer: Producer) -> None:
     with pytest.raises(IllegalMessage):
         broker.send(producer, "A", LONG="x" * 32760)
@@ -281,6 +331,16 @@ def test_a_discarded_message_has_one_line_in_the_log_though_its_first_discard_wa
     assert "transaction A" in line
 
 
+def test_a_message_is_resumed_once_though_many_others_have_its_id(broker: TransactionBroker, producer: Producer) -> None:
+    message_id = discard(broker, producer, "A")
+    broker.resume(producer, message_id)
+    for _ in range(64):
+        broker.send(Producer("127.0.0.1:6666"), "A", b"forged")
+
+    with pytest.raises(RequestRefused, match="resumed already"):
+        broker.resume(producer, message_id)
+
+
 def test_a_message_is_resumed_once_though_the_second_request_comes_before_the_disk_has_the_first(
     broker: TransactionBroker, producer: Producer
 ) -> None:
@@ -291,6 +351,49 @@ def test_a_message_is_resumed_once_though_the_second_request_comes_before_the_di
         broker.resume(producer, message_id, flush=False)
     broker.flush()
     assert len(broker.log.table) == 1
+
+
+def discarded_before_many(broker: TransactionBroker, producer: Producer) -> str:
+    """The message id of a discarded message that more half messages follow than are searched at once."""
+    broker.send(producer, "A")
+    for _ in range(broker.policy.check_max + 1):
+        broker.tick(5000)
+    (discarded,) = broker.records(DISCARD_TOPIC)
+    for number in range(MOST_AT_ONCE):
+        broker.send(producer, f"B{number}", flush=False)
+    broker.flush()
+    return offset_message_id(STORE_HOST, discarded.commit_log_offset)
+
+
+def test_a_message_is_resumed_once_though_a_long_search_must_tell_whether_it_was() -> None:
+    broker, producer = TransactionBroker(is_index_enabled=False), Producer()
+    broker.online(producer)
+    message_id = discarded_before_many(broker, producer)
+
+    broker.resume(producer, message_id)
+    broker.resume(producer, message_id)
+
+    assert [answer.code for answer in producer.answers] == [ResponseCode.SUCCESS, ResponseCode.SYSTEM_ERROR]
+    assert "resumed already" in (producer.answers[1].remark or "")
+    assert [half.get_property(props.UNIQUE_KEY) for half in broker.records(HALF_TOPIC)].count("A") == 2
+
+
+def test_while_one_search_goes_on_another_is_not_begun_and_no_event_loop_stands_still() -> None:
+    broker, producer = TransactionBroker(is_index_enabled=False), Producer()
+    broker.online(producer)
+    message_id = discarded_before_many(broker, producer)
+    later: list[Coroutine[Any, Any, None]] = []
+    broker.resumption._tasks = SimpleNamespace(start=lambda name, work: later.append(work))  # type: ignore[assignment]
+
+    broker.resume(producer, message_id)
+    assert producer.answers == []
+    with pytest.raises(RequestRefused) as caught:
+        broker.resume(producer, message_id)
+    assert caught.value.code is ResponseCode.SYSTEM_BUSY
+
+    AtOnce().start("", later.pop())
+    broker.flush()
+    assert [answer.code for answer in producer.answers] == [ResponseCode.SUCCESS]
 
 
 def test_a_resumption_that_was_lost_can_be_tried_again(broker: TransactionBroker, producer: Producer) -> None:
@@ -376,6 +479,12 @@ def without_the_last_op_message(broker: TransactionBroker) -> MemoryFiles:
     return files
 
 
+def spoil(files: MemoryFiles, commit_log_offset: int) -> None:
+    """Damages the body of the record there."""
+    segment = next(path for path in files._contents if path.name == f"{commit_log_offset >> 16 << 16:020d}")
+    files._contents[segment][commit_log_offset % (1 << 16) + 88] ^= 0xFF
+
+
 @pytest.mark.parametrize("is_index_enabled", [True, False])
 def test_a_crash_between_the_committed_message_and_its_op_message_does_not_deliver_twice(is_index_enabled: bool) -> None:
     broker, producer = TransactionBroker(is_index_enabled=is_index_enabled), Producer()
@@ -407,6 +516,26 @@ def test_a_crash_between_the_discarded_message_and_its_op_message_does_not_reviv
     assert len(after.log.table) == 0
     assert "already" in refused(after, producer, half, COMMIT).remark
     assert after.discarded() == ["A"]
+
+
+def test_a_commit_without_its_op_message_is_found_though_many_others_have_its_id() -> None:
+    broker, producer, forger = TransactionBroker(), Producer(), Producer("127.0.0.1:6666")
+    half = broker.send(producer, "A", b"genuine")
+    broker.now_ms += 1
+    forged = [broker.send(forger, "A", b"forged") for _ in range(70)]
+    broker.end(producer, half, COMMIT)
+    for one in forged[1:]:
+        broker.end(forger, one, COMMIT)
+    ops = broker.records(OP_TOPIC)
+    broker.end(forger, forged[0], COMMIT)
+    files = broker.files.killed()
+    spoil(files, ops[0].commit_log_offset)
+
+    after = broker.restarted(files)
+
+    assert after.completed == 1
+    assert "already" in refused(after, producer, half, COMMIT).remark
+    assert [record.body for record in after.records("orders", 2)].count(b"genuine") == 1
 
 
 def left_by_apache(broker: TransactionBroker, producer: Producer) -> tuple[Appended, Appended]:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import contextlib
+from collections.abc import Coroutine
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, cast
@@ -18,13 +20,25 @@ from broker.protocol.headers import (
 )
 from broker.remoting.connection import Connection
 from broker.remoting.errors import ConnectionClosed
+from broker.remoting.tasks import Tasks
 from broker.server.check_back import CheckBack
+from broker.server.expiry_clock import ExpiryClock
 from broker.server.parked import ParkedMessages
+from broker.server.resume_processor import ResumeProcessor
+from broker.server.topic_table import TopicRules, TopicTable
 from broker.server.transaction_log import TransactionLog
 from broker.server.transaction_notes import TransactionNotes
 from broker.server.transaction_processor import TransactionProcessor
 from broker.server.transaction_recovery import recover_transactions
-from broker.store import Appended, ConsumerOffsets, MessageStore, StoreConfig, StoreUnwritable
+from broker.store import (
+    Appended,
+    ConsumerOffsets,
+    MessageStore,
+    StoreConfig,
+    StoreUnwritable,
+    TopicConfig,
+    TopicConfigs,
+)
 from broker.transaction.check_policy import CheckPolicy
 from broker.transaction.checks_in_flight import ChecksInFlight
 from tests.unit.server.memory_files import MemoryFiles
@@ -89,16 +103,6 @@ class Producer:
 
 
 @dataclass(slots=True)
-class Topics:
-    """Topics of the broker's own."""
-
-    made: set[str] = field(default_factory=set)
-
-    def internal(self, topic: str, queue_nums: int) -> None:
-        self.made.add(topic)
-
-
-@dataclass(slots=True)
 class CountsFile:
     """The file of check counts."""
 
@@ -106,6 +110,15 @@ class CountsFile:
 
     def write(self, value: dict[str, Any]) -> None:
         self.content = value
+
+
+class AtOnce:
+    """Stands for the tasks of the event loop: does all of the work before it returns."""
+
+    def start(self, name: str, work: Coroutine[Any, Any, None]) -> None:
+        with contextlib.suppress(StopIteration):
+            while True:
+                work.send(None)
 
 
 class TransactionBroker:
@@ -123,8 +136,10 @@ class TransactionBroker:
         answer_timeout_ms: int = 1500,
         is_index_enabled: bool = True,
         reject_transaction_message: bool = False,
+        queue_nums: int = 8,
     ) -> None:
         self.now_ms = now_ms
+        self._stepped_ms = 0
         self.files = files or MemoryFiles()
         self.policy = policy
         self.answer_timeout_ms = answer_timeout_ms
@@ -145,7 +160,7 @@ class TransactionBroker:
             self.consumer_offsets.commit(TRANSACTION_GROUP, topic, 0, offset)
         self.counts_file = counts_file or CountsFile()
         counts = {int(offset): int(checks) for offset, checks in self.counts_file.content.get("checks", {}).items()}
-        self.topics = Topics()
+        self.topics = self._topic_table(queue_nums)
         self.parked = ParkedMessages(self.store, self.topics)
         self.parked.load()
         self.store.arrival_listener = Arrivals(self.parked.on_arrival, counter=lambda *arrival: None)
@@ -161,9 +176,16 @@ class TransactionBroker:
             store=self.store,
             group_commit=self,
             checks_in_flight=self.in_flight,
-            parked=self.parked,
             reject_transaction_message=reject_transaction_message,
             broker_host="127.0.0.1",
+            clock=lambda: self.now_ms,
+        )
+        self.resumption = ResumeProcessor(
+            log=self.log,
+            store=self.store,
+            parked=self.parked,
+            group_commit=self,
+            tasks=cast(Tasks, AtOnce()),
             clock=lambda: self.now_ms,
         )
         self.check_back = CheckBack(
@@ -173,6 +195,7 @@ class TransactionBroker:
             checks_in_flight=self.in_flight,
             appended=self.appended,
             clock=lambda: self.now_ms,
+            expiry_clock=ExpiryClock(lambda: self.now_ms, self._steady_ms, self.store.recovery.last_store_timestamp or None),
         )
         self.notes = TransactionNotes(
             log=self.log,
@@ -182,6 +205,14 @@ class TransactionBroker:
             counts_file=self.counts_file,
         )
         self.flush()
+
+    def _topic_table(self, queue_nums: int) -> TopicTable:
+        configs = TopicConfigs(ROOT / "config", self.files)
+        configs.load()
+        rules = TopicRules(cluster="DefaultCluster", broker_name="broker-a")
+        topics = TopicTable(configs, rules, clock=lambda: self.now_ms)
+        topics.update(TopicConfig("orders", queue_nums, queue_nums))
+        return topics
 
     # What a broker around it does.
 
@@ -211,7 +242,7 @@ class TransactionBroker:
             connection.send(frame)
         self._waiting.clear()
 
-    def restarted(self, files: MemoryFiles | None = None, *, now_ms: int | None = None) -> TransactionBroker:
+    def restarted(self, files: MemoryFiles | None = None, *, now_ms: int | None = None, queue_nums: int = 8) -> TransactionBroker:
         """The next life, by default after a kill."""
         return TransactionBroker(
             files=files if files is not None else self.files.killed(),
@@ -225,6 +256,7 @@ class TransactionBroker:
             answer_timeout_ms=self.answer_timeout_ms,
             now_ms=self.now_ms if now_ms is None else now_ms,
             is_index_enabled=self.is_index_enabled,
+            queue_nums=queue_nums,
         )
 
     # What tests do with it.
@@ -245,13 +277,14 @@ class TransactionBroker:
         *,
         flush: bool = True,
         queue_id: int = 2,
+        topic: bytes = b"orders",
         **more: str,
     ) -> Appended:
         encoded = props.encode({"UNIQ_KEY": transaction_id, "TRAN_MSG": "true", "PGROUP": GROUP, "TAGS": "created", **more})
         appended = self.processor.append(
             producer.connection,
             producer_group=GROUP,
-            topic=b"orders",
+            topic=topic,
             queue_id=queue_id,
             body=body,
             properties=encoded,
@@ -291,7 +324,7 @@ class TransactionBroker:
 
     def resume(self, producer: Producer, message_id: str, *, flush: bool = True) -> None:
         header = ResumeCheckHalfMessageRequestHeader(msg_id=message_id)
-        self.processor.resume_check(producer.connection, _request(RequestCode.RESUME_CHECK_HALF_MESSAGE, header, False))
+        self.resumption.resume_check(producer.connection, _request(RequestCode.RESUME_CHECK_HALF_MESSAGE, header, False))
         if flush:
             self.flush()
 
@@ -299,6 +332,16 @@ class TransactionBroker:
         self.now_ms += elapsed_ms
         self.check_back.look(self.now_ms)
         self.flush()
+
+    def step_clock(self, step_ms: int) -> None:
+        """The wall clock is set, as BrokerClock tells of it."""
+        self.log.table.clock_stepped(step_ms)
+        self.in_flight.clock_stepped(step_ms)
+        self.now_ms += step_ms
+        self._stepped_ms += step_ms
+
+    def _steady_ms(self) -> int:
+        return self.now_ms - self._stepped_ms
 
     def records(self, topic: str, queue_id: int = 0) -> list[Any]:
         found: list[Any] = []

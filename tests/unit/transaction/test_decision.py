@@ -26,7 +26,7 @@ POLICY = CheckPolicy(transaction_timeout_ms=1000, check_interval_ms=2000, check_
 @pytest.fixture
 def table() -> PendingTransactions:
     table = PendingTransactions(check_interval_ms=2000)
-    table.add(transaction(100, 5), 0)
+    table.add(transaction(100, 5))
     return table
 
 
@@ -156,6 +156,7 @@ ONE_OF_TWO_OWING = GroupState(is_online=True, can_be_asked=True, owes_answer=Tru
         (3, 1000, ONLINE, CheckAction.DISCARD),
         (3, 1000, OFFLINE, CheckAction.DISCARD),
         (1, 100_000, ONLINE, CheckAction.CHECK_BACK),
+        (0, 100_001, ONLINE, CheckAction.CHECK_BACK),
         (1, 100_001, ONLINE, CheckAction.SKIP),
         (0, 100_001, OFFLINE, CheckAction.SKIP),
     ],
@@ -190,7 +191,7 @@ def test_one_that_grew_too_old_without_a_check_is_asked_about_once(group: GroupS
 def test_a_half_message_is_moved_only_when_it_holds_the_queue_back_too_far() -> None:
     table = PendingTransactions(check_interval_ms=2000)
     for number in range(11):
-        table.add(transaction(number, number), 0)
+        table.add(transaction(number, number))
     for number in range(1, 11):
         found = table.find(number)
         assert found is not None
@@ -203,7 +204,7 @@ def test_a_half_message_is_moved_only_when_it_holds_the_queue_back_too_far() -> 
 def test_many_undecided_half_messages_are_not_moved_round_and_round() -> None:
     table = PendingTransactions(check_interval_ms=2000)
     for number in range(100):
-        table.add(transaction(number, number), 0)
+        table.add(transaction(number, number))
 
     assert must_move_forward(table, POLICY) is None
 

@@ -130,7 +130,7 @@ def test_a_moved_copy_names_the_first_half_message() -> None:
 
     copy = read_half_message(stored(draft, commit_log_offset=900, queue_offset=90))
     assert (copy.first_commit_log_offset, copy.first_queue_offset, copy.check_times) == (100, 5, 2)
-    assert copy.identity == ("ID1", GROUP, 1000, None)
+    assert copy.identity == ("ID1", GROUP, 1000, PRODUCER_HOST, None)
 
 
 def test_a_moved_copy_can_name_a_half_message_at_offset_0() -> None:
@@ -189,3 +189,33 @@ def test_a_damaged_record_is_told_apart_or_read_without_surprise(position: int, 
 
     with contextlib.suppress(CorruptRecord):
         read_any_message(bytes(data[: max(cut, 1)]))
+
+
+@pytest.mark.parametrize(
+    ("topic", "queue_id"),
+    [
+        ("SCHEDULE_TOPIC_XXXX", "0"),
+        ("RMQ_SYS_TRANS_HALF_TOPIC", "0"),
+        ("RMQ_SYS_TRANS_OP_HALF_TOPIC", "0"),
+        ("TRANS_CHECK_MAX_TIME_TOPIC", "0"),
+        ("%RETRY%credit_service", "0"),
+        ("%DLQ%credit_service", "0"),
+        ("no topic", "0"),
+        ("t" * 128, "0"),
+        ("orders", "65535"),
+        ("orders", "-1"),
+        ("orders", "first"),
+    ],
+)
+def test_a_half_message_cannot_be_for_what_no_producer_sends_to(topic: str, queue_id: str) -> None:
+    draft = half_draft()
+    forged = props.put(props.put(draft.properties, props.REAL_TOPIC, topic), props.REAL_QUEUE_ID, queue_id)
+    half = read_half_message(stored(draft._replace(properties=forged), commit_log_offset=100, queue_offset=0))
+    with pytest.raises(NotAHalfMessage):
+        half.destination()
+
+
+def test_a_half_message_can_be_for_the_topic_of_apaches_benchmark() -> None:
+    encoded = half_properties(sent_properties(), b"BenchmarkTest", 1023, GROUP)
+    half = read_half_message(stored(half_draft()._replace(properties=encoded), commit_log_offset=100, queue_offset=0))
+    assert half.destination() == (b"BenchmarkTest", 1023)

@@ -1,5 +1,7 @@
 import sys
 
+import pytest
+
 from broker.transaction.pending import Outcome, PendingTransactions, Place
 from tests.unit.transaction.records import transaction
 
@@ -8,7 +10,7 @@ def table_of(*begun: tuple[int, int]) -> PendingTransactions:
     """Transactions by commit log offset and due time, their half queue offsets 0, 1, ..."""
     table = PendingTransactions(check_interval_ms=60_000)
     for queue_offset, (offset, due_ms) in enumerate(begun):
-        table.add(transaction(offset, queue_offset, due_ms=due_ms), 0)
+        table.add(transaction(offset, queue_offset, due_ms=due_ms))
     table.confirm(1_000_000)
     return table
 
@@ -89,7 +91,7 @@ def test_what_is_confirmed_cannot_be_taken_back() -> None:
 
 def test_a_half_message_is_taken_back() -> None:
     table = table_of((100, 6000))
-    table.add(transaction(200, 1), 0)
+    table.add(transaction(200, 1))
 
     table.take_back(200)
 
@@ -144,14 +146,31 @@ def test_consumer_offsets_stop_at_the_oldest_undecided_one() -> None:
     assert table.consumer_offsets() == (3, 3)
 
 
-def test_a_clock_set_back_does_not_put_checks_off() -> None:
+@pytest.mark.parametrize("step_ms", [-3_599_000, 3_600_000, 4 * 24 * 3_600_000])
+def test_a_clock_that_is_set_neither_puts_checks_off_nor_lets_anybody_grow_older(step_ms: int) -> None:
     table = PendingTransactions(check_interval_ms=60_000)
-    table.add(transaction(100, 0, begun_ms=3_600_000, due_ms=3_606_000), 3_600_000)
+    table.add(transaction(100, 0, begun_ms=3_600_000, due_ms=3_606_000))
 
-    table.add(transaction(200, 1, begun_ms=1000, due_ms=7000), 1000)
+    table.clock_stepped(step_ms)
+    table.add(transaction(200, 1, begun_ms=3_600_000 + step_ms, due_ms=3_606_000 + step_ms))
 
-    assert table.due(6999, 10) == []
-    assert sorted(t.commit_log_offset for t in table.due(7000, 10)) == [100, 200]
+    assert [one.begun_ms for one in table] == [3_600_000 + step_ms] * 2
+    assert table.due(3_605_999 + step_ms, 10) == []
+    assert sorted(t.commit_log_offset for t in table.due(3_606_000 + step_ms, 10)) == [100, 200]
+
+
+def test_a_decision_that_is_taken_back_after_the_clock_was_set_leaves_the_transaction_as_old_as_it_was() -> None:
+    table = PendingTransactions(check_interval_ms=60_000)
+    table.add(transaction(100, 0, begun_ms=0, due_ms=6000))
+    table.confirm(500)
+    settle(table, 100, 0)
+
+    table.clock_stepped(-1_000_000)
+    table.take_back(0)
+
+    (one,) = table
+    assert (one.begun_ms, one.due_ms) == (-1_000_000, -994_000)
+    assert table.due(-994_000, 10) == [one]
 
 
 def watched(table: PendingTransactions, until_ms: int | None) -> list[str]:
@@ -165,10 +184,10 @@ def test_whoever_sleeps_hears_once_that_a_half_message_is_due_sooner() -> None:
     table = table_of((100, 6000))
     noted = watched(table, table.next_due_ms())
 
-    table.add(transaction(200, 1, due_ms=6000), 0)
+    table.add(transaction(200, 1, due_ms=6000))
     assert noted == []
     for offset in (300, 400):
-        table.add(transaction(offset, offset, due_ms=5999), 0)
+        table.add(transaction(offset, offset, due_ms=5999))
     assert noted == ["sooner"]
 
 
@@ -176,8 +195,22 @@ def test_whoever_sleeps_without_an_end_hears_of_any_half_message() -> None:
     table = table_of()
     noted = watched(table, None)
 
-    table.add(transaction(100, 0, due_ms=1 << 50), 0)
+    table.add(transaction(100, 0, due_ms=1 << 50))
 
+    assert noted == ["sooner"]
+
+
+@pytest.mark.parametrize("step_ms", [1_000_000, -1_000_000])
+def test_whoever_sleeps_while_the_clock_is_set_hears_of_what_is_due_sooner_by_the_new_one_and_of_nothing_else(
+    step_ms: int,
+) -> None:
+    table = table_of((100, 6000))
+    noted = watched(table, table.next_due_ms())
+    table.clock_stepped(step_ms)
+
+    table.add(transaction(200, 1, due_ms=6000 + step_ms))
+    assert noted == []
+    table.add(transaction(300, 2, due_ms=5999 + step_ms))
     assert noted == ["sooner"]
 
 
@@ -195,7 +228,7 @@ def test_whoever_sleeps_hears_of_a_transaction_whose_decision_was_taken_back() -
 def test_settled_transactions_do_not_pile_up_in_the_heap() -> None:
     table = PendingTransactions(check_interval_ms=60_000)
     for number in range(50_000):
-        table.add(transaction(number, number, due_ms=6000 + number), number)
+        table.add(transaction(number, number, due_ms=6000 + number))
         settle(table, number, number)
         table.confirm(1_000_000)
 

@@ -1,14 +1,19 @@
 """How a table is rebuilt; each test's queues are what some broker left."""
 
 from collections.abc import Iterable, Mapping
+from dataclasses import replace
+
+import pytest
 
 from broker.message import properties as props
 from broker.transaction.check_policy import CheckPolicy
+from broker.transaction.draft import Draft
+from broker.transaction.evidence import Evidence
 from broker.transaction.half_message import committed, discarded, moved, resumed
 from broker.transaction.half_record import read_half_message
 from broker.transaction.op_message import op_draft
 from broker.transaction.pending import Outcome
-from broker.transaction.recovery import Evidence, RecoveredTable, RecoveredTransaction, TransactionRecovery
+from broker.transaction.recovery import RecoveredTable, RecoveredTransaction, TransactionRecovery
 from tests.unit.transaction.records import HOST, half_draft, half_record, op_record, rewritten_by_apache, stored
 
 NOW_MS = 50_000
@@ -32,8 +37,10 @@ def undecided(table: RecoveredTable) -> list[int]:
     return [recovered.transaction.commit_log_offset for recovered in table.undecided]
 
 
-def settled_by(recovered: RecoveredTransaction, candidates: Iterable[bytes]) -> Outcome | None:
-    evidence = Evidence([recovered])
+def settled_by(recovered: RecoveredTransaction, candidates: Iterable[bytes], halves: Iterable[bytes] = ()) -> Outcome | None:
+    """`halves` are the half messages that the store still has, read or not."""
+    stored_halves = {half.commit_log_offset: half for half in map(read_half_message, halves)}
+    evidence = Evidence([recovered], stored_halves.get)
     for data in candidates:
         evidence.consider(data)
     return evidence.outcomes.get(recovered.transaction.commit_log_offset)
@@ -71,6 +78,16 @@ def test_check_counts_come_from_the_file_and_the_next_check_waits_an_interval() 
 
     assert table.undecided[0].transaction.checks == 4
     assert table.undecided[0].transaction.due_ms == NOW_MS + 60_000
+
+
+def test_what_is_too_old_is_not_looked_at_before_its_producers_have_come_back() -> None:
+    recovery = TransactionRecovery(replace(POLICY, file_reserved_ms=10_000), NOW_MS)
+    recovery.add_half(half_record(100, 0, transaction_id="too old", store_ms=NOW_MS - 10_001))
+    recovery.add_half(half_record(200, 1, transaction_id="old", store_ms=NOW_MS - 10_000))
+
+    due = [recovered.transaction.due_ms for recovered in recovery.finish().undecided]
+
+    assert due == [NOW_MS + 60_000, NOW_MS - 10_000 + 6000]
 
 
 def test_of_copies_that_apache_wrote_at_its_checks_the_newest_counts() -> None:
@@ -238,7 +255,10 @@ def test_a_copy_of_apaches_is_settled_by_the_commit_of_its_first_one() -> None:
     copy = rewritten_by_apache(first, commit_log_offset=500, queue_offset=1, store_ms=30_000, **{TIMES: "1"})
     (left,) = recover([copy]).undecided
 
-    assert settled_by(left, [_committed(first, half_offset=100, commit_log_offset=450)]) is Outcome.COMMITTED
+    commit = _committed(first, half_offset=100, commit_log_offset=450)
+    assert settled_by(left, [commit], [first, copy]) is Outcome.COMMITTED
+    assert settled_by(left, [commit], [copy]) is None
+    assert settled_by(left, [commit], [half_record(100, 0, born_ms=77), copy]) is None
 
 
 def test_a_discarded_message_settles_what_came_before_it_and_not_what_was_resumed() -> None:
@@ -279,3 +299,69 @@ def test_two_messages_without_a_transaction_id_are_two_transactions() -> None:
     table = recover([stored(anonymous, commit_log_offset=100 * n, queue_offset=n) for n in range(2)])
 
     assert undecided(table) == [0, 100]
+
+
+# What somebody else sends who knows everything of a message but cannot send it from the producer's own connection.
+
+FORGERS_HOST = bytes((127, 0, 0, 1, 0, 0, 0x15, 0xB4))
+
+
+def _forged(draft: Draft, *, commit_log_offset: int, queue_offset: int = 0) -> bytes:
+    return stored(draft._replace(born_host=FORGERS_HOST), commit_log_offset=commit_log_offset, queue_offset=queue_offset)
+
+
+@pytest.mark.parametrize("half_offset", [0, 100])
+def test_a_plain_message_that_claims_to_be_the_committed_one_settles_nothing(half_offset: int) -> None:
+    """Brokers before this one stored the transaction bits that a client sent."""
+    (left,) = recover([half_record(half_offset, 0)]).undecided
+    plain = half_draft()._replace(topic=b"orders", queue_id=3, sys_flag=8)
+
+    assert settled_by(left, [_forged(plain, commit_log_offset=500)]) is None
+
+
+def test_the_commit_of_somebody_elses_half_message_with_the_same_identity_settles_nothing() -> None:
+    half, other = half_record(100, 0), _forged(half_draft(), commit_log_offset=300, queue_offset=1)
+    mine, theirs = recover([half, other]).undecided
+    commit = _committed(other, half_offset=300, commit_log_offset=500)
+
+    assert settled_by(theirs, [commit], [half, other]) is Outcome.COMMITTED
+    assert settled_by(mine, [commit], [half, other]) is None
+
+
+def test_a_committed_message_that_names_the_half_message_and_is_another_one_settles_nothing() -> None:
+    half = half_record(100, 0)
+    (left,) = recover([half]).undecided
+    elsewhere = committed(read_half_message(half), topic=b"%RETRY%g", queue_id=0, tags_code=0, half_offset=100, checks=0)
+
+    assert settled_by(left, [stored(elsewhere, commit_log_offset=500, queue_offset=0)]) is None
+    assert settled_by(left, [_committed(half, half_offset=100, commit_log_offset=50)]) is None
+
+
+def test_a_half_message_that_claims_to_be_a_later_copy_is_a_transaction_of_its_own() -> None:
+    """Brokers before this one stored the properties that only a broker writes."""
+    half = half_record(100, 0)
+    later = half_draft(b"forged", **{TIMES: "1", PREPARED: "0"})
+
+    table = recover([half, _forged(later, commit_log_offset=300, queue_offset=1)])
+
+    assert undecided(table) == [100, 300]
+    assert [recovered.aliases for recovered in table.undecided] == [[], []]
+    assert table.superseded == []
+
+
+def test_a_discarded_message_that_names_another_half_message_settles_nothing() -> None:
+    half = half_record(100, 0)
+    (left,) = recover([half]).undecided
+    gone = discarded(read_half_message(half), half_offset=400, checks=15)
+
+    assert settled_by(left, [stored(gone, commit_log_offset=500, queue_offset=0)]) is None
+
+
+def test_a_message_that_apache_discarded_settles_its_transaction() -> None:
+    """It names no half message: only the broker can put one there."""
+    half = half_record(100, 0)
+    (left,) = recover([half]).undecided
+    gone = discarded(read_half_message(half), half_offset=0, checks=15)
+
+    assert settled_by(left, [stored(gone, commit_log_offset=500, queue_offset=0)]) is Outcome.DISCARDED
+    assert settled_by(left, [_forged(gone, commit_log_offset=500)]) is None

@@ -131,7 +131,7 @@ def test_a_message_whose_topic_was_deleted_is_not_treated(parking: Parking) -> N
     gone = offset(parking)
     parking.desk.store.delete_topic(b"%DLQ%credits")
 
-    assert "not in its queue any more" in parking.refused(RETRY, RetryDeadLetterRequestHeader(gone))
+    assert "no queue has a message" in parking.refused(RETRY, RetryDeadLetterRequestHeader(gone))
 
 
 def test_a_message_that_a_producer_sent_to_the_dead_letters_has_nowhere_to_go_back_to(parking: Parking) -> None:
@@ -139,6 +139,14 @@ def test_a_message_that_a_producer_sent_to_the_dead_letters_has_nowhere_to_go_ba
 
     assert "RETRY_TOPIC" in parking.refused(RETRY, RetryDeadLetterRequestHeader(offset(parking)))
     assert parking.counts().dead_letters == {"credits": 1}
+
+
+@pytest.mark.parametrize(("group", "why"), [("CID_RMQ_SYS_TRANS", "broker's own"), ("g" * 121, "120 are allowed")])
+def test_a_group_that_no_consumer_can_have_gets_nothing_back(parking: Parking, group: str, why: str) -> None:
+    parking.park(f"%DLQ%{group}")
+    (letter,) = parking.desk.messages(f"%DLQ%{group}")
+
+    assert why in parking.refused(RETRY, RetryDeadLetterRequestHeader(letter.commit_log_offset))
 
 
 def test_a_group_without_a_retry_queue_gets_nothing_back(parking: Parking) -> None:

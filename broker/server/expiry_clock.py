@@ -1,0 +1,40 @@
+"""The time by which something may be deleted for its age: late rather than early, because a deletion cannot be taken back."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Final
+
+BELIEVED_AFTER_MS: Final = 3_600_000
+"""A clock that was set forward is believed after so long: by then a person or a time service would have set it right."""
+
+_TOLERANCE_MS: Final = 60_000
+
+
+class ExpiryClock:
+    """Follows a clock, but believes a leap forward only when it has stood for an hour. A clock set back is believed at once."""
+
+    def __init__(self, clock: Callable[[], int], steady_ms: Callable[[], int], newest_ms: int | None = None) -> None:
+        """`newest_ms` is when the newest message was stored, a time that has come: a machine may start with a wrong clock."""
+        self._clock = clock
+        self._steady_ms = steady_ms
+        now_ms = clock()
+        self._anchor_ms = now_ms if newest_ms is None else min(now_ms, newest_ms)
+        self._anchored_at_ms = steady_ms()
+        self._ahead_since_ms: int | None = None
+
+    def __call__(self) -> int:
+        """Milliseconds since the epoch."""
+        now_ms, steady_ms = self._clock(), self._steady_ms()
+        sure_ms = self._anchor_ms + steady_ms - self._anchored_at_ms
+        if now_ms - sure_ms <= _TOLERANCE_MS:
+            self._ahead_since_ms = None
+        elif self._ahead_since_ms is None:
+            self._ahead_since_ms = steady_ms
+            return sure_ms
+        elif steady_ms - self._ahead_since_ms < BELIEVED_AFTER_MS:
+            return sure_ms
+        else:
+            self._ahead_since_ms = None
+        self._anchor_ms, self._anchored_at_ms = now_ms, steady_ms
+        return now_ms

@@ -1,0 +1,133 @@
+"""What a clock four days ahead must not end: files that are kept for three days, clients, registrations, waiting messages."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import AsyncIterator
+from pathlib import Path
+
+import msgspec
+import pytest
+
+from broker.app import Broker
+from broker.config import BrokerSettings
+from broker.message.record import decode_records
+from broker.protocol.codes import RequestCode, ResponseCode
+from broker.protocol.headers import GetRouteInfoRequestHeader, PullMessageRequestHeader
+from broker.protocol.heartbeat import ConsumerData, HeartbeatData, ProducerData
+from broker.remoting.client import RemotingClient
+from tests.e2e.clients import SEND
+
+FOUR_DAYS_MS = 4 * 24 * 3_600_000
+EVERY_HOUR = ";".join(f"{hour:02d}" for hour in range(24))
+
+
+class Clock:
+    """The real one, until it is set."""
+
+    def __init__(self) -> None:
+        self.ahead_ms = 0
+
+    def __call__(self) -> int:
+        return time.time_ns() // 1_000_000 + self.ahead_ms
+
+
+class Running:
+    """A broker whose clock can be set, a client of it, and what its timers do now and then."""
+
+    def __init__(self, broker: Broker, clock: Clock) -> None:
+        self.broker = broker
+        self.client = RemotingClient()
+        self._clock = clock
+
+    async def ask(self, code: int, header: object = None, body: bytes = b"") -> int:
+        address = self.broker.identity.address
+        return (await self.client.invoke(address, code, header, body, timeout_ms=20_000)).code  # type: ignore[arg-type]
+
+    def set_clock(self, ahead_ms: int) -> None:
+        self._clock.ahead_ms = ahead_ms
+        self.broker._clock.follow()
+
+    def do_what_timers_do(self) -> None:
+        serving, store = self.broker._serving, self.broker._store
+        assert serving is not None
+        assert store is not None
+        serving.client_processor.close_expired()
+        serving.delayed_delivery.deliver_due()
+        serving.transactions.check_back.look(self.broker._clock())
+        self.broker._delete_expired(serving, store)
+        assert self.broker._name_server is not None
+        self.broker._name_server._expire()
+
+
+@pytest.fixture
+async def running(tmp_path: Path) -> AsyncIterator[Running]:
+    settings = BrokerSettings(
+        store_path_root_dir=str(tmp_path), listen_port=0, namesrv_listen_port=0, max_hash_slot_num=100, max_index_num=4000,
+        maped_file_size_commit_log=1 << 20, delete_when=EVERY_HOUR,
+    )  # fmt: skip
+    clock = Clock()
+    broker = Broker(settings, clock)
+    await broker.start()
+    running = Running(broker, clock)
+    yield running
+    await running.client.close()
+    await broker.stop()
+
+
+async def test_nothing_is_deleted_that_expired_only_by_a_clock_that_was_set(running: Running, tmp_path: Path) -> None:
+    for _ in range(4):
+        assert await running.ask(RequestCode.SEND_MESSAGE_V2, SEND, bytes(600_000)) == ResponseCode.SUCCESS
+    segments = sorted((tmp_path / "commitlog").iterdir())
+    assert len(segments) > 2
+    running.set_clock(FOUR_DAYS_MS)
+    running.do_what_timers_do()
+    assert await running.ask(RequestCode.DELETE_EXPIRED_COMMITLOG) == ResponseCode.SUCCESS
+    assert sorted((tmp_path / "commitlog").iterdir()) == segments
+
+
+async def test_no_client_and_no_registration_is_forgotten(running: Running) -> None:
+    consumers, producers = [ConsumerData(group_name="g")], [ProducerData(group_name="p")]
+    heartbeat = HeartbeatData(client_id="c", consumer_data_set=consumers, producer_data_set=producers)
+    assert await running.ask(RequestCode.HEART_BEAT, None, heartbeat.encode()) == ResponseCode.SUCCESS
+    running.set_clock(FOUR_DAYS_MS)
+    running.do_what_timers_do()
+    await asyncio.sleep(0.1)  # a connection that was closed is forgotten
+    serving = running.broker._serving
+    assert serving is not None
+    assert len(serving.producer_groups.connections("p")) == 1
+    assert serving.consumer_groups.find("g") is not None
+    (name_server,) = running.broker.name_servers
+    route = GetRouteInfoRequestHeader(topic="TBW102")
+    answer = await running.client.invoke(name_server, RequestCode.GET_ROUTEINFO_BY_TOPIC, route, timeout_ms=20_000)
+    assert answer.code == ResponseCode.SUCCESS
+
+
+async def test_a_delayed_message_is_not_delivered_early(running: Running) -> None:
+    in_two_hours = msgspec.structs.replace(SEND, properties="DELAY\x0118")
+    assert await running.ask(RequestCode.SEND_MESSAGE_V2, in_two_hours, b"later") == ResponseCode.SUCCESS
+    running.set_clock(FOUR_DAYS_MS)
+    running.do_what_timers_do()
+    running.set_clock(0)
+    running.do_what_timers_do()
+    assert await running.ask(RequestCode.SEND_MESSAGE_V2, SEND, b"now") == ResponseCode.SUCCESS
+    pull = PullMessageRequestHeader(
+        consumer_group="g", topic="orders", queue_id=0, queue_offset=0, max_msg_nums=32, sys_flag=4, commit_offset=0,
+        suspend_timeout_millis=0, subscription="*", sub_version=0,
+    )  # fmt: skip
+    answer = await running.client.invoke(running.broker.identity.address, RequestCode.PULL_MESSAGE, pull, timeout_ms=20_000)
+    assert [record.body for record in decode_records(answer.body)] == [b"now"]
+
+
+async def test_a_pending_transaction_is_given_up_neither_asked_nor_unasked(running: Running) -> None:
+    half = msgspec.structs.replace(SEND, properties="TRAN_MSG\x01true\x02PGROUP\x01p\x02UNIQ_KEY\x01T1", sys_flag=4)
+    assert await running.ask(RequestCode.SEND_MESSAGE_V2, half, b"order") == ResponseCode.SUCCESS
+    running.set_clock(FOUR_DAYS_MS)
+    running.do_what_timers_do()
+    running.set_clock(0)
+    running.do_what_timers_do()
+    serving = running.broker._serving
+    assert serving is not None
+    counts = serving.transactions.log.counts
+    assert (len(serving.transactions.log.table), counts.skips, counts.discards) == (1, 0, 0)

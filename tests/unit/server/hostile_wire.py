@@ -1,0 +1,187 @@
+"""Whatever a client can ask of a broker over the wire, around the store and the transactions of a TransactionBroker."""
+
+from __future__ import annotations
+
+import struct
+from pathlib import Path
+from typing import Any, cast
+
+from broker.message import properties as props
+from broker.message.errors import IllegalMessage
+from broker.message.record import encode_record
+from broker.protocol.codes import ResponseCode
+from broker.protocol.command import RemotingCommand, encode_request
+from broker.protocol.command_header import CommandHeader
+from broker.protocol.frame import FrameDecoder
+from broker.protocol.headers import SendMessageRequestHeaderV2
+from broker.remoting.connection import Connection
+from broker.remoting.dispatcher import Dispatcher
+from broker.remoting.tasks import Tasks
+from broker.server.client_processor import ClientProcessor
+from broker.server.consumer_call_processor import ConsumerCallProcessor
+from broker.server.consumer_groups import ConsumerGroups
+from broker.server.delayed_delivery import DelayedDelivery
+from broker.server.group_admin_processor import GroupAdminProcessor
+from broker.server.held_pulls import HeldPulls
+from broker.server.message_filters import MessageFilters
+from broker.server.message_flows import MessageFlows
+from broker.server.offset_processor import OffsetProcessor
+from broker.server.parked import DeadLetterProcessor
+from broker.server.producer_groups import ProducerGroups
+from broker.server.progress_processor import ProgressProcessor
+from broker.server.pull_processor import PullProcessor
+from broker.server.query_processor import QueryProcessor
+from broker.server.send_back_processor import SendBackProcessor
+from broker.server.send_destination import SendDestination
+from broker.server.send_processor import SendProcessor
+from broker.server.statistics import BrokerStatistics
+from broker.server.subscription_group_table import SubscriptionGroupTable
+from broker.server.transaction_admin_processor import TransactionAdminProcessor
+from broker.server.transaction_finder import TransactionFinder
+from broker.store import DelayOffsets, StoreUnwritable, SubscriptionGroups
+from tests.unit.server.conftest import IDENTITY, Wire
+from tests.unit.server.transaction_broker import GROUP, ROOT, STORE_HOST, TransactionBroker
+
+HIGHEST_DELAY_LEVEL = 18
+
+
+class HostileWire:
+    """One hostile client's connection to a broker. What it asks is durable when the answer is there."""
+
+    def __init__(
+        self, broker: TransactionBroker, peer: str = "127.0.0.1:6666", *, groups: SubscriptionGroups | None = None
+    ) -> None:
+        self.broker = broker
+        self.wire = Wire(peer)
+        self.delayed = self._delayed_delivery(ROOT / "config")
+        self._dispatcher = Dispatcher(
+            refusals={
+                IllegalMessage: ResponseCode.MESSAGE_ILLEGAL,
+                StoreUnwritable: ResponseCode.SERVICE_NOT_AVAILABLE,
+                OSError: ResponseCode.SYSTEM_ERROR,
+            }
+        )
+        self._opaque = 0
+        self._add_processors(groups or SubscriptionGroups(ROOT / "config", broker.files))
+
+    def ask(self, code: int, header: CommandHeader | None = None, body: bytes = b"") -> int:
+        """The response code."""
+        return self.answer(code, header, body).code
+
+    def answer(self, code: int, header: CommandHeader | None = None, body: bytes = b"") -> RemotingCommand:
+        """The whole answer."""
+        (answer,) = self._request(code, header, body, is_oneway=False)
+        return answer
+
+    def tell(self, code: int, header: CommandHeader | None = None, body: bytes = b"") -> None:
+        """A one-way request."""
+        assert self._request(code, header, body, is_oneway=True) == []
+
+    def _request(self, code: int, header: CommandHeader | None, body: bytes, *, is_oneway: bool) -> list[RemotingCommand]:
+        self._opaque += 1
+        before = len(self.wire.answers)
+        frame = encode_request(code, header, body, opaque=self._opaque, oneway=is_oneway)
+        self._dispatcher.on_requests(cast(Connection, self.wire), FrameDecoder().feed(frame))
+        self.broker.flush()
+        return self.wire.answers[before:]
+
+    def deliver_due(self) -> None:
+        """What the timer of delayed messages does."""
+        self.delayed.deliver_due()
+        self.broker.flush()
+        self.delayed.confirm(self.broker.store.flushed_position)
+
+    def _delayed_delivery(self, directory: Path) -> DelayedDelivery:
+        broker = self.broker
+        return DelayedDelivery(
+            store=broker.store,
+            group_commit=cast(Any, broker),
+            offsets=DelayOffsets(directory, broker.files),
+            queues=broker.topics,
+            levels_ms=broker.store.config.delay_levels_ms,
+            clock=lambda: broker.now_ms,
+        )
+
+    def _add_processors(self, subscription_groups: SubscriptionGroups) -> None:
+        broker, offsets, topics = self.broker, self.broker.consumer_offsets, self.broker.topics
+        store, log, commit = broker.store, broker.log, cast(Any, broker)
+
+        def clock() -> int:
+            return broker.now_ms
+
+        groups = SubscriptionGroupTable(subscription_groups, auto_create=True, clock=clock)
+        producers, consumers = ProducerGroups(), ConsumerGroups(lambda group, connections: None)
+        statistics = BrokerStatistics(start_ms=clock(), flows=MessageFlows("DefaultCluster"))
+        filters = MessageFilters(is_property_filter_enabled=True)
+        for processor in (
+            broker.processor,
+            broker.resumption,
+            SendProcessor(
+                identity=IDENTITY, store=store, group_commit=commit, destination=SendDestination(topics, groups),
+                half_messages=broker.processor, region_id="r", is_trace_on=True, statistics=statistics,
+                highest_delay_level=HIGHEST_DELAY_LEVEL, clock=clock,
+            ),
+            SendBackProcessor(
+                store=store, group_commit=commit, topic_table=topics, subscription_groups=groups, consumer_groups=consumers,
+                offsets=offsets, statistics=statistics, highest_delay_level=HIGHEST_DELAY_LEVEL, clock=clock,
+            ),
+            PullProcessor(
+                store=store, topic_table=topics, subscription_groups=groups, consumer_groups=consumers, offsets=offsets,
+                held_pulls=HeldPulls(), message_filters=filters, statistics=statistics, max_messages=32, max_bytes=1 << 18,
+                short_polling_ms=None, broker_permission=6, clock=clock,
+            ),
+            ClientProcessor(
+                producer_groups=producers, consumer_groups=consumers, subscription_groups=groups, topic_table=topics,
+                message_filters=filters, clock=clock,
+            ),
+            OffsetProcessor(store=store, offsets=offsets, young_queue_bytes=1 << 20),
+            ProgressProcessor(
+                identity=IDENTITY, store=store, topic_table=topics, subscription_groups=groups, consumer_groups=consumers,
+                offsets=offsets, clock=clock, pulled_per_second=statistics.flows.pulled_per_second,
+            ),
+            GroupAdminProcessor(
+                subscription_groups=groups, consumer_groups=consumers, producer_groups=producers, offsets=offsets,
+                date_of=lambda steady_ms: steady_ms,
+            ),
+            ConsumerCallProcessor(
+                identity=IDENTITY, store=store, topic_table=topics, consumer_groups=consumers, offsets=offsets, tasks=Tasks()
+            ),
+            QueryProcessor(store=store),
+            TransactionAdminProcessor(
+                log=log, finder=TransactionFinder(log, store), producers=broker, checks_in_flight=broker.in_flight,
+                group_commit=commit, clock=clock,
+            ),
+            DeadLetterProcessor(
+                parked=broker.parked, store=store, group_commit=commit, topic_table=topics, subscription_groups=groups,
+                clock=clock,
+            ),
+        ):  # fmt: skip
+            self._dispatcher.add(cast(Any, processor).handlers)
+
+
+def sent(transaction_id: str, born_ms: int, *more: tuple[str, str], **changes: object) -> SendMessageRequestHeaderV2:
+    """The header of a message that has everything of the victim's but what only a broker writes, and what it claims of that."""
+    pairs = [("UNIQ_KEY", transaction_id), ("PGROUP", GROUP), ("TAGS", "created"), *more]
+    fields = {
+        "producer_group": GROUP, "topic": "orders", "default_topic": "TBW102", "default_topic_queue_nums": 4, "queue_id": 2,
+        "sys_flag": 0, "born_timestamp": born_ms, "flag": 0,
+        "properties": "\x02".join(name + "\x01" + value for name, value in pairs),
+    }  # fmt: skip
+    return SendMessageRequestHeaderV2(**{**fields, **changes})
+
+
+def batch(encoded: str, body: bytes) -> bytes:
+    """The body of SEND_BATCH_MESSAGE with one message."""
+    data = encoded.encode()
+    head = struct.pack(">iiiii", 22 + len(body) + len(data), 0, 0, 0, len(body))
+    return head + body + struct.pack(">h", len(data)) + data
+
+
+def forged_record(commit_log_offset: int, *, topic: bytes, queue_offset: int, body: bytes = b"forged", **own: str) -> bytes:
+    """A record that is intact in every respect if it comes to lie at that commit log offset: inside a body, say."""
+    own = {"UNIQ_KEY": "T1", "PGROUP": GROUP, "REAL_TOPIC": "orders", "REAL_QID": "2", **own}
+    return encode_record(
+        topic=topic, queue_id=0, queue_offset=queue_offset, commit_log_offset=commit_log_offset, flag=0, sys_flag=0,
+        born_timestamp=0, born_host=bytes(8), store_timestamp=0, store_host=STORE_HOST, reconsume_times=0,
+        prepared_transaction_offset=0, body=body, properties=props.encode(own),
+    )  # fmt: skip

@@ -1,0 +1,126 @@
+"""Messages at places that somebody outside names: only what a consume queue shows there is one."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from broker.message.record import decode_record, encode_record
+from broker.store import CorruptRecord, MessageStore, RecordNotFound, StoreConfig
+
+from .conftest import HOST, NOW, append, crash, send, small_config
+from .test_damage_found_late import patch_unit
+
+HEAD_LENGTH = 88
+"""Bytes of a record with IPv4 hosts before its body."""
+
+
+def record_inside_a_body(at: int, queue_offset: int, topic: bytes = b"orders") -> bytes:
+    """A record that is intact in every respect if it comes to lie there."""
+    return encode_record(
+        topic=topic, queue_id=0, queue_offset=queue_offset, commit_log_offset=at, flag=0, sys_flag=0, born_timestamp=NOW,
+        born_host=HOST, store_timestamp=NOW, store_host=HOST, reconsume_times=0, prepared_transaction_offset=0, body=b"forged",
+        properties=b"",
+    )  # fmt: skip
+
+
+def test_each_message_is_found_where_its_queue_says(store: MessageStore) -> None:
+    places = send(store, *[b"%d" % number for number in range(20)])
+    assert [decode_record(store.read_queued(place.commit_log_offset)).body for place in places] == [
+        b"%d" % number for number in range(20)
+    ]
+
+
+@pytest.mark.parametrize("queue_offset", [-1, 0, 1, 2, 1 << 40])
+@pytest.mark.parametrize("topic", [b"orders", b"others", b"unknown"])
+def test_a_record_inside_the_body_of_a_message_is_none(store: MessageStore, queue_offset: int, topic: bytes) -> None:
+    send(store, b"before")
+    send(store, b"other", topic=b"others")
+    at = store.written_position + HEAD_LENGTH
+    send(store, record_inside_a_body(at, queue_offset, topic))
+    assert decode_record(store.read(at)).body == b"forged"
+    with pytest.raises(RecordNotFound, match="no queue has a message at"):
+        store.read_queued(at)
+
+
+def test_what_consumers_do_not_see_yet_is_not_found(store: MessageStore) -> None:
+    place = append(store, b"waits for the disk")
+    store.write()
+    with pytest.raises(RecordNotFound):
+        store.read_queued(place.commit_log_offset)
+    store.publish(store.written_position)
+    assert decode_record(store.read_queued(place.commit_log_offset)).body == b"waits for the disk"
+
+
+def test_a_message_of_a_deleted_topic_is_not_found_though_the_topic_begins_anew(store: MessageStore) -> None:
+    (place,) = send(store, b"old")
+    store.delete_topic(b"orders")
+    with pytest.raises(RecordNotFound):
+        store.read_queued(place.commit_log_offset)
+    (new,) = send(store, b"new")
+    with pytest.raises(RecordNotFound):
+        store.read_queued(place.commit_log_offset)
+    assert decode_record(store.read_queued(new.commit_log_offset)).body == b"new"
+
+
+@pytest.mark.parametrize("damaged", [(0, 0), (1 << 40, 100), (-5, 100)])
+def test_a_message_whose_unit_is_damaged_is_found_and_a_record_inside_a_body_is_not(
+    config: StoreConfig, store: MessageStore, damaged: tuple[int, int]
+) -> None:
+    send(store, b"0", b"1", b"2")
+    at = store.written_position + HEAD_LENGTH
+    places = send(store, record_inside_a_body(at, 1), b"4")
+    store.flush()
+    (second,) = [place for place in [store.commit_log_offset(b"orders", 0, 1)] if place is not None]
+    crash(store)
+    patch_unit(config, 1, *damaged)
+    again = MessageStore.open(config)
+    patch_unit(config, 1, *damaged)  # found after the start, which mends what it finds
+
+    assert decode_record(again.read_queued(second)).body == b"1"
+    assert again.read_queued(places[1].commit_log_offset)
+    with pytest.raises(RecordNotFound):
+        again.read_queued(at)
+    again.close()
+
+
+def test_a_damaged_record_is_said_to_be_damaged(config: StoreConfig, store: MessageStore) -> None:
+    (place,) = send(store, b"body")
+    path = config.commit_log_directory / f"{0:020d}"
+    with path.open("r+b") as file:
+        file.seek(place.commit_log_offset + HEAD_LENGTH)
+        file.write(b"B")
+    with pytest.raises(CorruptRecord):
+        store.read_queued(place.commit_log_offset)
+
+
+@pytest.mark.parametrize(
+    ("asked_for", "max_bytes", "are_all"), [(4, None, True), (3, None, False), (2, None, False), (4, 200, False)]
+)
+def test_a_query_says_whether_it_found_all(
+    make_store: Callable[..., MessageStore], asked_for: int, max_bytes: int | None, are_all: bool
+) -> None:
+    store = make_store()
+    send(store, *[b"body"] * 3, properties=b"KEYS\x01k")
+    assert store.query(b"orders", "k", asked_for, 0, NOW * 2, max_bytes).are_all is are_all
+
+
+def test_a_query_for_more_than_the_index_ever_finds_says_that_there_may_be_others(
+    make_store: Callable[..., MessageStore],
+) -> None:
+    store = make_store(index_entries=1000)
+    send(store, *[b"body"] * 64, properties=b"KEYS\x01k")
+    found = store.query(b"orders", "k", 1000, 0, NOW * 2)
+    assert (len(found.records), found.are_all) == (64, False)
+
+
+@pytest.fixture
+def make_store(tmp_path: Path, request: pytest.FixtureRequest) -> Callable[..., MessageStore]:
+    def make(**settings: object) -> MessageStore:
+        store = MessageStore.open(small_config(tmp_path, **settings))
+        request.addfinalizer(store.close)
+        return store
+
+    return make
