@@ -43,8 +43,17 @@ from broker.protocol.heartbeat import HeartbeatData
 Resources = dict[str, Permission]
 """By topic; a group stands under its retry topic."""
 
-TopicAt = Callable[[int], str | None]
-"""The topic that the message at a commit log offset is for, a half message's real one; None where there is none."""
+
+@dataclass(frozen=True, slots=True)
+class StoredUnder:
+    """The topic of a stored message, and the one that it is for: a half message waits in a topic of the broker's own."""
+
+    topic: str
+    real_topic: str
+
+
+TopicAt = Callable[[int], StoredUnder | None]
+"""The topics of the message at a commit log offset; None where there is none."""
 
 ADMIN_CODES: Final = frozenset(
     {
@@ -66,6 +75,8 @@ ADMIN_CODES: Final = frozenset(
     }
 )
 
+_LONGEST_OFFSET: Final = 19
+"""Digits of the greatest offset."""
 _SYSTEM_GROUP_PREFIX: Final = "CID_RMQ_SYS_"
 _REPLY_TOPIC_SUFFIX: Final = "_REPLY_TOPIC"
 
@@ -116,11 +127,13 @@ def _reply(command: RemotingCommand, fields: dict[str, str], topic_at: TopicAt) 
 
 
 def _end_transaction(command: RemotingCommand, fields: dict[str, str], topic_at: TopicAt) -> Resources:
-    return _topic(_topic_at(fields.get("commitLogOffset"), topic_at), Permission.PUB)
+    half = _message_at(fields.get("commitLogOffset"), topic_at)
+    return {} if half is None else _topic(half.real_topic, Permission.PUB)
 
 
 def _view(command: RemotingCommand, fields: dict[str, str], topic_at: TopicAt) -> Resources:
-    return _topic(_topic_at(fields.get("offset"), topic_at), Permission.SUB)
+    message = _message_at(fields.get("offset"), topic_at)
+    return {} if message is None else _topic(message.topic, Permission.SUB)
 
 
 def _pull(command: RemotingCommand, fields: dict[str, str], topic_at: TopicAt) -> Resources:
@@ -160,9 +173,9 @@ def _locks(command: RemotingCommand, fields: dict[str, str], topic_at: TopicAt) 
     return _groups([LockBatchRequestBody.decode(command.body).consumer_group])
 
 
-def _topic_at(commit_log_offset: str | None, topic_at: TopicAt) -> str | None:
+def _message_at(commit_log_offset: str | None, topic_at: TopicAt) -> StoredUnder | None:
     """What is no offset, the processor refuses."""
-    if commit_log_offset is None or not commit_log_offset.isdecimal() or len(commit_log_offset) > len(str(2**63)):
+    if commit_log_offset is None or not commit_log_offset.isdecimal() or len(commit_log_offset) > _LONGEST_OFFSET:
         return None
     return topic_at(int(commit_log_offset))
 

@@ -10,6 +10,7 @@ from collections.abc import Awaitable, Callable
 from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING, Final
 
+from broker.app.access import guard
 from broker.app.errors import StartError
 from broker.app.opened_store import OpenedStore, open_store
 from broker.app.serving import Serving, build_serving
@@ -152,6 +153,7 @@ class Broker:
             )
         except (StoreError, OSError) as error:
             raise StartError(f"the store {settings.store_root} cannot be used: {error}") from None
+        guard(settings, self.identity, store.messages, self._dispatcher, self._tasks, self._clock)
         self._start_metrics(self._serving, store)
         self._start_work(self._serving, store)
         await self._server.start()

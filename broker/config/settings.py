@@ -9,8 +9,8 @@ import msgspec
 from msgspec import Meta, Struct, field
 
 from broker.config.errors import ConfigError
-from broker.config.properties_file import parse_properties
 from broker.config.without_effect import WITHOUT_EFFECT
+from broker.protocol.java_properties import parse_properties
 
 Port = Annotated[int, Meta(ge=0, le=65535)]
 Positive = Annotated[int, Meta(ge=1)]
@@ -30,7 +30,7 @@ OTHER_NAMES = {
 }
 """Properties that have two spellings, one of older releases."""
 
-NOT_SUPPORTED = frozenset({"aclEnable", "enableDLegerCommitLog", "duplicationEnable", "enablePropertyFilter"})
+NOT_SUPPORTED = frozenset({"enableDLegerCommitLog", "duplicationEnable", "enablePropertyFilter"})
 """Passing over one of these in silence would leave users with less than they asked for."""
 
 
@@ -68,6 +68,11 @@ class BrokerSettings(Struct, frozen=True, kw_only=True, rename="camel", forbid_u
     max_message_size: Annotated[int, Meta(ge=1, le=LONGEST_FRAME_BYTES - 64 * 1024)] = 4 * 1024 * 1024
     message_delay_level: DelayLevels = "1s 5s 10s 30s 1m 2m 3m 4m 5m 6m 7m 8m 9m 10m 20m 30m 1h 2h"
 
+    # accounts
+    acl_enable: bool = False
+    rocketmq_home: str = ""
+    plain_acl_file: str = field(default="conf/plain_acl.yml", name="rocketmq.acl.plain.file")
+
     # transactions
     transaction_time_out: Milliseconds = 6_000
     transaction_check_interval: Positive = 60_000
@@ -104,6 +109,16 @@ class BrokerSettings(Struct, frozen=True, kw_only=True, rename="camel", forbid_u
         return Path(self.store_path_root_dir).expanduser()
 
     @property
+    def acl_file(self) -> Path:
+        """The file with the accounts; below RocketMQ's home unless its path is absolute."""
+        return Path(self.rocketmq_home).expanduser() / Path(self.plain_acl_file).expanduser()
+
+    @property
+    def acl_folder(self) -> Path:
+        """More files with accounts."""
+        return Path(self.rocketmq_home).expanduser() / "conf" / "acl"
+
+    @property
     def advertised_host(self) -> str:
         """The address that the broker registers, and that message ids hold."""
         return self.broker_ip1
@@ -131,14 +146,19 @@ class LoadedSettings(Struct, frozen=True):
     warnings: tuple[str, ...] = ()
 
 
-def load_settings(path: Path | None, overrides: Mapping[str, str] | None = None) -> LoadedSettings:
+def load_settings(
+    path: Path | None, overrides: Mapping[str, str] | None = None, environment: Mapping[str, str] | None = None
+) -> LoadedSettings:
     """The settings of a broker.conf, or the defaults without one; `overrides` (by property name) come from the command line.
 
-    Raises ConfigError.
+    Of the environment ROCKETMQ_HOME counts where `rocketmqHome` is not set. Raises ConfigError.
     """
+    environment = environment or {}
     source = str(path) if path else "command line"
     properties = {**(_read(path) if path else {}), **(overrides or {})}
     properties = {OTHER_NAMES.get(name, name): value.strip() for name, value in properties.items()}
+    if "ROCKETMQ_HOME" in environment:
+        properties.setdefault("rocketmqHome", environment["ROCKETMQ_HOME"])
     known = {struct_field.encode_name for struct_field in msgspec.structs.fields(BrokerSettings)}
     warnings = tuple(_warning(source, name) for name in properties if name not in known)
     for name in NOT_SUPPORTED & properties.keys():
@@ -179,6 +199,11 @@ def _refuse_what_cannot_be(source: str, settings: BrokerSettings) -> None:
         _ = settings.store_root
     except RuntimeError as error:
         raise ConfigError(f"{source}: storePathRootDir={settings.store_path_root_dir}: {error}") from None
+    if settings.acl_enable and not settings.acl_file.is_absolute():
+        raise ConfigError(
+            f"{source}: aclEnable=true: set rocketmqHome, or ROCKETMQ_HOME in the environment, to an absolute path: "
+            f"the accounts are read from {settings.plain_acl_file} in it"
+        )
     if any(int(hour) > 23 for hour in settings.delete_when.split(";")):
         raise ConfigError(f"{source}: deleteWhen={settings.delete_when}: hours are from 00 to 23")
     for address in settings.name_servers:

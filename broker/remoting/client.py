@@ -5,11 +5,13 @@ from __future__ import annotations
 import asyncio
 from typing import Final
 
+from broker.acl import SessionCredentials
 from broker.protocol.codes import ResponseCode, SerializeType
 from broker.protocol.command import RemotingCommand, encode_response
 from broker.protocol.command_header import CommandHeader
 from broker.remoting.connection import Connection, ConnectionLimits, RequestHandler
 from broker.remoting.errors import ConnectFailed, ConnectionClosed, RemotingTimeout
+from broker.remoting.tls import ClientTls, TlsError, client_context, words_of
 
 _HIGHEST_PORT: Final = 65_535
 
@@ -41,14 +43,21 @@ class RemotingClient:
         connect_timeout_ms: int = 3000,
         serialize_type: SerializeType = SerializeType.JSON,
         limits: ConnectionLimits | None = None,
+        credentials: SessionCredentials | None = None,
+        tls: ClientTls | None = None,
     ) -> None:
-        """`handler` answers what peers ask of us; without one they are refused."""
+        """`handler` answers what peers ask of us; without one they are refused.
+
+        With `credentials` every request is signed, with `tls` every connection speaks TLS. Raises TlsUnusable.
+        """
         self.connections: set[Connection] = set()
         """The open ones."""
         self._handler = handler or RefusingHandler()
         self._connect_timeout_ms = connect_timeout_ms
         self._serialize_type = serialize_type
         self._limits = limits or ConnectionLimits()
+        self._credentials = credentials
+        self._tls = client_context(tls) if tls is not None else None
         self._by_address: dict[str, Connection] = {}
         self._connecting: dict[str, asyncio.Task[Connection]] = {}
         self._is_closed = False
@@ -122,9 +131,13 @@ class RemotingClient:
         try:
             host, port = split_address(address)
             async with asyncio.timeout(self._connect_timeout_ms / 1000):
-                _, connection = await asyncio.get_running_loop().create_connection(self._new_connection, host, port)
+                _, connection = await asyncio.get_running_loop().create_connection(
+                    self._new_connection, host, port, ssl=self._tls, server_hostname=host if self._tls is not None else None
+                )
         except TimeoutError:
             raise ConnectFailed(f"no connection to {address} within {self._connect_timeout_ms} ms") from None
+        except TlsError as error:
+            raise ConnectFailed(f"no TLS connection to {address}: {words_of(error)}") from None
         except (OSError, ValueError) as error:
             raise ConnectFailed(f"no connection to {address}: {error}") from None
         finally:
@@ -134,7 +147,11 @@ class RemotingClient:
 
     def _new_connection(self) -> Connection:
         return Connection(
-            self._handler, open_connections=self.connections, limits=self._limits, serialize_type=self._serialize_type
+            self._handler,
+            open_connections=self.connections,
+            limits=self._limits,
+            serialize_type=self._serialize_type,
+            credentials=self._credentials,
         )
 
 

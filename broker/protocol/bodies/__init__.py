@@ -1,5 +1,6 @@
 """The bodies of requests and responses besides heartbeat and route, under RocketMQ's own names."""
 
+from broker.protocol.bodies.acl import GetBrokerClusterAclConfigResponseBody, PlainAccessConfig, versions_as_json
 from broker.protocol.bodies.broker import (
     BrokerStatsData,
     BrokerStatsItem,
@@ -66,6 +67,7 @@ __all__ = [
     "ConsumerOffsetSerializeWrapper",
     "ConsumerRunningInfo",
     "DataVersion",
+    "GetBrokerClusterAclConfigResponseBody",
     "GetConsumerListByGroupResponseBody",
     "GetConsumerStatusBody",
     "GroupList",
@@ -74,6 +76,7 @@ __all__ = [
     "LockBatchResponseBody",
     "MessageQueueForC",
     "OffsetWrapper",
+    "PlainAccessConfig",
     "ProcessQueueInfo",
     "ProducerConnection",
     "ProducerInfo",
@@ -95,4 +98,5 @@ __all__ = [
     "TransactionInfo",
     "TransactionList",
     "UnlockBatchRequestBody",
+    "versions_as_json",
 ]
