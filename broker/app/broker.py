@@ -23,6 +23,7 @@ from broker.remoting.connection import ConnectionLimits
 from broker.remoting.dispatcher import Dispatcher
 from broker.remoting.server import RemotingServer
 from broker.remoting.tasks import Tasks
+from broker.remoting.tls import ClientTls, ServerContexts, ServerTls, TlsMode, TlsUnusable
 from broker.server.group_commit import GroupCommit
 from broker.server.identity import BrokerIdentity
 from broker.server.message_flows import SAMPLE_INTERVAL_S
@@ -58,8 +59,10 @@ class Broker:
         self._clock = clock
         self._tasks = Tasks()
         self._dispatcher = Dispatcher(refusals=REFUSALS)
-        self._server = RemotingServer(settings.bind_address, settings.listen_port, self._dispatcher, limits=LIMITS)
-        self._client = RemotingClient()
+        self._contexts, self._client = _tls(settings)
+        self._server = RemotingServer(
+            settings.bind_address, settings.listen_port, self._dispatcher, limits=LIMITS, contexts=self._contexts
+        )
         self._disk_thread = ThreadPoolExecutor(max_workers=1, thread_name_prefix="offsets")
         self._ip = ""
         self._name_server: NameServer | None = None
@@ -164,7 +167,11 @@ class Broker:
         try:
             kv_config_path = settings.store_root / "config" / "kvConfig.json"
             server = NameServer(
-                settings.bind_address, settings.namesrv_listen_port, kv_config_path=kv_config_path, clock=self._clock
+                settings.bind_address,
+                settings.namesrv_listen_port,
+                kv_config_path=kv_config_path,
+                clock=self._clock,
+                contexts=self._contexts,
             )
         except (OSError, ValueError) as error:
             raise StartError(f"the file {kv_config_path} cannot be read: {error}") from None
@@ -186,6 +193,7 @@ class Broker:
 
     def _start_work(self, serving: Serving, store: OpenedStore) -> None:
         settings, tasks = self._settings, self._tasks
+        tasks.start("following the certificate", self._contexts.follow())
         tasks.start("registration", serving.registration.run())
         tasks.start("check-back", serving.transactions.check_back.run())
         tasks.start("check counts to disk", serving.transactions.check_back.keep())
@@ -227,6 +235,20 @@ class Broker:
                 persist()
             except OSError as error:
                 logger.error("not everything could be brought to the disk: %s", error)
+
+
+def _tls(settings: BrokerSettings) -> tuple[ServerContexts, RemotingClient]:
+    """What the ports show, and what talks to name servers. Raises StartError."""
+    try:
+        server, client = ServerTls.from_properties(settings.tls), ClientTls.from_properties(settings.tls)
+        if client is None and server.mode is TlsMode.ENFORCING and not settings.name_servers:
+            # The name server in this process takes nothing else. It shows this broker's own certificate.
+            client = ClientTls(
+                auth_server=False, cert_path=server.cert_path, key_path=server.key_path, key_password=server.key_password
+            )
+        return ServerContexts(server), RemotingClient(tls=client)
+    except TlsUnusable as error:
+        raise StartError(str(error)) from None
 
 
 async def _listening(listen: Callable[[], Awaitable[None]], host: str, port: int, property_name: str) -> None:

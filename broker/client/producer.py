@@ -6,6 +6,7 @@ import asyncio
 import logging
 from collections.abc import Sequence
 
+from broker.acl import SessionCredentials
 from broker.client.broker_calls import BrokerCalls
 from broker.client.errors import IllegalConfiguration, NoRoute, NotRunning
 from broker.client.instance import ClientInstance, RequestHandlers
@@ -16,6 +17,7 @@ from broker.message import IllegalMessage, Message, MessageQueue, topics
 from broker.message.ids import UniqueIdMaker
 from broker.protocol.heartbeat import HeartbeatData, ProducerData
 from broker.protocol.route import MASTER_ID
+from broker.remoting.tls import ClientTls
 
 logger = logging.getLogger(__name__)
 
@@ -30,6 +32,8 @@ class Producer:
         group: str,
         *,
         namesrv_addr: str | None = None,
+        credentials: SessionCredentials | None = None,
+        tls: ClientTls | bool | None = None,
         send_timeout_ms: int = 3000,
         retry_times_when_send_failed: int = 2,
         compress_message_body_over: int = 4096,
@@ -37,6 +41,8 @@ class Producer:
     ) -> None:
         """`namesrv_addr` is `host:port;host:port`; without it NAMESRV_ADDR of the environment, else 127.0.0.1:9876.
 
+        `credentials` sign each request; without them ROCKETMQ_ACCESS_KEY and ROCKETMQ_SECRET_KEY of the environment do, if set.
+        `tls` says how to speak TLS, True with the system's certificates; without it ROCKETMQ_TLS_ENABLE says whether to.
         Raises IllegalConfiguration for an unusable group name.
         """
         try:
@@ -45,6 +51,8 @@ class Producer:
             raise IllegalConfiguration(f"producer group {group!r}: {error}") from None
         self.group = group
         self._namesrv_addr = namesrv_addr
+        self._credentials = credentials
+        self._tls = tls
         self._queues_of_new_topics = default_topic_queue_nums
         self._settings = SendSettings(
             timeout_ms=send_timeout_ms, retry_times=retry_times_when_send_failed, compress_over=compress_message_body_over
@@ -59,7 +67,11 @@ class Producer:
         if self._instance is not None:
             raise NotRunning(f"producer {self.group} was started before")
         instance = self._instance = ClientInstance(
-            self._namesrv_addr, self._membership, queues_of_new_topics=self._queues_of_new_topics
+            self._namesrv_addr,
+            self._membership,
+            credentials=self._credentials,
+            tls=self._tls,
+            queues_of_new_topics=self._queues_of_new_topics,
         )
         self._requests = SendRequests(BrokerCalls(instance.remoting, instance.routes))
         self._sender = MessageSender(

@@ -8,6 +8,7 @@ from collections import deque
 from collections.abc import Iterable
 from dataclasses import dataclass
 
+from broker.acl import SessionCredentials
 from broker.client.backoff import Backoff
 from broker.client.broker_calls import BrokerCalls
 from broker.client.clock import now_ms
@@ -23,6 +24,7 @@ from broker.message import IllegalMessage, MessageExt, MessageQueue, topics
 from broker.protocol.errors import ProtocolError
 from broker.protocol.heartbeat import ConsumeFromWhere, ConsumerData, ConsumeType, HeartbeatData
 from broker.remoting.tasks import Tasks
+from broker.remoting.tls import ClientTls
 
 logger = logging.getLogger(__name__)
 
@@ -55,18 +57,25 @@ class PullConsumer:
         group: str,
         *,
         namesrv_addr: str | None = None,
+        credentials: SessionCredentials | None = None,
+        tls: ClientTls | bool | None = None,
         consume_from_where: ConsumeFromWhere = ConsumeFromWhere.CONSUME_FROM_FIRST_OFFSET,
         consume_timestamp_ms: int = 0,
         pull_batch_size: int = 32,
         pull_threshold_for_queue: int = 1000,
     ) -> None:
-        """`consume_from_where` holds for queues in which the group has no offset yet. Raises IllegalConfiguration."""
+        """`consume_from_where` holds for queues in which the group has no offset yet. Raises IllegalConfiguration.
+
+        `namesrv_addr`, `credentials` and `tls` are those of a Producer.
+        """
         try:
             topics.validate_group(group)
         except IllegalMessage as error:
             raise IllegalConfiguration(f"consumer group {group!r}: {error}") from None
         self.group = group
         self._namesrv_addr = namesrv_addr
+        self._credentials = credentials
+        self._tls = tls
         self._start_at = StartingOffset(consume_from_where, consume_timestamp_ms)
         self._settings = PullSettings(
             batch_size=pull_batch_size,
@@ -87,7 +96,9 @@ class PullConsumer:
         """Begin. It is no error if no broker is up."""
         if self._instance is not None:
             raise NotRunning(f"consumer {self.group} was started before")
-        instance = self._instance = ClientInstance(self._namesrv_addr, self._membership)
+        instance = self._instance = ClientInstance(
+            self._namesrv_addr, self._membership, credentials=self._credentials, tls=self._tls
+        )
         self._requests = QueueRequests(BrokerCalls(instance.remoting, instance.routes))
         self._store = BrokerOffsetStore(self.group, self._requests)
         instance.routes.on_change = instance.heartbeats.send_soon

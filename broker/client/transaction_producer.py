@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 
+from broker.acl import SessionCredentials
 from broker.client.check_back import CheckBack
 from broker.client.errors import ClientError, IllegalConfiguration, MessageRefused
 from broker.client.instance import RequestHandlers
@@ -16,6 +17,7 @@ from broker.client.transaction_decision import end_after_local_transaction, stat
 from broker.message import Message, properties
 from broker.protocol.codes import RequestCode
 from broker.remoting.tasks import Tasks
+from broker.remoting.tls import ClientTls
 
 logger = logging.getLogger(__name__)
 
@@ -31,6 +33,8 @@ class TransactionProducer(Producer):
         listener: TransactionListener,
         *,
         namesrv_addr: str | None = None,
+        credentials: SessionCredentials | None = None,
+        tls: ClientTls | bool | None = None,
         send_timeout_ms: int = 3000,
         retry_times_when_send_failed: int = 2,
         compress_message_body_over: int = 4096,
@@ -46,6 +50,8 @@ class TransactionProducer(Producer):
         super().__init__(
             group,
             namesrv_addr=namesrv_addr,
+            credentials=credentials,
+            tls=tls,
             send_timeout_ms=send_timeout_ms,
             retry_times_when_send_failed=retry_times_when_send_failed,
             compress_message_body_over=compress_message_body_over,

@@ -11,6 +11,7 @@ from msgspec import Meta, Struct, field
 from broker.config.errors import ConfigError
 from broker.config.without_effect import WITHOUT_EFFECT
 from broker.protocol.java_properties import parse_properties
+from broker.remoting.tls import DEFAULT_CONFIG_FILE, ClientTls, ServerTls, TlsUnusable
 
 Port = Annotated[int, Meta(ge=0, le=65535)]
 Positive = Annotated[int, Meta(ge=1)]
@@ -73,6 +74,23 @@ class BrokerSettings(Struct, frozen=True, kw_only=True, rename="camel", forbid_u
     rocketmq_home: str = ""
     plain_acl_file: str = field(default="conf/plain_acl.yml", name="rocketmq.acl.plain.file")
 
+    # TLS; the text is read by broker.remoting.tls
+    tls_server_mode: str = field(default="permissive", name="tls.server.mode")
+    tls_server_cert_path: str = field(default="", name="tls.server.certPath")
+    tls_server_key_path: str = field(default="", name="tls.server.keyPath")
+    tls_server_key_password: str = field(default="", name="tls.server.keyPassword")
+    tls_server_need_client_auth: str = field(default="none", name="tls.server.need.client.auth")
+    tls_server_trust_cert_path: str = field(default="", name="tls.server.trustCertPath")
+    tls_test_mode_enable: str = field(default="", name="tls.test.mode.enable")
+    tls_config_file: str = field(default=DEFAULT_CONFIG_FILE, name="tls.config.file")
+    tls_enable: bool = field(default=False, name="tls.enable")
+    tls_client_trust_cert_path: str = field(default="", name="tls.client.trustCertPath")
+    tls_client_auth_server: str = field(default="", name="tls.client.authServer")
+    tls_client_check_hostname: str = field(default="", name="tls.client.checkHostname")
+    tls_client_cert_path: str = field(default="", name="tls.client.certPath")
+    tls_client_key_path: str = field(default="", name="tls.client.keyPath")
+    tls_client_key_password: str = field(default="", name="tls.client.keyPassword")
+
     # transactions
     transaction_time_out: Milliseconds = 6_000
     transaction_check_interval: Positive = 60_000
@@ -119,6 +137,12 @@ class BrokerSettings(Struct, frozen=True, kw_only=True, rename="camel", forbid_u
         return Path(self.rocketmq_home).expanduser() / "conf" / "acl"
 
     @property
+    def tls(self) -> dict[str, str]:
+        """The settings of TLS under RocketMQ's names, as broker.remoting.tls reads them."""
+        values: dict[str, object] = msgspec.to_builtins(self)
+        return {name: str(value) for name, value in values.items() if name.startswith("tls.")}
+
+    @property
     def advertised_host(self) -> str:
         """The address that the broker registers, and that message ids hold."""
         return self.broker_ip1
@@ -159,6 +183,7 @@ def load_settings(
     properties = {OTHER_NAMES.get(name, name): value.strip() for name, value in properties.items()}
     if "ROCKETMQ_HOME" in environment:
         properties.setdefault("rocketmqHome", environment["ROCKETMQ_HOME"])
+    properties |= _tls_properties(source, properties.get("tls.config.file"))
     known = {struct_field.encode_name for struct_field in msgspec.structs.fields(BrokerSettings)}
     warnings = tuple(_warning(source, name) for name in properties if name not in known)
     for name in NOT_SUPPORTED & properties.keys():
@@ -167,6 +192,18 @@ def load_settings(
     settings = _convert(source, {name: value for name, value in properties.items() if name in known})
     _refuse_what_cannot_be(source, settings)
     return LoadedSettings(settings, warnings)
+
+
+def _tls_properties(source: str, config_file: str | None) -> dict[str, str]:
+    """What the file of TLS settings says. As in RocketMQ it overrides broker.conf, and does not say whether to use TLS at all.
+
+    Raises ConfigError if a file is named and cannot be read.
+    """
+    path = Path(config_file or DEFAULT_CONFIG_FILE)
+    if config_file is None and not path.exists():
+        return {}
+    elsewhere = ("tls.server.mode", "tls.enable", "tls.config.file")
+    return {name: value for name, value in _read(path).items() if name.startswith("tls.") and name not in elsewhere}
 
 
 def _read(path: Path) -> dict[str, str]:
@@ -195,6 +232,11 @@ def _convert(source: str, properties: Mapping[str, str]) -> BrokerSettings:
 
 def _refuse_what_cannot_be(source: str, settings: BrokerSettings) -> None:
     """Combinations that no single type can rule out."""
+    try:
+        ServerTls.from_properties(settings.tls)
+        ClientTls.from_properties(settings.tls)
+    except TlsUnusable as error:
+        raise ConfigError(f"{source}: {error}") from None
     try:
         _ = settings.store_root
     except RuntimeError as error:

@@ -35,7 +35,7 @@ _NAMES = """
     startAcceptSendRequestTimeStamp storePathDLedgerCommitLog syncFlushTimeout transferMsgByHeap
     transientStorePoolEnable transientStorePoolSize useEpollNativeSelector useReentrantLockWhenPutMessage useTLS
     waitTimeMillsInHeartbeatQueue waitTimeMillsInPullQueue waitTimeMillsInSendQueue waitTimeMillsInTransactionQueue
-    warmMapedFileEnable writeBufferHighWaterMark writeBufferLowWaterMark
+    tls.server.authClient warmMapedFileEnable writeBufferHighWaterMark writeBufferLowWaterMark
 """
 
 WITHOUT_EFFECT: Final = frozenset(_NAMES.split())
