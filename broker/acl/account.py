@@ -23,8 +23,9 @@ class Account:
     secret_key: str = field(repr=False)
     white_remote_address: str = ""
     admin: bool = False
-    default_topic_perm: str = "DENY"
-    default_group_perm: str = "DENY"
+    default_topic_perm: str = ""
+    """Blank means DENY."""
+    default_group_perm: str = ""
     topic_perms: tuple[str, ...] = ()
     """Each `topicA=PUB|SUB`."""
     group_perms: tuple[str, ...] = ()
@@ -50,12 +51,12 @@ class Account:
     @cached_property
     def default_topic(self) -> Permission:
         """For topics without a permission of their own."""
-        return parse_permission(self.default_topic_perm)
+        return _parse_default(self.default_topic_perm)
 
     @cached_property
     def default_group(self) -> Permission:
         """For groups without a permission of their own."""
-        return parse_permission(self.default_group_perm)
+        return _parse_default(self.default_group_perm)
 
 
 def by_access_key(accounts: Iterable[Account]) -> dict[str, Account]:
@@ -66,3 +67,7 @@ def by_access_key(accounts: Iterable[Account]) -> dict[str, Account]:
             raise AccountMistake(f"there are two accounts {account.access_key!r}")
         table[account.access_key] = account
     return table
+
+
+def _parse_default(text: str) -> Permission:
+    return parse_permission(text) if text else Permission.DENY

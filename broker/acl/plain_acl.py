@@ -90,9 +90,9 @@ def plain_acl_text(acl: PlainAcl) -> str:
 
 
 def _plain_account(account: Account) -> dict[str, Any]:
-    plain: dict[str, Any] = {name: getattr(account, attribute) for name, attribute in _TEXTS.items()}
+    plain: dict[str, Any] = {name: text for name, attribute in _TEXTS.items() if (text := getattr(account, attribute))}
     plain[_ADMIN] = account.admin
-    plain |= {name: list(getattr(account, attribute)) for name, attribute in _LISTS.items() if getattr(account, attribute)}
+    plain |= {name: list(entries) for name, attribute in _LISTS.items() if (entries := getattr(account, attribute))}
     return plain
 
 
@@ -112,7 +112,7 @@ def _account(entry: yaml.Node) -> Account:
 def _member(name: str, node: yaml.Node) -> tuple[str, Any]:
     """The member's name in an Account, and its value. Raises AccountMistake."""
     if name in _TEXTS:
-        return _TEXTS[name], "" if _is_null(node) and name not in _PERMISSIONS else _checked(node, _CHECKS.get(name, str))
+        return _TEXTS[name], "" if _is_null(node) else _checked(node, _CHECKS.get(name, str))
     if name in _LISTS:
         return _LISTS[name], tuple(_checked(item, parse_named_permission) for item in _entries(node, name))
     if name == _ADMIN:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from broker.acl import SessionCredentials
+from broker.protocol import ext_fields
 from broker.protocol.command_header import CommandHeader
 
 
@@ -14,6 +15,10 @@ class SignedHeader(CommandHeader):
     def ext_fields(self) -> dict[str, str]:
         """All of them by their names on the wire."""
         return self.fields
+
+    def encode_binary(self) -> bytes:
+        """Without empty values: Apache's brokers would read them as null, and take that for a signed word."""
+        return ext_fields.encode_binary({name: value for name, value in self.fields.items() if value})
 
 
 def signed(header: CommandHeader | None, body: bytes, credentials: SessionCredentials) -> SignedHeader:

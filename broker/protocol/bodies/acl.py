@@ -19,8 +19,8 @@ class PlainAccessConfig(BodyPart):
     admin: bool = False
     default_topic_perm: str | None = None
     default_group_perm: str | None = None
-    topic_perms: list[str] = []
-    group_perms: list[str] = []
+    topic_perms: list[str] | None = None
+    group_perms: list[str] | None = None
 
 
 class GetBrokerClusterAclConfigResponseBody(Body):

@@ -135,12 +135,12 @@ class AclProcessor:
                 PlainAccessConfig(
                     access_key=account.access_key,
                     secret_key=account.secret_key,
-                    white_remote_address=account.white_remote_address,
+                    white_remote_address=account.white_remote_address or None,
                     admin=account.admin,
-                    default_topic_perm=account.default_topic_perm,
-                    default_group_perm=account.default_group_perm,
-                    topic_perms=list(account.topic_perms),
-                    group_perms=list(account.group_perms),
+                    default_topic_perm=account.default_topic_perm or None,
+                    default_group_perm=account.default_group_perm or None,
+                    topic_perms=list(account.topic_perms) or None,
+                    group_perms=list(account.group_perms) or None,
                 )
                 for acl in content
                 for account in acl.accounts

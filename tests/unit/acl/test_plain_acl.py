@@ -5,6 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from broker.acl import Account, AccountMistake
+from broker.acl.permission import Permission
 from broker.acl.plain_acl import PlainAcl, parse_plain_acl, plain_acl_text
 
 EXAMPLE = """
@@ -45,7 +46,7 @@ def test_a_file_in_the_form_of_rocketmqs_own_is_read() -> None:
     assert (first.admin, second.admin) == (False, True)
     assert first.topic_perms == ("topicA=DENY", "topicB=PUB|SUB", "topicC=SUB")
     assert set(first.permissions) == {"topicA", "topicB", "topicC", "%RETRY%groupA", "%RETRY%groupB"}
-    assert second.default_topic_perm == "DENY"
+    assert (second.default_topic_perm, second.default_topic) == ("", Permission.DENY)
 
 
 @pytest.mark.parametrize("text", ["", "\n", "# nothing yet\n", "accounts:\n", "globalWhiteRemoteAddresses: []\naccounts: []\n"])
