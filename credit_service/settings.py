@@ -42,7 +42,7 @@ class ServiceSettings(LedgerSettings):
     """The credit service: consumes orders, hands them to Celery workers, and answers GET /customers/{id}/credit.
 
     Each flag can also be given as an environment variable: --credit-database-url is CREDIT_DATABASE_URL.
-    The broker's client reads ROCKETMQ_ACCESS_KEY, ROCKETMQ_SECRET_KEY_FILE, ROCKETMQ_TLS_ENABLE and their like from the environment.
+    ROCKETMQ_ACCESS_KEY, ROCKETMQ_SECRET_KEY_FILE, ROCKETMQ_TLS_ENABLE and their like (docs/operations.md) are variables only.
     """
 
     model_config = SettingsConfigDict(cli_prog_name="python -m credit_service")

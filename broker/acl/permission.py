@@ -15,9 +15,11 @@ class Permission(IntFlag):
 
     def allows(self, needed: "Permission") -> bool:
         """Whether an account that has this may do what `needed` stands for."""
-        return not self & Permission.DENY and bool(self & needed)
+        own = self.value  # plain numbers: every request asks, and operators of flags are slow
+        return not own & _DENY and own & needed.value != 0
 
 
+_DENY: Final = Permission.DENY.value
 _BY_TEXT: Final = {
     "DENY": Permission.DENY,
     "PUB": Permission.PUB,

@@ -17,14 +17,16 @@ UNIQUE_KEY_QUERY: Final = "_UNIQUE_KEY_QUERY"
 """A field that Apache's client of 4.9.7 signs and Apache's broker of 4.9.7 does not: see `is_signed`."""
 
 _DIGEST: Final = "sha1"
+_COPIED_UP_TO: Final = 16 * 1024
+"""Bytes of body: computing in one call is faster than in two where the copy is short."""
 
 
 def signature(fields: Mapping[str, str], body: bytes, secret_key: str, *, unsigned: frozenset[str] = frozenset()) -> str:
     """The signature in Base64, of the fields without those that are `unsigned`."""
     passed_over = unsigned | {SIGNATURE}
     content = "".join(fields[name] for name in sorted(fields) if name not in passed_over).encode()
-    if not body:
-        return base64.b64encode(hmac.digest(secret_key.encode(), content, _DIGEST)).decode()
+    if len(body) <= _COPIED_UP_TO:
+        return base64.b64encode(hmac.digest(secret_key.encode(), content + body, _DIGEST)).decode()
     digest = hmac.new(secret_key.encode(), content, _DIGEST)
     digest.update(body)
     return base64.b64encode(digest.digest()).decode()
