@@ -35,6 +35,7 @@ class ServerContexts:
         """Those that are not finished."""
         self._settings = settings
         self._current: ssl.SSLContext | None = None
+        self._failure: TlsUnusable | None = None
         self._making = asyncio.Lock()
         self._stamp = self._look()
         if settings.mode is not TlsMode.DISABLED and settings.cert_path is not None:
@@ -56,7 +57,13 @@ class ServerContexts:
             if self._current is None:
                 if not self._settings.test_mode:
                     raise TlsUnusable("there is no certificate to show: set tls.server.certPath and tls.server.keyPath")
-                self._current = await asyncio.to_thread(_make_for_tests)
+                if self._failure is not None:
+                    raise self._failure
+                try:
+                    self._current = await asyncio.to_thread(_make_for_tests)
+                except TlsUnusable as error:
+                    self._failure = error  # it would be no better the next time, and costs a process each
+                    raise
                 logger.warning("TLS with a certificate for tests, which nobody can trust: see tls.server.certPath")
             return self._current
 

@@ -6,6 +6,7 @@ import asyncio
 import contextlib
 import logging
 import ssl
+import subprocess
 from collections.abc import AsyncIterator, Callable
 from pathlib import Path
 
@@ -141,6 +142,25 @@ async def test_without_a_certificate_the_first_handshake_makes_one_for_tests(
     clients = [place.client(ClientTls(auth_server=False)) for _ in range(5)]
     assert await asyncio.gather(*map(place.echo, clients)) == [b"hello"] * 5
     assert caplog.text.count("certificate for tests") == 1
+
+
+async def test_a_certificate_for_tests_that_cannot_be_made_is_tried_once(
+    place: Place, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    tries: list[object] = []
+
+    def no_openssl(*words: object, **settings: object) -> None:
+        tries.append(words)
+        raise FileNotFoundError(2, "No such file or directory")
+
+    monkeypatch.setattr(subprocess, "run", no_openssl)
+    await place.serve(ServerTls(test_mode=True))
+    for _ in range(3):
+        with pytest.raises(ConnectFailed):
+            await place.echo(place.client(ClientTls(auth_server=False)))
+    assert len(tries) == 1
+    assert caplog.text.count("without the program openssl") == 3
+    assert await place.echo(place.client()) == b"hello"
 
 
 async def test_where_there_is_no_certificate_the_log_says_what_to_do(place: Place, caplog: pytest.LogCaptureFixture) -> None:
