@@ -22,7 +22,8 @@
 | what changes or shows accounts | an admin | nothing |
 | what deletes files or queues | an admin | nothing |
 | RESUME_CHECK_HALF_MESSAGE, the requests of `broker.admin` | an admin | nothing, not known |
-| any other | an account | as here |
+| COUNT_PARKED_MESSAGES: figures for the health of producers | an account | not known |
+| any other, which only tells figures or settings | an account | as here |
 
 A topic that is the broker's own, and a group CID_RMQ_SYS_*, need an admin wherever the table names a topic or a group.
 """
@@ -71,9 +72,44 @@ ADMIN_CODES: Final = frozenset(
         RequestCode.DELETE_EXPIRED_COMMITLOG,
         RequestCode.CLEAN_EXPIRED_CONSUMEQUEUE,
         RequestCode.CLEAN_UNUSED_TOPIC,
-        *AdminRequestCode,
+        *(set(AdminRequestCode) - {AdminRequestCode.COUNT_PARKED_MESSAGES}),
     }
 )
+ACCOUNT_CODES: Final = frozenset(
+    {
+        RequestCode.QUERY_CONSUMER_OFFSET,
+        RequestCode.GET_ALL_TOPIC_CONFIG,
+        RequestCode.GET_BROKER_CONFIG,
+        RequestCode.GET_BROKER_RUNTIME_INFO,
+        RequestCode.SEARCH_OFFSET_BY_TIMESTAMP,
+        RequestCode.GET_MAX_OFFSET,
+        RequestCode.GET_MIN_OFFSET,
+        RequestCode.GET_EARLIEST_MSG_STORETIME,
+        RequestCode.GET_ALL_CONSUMER_OFFSET,
+        RequestCode.GET_ALL_DELAY_OFFSET,
+        RequestCode.CHECK_CLIENT_CONFIG,
+        RequestCode.GET_BROKER_CLUSTER_ACL_INFO,
+        RequestCode.GET_ALL_SUBSCRIPTIONGROUP_CONFIG,
+        RequestCode.GET_TOPIC_STATS_INFO,
+        RequestCode.GET_CONSUMER_CONNECTION_LIST,
+        RequestCode.GET_PRODUCER_CONNECTION_LIST,
+        RequestCode.GET_CONSUME_STATS,
+        RequestCode.INVOKE_BROKER_TO_GET_CONSUMER_STATUS,
+        RequestCode.QUERY_TOPIC_CONSUME_BY_WHO,
+        RequestCode.QUERY_CONSUME_TIME_SPAN,
+        RequestCode.GET_SYSTEM_TOPIC_LIST_FROM_BROKER,
+        RequestCode.GET_CONSUMER_RUNNING_INFO,
+        RequestCode.QUERY_CORRECTION_OFFSET,
+        RequestCode.VIEW_BROKER_STATS_DATA,
+        RequestCode.GET_BROKER_CONSUME_STATS,
+        RequestCode.QUERY_CONSUME_QUEUE,
+        RequestCode.GET_ALL_PRODUCER_INFO,
+        RequestCode.GET_TOPIC_CONFIG,
+        AdminRequestCode.COUNT_PARKED_MESSAGES,
+    }
+)
+"""What every account may ask. A request that the broker answers stands here, in ADMIN_CODES or in the table of needs: a test
+makes sure that somebody decided about each."""
 
 _LONGEST_OFFSET: Final = 19
 """Digits of the greatest offset."""
@@ -91,7 +127,7 @@ class Needs:
 
 def needs_of(command: RemotingCommand, fields: dict[str, str], topic_at: TopicAt) -> Needs:
     """What the request with these extension fields needs. Raises ProtocolError if its body or a number cannot be read."""
-    find = _FINDERS.get(command.code)
+    find = FINDERS.get(command.code)
     resources = find(command, fields, topic_at) if find is not None else {}
     return Needs(resources, command.code in ADMIN_CODES or any(map(_is_reserved, resources)))
 
@@ -182,7 +218,7 @@ def _message_at(commit_log_offset: str | None, topic_at: TopicAt) -> StoredUnder
 
 _Finder = Callable[[RemotingCommand, dict[str, str], TopicAt], Resources]
 
-_FINDERS: Final[dict[int, _Finder]] = {
+FINDERS: Final[dict[int, _Finder]] = {
     RequestCode.SEND_MESSAGE: _send,
     RequestCode.SEND_MESSAGE_V2: _send_v2,
     RequestCode.SEND_BATCH_MESSAGE: _send_v2,
@@ -204,3 +240,4 @@ _FINDERS: Final[dict[int, _Finder]] = {
     RequestCode.CLONE_GROUP_OFFSET: _clone_offsets,
     RequestCode.CONSUME_MESSAGE_DIRECTLY: _consumer_group,
 }
+"""By request code: the topics and groups that a request names, and what it needs of them."""

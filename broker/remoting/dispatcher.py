@@ -50,6 +50,11 @@ class Dispatcher:
         self._guard: Guard | None = None
         self._is_stopped = False
 
+    @property
+    def codes(self) -> frozenset[int]:
+        """The request codes it answers."""
+        return frozenset(self._handlers)
+
     def add(self, handlers: Mapping[int, Handler]) -> None:
         """Answers these request codes as well."""
         self._handlers.update({int(code): handler for code, handler in handlers.items()})

@@ -153,6 +153,8 @@ def test_refusals_are_in_rocketmqs_words(serializer: SerializeType) -> None:
         (RequestCode.CONSUME_MESSAGE_DIRECTLY, {"consumerGroup": "others"}, b"", False),
         (RequestCode.GET_MAX_OFFSET, {"topic": "orders", "queueId": "0"}, b"", True),
         (RequestCode.GET_BROKER_RUNTIME_INFO, {}, b"", True),
+        (RequestCode.GET_TOPIC_CONFIG, {"topic": "orders"}, b"", True),
+        (AdminRequestCode.COUNT_PARKED_MESSAGES, {}, b"", True),
         (12345, {}, b"", True),
     ],
 )
@@ -172,7 +174,7 @@ def test_each_request_needs_what_the_table_in_needs_says(
         RequestCode.DELETE_EXPIRED_COMMITLOG,
         RequestCode.CLEAN_EXPIRED_CONSUMEQUEUE,
         RequestCode.CLEAN_UNUSED_TOPIC,
-        *AdminRequestCode,
+        *(set(AdminRequestCode) - {AdminRequestCode.COUNT_PARKED_MESSAGES}),
     ],
 )
 def test_what_only_an_admin_may_do(code: int) -> None:
@@ -186,6 +188,7 @@ def test_what_only_an_admin_may_do(code: int) -> None:
         (RequestCode.PULL_MESSAGE, {"topic": "RMQ_SYS_TRANS_HALF_TOPIC", "consumerGroup": "credit-service"}),
         (RequestCode.PULL_MESSAGE, {"topic": "RMQ_SYS_TRANS_OP_HALF_TOPIC", "consumerGroup": "credit-service"}),
         (RequestCode.PULL_MESSAGE, {"topic": "TRANS_CHECK_MAX_TIME_TOPIC", "consumerGroup": "credit-service"}),
+        (RequestCode.PULL_MESSAGE, {"topic": "rmq_sys_PARKED_MARK_TOPIC", "consumerGroup": "credit-service"}),
         (RequestCode.QUERY_MESSAGE, {"topic": "RMQ_SYS_TRANS_HALF_TOPIC"}),
         (RequestCode.VIEW_MESSAGE_BY_ID, {"offset": "100"}),
         (RequestCode.UPDATE_CONSUMER_OFFSET, {"topic": "credits", "consumerGroup": "CID_RMQ_SYS_TRANS"}),
@@ -194,7 +197,7 @@ def test_what_only_an_admin_may_do(code: int) -> None:
     ],
 )
 def test_the_brokers_own_topics_and_groups_are_nobodys_whatever_the_file_says(code: int, fields: dict[str, str]) -> None:
-    own = ("RMQ_SYS_TRANS_HALF_TOPIC", "RMQ_SYS_TRANS_OP_HALF_TOPIC", "TRANS_CHECK_MAX_TIME_TOPIC")
+    own = ("RMQ_SYS_TRANS_HALF_TOPIC", "RMQ_SYS_TRANS_OP_HALF_TOPIC", "TRANS_CHECK_MAX_TIME_TOPIC", "rmq_sys_PARKED_MARK_TOPIC")
     generous = Account(
         access_key="generous-key",
         secret_key=SECRET,

@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 
+from broker.acl.needs import ACCOUNT_CODES, ADMIN_CODES, FINDERS
 from broker.app import Broker, StartError
 from broker.client import (
     BrokerError,
@@ -28,7 +29,10 @@ from broker.client import (
 )
 from broker.config import BrokerSettings
 from broker.message import Message, MessageExt
+from broker.protocol.codes import RequestCode, ResponseCode
+from broker.remoting import ConnectionClosed, RemotingClient
 from tests.certificates import Authority
+from tests.e2e.clients import SEND
 
 TOPIC = "orders"
 ACCOUNTS = """
@@ -54,6 +58,7 @@ class Place:
     """A broker, and how to come in."""
 
     namesrv_addr: str
+    vip_addr: str
     tls: ClientTls
 
     def at(self, credentials: SessionCredentials) -> dict[str, Any]:
@@ -88,7 +93,7 @@ async def place(tmp_path: Path) -> AsyncIterator[Place]:
         )
     )
     await broker.start()
-    place = Place(broker.name_servers[0], ClientTls(trust_cert_path=authority.cert_path))
+    place = Place(broker.name_servers[0], f"127.0.0.1:{broker.identity.port - 2}", ClientTls(trust_cert_path=authority.cert_path))
     admin = Producer("tools", **place.at(ADMIN))
     await admin.start()
     await admin.create_topic(TOPIC, 1)
@@ -171,6 +176,44 @@ async def test_who_may_not_read_is_told_why(place: Place) -> None:
         with pytest.raises(BrokerError, match=words):
             await reader.pull(queue, 0)
         await reader.shutdown()
+
+
+async def test_a_producer_may_count_what_was_given_up_of_its_messages(place: Place) -> None:
+    producer = TransactionProducer("order_service", Listener(), **place.at(ORDERS))
+    await producer.start()
+    await producer.send(Message(topic=TOPIC, body=b"a route to the broker"))
+    assert await producer.count_discarded() == 0
+    await producer.shutdown()
+
+
+async def test_the_vip_channel_lets_in_only_whom_the_other_port_lets_in(place: Place) -> None:
+    for tls, credentials, refusal in (
+        (place.tls, ORDERS, None),
+        (place.tls, CREDITS, "No default permission for topic:orders"),
+        (place.tls, None, "No accessKey is configured"),
+    ):
+        client = RemotingClient(tls=tls, credentials=credentials)
+        answer = await client.invoke(place.vip_addr, RequestCode.SEND_MESSAGE_V2, SEND, b"hello", timeout_ms=20_000)
+        assert (answer.code == ResponseCode.SUCCESS) is (refusal is None), answer.remark
+        assert refusal is None or refusal in (answer.remark or "")
+        await client.close()
+    plain = RemotingClient(credentials=ORDERS)
+    with pytest.raises(ConnectionClosed):
+        await plain.invoke(place.vip_addr, RequestCode.SEND_MESSAGE_V2, SEND, b"hello", timeout_ms=20_000)
+    await plain.close()
+
+
+async def test_somebody_decided_who_may_ask_each_request_that_a_broker_answers(tmp_path: Path) -> None:
+    (tmp_path / "conf").mkdir()
+    (tmp_path / "conf" / "plain_acl.yml").write_text(ACCOUNTS)
+    broker = new_broker(settings(tmp_path))
+    await broker.start()
+    answered = set(broker._dispatcher.codes)
+    await broker.stop()
+    assert {code for code in answered if not any(code in decided for decided in (FINDERS, ADMIN_CODES, ACCOUNT_CODES))} == set()
+    assert len(answered) > 60
+    assert answered >= ACCOUNT_CODES
+    assert not ACCOUNT_CODES & (ADMIN_CODES | set(FINDERS))
 
 
 @pytest.mark.parametrize(
