@@ -2,28 +2,22 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 import time
 from pathlib import Path
 
 import httpx
 import pytest
 
-from demo.processes import Processes
+from demo.processes import PROJECT_ROOT, Processes
 from demo.system import QUICK_CHECKS, System
 from tests.certificates import Authority
 
 pytestmark = [pytest.mark.e2e, pytest.mark.timeout(600)]
 
-ACCOUNTS = """
-accounts:
-- accessKey: order-service
-  secretKey: the secret of orders
-  topicPerms: [orders=PUB]
-- accessKey: credit-service
-  secretKey: the secret of credits
-  topicPerms: [orders=SUB]
-  groupPerms: [credit_service=SUB]
-"""
+MAKE_SECRETS = PROJECT_ROOT / "docker" / "make-secrets"
+"""It makes the accounts with which the services run on Docker."""
 ORDER = {"customer": "ada", "items": [{"name": "book", "quantity": 2, "price_cents": 1299}]}
 PATIENCE_S = 180
 
@@ -31,8 +25,10 @@ PATIENCE_S = 180
 @pytest.fixture
 def secured(processes: Processes, tmp_path: Path) -> System:
     """Broker and services; each service's account is in its environment, its secret in a file."""
+    secrets = tmp_path / "secrets"
+    subprocess.run([MAKE_SECRETS, secrets], check=True, capture_output=True, timeout=60)
     (tmp_path / "conf").mkdir()
-    (tmp_path / "conf" / "plain_acl.yml").write_text(ACCOUNTS)
+    (tmp_path / "conf" / "plain_acl.yml").write_text((secrets / "plain-acl").read_text())
     authority = Authority(tmp_path / "certificates")
     certificate = authority.sign("broker")
     settings = {
@@ -45,13 +41,12 @@ def secured(processes: Processes, tmp_path: Path) -> System:
     }
     system = System(processes, tmp_path / "system", broker_settings=settings)
     for process, name, secret in (
-        (system.order_service, "order-service", "the secret of orders"),
-        (system.credit_service, "credit-service", "the secret of credits"),
+        (system.order_service, "order-service", "order-account"),
+        (system.credit_service, "credit-service", "credit-account"),
     ):
-        (tmp_path / name).write_text(f"{secret}\n")
         process.environment |= {
             "ROCKETMQ_ACCESS_KEY": name,
-            "ROCKETMQ_SECRET_KEY_FILE": str(tmp_path / name),
+            "ROCKETMQ_SECRET_KEY_FILE": str(secrets / secret),
             "ROCKETMQ_TLS_ENABLE": "true",
             "ROCKETMQ_TLS_TRUST_CERT_PATH": str(authority.cert_path),
         }
@@ -66,6 +61,31 @@ def test_an_order_becomes_a_credit_with_the_least_permissions(secured: System) -
     while (credit := httpx.get(f"{secured.credit_url}/customers/ada/credit", timeout=60).json()).get("points") != 25:
         assert time.monotonic() < deadline, credit
         time.sleep(0.2)
+    for url in (secured.order_url, secured.credit_url):
+        health = httpx.get(f"{url}/healthz", timeout=60)
+        assert health.status_code == 200, health.text
+    refused = [line for line in secured.broker.output().splitlines() if "AclException" in line or "refused" in line]
+    assert refused == [], "the services ask for nothing that their accounts may not ask"
+
+
+def test_operators_see_and_mend_transactions_and_dead_letters_and_services_do_not(secured: System, tmp_path: Path) -> None:
+    secured.broker.start()
+    for command in (["pending"], ["discarded"], ["dead-letters", "list"]):
+        assert ask(secured, command, "operators", tmp_path / "secrets" / "operators-account").returncode == 0, command
+    done = ask(secured, ["pending"], "order-service", tmp_path / "secrets" / "order-account")
+    assert done.returncode != 0
+    assert "Need admin permission" in done.stderr
+
+
+def ask(system: System, command: list[str], access_key: str, secret_file: Path) -> subprocess.CompletedProcess[str]:
+    """Runs the operators' tool as that account."""
+    environment = {
+        **system.order_service.environment,
+        "ROCKETMQ_ACCESS_KEY": access_key,
+        "ROCKETMQ_SECRET_KEY_FILE": str(secret_file),
+    }
+    words = [sys.executable, "-m", "broker.admin", *command]
+    return subprocess.run(words, env=environment, cwd=PROJECT_ROOT, capture_output=True, text=True, timeout=120)
 
 
 def test_a_service_whose_secret_cannot_be_read_says_so_on_one_line(secured: System) -> None:
