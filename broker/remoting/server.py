@@ -78,4 +78,4 @@ class RemotingServer:
         )
         if self._contexts is None or self._contexts.mode is TlsMode.DISABLED:
             return connection
-        return Opening(connection, self._contexts, self._tasks)
+        return Opening(connection, self._contexts, self._tasks, self._complaints)

@@ -10,6 +10,7 @@ import logging
 import ssl
 from typing import Final, Protocol, cast
 
+from broker.remoting.complaints import Complaints
 from broker.remoting.tasks import Tasks
 from broker.remoting.tls.errors import TlsUnusable
 from broker.remoting.tls.secure_transport import SecureProtocol, SecureTransport
@@ -41,10 +42,11 @@ class Securable(Protocol):
 class Opening(asyncio.Protocol):
     """Stands in for the connection until the first bytes say how it speaks. Not needed where TLS is disabled."""
 
-    def __init__(self, connection: Securable, contexts: ServerContexts, tasks: Tasks) -> None:
+    def __init__(self, connection: Securable, contexts: ServerContexts, tasks: Tasks, complaints: Complaints) -> None:
         self._connection = connection
         self._contexts = contexts
         self._tasks = tasks
+        self._complaints = complaints
         self._socket: asyncio.Transport
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
@@ -57,7 +59,7 @@ class Opening(asyncio.Protocol):
         if data[0] == HANDSHAKE:
             self._begin_handshake(data)
         elif self._contexts.mode is TlsMode.ENFORCING:
-            self._refuse("it does not begin with a TLS handshake, and tls.server.mode is enforcing")
+            self._refuse("no TLS", "it does not begin with a TLS handshake, and tls.server.mode is enforcing")
         else:
             self._socket.set_protocol(cast(asyncio.Protocol, self._connection))
             self._connection.data_received(data)
@@ -80,7 +82,7 @@ class Opening(asyncio.Protocol):
 
     def _begin_handshake(self, data: bytes) -> None:
         if self._contexts.handshakes >= MOST_HANDSHAKES:
-            self._refuse(f"{MOST_HANDSHAKES} TLS handshakes are unfinished already")
+            self._refuse("handshakes", f"{MOST_HANDSHAKES} TLS handshakes are unfinished already")
         elif self._contexts.current is not None:
             self._secure(self._contexts.current, data)
         else:
@@ -91,7 +93,7 @@ class Opening(asyncio.Protocol):
         try:
             context = await self._contexts.made()
         except TlsUnusable as error:
-            self._refuse(f"it begins a TLS handshake, and {error}")
+            self._refuse("no certificate", f"it begins a TLS handshake, and {error}")
             return
         if not self._socket.is_closing():
             self._secure(context, data)
@@ -107,6 +109,7 @@ class Opening(asyncio.Protocol):
             self._socket,
             tunnel,
             peer=self._connection.peer,
+            complaints=self._complaints,
             on_handshake_over=self._handshake_over,
         )
         self._connection.secured_by(transport)
@@ -116,6 +119,8 @@ class Opening(asyncio.Protocol):
     def _handshake_over(self) -> None:
         self._contexts.handshakes -= 1
 
-    def _refuse(self, reason: str) -> None:
-        logger.warning("closing the connection of %s: %s", self._connection.peer, reason)
+    def _refuse(self, cause: str, reason: str) -> None:
+        peer = self._connection.peer
+        if self._complaints.is_due(peer.rpartition(":")[0], cause, asyncio.get_running_loop().time()):
+            logger.warning("closing the connection of %s: %s", peer, reason)
         self._socket.abort()

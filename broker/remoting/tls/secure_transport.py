@@ -8,6 +8,7 @@ import ssl
 from collections.abc import Callable
 from typing import Any, Final
 
+from broker.remoting.complaints import Complaints
 from broker.remoting.tls.errors import words_of
 from broker.remoting.tls.tunnel import TlsTunnel
 
@@ -77,6 +78,7 @@ class SecureProtocol(asyncio.Protocol):
         tunnel: TlsTunnel,
         *,
         peer: str,
+        complaints: Complaints,
         on_handshake_over: Callable[[], None],
     ) -> None:
         """The handshake has begun, and has 10 s; `on_handshake_over` hears once of its end, good or bad."""
@@ -85,6 +87,7 @@ class SecureProtocol(asyncio.Protocol):
         self._socket = socket
         self._tunnel = tunnel
         self._peer = peer
+        self._complaints = complaints
         self._on_handshake_over: Callable[[], None] | None = on_handshake_over
         self._has_failed = False
         self._timer = asyncio.get_running_loop().call_later(HANDSHAKE_TIMEOUT_S, self._give_up)
@@ -113,7 +116,7 @@ class SecureProtocol(asyncio.Protocol):
     def connection_lost(self, error: Exception | None) -> None:
         """The socket is gone."""
         if not self._tunnel.is_open and not self._has_failed:
-            logger.warning("%s left during its TLS handshake: perhaps it does not trust the certificate", self._peer)
+            self._complain("left", "it left during its TLS handshake: perhaps it does not trust the certificate")
         self._handshake_over()
         self._above.connection_lost(error)
 
@@ -129,13 +132,17 @@ class SecureProtocol(asyncio.Protocol):
         self._has_failed = True
         self._transport.flush()  # the alert that tells the peer why
         what = "a broken record" if self._tunnel.is_open else "no TLS handshake"
-        logger.warning("closing the connection of %s: %s: %s", self._peer, what, words_of(error))
+        self._complain(words_of(error), f"{what}: {words_of(error)}")
         self._socket.close()
 
     def _give_up(self) -> None:
         self._has_failed = True
-        logger.warning("closing the connection of %s: no TLS handshake within %g s", self._peer, HANDSHAKE_TIMEOUT_S)
+        self._complain("late", f"no TLS handshake within {HANDSHAKE_TIMEOUT_S:g} s")
         self._socket.abort()
+
+    def _complain(self, cause: str, text: str) -> None:
+        if self._complaints.is_due(self._peer.rpartition(":")[0], cause, asyncio.get_running_loop().time()):
+            logger.warning("closing the connection of %s: %s", self._peer, text)
 
     def _handshake_over(self) -> None:
         if self._on_handshake_over is not None:

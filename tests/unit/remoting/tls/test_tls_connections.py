@@ -122,7 +122,9 @@ async def test_an_enforcing_server_closes_plain_connections(
     with pytest.raises(ConnectionClosed):
         await place.echo(place.client())
     assert place.requests == []
-    assert "tls.server.mode is enforcing" in caplog.text
+    with pytest.raises(ConnectionClosed):
+        await place.echo(place.client())
+    assert caplog.text.count("tls.server.mode is enforcing") == 1, "a client that tries again and again does not fill the log"
     assert await place.echo(place.client(ClientTls(trust_cert_path=authority.cert_path))) == b"hello"
 
 
@@ -160,7 +162,7 @@ async def test_a_certificate_for_tests_that_cannot_be_made_is_tried_once(
         with pytest.raises(ConnectFailed):
             await place.echo(place.client(ClientTls(auth_server=False)))
     assert len(tries) == 1
-    assert caplog.text.count("without the program openssl") == 3
+    assert caplog.text.count("without the program openssl") == 1
     assert await place.echo(place.client()) == b"hello"
 
 
