@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import socket
+from concurrent.futures import ThreadPoolExecutor
 
+from demo import ports as module
 from demo.ports import free_ports
 
 
@@ -18,4 +20,11 @@ def test_a_port_whose_vip_channel_is_in_use_is_not_given() -> None:
     with socket.socket() as taken:
         taken.bind(("127.0.0.1", port - 2))
         taken.listen()
+        module._recently_given.clear()
         assert port not in free_ports(30)
+
+
+def test_who_asks_next_before_a_server_started_gets_other_ports() -> None:
+    with ThreadPoolExecutor() as threads:
+        given = [port for ports in threads.map(free_ports, [2] * 8) for port in ports]
+    assert len(set(given)) == len(given) == 16
