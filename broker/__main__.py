@@ -3,6 +3,7 @@
 import asyncio
 import gc
 import logging
+import os
 import resource
 import signal
 import sys
@@ -26,7 +27,7 @@ def main(
 ) -> None:
     """Runs a RocketMQ broker until SIGTERM or Ctrl-C. Without -c all settings are the defaults; see -p."""
     try:
-        loaded = load_settings(config, {"namesrvAddr": namesrv_addr} if namesrv_addr else None)
+        loaded = load_settings(config, {"namesrvAddr": namesrv_addr} if namesrv_addr else None, os.environ)
     except ConfigError as error:
         print(error, file=sys.stderr)
         raise typer.Exit(BAD_SETTINGS) from None

@@ -54,6 +54,7 @@ class Settings(OrderDatabaseSettings, ServingDatabaseSettings, HttpSettings):
     """The order service: POST /orders places an order in a transaction with the broker.
 
     Each flag can also be given as an environment variable: --order-database-url is ORDER_DATABASE_URL.
+    ROCKETMQ_ACCESS_KEY, ROCKETMQ_SECRET_KEY_FILE, ROCKETMQ_TLS_ENABLE and their like (docs/operations.md) are variables only.
     `python -m order_service migrate` migrates the database and ends; see its own --help.
     """
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import os
 import sys
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
@@ -13,7 +14,8 @@ import typer
 from broker.admin.brokers import BrokerAddress, find_brokers
 from broker.admin.errors import AdminError, CannotAsk
 from broker.admin.requests import BrokerRequests
-from broker.remoting.client import RemotingClient
+from broker.client.access import open_remoting
+from broker.client.errors import IllegalConfiguration
 
 REFUSED: Final = 1
 CANNOT_ASK: Final = 2
@@ -72,7 +74,10 @@ def run(target: Target, work: Callable[[Session], Awaitable[None]]) -> None:
 
 
 async def _run(target: Target, work: Callable[[Session], Awaitable[None]]) -> list[AdminError]:
-    remoting = RemotingClient()
+    try:
+        remoting = open_remoting(None, None, None, os.environ)
+    except IllegalConfiguration as error:
+        raise CannotAsk(str(error)) from None
     try:
         found: list[BrokerAddress] = await find_brokers(
             remoting, namesrv_addr=target.namesrv_addr, broker_addr=target.broker_addr

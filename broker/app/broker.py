@@ -8,6 +8,7 @@ from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING, Final
 
+from broker.app.access import guard
 from broker.app.errors import StartError
 from broker.app.opened_store import OpenedStore, open_store
 from broker.app.ports import BrokerPorts, cannot_listen, listening
@@ -19,6 +20,7 @@ from broker.protocol.codes import ResponseCode
 from broker.remoting.client import RemotingClient
 from broker.remoting.dispatcher import Dispatcher
 from broker.remoting.tasks import Tasks
+from broker.remoting.tls import ClientTls, ServerContexts, ServerTls, TlsMode, TlsUnusable
 from broker.server import delayed_delivery
 from broker.server.broker_clock import LOOK_EVERY_S, BrokerClock, wall_ms
 from broker.server.check_back import SHORTEST_SLEEP_S
@@ -52,9 +54,10 @@ class Broker:
         self._clock = BrokerClock(wall)
         self._tasks = Tasks()
         self._dispatcher = Dispatcher(refusals=REFUSALS)
-        self._ports = BrokerPorts(settings.bind_address, settings.listen_port, self._dispatcher)
+        self._contexts, client_tls = _tls(settings)
+        self._ports = BrokerPorts(settings.bind_address, settings.listen_port, self._dispatcher, self._contexts)
         self._name_servers_peer = Dispatcher()
-        self._client = RemotingClient(self._name_servers_peer)
+        self._client = RemotingClient(self._name_servers_peer, tls=client_tls)
         self._disk_thread = ThreadPoolExecutor(max_workers=1, thread_name_prefix="offsets")
         self._ip = ""
         self._name_server: NameServer | None = None
@@ -150,6 +153,7 @@ class Broker:
             raise StartError(f"the store {settings.store_root} cannot be used: {error}") from None
         registration = self._serving.registration
         self._name_servers_peer.tell_disconnected(lambda connection: registration.connection_ended())
+        guard(settings, self.identity, store.messages, self._dispatcher, self._tasks, self._clock)
         self._start_metrics(self._serving, store)
         self._start_work(self._serving, store)
         await self._ports.start()
@@ -160,7 +164,11 @@ class Broker:
         try:
             kv_config_path = settings.store_root / "config" / "kvConfig.json"
             server = NameServer(
-                settings.bind_address, settings.namesrv_listen_port, kv_config_path=kv_config_path, clock=self._clock.steady_ms
+                settings.bind_address,
+                settings.namesrv_listen_port,
+                kv_config_path=kv_config_path,
+                clock=self._clock.steady_ms,
+                contexts=self._contexts,
             )
         except (OSError, ValueError) as error:
             raise StartError(f"the file {kv_config_path} cannot be read: {error}") from None
@@ -183,6 +191,7 @@ class Broker:
     def _start_work(self, serving: Serving, store: OpenedStore) -> None:
         settings, tasks = self._settings, self._tasks
         tasks.every(LOOK_EVERY_S, "following the wall clock", self._clock.follow)
+        tasks.start("following the certificate", self._contexts.follow())
         tasks.start("registration", serving.registration.run())
         check_back = serving.transactions.check_back
         tasks.when_due("check-back", check_back.look_now, check_back.alarm, rest_s=SHORTEST_SLEEP_S)
@@ -230,6 +239,20 @@ class Broker:
                 persist()
             except OSError as error:
                 logger.error("not everything could be brought to the disk: %s", error)
+
+
+def _tls(settings: BrokerSettings) -> tuple[ServerContexts, ClientTls | None]:
+    """What the ports show, and how to talk to name servers. Raises StartError."""
+    try:
+        server, client = ServerTls.from_properties(settings.tls), ClientTls.from_properties(settings.tls)
+        if client is None and server.mode is TlsMode.ENFORCING and not settings.name_servers:
+            # The name server in this process takes nothing else. It shows this broker's own certificate.
+            client = ClientTls(
+                auth_server=False, cert_path=server.cert_path, key_path=server.key_path, key_password=server.key_password
+            )
+        return ServerContexts(server), client
+    except TlsUnusable as error:
+        raise StartError(str(error)) from None
 
 
 async def _ip_of(host: str) -> str:

@@ -10,6 +10,7 @@ from broker.app.errors import StartError
 from broker.remoting.connection import ConnectionLimits
 from broker.remoting.dispatcher import Dispatcher
 from broker.remoting.server import RemotingServer
+from broker.remoting.tls import ServerContexts
 from broker.server.vip_channel import PORTS_BELOW_LISTEN_PORT, VipChannel
 
 _LIMITS: Final = ConnectionLimits(close_timeout_s=1.0)
@@ -22,11 +23,12 @@ _VIP_CHANNEL: Final = "listenPort - 2, the VIP channel"
 class BrokerPorts:
     """Both or none: the broker does not start if one of the two ports is taken, as Apache's broker does not."""
 
-    def __init__(self, host: str, listen_port: int, dispatcher: Dispatcher) -> None:
-        """`listen_port` 0 takes any port that is free together with the one two below it."""
+    def __init__(self, host: str, listen_port: int, dispatcher: Dispatcher, contexts: ServerContexts) -> None:
+        """`listen_port` 0 takes any port that is free together with the one two below it. Both show the same certificate."""
         self._host = host
         self._wanted_port = listen_port
         self._dispatcher = dispatcher
+        self._contexts = contexts
         self._main = self._server(listen_port)
         self._vip: RemotingServer | None = None
 
@@ -72,7 +74,7 @@ class BrokerPorts:
     async def _bind_pair(self) -> RemotingServer:
         await listening(self._main.bind, self._host, self._wanted_port, _LISTEN_PORT)
         vip_port = self._main.port - PORTS_BELOW_LISTEN_PORT
-        vip = RemotingServer(self._host, vip_port, VipChannel(self._dispatcher), limits=_LIMITS)
+        vip = RemotingServer(self._host, vip_port, VipChannel(self._dispatcher), limits=_LIMITS, contexts=self._contexts)
         await listening(vip.bind, self._host, vip_port, _VIP_CHANNEL)
         return vip
 
@@ -80,7 +82,7 @@ class BrokerPorts:
         return [self._main] if self._vip is None else [self._main, self._vip]
 
     def _server(self, port: int) -> RemotingServer:
-        return RemotingServer(self._host, port, self._dispatcher, limits=_LIMITS)
+        return RemotingServer(self._host, port, self._dispatcher, limits=_LIMITS, contexts=self._contexts)
 
 
 async def listening(listen: Callable[[], Awaitable[None]], host: str, port: int, property_name: str) -> None:

@@ -367,9 +367,10 @@ def build_serving(
 
 
 def settings_text(settings: BrokerSettings) -> str:
-    """The settings as broker.conf would have them, spelled as in RocketMQ 4.9.7."""
+    """The settings as broker.conf would have them, spelled as in RocketMQ 4.9.7, passwords left out."""
     newer_names = {name: newer for newer, name in OTHER_NAMES.items()}
     values = {newer_names.get(name, name): value for name, value in msgspec.to_builtins(settings).items()}
+    values |= {name: "******" for name, value in values.items() if value and name.endswith("Password")}
     return "".join(f"{name}={str(value).lower() if isinstance(value, bool) else value}\n" for name, value in values.items())
 
 

@@ -1,5 +1,6 @@
 """The client: producers, transactions, consumers. It serves this broker and Apache RocketMQ alike."""
 
+from broker.acl import SessionCredentials
 from broker.client.errors import (
     BrokerError,
     BrokerUnreachable,
@@ -28,11 +29,13 @@ from broker.client.push_consumer import PushConsumer
 from broker.client.send_result import LocalTransactionState, SendResult, SendStatus, TransactionSendResult
 from broker.client.transaction_producer import TransactionProducer
 from broker.protocol.heartbeat import ConsumeFromWhere, MessageModel
+from broker.remoting.tls import ClientTls
 
 __all__ = [
     "BrokerError",
     "BrokerUnreachable",
     "ClientError",
+    "ClientTls",
     "ConsumeContext",
     "ConsumeFromWhere",
     "ConsumeStatus",
@@ -54,6 +57,7 @@ __all__ = [
     "SendFailed",
     "SendResult",
     "SendStatus",
+    "SessionCredentials",
     "TransactionListener",
     "TransactionProducer",
     "TransactionSendResult",

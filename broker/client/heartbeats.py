@@ -101,7 +101,8 @@ class Heartbeats:
         except (BrokerUnreachable, BrokerError) as error:
             if address not in self._silent:
                 self._silent.add(address)
-                logger.warning("broker %s is away (%s); it is tried again", address, error)
+                what = "refuses this client" if isinstance(error, BrokerError) else "is away"
+                logger.warning("broker %s %s (%s); it is tried again", address, what, error)
             self._routes.refresh_soon()
             return False
         if address in self._silent:

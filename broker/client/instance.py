@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 import logging
+import os
 from collections.abc import Callable, Mapping
 
+from broker.acl import SessionCredentials
+from broker.client.access import open_remoting
 from broker.client.client_id import local_address, new_client_id
 from broker.client.heartbeats import Heartbeats
 from broker.client.name_servers import NameServers, name_server_addresses
 from broker.client.routes import DEFAULT_TOPIC_QUEUE_NUMS, Routes
 from broker.protocol.heartbeat import HeartbeatData
-from broker.remoting.client import RemotingClient
 from broker.remoting.connection import Connection
 from broker.remoting.dispatcher import Dispatcher, Handler
+from broker.remoting.tls import ClientTls
 
 logger = logging.getLogger(__name__)
 
@@ -28,14 +31,19 @@ class ClientInstance:
         namesrv_addr: str | None,
         membership: Callable[[str], HeartbeatData],
         *,
+        credentials: SessionCredentials | None = None,
+        tls: ClientTls | bool | None = None,
         queues_of_new_topics: int = DEFAULT_TOPIC_QUEUE_NUMS,
     ) -> None:
-        """`membership(client_id)` says which groups live in this client. Raises IllegalConfiguration."""
+        """`membership(client_id)` says which groups live in this client. Raises IllegalConfiguration.
+
+        What is None of `namesrv_addr`, `credentials` and `tls`, the environment says.
+        """
         addresses = name_server_addresses(namesrv_addr)
         self.client_ip = local_address()
         self.client_id = new_client_id(self.client_ip)
         self._dispatcher = Dispatcher(on_disconnected=[self._disconnected])
-        self.remoting = RemotingClient(self._dispatcher)
+        self.remoting = open_remoting(self._dispatcher, credentials, tls, os.environ)
         self.name_servers = NameServers(addresses, self.remoting)
         self.routes = Routes(self.name_servers, queues_of_new_topics=queues_of_new_topics)
         self.heartbeats = Heartbeats(self.remoting, self.routes, lambda: membership(self.client_id))

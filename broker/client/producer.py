@@ -7,6 +7,7 @@ import logging
 from collections.abc import Sequence
 from typing import Never
 
+from broker.acl import SessionCredentials
 from broker.client.broker_calls import BrokerCalls
 from broker.client.errors import NoRoute
 from broker.client.instance import ClientInstance, RequestHandlers
@@ -20,6 +21,7 @@ from broker.message import Message, MessageQueue, topics
 from broker.message.ids import UniqueIdMaker
 from broker.protocol.heartbeat import HeartbeatData, ProducerData
 from broker.protocol.route import MASTER_ID
+from broker.remoting.tls import ClientTls
 
 logger = logging.getLogger(__name__)
 
@@ -34,6 +36,8 @@ class Producer:
         group: str,
         *,
         namesrv_addr: str | None = None,
+        credentials: SessionCredentials | None = None,
+        tls: ClientTls | bool | None = None,
         send_timeout_ms: int = 3000,
         retry_times_when_send_failed: int = 2,
         compress_message_body_over: int = 4096,
@@ -42,6 +46,8 @@ class Producer:
     ) -> None:
         """`namesrv_addr` is `host:port;host:port`; without it NAMESRV_ADDR of the environment, else 127.0.0.1:9876.
 
+        `credentials` sign each request; without them ROCKETMQ_ACCESS_KEY and ROCKETMQ_SECRET_KEY of the environment do, if set.
+        `tls` says how to speak TLS, True with the system's certificates; without it ROCKETMQ_TLS_ENABLE says whether to.
         Raises IllegalConfiguration for an unusable group name, an unknown setting, or one of another type or range.
         """
         refuse_unknown(self, unknown)
@@ -52,6 +58,8 @@ class Producer:
         check_whole_number("default_topic_queue_nums", default_topic_queue_nums, least=1)
         self.group = group
         self._namesrv_addr = namesrv_addr
+        self._credentials = credentials
+        self._tls = tls
         self._queues_of_new_topics = default_topic_queue_nums
         self._settings = SendSettings(
             timeout_ms=send_timeout_ms, retry_times=retry_times_when_send_failed, compress_over=compress_message_body_over
@@ -65,7 +73,11 @@ class Producer:
         """Begin: from now on brokers learn of this producer as soon as they are up. It is no error if none is."""
         self._lifecycle.require_new()
         instance = self._instance = ClientInstance(
-            self._namesrv_addr, self._membership, queues_of_new_topics=self._queues_of_new_topics
+            self._namesrv_addr,
+            self._membership,
+            credentials=self._credentials,
+            tls=self._tls,
+            queues_of_new_topics=self._queues_of_new_topics,
         )
         self._requests = SendRequests(BrokerCalls(instance.remoting, instance.routes))
         self._sender = MessageSender(

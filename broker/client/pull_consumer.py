@@ -9,6 +9,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Never
 
+from broker.acl import SessionCredentials
 from broker.client.argument_check import check_number, check_queue, check_queues
 from broker.client.broker_calls import BrokerCalls
 from broker.client.clock import now_ms
@@ -28,6 +29,7 @@ from broker.protocol.errors import ProtocolError
 from broker.protocol.heartbeat import ConsumeFromWhere, ConsumerData, ConsumeType, HeartbeatData
 from broker.remoting.backoff import Backoff
 from broker.remoting.tasks import Tasks
+from broker.remoting.tls import ClientTls
 
 logger = logging.getLogger(__name__)
 
@@ -60,13 +62,18 @@ class PullConsumer:
         group: str,
         *,
         namesrv_addr: str | None = None,
+        credentials: SessionCredentials | None = None,
+        tls: ClientTls | bool | None = None,
         consume_from_where: ConsumeFromWhere = ConsumeFromWhere.CONSUME_FROM_FIRST_OFFSET,
         consume_timestamp_ms: int = 0,
         pull_batch_size: int = 32,
         pull_threshold_for_queue: int = 1000,
         **unknown: Never,
     ) -> None:
-        """`consume_from_where` holds for queues in which the group has no offset yet. Raises IllegalConfiguration."""
+        """`consume_from_where` holds for queues in which the group has no offset yet. Raises IllegalConfiguration.
+
+        `namesrv_addr`, `credentials` and `tls` are those of a Producer.
+        """
         refuse_unknown(self, unknown)
         check_group("consumer", group)
         check_member("consume_from_where", consume_from_where, ConsumeFromWhere)
@@ -75,6 +82,8 @@ class PullConsumer:
         check_whole_number("pull_threshold_for_queue", pull_threshold_for_queue, least=1, most=65535)
         self.group = group
         self._namesrv_addr = namesrv_addr
+        self._credentials = credentials
+        self._tls = tls
         self._start_at = StartingOffset(consume_from_where, consume_timestamp_ms)
         self._settings = PullSettings(
             batch_size=pull_batch_size,
@@ -96,7 +105,9 @@ class PullConsumer:
     async def start(self) -> None:
         """Begin. It is no error if no broker is up."""
         self._lifecycle.require_new()
-        instance = self._instance = ClientInstance(self._namesrv_addr, self._membership)
+        instance = self._instance = ClientInstance(
+            self._namesrv_addr, self._membership, credentials=self._credentials, tls=self._tls
+        )
         self._requests = QueueRequests(BrokerCalls(instance.remoting, instance.routes))
         self._store = BrokerOffsetStore(self.group, self._requests)
         instance.routes.on_change = instance.heartbeats.send_soon

@@ -7,6 +7,7 @@ import logging
 from dataclasses import fields
 from typing import Any
 
+from broker.acl import SessionCredentials
 from broker.client.clock import now_ms
 from broker.client.consumer_parts import ConsumerParts
 from broker.client.consumer_requests import ConsumerRequests
@@ -22,6 +23,7 @@ from broker.client.subscription import Subscription
 from broker.message import MessageQueue, topics
 from broker.protocol.heartbeat import ConsumerData, ConsumeType, HeartbeatData
 from broker.remoting.tasks import Tasks
+from broker.remoting.tls import ClientTls
 
 logger = logging.getLogger(__name__)
 
@@ -38,14 +40,27 @@ class PushConsumer:
     crash, here or at another member of the group. While brokers are away it keeps trying, and says so once.
     """
 
-    def __init__(self, group: str, *, namesrv_addr: str | None = None, **settings: Any) -> None:
-        """`settings` are those of ConsumerSettings. Raises IllegalConfiguration."""
+    def __init__(
+        self,
+        group: str,
+        *,
+        namesrv_addr: str | None = None,
+        credentials: SessionCredentials | None = None,
+        tls: ClientTls | bool | None = None,
+        **settings: Any,
+    ) -> None:
+        """`settings` are those of ConsumerSettings; `namesrv_addr`, `credentials` and `tls` those of a Producer.
+
+        Raises IllegalConfiguration.
+        """
         known = [field.name for field in fields(ConsumerSettings)]
         refuse_unknown(self, {name: value for name, value in settings.items() if name not in known}, known)
         check_group("consumer", group)
         self.settings = ConsumerSettings(**settings)
         self.group = group
         self._namesrv_addr = namesrv_addr
+        self._credentials = credentials
+        self._tls = tls
         self._subscriptions: dict[str, Subscription] = {}
         self._listener: MessageListener | None = None
         self._is_orderly = False
@@ -119,7 +134,9 @@ class PushConsumer:
         if not self._subscriptions:
             raise IllegalConfiguration(f"consumer {self.group} has no subscription: call subscribe first")
         self._add_retry_topic()
-        instance = self._instance = ClientInstance(self._namesrv_addr, self._membership)
+        instance = self._instance = ClientInstance(
+            self._namesrv_addr, self._membership, credentials=self._credentials, tls=self._tls
+        )
         parts = self._parts = ConsumerParts(
             self.group, instance, self.settings, self._subscriptions, self._listener, is_orderly=self._is_orderly
         )

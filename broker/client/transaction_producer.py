@@ -6,6 +6,7 @@ import asyncio
 import logging
 from typing import Never
 
+from broker.acl import SessionCredentials
 from broker.client.broker_calls import BrokerCalls
 from broker.client.check_back import CheckBack
 from broker.client.errors import ClientError, MessageRefused
@@ -24,6 +25,7 @@ from broker.message import Message, properties
 from broker.protocol.codes import RequestCode
 from broker.protocol.route import MASTER_ID
 from broker.remoting.tasks import Tasks
+from broker.remoting.tls import ClientTls
 
 logger = logging.getLogger(__name__)
 
@@ -39,6 +41,8 @@ class TransactionProducer(Producer):
         listener: TransactionListener,
         *,
         namesrv_addr: str | None = None,
+        credentials: SessionCredentials | None = None,
+        tls: ClientTls | bool | None = None,
         send_timeout_ms: int = 3000,
         retry_times_when_send_failed: int = 2,
         compress_message_body_over: int = 4096,
@@ -60,6 +64,8 @@ class TransactionProducer(Producer):
         super().__init__(
             group,
             namesrv_addr=namesrv_addr,
+            credentials=credentials,
+            tls=tls,
             send_timeout_ms=send_timeout_ms,
             retry_times_when_send_failed=retry_times_when_send_failed,
             compress_message_body_over=compress_message_body_over,

@@ -9,8 +9,9 @@ import msgspec
 from msgspec import Meta, Struct, field
 
 from broker.config.errors import ConfigError
-from broker.config.properties_file import parse_properties
 from broker.config.without_effect import WITHOUT_EFFECT
+from broker.protocol.java_properties import parse_properties
+from broker.remoting.tls import DEFAULT_CONFIG_FILE, ClientTls, ServerTls, TlsUnusable
 
 Port = Annotated[int, Meta(ge=0, le=65535)]
 Positive = Annotated[int, Meta(ge=1)]
@@ -30,7 +31,7 @@ OTHER_NAMES = {
 }
 """Properties that have two spellings, one of older releases."""
 
-NOT_SUPPORTED = frozenset({"aclEnable", "enableDLegerCommitLog", "duplicationEnable"})
+NOT_SUPPORTED = frozenset({"enableDLegerCommitLog", "duplicationEnable"})
 """Passing over one of these in silence would leave users with less than they asked for."""
 
 
@@ -69,6 +70,28 @@ class BrokerSettings(Struct, frozen=True, kw_only=True, rename="camel", forbid_u
     max_message_size: Annotated[int, Meta(ge=1, le=LONGEST_FRAME_BYTES - 64 * 1024)] = 4 * 1024 * 1024
     message_delay_level: DelayLevels = "1s 5s 10s 30s 1m 2m 3m 4m 5m 6m 7m 8m 9m 10m 20m 30m 1h 2h"
 
+    # accounts
+    acl_enable: bool = False
+    rocketmq_home: str = ""
+    plain_acl_file: str = field(default="conf/plain_acl.yml", name="rocketmq.acl.plain.file")
+
+    # TLS; the text is read by broker.remoting.tls
+    tls_server_mode: str = field(default="permissive", name="tls.server.mode")
+    tls_server_cert_path: str = field(default="", name="tls.server.certPath")
+    tls_server_key_path: str = field(default="", name="tls.server.keyPath")
+    tls_server_key_password: str = field(default="", name="tls.server.keyPassword")
+    tls_server_need_client_auth: str = field(default="none", name="tls.server.need.client.auth")
+    tls_server_trust_cert_path: str = field(default="", name="tls.server.trustCertPath")
+    tls_test_mode_enable: str = field(default="", name="tls.test.mode.enable")
+    tls_config_file: str = field(default=DEFAULT_CONFIG_FILE, name="tls.config.file")
+    tls_enable: bool = field(default=False, name="tls.enable")
+    tls_client_trust_cert_path: str = field(default="", name="tls.client.trustCertPath")
+    tls_client_auth_server: str = field(default="", name="tls.client.authServer")
+    tls_client_check_hostname: str = field(default="", name="tls.client.checkHostname")
+    tls_client_cert_path: str = field(default="", name="tls.client.certPath")
+    tls_client_key_path: str = field(default="", name="tls.client.keyPath")
+    tls_client_key_password: str = field(default="", name="tls.client.keyPassword")
+
     # transactions
     transaction_time_out: Milliseconds = 6_000
     transaction_check_interval: Positive = 60_000
@@ -105,6 +128,22 @@ class BrokerSettings(Struct, frozen=True, kw_only=True, rename="camel", forbid_u
         return Path(self.store_path_root_dir).expanduser()
 
     @property
+    def acl_file(self) -> Path:
+        """The file with the accounts; below RocketMQ's home unless its path is absolute."""
+        return Path(self.rocketmq_home).expanduser() / Path(self.plain_acl_file).expanduser()
+
+    @property
+    def acl_folder(self) -> Path:
+        """More files with accounts."""
+        return Path(self.rocketmq_home).expanduser() / "conf" / "acl"
+
+    @property
+    def tls(self) -> dict[str, str]:
+        """The settings of TLS under RocketMQ's names, as broker.remoting.tls reads them."""
+        values: dict[str, object] = msgspec.to_builtins(self)
+        return {name: str(value) for name, value in values.items() if name.startswith("tls.")}
+
+    @property
     def advertised_host(self) -> str:
         """The address that the broker registers, and that message ids hold."""
         return self.broker_ip1
@@ -132,14 +171,20 @@ class LoadedSettings(Struct, frozen=True):
     warnings: tuple[str, ...] = ()
 
 
-def load_settings(path: Path | None, overrides: Mapping[str, str] | None = None) -> LoadedSettings:
+def load_settings(
+    path: Path | None, overrides: Mapping[str, str] | None = None, environment: Mapping[str, str] | None = None
+) -> LoadedSettings:
     """The settings of a broker.conf, or the defaults without one; `overrides` (by property name) come from the command line.
 
-    Raises ConfigError.
+    Of the environment ROCKETMQ_HOME counts where `rocketmqHome` is not set. Raises ConfigError.
     """
+    environment = environment or {}
     source = str(path) if path else "command line"
     properties = {**(_read(path) if path else {}), **(overrides or {})}
     properties = {OTHER_NAMES.get(name, name): value.strip() for name, value in properties.items()}
+    if "ROCKETMQ_HOME" in environment:
+        properties.setdefault("rocketmqHome", environment["ROCKETMQ_HOME"])
+    properties |= _tls_properties(source, properties.get("tls.config.file"))
     known = {struct_field.encode_name for struct_field in msgspec.structs.fields(BrokerSettings)}
     warnings = tuple(_warning(source, name) for name in properties if name not in known)
     for name in NOT_SUPPORTED & properties.keys():
@@ -148,6 +193,18 @@ def load_settings(path: Path | None, overrides: Mapping[str, str] | None = None)
     settings = _convert(source, {name: value for name, value in properties.items() if name in known})
     _refuse_what_cannot_be(source, settings)
     return LoadedSettings(settings, warnings)
+
+
+def _tls_properties(source: str, config_file: str | None) -> dict[str, str]:
+    """What the file of TLS settings says. As in RocketMQ it overrides broker.conf, and does not say whether to use TLS at all.
+
+    Raises ConfigError if a file is named and cannot be read.
+    """
+    path = Path(config_file or DEFAULT_CONFIG_FILE)
+    if config_file is None and not path.exists():
+        return {}
+    elsewhere = ("tls.server.mode", "tls.enable", "tls.config.file")
+    return {name: value for name, value in _read(path).items() if name.startswith("tls.") and name not in elsewhere}
 
 
 def _read(path: Path) -> dict[str, str]:
@@ -177,9 +234,19 @@ def _convert(source: str, properties: Mapping[str, str]) -> BrokerSettings:
 def _refuse_what_cannot_be(source: str, settings: BrokerSettings) -> None:
     """Combinations that no single type can rule out."""
     try:
+        ServerTls.from_properties(settings.tls)
+        ClientTls.from_properties(settings.tls)
+    except TlsUnusable as error:
+        raise ConfigError(f"{source}: {error}") from None
+    try:
         _ = settings.store_root
     except RuntimeError as error:
         raise ConfigError(f"{source}: storePathRootDir={settings.store_path_root_dir}: {error}") from None
+    if settings.acl_enable and not settings.acl_file.is_absolute():
+        raise ConfigError(
+            f"{source}: aclEnable=true: set rocketmqHome, or ROCKETMQ_HOME in the environment, to an absolute path: "
+            f"the accounts are read from {settings.plain_acl_file} in it"
+        )
     if any(int(hour) > 23 for hour in settings.delete_when.split(";")):
         raise ConfigError(f"{source}: deleteWhen={settings.delete_when}: hours are from 00 to 23")
     if settings.listen_port in (1, 2):

@@ -3,7 +3,7 @@
 from typing import Final
 
 _NAMES = """
-    accessMessageInMemoryMaxRatio aclEnable adminBrokerThreadPoolNums autoDeleteUnusedStats bitMapLengthConsumeQueueExt
+    accessMessageInMemoryMaxRatio adminBrokerThreadPoolNums autoDeleteUnusedStats bitMapLengthConsumeQueueExt
     brokerFastFailureEnable brokerIP2 channelNotActiveInterval checkCRCOnRecover cleanFileForciblyEnable
     clientAsyncSemaphoreValue clientCallbackExecutorThreads clientChannelMaxIdleTimeSeconds clientCloseSocketIfTimeout
     clientManageThreadPoolNums clientManagerThreadPoolQueueCapacity clientOnewaySemaphoreValue
@@ -27,7 +27,7 @@ _NAMES = """
     messageStorePlugIn offsetCheckInSlave osPageCacheBusyTimeOutMills preferredLeaderId processReplyMessageThreadPoolNums
     pullMessageThreadPoolNums pullThreadPoolQueueCapacity putMessageFutureThreadPoolNums putMsgIndexHightWater
     putThreadPoolQueueCapacity queryMessageThreadPoolNums queryThreadPoolQueueCapacity readOnlyCommitLogStorePaths
-    redeleteHangedFileInterval registerBrokerTimeoutMills replyThreadPoolQueueCapacity rocketmqHome
+    redeleteHangedFileInterval registerBrokerTimeoutMills replyThreadPoolQueueCapacity
     scheduleAsyncDeliverMaxPendingLimit scheduleAsyncDeliverMaxResendNum2Blocked sendMessageThreadPoolNums
     sendThreadPoolQueueCapacity serverAsyncSemaphoreValue serverCallbackExecutorThreads serverChannelMaxIdleTimeSeconds
     serverOnewaySemaphoreValue serverPooledByteBufAllocatorEnable serverSelectorThreads serverSocketBacklog
@@ -35,7 +35,7 @@ _NAMES = """
     startAcceptSendRequestTimeStamp storePathDLedgerCommitLog syncFlushTimeout transferMsgByHeap
     transientStorePoolEnable transientStorePoolSize useEpollNativeSelector useReentrantLockWhenPutMessage useTLS
     waitTimeMillsInHeartbeatQueue waitTimeMillsInPullQueue waitTimeMillsInSendQueue waitTimeMillsInTransactionQueue
-    warmMapedFileEnable writeBufferHighWaterMark writeBufferLowWaterMark
+    tls.server.authClient warmMapedFileEnable writeBufferHighWaterMark writeBufferLowWaterMark
 """
 
 WITHOUT_EFFECT: Final = frozenset(_NAMES.split())

@@ -11,33 +11,54 @@ from typing import Annotated
 import typer
 
 from broker.nameserver import NameServer
+from broker.nameserver.settings import NameServerSettings, SettingsMistake, load_settings
+from broker.remoting.tls import ServerContexts, TlsUnusable
+
+CANNOT_START = 1
+BAD_SETTINGS = 2
 
 
 def main(
-    port: Annotated[int, typer.Option("-p", "--port", min=0, max=65535, help="Port to listen on; 0 takes any.")] = 9876,
-    bind_address: Annotated[str, typer.Option(help="Address to listen on.")] = "127.0.0.1",
+    config: Annotated[Path | None, typer.Option("-c", "--config", help="Settings under RocketMQ's names: namesrv.conf.")] = None,
+    port: Annotated[
+        int | None, typer.Option("-p", "--port", min=0, max=65535, help="Port to listen on; 0 takes any [default: 9876]")
+    ] = None,
+    bind_address: Annotated[str | None, typer.Option(help="Address to listen on [default: 127.0.0.1]")] = None,
     kv_config: Annotated[
         Path | None, typer.Option(help="File that keeps the kv config [default: ~/namesrv/kvConfig.json]")
     ] = None,
 ) -> None:
-    """Runs a RocketMQ name server until SIGTERM or Ctrl-C."""
+    """Runs a RocketMQ name server until SIGTERM or Ctrl-C. What the command line says counts more than the file."""
     logging.basicConfig(level=logging.WARNING, format="%(asctime)s %(levelname)s %(message)s")
-    path = kv_config or Path("~/namesrv/kvConfig.json").expanduser()
     try:
-        asyncio.run(_serve(bind_address, port, path))
-    except (OSError, ValueError) as error:
-        print(f"The name server cannot start on {bind_address}:{port}: {error}", file=sys.stderr)
-        raise typer.Exit(1) from None
+        settings = load_settings(config, {"listenPort": port, "bindAddress": bind_address, "kvConfigPath": kv_config})
+    except SettingsMistake as error:
+        print(error, file=sys.stderr)
+        raise typer.Exit(BAD_SETTINGS) from None
+    try:
+        asyncio.run(_serve(settings))
+    except (OSError, ValueError, TlsUnusable) as error:
+        print(f"The name server cannot start on {settings.bind_address}:{settings.port}: {error}", file=sys.stderr)
+        raise typer.Exit(CANNOT_START) from None
 
 
-async def _serve(host: str, port: int, kv_config: Path) -> None:
+async def _serve(settings: NameServerSettings) -> None:
     stopping = asyncio.Event()
     for number in (signal.SIGTERM, signal.SIGINT):
         asyncio.get_running_loop().add_signal_handler(number, stopping.set)
-    server = NameServer(host, port, kv_config_path=kv_config, clock=lambda: time.monotonic_ns() // 1_000_000)
+    contexts = ServerContexts(settings.tls)
+    server = NameServer(
+        settings.bind_address,
+        settings.port,
+        kv_config_path=settings.kv_config_path,
+        clock=lambda: time.monotonic_ns() // 1_000_000,
+        contexts=contexts,
+    )
     await server.start()
-    print(f"The Name Server boot success. address={host}:{server.port}", flush=True)
+    following = asyncio.create_task(contexts.follow(), name="following the certificate")
+    print(f"The Name Server boot success. address={settings.bind_address}:{server.port}", flush=True)
     await stopping.wait()
+    following.cancel()
     await server.stop()
 
 

@@ -15,6 +15,7 @@ from broker.protocol.codes import ResponseCode
 from broker.remoting.dispatcher import Dispatcher
 from broker.remoting.server import RemotingServer
 from broker.remoting.tasks import Tasks
+from broker.remoting.tls import ServerContexts
 
 SCAN_INTERVAL_S = 10
 
@@ -24,7 +25,15 @@ logger = logging.getLogger(__name__)
 class NameServer:
     """Serves from `start` to `stop`."""
 
-    def __init__(self, host: str, port: int, *, kv_config_path: Path | None, clock: Callable[[], int]) -> None:
+    def __init__(
+        self,
+        host: str,
+        port: int,
+        *,
+        kv_config_path: Path | None,
+        clock: Callable[[], int],
+        contexts: ServerContexts | None = None,
+    ) -> None:
         """Port 0 takes any that is free. `clock` shows steady time in milliseconds: setting the wall clock must expire no broker.
 
         Raises OSError or ValueError if the file of the kv config cannot be read.
@@ -39,7 +48,7 @@ class NameServer:
         dispatcher.add(AdminProcessor(self._routes, kv_config).handlers)
         dispatcher.add(ConfigProcessor(self._settings).handlers)
         self._kv_config_path = kv_config_path
-        self._server = RemotingServer(host, port, dispatcher)
+        self._server = RemotingServer(host, port, dispatcher, contexts=contexts)
 
     @property
     def port(self) -> int:

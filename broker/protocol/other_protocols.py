@@ -10,7 +10,7 @@ _HTTP: Final = frozenset(
     (b"GET ", b"POST", b"PUT ", b"HEAD", b"DELE", b"OPTI", b"PATC", b"CONN", b"TRAC", b"HTTP", b"PRI ")
 )  # HTTP begins an answer, PRI a connection of HTTP/2, as gRPC uses it.
 _MEANINGS: Final = {
-    "TLS": "the peer speaks TLS, which is not served here: switch it off there, or use a port without it",
+    "TLS": "the peer speaks TLS, and this end does not: switch it off there, or on here (tls.server.mode, tls.enable)",
     "HTTP": "the peer speaks HTTP, not RocketMQ's remoting protocol: one of both has the wrong port",
 }
 

@@ -6,6 +6,7 @@ import asyncio
 import os
 from typing import Final
 
+from broker.acl import SessionCredentials
 from broker.protocol.codes import SerializeType
 from broker.protocol.command import RemotingCommand
 from broker.protocol.command_header import CommandHeader
@@ -13,6 +14,7 @@ from broker.remoting.complaints import Complaints
 from broker.remoting.connection import Connection, ConnectionLimits, RequestHandler
 from broker.remoting.dispatcher import not_supported
 from broker.remoting.errors import ConnectFailed, ConnectionClosed, RemotingTimeout
+from broker.remoting.tls import ClientTls, TlsError, client_context, words_of
 
 _HIGHEST_PORT: Final = 65_535
 
@@ -43,8 +45,13 @@ class RemotingClient:
         connect_timeout_ms: int = 3000,
         serialize_type: SerializeType = SerializeType.JSON,
         limits: ConnectionLimits | None = None,
+        credentials: SessionCredentials | None = None,
+        tls: ClientTls | None = None,
     ) -> None:
-        """`handler` answers what peers ask of us; without one they are refused."""
+        """`handler` answers what peers ask of us; without one they are refused.
+
+        With `credentials` every request is signed, with `tls` every connection speaks TLS. Raises TlsUnusable.
+        """
         self.connections: set[Connection] = set()
         """The open ones."""
         self._handler = handler or RefusingHandler()
@@ -52,6 +59,8 @@ class RemotingClient:
         self._serialize_type = serialize_type
         self._limits = limits or ConnectionLimits()
         self._complaints = Complaints()
+        self._credentials = credentials
+        self._tls = client_context(tls) if tls is not None else None
         self._by_address: dict[str, Connection] = {}
         self._connecting: dict[str, asyncio.Task[Connection]] = {}
         self._is_closed = False
@@ -129,9 +138,13 @@ class RemotingClient:
         try:
             host, port = split_address(address)
             async with asyncio.timeout(self._connect_timeout_ms / 1000):
-                _, connection = await asyncio.get_running_loop().create_connection(self._new_connection, host, port)
+                _, connection = await asyncio.get_running_loop().create_connection(
+                    self._new_connection, host, port, ssl=self._tls, server_hostname=host if self._tls is not None else None
+                )
         except TimeoutError:
             raise ConnectFailed(f"no connection to {address} within {self._connect_timeout_ms} ms") from None
+        except TlsError as error:
+            raise ConnectFailed(f"no TLS connection to {address}: {words_of(error)}") from None
         except (OSError, ValueError) as error:
             raise ConnectFailed(f"no connection to {address}: {_reason(error)}") from None
         finally:
@@ -146,6 +159,7 @@ class RemotingClient:
             limits=self._limits,
             complaints=self._complaints,
             serialize_type=self._serialize_type,
+            credentials=self._credentials,
         )
 
 

@@ -7,6 +7,7 @@ import logging
 from dataclasses import dataclass
 from typing import Protocol, cast
 
+from broker.acl import SessionCredentials
 from broker.message import record
 from broker.protocol.codes import SerializeType
 from broker.protocol.command import RESPONSE_FLAG, RemotingCommand, encode_request
@@ -16,6 +17,7 @@ from broker.protocol.frame import MAX_FRAME_LENGTH, FrameDecoder
 from broker.protocol.pending import PendingRequests, TooManyPending
 from broker.remoting.complaints import Complaints
 from broker.remoting.errors import ConnectionClosed, RemotingTimeout, TooManyRequests
+from broker.remoting.signed_header import signed
 
 logger = logging.getLogger(__name__)
 
@@ -59,10 +61,13 @@ class Connection(asyncio.Protocol):
         limits: ConnectionLimits | None = None,
         complaints: Complaints | None = None,
         serialize_type: SerializeType = SerializeType.JSON,
+        credentials: SessionCredentials | None = None,
     ) -> None:
-        """While it is open it is in `open_connections`. `serialize_type` is for requests of our own."""
+        """While it is open it is in `open_connections`. `serialize_type` and `credentials` are for requests of our own."""
         self.peer = "?"
         """The other end: "127.0.0.1:5555"."""
+        self.peer_ip = "?"
+        """The other end's IP address alone."""
         self.born_host = bytes(8)
         """The other end as records hold it: 8 bytes, 20 with IPv6."""
         self._handler = handler
@@ -71,6 +76,7 @@ class Connection(asyncio.Protocol):
         self._complaints = complaints or Complaints()
         self._refusal: FrameError | None = None
         self._serialize_type = serialize_type
+        self._credentials = credentials
         self._loop = asyncio.get_running_loop()
         self._transport: asyncio.Transport | None = None
         self._decoder = FrameDecoder(self._limits.max_frame_length)
@@ -130,7 +136,7 @@ class Connection(asyncio.Protocol):
             opaque = self._pending.add(answer, deadline_ms)
         except TooManyPending as error:
             raise TooManyRequests(f"{self.peer}: {error}") from None
-        self.send(encode_request(code, header, body, opaque=opaque, serialize_type=self._serialize_type))
+        self.send(self._request(code, header, body, opaque))
         self._expire_at(deadline_ms)
         return answer
 
@@ -139,7 +145,7 @@ class Connection(asyncio.Protocol):
         if not self.is_open:
             raise ConnectionClosed(f"the connection to {self.peer} is closed")
         opaque = self._pending.next_opaque()
-        self.send(encode_request(code, header, body, opaque=opaque, serialize_type=self._serialize_type, oneway=True))
+        self.send(self._request(code, header, body, opaque, oneway=True))
 
     def close(self) -> None:
         """Closes it once everything is sent, or after the close time-out."""
@@ -153,6 +159,10 @@ class Connection(asyncio.Protocol):
         """Returns when the connection is gone."""
         await asyncio.shield(self._closed)
 
+    def secured_by(self, transport: asyncio.Transport) -> None:
+        """Uses this transport from now on: one that speaks TLS over the connection's own."""
+        self._transport = transport
+
     # asyncio.Protocol
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
@@ -163,6 +173,7 @@ class Connection(asyncio.Protocol):
             self._transport.abort()
             return
         host, port = address[:2]
+        self.peer_ip = host
         self.born_host = record.host_bytes(host, port)
         self.peer = record.host_text(self.born_host)
         self._transport.set_write_buffer_limits(high=self._limits.high_water_bytes)
@@ -218,6 +229,11 @@ class Connection(asyncio.Protocol):
         self._is_writable = True
         if self._transport is not None and not self._transport.is_closing():
             self._transport.resume_reading()
+
+    def _request(self, code: int, header: CommandHeader | None, body: bytes, opaque: int, *, oneway: bool = False) -> bytes:
+        if self._credentials is not None:
+            header = signed(header, body, self._credentials)
+        return encode_request(code, header, body, opaque=opaque, serialize_type=self._serialize_type, oneway=oneway)
 
     def _handle(self, requests: list[RemotingCommand]) -> None:
         try:

@@ -16,6 +16,9 @@ if TYPE_CHECKING:
 Handler = Callable[["Connection", RemotingCommand], bytes | None]
 """Returns the whole frame of the answer, or None if it comes later or never (to a one-way request)."""
 
+Guard = Callable[["Connection", RemotingCommand], None]
+"""Raises RequestRefused, or another error that has an answer, for a request that may not come in."""
+
 logger = logging.getLogger(__name__)
 
 
@@ -44,7 +47,13 @@ class Dispatcher:
         self._handlers: dict[int, Handler] = {}
         self._refusals: dict[type[Exception], ResponseCode] = {ProtocolError: ResponseCode.SYSTEM_ERROR, **(refusals or {})}
         self._on_disconnected = list(on_disconnected)
+        self._guard: Guard | None = None
         self._is_stopped = False
+
+    @property
+    def codes(self) -> frozenset[int]:
+        """The request codes it answers."""
+        return frozenset(self._handlers)
 
     def add(self, handlers: Mapping[int, Handler]) -> None:
         """Answers these request codes as well."""
@@ -54,6 +63,10 @@ class Dispatcher:
         """Tells one more who keeps something for connections."""
         self._on_disconnected.append(listener)
 
+    def guard_by(self, guard: Guard) -> None:
+        """Lets only those requests in that the guard lets in, known codes or not (RocketMQ's RPCHook)."""
+        self._guard = guard
+
     def stop(self) -> None:
         """Takes no more requests: the connections will be closed."""
         self._is_stopped = True
@@ -62,10 +75,12 @@ class Dispatcher:
         """Answers the requests of one read, in their order."""
         if self._is_stopped:
             return
-        handlers = self._handlers
+        handlers, guard = self._handlers, self._guard
         for command in commands:
             handler = handlers.get(command.code, not_supported)
             try:
+                if guard is not None:
+                    guard(connection, command)
                 frame = handler(connection, command)
             except Exception as error:
                 frame = self.answer_error(command, error)

@@ -4,15 +4,24 @@ import asyncio
 
 from broker.remoting.complaints import Complaints
 from broker.remoting.connection import Connection, ConnectionLimits, RequestHandler
+from broker.remoting.tasks import Tasks
+from broker.remoting.tls import Opening, ServerContexts, TlsMode
 
 
 class RemotingServer:
     """Accepts connections and hands their requests to one handler."""
 
     def __init__(
-        self, host: str, port: int, handler: RequestHandler, *, limits: ConnectionLimits | None = None, backlog: int = 1024
+        self,
+        host: str,
+        port: int,
+        handler: RequestHandler,
+        *,
+        limits: ConnectionLimits | None = None,
+        backlog: int = 1024,
+        contexts: ServerContexts | None = None,
     ) -> None:
-        """Port 0 takes any that is free."""
+        """Port 0 takes any that is free. Without `contexts`, or where their mode is disabled, TLS is refused."""
         self.host = host
         self.connections: set[Connection] = set()
         """The open ones."""
@@ -21,6 +30,8 @@ class RemotingServer:
         self._limits = limits or ConnectionLimits()
         self._complaints = Complaints()
         self._backlog = backlog
+        self._contexts = contexts
+        self._tasks = Tasks()
         self._server: asyncio.Server | None = None
 
     @property
@@ -53,6 +64,7 @@ class RemotingServer:
         if self._server is None:
             return
         self._server.close()
+        await self._tasks.stop()
         closing = list(self.connections)
         for connection in closing:
             connection.close()
@@ -60,5 +72,10 @@ class RemotingServer:
         await self._server.wait_closed()
         self._server = None
 
-    def _new_connection(self) -> Connection:
-        return Connection(self._handler, open_connections=self.connections, limits=self._limits, complaints=self._complaints)
+    def _new_connection(self) -> asyncio.Protocol:
+        connection = Connection(
+            self._handler, open_connections=self.connections, limits=self._limits, complaints=self._complaints
+        )
+        if self._contexts is None or self._contexts.mode is TlsMode.DISABLED:
+            return connection
+        return Opening(connection, self._contexts, self._tasks, self._complaints)

@@ -72,13 +72,13 @@ class MessageFlows:
         self._broker_got.messages = messages_got
 
     def sample(self, now_ms: int) -> None:
-        """Notes all counters; call it every SAMPLE_INTERVAL_S."""
+        """Notes all counters; call it every SAMPLE_INTERVAL_S, the first time that long after the start."""
         counters = (*self._put.values(), *self._got.values(), *self._sent_back.values(), self._broker_put, self._broker_got)
+        self._ticks += 1
         for span in SPANS:
             if self._ticks % span.ticks == 0:
                 for counter in counters:
                     counter.sample(span, now_ms)
-        self._ticks += 1
 
     def arrived(self) -> dict[bytes, int]:
         """How many messages became visible in each topic since the start."""

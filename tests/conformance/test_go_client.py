@@ -1,5 +1,6 @@
 """Apache's own Go client, unchanged, against our broker: each case of the program in `go` is a test."""
 
+import os
 import shutil
 import subprocess
 from collections.abc import Iterator, Mapping
@@ -36,6 +37,13 @@ SETTINGS = {
     "autoCreateTopicEnable": "true",
     "enablePropertyFilter": "true",
 }
+ACCOUNTS = """
+accounts:
+- accessKey: go-account
+  secretKey: the secret of Go
+  defaultTopicPerm: PUB|SUB
+  defaultGroupPerm: SUB
+"""
 
 pytestmark = [pytest.mark.e2e, pytest.mark.slow, pytest.mark.timeout(BUILD_SECONDS + RUN_SECONDS + 60)]
 
@@ -53,15 +61,24 @@ def program(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return binary
 
 
-@pytest.fixture(scope="module")
-def results(program: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Mapping[str, str]]:
-    """The line of each case, from one run of the program."""
+@pytest.fixture(scope="module", params=[False, True], ids=["everybody", "accounts only"])
+def results(
+    request: pytest.FixtureRequest, program: Path, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[Mapping[str, str]]:
+    """The line of each case, from one run of the program: by anybody, and by an account where only accounts may come in."""
     home = tmp_path_factory.mktemp("broker")
     namesrv_port, port = free_ports(2)
+    settings, environment = {**SETTINGS, "listenPort": str(port), "namesrvListenPort": str(namesrv_port)}, dict(os.environ)
+    if request.param:
+        (home / "conf").mkdir()
+        (home / "conf" / "plain_acl.yml").write_text(ACCOUNTS)
+        settings |= {"aclEnable": "true", "rocketmqHome": str(home)}
+        environment |= {"ACCESS_KEY": "go-account", "SECRET_KEY": "the secret of Go"}
     with Processes(home / "logs") as processes:
-        add_broker(processes, home, {**SETTINGS, "listenPort": str(port), "namesrvListenPort": str(namesrv_port)}).start()
+        add_broker(processes, home, settings).start()
         run = subprocess.run(
             [program, f"127.0.0.1:{namesrv_port}"],
+            env=environment,
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,
             text=True,

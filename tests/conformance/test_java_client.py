@@ -88,9 +88,11 @@ class Client:
 
     version: str
     serializer: str
+    is_secured: bool = False
+    """Whether it speaks TLS and signs its requests."""
 
     def __str__(self) -> str:
-        return f"{self.version}-{self.serializer}"
+        return f"{self.version}-{self.serializer}{'-secured' if self.is_secured else ''}"
 
 
 OLD_CLIENT = Client("4.3.2", "JSON")
@@ -111,16 +113,42 @@ CASES_OF_THE_OLD_CLIENT = (
     "view-by-id",
 )
 """One or more of each request that it sends there: less than a minute of the kit's three."""
-CLIENTS = (Client("4.9.7", "JSON"), Client("4.9.7", "ROCKETMQ"), Client("5.3.3", "JSON"), OLD_CLIENT)
+PLAIN_CLIENTS = (Client("4.9.7", "JSON"), Client("4.9.7", "ROCKETMQ"), Client("5.3.3", "JSON"))
+SECURED_CLIENTS = (
+    Client("4.9.7", "JSON", is_secured=True),
+    Client("4.9.7", "ROCKETMQ", is_secured=True),
+    Client("5.3.3", "JSON", is_secured=True),
+)
+SECURED_CASES = (
+    "tx-commit",
+    "tx-unknown-then-check-commit",
+    "send-sync",
+    "send-oneway",
+    "send-batch",
+    "send-large-body",
+    "message-trace",
+    "consumer-retry",
+    "rebalance",
+    "lite-pull",
+    "query-by-key",
+    "view-by-id",
+    "ordered-takeover",
+    "request-reply",
+)
+"""Every kind of request; what a connection is like does not matter to the others."""
+ACCOUNT = ("kit-account", "the secret of the kit")
 BROKEN_IN_CLIENT = {("5.3.3", "request-reply"), ("5.3.3", "request-timeout")}
 """There `request` gives up waiting as soon as the message is sent (RequestResponseFuture), on any broker."""
-RUNS = [
-    (client, case)
-    for client in CLIENTS
-    for case in (CASES_OF_THE_OLD_CLIENT if client == OLD_CLIENT else CASES)
-    if (client.version, case) not in BROKEN_IN_CLIENT
-]
-FILTER_RUNS = [(client, case) for client in CLIENTS if client != OLD_CLIENT for case in FILTER_CASES]
+
+
+def runs_of(clients: Sequence[Client], cases: Sequence[str]) -> list[tuple[Client, str]]:
+    """Each case with each client, but for those that cannot pass."""
+    return [(client, case) for client in clients for case in cases if (client.version, case) not in BROKEN_IN_CLIENT]
+
+
+RUNS = [*runs_of(PLAIN_CLIENTS, CASES), *runs_of([OLD_CLIENT], CASES_OF_THE_OLD_CLIENT)]
+SECURED_RUNS = runs_of(SECURED_CLIENTS, SECURED_CASES)
+FILTER_RUNS = runs_of(PLAIN_CLIENTS, FILTER_CASES)
 
 
 class KitRun:
@@ -142,6 +170,13 @@ def run_kit(home: Path, client: Client, runs: Sequence[tuple[Client, str]], more
     namesrv_port, port = free_ports(2)
     settings = {**SETTINGS, **more_settings, "listenPort": str(port), "namesrvListenPort": str(namesrv_port)}
     environment = {**os.environ, "CLIENT_VERSION": client.version, "ROCKETMQ_SERIALIZE_TYPE": client.serializer}
+    if client.is_secured:
+        access_key, secret_key = ACCOUNT
+        (home / "conf").mkdir()
+        accounts = f"accounts:\n- accessKey: {access_key}\n  secretKey: {secret_key}\n  admin: true\n"
+        (home / "conf" / "plain_acl.yml").write_text(accounts)
+        settings |= {"tls.server.mode": "enforcing", "aclEnable": "true", "rocketmqHome": str(home)}
+        environment |= {"TLS": "true", "ACCESS_KEY": access_key, "SECRET_KEY": secret_key}
     command = [str(KIT), f"127.0.0.1:{namesrv_port}", *(case for one, case in runs if one == client)]
     with Processes(home / "logs") as processes:
         add_broker(processes, home, settings).start()
@@ -165,6 +200,11 @@ def kit_runs(tmp_path_factory: pytest.TempPathFactory) -> dict[Client, KitRun]:
 
 
 @pytest.fixture(scope="module")
+def secured_runs(tmp_path_factory: pytest.TempPathFactory) -> dict[Client, KitRun]:
+    return run_kit_with_each_client(tmp_path_factory, SECURED_RUNS, {})
+
+
+@pytest.fixture(scope="module")
 def filter_runs(tmp_path_factory: pytest.TempPathFactory) -> dict[Client, KitRun]:
     return run_kit_with_each_client(tmp_path_factory, FILTER_RUNS, {"enablePropertyFilter": "true"})
 
@@ -172,6 +212,13 @@ def filter_runs(tmp_path_factory: pytest.TempPathFactory) -> dict[Client, KitRun
 @pytest.mark.parametrize(("client", "case"), RUNS, ids=str)
 def test_apaches_java_client_passes(kit_runs: dict[Client, KitRun], client: Client, case: str) -> None:
     kit_runs[client].assert_passed(case)
+
+
+@pytest.mark.parametrize(("client", "case"), SECURED_RUNS, ids=str)
+def test_apaches_java_client_passes_with_tls_and_an_account(
+    secured_runs: dict[Client, KitRun], client: Client, case: str
+) -> None:
+    secured_runs[client].assert_passed(case)
 
 
 @pytest.mark.parametrize(("client", "case"), FILTER_RUNS, ids=str)

@@ -26,6 +26,9 @@ SECRETS = (
     "credit-database",
     "credit-database-reader",
     "redis",
+    "order-account",
+    "credit-account",
+    "operators-account",
 )
 LISTENERS = {
     "redis": 6379,
@@ -126,6 +129,7 @@ def compose(docker: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[C
     for secret in SECRETS:
         (secrets / secret).write_text(password_of(secret))
         (secrets / secret).chmod(0o644)
+    subprocess.run([PROJECT_ROOT / "docker" / "make-secrets", secrets], check=True, timeout=60)  # the broker's accounts
     with the_fixed_ports():
         yield from _up(Compose(docker, secrets))
 
@@ -221,6 +225,18 @@ def test_the_judge_cannot_write(compose: Compose) -> None:
 
 def test_redis_answers_nobody_without_its_password(compose: Compose) -> None:
     assert compose.execute("credit-worker", "python", "-c", ASK_REDIS).stdout == "refused\n"
+
+
+def test_operators_see_transactions_in_the_brokers_container_and_services_do_not(compose: Compose) -> None:
+    admin = ("python", "-m", "broker.admin")
+    for command in (("pending",), ("discarded",), ("dead-letters", "list")):
+        asked = compose.execute("broker", *admin, *command)
+        assert asked.returncode == 0, asked.stderr
+    assert "Need admin permission" in compose.execute("order-service", *admin, "pending").stderr
+    nobody = compose.execute(
+        "order-service", "env", "-u", "ROCKETMQ_ACCESS_KEY", "-u", "ROCKETMQ_SECRET_KEY_FILE", *admin, "pending"
+    )
+    assert "No accessKey is configured" in nobody.stderr
 
 
 def test_no_password_is_shown_to_who_inspects_containers_or_reads_logs(compose: Compose) -> None:

@@ -1,11 +1,22 @@
-"""The script that makes the passwords of docker-compose.yml."""
+"""The script that makes the passwords of docker-compose.yml, and the broker's accounts."""
+
+from __future__ import annotations
 
 import re
 import subprocess
 from pathlib import Path
 
+import pytest
+import yaml
+
+from broker.acl.plain_acl import parse_plain_acl
+
 ROOT = Path(__file__).resolve().parents[2]
-NAMED = set(re.findall(r"^  ([a-z-]+): \{file: ", (ROOT / "docker-compose.yml").read_text(), re.MULTILINE))
+COMPOSE = yaml.safe_load((ROOT / "docker-compose.yml").read_text())
+ACCOUNTS_FILE = "plain-acl"
+PASSWORDS = set(COMPOSE["secrets"]) - {ACCOUNTS_FILE}
+SECRET_OF = {"operators": "operators-account", "order-service": "order-account", "credit-service": "credit-account"}
+"""By access key."""
 
 
 def make_secrets(folder: Path) -> None:
@@ -15,9 +26,10 @@ def make_secrets(folder: Path) -> None:
 def test_each_secret_of_the_compose_file_is_made_at_random(tmp_path: Path) -> None:
     make_secrets(tmp_path / "secrets")
     made = {path.name: path.read_text() for path in (tmp_path / "secrets").iterdir()}
-    assert made.keys() == NAMED
-    assert len(set(made.values())) == len(NAMED) > 6
-    assert all(re.fullmatch(r"[0-9a-f]{48}", password) for password in made.values())
+    assert made.keys() == {*PASSWORDS, ACCOUNTS_FILE}
+    passwords = [made[name] for name in PASSWORDS]
+    assert len(set(passwords)) == len(PASSWORDS) > 9
+    assert all(re.fullmatch(r"[0-9a-f]{48}", password) for password in passwords)
 
 
 def test_nobody_else_may_enter_the_folder(tmp_path: Path) -> None:
@@ -34,7 +46,51 @@ def test_passwords_that_are_there_stay(tmp_path: Path) -> None:
     assert before["redis"] == "my own"
 
 
-def test_empty_folders_that_docker_made_in_their_places_give_way(tmp_path: Path) -> None:
-    (tmp_path / "redis").mkdir()
+@pytest.mark.parametrize("name", ["redis", ACCOUNTS_FILE])
+def test_empty_folders_that_docker_made_in_their_places_give_way(tmp_path: Path, name: str) -> None:
+    (tmp_path / name).mkdir()
     make_secrets(tmp_path)
-    assert (tmp_path / "redis").is_file()
+    assert (tmp_path / name).is_file()
+
+
+def test_the_brokers_accounts_have_the_secrets_and_the_fewest_permissions(tmp_path: Path) -> None:
+    own = "my own: #'\"\\ {é} %s &"
+    (tmp_path / "order-account").write_text(own)
+    make_secrets(tmp_path)
+    accounts = {one.access_key: one for one in parse_plain_acl((tmp_path / ACCOUNTS_FILE).read_text()).accounts}
+    assert accounts.keys() == SECRET_OF.keys()
+    for access_key, name in SECRET_OF.items():
+        assert accounts[access_key].secret_key == (tmp_path / name).read_text()
+    assert accounts["order-service"].secret_key == own
+    orders, credits_ = accounts["order-service"], accounts["credit-service"]
+    assert (orders.topic_perms, orders.group_perms) == (("orders=PUB",), ())
+    assert (credits_.topic_perms, credits_.group_perms) == (("orders=SUB",), ("credit_service=SUB",))
+    assert [one.access_key for one in accounts.values() if one.admin] == ["operators"]
+
+
+def test_accounts_that_do_not_hold_a_new_secret_are_named(tmp_path: Path) -> None:
+    make_secrets(tmp_path)
+    (tmp_path / "credit-account").unlink()
+    done = subprocess.run([ROOT / "docker" / "make-secrets", tmp_path], capture_output=True, text=True, timeout=60)
+    assert done.returncode == 1
+    assert f"does not hold the secret in {tmp_path}/credit-account" in done.stderr
+    assert (tmp_path / "credit-account").read_text() not in done.stdout + done.stderr
+
+
+def test_each_container_gets_its_own_account_only() -> None:
+    accounts = set(SECRET_OF.values())
+    for service, definition in COMPOSE["services"].items():
+        names = {each if isinstance(each, str) else each["source"] for each in definition.get("secrets", [])}
+        environment = definition.get("environment", {})
+        access_key = environment.get("ROCKETMQ_ACCESS_KEY")
+        assert names & accounts == ({SECRET_OF[access_key]} if access_key else set()), service
+        assert (ACCOUNTS_FILE in names) is (service == "broker")
+        if access_key:
+            assert environment["ROCKETMQ_SECRET_KEY_FILE"] == f"/run/secrets/{SECRET_OF[access_key]}"
+
+
+def test_the_broker_of_compose_lets_only_accounts_in_and_finds_them_where_they_are_mounted() -> None:
+    settings = dict(re.findall(r"^(\w+)=(.*)$", (ROOT / "docker" / "broker.conf").read_text(), re.MULTILINE))
+    (mounted,) = (each for each in COMPOSE["services"]["broker"]["secrets"] if not isinstance(each, str))
+    assert settings["aclEnable"] == "true"
+    assert mounted == {"source": ACCOUNTS_FILE, "target": f"{settings['rocketmqHome']}/conf/plain_acl.yml"}

@@ -1,5 +1,6 @@
 """The bodies of requests and responses besides heartbeat and route, under RocketMQ's own names."""
 
+from broker.protocol.bodies.acl import GetBrokerClusterAclConfigResponseBody, PlainAccessConfig, versions_as_json
 from broker.protocol.bodies.broker import (
     BrokerStatsData,
     BrokerStatsItem,
@@ -68,6 +69,7 @@ __all__ = [
     "ConsumerOffsetSerializeWrapper",
     "ConsumerRunningInfo",
     "DataVersion",
+    "GetBrokerClusterAclConfigResponseBody",
     "GetConsumerListByGroupResponseBody",
     "GetConsumerStatusBody",
     "GroupList",
@@ -79,6 +81,7 @@ __all__ = [
     "MessageQueueForC",
     "OffsetWrapper",
     "ParkedCounts",
+    "PlainAccessConfig",
     "ProcessQueueInfo",
     "ProducerConnection",
     "ProducerInfo",
@@ -101,4 +104,5 @@ __all__ = [
     "TransactionInfo",
     "TransactionList",
     "UnlockBatchRequestBody",
+    "versions_as_json",
 ]

@@ -156,7 +156,7 @@ func requestTimeout(s *suite) error {
 // request sends a message and waits for the reply to it, in a client of its own.
 func (s *suite) request(key string, atMost time.Duration) (*primitive.Message, error) {
 	requester, err := rocketmq.NewProducer(producer.WithNsResolver(s.names),
-		producer.WithGroupName("go_requests_"+s.stamp), producer.WithInstanceName(key+s.stamp))
+		producer.WithGroupName("go_requests_"+s.stamp), producer.WithInstanceName(key+s.stamp), producer.WithCredentials(account()))
 	if err != nil {
 		return nil, err
 	}

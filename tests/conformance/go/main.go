@@ -2,6 +2,8 @@
 //
 //	go run . NAMESRV_ADDR
 //
+// With ACCESS_KEY and SECRET_KEY in the environment the clients sign their requests.
+//
 // The broker has to check back soon (transactionCheckInterval 2000, transactionTimeOut 1000), to create topics by itself, and to
 // filter by properties (enablePropertyFilter true).
 package main
@@ -87,16 +89,18 @@ func start(namesrvAddr string) (*suite, error) {
 	s := &suite{names: names, stamp: stamp, topic: "go_" + stamp, ledger: newLedger(), inbox: newInbox()}
 	var err error
 	if s.transactions, err = rocketmq.NewTransactionProducer(s.ledger, producer.WithNsResolver(names),
-		producer.WithGroupName("go_transactions_"+stamp), producer.WithInstanceName("transactions"+stamp)); err != nil {
+		producer.WithGroupName("go_transactions_"+stamp), producer.WithInstanceName("transactions"+stamp),
+		producer.WithCredentials(account())); err != nil {
 		return nil, err
 	}
 	if s.plain, err = rocketmq.NewProducer(producer.WithNsResolver(names),
-		producer.WithGroupName("go_plain_"+stamp), producer.WithInstanceName("plain"+stamp)); err != nil {
+		producer.WithGroupName("go_plain_"+stamp), producer.WithInstanceName("plain"+stamp),
+		producer.WithCredentials(account())); err != nil {
 		return nil, err
 	}
 	if s.consumer, err = rocketmq.NewPushConsumer(consumer.WithNsResolver(names),
 		consumer.WithGroupName("go_consumer_"+stamp), consumer.WithInstance("consumer"+stamp),
-		consumer.WithConsumeFromWhere(consumer.ConsumeFromFirstOffset)); err != nil {
+		consumer.WithConsumeFromWhere(consumer.ConsumeFromFirstOffset), consumer.WithCredentials(account())); err != nil {
 		return nil, err
 	}
 	if err := s.plain.Start(); err != nil {
@@ -115,6 +119,11 @@ func start(namesrvAddr string) (*suite, error) {
 		return nil, err
 	}
 	return s, s.consumer.Start()
+}
+
+// account is what requests are signed with, if the environment names one; without keys the client signs none.
+func account() primitive.Credentials {
+	return primitive.Credentials{AccessKey: os.Getenv("ACCESS_KEY"), SecretKey: os.Getenv("SECRET_KEY")}
 }
 
 func (s *suite) stop() {

@@ -11,9 +11,16 @@ DIFFERENT = {
     "getBrokerConfig": "ours has fewer settings: see SETTINGS_OF_OUR_OWN",
     "getNamesrvConfig": "ours has fewer settings",
 }
-SETTINGS_OF_OUR_OWN = re.compile("bindAddress|namesrvListenPort|metrics.*")
-"""Those of metrics are RocketMQ 5's."""
-SETTINGS_THAT_DIFFER = {"namesrvAddr", "listenPort", "storePathRootDir", "storePathCommitLog", "mappedFileSizeCommitLog"}
+SETTINGS_OF_OUR_OWN = re.compile(r"bindAddress|namesrvListenPort|metrics.*|tls\..*|rocketmq\.acl\..*")
+"""Those of metrics are RocketMQ 5's; those of TLS and accounts are no settings of RocketMQ's broker but of its JVM."""
+SETTINGS_THAT_DIFFER = {
+    "namesrvAddr",
+    "listenPort",
+    "rocketmqHome",
+    "storePathRootDir",
+    "storePathCommitLog",
+    "mappedFileSizeCommitLog",
+}
 
 _REPLACEMENTS: tuple[tuple[re.Pattern[str], str], ...] = (
     (re.compile(r"\b(?:\d{1,3}\.){3}\d{1,3}@\d+#\w+"), "CLIENT"),

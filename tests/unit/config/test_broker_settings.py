@@ -2,6 +2,7 @@ from pathlib import Path
 
 import pytest
 
+from broker.app.serving import settings_text
 from broker.config import BrokerSettings, ConfigError, load_settings
 
 
@@ -77,6 +78,8 @@ def test_a_property_of_rocketmq_without_effect_here_is_said_to_be_one(tmp_path: 
         ("deleteWhen=24", "deleteWhen=24"),
         ("namesrvAddr=here", "namesrvAddr=here"),
         ("aclEnable=true", "aclEnable=true"),
+        ("tls.server.mode=strict", "tls.server.mode=strict"),
+        ("tls.enable=true\ntls.client.authServer=perhaps", "tls.client.authServer=perhaps"),
         ("brokerName=two words", "brokerName=two words"),
         ("maxIndexNum=1", "maxIndexNum=1"),
         ("storePathRootDir=~nobody.at.all/store", "storePathRootDir=~nobody.at.all/store"),
@@ -93,3 +96,35 @@ def test_a_bad_value_is_one_line_that_names_the_property(tmp_path: Path, line: s
 def test_a_missing_file_is_named(tmp_path: Path) -> None:
     with pytest.raises(ConfigError, match=r"nothing\.conf: No such file"):
         load_settings(tmp_path / "nothing.conf")
+
+
+def test_the_accounts_are_below_rocketmqs_home(tmp_path: Path) -> None:
+    path = written(tmp_path, "aclEnable=true")
+    settings = load_settings(path, environment={"ROCKETMQ_HOME": "/opt/rocketmq"}).settings
+    assert settings.acl_file == Path("/opt/rocketmq/conf/plain_acl.yml")
+    assert settings.acl_folder == Path("/opt/rocketmq/conf/acl")
+    named = load_settings(written(tmp_path, "rocketmqHome=/srv"), environment={"ROCKETMQ_HOME": "/opt/rocketmq"}).settings
+    assert named.acl_file == Path("/srv/conf/plain_acl.yml")
+
+
+def test_the_file_with_the_accounts_may_be_anywhere(tmp_path: Path) -> None:
+    path = written(tmp_path, "aclEnable=true\nrocketmq.acl.plain.file=/etc/accounts.yml")
+    assert load_settings(path).settings.acl_file == Path("/etc/accounts.yml")
+
+
+def test_settings_of_tls_may_lie_in_a_file_of_their_own(tmp_path: Path) -> None:
+    tls = tmp_path / "tls.properties"
+    tls.write_text("tls.server.mode=disabled\ntls.enable=true\ntls.server.certPath=/c.pem\ntls.server.keyPath=/k.pem\nother=1\n")
+    loaded = load_settings(written(tmp_path, f"tls.config.file={tls}\ntls.server.certPath=/a.pem"))
+    assert loaded.warnings == ()
+    said = loaded.settings.tls
+    assert (said["tls.server.mode"], said["tls.enable"]) == ("permissive", "False")
+    assert (said["tls.server.certPath"], said["tls.server.keyPath"]) == ("/c.pem", "/k.pem")
+
+
+def test_passwords_are_not_shown(tmp_path: Path) -> None:
+    text = "tls.server.certPath=/c.pem\ntls.server.keyPath=/k.pem\ntls.server.keyPassword=hidden"
+    shown = settings_text(load_settings(written(tmp_path, text)).settings)
+    assert "hidden" not in shown
+    assert "tls.server.keyPassword=******" in shown
+    assert "tls.client.keyPassword=\n" in shown

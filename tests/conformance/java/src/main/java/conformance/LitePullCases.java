@@ -77,7 +77,7 @@ final class LitePullCases {
 
     /** Not started yet. */
     static DefaultLitePullConsumer consumer(Env env, String group) {
-        DefaultLitePullConsumer fresh = env.configure(new DefaultLitePullConsumer(group));
+        DefaultLitePullConsumer fresh = env.configure(new DefaultLitePullConsumer(group, Account.HOOK));
         env.onClose(fresh::shutdown);
         return fresh;
     }

@@ -25,7 +25,7 @@ final class NamespaceAndTraceCases {
     /** The client puts its namespace before each topic and group, and takes it off again. */
     private static void namespace(Env env) throws Exception {
         String topic = env.freshName("topic");
-        DefaultMQProducer producer = new DefaultMQProducer(env.freshName("group"));
+        DefaultMQProducer producer = new DefaultMQProducer(env.freshName("group"), Account.HOOK);
         producer.setNamespace("tenant");
         env.start(producer);
         Env.createTopic(producer, topic, 4);
@@ -51,7 +51,7 @@ final class NamespaceAndTraceCases {
     private static void messageTrace(Env env) throws Exception {
         String topic = env.createTopic(4);
         long begin = System.currentTimeMillis() - 1000;
-        DefaultMQProducer producer = env.start(new DefaultMQProducer(env.freshName("group"), null, true, null));
+        DefaultMQProducer producer = env.start(new DefaultMQProducer(env.freshName("group"), Account.HOOK, true, null));
 
         SendResult sent = producer.send(Text.message(topic, "traced"));
 

@@ -1,6 +1,6 @@
 import pytest
 
-from broker.config.properties_file import parse_properties
+from broker.protocol.java_properties import parse_properties
 
 
 @pytest.mark.parametrize(

@@ -1,4 +1,4 @@
-"""Java's properties format, in which broker.conf is written (java.util.Properties.load)."""
+"""Java's properties format, in which RocketMQ's settings are written (java.util.Properties.load)."""
 
 import re
 from collections.abc import Iterator

@@ -1,0 +1,65 @@
+"""Whether a request may come in (RocketMQ's PlainPermissionManager.validate and checkPerm)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from broker.acl.account import Account, by_access_key
+from broker.acl.errors import AccessDenied
+from broker.acl.needs import Needs, TopicAt, needs_of
+from broker.acl.permission import Permission
+from broker.acl.remote_address import RemoteAddresses
+from broker.acl.signature import ACCESS_KEY, is_signed
+from broker.message.topics import RETRY_PREFIX, TRACE_TOPIC
+from broker.protocol.command import RemotingCommand
+
+
+class AccessRules:
+    """Accounts and trusted addresses. What an address of a white list asks for is neither signed nor checked, as in RocketMQ."""
+
+    def __init__(self, accounts: Iterable[Account] = (), global_white_addresses: Iterable[RemoteAddresses] = ()) -> None:
+        """Raises AccountMistake if two accounts have one key."""
+        self._accounts = by_access_key(accounts)
+        self._white_addresses = tuple(global_white_addresses)
+
+    def __len__(self) -> int:
+        """How many accounts there are."""
+        return len(self._accounts)
+
+    def check(self, command: RemotingCommand, remote_ip: str, topic_at: TopicAt) -> None:
+        """Raises AccessDenied, or ProtocolError where what must be read for the check cannot be read.
+
+        The signature comes before the body is read: who has no account costs no more than that.
+        """
+        if any(addresses.match(remote_ip) for addresses in self._white_addresses):
+            return
+        fields = command.ext_fields()
+        account = self._account(fields.get(ACCESS_KEY))
+        if account.white_addresses.match(remote_ip):
+            return
+        if not is_signed(fields, command.body, account.secret_key):
+            raise AccessDenied(f"Check signature failed for accessKey={account.access_key}")
+        _check_permissions(account, command.code, needs_of(command, fields, topic_at))
+
+    def _account(self, access_key: str | None) -> Account:
+        if access_key is None:
+            raise AccessDenied("No accessKey is configured")
+        account = self._accounts.get(access_key)
+        if account is None:
+            raise AccessDenied(f"No acl config for {access_key}")
+        return account
+
+
+def _check_permissions(account: Account, code: int, needs: Needs) -> None:
+    if needs.resources.get(TRACE_TOPIC) == Permission.PUB:
+        return  # every client may leave its traces
+    if needs.is_admin_needed and not account.admin:
+        raise AccessDenied(f"Need admin permission for request code={code}, but accessKey={account.access_key} is not")
+    if account.admin and not account.permissions:
+        return
+    for resource, needed in needs.resources.items():
+        is_group = resource.startswith(RETRY_PREFIX)
+        default = account.default_group if is_group else account.default_topic
+        if not account.permissions.get(resource, default).allows(needed):
+            name = f"group:{resource.removeprefix(RETRY_PREFIX)}" if is_group else f"topic:{resource}"
+            raise AccessDenied(f"No default permission for {name}")

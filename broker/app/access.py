@@ -1,0 +1,49 @@
+"""Accounts, if the settings ask for them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from broker.acl import AccountMistake
+from broker.acl.needs import StoredUnder
+from broker.app.errors import StartError
+from broker.config import BrokerSettings
+from broker.message import properties as props
+from broker.message.errors import CorruptRecord
+from broker.message.record import decode_record
+from broker.remoting.dispatcher import Dispatcher
+from broker.remoting.tasks import Tasks
+from broker.server.access import AccessControl, AccountFiles, AclProcessor, NoAclProcessor
+from broker.server.identity import BrokerIdentity
+from broker.store import MessageStore, RecordNotFound
+
+
+def guard(
+    settings: BrokerSettings,
+    identity: BrokerIdentity,
+    store: MessageStore,
+    dispatcher: Dispatcher,
+    tasks: Tasks,
+    clock: Callable[[], int],
+) -> None:
+    """Lets only those in who may come in. Raises StartError if the accounts cannot be read."""
+    if not settings.acl_enable:
+        dispatcher.add(NoAclProcessor().handlers)
+        return
+    try:
+        access = AccessControl(AccountFiles(settings.acl_file, settings.acl_folder), lambda offset: stored_under(store, offset))
+    except (AccountMistake, OSError) as error:
+        raise StartError(f"aclEnable=true: {error}") from None
+    dispatcher.guard_by(access.check)
+    dispatcher.add(AclProcessor(access=access, identity=identity, tasks=tasks, clock=clock).handlers)
+    tasks.start("following the account files", access.follow())
+
+
+def stored_under(store: MessageStore, commit_log_offset: int) -> StoredUnder | None:
+    """The topics of the message at the offset; None where there is none that can be read."""
+    try:
+        message = decode_record(store.read(commit_log_offset))
+    except (RecordNotFound, CorruptRecord):
+        return None
+    topic = message.topic.decode(errors="replace")
+    return StoredUnder(topic, message.get_property(props.REAL_TOPIC) or topic)

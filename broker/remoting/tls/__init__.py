@@ -1,0 +1,21 @@
+"""TLS on the one port (RocketMQ's TlsHelper and HandshakeHandler): settings, certificates, and the layer under a connection."""
+
+from broker.remoting.tls.client_context import client_context
+from broker.remoting.tls.errors import TlsError, TlsUnusable, words_of
+from broker.remoting.tls.opening import Opening
+from broker.remoting.tls.server_contexts import ServerContexts
+from broker.remoting.tls.settings import DEFAULT_CONFIG_FILE, ClientTls, NeedClientAuth, ServerTls, TlsMode
+
+__all__ = [
+    "DEFAULT_CONFIG_FILE",
+    "ClientTls",
+    "NeedClientAuth",
+    "Opening",
+    "ServerContexts",
+    "ServerTls",
+    "TlsError",
+    "TlsMode",
+    "TlsUnusable",
+    "client_context",
+    "words_of",
+]

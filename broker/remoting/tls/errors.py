@@ -1,0 +1,19 @@
+"""What keeps TLS from working, and how OpenSSL's errors read."""
+
+import ssl
+from typing import Final
+
+TlsError: Final = ssl.SSLError
+"""What goes wrong in a handshake or after it."""
+
+
+class TlsUnusable(Exception):
+    """A certificate, a key or a setting that cannot be used; the text names file or setting, on one line, and no password."""
+
+
+def words_of(error: ssl.SSLError) -> str:
+    """What went wrong, in OpenSSL's words without its codes."""
+    if isinstance(error, ssl.SSLCertVerificationError):
+        return f"its certificate is not accepted: {error.verify_message}"
+    reason = str(error.reason or "the connection was closed").lower().replace("_", " ")
+    return f"the peer says: {reason.partition('alert ')[2]}" if "alert " in reason else reason

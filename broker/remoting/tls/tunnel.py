@@ -1,0 +1,70 @@
+"""TLS over bytes: what comes from the socket goes in, what goes to the socket comes out. No socket, no loop."""
+
+from __future__ import annotations
+
+import ssl
+from contextlib import suppress
+from typing import Final
+
+_AT_A_TIME: Final = 256 * 1024
+
+
+class TlsTunnel:
+    """One end of a TLS connection. After `receive`, `send` and `end` look for what `take_outgoing` has for the socket."""
+
+    def __init__(self, context: ssl.SSLContext, *, server_side: bool) -> None:
+        self.is_open = False
+        """Whether the handshake is done."""
+        self.is_ended = False
+        """Whether the peer said that it sends no more."""
+        self._incoming = ssl.MemoryBIO()
+        self._outgoing = ssl.MemoryBIO()
+        self._tls = context.wrap_bio(self._incoming, self._outgoing, server_side=server_side)
+        self._unsent: list[bytes] = []
+
+    def receive(self, data: bytes) -> bytes:
+        """The plain bytes that the data completes, maybe none. Raises ssl.SSLError; what tells the peer of it can be taken."""
+        self._incoming.write(data)
+        if not self.is_open and not self._shake_hands():
+            return b""
+        parts: list[bytes] = []
+        try:
+            while part := self._tls.read(_AT_A_TIME):
+                parts.append(part)
+            self.is_ended = True
+        except ssl.SSLWantReadError:
+            pass
+        except ssl.SSLZeroReturnError:
+            self.is_ended = True
+        return b"".join(parts)
+
+    def send(self, data: bytes) -> None:
+        """Encrypts the bytes, or keeps them until the handshake is done."""
+        if not self.is_open:
+            self._unsent.append(data)
+            return
+        rest = memoryview(data)
+        while rest:
+            rest = rest[self._tls.write(rest) :]
+
+    def end(self) -> None:
+        """Tells the peer that nothing more will be sent."""
+        if not self.is_open:
+            return
+        with suppress(ssl.SSLError):  # the peer has not said the same yet, or is gone: both are fine
+            self._tls.unwrap()
+
+    def take_outgoing(self) -> bytes:
+        """What has to go to the socket now."""
+        return self._outgoing.read()
+
+    def _shake_hands(self) -> bool:
+        try:
+            self._tls.do_handshake()
+        except ssl.SSLWantReadError:
+            return False
+        self.is_open = True
+        for data in self._unsent:
+            self.send(data)
+        self._unsent.clear()
+        return True

@@ -1,0 +1,100 @@
+"""Checks each request, and follows the account files as they change (RocketMQ's RPCHook of initialAcl, AclFileWatchService)."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Callable
+from typing import Final
+
+from broker.acl import AccessDenied, AccessRules, AccountMistake
+from broker.acl.needs import TopicAt
+from broker.acl.plain_acl import PlainAcl
+from broker.protocol.codes import ResponseCode
+from broker.protocol.command import RemotingCommand
+from broker.remoting.connection import Connection
+from broker.remoting.dispatcher import RequestRefused
+from broker.server.access.account_files import AccountFiles, Stamp, rules_of
+from broker.server.access.refusal_log import RefusalLog
+
+LOOK_EVERY_S: Final = 1.0
+_NAME_OF_THE_ERROR: Final = "org.apache.rocketmq.acl.common.AclException"
+"""Apache's brokers begin the remark with it, and tools look for it."""
+
+Edit = Callable[[dict[str, PlainAcl]], tuple[str, PlainAcl]]
+"""Given what the files say, which file to replace, and by what. Raises AccountMistake."""
+
+logger = logging.getLogger(__name__)
+
+
+class AccessControl:
+    """The accounts that hold now. A file with a mistake changes nothing: what was read before it stays in force."""
+
+    def __init__(self, files: AccountFiles, topic_at: TopicAt) -> None:
+        """Reads the files. Raises AccountMistake or OSError."""
+        self._files = files
+        self._topic_at = topic_at
+        self._stamp = files.stamp()
+        self._content = files.read()
+        self._rules = rules_of(self._content)
+        self._changing = asyncio.Lock()
+        self._refusals = RefusalLog()
+        if not self._rules:
+            logger.warning("no account in %s: nobody but trusted addresses may come in", ", ".join(self._content))
+
+    @property
+    def content(self) -> dict[str, PlainAcl]:
+        """What each file says, by its path."""
+        return self._content
+
+    @property
+    def files(self) -> AccountFiles:
+        """Where they are."""
+        return self._files
+
+    def check(self, connection: Connection, command: RemotingCommand) -> None:
+        """Raises RequestRefused, in Apache's words, or ProtocolError if the request cannot be read."""
+        try:
+            self._rules.check(command, connection.peer_ip, self._topic_at)
+        except AccessDenied as error:
+            self._refusals.note(connection.peer_ip, command.code, str(error))
+            raise RequestRefused(ResponseCode.SYSTEM_ERROR, f"{_NAME_OF_THE_ERROR}: {error}") from None
+
+    async def follow(self) -> None:
+        """Looks at the files each second, and reads them anew when they changed. Runs until it is cancelled."""
+        while True:
+            await asyncio.sleep(LOOK_EVERY_S)
+            async with self._changing:
+                await self._look()
+            self._refusals.summarize()
+
+    async def change(self, edit: Edit) -> None:
+        """Replaces one file; in force and on disk when it returns. Raises AccountMistake or OSError, and then nothing changed."""
+        async with self._changing:
+            await self._look()
+            path, acl = edit(self._content)
+            content = {**self._content, path: acl}
+            rules = rules_of(content)
+            await asyncio.to_thread(self._files.write, path, acl)
+            self._use(self._files.stamp(), content, rules)
+        logger.warning("the accounts in %s were changed by an operator's request", path)
+
+    async def _look(self) -> None:
+        try:
+            stamp = self._files.stamp()
+            if stamp == self._stamp:
+                return
+            self._stamp = stamp
+            content, rules = await asyncio.to_thread(self._read)
+        except (AccountMistake, OSError) as error:
+            logger.error("the accounts that were read before stay in force: %s", error)
+            return
+        self._use(stamp, content, rules)
+        logger.warning("the accounts were read anew: %d of them are in force", len(rules))
+
+    def _read(self) -> tuple[dict[str, PlainAcl], AccessRules]:
+        content = self._files.read()
+        return content, rules_of(content)
+
+    def _use(self, stamp: Stamp, content: dict[str, PlainAcl], rules: AccessRules) -> None:
+        self._stamp, self._content, self._rules = stamp, content, rules

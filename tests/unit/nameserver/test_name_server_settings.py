@@ -1,0 +1,53 @@
+"""What a name server of its own is told."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from broker.nameserver.settings import NameServerSettings, SettingsMistake, load_settings
+from broker.remoting.tls import ServerTls, TlsMode
+
+
+def written(tmp_path: Path, text: str) -> Path:
+    path = tmp_path / "namesrv.conf"
+    path.write_text(text)
+    return path
+
+
+def test_without_a_word_it_listens_on_loopback_at_rocketmqs_port() -> None:
+    assert load_settings(None) == NameServerSettings()
+    assert (NameServerSettings().port, NameServerSettings().bind_address) == (9876, "127.0.0.1")
+
+
+def test_a_file_says_it_under_rocketmqs_names_and_the_command_line_counts_more(tmp_path: Path) -> None:
+    text = "listenPort=1\nbindAddress=0.0.0.0\nkvConfigPath=/kv.json\ntls.server.mode=disabled\nelse=1\n"
+    settings = load_settings(written(tmp_path, text), {"listenPort": 2, "bindAddress": None})
+    assert settings == NameServerSettings(
+        port=2, bind_address="0.0.0.0", kv_config_path=Path("/kv.json"), tls=ServerTls(mode=TlsMode.DISABLED, test_mode=True)
+    )
+
+
+def test_the_file_of_tls_settings_counts_more_but_does_not_say_the_mode(tmp_path: Path) -> None:
+    tls = tmp_path / "tls.properties"
+    tls.write_text("tls.server.mode=disabled\ntls.server.certPath=/b.pem\ntls.server.keyPath=/b.key\n")
+    text = f"tls.config.file={tls}\ntls.server.mode=enforcing\ntls.server.certPath=/a.pem\ntls.server.keyPath=/a.key\n"
+    settings = load_settings(written(tmp_path, text)).tls
+    assert settings == ServerTls(mode=TlsMode.ENFORCING, cert_path=Path("/b.pem"), key_path=Path("/b.key"))
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("listenPort=70000", "listenPort=70000: 0 to 65535"),
+        ("listenPort=x", "listenPort=x"),
+        ("tls.server.mode=strict", "tls.server.mode=strict: one of"),
+        ("tls.config.file=/no/such/file", "/no/such/file: No such file"),
+    ],
+)
+def test_a_mistake_is_one_line_that_names_it(tmp_path: Path, text: str, words: str) -> None:
+    with pytest.raises(SettingsMistake) as caught:
+        load_settings(written(tmp_path, text))
+    assert words in str(caught.value)
+    assert "\n" not in str(caught.value)
