@@ -106,45 +106,43 @@ def test_no_order_loses_its_credit_though_the_order_database_is_silent_and_then_
 ) -> None:
     url = f"{database.url}/postgres"
     system.order_service.environment["ORDER_DATABASE_URL"] = url
-    books = Books(url, system.credit_database_url)
-    system.start()
-    orders, is_over = Orders(system, processes), threading.Event()
-    assert set(orders.place(3)) == {201}
-    orders.prepare_to_lose_a_commit()
-    orders.place_and_lose_the_commit()
+    with Books(url, system.credit_database_url) as books:
+        system.start()
+        orders, is_over = Orders(system, processes), threading.Event()
+        assert set(orders.place(3)) == {201}
+        orders.prepare_to_lose_a_commit()
+        orders.place_and_lose_the_commit()
 
-    database.freeze()
-    customers = [orders.keep_placing_until(is_over) for _ in range(4)]
-    time.sleep(SILENT_S)
-    waiting = admin(system, "pending")
-    database.thaw()
-    database.stop()
-    time.sleep(REFUSING_S)
-    is_over.set()
-    database.start()
+        database.freeze()
+        customers = [orders.keep_placing_until(is_over) for _ in range(4)]
+        time.sleep(SILENT_S)
+        waiting = admin(system, "pending")
+        database.thaw()
+        database.stop()
+        time.sleep(REFUSING_S)
+        is_over.set()
+        database.start()
 
-    for customer in customers:
-        customer.join()
-    assert waiting, "no transaction had to wait for the database"
-    wait_until_each_order_has_its_credit(system, books)
-    books.close()
+        for customer in customers:
+            customer.join()
+        assert waiting, "no transaction had to wait for the database"
+        wait_until_each_order_has_its_credit(system, books)
 
 
 def test_no_order_loses_its_credit_though_another_process_locks_the_order_database(processes: Processes, tmp_path: Path) -> None:
     quick = {**QUICK_CHECKS, "transactionTimeOut": "500", "transactionCheckInterval": "250"}
     system = System(processes, tmp_path, broker_settings=quick)
-    books = Books(system.order_database_url, system.credit_database_url)
-    system.start()
-    orders = Orders(system, processes)
-    orders.prepare_to_lose_a_commit()
-    other_process = sqlite3.connect(system.order_database_url.removeprefix("sqlite:///"), isolation_level=None)
+    with Books(system.order_database_url, system.credit_database_url) as books:
+        system.start()
+        orders = Orders(system, processes)
+        orders.prepare_to_lose_a_commit()
+        other_process = sqlite3.connect(system.order_database_url.removeprefix("sqlite:///"), isolation_level=None)
 
-    orders.place_and_lose_the_commit()
-    other_process.execute("BEGIN EXCLUSIVE")
-    time.sleep(LOCKED_S)
-    other_process.execute("ROLLBACK")
+        orders.place_and_lose_the_commit()
+        other_process.execute("BEGIN EXCLUSIVE")
+        time.sleep(LOCKED_S)
+        other_process.execute("ROLLBACK")
 
-    wait_until_each_order_has_its_credit(system, books)
-    assert books.placed() == 1
-    other_process.close()
-    books.close()
+        wait_until_each_order_has_its_credit(system, books)
+        assert books.placed() == 1
+        other_process.close()
