@@ -86,7 +86,7 @@ func sqlFilter(s *suite) error {
 	box := newInbox()
 	filtering, err := rocketmq.NewPushConsumer(consumer.WithNsResolver(s.names),
 		consumer.WithGroupName("go_filtering_"+s.stamp), consumer.WithInstance("filtering"+s.stamp),
-		consumer.WithConsumeFromWhere(consumer.ConsumeFromFirstOffset))
+		consumer.WithConsumeFromWhere(consumer.ConsumeFromFirstOffset), consumer.WithCredentials(account()))
 	if err != nil {
 		return err
 	}
