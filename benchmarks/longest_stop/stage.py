@@ -55,7 +55,7 @@ class Stage:
         """All was preparation until now."""
         await self.settle()
         await self._ask_watcher("begin")
-        Path(f"/proc/{self._process.pid}/clear_refs").write_text("5")
+        self._forget_most_memory()
         self._memory_before_mib = self._memory_mib("VmRSS")
 
     async def settle(self) -> None:
@@ -83,6 +83,10 @@ class Stage:
         assert self._process.stdin is not None
         self._process.stdin.write(f"{command}\n".encode())
         return await told(self._process)
+
+    def _forget_most_memory(self) -> None:
+        """Lets the kernel note the process's most memory anew."""
+        Path(f"/proc/{self._process.pid}/clear_refs").write_text("5")
 
     def _memory_mib(self, name: str) -> float:
         lines = Path(f"/proc/{self._process.pid}/status").read_text().splitlines()

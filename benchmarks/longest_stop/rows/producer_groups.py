@@ -1,4 +1,4 @@
-"""One producer says that it is in 12,000 groups, and hangs up."""
+"""Two producers say that they are in the same 12,000 groups, and the younger one hangs up."""
 
 from benchmarks.longest_stop.stage import Stage
 from broker.protocol.codes import RequestCode
@@ -13,6 +13,7 @@ async def run(stage: Stage) -> None:
     heartbeat = HeartbeatData(
         client_id="greedy", producer_data_set=[ProducerData(group_name=f"group-{number}") for number in range(GROUPS)]
     ).encode()
+    await (await stage.connect()).ask(RequestCode.HEART_BEAT, body=heartbeat)
     peer = await stage.connect()
     await stage.begin()
     await peer.ask(RequestCode.HEART_BEAT, body=heartbeat)
