@@ -19,6 +19,7 @@ from broker.nameserver import NameServer
 from broker.protocol.codes import ResponseCode
 from broker.remoting.client import RemotingClient
 from broker.remoting.dispatcher import Dispatcher
+from broker.remoting.memory_budget import MemoryBudget
 from broker.remoting.tasks import Tasks
 from broker.server import delayed_delivery
 from broker.server.check_back import SHORTEST_SLEEP_S
@@ -56,7 +57,14 @@ class Broker:
         self._clock = clock
         self._tasks = Tasks()
         self._dispatcher = Dispatcher(refusals=REFUSALS)
-        self._ports = BrokerPorts(settings.bind_address, settings.listen_port, self._dispatcher)
+        self._memory = MemoryBudget(settings.server_max_buffered_bytes)
+        self._ports = BrokerPorts(
+            settings.bind_address,
+            settings.listen_port,
+            self._dispatcher,
+            memory=self._memory,
+            most_connections=settings.server_max_connections,
+        )
         self._name_servers_peer = Dispatcher()
         self._client = RemotingClient(self._name_servers_peer)
         self._disk_thread = ThreadPoolExecutor(max_workers=1, thread_name_prefix="offsets")
@@ -164,7 +172,11 @@ class Broker:
         try:
             kv_config_path = settings.store_root / "config" / "kvConfig.json"
             server = NameServer(
-                settings.bind_address, settings.namesrv_listen_port, kv_config_path=kv_config_path, clock=self._clock
+                settings.bind_address,
+                settings.namesrv_listen_port,
+                kv_config_path=kv_config_path,
+                clock=self._clock,
+                memory=self._memory,
             )
         except (OSError, ValueError) as error:
             raise StartError(f"the file {kv_config_path} cannot be read: {error}") from None

@@ -48,6 +48,8 @@ class BrokerSettings(Struct, frozen=True, kw_only=True, rename="camel", forbid_u
     namesrv_addr: str = ""
     namesrv_listen_port: Port = 9876
     register_name_server_period: Milliseconds = 30_000
+    server_max_connections: Positive = 20_000
+    server_max_buffered_bytes: Annotated[int, Meta(ge=2 * LONGEST_FRAME_BYTES)] = 256 * 1024 * 1024
     region_id: str = "DefaultRegion"
     trace_on: bool = True
 

@@ -13,6 +13,7 @@ from broker.nameserver.route_processor import RouteProcessor
 from broker.nameserver.routes import Routes
 from broker.protocol.codes import ResponseCode
 from broker.remoting.dispatcher import Dispatcher
+from broker.remoting.memory_budget import MemoryBudget
 from broker.remoting.server import RemotingServer
 from broker.remoting.tasks import Tasks
 
@@ -24,8 +25,19 @@ logger = logging.getLogger(__name__)
 class NameServer:
     """Serves from `start` to `stop`."""
 
-    def __init__(self, host: str, port: int, *, kv_config_path: Path | None, clock: Callable[[], int]) -> None:
-        """Port 0 takes any that is free. Raises OSError or ValueError if the file of the kv config cannot be read."""
+    def __init__(
+        self,
+        host: str,
+        port: int,
+        *,
+        kv_config_path: Path | None,
+        clock: Callable[[], int],
+        memory: MemoryBudget | None = None,
+    ) -> None:
+        """Port 0 takes any that is free; `memory` is what its connections share with others.
+
+        Raises OSError or ValueError if the file of the kv config cannot be read.
+        """
         self._clock = clock
         self._routes = Routes()
         self._tasks = Tasks()
@@ -36,7 +48,7 @@ class NameServer:
         dispatcher.add(AdminProcessor(self._routes, kv_config).handlers)
         dispatcher.add(ConfigProcessor(self._settings).handlers)
         self._kv_config_path = kv_config_path
-        self._server = RemotingServer(host, port, dispatcher)
+        self._server = RemotingServer(host, port, dispatcher, memory=memory)
 
     @property
     def port(self) -> int:

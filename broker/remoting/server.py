@@ -1,24 +1,41 @@
 """The listening end (RocketMQ's NettyRemotingServer)."""
 
 import asyncio
+from typing import Final
 
 from broker.remoting.complaints import Complaints
-from broker.remoting.connection import Connection, ConnectionLimits, RequestHandler
+from broker.remoting.connection import Connection, RequestHandler
+from broker.remoting.limits import ConnectionLimits
+from broker.remoting.memory_budget import MemoryBudget
+from broker.remoting.turn import Turn
+
+DEFAULT_MOST_CONNECTIONS: Final = 20_000
 
 
 class RemotingServer:
     """Accepts connections and hands their requests to one handler."""
 
     def __init__(
-        self, host: str, port: int, handler: RequestHandler, *, limits: ConnectionLimits | None = None, backlog: int = 1024
+        self,
+        host: str,
+        port: int,
+        handler: RequestHandler,
+        *,
+        limits: ConnectionLimits | None = None,
+        memory: MemoryBudget | None = None,
+        most_connections: int = DEFAULT_MOST_CONNECTIONS,
+        backlog: int = 1024,
     ) -> None:
-        """Port 0 takes any that is free."""
+        """Port 0 takes any that is free. `memory` may be shared with other servers; connections beyond the most are closed."""
         self.host = host
         self.connections: set[Connection] = set()
         """The open ones."""
         self._port = port
         self._handler = handler
         self._limits = limits or ConnectionLimits()
+        self._memory = memory or MemoryBudget()
+        self._most_connections = most_connections
+        self._turn: Turn | None = None
         self._complaints = Complaints()
         self._backlog = backlog
         self._server: asyncio.Server | None = None
@@ -31,6 +48,7 @@ class RemotingServer:
     async def bind(self) -> None:
         """Takes the port, but does not listen yet. Raises OSError if the address cannot be had."""
         loop = asyncio.get_running_loop()
+        self._turn = Turn(loop)
         self._server = await loop.create_server(
             self._new_connection, self.host, self._port, backlog=self._backlog, start_serving=False
         )
@@ -61,4 +79,12 @@ class RemotingServer:
         self._server = None
 
     def _new_connection(self) -> Connection:
-        return Connection(self._handler, open_connections=self.connections, limits=self._limits, complaints=self._complaints)
+        return Connection(
+            self._handler,
+            open_connections=self.connections,
+            limits=self._limits,
+            complaints=self._complaints,
+            turn=self._turn,
+            memory=self._memory,
+            most_connections=self._most_connections,
+        )

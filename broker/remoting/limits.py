@@ -1,0 +1,24 @@
+"""How much one connection may take."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from broker.protocol.frame import MAX_FRAME_LENGTH
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ConnectionLimits:
+    """How much one connection may take."""
+
+    max_frame_length: int = MAX_FRAME_LENGTH
+    idle_timeout_s: float = 120.0
+    """A connection on which nothing moved for so long is closed."""
+    frame_timeout_s: float = 120.0
+    """A connection whose frame is not whole after so long is closed; it may take twice as long until that is seen."""
+    high_water_bytes: int = 1024 * 1024
+    """With more than this unsent nothing more is read, and no request is answered that was read before."""
+    max_unsent_bytes: int = 64 * 1024 * 1024
+    """With more than this unsent the connection is closed: the peer does not read."""
+    close_timeout_s: float = 3.0
+    """How long closing waits for what is unsent."""
