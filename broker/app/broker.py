@@ -21,7 +21,7 @@ from broker.remoting.client import RemotingClient
 from broker.remoting.dispatcher import Dispatcher
 from broker.remoting.memory_budget import MemoryBudget
 from broker.remoting.tasks import Tasks
-from broker.server import delayed_delivery
+from broker.server import consumer_notices, delayed_delivery
 from broker.server.check_back import SHORTEST_SLEEP_S
 from broker.server.flow_counter import SAMPLE_INTERVAL_S
 from broker.server.group_commit import GroupCommit
@@ -204,6 +204,8 @@ class Broker:
         tasks.start("notes of transactions", serving.transactions.notes.keep())
         pulls = serving.pull_processor
         tasks.when_due("answering overdue pulls", pulls.answer_overdue, pulls.alarm, rest_s=0)
+        notices = serving.consumer_notices
+        tasks.when_due("notices to consumers", notices.tell, notices.alarm, rest_s=consumer_notices.REST_S)
         delayed = serving.delayed_delivery
         tasks.when_due("delayed delivery", delayed.deliver_due, delayed.alarm, rest_s=delayed_delivery.REST_S)
         parked = serving.parked

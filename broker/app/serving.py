@@ -18,10 +18,11 @@ from broker.remoting.client import RemotingClient
 from broker.remoting.dispatcher import Dispatcher
 from broker.remoting.tasks import Tasks
 from broker.server.broker_info_processor import BrokerInfoProcessor
-from broker.server.client_processor import ClientProcessor, tell_consumers
+from broker.server.client_processor import ClientProcessor
 from broker.server.consume_queue_processor import ConsumeQueueProcessor
 from broker.server.consumer_call_processor import ConsumerCallProcessor
 from broker.server.consumer_groups import ConsumerGroups
+from broker.server.consumer_notices import ConsumerNotices
 from broker.server.delayed_delivery import DelayedDelivery
 from broker.server.flow_processor import FlowProcessor
 from broker.server.group_admin_processor import GroupAdminProcessor
@@ -70,6 +71,7 @@ class Serving:
     statistics: BrokerStatistics
     producer_groups: ProducerGroups
     consumer_groups: ConsumerGroups
+    consumer_notices: ConsumerNotices
     replies: Tasks
     """Replies on their way to who waits for them."""
 
@@ -103,8 +105,11 @@ class _Builder:
         self.statistics = BrokerStatistics(start_ms=clock(), flows=MessageFlows(settings.broker_cluster_name))
         self.message_filters = MessageFilters(is_property_filter_enabled=settings.enable_property_filter)
         self.producer_groups = ProducerGroups()
+        self.consumer_notices = ConsumerNotices()
         self.consumer_groups = ConsumerGroups(
-            tell_consumers if settings.notify_consumer_ids_changed_enable else lambda group, connections: None
+            self.consumer_notices.group_changed
+            if settings.notify_consumer_ids_changed_enable
+            else lambda group, connections: None
         )
         self.subscription_groups = SubscriptionGroupTable(
             store.groups, auto_create=settings.auto_create_subscription_group, clock=clock
@@ -158,6 +163,7 @@ class _Builder:
             self.statistics,
             self.producer_groups,
             self.consumer_groups,
+            self.consumer_notices,
             self.replies,
         )
 

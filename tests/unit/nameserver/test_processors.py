@@ -46,6 +46,7 @@ class Wire:
     """Stands for a connection: what is sent is decoded."""
 
     peer = "127.0.0.1:5555"
+    must_rest = False
 
     def __init__(self) -> None:
         self.answers: list[RemotingCommand] = []
