@@ -9,12 +9,12 @@ from typing import Final
 from broker.app.errors import StartError
 from broker.remoting.connection import RequestHandler
 from broker.remoting.dispatcher import Dispatcher
-from broker.remoting.limits import ConnectionLimits
+from broker.remoting.limits import MAX_REQUEST_HEADER_LENGTH, ConnectionLimits
 from broker.remoting.memory_budget import MemoryBudget
 from broker.remoting.server import RemotingServer
 from broker.server.vip_channel import PORTS_BELOW_LISTEN_PORT, VipChannel
 
-_LIMITS: Final = ConnectionLimits(close_timeout_s=1.0)
+_LIMITS: Final = ConnectionLimits(close_timeout_s=1.0, max_header_length=MAX_REQUEST_HEADER_LENGTH)
 _ATTEMPTS: Final = 50
 """How often a free pair of ports is looked for; nearly always the first is one."""
 _LISTEN_PORT: Final = "listenPort"

@@ -67,7 +67,7 @@ class Connection(asyncio.Protocol):
         self._serialize_type = serialize_type
         self._loop = asyncio.get_running_loop()
         self._transport: asyncio.Transport | None = None
-        self._decoder = FrameDecoder(self._limits.max_frame_length)
+        self._decoder = FrameDecoder(self._limits.max_frame_length, self._limits.max_header_length)
         self._unsent: list[bytes] = []
         self._unsent_bytes = 0
         self._is_writable = True
@@ -82,6 +82,7 @@ class Connection(asyncio.Protocol):
         self._most_connections = most_connections
         self._postponed: list[RemotingCommand] | None = None
         self._postponed_bytes = 0
+        self._is_lost = False
         self._closed: asyncio.Future[None] = self._loop.create_future()
 
     @property
@@ -106,8 +107,8 @@ class Connection(asyncio.Protocol):
         self._note_memory()
         if self._transport is not None and not self._transport.is_closing():
             self._transport.pause_reading()
-            if self._is_writable:
-                self._go_on_later()
+        if self._is_writable:
+            self._go_on_later()
 
     @property
     def held_bytes(self) -> int:
@@ -247,16 +248,20 @@ class Connection(asyncio.Protocol):
             if timer is not None:
                 timer.cancel()
         self._unsent.clear()
-        self._postponed = None
-        self._postponed_bytes = self._unsent_bytes = 0
-        self._memory.forget(self)
+        self._unsent_bytes = 0
         for answer in self._pending.take_all():
             if not answer.done():
                 reason = self._refusal or error or "closed"
                 answer.set_exception(ConnectionClosed(f"the connection to {self.peer} ended: {reason}"))
         if not self._closed.done():
             self._closed.set_result(None)
-        self._handler.on_disconnected(self)
+        self._is_lost = self._is_writable = True
+        if self._postponed is None:
+            self._end()
+        else:
+            # Nobody waits for answers any more, but one-way requests count, as they would had there been time for them.
+            self._postponed = [request for request in self._postponed if request.is_oneway]
+            self._go_on_later()
 
     def pause_writing(self) -> None:
         """The peer reads too slowly: nothing more is read from it until it has caught up."""
@@ -282,14 +287,19 @@ class Connection(asyncio.Protocol):
     def _go_on(self) -> None:
         """Hands postponed requests to the handler again, and reads on once there are none left."""
         requests = self._postponed
-        if requests is None or not self.is_writable:
+        if requests is None or not self._is_writable:
             return
         self._postponed, self._postponed_bytes = None, 0
         self._handle(requests)
         if self._postponed is None:
-            self._note_memory()
+            self._end() if self._is_lost else self._note_memory()
             if self.is_writable:
                 cast(asyncio.Transport, self._transport).resume_reading()
+
+    def _end(self) -> None:
+        """The connection is gone, and nothing that came by it is left to do."""
+        self._memory.forget(self)
+        self._handler.on_disconnected(self)
 
     def _note_memory(self) -> None:
         self._memory.note(self, self.held_bytes)

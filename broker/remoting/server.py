@@ -5,7 +5,7 @@ from typing import Final
 
 from broker.remoting.complaints import Complaints
 from broker.remoting.connection import Connection, RequestHandler
-from broker.remoting.limits import ConnectionLimits
+from broker.remoting.limits import MAX_REQUEST_HEADER_LENGTH, ConnectionLimits
 from broker.remoting.memory_budget import MemoryBudget
 from broker.remoting.turn import Turn
 
@@ -32,7 +32,7 @@ class RemotingServer:
         """The open ones."""
         self._port = port
         self._handler = handler
-        self._limits = limits or ConnectionLimits()
+        self._limits = limits or ConnectionLimits(max_header_length=MAX_REQUEST_HEADER_LENGTH)
         self._memory = memory or MemoryBudget()
         self._most_connections = most_connections
         self._turn: Turn | None = None

@@ -113,6 +113,35 @@ async def test_requests_are_not_answered_before_the_peer_has_read_the_answers_to
         writer.close()
 
 
+async def test_one_way_requests_that_wait_are_handled_though_their_connection_is_reset() -> None:
+    begun, released = asyncio.Event(), asyncio.Event()
+    handled: list[int] = []
+    ends: list[int] = []
+
+    def work(connection: Connection, command: RemotingCommand) -> Steps:
+        begun.set()
+        while not released.is_set():
+            yield
+        handled.append(command.opaque)
+        return None
+
+    dispatcher = Dispatcher(on_disconnected=[lambda connection: ends.append(len(handled))])
+    dispatcher.add({WORK: work})
+    async with served(dispatcher) as server:
+        _, writer = await connect(server)
+        requests = [encode_request(WORK, opaque=number, oneway=number != 2) for number in range(4)]
+        writer.write(b"".join(requests))
+        await begun.wait()
+        (connection,) = server.connections
+        connection.give_up(0)
+        await connection.wait_closed()
+        assert not ends
+        released.set()
+        await until(lambda: ends)
+    assert handled == [0, 1, 3]
+    assert ends == [3]
+
+
 async def test_half_frames_of_many_connections_stay_within_the_budget(caplog: pytest.LogCaptureFixture) -> None:
     budget = 1024 * KIBIBYTE
     memory = MemoryBudget(budget)
