@@ -112,7 +112,10 @@ class _Builder:
             else lambda group, connections: None
         )
         self.subscription_groups = SubscriptionGroupTable(
-            store.groups, auto_create=settings.auto_create_subscription_group, clock=clock
+            store.groups,
+            auto_create=settings.auto_create_subscription_group,
+            clock=clock,
+            most_groups=settings.max_subscription_group_num,
         )
         self.topic_table = TopicTable(store.topics, _topic_rules(settings), clock=clock)
         self.parked = ParkedMessages(store.messages, self.topic_table)
@@ -363,6 +366,7 @@ def _topic_rules(settings: BrokerSettings) -> TopicRules:
         default_topic_queue_nums=settings.default_topic_queue_nums,
         cluster_topic_enable=settings.cluster_topic_enable,
         broker_topic_enable=settings.broker_topic_enable,
+        most_topics=settings.max_topic_num,
         trace_topic=settings.msg_trace_topic_name if settings.trace_topic_enable else None,
     )
 

@@ -58,6 +58,8 @@ class BrokerSettings(Struct, frozen=True, kw_only=True, rename="camel", forbid_u
     auto_create_topic_enable: bool = True
     auto_create_subscription_group: bool = True
     default_topic_queue_nums: Positive = 8
+    max_topic_num: Positive = 10_000
+    max_subscription_group_num: Positive = 5_000
     cluster_topic_enable: bool = True
     broker_topic_enable: bool = True
     trace_topic_enable: bool = False

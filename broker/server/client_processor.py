@@ -68,14 +68,20 @@ class ClientProcessor:
         return finish(steps) if len(data.consumer_data_set) + len(data.producer_data_set) <= GROUPS_AT_ONCE else steps
 
     def _take(self, data: HeartbeatData, channel: ClientChannel, command: RemotingCommand) -> Steps:
+        refusal: RequestRefused | None = None
         for number, consumer in enumerate(data.consumer_data_set):
-            self._take_consumer(consumer, channel)
+            try:
+                self._take_consumer(consumer, channel)
+            except RequestRefused as refused:
+                refusal = refused  # one group that there may not be keeps the others of the client from nothing
             if number % GROUPS_AT_ONCE == 0:
                 yield
         for number, producer in enumerate(data.producer_data_set):
             self._producers.register(producer.group_name, channel)
             if number % GROUPS_AT_ONCE == 0:
                 yield
+        if refusal is not None:
+            raise refusal
         return encode_response(command, ResponseCode.SUCCESS)
 
     def _take_consumer(self, consumer: ConsumerData, channel: ClientChannel) -> None:

@@ -26,10 +26,14 @@ SYSTEM_GROUP_PREFIX: Final = "CID_RMQ_SYS_"
 class SubscriptionGroupTable:
     """All groups. What an operator asked for is on disk when the method returns; others follow with `persist_changes`."""
 
-    def __init__(self, groups: SubscriptionGroups, *, auto_create: bool, clock: Callable[[], int]) -> None:
+    def __init__(
+        self, groups: SubscriptionGroups, *, auto_create: bool, clock: Callable[[], int], most_groups: int = 5_000
+    ) -> None:
+        """Beyond `most_groups` clients and operators make no more."""
         self._groups = groups
         self._auto_create = auto_create
         self._clock = clock
+        self._most_groups = most_groups
         self._is_changed = False
         for name in INITIAL_GROUPS:
             if name not in groups:
@@ -41,9 +45,13 @@ class SubscriptionGroupTable:
         return self._groups
 
     def find(self, group: str) -> SubscriptionGroupConfig | None:
-        """The group's settings, made with defaults if that is allowed; None if not."""
+        """The group's settings, made with defaults if that is allowed; None if not.
+
+        Raises RequestRefused if there are too many groups.
+        """
         config = self._groups.get(group)
         if config is None and (self._auto_create or group.startswith(SYSTEM_GROUP_PREFIX)) and _is_legal(group):
+            self._refuse_if_full(group)
             config = SubscriptionGroupConfig(group)
             self._put(config)
         return config
@@ -59,6 +67,7 @@ class SubscriptionGroupTable:
         """Makes the group, or changes it, as an operator asked. Raises RequestRefused, OSError."""
         if not _is_legal(config.group_name):
             raise RequestRefused(ResponseCode.SYSTEM_ERROR, f"no group can have the name {config.group_name!r}")
+        self._refuse_if_full(config.group_name)
         self._put(config)
         self.persist_changes()
 
@@ -73,6 +82,12 @@ class SubscriptionGroupTable:
         if self._is_changed:
             self._groups.persist()
             self._is_changed = False
+
+    def _refuse_if_full(self, group: str) -> None:
+        if group not in self._groups and len(self._groups) >= self._most_groups:
+            count, most = len(self._groups), self._most_groups
+            remark = f"no group {group}: the broker has {count} consumer groups, and maxSubscriptionGroupNum={most}"
+            raise RequestRefused(ResponseCode.SYSTEM_BUSY, remark)
 
     def _put(self, config: SubscriptionGroupConfig) -> None:
         self._groups.put(config, self._clock())

@@ -105,5 +105,16 @@ def test_a_connection_in_too_many_groups_can_join_no_more_but_stays_in_those(des
     assert len(desk.producers.groups_of(wire)) == 10_000
 
 
+def test_a_group_too_many_is_refused_and_keeps_no_other_group_of_the_client_from_joining(desk: Desk) -> None:
+    wire, made = Wire(), Wire("127.0.0.1:2")
+    desk.groups._most_groups = len(desk.groups.groups) + 1
+    desk.heartbeat(made, consumers=[ConsumerData(group_name="g")])
+    consumers = [ConsumerData(group_name="too-many"), ConsumerData(group_name="g")]
+    body = HeartbeatData(client_id="c", consumer_data_set=consumers).encode()
+    answer = desk.ask(RequestCode.HEART_BEAT, None, body, wire)
+    assert (answer.code, "maxSubscriptionGroupNum=" in (answer.remark or "")) == (ResponseCode.SYSTEM_BUSY, True)
+    assert desk.consumers.groups_of(wire) == {"g"}
+
+
 def test_a_heartbeat_that_is_no_json_is_answered(desk: Desk) -> None:
     assert desk.ask(RequestCode.HEART_BEAT, body=b"\xff{").code == ResponseCode.SYSTEM_ERROR
