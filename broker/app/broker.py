@@ -19,9 +19,10 @@ from broker.nameserver import NameServer
 from broker.protocol.codes import ResponseCode
 from broker.remoting.client import RemotingClient
 from broker.remoting.dispatcher import Dispatcher
+from broker.remoting.memory_budget import MemoryBudget
 from broker.remoting.tasks import Tasks
 from broker.remoting.tls import ClientTls, ServerContexts, ServerTls, TlsMode, TlsUnusable
-from broker.server import delayed_delivery
+from broker.server import consumer_notices, delayed_delivery
 from broker.server.broker_clock import LOOK_EVERY_S, BrokerClock, wall_ms
 from broker.server.check_back import SHORTEST_SLEEP_S
 from broker.server.flow_counter import SAMPLE_INTERVAL_S
@@ -55,7 +56,15 @@ class Broker:
         self._tasks = Tasks()
         self._dispatcher = Dispatcher(refusals=REFUSALS)
         self._contexts, client_tls = _tls(settings)
-        self._ports = BrokerPorts(settings.bind_address, settings.listen_port, self._dispatcher, self._contexts)
+        self._memory = MemoryBudget(settings.server_max_buffered_bytes)
+        self._ports = BrokerPorts(
+            settings.bind_address,
+            settings.listen_port,
+            self._dispatcher,
+            self._contexts,
+            memory=self._memory,
+            most_connections=settings.server_max_connections,
+        )
         self._name_servers_peer = Dispatcher()
         self._client = RemotingClient(self._name_servers_peer, tls=client_tls)
         self._disk_thread = ThreadPoolExecutor(max_workers=1, thread_name_prefix="offsets")
@@ -169,6 +178,7 @@ class Broker:
                 kv_config_path=kv_config_path,
                 clock=self._clock.steady_ms,
                 contexts=self._contexts,
+                memory=self._memory,
             )
         except (OSError, ValueError) as error:
             raise StartError(f"the file {kv_config_path} cannot be read: {error}") from None
@@ -198,6 +208,8 @@ class Broker:
         tasks.start("notes of transactions", serving.transactions.notes.keep())
         pulls = serving.pull_processor
         tasks.when_due("answering overdue pulls", pulls.answer_overdue, pulls.alarm, rest_s=0)
+        notices = serving.consumer_notices
+        tasks.when_due("notices to consumers", notices.tell, notices.alarm, rest_s=consumer_notices.REST_S)
         delayed = serving.delayed_delivery
         tasks.when_due("delayed delivery", delayed.deliver_due, delayed.alarm, rest_s=delayed_delivery.REST_S)
         parked = serving.parked

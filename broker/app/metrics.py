@@ -31,6 +31,7 @@ def start_metrics(
         producer_groups=serving.producer_groups,
         consumer_groups=serving.consumer_groups,
         count_connections=count_connections,
+        registered_with=lambda: serving.registration.registered_with,
         clock=clock,
     )
     return MetricsServer(settings.metrics_host, settings.metrics_prom_exporter_port, BrokerCollector(sources))

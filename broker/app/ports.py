@@ -7,13 +7,15 @@ from collections.abc import Awaitable, Callable
 from typing import Final
 
 from broker.app.errors import StartError
-from broker.remoting.connection import ConnectionLimits
+from broker.remoting.connection import RequestHandler
 from broker.remoting.dispatcher import Dispatcher
+from broker.remoting.limits import MAX_REQUEST_HEADER_LENGTH, ConnectionLimits
+from broker.remoting.memory_budget import MemoryBudget
 from broker.remoting.server import RemotingServer
 from broker.remoting.tls import ServerContexts
 from broker.server.vip_channel import PORTS_BELOW_LISTEN_PORT, VipChannel
 
-_LIMITS: Final = ConnectionLimits(close_timeout_s=1.0)
+_LIMITS: Final = ConnectionLimits(close_timeout_s=1.0, max_header_length=MAX_REQUEST_HEADER_LENGTH)
 _ATTEMPTS: Final = 50
 """How often a free pair of ports is looked for; nearly always the first is one."""
 _LISTEN_PORT: Final = "listenPort"
@@ -23,8 +25,22 @@ _VIP_CHANNEL: Final = "listenPort - 2, the VIP channel"
 class BrokerPorts:
     """Both or none: the broker does not start if one of the two ports is taken, as Apache's broker does not."""
 
-    def __init__(self, host: str, listen_port: int, dispatcher: Dispatcher, contexts: ServerContexts) -> None:
-        """`listen_port` 0 takes any port that is free together with the one two below it. Both show the same certificate."""
+    def __init__(
+        self,
+        host: str,
+        listen_port: int,
+        dispatcher: Dispatcher,
+        contexts: ServerContexts,
+        *,
+        memory: MemoryBudget,
+        most_connections: int,
+    ) -> None:
+        """`listen_port` 0 takes any port that is free together with the one two below it.
+
+        The two show the same certificate and share the memory; each takes that many connections.
+        """
+        self._memory = memory
+        self._most_connections = most_connections
         self._host = host
         self._wanted_port = listen_port
         self._dispatcher = dispatcher
@@ -74,7 +90,7 @@ class BrokerPorts:
     async def _bind_pair(self) -> RemotingServer:
         await listening(self._main.bind, self._host, self._wanted_port, _LISTEN_PORT)
         vip_port = self._main.port - PORTS_BELOW_LISTEN_PORT
-        vip = RemotingServer(self._host, vip_port, VipChannel(self._dispatcher), limits=_LIMITS, contexts=self._contexts)
+        vip = self._serving(vip_port, VipChannel(self._dispatcher))
         await listening(vip.bind, self._host, vip_port, _VIP_CHANNEL)
         return vip
 
@@ -82,7 +98,18 @@ class BrokerPorts:
         return [self._main] if self._vip is None else [self._main, self._vip]
 
     def _server(self, port: int) -> RemotingServer:
-        return RemotingServer(self._host, port, self._dispatcher, limits=_LIMITS, contexts=self._contexts)
+        return self._serving(port, self._dispatcher)
+
+    def _serving(self, port: int, handler: RequestHandler) -> RemotingServer:
+        return RemotingServer(
+            self._host,
+            port,
+            handler,
+            limits=_LIMITS,
+            memory=self._memory,
+            most_connections=self._most_connections,
+            contexts=self._contexts,
+        )
 
 
 async def listening(listen: Callable[[], Awaitable[None]], host: str, port: int, property_name: str) -> None:

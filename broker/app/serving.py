@@ -18,10 +18,11 @@ from broker.remoting.dispatcher import Dispatcher
 from broker.remoting.tasks import Tasks
 from broker.server.broker_clock import BrokerClock
 from broker.server.broker_info_processor import BrokerInfoProcessor
-from broker.server.client_processor import ClientProcessor, tell_consumers
+from broker.server.client_processor import ClientProcessor
 from broker.server.consume_queue_processor import ConsumeQueueProcessor
 from broker.server.consumer_call_processor import ConsumerCallProcessor
 from broker.server.consumer_groups import ConsumerGroups
+from broker.server.consumer_notices import ConsumerNotices
 from broker.server.delayed_delivery import DelayedDelivery
 from broker.server.expiry_clock import ExpiryClock
 from broker.server.flow_processor import FlowProcessor
@@ -72,6 +73,7 @@ class Serving:
     statistics: BrokerStatistics
     producer_groups: ProducerGroups
     consumer_groups: ConsumerGroups
+    consumer_notices: ConsumerNotices
     replies: Tasks
     """Replies on their way to who waits for them."""
     expiry_clock: ExpiryClock
@@ -103,11 +105,17 @@ class _Builder:
         self.statistics = BrokerStatistics(start_ms=clock(), flows=MessageFlows(settings.broker_cluster_name))
         self.message_filters = MessageFilters(is_property_filter_enabled=settings.enable_property_filter)
         self.producer_groups = ProducerGroups()
+        self.consumer_notices = ConsumerNotices()
         self.consumer_groups = ConsumerGroups(
-            tell_consumers if settings.notify_consumer_ids_changed_enable else lambda group, connections: None
+            self.consumer_notices.group_changed
+            if settings.notify_consumer_ids_changed_enable
+            else lambda group, connections: None
         )
         self.subscription_groups = SubscriptionGroupTable(
-            store.groups, auto_create=settings.auto_create_subscription_group, clock=clock
+            store.groups,
+            auto_create=settings.auto_create_subscription_group,
+            clock=clock,
+            most_groups=settings.max_subscription_group_num,
         )
         self.topic_table = TopicTable(store.topics, _topic_rules(settings), clock=clock)
         self.parked = ParkedMessages(store.messages, self.topic_table)
@@ -167,6 +175,7 @@ class _Builder:
             self.statistics,
             self.producer_groups,
             self.consumer_groups,
+            self.consumer_notices,
             self.replies,
             self.expiry_clock,
         )
@@ -382,6 +391,7 @@ def _topic_rules(settings: BrokerSettings) -> TopicRules:
         default_topic_queue_nums=settings.default_topic_queue_nums,
         cluster_topic_enable=settings.cluster_topic_enable,
         broker_topic_enable=settings.broker_topic_enable,
+        most_topics=settings.max_topic_num,
         trace_topic=settings.msg_trace_topic_name if settings.trace_topic_enable else None,
     )
 

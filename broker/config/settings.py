@@ -49,6 +49,8 @@ class BrokerSettings(Struct, frozen=True, kw_only=True, rename="camel", forbid_u
     namesrv_addr: str = ""
     namesrv_listen_port: Port = 9876
     register_name_server_period: Milliseconds = 30_000
+    server_max_connections: Positive = 20_000
+    server_max_buffered_bytes: Annotated[int, Meta(ge=2 * LONGEST_FRAME_BYTES)] = 256 * 1024 * 1024
     region_id: str = "DefaultRegion"
     trace_on: bool = True
 
@@ -57,6 +59,8 @@ class BrokerSettings(Struct, frozen=True, kw_only=True, rename="camel", forbid_u
     auto_create_topic_enable: bool = True
     auto_create_subscription_group: bool = True
     default_topic_queue_nums: Positive = 8
+    max_topic_num: Positive = 10_000
+    max_subscription_group_num: Positive = 5_000
     cluster_topic_enable: bool = True
     broker_topic_enable: bool = True
     trace_topic_enable: bool = False

@@ -37,6 +37,12 @@ def client_metrics(families: Families, sources: MetricsSources) -> Iterator[Metr
             by_consumer[(group.name, mode.removeprefix("CONSUME_").removesuffix("LY").lower(), *_client(channel))] += 1
     yield families.gauge("rocketmq_connections", "Open connections, of clients and others", sources.count_connections())
     yield families.gauges(
+        "rocketmq_broker_registered",
+        "1, or 0 while a name server does not know the broker: clients that ask it do not find it",
+        ("name_server",),
+        [((address,), is_registered) for address, is_registered in sources.registered_with().items()],
+    )
+    yield families.gauges(
         "rocketmq_producer_connections", "Producers online", ("language", "version", "protocol_type"), by_producer.items()
     )
     yield families.gauges(

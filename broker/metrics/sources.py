@@ -38,6 +38,8 @@ class MetricsSources:
     producer_groups: ProducerGroups
     consumer_groups: ConsumerGroups
     count_connections: Callable[[], int]
+    registered_with: Callable[[], Mapping[str, bool]]
+    """The name servers by address, and whether the last registration with each succeeded."""
     clock: Callable[[], int]
 
 

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Generator, Mapping
 from typing import Final
 
 from broker.message.record import body_crc
+from broker.nameserver import limits
 from broker.nameserver.kv_config import ORDER_TOPIC_CONFIG, KVConfig
-from broker.nameserver.routes import Routes
+from broker.nameserver.routes import Registration, Routes
 from broker.protocol.bodies import DataVersion, KVTable, RegisterBrokerBody
 from broker.protocol.codes import RequestCode, ResponseCode
 from broker.protocol.command import RemotingCommand, encode_response
@@ -21,10 +22,14 @@ from broker.protocol.headers import (
     UnRegisterBrokerRequestHeader,
 )
 from broker.remoting.connection import Connection
-from broker.remoting.dispatcher import Handler, RequestRefused
+from broker.remoting.dispatcher import Answer, Handler, RequestRefused, Steps
+from broker.remoting.steps import finish
 
 VERSION_4_9_4: Final = 401
 """Clients of this version or later read standard JSON."""
+
+READ_AT_ONCE: Final = 4096
+"""Bytes of a registration that is read in one step; compressed ones may have twenty times as many when inflated."""
 
 
 class RouteProcessor:
@@ -46,35 +51,24 @@ class RouteProcessor:
             RequestCode.GET_BROKER_CLUSTER_INFO: self.get_cluster_info,
         }
 
-    def register_broker(self, connection: Connection, command: RemotingCommand) -> bytes:
+    def register_broker(self, connection: Connection, command: RemotingCommand) -> Answer | Steps:
         """A broker tells its topics; it is told who its master is, and which topics are ordered."""
         header = command.decode_header(RegisterBrokerRequestHeader)
         if header.body_crc32 and header.body_crc32 != body_crc(command.body):
             raise RequestRefused(ResponseCode.SYSTEM_ERROR, "crc32 not match")
-        body = _registration(command.body, is_compressed=header.compressed)
-        master = self._routes.register(
-            connection,
-            cluster=header.cluster_name,
-            name=header.broker_name,
-            broker_id=header.broker_id,
-            address=header.broker_addr,
-            ha_address=header.ha_server_addr,
-            topics=body.topic_config_serialize_wrapper,
-            filter_servers=body.filter_server_list,
-            now_ms=self._clock(),
-        )
-        ordered = self._kv_config.namespace(ORDER_TOPIC_CONFIG)
-        return encode_response(
-            command,
-            ResponseCode.SUCCESS,
-            RegisterBrokerResponseHeader(ha_server_addr=master.ha_address, master_addr=master.address),
-            KVTable(table=ordered).encode() if ordered else b"",
-        )
+        steps = self._register(connection, command, header)
+        return finish(steps) if len(command.body) <= READ_AT_ONCE else steps
 
     def unregister_broker(self, connection: Connection, command: RemotingCommand) -> bytes:
         """A broker says goodbye."""
         header = command.decode_header(UnRegisterBrokerRequestHeader)
-        self._routes.unregister(name=header.broker_name, broker_id=header.broker_id, address=header.broker_addr)
+        self._routes.unregister(
+            connection,
+            name=header.broker_name,
+            broker_id=header.broker_id,
+            address=header.broker_addr,
+            now_ms=self._clock(),
+        )
         return encode_response(command, ResponseCode.SUCCESS)
 
     def query_data_version(self, connection: Connection, command: RemotingCommand) -> bytes:
@@ -97,12 +91,39 @@ class RouteProcessor:
         is_standard = command.version >= VERSION_4_9_4 or bool(header.accept_standard_json_only)
         return encode_response(command, ResponseCode.SUCCESS, body=route.encode_for(accepts_standard_json_only=is_standard))
 
+    def _register(self, connection: Connection, command: RemotingCommand, header: RegisterBrokerRequestHeader) -> Steps:
+        body = yield from _read_registration(command.body, is_compressed=header.compressed)
+        registration = Registration(
+            cluster=header.cluster_name,
+            name=header.broker_name,
+            broker_id=header.broker_id,
+            address=header.broker_addr,
+            ha_address=header.ha_server_addr,
+            topics=body.topic_config_serialize_wrapper,
+            filter_servers=body.filter_server_list,
+        )
+        master = yield from self._routes.register(connection, registration, self._clock())
+        ordered = self._kv_config.namespace(ORDER_TOPIC_CONFIG)
+        return encode_response(
+            command,
+            ResponseCode.SUCCESS,
+            RegisterBrokerResponseHeader(ha_server_addr=master.ha_address, master_addr=master.address),
+            KVTable(table=ordered).encode() if ordered else b"",
+        )
+
     def get_cluster_info(self, connection: Connection, command: RemotingCommand) -> bytes:
         """All clusters and their brokers."""
         return encode_response(command, ResponseCode.SUCCESS, body=self._routes.cluster_info().encode())
 
 
-def _registration(body: bytes, *, is_compressed: bool) -> RegisterBrokerBody:
+def _read_registration(body: bytes, *, is_compressed: bool) -> Generator[None, None, RegisterBrokerBody]:
     if not body:
         return RegisterBrokerBody()
-    return RegisterBrokerBody.decode_compressed(body) if is_compressed else RegisterBrokerBody.decode(body)
+    if is_compressed:
+        return (yield from RegisterBrokerBody.read_compressed(body, most_topics=limits.MOST_TOPICS_OF_A_BROKER))
+    if len(body) > limits.LONGEST_PLAIN_REGISTRATION:
+        remark = (
+            f"a registration of {len(body)} bytes; {limits.LONGEST_PLAIN_REGISTRATION} are the most: set compressedRegister=true"
+        )
+        raise RequestRefused(ResponseCode.SYSTEM_ERROR, remark)
+    return RegisterBrokerBody.decode(body)

@@ -2,29 +2,32 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable
+import logging
+from collections.abc import Callable, Generator, Hashable, Iterable
 from dataclasses import dataclass, field
 
-from broker.protocol.bodies import DataVersion, TopicConfigSerializeWrapper
+from broker.nameserver import limits
+from broker.nameserver.live_brokers import LiveBroker, LiveBrokers
+from broker.protocol.bodies import DataVersion, TopicConfig, TopicConfigSerializeWrapper
+from broker.protocol.codes import ResponseCode
 from broker.protocol.route import MASTER_ID, BrokerData, ClusterInfo, QueueData, TopicRouteData
-
-BROKER_EXPIRES_MS = 120_000
-"""A broker that has not registered for this long is forgotten; brokers register every 30 s."""
+from broker.remoting.dispatcher import RequestRefused
 
 READ = 4
 WRITE = 2
+TOPICS_AT_ONCE = 500
+"""Topics of a registration that are taken over in one step, which takes a millisecond."""
+
+logger = logging.getLogger(__name__)
 
 
 @dataclass(slots=True)
-class _LiveBroker:
-    cluster: str
-    name: str
-    broker_id: int
-    connection: Hashable
-    ha_address: str
-    data_version: DataVersion
-    filter_servers: list[str]
-    last_update_ms: int
+class _Broker:
+    """The brokers of one name: a master, its slaves, and the master's topics."""
+
+    data: BrokerData
+    queues: dict[str, QueueData] = field(default_factory=dict)
+    """By topic. A broker's own table goes in one go when the broker goes, however many topics there are."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,71 +38,71 @@ class Master:
     ha_address: str | None = None
 
 
-@dataclass(slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Registration:
+    """What a broker says of itself."""
+
+    cluster: str
+    name: str
+    broker_id: int
+    address: str
+    ha_address: str
+    topics: TopicConfigSerializeWrapper
+    filter_servers: list[str]
+
+
 class Routes:
     """What brokers registered. A topic whose last broker goes is forgotten."""
 
-    _live: dict[str, _LiveBroker] = field(default_factory=dict)
-    """By address."""
-    _brokers: dict[str, BrokerData] = field(default_factory=dict)
-    """By broker name."""
-    _topics: dict[str, dict[str, QueueData]] = field(default_factory=dict)
-    """Topic -> broker name -> queues."""
+    def __init__(self) -> None:
+        self._live = LiveBrokers()
+        self._brokers: dict[str, _Broker] = {}
+        """By broker name."""
 
-    def register(
-        self,
-        connection: Hashable,
-        *,
-        cluster: str,
-        name: str,
-        broker_id: int,
-        address: str,
-        ha_address: str,
-        topics: TopicConfigSerializeWrapper,
-        filter_servers: list[str],
-        now_ms: int,
-    ) -> Master:
-        """Takes over what a broker says of itself, and tells a slave who its master is."""
-        broker = self._brokers.setdefault(name, BrokerData(cluster=cluster, broker_name=name, broker_addrs={}))
-        for other_id in [other for other, known in broker.broker_addrs.items() if known == address and other != broker_id]:
-            del broker.broker_addrs[other_id]
-        is_new = broker_id not in broker.broker_addrs
-        broker.broker_addrs[broker_id] = address
-        known_version = self.data_version(address)
-        if broker_id == MASTER_ID and (is_new or known_version != topics.data_version):
-            self._take_topics(name, topics)
-        self._live[address] = _LiveBroker(
-            cluster, name, broker_id, connection, ha_address, topics.data_version, filter_servers, now_ms
-        )
-        master_address = broker.broker_addrs.get(MASTER_ID)
-        if broker_id == MASTER_ID or master_address is None:
-            return Master()
-        live_master = self._live.get(master_address)
-        return Master(master_address, live_master.ha_address if live_master else None)
-
-    def unregister(self, *, name: str, broker_id: int, address: str) -> None:
-        """A broker says goodbye."""
-        self._live.pop(address, None)
+    def register(self, connection: Hashable, registration: Registration, now_ms: int) -> Generator[None, None, Master]:
+        """Takes over what a broker says of itself, in steps, and tells a slave who its master is. Raises RequestRefused."""
+        name, broker_id, address = registration.name, registration.broker_id, registration.address
+        _refuse_too_much(registration)
         broker = self._brokers.get(name)
-        if broker is not None and broker.broker_addrs.get(broker_id) == address:
-            del broker.broker_addrs[broker_id]
-            if not broker.broker_addrs:
-                del self._brokers[name]
-                self._delete_queues(name, lambda topic: True)
+        holder_address = broker.data.broker_addrs.get(broker_id) if broker is not None else None
+        self._live.refuse_stranger(connection, name=name, address=address, holder_address=holder_address, now_ms=now_ms)
+        known_version = self.data_version(address)
+        live = _live_broker(connection, registration, now_ms)
+        self._live.put(live)
+        if broker is None:
+            data = BrokerData(cluster=registration.cluster, broker_name=name, broker_addrs={})
+            broker = self._brokers[name] = _Broker(data)
+        addresses = broker.data.broker_addrs
+        for other_id in [other for other, known in addresses.items() if known == address and other != broker_id]:
+            del addresses[other_id]
+        is_new = broker_id not in addresses
+        if holder_address is not None and holder_address != address:
+            logger.warning("the broker %r with id %d is at %r now, no longer at %r", name, broker_id, address, holder_address)
+            self._live.remove(holder_address)
+        addresses[broker_id] = address
+        if broker_id == MASTER_ID and (is_new or known_version != registration.topics.data_version):
+            yield from self._take_topics(broker, registration.topics.topic_config_table.values())
+        live.data_version = (
+            registration.topics.data_version
+        )  # only now: if the steps end early, the next registration does it all
+        return self._master_of(broker, broker_id)
+
+    def unregister(self, connection: Hashable, *, name: str, broker_id: int, address: str, now_ms: int) -> None:
+        """A broker says goodbye. Raises RequestRefused if it is somebody else who says so."""
+        self._live.refuse_strange_goodbye(connection, address=address, now_ms=now_ms)
+        self._remove(name=name, broker_id=broker_id, address=address)
 
     def forget(self, connection: Hashable) -> None:
         """The connection is closed: the brokers that registered by it are gone."""
-        for address, live in list(self._live.items()):
-            if live.connection is connection:
-                self.unregister(name=live.name, broker_id=live.broker_id, address=address)
+        for live in self._live.forget(connection):
+            self._remove(name=live.name, broker_id=live.broker_id, address=live.address)
 
     def expire(self, now_ms: int) -> list[str]:
         """Forgets the brokers that fell silent, and says which."""
-        silent = [address for address, live in self._live.items() if now_ms - live.last_update_ms > BROKER_EXPIRES_MS]
-        for address in silent:
-            live = self._live[address]
-            self.unregister(name=live.name, broker_id=live.broker_id, address=address)
-        return silent
+        silent = self._live.silent(now_ms)
+        for live in silent:
+            self._remove(name=live.name, broker_id=live.broker_id, address=live.address)
+        return [live.address for live in silent]
 
     def data_version(self, address: str) -> DataVersion | None:
         """The version of the topics that the broker registered last."""
@@ -108,39 +111,43 @@ class Routes:
 
     def renew(self, address: str, now_ms: int) -> None:
         """The broker is there, and has nothing new."""
-        if address in self._live:
-            self._live[address].last_update_ms = now_ms
+        if (live := self._live.get(address)) is not None:
+            live.last_update_ms = now_ms
 
     def route(self, topic: str) -> TopicRouteData | None:
         """Where the topic's queues are, or None if no broker has it."""
-        queues = self._topics.get(topic, {})
-        brokers = [self._brokers[name] for name in queues if name in self._brokers]
-        if not brokers:
+        found = [broker for broker in self._brokers.values() if topic in broker.queues]
+        if not found:
             return None
-        addresses = [address for broker in brokers for address in broker.broker_addrs.values()]
+        addresses = [address for broker in found for address in broker.data.broker_addrs.values()]
         filter_servers = {
-            address: self._live[address].filter_servers
+            address: live.filter_servers
             for address in addresses
-            if address in self._live and self._live[address].filter_servers
+            if (live := self._live.get(address)) is not None and live.filter_servers
         }
-        return TopicRouteData(queue_datas=list(queues.values()), broker_datas=brokers, filter_server_table=filter_servers)
+        return TopicRouteData(
+            queue_datas=[broker.queues[topic] for broker in found],
+            broker_datas=[broker.data for broker in found],
+            filter_server_table=filter_servers,
+        )
 
     def cluster_info(self) -> ClusterInfo:
         """All brokers, and the clusters they form."""
-        return ClusterInfo(broker_addr_table=dict(self._brokers), cluster_addr_table=self._clusters())
+        brokers = {name: broker.data for name, broker in self._brokers.items()}
+        return ClusterInfo(broker_addr_table=brokers, cluster_addr_table=self._clusters())
 
     def topics(self) -> list[str]:
         """All topics."""
-        return list(self._topics)
+        return _topics_of(self._brokers.values())
 
     def topics_of_cluster(self, cluster: str) -> list[str]:
         """The topics that a broker of the cluster has."""
-        names = set(self._clusters().get(cluster, ()))
-        return [topic for topic, queues in self._topics.items() if names & queues.keys()]
+        return _topics_of(broker for broker in self._brokers.values() if broker.data.cluster == cluster)
 
     def topics_where(self, condition: Callable[[QueueData], bool]) -> list[str]:
         """The topics of whose queues one satisfies the condition."""
-        return [topic for topic, queues in self._topics.items() if any(condition(data) for data in queues.values())]
+        found = (topic for broker in self._brokers.values() for topic, data in broker.queues.items() if condition(data))
+        return list(dict.fromkeys(found))
 
     def cluster_and_broker_names(self) -> list[str]:
         """The names that are topics of the system's own."""
@@ -148,44 +155,106 @@ class Routes:
 
     def any_broker_address(self) -> str | None:
         """The address of some broker."""
-        return next((address for broker in self._brokers.values() for address in broker.broker_addrs.values()), None)
+        return next((address for broker in self._brokers.values() for address in broker.data.broker_addrs.values()), None)
 
     def delete_topic(self, topic: str, cluster: str | None = None) -> None:
         """Forgets a topic, everywhere or on the brokers of one cluster."""
-        if not cluster:
-            self._topics.pop(topic, None)
-            return
-        for name in self._clusters().get(cluster, ()):
-            self._delete_queues(name, lambda candidate: candidate == topic)
+        for broker in self._brokers.values():
+            if not cluster or broker.data.cluster == cluster:
+                broker.queues.pop(topic, None)
 
     def set_writeable(self, broker_name: str, *, is_writeable: bool) -> int:
         """Allows or forbids sending to all topics of a broker; how many it has."""
-        count = 0
-        for queues in self._topics.values():
-            data = queues.get(broker_name)
-            if data is not None:
-                data.perm = READ | WRITE if is_writeable else data.perm & ~WRITE
-                count += 1
-        return count
+        broker = self._brokers.get(broker_name)
+        if broker is None:
+            return 0
+        for data in broker.queues.values():
+            data.perm = READ | WRITE if is_writeable else data.perm & ~WRITE
+        return len(broker.queues)
+
+    def _remove(self, *, name: str, broker_id: int, address: str) -> None:
+        self._live.remove(address)
+        broker = self._brokers.get(name)
+        if broker is not None and broker.data.broker_addrs.get(broker_id) == address:
+            del broker.data.broker_addrs[broker_id]
+            if not broker.data.broker_addrs:
+                del self._brokers[name]
 
     def _clusters(self) -> dict[str, list[str]]:
         clusters: dict[str, list[str]] = {}
         for name, broker in self._brokers.items():
-            clusters.setdefault(broker.cluster, []).append(name)
+            clusters.setdefault(broker.data.cluster, []).append(name)
         return clusters
 
-    def _take_topics(self, broker_name: str, topics: TopicConfigSerializeWrapper) -> None:
-        for config in topics.topic_config_table.values():
-            self._topics.setdefault(config.topic_name, {})[broker_name] = QueueData(
-                broker_name=broker_name,
-                read_queue_nums=config.read_queue_nums,
-                write_queue_nums=config.write_queue_nums,
-                perm=config.perm,
-                topic_sys_flag=config.topic_sys_flag,
+    def _master_of(self, broker: _Broker, broker_id: int) -> Master:
+        address = broker.data.broker_addrs.get(MASTER_ID)
+        if broker_id == MASTER_ID or address is None:
+            return Master()
+        live = self._live.get(address)
+        return Master(address, live.ha_address if live else None)
+
+    def _take_topics(self, broker: _Broker, configs: Iterable[TopicConfig]) -> Generator[None, None, None]:
+        name, left_out = broker.data.broker_name, 0
+        entries = sum(len(other.queues) for other in self._brokers.values())
+        for number, config in enumerate(list(configs)):
+            if number % TOPICS_AT_ONCE == 0:
+                yield
+            is_new = config.topic_name not in broker.queues
+            is_full = len(broker.queues) >= limits.MOST_TOPICS_OF_A_BROKER or entries >= limits.MOST_ENTRIES
+            if not _is_sound(config) or (is_new and is_full):
+                left_out += 1
+                continue
+            entries += is_new
+            broker.queues[config.topic_name] = _queue_data(name, config)
+        if left_out:
+            logger.warning(
+                "%d topics that broker %r registered are left out: more than %d queues, names longer than %d, or too many topics",
+                *(left_out, name, limits.MOST_QUEUES, limits.LONGEST_NAME),
             )
 
-    def _delete_queues(self, broker_name: str, concerns: Callable[[str], bool]) -> None:
-        for topic in [topic for topic, queues in self._topics.items() if broker_name in queues and concerns(topic)]:
-            del self._topics[topic][broker_name]
-            if not self._topics[topic]:
-                del self._topics[topic]
+
+def _topics_of(brokers: Iterable[_Broker]) -> list[str]:
+    names: dict[str, QueueData] = {}
+    for broker in brokers:
+        names |= broker.queues
+    return list(names)
+
+
+def _live_broker(connection: Hashable, registration: Registration, now_ms: int) -> LiveBroker:
+    return LiveBroker(
+        name=registration.name,
+        broker_id=registration.broker_id,
+        address=registration.address,
+        ha_address=registration.ha_address,
+        connections=[connection],
+        data_version=DataVersion(),
+        filter_servers=registration.filter_servers,
+        last_update_ms=now_ms,
+    )
+
+
+def _refuse_too_much(registration: Registration) -> None:
+    """Raises RequestRefused if names are too long or filter servers too many."""
+    names = registration.cluster, registration.name, registration.address, registration.ha_address, *registration.filter_servers
+    if any(len(name) > limits.LONGEST_NAME for name in names):
+        remark = f"a registration with a name or an address of more than {limits.LONGEST_NAME} characters"
+        raise RequestRefused(ResponseCode.SYSTEM_ERROR, remark)
+    if len(registration.filter_servers) > limits.MOST_FILTER_SERVERS:
+        count = len(registration.filter_servers)
+        remark = f"a registration with {count} filter servers; {limits.MOST_FILTER_SERVERS} are the most"
+        raise RequestRefused(ResponseCode.SYSTEM_ERROR, remark)
+
+
+def _is_sound(config: TopicConfig) -> bool:
+    counts = config.read_queue_nums, config.write_queue_nums
+    return len(config.topic_name) <= limits.LONGEST_NAME and all(0 <= count <= limits.MOST_QUEUES for count in counts)
+
+
+def _queue_data(broker_name: str, config: TopicConfig) -> QueueData:
+    return QueueData(
+        broker_name=broker_name,
+        read_queue_nums=config.read_queue_nums,
+        write_queue_nums=config.write_queue_nums,
+        perm=config.perm,
+        topic_sys_flag=config.topic_sys_flag,
+    )

@@ -13,6 +13,7 @@ from broker.nameserver.route_processor import RouteProcessor
 from broker.nameserver.routes import Routes
 from broker.protocol.codes import ResponseCode
 from broker.remoting.dispatcher import Dispatcher
+from broker.remoting.memory_budget import MemoryBudget
 from broker.remoting.server import RemotingServer
 from broker.remoting.tasks import Tasks
 from broker.remoting.tls import ServerContexts
@@ -33,8 +34,11 @@ class NameServer:
         kv_config_path: Path | None,
         clock: Callable[[], int],
         contexts: ServerContexts | None = None,
+        memory: MemoryBudget | None = None,
     ) -> None:
         """Port 0 takes any that is free. `clock` shows steady time in milliseconds: setting the wall clock must expire no broker.
+
+        `memory` is what its connections share with others.
 
         Raises OSError or ValueError if the file of the kv config cannot be read.
         """
@@ -48,7 +52,7 @@ class NameServer:
         dispatcher.add(AdminProcessor(self._routes, kv_config).handlers)
         dispatcher.add(ConfigProcessor(self._settings).handlers)
         self._kv_config_path = kv_config_path
-        self._server = RemotingServer(host, port, dispatcher, contexts=contexts)
+        self._server = RemotingServer(host, port, dispatcher, contexts=contexts, memory=memory)
 
     @property
     def port(self) -> int:

@@ -15,8 +15,8 @@ from broker.protocol.errors import UNREADABLE_JSON, BodyError
 
 T = TypeVar("T")
 
-_LENIENT_LIMIT: Final = 512 * 1024
-"""Bytes. Reading leniently is slow, and the event loop stands still meanwhile; what clients send that needs it is small."""
+_LENIENT_LIMIT: Final = 32 * 1024
+"""Bytes. Reading leniently takes up to 45 ms then, and the event loop stands still; what clients send that needs it is small."""
 
 
 _NULL: Final = b":null"

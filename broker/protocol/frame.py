@@ -9,7 +9,6 @@ from broker.protocol.other_protocols import meaning, other_protocol
 
 MAX_FRAME_LENGTH: Final = 16 * 1024 * 1024
 """The longest frame that Apache's peers take, 4 bytes of length included."""
-
 _LENGTHS = struct.Struct(">II")
 _LENGTH = struct.Struct(">i")
 
@@ -17,9 +16,10 @@ _LENGTH = struct.Struct(">i")
 class FrameDecoder:
     """Takes the bytes of one connection as they come. Holds at most one frame that is not whole, and no more of it than came."""
 
-    def __init__(self, max_frame_length: int = MAX_FRAME_LENGTH) -> None:
-        """Frames longer than `max_frame_length`, 4 bytes of length included, are refused."""
+    def __init__(self, max_frame_length: int = MAX_FRAME_LENGTH, max_header_length: int = MAX_FRAME_LENGTH) -> None:
+        """Frames longer than `max_frame_length`, 4 bytes of length included, or with a longer header are refused."""
         self._max_frame_length = max_frame_length
+        self._max_header_length = max_header_length
         self._buffered = bytearray()
         self._wanted = _LENGTH.size
         self.failure: FrameError | None = None
@@ -70,6 +70,9 @@ class FrameDecoder:
             body_start = header_start + (type_and_header_length & 0xFFFFFF)
             if body_start > end:
                 raise FrameError(f"a frame of {length} bytes says that {body_start - header_start} of them are its header")
+            if body_start - header_start > self._max_header_length:
+                length = body_start - header_start
+                raise FrameError(f"a frame whose header has {length} bytes: {self._max_header_length} are the most")
             commands.append(decode_command(type_and_header_length >> 24, data[header_start:body_start], data[body_start:end]))
             position = end
         if available - position >= _LENGTH.size:

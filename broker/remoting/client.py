@@ -11,9 +11,10 @@ from broker.protocol.codes import SerializeType
 from broker.protocol.command import RemotingCommand
 from broker.protocol.command_header import CommandHeader
 from broker.remoting.complaints import Complaints
-from broker.remoting.connection import Connection, ConnectionLimits, RequestHandler
+from broker.remoting.connection import Connection, RequestHandler
 from broker.remoting.dispatcher import not_supported
 from broker.remoting.errors import ConnectFailed, ConnectionClosed, RemotingTimeout
+from broker.remoting.limits import ConnectionLimits
 from broker.remoting.tls import ClientTls, TlsError, client_context, words_of
 
 _HIGHEST_PORT: Final = 65_535

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from dataclasses import dataclass
 from typing import Protocol, cast
 
 from broker.acl import SessionCredentials
@@ -13,11 +12,14 @@ from broker.protocol.codes import SerializeType
 from broker.protocol.command import RESPONSE_FLAG, RemotingCommand, encode_request
 from broker.protocol.command_header import CommandHeader
 from broker.protocol.errors import FrameError, OtherProtocol
-from broker.protocol.frame import MAX_FRAME_LENGTH, FrameDecoder
+from broker.protocol.frame import FrameDecoder
 from broker.protocol.pending import PendingRequests, TooManyPending
 from broker.remoting.complaints import Complaints
 from broker.remoting.errors import ConnectionClosed, RemotingTimeout, TooManyRequests
+from broker.remoting.limits import ConnectionLimits
+from broker.remoting.memory_budget import NOT_COUNTED_BYTES, MemoryBudget
 from broker.remoting.signed_header import signed
+from broker.remoting.turn import Turn
 
 logger = logging.getLogger(__name__)
 
@@ -29,25 +31,10 @@ class RequestHandler(Protocol):
         """The connection is ready for use."""
 
     def on_requests(self, connection: Connection, requests: list[RemotingCommand]) -> None:
-        """All requests that one read brought, in order, one-way ones included."""
+        """All requests that one read brought, in order, one-way ones included; those that `postpone` got come again."""
 
     def on_disconnected(self, connection: Connection) -> None:
         """The connection is gone; what is sent from now on is dropped."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ConnectionLimits:
-    """How much one connection may take."""
-
-    max_frame_length: int = MAX_FRAME_LENGTH
-    idle_timeout_s: float = 120.0
-    """A connection on which nothing moved for so long is closed."""
-    high_water_bytes: int = 1024 * 1024
-    """With more than this unsent nothing more is read."""
-    max_unsent_bytes: int = 64 * 1024 * 1024
-    """With more than this unsent the connection is closed: the peer does not read."""
-    close_timeout_s: float = 3.0
-    """How long closing waits for what is unsent."""
 
 
 class Connection(asyncio.Protocol):
@@ -62,8 +49,15 @@ class Connection(asyncio.Protocol):
         complaints: Complaints | None = None,
         serialize_type: SerializeType = SerializeType.JSON,
         credentials: SessionCredentials | None = None,
+        turn: Turn | None = None,
+        memory: MemoryBudget | None = None,
+        most_connections: int | None = None,
     ) -> None:
-        """While it is open it is in `open_connections`. `serialize_type` and `credentials` are for requests of our own."""
+        """While it is open it is in `open_connections`. `serialize_type` and `credentials` are for requests of our own.
+
+        `turn` and `memory` are those that it shares with others; without them it has its own memory and handles all it reads.
+        If `most_connections` are open already, it is closed at once.
+        """
         self.peer = "?"
         """The other end: "127.0.0.1:5555"."""
         self.peer_ip = "?"
@@ -79,7 +73,7 @@ class Connection(asyncio.Protocol):
         self._credentials = credentials
         self._loop = asyncio.get_running_loop()
         self._transport: asyncio.Transport | None = None
-        self._decoder = FrameDecoder(self._limits.max_frame_length)
+        self._decoder = FrameDecoder(self._limits.max_frame_length, self._limits.max_header_length)
         self._unsent: list[bytes] = []
         self._unsent_bytes = 0
         self._is_writable = True
@@ -88,6 +82,13 @@ class Connection(asyncio.Protocol):
         self._idle: asyncio.TimerHandle | None = None
         self._give_up: asyncio.TimerHandle | None = None
         self._last_moved_s = 0.0
+        self._frame_began_s = 0.0
+        self._turn = turn
+        self._memory = memory or MemoryBudget()
+        self._most_connections = most_connections
+        self._postponed: list[RemotingCommand] | None = None
+        self._postponed_bytes = 0
+        self._is_lost = False
         self._closed: asyncio.Future[None] = self._loop.create_future()
 
     @property
@@ -99,6 +100,40 @@ class Connection(asyncio.Protocol):
     def is_writable(self) -> bool:
         """Whether the peer keeps up with what it is sent. Ask before sending what it did not ask for."""
         return self._is_writable and self.is_open
+
+    @property
+    def must_rest(self) -> bool:
+        """Whether whoever handles its requests should leave off, and give the rest to `postpone`."""
+        return not self._is_writable or (self._turn is not None and self._turn.is_over())
+
+    def postpone(self, requests: list[RemotingCommand]) -> None:
+        """Hands these requests to the handler again in a later turn of the event loop; until then nothing more is read."""
+        self._postponed = requests
+        self._postponed_bytes = sum(len(request.body) for request in requests)
+        self._note_memory()
+        if self._transport is not None and not self._transport.is_closing():
+            self._transport.pause_reading()
+        if self._is_writable:
+            self._go_on_later()
+
+    @property
+    def held_bytes(self) -> int:
+        """What the connection holds in memory: input without a whole frame, requests postponed, output."""
+        written = self._transport.get_write_buffer_size() if self._transport is not None else 0
+        return self._decoder.buffered_length + self._postponed_bytes + self._unsent_bytes + written
+
+    def give_up(self, total_bytes: int) -> None:
+        """Ends it: it holds most of what all connections hold."""
+        held_bytes = self.held_bytes
+        if self._complaints.is_due(self.peer.rpartition(":")[0], "memory", self._loop.time()):
+            logger.warning(
+                "closing the connection of %s, which holds %d bytes, the most of all: together they hold %d, more than they may",
+                self.peer,
+                held_bytes,
+                total_bytes,
+            )
+        if self._transport is not None:
+            self._transport.abort()
 
     def send(self, frame: bytes) -> None:
         """Sends a whole frame; all frames of one loop iteration leave in one write. On a closed connection it is dropped."""
@@ -176,6 +211,13 @@ class Connection(asyncio.Protocol):
         self.peer_ip = host
         self.born_host = record.host_bytes(host, port)
         self.peer = record.host_text(self.born_host)
+        if self._most_connections is not None and len(self._open_connections) >= self._most_connections:
+            if self._complaints.is_due("", "too many", self._loop.time()):
+                logger.warning(
+                    "refusing the connection of %s: %d are open, the most that may be", self.peer, self._most_connections
+                )
+            self._transport.abort()
+            return
         self._transport.set_write_buffer_limits(high=self._limits.high_water_bytes)
         self._last_moved_s = self._loop.time()
         self._idle = self._loop.call_later(self._limits.idle_timeout_s, self._close_if_idle)
@@ -197,6 +239,13 @@ class Connection(asyncio.Protocol):
                     self._answer(command)
         if requests:
             self._handle(requests)
+        if self._decoder.buffered_length > NOT_COUNTED_BYTES:
+            if commands or not self._frame_began_s:
+                self._frame_began_s = self._last_moved_s
+            self._note_memory()
+        elif self._frame_began_s:
+            self._frame_began_s = 0.0
+            self._note_memory()
         if self._decoder.failure is not None:
             self._refuse(self._decoder.failure)
 
@@ -210,13 +259,20 @@ class Connection(asyncio.Protocol):
             if timer is not None:
                 timer.cancel()
         self._unsent.clear()
+        self._unsent_bytes = 0
         for answer in self._pending.take_all():
             if not answer.done():
                 reason = self._refusal or error or "closed"
                 answer.set_exception(ConnectionClosed(f"the connection to {self.peer} ended: {reason}"))
         if not self._closed.done():
             self._closed.set_result(None)
-        self._handler.on_disconnected(self)
+        self._is_lost = self._is_writable = True
+        if self._postponed is None:
+            self._end()
+        else:
+            # Nobody waits for answers any more, but one-way requests count, as they would had there been time for them.
+            self._postponed = [request for request in self._postponed if request.is_oneway]
+            self._go_on_later()
 
     def pause_writing(self) -> None:
         """The peer reads too slowly: nothing more is read from it until it has caught up."""
@@ -227,13 +283,42 @@ class Connection(asyncio.Protocol):
     def resume_writing(self) -> None:
         """The peer has caught up."""
         self._is_writable = True
-        if self._transport is not None and not self._transport.is_closing():
+        self._note_memory()
+        if self._postponed is not None:
+            self._go_on_later()
+        elif self._transport is not None and not self._transport.is_closing():
             self._transport.resume_reading()
 
     def _request(self, code: int, header: CommandHeader | None, body: bytes, opaque: int, *, oneway: bool = False) -> bytes:
         if self._credentials is not None:
             header = signed(header, body, self._credentials)
         return encode_request(code, header, body, opaque=opaque, serialize_type=self._serialize_type, oneway=oneway)
+
+    def _go_on_later(self) -> None:
+        if self._turn is not None:
+            self._turn.later(self._go_on)
+        else:
+            self._loop.call_soon(self._go_on)
+
+    def _go_on(self) -> None:
+        """Hands postponed requests to the handler again, and reads on once there are none left."""
+        requests = self._postponed
+        if requests is None or not self._is_writable:
+            return
+        self._postponed, self._postponed_bytes = None, 0
+        self._handle(requests)
+        if self._postponed is None:
+            self._end() if self._is_lost else self._note_memory()
+            if self.is_writable:
+                cast(asyncio.Transport, self._transport).resume_reading()
+
+    def _end(self) -> None:
+        """The connection is gone, and nothing that came by it is left to do."""
+        self._memory.forget(self)
+        self._handler.on_disconnected(self)
+
+    def _note_memory(self) -> None:
+        self._memory.note(self, self.held_bytes)
 
     def _handle(self, requests: list[RemotingCommand]) -> None:
         try:
@@ -266,12 +351,22 @@ class Connection(asyncio.Protocol):
         if self._is_writable:
             self._last_moved_s = self._loop.time()
         self._transport.write(data)
-        if self._transport.get_write_buffer_size() > self._limits.max_unsent_bytes:
+        unsent_bytes = self._transport.get_write_buffer_size()
+        if unsent_bytes > self._limits.max_unsent_bytes:
             logger.warning("closing the connection of %s: it does not read what it is sent", self.peer)
             self._transport.abort()
+        elif unsent_bytes > NOT_COUNTED_BYTES:
+            self._note_memory()
 
     def _close_if_idle(self) -> None:
-        left_s = self._last_moved_s + self._limits.idle_timeout_s - self._loop.time()
+        now_s = self._loop.time()
+        left_s = self._last_moved_s + self._limits.idle_timeout_s - now_s
+        if self._frame_began_s and now_s - self._frame_began_s > self._limits.frame_timeout_s:
+            logger.warning(
+                "closing the connection of %s: after %.0f s a frame is not whole", self.peer, now_s - self._frame_began_s
+            )
+            self.close()
+            return
         if left_s > 0:
             self._idle = self._loop.call_later(left_s, self._close_if_idle)
             return

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Iterable, Mapping
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Generator, Iterable, Mapping
+from types import GeneratorType
+from typing import TYPE_CHECKING, cast
 
 from broker.protocol.codes import ResponseCode
 from broker.protocol.command import RemotingCommand, encode_response
@@ -13,8 +14,16 @@ from broker.protocol.errors import ProtocolError
 if TYPE_CHECKING:
     from broker.remoting.connection import Connection
 
-Handler = Callable[["Connection", RemotingCommand], bytes | None]
-"""Returns the whole frame of the answer, or None if it comes later or never (to a one-way request)."""
+Answer = bytes | None
+"""The whole frame of the answer, or None if it comes later or never (to a one-way request)."""
+
+Steps = Generator[None, None, Answer]
+"""Work too long for one turn of the event loop. It yields every millisecond or so, and returns the answer.
+
+If the connection ends, the work is closed where it is. Until its end no other request of the connection is handled.
+"""
+
+Handler = Callable[["Connection", RemotingCommand], Answer | Steps]
 
 Guard = Callable[["Connection", RemotingCommand], None]
 """Raises RequestRefused, or another error that has an answer, for a request that may not come in."""
@@ -48,6 +57,7 @@ class Dispatcher:
         self._refusals: dict[type[Exception], ResponseCode] = {ProtocolError: ResponseCode.SYSTEM_ERROR, **(refusals or {})}
         self._on_disconnected = list(on_disconnected)
         self._guard: Guard | None = None
+        self._under_way: dict[Connection, tuple[RemotingCommand, Steps]] = {}
         self._is_stopped = False
 
     @property
@@ -72,26 +82,57 @@ class Dispatcher:
         self._is_stopped = True
 
     def on_requests(self, connection: Connection, commands: list[RemotingCommand]) -> None:
-        """Answers the requests of one read, in their order."""
+        """Answers the requests of one read, in their order; what the turn of the event loop has no room for comes again."""
         if self._is_stopped:
             return
+        if self._under_way and not self._is_done(connection):
+            connection.postpone(commands)
+            return
         handlers, guard = self._handlers, self._guard
-        for command in commands:
+        for position, command in enumerate(commands):
+            if connection.must_rest:
+                connection.postpone(commands[position:])
+                return
             handler = handlers.get(command.code, not_supported)
             try:
                 if guard is not None:
                     guard(connection, command)
-                frame = handler(connection, command)
+                answer = handler(connection, command)
             except Exception as error:
-                frame = self.answer_error(command, error)
-            if frame is not None and not command.is_oneway:
-                connection.send(frame)
+                answer = self.answer_error(command, error)
+            if isinstance(answer, GeneratorType):  # quicker than to ask whether it is a Generator
+                self._under_way[connection] = command, answer
+                if not self._is_done(connection):
+                    connection.postpone(commands[position + 1 :])
+                    return
+            elif answer is not None and not command.is_oneway:
+                connection.send(cast(bytes, answer))
+
+    def _is_done(self, connection: Connection) -> bool:
+        """Goes on with the work of the connection's request, if there is any; whether none is left."""
+        if connection not in self._under_way:
+            return True
+        command, steps = self._under_way[connection]
+        try:
+            while not connection.must_rest:
+                next(steps)
+            return False
+        except StopIteration as ended:
+            answer: Answer = ended.value
+        except Exception as error:
+            answer = self.answer_error(command, error)
+        del self._under_way[connection]
+        if answer is not None and not command.is_oneway:
+            connection.send(answer)
+        return True
 
     def on_connected(self, connection: Connection) -> None:
         """A client is not known before its heartbeat."""
 
     def on_disconnected(self, connection: Connection) -> None:
         """Tells everybody who keeps something for the connection."""
+        if connection in self._under_way:
+            self._under_way.pop(connection)[1].close()
         for forget in self._on_disconnected:
             try:
                 forget(connection)

@@ -1,11 +1,17 @@
 """The listening end (RocketMQ's NettyRemotingServer)."""
 
 import asyncio
+from typing import Final
 
 from broker.remoting.complaints import Complaints
-from broker.remoting.connection import Connection, ConnectionLimits, RequestHandler
+from broker.remoting.connection import Connection, RequestHandler
+from broker.remoting.limits import MAX_REQUEST_HEADER_LENGTH, ConnectionLimits
+from broker.remoting.memory_budget import MemoryBudget
 from broker.remoting.tasks import Tasks
 from broker.remoting.tls import Opening, ServerContexts, TlsMode
+from broker.remoting.turn import Turn
+
+DEFAULT_MOST_CONNECTIONS: Final = 20_000
 
 
 class RemotingServer:
@@ -18,16 +24,24 @@ class RemotingServer:
         handler: RequestHandler,
         *,
         limits: ConnectionLimits | None = None,
+        memory: MemoryBudget | None = None,
+        most_connections: int = DEFAULT_MOST_CONNECTIONS,
         backlog: int = 1024,
         contexts: ServerContexts | None = None,
     ) -> None:
-        """Port 0 takes any that is free. Without `contexts`, or where their mode is disabled, TLS is refused."""
+        """Port 0 takes any that is free. `memory` may be shared with other servers; connections beyond the most are closed.
+
+        Without `contexts`, or where their mode is disabled, TLS is refused.
+        """
         self.host = host
         self.connections: set[Connection] = set()
         """The open ones."""
         self._port = port
         self._handler = handler
-        self._limits = limits or ConnectionLimits()
+        self._limits = limits or ConnectionLimits(max_header_length=MAX_REQUEST_HEADER_LENGTH)
+        self._memory = memory or MemoryBudget()
+        self._most_connections = most_connections
+        self._turn: Turn | None = None
         self._complaints = Complaints()
         self._backlog = backlog
         self._contexts = contexts
@@ -42,6 +56,7 @@ class RemotingServer:
     async def bind(self) -> None:
         """Takes the port, but does not listen yet. Raises OSError if the address cannot be had."""
         loop = asyncio.get_running_loop()
+        self._turn = Turn(loop)
         self._server = await loop.create_server(
             self._new_connection, self.host, self._port, backlog=self._backlog, start_serving=False
         )
@@ -74,7 +89,13 @@ class RemotingServer:
 
     def _new_connection(self) -> asyncio.Protocol:
         connection = Connection(
-            self._handler, open_connections=self.connections, limits=self._limits, complaints=self._complaints
+            self._handler,
+            open_connections=self.connections,
+            limits=self._limits,
+            complaints=self._complaints,
+            turn=self._turn,
+            memory=self._memory,
+            most_connections=self._most_connections,
         )
         if self._contexts is None or self._contexts.mode is TlsMode.DISABLED:
             return connection

@@ -6,6 +6,7 @@ Big-endian. Clients leave magic code and checksum 0.
 """
 
 import struct
+from collections.abc import Iterator
 from typing import NamedTuple
 
 from broker.message.errors import IllegalMessage
@@ -22,9 +23,10 @@ class BatchedMessage(NamedTuple):
     properties: bytes
 
 
-def split_batch(data: bytes) -> list[BatchedMessage]:
-    """The messages of a batch. Raises IllegalMessage if there are none, or their lengths do not add up."""
-    messages = []
+def split_batch(data: bytes) -> Iterator[BatchedMessage]:
+    """The messages of a batch, one after the other. Raises IllegalMessage if there are none, or their lengths do not add up."""
+    if not data:
+        raise IllegalMessage("the batch holds no message")
     position = 0
     try:
         while position < len(data):
@@ -36,10 +38,7 @@ def split_batch(data: bytes) -> list[BatchedMessage]:
             end = properties_start + properties_length
             if body_length < 0 or properties_length < 0 or end - position != size or end > len(data):
                 raise IllegalMessage(f"the batch is torn at byte {position}")
-            messages.append(BatchedMessage(flag, data[body_start:body_end], data[properties_start:end]))
+            yield BatchedMessage(flag, data[body_start:body_end], data[properties_start:end])
             position = end
     except struct.error:
         raise IllegalMessage(f"the batch is torn at byte {position}") from None
-    if not messages:
-        raise IllegalMessage("the batch holds no message")
-    return messages

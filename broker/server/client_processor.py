@@ -3,33 +3,30 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from typing import Final
 
 from broker.protocol.bodies import CheckClientRequestBody, GetConsumerListByGroupResponseBody
 from broker.protocol.codes import RequestCode, ResponseCode
 from broker.protocol.command import RemotingCommand, encode_response
 from broker.protocol.headers import (
     GetConsumerListByGroupRequestHeader,
-    NotifyConsumerIdsChangedRequestHeader,
     UnregisterClientRequestHeader,
 )
-from broker.protocol.heartbeat import HeartbeatData
+from broker.protocol.heartbeat import ConsumerData, HeartbeatData
 from broker.remoting.connection import Connection
-from broker.remoting.dispatcher import Handler, RequestRefused
+from broker.remoting.dispatcher import Answer, Handler, RequestRefused, Steps
+from broker.remoting.steps import finish
 from broker.server.client_channel import ClientChannel
 from broker.server.consumer_groups import ConsumerGroups
+from broker.server.group_limits import refuse_long_heartbeat, refuse_too_many_groups
 from broker.server.message_filters import MessageFilters
 from broker.server.names import refuse_as_consumer, refuse_illegal_producer_group
 from broker.server.producer_groups import ProducerGroups
 from broker.server.subscription_group_table import SubscriptionGroupTable
 from broker.server.topic_table import TopicTable
 
-
-def tell_consumers(group: str, connections: list[Connection]) -> None:
-    """Sends NOTIFY_CONSUMER_IDS_CHANGED: a group's queues have to be divided anew."""
-    for connection in connections:
-        if connection.is_writable:
-            header = NotifyConsumerIdsChangedRequestHeader(consumer_group=group)
-            connection.invoke_oneway(RequestCode.NOTIFY_CONSUMER_IDS_CHANGED, header)
+GROUPS_AT_ONCE: Final = 100
+"""Groups of one heartbeat that are taken over in one step."""
 
 
 class ClientProcessor:
@@ -62,28 +59,46 @@ class ClientProcessor:
             RequestCode.GET_CONSUMER_LIST_BY_GROUP: self.get_consumer_list,
         }
 
-    def heartbeat(self, connection: Connection, command: RemotingCommand) -> bytes:
+    def heartbeat(self, connection: Connection, command: RemotingCommand) -> Answer | Steps:
         """A client is there, with these groups. A consumer group's retry topic comes into being by it.
 
         A group that cannot be one is named in the answer, and costs the client's other groups nothing.
         """
+        refuse_long_heartbeat(len(command.body))
         data = HeartbeatData.decode(command.body)
+        refuse_too_many_groups(connection, data, self._producers, self._consumers)
         channel = ClientChannel(connection, data.client_id, command.language_code.name, command.version, self._clock())
+        steps = self._take(data, channel, command)
+        return finish(steps) if len(data.consumer_data_set) + len(data.producer_data_set) <= GROUPS_AT_ONCE else steps
+
+    def _take(self, data: HeartbeatData, channel: ClientChannel, command: RemotingCommand) -> Steps:
         refusals: list[RequestRefused] = []
-        for consumer in data.consumer_data_set:
-            if not _is_taken(refuse_as_consumer, consumer.group_name, refusals):
-                continue
-            settings = self._groups.find(consumer.group_name)
-            if settings is not None:
-                self._topics.retry_topic(consumer.group_name, settings.retry_queue_nums, unit_mode=consumer.unit_mode)
-            notify = settings is None or settings.notify_consumer_ids_changed_enable
-            self._consumers.register(consumer, channel, notify=notify)
-        for producer in data.producer_data_set:
-            if _is_taken(refuse_illegal_producer_group, producer.group_name, refusals):
+        for number, consumer in enumerate(data.consumer_data_set):
+            try:
+                self._take_consumer(consumer, channel)
+            except RequestRefused as refusal:
+                refusals.append(refusal)
+            if number % GROUPS_AT_ONCE == 0:
+                yield
+        for number, producer in enumerate(data.producer_data_set):
+            try:
+                refuse_illegal_producer_group(producer.group_name)
                 self._producers.register(producer.group_name, channel)
+            except RequestRefused as refusal:
+                refusals.append(refusal)
+            if number % GROUPS_AT_ONCE == 0:
+                yield
         if refusals:
             raise refusals[0]
         return encode_response(command, ResponseCode.SUCCESS)
+
+    def _take_consumer(self, consumer: ConsumerData, channel: ClientChannel) -> None:
+        refuse_as_consumer(consumer.group_name)
+        settings = self._groups.find(consumer.group_name)
+        if settings is not None:
+            self._topics.retry_topic(consumer.group_name, settings.retry_queue_nums, unit_mode=consumer.unit_mode)
+        notify = settings is None or settings.notify_consumer_ids_changed_enable
+        self._consumers.register(consumer, channel, notify=notify)
 
     def unregister_client(self, connection: Connection, command: RemotingCommand) -> bytes:
         """A client leaves its groups."""
@@ -115,12 +130,3 @@ class ClientProcessor:
         now_ms = self._clock()
         for connection in {*self._producers.expired(now_ms), *self._consumers.expired(now_ms)}:
             connection.close()
-
-
-def _is_taken(refuse: Callable[[str], None], group: str, refusals: list[RequestRefused]) -> bool:
-    try:
-        refuse(group)
-    except RequestRefused as refusal:
-        refusals.append(refusal)
-        return False
-    return True

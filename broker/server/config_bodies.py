@@ -3,11 +3,26 @@
 from __future__ import annotations
 
 from dataclasses import asdict
+from typing import NamedTuple
 
 import msgspec
 
+from broker.message.topics import DEAD_LETTER_PREFIX, RETRY_PREFIX
 from broker.protocol import bodies
 from broker.store import SubscriptionGroupConfig, SubscriptionGroups, TopicConfig, TopicConfigs
+from broker.store.config_file import DataVersion
+
+
+class TopicsSnapshot(NamedTuple):
+    """All topics as they were at one time, for another thread to read."""
+
+    configs: tuple[TopicConfig, ...]
+    data_version: DataVersion
+
+    @classmethod
+    def of(cls, configs: TopicConfigs) -> TopicsSnapshot:
+        """The topics as they are now."""
+        return cls(tuple(configs), configs.data_version)
 
 
 def topic_body(config: TopicConfig) -> bodies.TopicConfig:
@@ -30,14 +45,31 @@ def topic_answer(config: TopicConfig) -> bodies.TopicConfigAndQueueMapping:
     return bodies.TopicConfigAndQueueMapping(**values)
 
 
-def topics_body(configs: TopicConfigs, *, broker_permission: int | None = None) -> bodies.TopicConfigSerializeWrapper:
+def topics_body(
+    configs: TopicConfigs | TopicsSnapshot, *, broker_permission: int | None = None
+) -> bodies.TopicConfigSerializeWrapper:
     """All topics. A broker that allows less than reading and writing allows no more for any of its topics."""
-    table = {config.topic_name: topic_body(config) for config in configs}
+    settings = configs.configs if isinstance(configs, TopicsSnapshot) else configs
+    table = {config.topic_name: topic_body(config) for config in settings}
     if broker_permission is not None and broker_permission & 6 != 6:
         for config in table.values():
             config.perm = broker_permission
     version = bodies.DataVersion(timestamp=configs.data_version.timestamp, counter=configs.data_version.counter)
     return bodies.TopicConfigSerializeWrapper(topic_config_table=table, data_version=version)
+
+
+def registered_topics(topics: bodies.TopicConfigSerializeWrapper, most: int) -> bodies.TopicConfigSerializeWrapper:
+    """The most important topics of all, at most that many: retry topics are left out before others, dead letters before them."""
+    if len(topics.topic_config_table) <= most:
+        return topics
+    names = sorted(topics.topic_config_table, key=_importance)[:most]
+    table = {name: topics.topic_config_table[name] for name in names}
+    return bodies.TopicConfigSerializeWrapper(topic_config_table=table, data_version=topics.data_version)
+
+
+def _importance(topic: str) -> int:
+    """Sorts those first that clients miss most."""
+    return 2 if topic.startswith(DEAD_LETTER_PREFIX) else 1 if topic.startswith(RETRY_PREFIX) else 0
 
 
 def groups_body(groups: SubscriptionGroups) -> bodies.SubscriptionGroupWrapper:

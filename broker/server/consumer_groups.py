@@ -49,6 +49,7 @@ class ConsumerGroups:
 
     def __init__(self, on_change: ConsumersChanged) -> None:
         self._groups: dict[str, ConsumerGroup] = {}
+        self._groups_of: dict[Connection, set[str]] = {}
         self._on_change = on_change
 
     def register(self, data: ConsumerData, channel: ClientChannel, *, notify: bool = True) -> bool:
@@ -61,6 +62,8 @@ class ConsumerGroups:
         group.consume_from_where = data.consume_from_where
         is_new = channel.connection not in group.channels
         group.channels[channel.connection] = channel
+        if is_new:
+            self._groups_of.setdefault(channel.connection, set()).add(group.name)
         changed = group.subscribe(data.subscription_data_set) or is_new
         if changed and notify:
             self._on_change(group.name, list(group.channels))
@@ -71,6 +74,10 @@ class ConsumerGroups:
         group = self._groups.get(group_name)
         if group is None or group.channels.pop(connection, None) is None:
             return
+        mine = self._groups_of[connection]
+        mine.discard(group_name)
+        if not mine:
+            del self._groups_of[connection]
         if not group.channels:
             del self._groups[group_name]
         elif notify:
@@ -78,8 +85,17 @@ class ConsumerGroups:
 
     def forget(self, connection: Connection) -> None:
         """The connection is closed: it is no member of any group any more."""
-        for group_name in [name for name, group in self._groups.items() if connection in group.channels]:
+        for group_name in list(self._groups_of.get(connection, ())):
             self.unregister(group_name, connection)
+
+    def groups_of(self, connection: Connection) -> set[str]:
+        """The groups of whoever is at the other end; to be read only."""
+        return self._groups_of.get(connection, set())
+
+    @property
+    def membership_count(self) -> int:
+        """In how many groups connections are, all together."""
+        return sum(map(len, self._groups_of.values()))
 
     def expired(self, now_ms: int) -> list[Connection]:
         """Connections whose heartbeats stopped."""

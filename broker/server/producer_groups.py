@@ -11,6 +11,9 @@ class ProducerGroups:
         self._groups: dict[str, dict[Connection, ClientChannel]] = {}
         self._connections: dict[str, Connection] = {}
         """By client id."""
+        self._groups_of: dict[Connection, set[str]] = {}
+        self._memberships: dict[tuple[Connection, str], int] = {}
+        """In how many groups a client is by a connection, which may speak for several clients, each in groups of its own."""
 
     def register(self, group: str, channel: ClientChannel) -> None:
         """A member's heartbeat: it is new, or still there."""
@@ -19,8 +22,12 @@ class ProducerGroups:
         if before is None or channel.client_id not in self._connections:
             self._connections[channel.client_id] = channel.connection
         members[channel.connection] = channel
-        if before is not None and before.client_id != channel.client_id:
-            self._forget_client_unless_member(before)
+        if before is None or before.client_id != channel.client_id:
+            key = channel.connection, channel.client_id
+            self._memberships[key] = self._memberships.get(key, 0) + 1
+            self._groups_of.setdefault(channel.connection, set()).add(group)
+            if before is not None:
+                self._leave(before)
 
     def unregister(self, group: str, connection: Connection) -> None:
         """A member says goodbye."""
@@ -30,12 +37,25 @@ class ProducerGroups:
             return
         if not members:
             del self._groups[group]
-        self._forget_client_unless_member(channel)
+        mine = self._groups_of[connection]
+        mine.discard(group)
+        if not mine:
+            del self._groups_of[connection]
+        self._leave(channel)
 
     def forget(self, connection: Connection) -> None:
         """The connection is closed: it is no member of any group any more."""
-        for group in list(self._groups):
+        for group in list(self._groups_of.get(connection, ())):
             self.unregister(group, connection)
+
+    def groups_of(self, connection: Connection) -> set[str]:
+        """The groups of whoever is at the other end; to be read only."""
+        return self._groups_of.get(connection, set())
+
+    @property
+    def membership_count(self) -> int:
+        """In how many groups connections are, all together."""
+        return sum(map(len, self._groups_of.values()))
 
     def expired(self, now_ms: int) -> list[Connection]:
         """Connections whose heartbeats stopped."""
@@ -60,11 +80,11 @@ class ProducerGroups:
         """Every group with its members."""
         return {group: list(members.values()) for group, members in self._groups.items()}
 
-    def _forget_client_unless_member(self, channel: ClientChannel) -> None:
-        """One connection may speak for several clients, each in groups of its own."""
-        client_id, connection = channel.client_id, channel.connection
-        if self._connections.get(client_id) is not connection:
-            return
-        here = (members.get(connection) for members in self._groups.values())
-        if not any(member is not None and member.client_id == client_id for member in here):
-            del self._connections[client_id]
+    def _leave(self, channel: ClientChannel) -> None:
+        """The client is in one group less by this connection, and gone with the last one."""
+        key = channel.connection, channel.client_id
+        self._memberships[key] -= 1
+        if not self._memberships[key]:
+            del self._memberships[key]
+            if self._connections.get(channel.client_id) is channel.connection:
+                del self._connections[channel.client_id]

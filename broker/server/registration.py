@@ -7,16 +7,17 @@ import logging
 from collections.abc import Callable, Sequence
 from typing import Final
 
-from broker.protocol.bodies import KVTable, RegisterBrokerBody
+from broker.protocol.bodies import KVTable
 from broker.protocol.codes import RequestCode, ResponseCode
 from broker.protocol.errors import ProtocolError
 from broker.protocol.headers import RegisterBrokerRequestHeader, UnRegisterBrokerRequestHeader
 from broker.remoting.backoff import Backoff
 from broker.remoting.client import RemotingClient
 from broker.remoting.errors import RemotingError
-from broker.server.config_bodies import topics_body
+from broker.server.config_bodies import TopicsSnapshot
 from broker.server.identity import BrokerIdentity
 from broker.server.name_server_link import NameServerLink
+from broker.server.registration_body import MOST_PLAIN_TOPICS, EncodedRegistration, encode_registration
 from broker.server.topic_table import TopicTable
 
 TIMEOUT_MS: Final = 3000
@@ -51,6 +52,12 @@ class Registration:
             NameServerLink(address, self._register_with, period_s=period_s, backoff=new_backoff()) for address in name_servers
         ]
         self._unreachable: set[str] = set()
+        self._has_left_out = False
+
+    @property
+    def registered_with(self) -> dict[str, bool]:
+        """The name servers by address, and whether the last registration with each succeeded."""
+        return {link.address: link.is_registered for link in self._links}
 
     def request(self) -> None:
         """Something changed: registers at once."""
@@ -93,7 +100,11 @@ class Registration:
         except (RemotingError, ProtocolError) as error:
             if address not in self._unreachable:
                 self._unreachable.add(address)
-                logger.warning("cannot register with the name server %s: %s; trying on", address, error)
+                logger.error(
+                    "cannot register with the name server %s: %s; clients that ask it do not find this broker. Trying on",
+                    address,
+                    error,
+                )
             return False
         except Exception:
             # Without registrations the name servers forget the broker.
@@ -105,17 +116,33 @@ class Registration:
         return True
 
     async def _tell(self, address: str) -> None:
+        encoded = await self._encoded()
         header = RegisterBrokerRequestHeader(
             broker_name=self._identity.name,
             broker_addr=self._identity.address,
             cluster_name=self._identity.cluster,
             ha_server_addr="",
             broker_id=self._identity.broker_id,
+            compressed=encoded.is_compressed,
+            body_crc32=encoded.crc32,
         )
-        topics = topics_body(self._topics.configs, broker_permission=self._broker_permission)
-        body = RegisterBrokerBody(topic_config_serialize_wrapper=topics).encode()
-        answer = await self._client.invoke(address, RequestCode.REGISTER_BROKER, header, body, timeout_ms=TIMEOUT_MS)
+        answer = await self._client.invoke(address, RequestCode.REGISTER_BROKER, header, encoded.body, timeout_ms=TIMEOUT_MS)
         if answer.code != ResponseCode.SUCCESS:
             raise RemotingError(f"it answers {answer.code}: {answer.remark}")
         if answer.body:
             self._topics.set_order_topics(set(KVTable.decode(answer.body).table))
+
+    async def _encoded(self) -> EncodedRegistration:
+        snapshot = TopicsSnapshot.of(self._topics.configs)
+        if len(snapshot.configs) <= MOST_PLAIN_TOPICS:
+            encoded = encode_registration(snapshot, self._broker_permission)
+        else:
+            encoded = await asyncio.to_thread(encode_registration, snapshot, self._broker_permission)
+        if encoded.left_out and not self._has_left_out:
+            logger.error(
+                "%d topics are too many for a registration: name servers do not hear of %d retry and dead letter topics",
+                len(snapshot.configs),
+                encoded.left_out,
+            )
+        self._has_left_out = encoded.left_out > 0
+        return encoded

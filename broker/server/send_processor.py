@@ -12,7 +12,8 @@ from broker.protocol.codes import RequestCode, ResponseCode
 from broker.protocol.command import RemotingCommand, encode_response
 from broker.protocol.headers import SendMessageRequestHeader, SendMessageRequestHeaderV2, SendMessageResponseHeader
 from broker.remoting.connection import Connection
-from broker.remoting.dispatcher import Handler
+from broker.remoting.dispatcher import Answer, Handler, Steps
+from broker.remoting.steps import finish
 from broker.server.batch_body import split_batch
 from broker.server.delay_levels import Place, delay_level, waiting_place
 from broker.server.group_commit import GroupCommit
@@ -23,6 +24,10 @@ from broker.server.statistics import BrokerStatistics
 from broker.server.traffic import count
 from broker.store import Appended, MessageStore
 
+BATCH_AT_ONCE_BYTES: Final = 2048
+"""A batch no longer than this is stored in one go: it has a hundred messages at most."""
+BATCHED_AT_ONCE: Final = 32
+"""Messages of a longer batch that are stored in one step, which takes a millisecond."""
 _DEAD_LETTERS: Final = topics.DEAD_LETTER_PREFIX.encode()
 
 
@@ -85,17 +90,17 @@ class SendProcessor:
             RequestCode.SEND_BATCH_MESSAGE: self.send_batch,
         }
 
-    def send_v2(self, connection: Connection, command: RemotingCommand) -> bytes | None:
+    def send_v2(self, connection: Connection, command: RemotingCommand) -> Answer | Steps:
         """A message whose header has short names."""
         header = command.decode_header(SendMessageRequestHeaderV2)
         return (self._send_batch if header.batch else self._send)(connection, command, header)
 
-    def send(self, connection: Connection, command: RemotingCommand) -> bytes | None:
+    def send(self, connection: Connection, command: RemotingCommand) -> Answer | Steps:
         """A message whose header has long names."""
         header = command.decode_header(SendMessageRequestHeader)
         return (self._send_batch if header.batch else self._send)(connection, command, header)
 
-    def send_batch(self, connection: Connection, command: RemotingCommand) -> bytes | None:
+    def send_batch(self, connection: Connection, command: RemotingCommand) -> Answer | Steps:
         """Several messages in one body."""
         return self._send_batch(connection, command, command.decode_header(SendMessageRequestHeaderV2))
 
@@ -135,28 +140,41 @@ class SendProcessor:
             self._group_commit.after_durable(appended.end_position, connection, frame)
         return None
 
-    def _send_batch(self, connection: Connection, command: RemotingCommand, header: SendHeader) -> bytes | None:
+    def _send_batch(self, connection: Connection, command: RemotingCommand, header: SendHeader) -> Answer | Steps:
         topic, queue_id, topic_bits = self._destination.of(header)
+        sys_flag = stored_sys_flag(header.sys_flag, is_transactional=False) | topic_bits
         if len(command.body) > self._store.config.max_message_size:
             raise IllegalMessage(f"the batch has {len(command.body)} bytes; {self._store.config.max_message_size} are allowed")
+        steps = self._store_batch(connection, command, header, Place(topic, queue_id, b""), sys_flag)
+        return finish(steps) if len(command.body) <= BATCH_AT_ONCE_BYTES else steps
+
+    def _store_batch(
+        self, connection: Connection, command: RemotingCommand, header: SendHeader, place: Place, sys_flag: int
+    ) -> Steps:
+        """All of the batch, or nothing if a message cannot be in it. Messages of others may come between those of a long one."""
         of_batch = self._properties.of_batch(header.properties.encode())
-        messages = [(flag, body, of_batch.of(encoded)) for flag, body, encoded in split_batch(command.body)]
-        for _, _, encoded in messages:
-            refuse_in_batch(topic, encoded)
-        sys_flag = stored_sys_flag(header.sys_flag, is_transactional=False) | topic_bits
-        now_ms = self._clock()
-        all_appended = [
-            self._append(connection, header, Place(topic, queue_id, encoded), body, flag, sys_flag, now_ms)
-            for flag, body, encoded in messages
-        ]
-        size = sum(appended.end_position - appended.commit_log_offset for appended in all_appended)
-        count(self._statistics.traffic.normal, topic, len(messages), size)
-        self._statistics.messages_put += len(messages)
+        for number, message in enumerate(split_batch(command.body)):
+            refuse_in_batch(place.topic, of_batch.of(message.properties))
+            if number % BATCHED_AT_ONCE == BATCHED_AT_ONCE - 1:
+                yield
+        now_ms, first_offset, size = self._clock(), -1, 0
+        message_ids = []
+        # Split once more: a list of all would be hundreds of thousands of objects for the garbage collector to walk through.
+        for number, (flag, body, own) in enumerate(split_batch(command.body)):
+            where = Place(place.topic, place.queue_id, of_batch.of(own))
+            appended = self._append(connection, header, where, body, flag, sys_flag, now_ms)
+            first_offset = appended.queue_offset if first_offset < 0 else first_offset
+            size += appended.end_position - appended.commit_log_offset
+            message_ids.append(self._message_id(appended))
+            if number % BATCHED_AT_ONCE == BATCHED_AT_ONCE - 1:
+                self._group_commit.appended()
+                yield
+        count(self._statistics.traffic.normal, place.topic, len(message_ids), size)
+        self._statistics.messages_put += len(message_ids)
         self._group_commit.appended()
         if not command.is_oneway:
-            message_ids = ",".join(map(self._message_id, all_appended))
-            frame = self._answer(command, message_ids, queue_id, all_appended[0].queue_offset)
-            self._group_commit.after_durable(all_appended[-1].end_position, connection, frame)
+            frame = self._answer(command, ",".join(message_ids), place.queue_id, first_offset)
+            self._group_commit.after_durable(appended.end_position, connection, frame)
         return None
 
     def _place(self, topic: bytes, queue_id: int, encoded: bytes, level: int) -> Place:

@@ -25,10 +25,14 @@ INITIAL_GROUPS: Final = (
 class SubscriptionGroupTable:
     """All groups. What an operator asked for is on disk when the method returns; others follow with `persist_changes`."""
 
-    def __init__(self, groups: SubscriptionGroups, *, auto_create: bool, clock: Callable[[], int]) -> None:
+    def __init__(
+        self, groups: SubscriptionGroups, *, auto_create: bool, clock: Callable[[], int], most_groups: int = 5_000
+    ) -> None:
+        """Beyond `most_groups` clients and operators make no more."""
         self._groups = groups
         self._auto_create = auto_create
         self._clock = clock
+        self._most_groups = most_groups
         self._is_changed = False
         for name in INITIAL_GROUPS:
             if name not in groups:
@@ -40,11 +44,15 @@ class SubscriptionGroupTable:
         return self._groups
 
     def find(self, group: str) -> SubscriptionGroupConfig | None:
-        """The group's settings, made with defaults if that is allowed; None if not."""
+        """The group's settings, made with defaults if that is allowed; None if not.
+
+        Raises RequestRefused if there are too many groups.
+        """
         if len(group) > topics.MAX_CONSUMER_GROUP_LENGTH:  # there may be such in a table that RocketMQ wrote
             return None
         config = self._groups.get(group)
         if config is None and (self._auto_create or topics.is_system_group(group)) and topics.is_group(group):
+            self._refuse_if_full(group)
             config = SubscriptionGroupConfig(group)
             self._put(config)
         return config
@@ -60,6 +68,7 @@ class SubscriptionGroupTable:
     def update(self, config: SubscriptionGroupConfig) -> None:
         """Makes the group, or changes it, as an operator asked. Raises RequestRefused, OSError."""
         refuse_as_consumer(config.group_name)
+        self._refuse_if_full(config.group_name)
         self._put(config)
         self.persist_changes()
 
@@ -76,6 +85,12 @@ class SubscriptionGroupTable:
         if self._is_changed:
             self._groups.persist()
             self._is_changed = False
+
+    def _refuse_if_full(self, group: str) -> None:
+        if group not in self._groups and len(self._groups) >= self._most_groups:
+            count, most = len(self._groups), self._most_groups
+            remark = f"no group {group}: the broker has {count} consumer groups, and maxSubscriptionGroupNum={most}"
+            raise RequestRefused(ResponseCode.SYSTEM_BUSY, remark)
 
     def _put(self, config: SubscriptionGroupConfig) -> None:
         self._groups.put(config, self._clock())

@@ -1,15 +1,23 @@
 """Subscription expressions by tag: `*`, or `A || B` (RocketMQ's FilterAPI)."""
 
+from typing import Final
+
 from broker.message.tags import tags_code
 from broker.protocol.codes import ResponseCode
 from broker.protocol.heartbeat import SUBSCRIBE_ALL, SubscriptionData
 from broker.remoting.dispatcher import RequestRefused
+
+LONGEST_EXPRESSION: Final = 64 * 1024
+"""Characters: a thousand long tags. So many are read in some 10 ms, at each pull that brings its subscription along."""
 
 
 def parse_tags(expression: str | None) -> frozenset[int] | None:
     """The hash codes of the tags wanted, or None if all messages are. Raises RequestRefused."""
     if not expression or expression == SUBSCRIBE_ALL:
         return None
+    if len(expression) > LONGEST_EXPRESSION:
+        remark = f"a subscription of {len(expression)} characters; {LONGEST_EXPRESSION} are the most"
+        raise RequestRefused(ResponseCode.SUBSCRIPTION_PARSE_FAILED, remark)
     tags = [tag.strip() for tag in expression.split("||")]
     codes = frozenset(tags_code(tag) for tag in tags if tag)
     if not codes:

@@ -31,6 +31,8 @@ class TopicRules:
     cluster_topic_enable: bool = True
     broker_topic_enable: bool = True
     trace_topic: str | None = None
+    most_topics: int = 10_000
+    """Beyond so many clients and operators make no more; retry topics and dead letters of existing groups come on top."""
 
 
 class TopicTable:
@@ -114,6 +116,7 @@ class TopicTable:
         """Makes the topic, or changes it, as an operator or client asked. Raises RequestRefused, OSError."""
         refuse_illegal_topic(config.topic_name)
         self._refuse_system_topic(config.topic_name)
+        self._refuse_if_full(config.topic_name)
         self._put(config)
         self.persist_changes()
 
@@ -151,14 +154,21 @@ class TopicTable:
         if default_topic == topics.AUTO_CREATE_TOPIC and not self._rules.auto_create_topic_enable:
             model = None
         if model is not None and permissions.is_inherited(model.perm):
+            self._refuse_if_full(topic)
             count = max(min(queue_nums, model.write_queue_nums), 0)
             config = replace(model, topic_name=topic, read_queue_nums=count, write_queue_nums=count)
             flag = UNIT_FLAG if unit_mode else 0
             self._put(replace(config, perm=model.perm & ~permissions.INHERIT, topic_sys_flag=flag, order=False))
             self.persist_changes()
         elif topic.startswith(topics.RETRY_PREFIX):
+            self._refuse_if_full(topic)
             self.internal(topic, 1)
         return self.existing(topic)
+
+    def _refuse_if_full(self, topic: str) -> None:
+        if topic not in self._configs and len(self._configs) >= self._rules.most_topics:
+            remark = f"no topic {topic}: the broker has {len(self._configs)} topics, and maxTopicNum={self._rules.most_topics}"
+            raise RequestRefused(ResponseCode.SYSTEM_BUSY, remark)
 
     def _refuse_system_topic(self, topic: str) -> None:
         if self.is_system_topic(topic):

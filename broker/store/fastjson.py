@@ -40,10 +40,16 @@ def _text(value: Any, depth: int) -> str:
 def _object(members: dict[Any, Any], depth: int) -> str:
     if not members:
         return "{}"
-    line = "\n" + "\t" * (depth + 1)
+    return joined([member(key, value, depth) for key, value in members.items()], depth)
+
+
+def member(key: Any, value: Any, depth: int) -> str:
+    """One member of an object at that depth, for `joined`."""
     # fastjson breaks the line before a key that is a string, and not before one that is a number.
-    parts = [
-        (line if isinstance(key, str) else "") + msgspec.json.encode(key).decode() + ":" + _text(member, depth + 1)
-        for key, member in members.items()
-    ]
-    return "{" + ",".join(parts) + "\n" + "\t" * depth + "}"
+    line = "\n" + "\t" * (depth + 1) if isinstance(key, str) else ""
+    return line + msgspec.json.encode(key).decode() + ":" + _text(value, depth + 1)
+
+
+def joined(members: list[str], depth: int) -> str:
+    """The object at that depth with these members: a large table need not write anew those that did not change."""
+    return "{" + ",".join(members) + "\n" + "\t" * depth + "}" if members else "{}"

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import struct
 import zlib
+from collections.abc import Generator
 from typing import Final
 
 import msgspec
@@ -20,9 +21,12 @@ from broker.protocol.bodies.topic import DataVersion, TopicConfig, TopicConfigSe
 from broker.protocol.body import Body, decode_body
 from broker.protocol.errors import BodyError
 
-MAX_INFLATED: Final = 64 * 1024 * 1024
-"""Bytes that a compressed body may have when inflated."""
+MAX_INFLATED: Final = 8 * 1024 * 1024
+"""Bytes that a compressed body may have when inflated: it is inflated in one go, in some 20 ms at most."""
+MOST_TOPICS: Final = 65_536
+"""Topics that a compressed body may have."""
 
+_TOPICS_AT_ONCE: Final = 200
 _INT32 = struct.Struct(">i")
 
 
@@ -43,13 +47,30 @@ class RegisterBrokerBody(Body):
     @classmethod
     def decode_compressed(cls, data: bytes) -> RegisterBrokerBody:
         """The body that a peer sent compressed. Raises BodyError."""
+        reading = cls.read_compressed(data)
+        try:
+            while True:
+                next(reading)
+        except StopIteration as ended:
+            body: RegisterBrokerBody = ended.value
+            return body
+
+    @classmethod
+    def read_compressed(cls, data: bytes, *, most_topics: int = MOST_TOPICS) -> Generator[None, None, RegisterBrokerBody]:
+        """Reads the body that a peer sent compressed, and yields now and then: it may have very many topics. Raises BodyError."""
         reader = _SizedParts(_inflate(data))
         version = DataVersion.decode(reader.next_part())
-        topics = [_parse_topic(reader.next_part().decode(errors="replace")) for _ in range(reader.next_int())]
+        count = reader.next_int()
+        if count > most_topics:
+            raise BodyError(f"a compressed registration with {count} topics; {most_topics} are the most")
+        topics = {}
+        for number in range(count):
+            if number % _TOPICS_AT_ONCE == 0:
+                yield
+            topic = _parse_topic(reader.next_part().decode(errors="replace"))
+            topics[topic.topic_name] = topic
         return cls(
-            topic_config_serialize_wrapper=TopicConfigSerializeWrapper(
-                topic_config_table={topic.topic_name: topic for topic in topics}, data_version=version
-            ),
+            topic_config_serialize_wrapper=TopicConfigSerializeWrapper(topic_config_table=topics, data_version=version),
             filter_server_list=decode_body(list[str], reader.next_part()),
         )
 

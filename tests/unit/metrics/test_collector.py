@@ -53,6 +53,7 @@ class Scraper:
             producer_groups=self.producers,
             consumer_groups=self.consumers,
             count_connections=lambda: 3,
+            registered_with=lambda: {"10.0.0.1:9876": True, "10.0.0.2:9876": False},
             clock=lambda: self.broker.now_ms,
         )
         self.registry = CollectorRegistry()
@@ -265,3 +266,8 @@ def test_a_table_that_changes_while_it_is_read_is_read_again() -> None:
         return answer
 
     assert steadily(read) == 7
+
+
+def test_a_name_server_that_does_not_know_the_broker_is_seen(scrape: Scraper) -> None:
+    assert scrape("rocketmq_broker_registered", name_server="10.0.0.1:9876") == 1
+    assert scrape("rocketmq_broker_registered", name_server="10.0.0.2:9876") == 0

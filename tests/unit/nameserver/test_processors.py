@@ -46,6 +46,7 @@ class Wire:
     """Stands for a connection: what is sent is decoded."""
 
     peer = "127.0.0.1:5555"
+    must_rest = False
 
     def __init__(self) -> None:
         self.answers: list[RemotingCommand] = []
@@ -175,3 +176,21 @@ def test_an_unknown_code_gets_apaches_remark(desk: Desk) -> None:
 def test_a_missing_field_is_named(desk: Desk) -> None:
     answer = desk.ask(RequestCode.GET_ROUTEINFO_BY_TOPIC)
     assert (answer.code, answer.remark) == (ResponseCode.SYSTEM_ERROR, "the custom field <topic> is null")
+
+
+def test_a_long_registration_is_read_in_steps_and_has_a_limit(desk: Desk) -> None:
+    def body(topics: int) -> RegisterBrokerBody:
+        table = {f"topic-{number}": TopicConfig(topic_name=f"topic-{number}") for number in range(topics)}
+        return RegisterBrokerBody(topic_config_serialize_wrapper=TopicConfigSerializeWrapper(topic_config_table=table))
+
+    assert desk.register(body(60_000).encode_compressed(), compressed=True).code == ResponseCode.SUCCESS
+    topics = TopicList.decode(desk.ask(RequestCode.GET_ALL_TOPIC_LIST_FROM_NAMESERVER).body).topic_list
+    assert len(topics) == 60_000
+    assert "65536 are the most" in (desk.register(body(65_537).encode_compressed(), compressed=True).remark or "")
+    assert "set compressedRegister=true" in (desk.register(body(60_000).encode()).remark or "")
+
+
+def test_a_registration_that_inflates_without_end_is_refused(desk: Desk) -> None:
+    answer = desk.register(zlib.compress(bytes(9 * 1024 * 1024), 9), compressed=True)
+    assert answer.code == ResponseCode.SYSTEM_ERROR
+    assert "bytes when inflated" in (answer.remark or "")

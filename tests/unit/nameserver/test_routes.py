@@ -1,7 +1,14 @@
 """What the name server knows of brokers and topics."""
 
-from broker.nameserver.routes import BROKER_EXPIRES_MS, Master, Routes
+from collections.abc import Generator, Sequence
+
+import pytest
+
+from broker.nameserver import limits, live_brokers
+from broker.nameserver.live_brokers import BROKER_EXPIRES_MS, BROKER_HOLDS_NAME_MS
+from broker.nameserver.routes import Master, Registration, Routes
 from broker.protocol.bodies import DataVersion, TopicConfig, TopicConfigSerializeWrapper
+from broker.remoting.dispatcher import RequestRefused
 
 NOW_MS = 1_700_000_000_000
 
@@ -24,18 +31,30 @@ def register(
     connection: object = "connection",
     cluster: str = "c",
     now_ms: int = NOW_MS,
+    filter_servers: Sequence[str] = (),
 ) -> Master:
-    return routes.register(
-        connection,
+    registration = Registration(
         cluster=cluster,
         name=name,
         broker_id=broker_id,
         address=address,
         ha_address=f"{address}0",
         topics=registered,
-        filter_servers=[],
-        now_ms=now_ms,
+        filter_servers=list(filter_servers),
     )
+    return finish(routes.register(connection, registration, now_ms))
+
+
+def finish(steps: Generator[None, None, Master]) -> Master:
+    try:
+        while True:
+            next(steps)
+    except StopIteration as ended:
+        return ended.value
+
+
+def unregister(routes: Routes, *, name: str, broker_id: int, address: str, connection: object = "connection") -> None:
+    routes.unregister(connection, name=name, broker_id=broker_id, address=address, now_ms=NOW_MS)
 
 
 def test_a_registered_topic_has_a_route_to_its_broker() -> None:
@@ -65,11 +84,11 @@ def test_two_brokers_share_a_topic_until_one_leaves() -> None:
     routes = Routes()
     register(routes, topics("orders"))
     register(routes, topics("orders"), name="broker-b", address="127.0.0.1:20911")
-    routes.unregister(name="broker-a", broker_id=0, address="127.0.0.1:10911")
+    unregister(routes, name="broker-a", broker_id=0, address="127.0.0.1:10911")
     route = routes.route("orders")
     assert route is not None
     assert [broker.broker_name for broker in route.broker_datas] == ["broker-b"]
-    routes.unregister(name="broker-b", broker_id=0, address="127.0.0.1:20911")
+    unregister(routes, name="broker-b", broker_id=0, address="127.0.0.1:20911")
     assert routes.topics() == []
     assert routes.cluster_info().cluster_addr_table == {}
 
@@ -152,3 +171,133 @@ def test_topics_are_found_by_their_flag() -> None:
     register(routes, topics("units", sys_flag=1))
     assert routes.topics_where(lambda queues: queues.topic_sys_flag == 1) == ["units"]
     assert routes.topics_where(lambda queues: queues.topic_sys_flag == 2) == []
+
+
+STRANGER = "10.0.0.66:10911"
+
+
+def addresses(routes: Routes) -> dict[int, str]:
+    return routes.cluster_info().broker_addr_table["broker-a"].broker_addrs
+
+
+def test_a_stranger_with_a_brokers_name_is_refused_and_named(caplog: pytest.LogCaptureFixture) -> None:
+    routes = Routes()
+    register(routes, topics("orders"))
+    with pytest.raises(RequestRefused, match=r"is at 127\.0\.0\.1:10911"):
+        register(routes, topics("forged"), address=STRANGER, connection="stranger")
+    assert addresses(routes) == {0: "127.0.0.1:10911"}
+    assert routes.topics() == ["orders"]
+    with pytest.raises(RequestRefused):
+        register(routes, topics("forged"), address="10.0.0.67:10911", connection="stranger")
+    assert caplog.text.count("registers as broker 'broker-a'") == 1
+
+
+def test_a_broker_that_starts_at_a_new_address_takes_its_name_along_once_its_old_connection_ended() -> None:
+    routes = Routes()
+    register(routes, topics("orders"), connection="old")
+    routes.forget("old")
+    register(routes, topics("orders"), address=STRANGER, connection="new")
+    assert addresses(routes) == {0: STRANGER}
+
+
+def test_a_broker_whose_machine_died_is_replaced_when_it_has_missed_its_registrations(caplog: pytest.LogCaptureFixture) -> None:
+    routes = Routes()
+    register(routes, topics("orders"), connection="dead")
+    register(routes, topics("orders"), address=STRANGER, connection="new", now_ms=NOW_MS + BROKER_HOLDS_NAME_MS + 1)
+    assert addresses(routes) == {0: STRANGER}
+    assert "is at '10.0.0.66:10911' now, no longer at '127.0.0.1:10911'" in caplog.text
+    routes.forget("dead")
+    assert addresses(routes) == {0: STRANGER}
+
+
+def test_a_broker_may_change_its_address_by_the_connection_that_it_has() -> None:
+    routes = Routes()
+    register(routes, topics("orders"))
+    register(routes, topics("orders"), address=STRANGER)
+    assert addresses(routes) == {0: STRANGER}
+
+
+def test_a_slave_takes_its_dead_masters_place() -> None:
+    routes = Routes()
+    register(routes, topics("orders"), connection="master")
+    register(routes, topics("orders"), broker_id=1, address="127.0.0.1:10921", connection="slave")
+    routes.forget("master")
+    register(routes, topics("orders"), broker_id=0, address="127.0.0.1:10921", connection="slave")
+    assert addresses(routes) == {0: "127.0.0.1:10921"}
+
+
+def test_the_address_of_a_broker_is_not_given_to_another_name() -> None:
+    routes = Routes()
+    register(routes, topics("orders"))
+    with pytest.raises(RequestRefused, match="is that of the broker broker-a"):
+        register(routes, topics("forged"), name="broker-x", connection="stranger")
+    routes.forget("stranger")
+    assert routes.topics() == ["orders"]
+
+
+def test_who_registers_under_a_brokers_name_and_address_and_hangs_up_does_not_take_it_away() -> None:
+    routes = Routes()
+    register(routes, topics("orders"))
+    register(routes, topics("orders"), connection="stranger")
+    routes.forget("stranger")
+    assert routes.topics() == ["orders"]
+    routes.forget("connection")
+    assert routes.topics() == []
+
+
+def test_only_the_broker_itself_says_goodbye() -> None:
+    routes = Routes()
+    register(routes, topics("orders"))
+    with pytest.raises(RequestRefused, match="registered by another connection"):
+        unregister(routes, name="broker-a", broker_id=0, address="127.0.0.1:10911", connection="stranger")
+    assert routes.topics() == ["orders"]
+
+
+def test_brokers_are_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(live_brokers, "MOST_BROKERS", 2)
+    routes = Routes()
+    for number in range(2):
+        register(routes, topics("orders"), name=f"broker-{number}", address=f"127.0.0.1:{number}")
+    with pytest.raises(RequestRefused, match="2 brokers are registered"):
+        register(routes, topics("orders"), name="broker-2", address="127.0.0.1:2")
+    register(routes, topics("orders"), name="broker-1", address="127.0.0.1:1")
+    assert set(routes.cluster_info().broker_addr_table) == {"broker-0", "broker-1"}
+
+
+def test_topics_are_bounded_for_a_broker_and_over_all(monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture) -> None:
+    monkeypatch.setattr(limits, "MOST_TOPICS_OF_A_BROKER", 3)
+    monkeypatch.setattr(limits, "MOST_ENTRIES", 4)
+    routes = Routes()
+    register(routes, topics("a", "b", "c", "d"))
+    register(routes, topics("a", "e", counter=2), name="broker-b", address="127.0.0.1:20911", connection="b")
+    assert routes.topics() == ["a", "b", "c"]
+    assert "1 topics that broker 'broker-a' registered are left out" in caplog.text
+
+
+def test_a_topic_with_billions_of_queues_is_left_out_and_the_others_are_not() -> None:
+    routes = Routes()
+    registered = topics("orders", queues=2**31 - 1)
+    registered.topic_config_table |= topics("credits").topic_config_table
+    register(routes, registered)
+    assert routes.topics() == ["credits"]
+
+
+def test_filter_servers_and_names_are_bounded() -> None:
+    with pytest.raises(RequestRefused, match="17 filter servers; 16 are the most"):
+        register(Routes(), topics("orders"), filter_servers=["127.0.0.1:1"] * 17)
+    with pytest.raises(RequestRefused, match="more than 255 characters"):
+        register(Routes(), topics("orders"), name="b" * 256)
+
+
+def test_a_registration_that_breaks_off_is_not_taken_for_whole() -> None:
+    routes = Routes()
+    wrapper = topics(*(f"topic-{number}" for number in range(2000)))
+    registration = Registration(
+        cluster="c", name="broker-a", broker_id=0, address="127.0.0.1:10911", ha_address="", topics=wrapper, filter_servers=[]
+    )
+    steps = routes.register("first", registration, NOW_MS)
+    for _ in range(3):
+        next(steps)
+    steps.close()
+    finish(routes.register("second", registration, NOW_MS))
+    assert len(routes.topics()) == 2000

@@ -10,14 +10,25 @@ from broker.protocol.codes import ResponseCode
 from broker.protocol.command import RemotingCommand, encode_request, encode_response
 from broker.protocol.errors import HeaderError
 from broker.protocol.frame import FrameDecoder
-from broker.remoting.dispatcher import Dispatcher, RequestRefused
+from broker.remoting.dispatcher import Dispatcher, Handler, RequestRefused, Steps
 
 
 class Wire:
     peer = "127.0.0.1:5555"
 
-    def __init__(self) -> None:
+    def __init__(self, patience: int = 1000) -> None:
+        """The turn of the event loop has room for that many requests or steps."""
         self.answers: list[RemotingCommand] = []
+        self.postponed: list[RemotingCommand] | None = None
+        self.patience = patience
+
+    @property
+    def must_rest(self) -> bool:
+        self.patience -= 1
+        return self.patience < 0
+
+    def postpone(self, requests: list[RemotingCommand]) -> None:
+        self.postponed = requests
 
     def send(self, frame: bytes) -> None:
         self.answers += FrameDecoder().feed(frame)
@@ -105,3 +116,66 @@ def test_everybody_hears_of_a_closed_connection_whatever_one_of_them_does() -> N
     wire = Wire()
     dispatcher.on_disconnected(wire)
     assert heard == [wire]
+
+
+def play_turns(dispatcher: Dispatcher, wire: Wire, patience: int) -> int:
+    """Goes on until nothing is postponed; how many turns that took."""
+    turns = 0
+    while (requests := wire.postponed) is not None:
+        wire.postponed, wire.patience = None, patience
+        dispatcher.on_requests(wire, requests)
+        turns += 1
+    return turns
+
+
+def test_requests_that_a_turn_has_no_room_for_are_answered_in_later_turns_and_in_order() -> None:
+    dispatcher, wire = Dispatcher(), Wire(patience=2)
+    dispatcher.add(dict.fromkeys(range(7), fine))
+    dispatcher.on_requests(wire, commands(*range(7)))
+    assert [answer.opaque for answer in wire.answers] == [100, 101]
+    assert play_turns(dispatcher, wire, 2) == 3
+    assert [answer.opaque for answer in wire.answers] == [100 + number for number in range(7)]
+
+
+def counting(steps: list[int], count: int, error: Exception | None = None) -> Handler:
+    def handler(connection: Wire, command: RemotingCommand) -> Steps:
+        for number in range(count):
+            steps.append(number)
+            yield
+        if error is not None:
+            raise error
+        return fine(connection, command)
+
+    return handler
+
+
+def test_long_work_goes_on_in_later_turns_and_the_next_request_waits_for_its_end() -> None:
+    steps: list[int] = []
+    dispatcher, wire = Dispatcher(), Wire(patience=4)
+    dispatcher.add({1: counting(steps, 10), 2: fine})
+    dispatcher.on_requests(wire, commands(1, 2))
+    assert steps == [0, 1, 2]
+    assert not wire.answers
+    play_turns(dispatcher, wire, 4)
+    assert steps == list(range(10))
+    assert [answer.opaque for answer in wire.answers] == [101, 102]
+
+
+def test_what_long_work_raises_in_a_later_turn_is_answered() -> None:
+    dispatcher, wire = Dispatcher(), Wire(patience=2)
+    dispatcher.add({1: counting([], 5, RequestRefused(ResponseCode.SYSTEM_BUSY, "no room"))})
+    dispatcher.on_requests(wire, commands(1))
+    play_turns(dispatcher, wire, 2)
+    assert [(answer.code, answer.remark) for answer in wire.answers] == [(ResponseCode.SYSTEM_BUSY, "no room")]
+
+
+def test_long_work_ends_with_its_connection() -> None:
+    steps: list[int] = []
+    dispatcher, wire = Dispatcher(), Wire(patience=2)
+    dispatcher.add({1: counting(steps, 100)})
+    dispatcher.on_requests(wire, commands(1))
+    dispatcher.on_disconnected(wire)
+    wire.patience = 1000
+    dispatcher.on_requests(wire, [])
+    assert steps == [0]
+    assert not wire.answers

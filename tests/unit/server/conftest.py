@@ -62,6 +62,8 @@ class Clock:
 class Wire:
     """Stands for a connection."""
 
+    must_rest = False
+
     def __init__(self, peer: str = "127.0.0.1:5555") -> None:
         host, port = peer.split(":")
         self.peer = peer

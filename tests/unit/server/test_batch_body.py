@@ -19,20 +19,20 @@ TWO = BatchedMessage(0, b"", b"")
 
 
 def test_the_messages_come_apart_as_they_were_put_together() -> None:
-    assert split_batch(encoded(ONE) + encoded(TWO)) == [ONE, TWO]
+    assert list(split_batch(encoded(ONE) + encoded(TWO))) == [ONE, TWO]
 
 
 @pytest.mark.parametrize("cut", range(1, len(encoded(ONE))))
 def test_a_torn_batch_is_illegal(cut: int) -> None:
     with pytest.raises(IllegalMessage):
-        split_batch(encoded(TWO) + encoded(ONE)[:-cut])
+        list(split_batch(encoded(TWO) + encoded(ONE)[:-cut]))
 
 
 def test_an_empty_batch_is_illegal() -> None:
     with pytest.raises(IllegalMessage):
-        split_batch(b"")
+        list(split_batch(b""))
 
 
 def test_lengths_that_lie_are_illegal() -> None:
     with pytest.raises(IllegalMessage):
-        split_batch(struct.pack(">iiiii", 26, 0, 0, 0, -4) + b"abcdef")
+        list(split_batch(struct.pack(">iiiii", 26, 0, 0, 0, -4) + b"abcdef"))

@@ -8,10 +8,10 @@ import pytest
 
 from broker.protocol.bodies import CheckClientRequestBody, GetConsumerListByGroupResponseBody
 from broker.protocol.codes import RequestCode, ResponseCode
+from broker.protocol.command import RemotingCommand
 from broker.protocol.headers import GetConsumerListByGroupRequestHeader, UnregisterClientRequestHeader
-from broker.protocol.heartbeat import ConsumerData, SubscriptionData
+from broker.protocol.heartbeat import ConsumerData, HeartbeatData, ProducerData, SubscriptionData
 from broker.server.client_channel import CHANNEL_EXPIRES_MS
-from broker.server.client_processor import tell_consumers
 from tests.unit.server.conftest import Desk, Wire
 
 CONSUMER = ConsumerData(group_name="g", subscription_data_set=[SubscriptionData(topic="orders")])
@@ -74,13 +74,46 @@ def test_with_the_property_filter_a_client_with_a_right_expression_may_start(
     assert make_desk(property_filter=True).ask(RequestCode.CHECK_CLIENT_CONFIG, body=body).code == code
 
 
-def test_the_notice_names_the_group_and_spares_those_that_do_not_read() -> None:
-    reads, reads_not = Wire("127.0.0.1:1"), Wire("127.0.0.1:2")
-    reads_not.is_writable = False
-    tell_consumers("g", [reads, reads_not])
-    ((code, header, _),) = reads.requests
-    assert (code, header.consumer_group) == (RequestCode.NOTIFY_CONSUMER_IDS_CHANGED, "g")
-    assert reads_not.requests == []
+def test_a_heartbeat_with_many_groups_is_taken_over_in_steps(desk: Desk) -> None:
+    wire = Wire()
+    names = [f"group-{number}" for number in range(1000)]
+    desk.heartbeat(wire, consumers=[ConsumerData(group_name=name) for name in names], producers=tuple(names))
+    assert desk.consumers.groups_of(wire) == set(names)
+    assert desk.producers.groups_of(wire) == set(names)
+
+
+def test_a_heartbeat_of_megabytes_is_refused_and_changes_nothing(desk: Desk) -> None:
+    wire = Wire()
+    groups = [ProducerData(group_name=f"group-{number}-{'x' * 1000}") for number in range(1100)]
+    body = HeartbeatData(client_id="greedy", producer_data_set=groups).encode()
+    answer = desk.ask(RequestCode.HEART_BEAT, None, body, wire)
+    assert answer.code == ResponseCode.SYSTEM_ERROR
+    assert "a heartbeat of" in (answer.remark or "")
+    assert not desk.producers.groups_of(wire)
+
+
+def test_a_connection_in_too_many_groups_can_join_no_more_but_stays_in_those(desk: Desk) -> None:
+    wire = Wire()
+
+    def heartbeat(first: int) -> RemotingCommand:
+        groups = [ProducerData(group_name=f"{number}") for number in range(first, first + 10_000)]
+        return desk.ask(RequestCode.HEART_BEAT, None, HeartbeatData(client_id="c", producer_data_set=groups).encode(), wire)
+
+    assert heartbeat(0).code == ResponseCode.SUCCESS
+    assert "15000 groups" in (heartbeat(10_000).remark or "")
+    assert heartbeat(0).code == ResponseCode.SUCCESS
+    assert len(desk.producers.groups_of(wire)) == 10_000
+
+
+def test_a_group_too_many_is_refused_and_keeps_no_other_group_of_the_client_from_joining(desk: Desk) -> None:
+    wire, made = Wire(), Wire("127.0.0.1:2")
+    desk.groups._most_groups = len(desk.groups.groups) + 1
+    desk.heartbeat(made, consumers=[ConsumerData(group_name="g")])
+    consumers = [ConsumerData(group_name="too-many"), ConsumerData(group_name="g")]
+    body = HeartbeatData(client_id="c", consumer_data_set=consumers).encode()
+    answer = desk.ask(RequestCode.HEART_BEAT, None, body, wire)
+    assert (answer.code, "maxSubscriptionGroupNum=" in (answer.remark or "")) == (ResponseCode.SYSTEM_BUSY, True)
+    assert desk.consumers.groups_of(wire) == {"g"}
 
 
 def test_a_heartbeat_that_is_no_json_is_answered(desk: Desk) -> None:

@@ -3,16 +3,26 @@
 from __future__ import annotations
 
 import asyncio
+import logging
+import zlib
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 
+import pytest
+
+from broker.protocol.bodies import RegisterBrokerBody
 from broker.protocol.codes import RequestCode, ResponseCode
 from broker.protocol.command import RemotingCommand, encode_request, encode_response
 from broker.protocol.frame import FrameDecoder
+from broker.protocol.headers import RegisterBrokerRequestHeader
 from broker.remoting.backoff import Backoff
 from broker.remoting.errors import ConnectFailed
+from broker.server import registration_body
+from broker.server.config_bodies import TopicsSnapshot
 from broker.server.identity import BrokerIdentity
 from broker.server.registration import Registration
+from broker.server.registration_body import encode_registration
+from broker.store import TopicConfig
 from tests.unit.server.conftest import Desk
 
 IDENTITY = BrokerIdentity(cluster="DefaultCluster", name="broker-a", broker_id=0, host="127.0.0.1", port=10911)
@@ -28,10 +38,14 @@ class NameServers:
     def __init__(self) -> None:
         self.reasons: dict[str, list[Exception]] = {ONE: [], OTHER: []}
         self.asked: list[str] = []
+        self.registrations: list[tuple[RegisterBrokerRequestHeader, bytes]] = []
         self.unconnected: set[str] = set()
 
-    async def invoke(self, address: str, *_: object, **__: object) -> RemotingCommand:
+    async def invoke(
+        self, address: str, code: int, header: RegisterBrokerRequestHeader, body: bytes = b"", **__: object
+    ) -> RemotingCommand:
         self.asked.append(address)
+        self.registrations.append((header, body))
         if self.reasons[address]:
             raise self.reasons[address].pop(0)
         self.unconnected.discard(address)
@@ -160,3 +174,56 @@ async def test_a_name_server_that_is_away_does_not_keep_the_broker_from_saying_g
     stage.name_servers.reasons[ONE] = [ConnectFailed("nobody listens")]
     await stage.registration.unregister()
     assert stage.name_servers.asked == [ONE, OTHER]
+
+
+def with_topics(desk: Desk, *names: str) -> None:
+    for name in names:
+        desk.topics.configs.put(TopicConfig(name), 1)
+
+
+async def test_very_many_topics_are_registered_compressed(desk: Desk) -> None:
+    stage = Stage(desk, ONE)
+    with_topics(desk, *(f"topic-{number}" for number in range(1001)))
+    async with stage.running():
+        await stage.registration.registered()
+    header, body = stage.name_servers.registrations[0]
+    assert header.compressed
+    assert header.body_crc32 == zlib.crc32(body) & 0x7FFFFFFF
+    table = RegisterBrokerBody.decode_compressed(body).topic_config_serialize_wrapper.topic_config_table
+    assert set(table) == {config.topic_name for config in desk.topics}
+
+
+async def test_few_topics_are_registered_as_json(desk: Desk) -> None:
+    stage = Stage(desk, ONE)
+    async with stage.running():
+        await stage.registration.registered()
+    header, body = stage.name_servers.registrations[0]
+    assert not header.compressed
+    assert "TBW102" in RegisterBrokerBody.decode(body).topic_config_serialize_wrapper.topic_config_table
+
+
+def test_a_store_with_more_topics_than_a_registration_has_room_for_leaves_out_what_clients_miss_least(
+    desk: Desk, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with_topics(desk, *(f"%DLQ%g{number}" for number in range(3)), *(f"%RETRY%g{number}" for number in range(3)), "orders")
+    others = len(desk.topics.configs) - 6
+    monkeypatch.setattr(registration_body, "MOST_REGISTERED", others + 2)
+    encoded = encode_registration(TopicsSnapshot.of(desk.topics.configs), 6)
+    table = RegisterBrokerBody.decode(encoded.body).topic_config_serialize_wrapper.topic_config_table
+    assert encoded.left_out == 4
+    assert "orders" in table
+    assert [name for name in table if name.startswith("%")] == ["%RETRY%g0", "%RETRY%g1"]
+
+
+async def test_a_registration_that_fails_is_an_error_in_the_log_once_and_in_the_metrics_until_it_succeeds(
+    desk: Desk, caplog: pytest.LogCaptureFixture
+) -> None:
+    stage = Stage(desk, ONE, OTHER)
+    stage.name_servers.reasons[ONE] = [ConnectFailed("nobody listens")] * 3
+    async with stage.running():
+        await stage.registration.registered()
+        assert stage.registration.registered_with == {ONE: False, OTHER: True}
+        await stage.until(lambda: stage.registration.registered_with[ONE])
+    errors = [record for record in caplog.records if record.levelno == logging.ERROR]
+    assert len(errors) == 1
+    assert "clients that ask it do not find this broker" in errors[0].getMessage()

@@ -209,6 +209,22 @@ def test_a_batch_is_stored_as_single_messages(desk: Desk) -> None:
     assert desk.statistics.messages_put == 3
 
 
+def test_a_long_batch_is_stored_in_steps_and_answered_once(desk: Desk) -> None:
+    bodies = [str(number).encode() for number in range(1000)]
+    answer = desk.ask(RequestCode.SEND_BATCH_MESSAGE, v2(batch=True), batch(*bodies))
+    records = desk.messages("orders")
+    assert [record.body for record in records] == bodies
+    msg_ids = answer.decode_header(SendMessageResponseHeader).msg_id.split(",")
+    assert [int(part[16:], 16) for part in msg_ids] == [record.commit_log_offset for record in records]
+    assert desk.statistics.messages_put == 1000
+
+
+def test_a_long_batch_that_is_torn_at_its_end_is_refused_as_a_whole(desk: Desk) -> None:
+    body = batch(*(str(number).encode() for number in range(1000)))
+    assert desk.ask(RequestCode.SEND_BATCH_MESSAGE, v2(batch=True), body[:-1]).code == ResponseCode.MESSAGE_ILLEGAL
+    assert desk.messages("orders") == []
+
+
 def test_each_message_of_a_batch_has_the_properties_of_the_batch_that_it_has_not_itself(desk: Desk) -> None:
     own = [b"UNIQ_KEY\x011\x02CLUSTER\x01theirs\x02", b"", b"colour\x01red"]
     body = b"".join(batch(b"body", encoded=encoded) for encoded in own)

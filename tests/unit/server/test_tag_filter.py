@@ -27,3 +27,8 @@ def test_bars_alone_cannot_be_parsed() -> None:
 def test_a_heartbeats_codes_are_taken_as_they_are() -> None:
     assert wanted_codes(SubscriptionData(topic="t", sub_string="*", code_set=[1])) is None
     assert wanted_codes(SubscriptionData(topic="t", sub_string="A", code_set=[65])) == {65}
+
+
+def test_a_subscription_of_megabytes_is_refused() -> None:
+    with pytest.raises(RequestRefused, match="65536 are the most"):
+        parse_tags("A||" * 30_000)

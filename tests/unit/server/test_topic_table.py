@@ -126,3 +126,16 @@ def test_topics_that_the_name_server_lists_as_ordered_are(tmp_path: Path) -> Non
     assert topics.existing("orders").order
     topics.set_order_topics(set())
     assert not topics.existing("orders").order
+
+
+def test_topics_are_bounded_and_those_that_there_are_go_on(tmp_path: Path) -> None:
+    bounded = table(tmp_path, most_topics=len(table(tmp_path).configs) + 1)
+    bounded.for_sending("orders", "TBW102", 4)
+    with pytest.raises(RequestRefused, match="maxTopicNum="):
+        bounded.for_sending("credits", "TBW102", 4)
+    with pytest.raises(RequestRefused, match="maxTopicNum="):
+        bounded.update(TopicConfig("credits"))
+    with pytest.raises(RequestRefused, match="maxTopicNum="):
+        bounded.for_sending("%RETRY%unknown", "", 1)
+    bounded.update(TopicConfig("orders", 2, 2))
+    assert bounded.retry_topic("g", 1).topic_name == "%RETRY%g"

@@ -1,0 +1,77 @@
+"""Measures the rows one after the other, and prints one table."""
+
+from __future__ import annotations
+
+import asyncio
+import importlib
+import pkgutil
+import resource
+import tempfile
+from pathlib import Path
+from types import ModuleType
+from typing import Annotated, Final
+
+import typer
+from rich.console import Console
+from rich.table import Table
+
+from benchmarks.longest_stop import rows
+from benchmarks.longest_stop.stage import Measured, staged
+
+HERE: Final = Path(__file__).resolve().parents[2]
+MOST_STOP_S: Final = 0.05
+TOO_LONG: Final = 1
+
+
+def main(
+    names: Annotated[list[str] | None, typer.Argument(help="Rows to measure, by module; all without one.")] = None,
+    before: Annotated[Path | None, typer.Option(help="Another checkout, measured in turn for the column `before`.")] = None,
+) -> None:
+    """Prints the longest stop of each row; ends with 1 if one is 50 ms of CPU time or longer, or could not be measured."""
+    _, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
+    console = Console() if Console().is_terminal else Console(width=130)
+    table = Table("row", *(["before", "MiB"] if before else []), "longest stop", "CPU of it", "MiB more", title="Event loop")
+    is_too_long = False
+    for name in names or [module.name for module in pkgutil.iter_modules(rows.__path__)]:
+        row = importlib.import_module(f"{rows.__name__}.{name}")
+        old = _measure(row, before.resolve()) if before else None
+        new = _measure(row, HERE)
+        is_too_long |= not isinstance(new, Measured) or new.cpu_s >= MOST_STOP_S
+        cells = [*([_stop(old), _memory(old)] if before else []), _stop(new), _cpu(new), _memory(new)]
+        table.add_row(row.WHAT, *cells)
+        console.print(f"{row.WHAT}: {', '.join(cells)}", highlight=False)
+    console.print(table)
+    raise typer.Exit(TOO_LONG if is_too_long else 0)
+
+
+def _measure(row: ModuleType, checkout: Path) -> Measured | str:
+    """What the row did, or why that is not known."""
+    with tempfile.TemporaryDirectory(prefix="longest-stop-") as folder:
+        try:
+            return asyncio.run(_play(row, checkout, Path(folder) / "store"))
+        except Exception as error:
+            log = (Path(folder) / "store.log").read_text(errors="replace").splitlines()
+            return f"{type(error).__name__}: {error} {' '.join(log[-1:])}"
+
+
+async def _play(row: ModuleType, checkout: Path, folder: Path) -> Measured:
+    async with staged(checkout, folder, getattr(row, "SETTINGS", {})) as stage:
+        await row.run(stage)
+        return await stage.end()
+
+
+def _stop(measured: Measured | str | None) -> str:
+    return f"{measured.stop_s * 1000:,.0f} ms" if isinstance(measured, Measured) else str(measured)
+
+
+def _cpu(measured: Measured | str) -> str:
+    return f"{measured.cpu_s * 1000:,.0f} ms" if isinstance(measured, Measured) else ""
+
+
+def _memory(measured: Measured | str | None) -> str:
+    return f"{measured.grown_mib:,.0f}" if isinstance(measured, Measured) else ""
+
+
+if __name__ == "__main__":
+    typer.run(main)

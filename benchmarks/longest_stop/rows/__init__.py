@@ -1,0 +1,1 @@
+"""What a client may do to stop the loop: one module for each."""

@@ -1,0 +1,20 @@
+"""Two producers say that they are in the same 12,000 groups, and the younger one hangs up."""
+
+from benchmarks.longest_stop.stage import Stage
+from broker.protocol.codes import RequestCode
+from broker.protocol.heartbeat import HeartbeatData, ProducerData
+
+WHAT = "hang up a producer with 12,000 groups"
+GROUPS = 12_000
+
+
+async def run(stage: Stage) -> None:
+    """Heartbeat and end of the connection count."""
+    heartbeat = HeartbeatData(
+        client_id="greedy", producer_data_set=[ProducerData(group_name=f"group-{number}") for number in range(GROUPS)]
+    ).encode()
+    await (await stage.connect()).ask(RequestCode.HEART_BEAT, body=heartbeat)
+    peer = await stage.connect()
+    await stage.begin()
+    await peer.ask(RequestCode.HEART_BEAT, body=heartbeat)
+    peer.hang_up()

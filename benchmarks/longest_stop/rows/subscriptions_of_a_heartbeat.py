@@ -1,0 +1,19 @@
+"""One heartbeat brings as many subscriptions as a frame holds."""
+
+import contextlib
+
+from benchmarks.longest_stop.stage import Stage
+from broker.protocol.codes import RequestCode
+
+WHAT = "heartbeat with 600,000 subscriptions"
+SUBSCRIPTIONS = 600_000
+
+
+async def run(stage: Stage) -> None:
+    """The heartbeat counts."""
+    subscriptions = b",".join(b'{"topic":"%d"}' % number for number in range(SUBSCRIPTIONS))
+    body = b'{"clientID":"greedy","consumerDataSet":[{"groupName":"g","subscriptionDataSet":[' + subscriptions + b"]}]}"
+    peer = await stage.connect()
+    await stage.begin()
+    with contextlib.suppress(ConnectionError):
+        await peer.ask(RequestCode.HEART_BEAT, body=body)
