@@ -17,6 +17,8 @@ from broker.config import BrokerSettings, ConfigError, load_settings
 
 CANNOT_START = 1
 BAD_SETTINGS = 2
+STORE_CLEANER_LOGGER = "broker.server.store_cleaner"
+"""Operators see every deletion; what else is told at INFO they do not."""
 
 
 def main(
@@ -36,6 +38,7 @@ def main(
         print(settings_text(loaded.settings), end="")
         return
     logging.basicConfig(level=logging.WARNING, format="%(asctime)s %(levelname)s %(name)s: %(message)s")
+    logging.getLogger(STORE_CLEANER_LOGGER).setLevel(logging.INFO)
     _allow_many_connections()
     try:
         asyncio.run(_serve(loaded.settings))

@@ -136,6 +136,7 @@ class Broker:
             store.messages,
             FlushDiskType(settings.flush_disk_type),
             async_flush_interval_s=settings.flush_interval_commit_log / 1000,
+            flush_timeout_s=settings.sync_flush_timeout / 1000,
         )
         try:
             await group_commit.start()
@@ -205,7 +206,7 @@ class Broker:
         tasks.every(10, "closing silent clients", serving.client_processor.close_expired)
         tasks.start("offsets to disk", self._keep_offsets(store))
         tasks.every(settings.flush_delay_offset_interval / 1000, "delay offsets to disk", serving.delayed_delivery.persist)
-        tasks.every(settings.clean_resource_interval / 1000, "retention", lambda: self._delete_expired(store))
+        tasks.start("retention", serving.cleaner.run(settings.clean_resource_interval / 1000))
 
     async def _keep_offsets(self, store: OpenedStore) -> None:
         """Brings the consumers' offsets to the disk now and then, on another thread: syncing takes its time."""
@@ -216,10 +217,6 @@ class Broker:
             except OSError as error:
                 logger.error("the consumers' offsets could not be brought to the disk: %s", error)
             await asyncio.sleep(self._settings.flush_consumer_offset_interval / 1000)
-
-    def _delete_expired(self, store: OpenedStore) -> None:
-        for deleted in store.messages.delete_expired(self._clock()):
-            logger.info("expired: %s", deleted)
 
     def _persist(self, serving: Serving, store: OpenedStore) -> None:
         for persist in (

@@ -44,6 +44,7 @@ from broker.server.send_destination import SendDestination
 from broker.server.send_processor import SendProcessor
 from broker.server.settings_processor import SettingsProcessor
 from broker.server.statistics import BrokerStatistics
+from broker.server.store_cleaner import StoreCleaner
 from broker.server.subscription_group_table import SubscriptionGroupTable
 from broker.server.topic_admin_processor import TopicAdminProcessor
 from broker.server.topic_table import TopicRules, TopicTable
@@ -72,6 +73,7 @@ class Serving:
     consumer_groups: ConsumerGroups
     replies: Tasks
     """Replies on their way to who waits for them."""
+    cleaner: StoreCleaner
 
 
 def steady_ms() -> int:
@@ -142,7 +144,13 @@ class _Builder:
         self.dispatcher.add(client_processor.handlers)
         self._add_senders(transactions)
         self._add_readers()
-        self._add_administration(registration, delayed_delivery)
+        cleaner = StoreCleaner(
+            self.store.messages,
+            self.group_commit.file_lock,
+            needed_from=transactions.log.table.needed_from,
+            clock=self.clock,
+        )
+        self._add_administration(registration, delayed_delivery, cleaner)
         self._add_transaction_administration(transactions)
         self._add_dead_letters()
         return Serving(
@@ -159,6 +167,7 @@ class _Builder:
             self.producer_groups,
             self.consumer_groups,
             self.replies,
+            cleaner,
         )
 
     def _message_flows(self) -> MessageFlows:
@@ -257,7 +266,7 @@ class _Builder:
         self.dispatcher.add(QueryProcessor(store=self.store.messages).handlers)
         self.dispatcher.add(LockProcessor(clock=steady_ms).handlers)
 
-    def _add_administration(self, registration: Registration, delayed_delivery: DelayedDelivery) -> None:
+    def _add_administration(self, registration: Registration, delayed_delivery: DelayedDelivery, cleaner: StoreCleaner) -> None:
         topics = TopicAdminProcessor(
             identity=self.identity,
             store=self.store.messages,
@@ -297,6 +306,7 @@ class _Builder:
             put_times=self.group_commit.put_times,
             delayed_delivery=delayed_delivery,
             settings_text=settings_text(self.settings),
+            delete_expired=cleaner.ask,
             clock=self.clock,
         )
         consume_queues = ConsumeQueueProcessor(store=self.store.messages, consumer_groups=self.consumer_groups)

@@ -113,6 +113,8 @@ class GroupCommit:
         self._tasks = Tasks()
         self._loop: asyncio.AbstractEventLoop
         self._process: FlushProcess
+        self.file_lock = asyncio.Lock()
+        """Held by whoever works on the store's files on another thread, or moves files that such work may be about."""
         self.flushes = 0
         """How many flushes there were, for the statistics."""
         self.put_times = PutTimes()
@@ -317,9 +319,10 @@ class GroupCommit:
         while True:
             try:
                 for _ in range(self._store.CHECKPOINT_ROUNDS):
-                    mark = self._store.begin_checkpoint()
-                    await asyncio.to_thread(_sync, mark.paths)
-                    self._store.finish_checkpoint(mark)
+                    async with self.file_lock:
+                        mark = self._store.begin_checkpoint()
+                        await asyncio.to_thread(_sync, mark.paths)
+                        self._store.finish_checkpoint(mark)
             except OSError as error:
                 logger.error("no checkpoint was written; it is tried again in %g s: %s", self._checkpoint_interval_s, error)
             await asyncio.sleep(self._checkpoint_interval_s)

@@ -17,7 +17,7 @@ from broker.store.errors import (
 )
 from broker.store.message_store import MessageStore
 from broker.store.report import RecoveryReport
-from broker.store.results import Appended, GetMessageStatus, PulledMessages, QueriedMessages
+from broker.store.results import Appended, Expired, GetMessageStatus, PulledMessages, QueriedMessages
 from broker.store.settings import FlushDiskType, StoreConfig
 from broker.store.subscription_groups import SubscriptionGroupConfig, SubscriptionGroups
 from broker.store.topic_configs import Permission, TopicConfig, TopicConfigs
@@ -29,6 +29,7 @@ __all__ = [
     "DamagedStore",
     "DataVersion",
     "DelayOffsets",
+    "Expired",
     "FlushDiskType",
     "GetMessageStatus",
     "IllegalMessage",

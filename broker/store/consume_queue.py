@@ -175,12 +175,12 @@ class ConsumeQueue:
             self._end_at(queue_offset)
         return dropped
 
-    def delete_expired(self, commit_log_min_offset: int) -> list[str]:
-        """Deletes the files whose messages the commit log no longer has, but never the last one; says which."""
+    def forget_expired(self, commit_log_min_offset: int) -> list[Path]:
+        """Forgets the files whose messages the commit log no longer has, but never the last one; the caller deletes them."""
         self.correct_min_offset(commit_log_min_offset)
         if not self._segments.starts:
             return []
-        return self._segments.delete_before(min(self.min_offset * UNIT_SIZE, self._segments.starts[-1]))
+        return self._segments.forget_before(min(self.min_offset * UNIT_SIZE, self._segments.starts[-1]))
 
     def destroy(self) -> None:
         """Deletes the queue."""

@@ -10,6 +10,7 @@ from broker.message.errors import IllegalMessage
 from broker.store.consume_queue import UNIT_SIZE, ConsumeQueue
 from broker.store.dispatch import DispatchRequest
 from broker.store.files import OpenFiles
+from broker.store.results import Trimmed
 from broker.store.segments import Segments
 from broker.store.settings import StoreConfig
 
@@ -73,13 +74,15 @@ class ConsumeQueueTable:
         if self._files.is_directory(directory) and not self._files.list(directory):
             self._files.remove_directory(directory)
 
-    def delete_expired(self, commit_log_min_offset: int) -> list[str]:
-        """Deletes the files of which the commit log has no message left; says which."""
-        deleted = []
+    def trim(self, commit_log_min_offset: int) -> Iterator[Trimmed]:
+        """Forgets the units of which the commit log has no message left, one queue at each step.
+
+        Messages may come in between two steps. A topic must not be deleted in between.
+        """
         for queue in self:
-            name = f"{queue.topic.decode()}/{queue.queue_id}"
-            deleted += [f"consume queue file {name}/{file}" for file in queue.delete_expired(commit_log_min_offset)]
-        return deleted
+            before = queue.min_offset
+            paths = queue.forget_expired(commit_log_min_offset)
+            yield Trimmed(paths, max(queue.min_offset - before, 0))
 
     def __iter__(self) -> Iterator[ConsumeQueue]:
         return iter(list(self._table.values()))

@@ -162,14 +162,14 @@ class Index:
         if len(self._looked_at) == self.STAGES:
             self.durable_offset = self._looked_at[0]
 
-    def delete_before(self, commit_log_offset: int) -> list[str]:
-        """Deletes the files whose records the commit log no longer has, but never the last one; says which."""
-        deleted = []
+    def forget_before(self, commit_log_offset: int) -> list[Path]:
+        """Forgets the files whose records the commit log no longer has, but never the last one; the caller deletes them."""
+        forgotten = []
         while len(self._index_files) > 1 and self._index_files[0].header.end_offset < commit_log_offset:
             index_file = self._index_files.pop(0)
-            index_file.delete()
-            deleted.append(f"index file {index_file.path.name}")
-        return deleted
+            self._open.forget(index_file.path)
+            forgotten.append(index_file.path)
+        return forgotten
 
     @property
     def _durable_header(self) -> IndexHeader:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import errno
 from collections import defaultdict
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from contextlib import suppress
 from pathlib import Path
 
@@ -16,7 +16,6 @@ from broker.message import topics
 from broker.message.properties import MAX_PROPERTIES_LENGTH
 from broker.message.record import FIXED_LENGTH, encode_record
 from broker.message.sysflag import TRANSACTION_MASK
-from broker.store import retention
 from broker.store.commit_log import CommitLog
 from broker.store.consume_queue_table import ConsumeQueueTable
 from broker.store.dispatch import VISIBILITY, DispatchRequest, unit_tags_code
@@ -26,10 +25,12 @@ from broker.store.files import FileSystem, OpenFiles, OsFileSystem
 from broker.store.index import Index
 from broker.store.recovery import recover
 from broker.store.report import RecoveryReport
-from broker.store.results import Appended
+from broker.store.results import Appended, Expired, Trimmed
+from broker.store.retention import removable
 from broker.store.segments import Segments
 from broker.store.settings import StoreConfig
 from broker.store.store_reader import StoreReader
+from broker.store.writability import Writability
 
 ArrivalListener = Callable[[bytes, int, int, int], None]
 """Told of a topic, a queue id, the queue's new max offset, and how many bytes the new records have."""
@@ -57,8 +58,7 @@ class MessageStore(StoreReader):
         self._durable = DurableState(config.root, files)
         self._next_offsets: dict[tuple[bytes, int], int] = {}
         self._unpublished: list[DispatchRequest] = []
-        self._refusal: str | None = None
-        self._is_broken = False
+        self._writability = Writability()
         self._last_store_timestamp = 0
         self._saved_state: object = None
         self._unsynced: dict[Path, None] = {}
@@ -94,7 +94,7 @@ class MessageStore(StoreReader):
         if self._durable.is_released:
             return
         try:
-            if not self._is_broken:
+            if not self._writability.is_broken:
                 with suppress(StoreUnwritable, OSError):
                     self.flush()
                     self._durable.mark_stopped()
@@ -119,14 +119,17 @@ class MessageStore(StoreReader):
         tags_code: int | None = None,
         crc: int | None = None,
         was_accepted: bool = False,
+        may_use_reserve: bool = False,
     ) -> Appended:
         """Puts a record into the batch; it is lost unless `write` follows.
 
         `sys_flag` must say which hosts are IPv6 ones. A message that `was_accepted` is only moved: the size allowed may have
-        become less since. Raises IllegalMessage, StoreUnwritable.
+        become less since. What ends a transaction, or was delayed and is due, `may_use_reserve`: it is stored on a full disk as
+        long as there is room kept for it. Raises IllegalMessage, StoreUnwritable.
         """
-        if self._refusal is not None:
-            raise StoreUnwritable(self._refusal)
+        writability = self._writability
+        if writability.refusal is not None and (writability.is_everything_refused or not may_use_reserve):
+            raise StoreUnwritable(writability.refusal)
         key = (topic, queue_id)
         queue_offset = self._next_offsets.get(key)
         if queue_offset is None:
@@ -237,13 +240,12 @@ class MessageStore(StoreReader):
 
     def refuse_writes(self, reason: str) -> None:
         """Stores nothing more until the store is opened again, which recovers it."""
-        self._refusal = reason
-        self._is_broken = True
+        self._writability.break_for_good(reason)
 
     @property
     def refusal(self) -> str | None:
         """Why nothing is stored at present, or None."""
-        return self._refusal
+        return self._writability.refusal
 
     def flush(self) -> None:
         """Brings everything to the disk: commit log, consume queues, index, checkpoint. Blocks.
@@ -303,17 +305,34 @@ class MessageStore(StoreReader):
             # caller hears of a failure.
             self._sync_all()
 
-    def delete_expired(self, now_ms: int) -> list[str]:
-        """Deletes what may go and says what; call it every few seconds. Refuses or admits writes by how full the disk is."""
+    def expire(self, now_ms: int, needed_from: int | None = None, *, at_any_hour: bool = False) -> Expired:
+        """Forgets commit log segments that may go; call it every few seconds. Refuses or admits messages by how full the disk is.
+
+        Nothing goes that lies behind `needed_from`. `trim` follows, and then the deletion of all files named. Raises OSError.
+        """
+        ratio = self.look_at_disk()
+        removal = removable(self._log, self.config, now_ms, ratio, needed_from, at_any_hour=at_any_hour)
+        return Expired(self._log.segments.forget_before(removal.end), removal.unexpired, removal.youngest_ms)
+
+    def trim(self) -> Iterator[Trimmed]:
+        """Forgets what consume queues and index hold of messages that the commit log has forgotten, one file or queue a step."""
+        yield from self._queues.trim(self._log.min_offset)
+        yield Trimmed(self._index.forget_before(self._log.min_offset), 0)
+
+    def delete_expired(self, now_ms: int, needed_from: int | None = None) -> list[Path]:
+        """`expire`, `trim` and the deletion in one go; answers what was deleted. Blocks. Raises OSError."""
+        paths = self.expire(now_ms, needed_from).paths
+        if paths:
+            paths += [path for trimmed in self.trim() for path in trimmed.paths]
+        for path in paths:
+            self._files.unlink(path)
+        return paths
+
+    def look_at_disk(self) -> float:
+        """Refuses or admits messages by how full the disk is, 0 to 1, and answers that. Raises OSError."""
         ratio = self.disk_used_ratio()
-        deleted = retention.delete_expired(self._log, self.config, now_ms, ratio)
-        if deleted:
-            deleted += self._queues.delete_expired(self._log.min_offset)
-            deleted += self._index.delete_before(self._log.min_offset)
-        if not self._is_broken:
-            is_full = ratio > self.config.disk_full_ratio
-            self._refusal = f"the disk is {ratio:.0%} full" if is_full else None
-        return deleted
+        self._writability.note_disk(ratio, self.config.disk_full_ratio)
+        return ratio
 
     def disk_used_ratio(self) -> float:
         """How full the store's disk is, 0 to 1; the fuller one counts if the commit log has a disk of its own."""
@@ -336,6 +355,7 @@ class MessageStore(StoreReader):
         self.flushed_position = self._log.written_position
         self._next_offsets = self._queues.max_offsets()
         self._last_store_timestamp = self.recovery.last_store_timestamp
+        self.look_at_disk()
 
     def _check_size(self, body_length: int, properties_length: int, size: int, *, was_accepted: bool) -> None:
         if properties_length > MAX_PROPERTIES_LENGTH:

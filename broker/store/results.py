@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from enum import IntEnum
+from pathlib import Path
 from typing import NamedTuple
 
 
@@ -49,3 +50,23 @@ class QueriedMessages(NamedTuple):
     records: list[bytes]
     index_last_update_timestamp: int
     index_last_update_offset: int
+
+
+@dataclass(frozen=True, slots=True)
+class Expired:
+    """Commit log segments that the store has forgotten."""
+
+    paths: list[Path] = field(default_factory=list)
+    """Their files, which are still there: to be deleted in this order, and none after one that cannot be."""
+    unexpired: int = 0
+    """How many of them went before their time (cleanFileForciblyEnable)."""
+    youngest_ms: int = 0
+    """When the youngest of those was completed."""
+
+
+class Trimmed(NamedTuple):
+    """What a consume queue lost with the commit log's first segments."""
+
+    paths: list[Path]
+    """Files to be deleted."""
+    messages: int

@@ -130,13 +130,12 @@ class Segments:
         if self.starts:
             self._files.sync_directory(self.directory)
 
-    def delete_before(self, position: int) -> list[str]:
-        """Deletes the files that end at or before `position`, oldest first, and says which."""
-        deleted = []
+    def forget_before(self, position: int) -> list[Path]:
+        """Closes and forgets the files that end at or before `position`; the caller deletes them, in this order."""
+        forgotten = []
         while self.starts and self.starts[0] + self.segment_size <= position:
-            deleted.append(self.path(self.starts[0]).name)
-            self._delete(self.starts[0])
-        return deleted
+            forgotten.append(self._forget(self.starts[0]))
+        return forgotten
 
     def destroy(self) -> None:
         """Deletes all files and the directory."""
@@ -149,8 +148,14 @@ class Segments:
         path = self.path(start)
         self._open.forget(path)
         self._files.unlink(path)
+        self._forget(start)
+
+    def _forget(self, start: int) -> Path:
+        path = self.path(start)
+        self._open.forget(path)
         del self._paths[start]
         del self.starts[bisect_right(self.starts, start) - 1]
+        return path
 
 
 def _is_segment_name(name: str) -> bool:

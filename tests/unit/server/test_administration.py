@@ -82,6 +82,7 @@ def desk(desk: Desk) -> Desk:
             put_times=desk.put_times,
             delayed_delivery=desk.delayed,
             settings_text="listenPort=10911\n",
+            delete_expired=lambda: None,
             clock=desk.clock,
         ),
     ]
