@@ -242,7 +242,7 @@ async def test_a_disk_that_others_fill_costs_nothing_acknowledged_and_transactio
     ):
         sender = Sender(producer)
         await transactions.send_message_in_transaction(Message.of(TOPIC, b"commit when asked"))
-        await sender.send(100)
+        await sender.send(900)  # several segments: bodies are compressed
         full_disk.fill_to(0.87)
         await asyncio.sleep(2.5)  # the broker looks at the disk every second
         assert set(sender.acknowledged) <= set(await stored(namesrv_addr))
