@@ -44,6 +44,7 @@ def now_ms() -> int:
     return time.time_ns() // 1_000_000
 
 
+_LOCK_INTERVAL_S: Final = 1.0
 _REPLIES_END_WITHIN_S: Final = 1.0
 """A reply that was stored and pushed is answered within a moment, unless its requester hangs."""
 
@@ -65,6 +66,8 @@ class Broker:
         self._store: OpenedStore | None = None
         self._serving: Serving | None = None
         self._metrics: MetricsServer | None = None
+        self.cannot_go_on = asyncio.Event()
+        """Set when the broker must end, because another one may be using its store; the log says why."""
 
     @property
     def identity(self) -> BrokerIdentity:
@@ -119,7 +122,7 @@ class Broker:
         if self._name_server is not None:
             await self._name_server.stop()
         self._disk_thread.shutdown()
-        if serving is not None and store is not None:
+        if serving is not None and store is not None and not store.messages.is_given_up:
             self._persist(serving, store)
         if store is not None:
             store.messages.close()
@@ -200,6 +203,7 @@ class Broker:
         tasks.every(1, "expired parked messages", parked.forget_expired)
         tasks.every(1, "statistics", lambda: serving.statistics.sample(self._clock()))
         tasks.every(SAMPLE_INTERVAL_S, "figures of topics and groups", lambda: serving.statistics.sample_flows(self._clock()))
+        tasks.every(_LOCK_INTERVAL_S, "the store's lock", lambda: self._look_at_lock(serving.group_commit, store))
         tasks.every(60, "how long messages took", serving.group_commit.put_times.begin_minute)
         tasks.every(1, "topics to disk", serving.topic_table.persist_changes)
         tasks.every(1, "groups to disk", serving.subscription_groups.persist_changes)
@@ -207,6 +211,13 @@ class Broker:
         tasks.start("offsets to disk", self._keep_offsets(store))
         tasks.every(settings.flush_delay_offset_interval / 1000, "delay offsets to disk", serving.delayed_delivery.persist)
         tasks.start("retention", serving.cleaner.run(settings.clean_resource_interval / 1000))
+
+    def _look_at_lock(self, group_commit: GroupCommit, store: OpenedStore) -> None:
+        complaint = store.messages.what_is_wrong_with_the_lock()
+        if complaint is not None and not store.messages.is_given_up:
+            logger.critical("%s. This one stores nothing more, and ends", complaint)
+            group_commit.give_up(complaint)
+            self.cannot_go_on.set()
 
     async def _keep_offsets(self, store: OpenedStore) -> None:
         """Brings the consumers' offsets to the disk now and then, on another thread: syncing takes its time."""

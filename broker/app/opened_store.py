@@ -43,8 +43,8 @@ def open_store(settings: BrokerSettings, identity: BrokerIdentity, now_ms: int) 
     config = store_config(settings, identity)
     try:
         messages = MessageStore.open(config)
-    except StoreLocked:
-        raise StartError(f"the store {config.root} is in use by another broker") from None
+    except StoreLocked as error:
+        raise StartError(f"the store {error}") from None
     except (DamagedStore, OSError) as error:
         raise StartError(f"the store {config.root} cannot be opened: {error}") from None
     for action in messages.recovery.actions:

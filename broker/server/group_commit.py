@@ -146,6 +146,12 @@ class GroupCommit:
         else:
             self._make_visible(self._store.flushed_position)
 
+    def give_up(self, reason: str) -> None:
+        """Answers nobody with success any more, and leaves the store's files as they are: another broker may be using them."""
+        self._store.give_up(reason)
+        self._flushing_to = None
+        self._lose_after(-1, StoreUnwritable(reason))
+
     def appended(self) -> None:
         """A processor has appended to the store: it is written at the end of this iteration of the event loop."""
         self._requests += 1
@@ -202,7 +208,7 @@ class GroupCommit:
             self._delayed_flush = None
         store = self._store
         position = store.written_position
-        if self._flushing_to is not None:
+        if self._flushing_to is not None or store.is_given_up:
             return
         if position <= store.flushed_position:
             # Somebody flushed the whole store in the meantime.
@@ -323,7 +329,7 @@ class GroupCommit:
                         mark = self._store.begin_checkpoint()
                         await asyncio.to_thread(_sync, mark.paths)
                         self._store.finish_checkpoint(mark)
-            except OSError as error:
+            except (OSError, StoreUnwritable) as error:
                 logger.error("no checkpoint was written; it is tried again in %g s: %s", self._checkpoint_interval_s, error)
             await asyncio.sleep(self._checkpoint_interval_s)
 

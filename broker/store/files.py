@@ -5,6 +5,7 @@ from __future__ import annotations
 import errno
 import fcntl
 import os
+import stat
 from collections import OrderedDict
 from pathlib import Path
 from typing import Protocol
@@ -58,8 +59,14 @@ class FileSystem(Protocol):
     def is_directory(self, path: Path) -> bool:
         """Whether there is a directory of that name."""
 
+    def open_directory(self, path: Path) -> int:
+        """Opens a directory, to be locked."""
+
     def lock(self, file: int) -> bool:
-        """Takes the lock that ends with the file's closing, or answers False."""
+        """Takes the lock that ends with the file's closing; False if somebody else has it."""
+
+    def is_still(self, file: int, path: Path) -> bool:
+        """Whether the path still leads to the open file or directory."""
 
     def used_ratio(self, path: Path) -> float:
         """How full the disk is, 0 to 1."""
@@ -156,14 +163,28 @@ class OsFileSystem:
         """See FileSystem."""
         return path.is_dir()
 
+    def open_directory(self, path: Path) -> int:
+        """See FileSystem."""
+        return os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+
     def lock(self, file: int) -> bool:
         """See FileSystem. Java takes the first byte's POSIX lock; flock besides keeps out a second store of one process."""
         try:
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            fcntl.lockf(file, fcntl.LOCK_EX | fcntl.LOCK_NB, 1, 0)
-        except OSError:
-            return False
+            if stat.S_ISREG(os.fstat(file).st_mode):
+                fcntl.lockf(file, fcntl.LOCK_EX | fcntl.LOCK_NB, 1, 0)
+        except OSError as error:
+            if error.errno in (errno.EAGAIN, errno.EACCES):
+                return False
+            raise
         return True
+
+    def is_still(self, file: int, path: Path) -> bool:
+        """See FileSystem."""
+        try:
+            return os.path.samestat(os.fstat(file), os.stat(path))
+        except (FileNotFoundError, NotADirectoryError):
+            return False
 
     def used_ratio(self, path: Path) -> float:
         """See FileSystem. As RocketMQ counts: what ordinary users may not have counts as used."""

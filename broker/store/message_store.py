@@ -29,6 +29,7 @@ from broker.store.results import Appended, Expired, Trimmed
 from broker.store.retention import removable
 from broker.store.segments import Segments
 from broker.store.settings import StoreConfig
+from broker.store.store_lock import StoreLock
 from broker.store.store_reader import StoreReader
 from broker.store.writability import Writability
 
@@ -56,6 +57,9 @@ class MessageStore(StoreReader):
             Index(config, self._open_files),
         )
         self._durable = DurableState(config.root, files)
+        self._lock = StoreLock(files, config.root, config.commit_log_directory)
+        self._is_open = False
+        self._is_given_up = False
         self._next_offsets: dict[tuple[bytes, int], int] = {}
         self._unpublished: list[DispatchRequest] = []
         self._writability = Writability()
@@ -74,16 +78,16 @@ class MessageStore(StoreReader):
         Raises StoreLocked if another broker has it open, DamagedStore if it cannot be opened without guessing, OSError.
         """
         store = cls(config, files or OsFileSystem())
-        was_stopped_cleanly = store._durable.acquire()
+        complaints = store._lock.acquire()
         try:
-            store.recovery = recover(
-                store._log, store._queues, store._index, store._durable, config, was_stopped_cleanly=was_stopped_cleanly
-            )
+            store.recovery = recover(store._log, store._queues, store._index, store._durable, config)
+            store.recovery.actions += complaints
             store._begin()
         except BaseException:
             store._open_files.close()
-            store._durable.release()
+            store._lock.release()
             raise
+        store._is_open = True
         return store
 
     def close(self) -> None:
@@ -91,8 +95,9 @@ class MessageStore(StoreReader):
 
         Where the disk refuses, the store stays marked as crashed, and the next `open` recovers it.
         """
-        if self._durable.is_released:
+        if not self._is_open:
             return
+        self._is_open = False
         try:
             if not self._writability.is_broken:
                 with suppress(StoreUnwritable, OSError):
@@ -100,7 +105,7 @@ class MessageStore(StoreReader):
                     self._durable.mark_stopped()
         finally:
             self._open_files.close()
-            self._durable.release()
+            self._lock.release()
 
     def append(
         self,
@@ -187,6 +192,7 @@ class MessageStore(StoreReader):
 
         Raises StoreUnwritable, and then nothing of the batch was stored: positions and queue offsets go back.
         """
+        self._refuse_if_given_up()
         try:
             return self._log.write()
         except OSError as error:
@@ -242,6 +248,25 @@ class MessageStore(StoreReader):
         """Stores nothing more until the store is opened again, which recovers it."""
         self._writability.break_for_good(reason)
 
+    def what_is_wrong_with_the_lock(self) -> str | None:
+        """Why another broker may be using the store, or None. Ask every second or so, and `give_up` if there is a reason."""
+        return self._lock.what_is_wrong()
+
+    def give_up(self, reason: str) -> None:
+        """Stores nothing more and leaves all files as they are: another broker may be using them.
+
+        What was appended or written but not made visible is lost to this broker. The store stays marked as crashed.
+        """
+        self._is_given_up = True
+        self.refuse_writes(reason)
+        self._forget_after(self.flushed_position)
+        self._log.drop_batch()
+
+    @property
+    def is_given_up(self) -> bool:
+        """Whether `give_up` was called."""
+        return self._is_given_up
+
     @property
     def refusal(self) -> str | None:
         """Why nothing is stored at present, or None."""
@@ -261,8 +286,9 @@ class MessageStore(StoreReader):
     def begin_checkpoint(self) -> DurableMark:
         """Writes waiting consume queue units and index entries, and says which files to sync before `finish_checkpoint`.
 
-        Does not block on the disk. Raises OSError. Those of earlier marks that were never finished are among them.
+        Does not block on the disk. Those of earlier marks that were never finished are among them. Raises OSError, StoreUnwritable.
         """
+        self._refuse_if_given_up()
         self._unsynced.update(dict.fromkeys((*self._queues.write(), *self._index.write())))
         published = self._unpublished[0].commit_log_offset if self._unpublished else self._log.written_position
         self._latest_mark = DurableMark(
@@ -278,7 +304,7 @@ class MessageStore(StoreReader):
 
         A mark that a later one overtook tells nothing any more: a topic may have been deleted since.
         """
-        if mark is not self._latest_mark:
+        if mark is not self._latest_mark or self._is_given_up:
             return
         self._unsynced.clear()
         index = self._index
@@ -295,6 +321,7 @@ class MessageStore(StoreReader):
 
     def delete_topic(self, topic: bytes) -> None:
         """Forgets a topic's queues; its records expire with the commit log (cleanUnusedTopic). Blocks for a flush."""
+        self._refuse_if_given_up()
         self._queues.delete_topic(topic)
         for key in [key for key in self._next_offsets if key[0] == topic]:
             del self._next_offsets[key]
@@ -310,6 +337,7 @@ class MessageStore(StoreReader):
 
         Nothing goes that lies behind `needed_from`. `trim` follows, and then the deletion of all files named. Raises OSError.
         """
+        self._refuse_if_given_up()
         ratio = self.look_at_disk()
         removal = removable(self._log, self.config, now_ms, ratio, needed_from, at_any_hour=at_any_hour)
         return Expired(self._log.segments.forget_before(removal.end), removal.unexpired, removal.youngest_ms)
@@ -356,6 +384,10 @@ class MessageStore(StoreReader):
         self._next_offsets = self._queues.max_offsets()
         self._last_store_timestamp = self.recovery.last_store_timestamp
         self.look_at_disk()
+
+    def _refuse_if_given_up(self) -> None:
+        if self._is_given_up:
+            raise StoreUnwritable(self.refusal or "")
 
     def _check_size(self, body_length: int, properties_length: int, size: int, *, was_accepted: bool) -> None:
         if properties_length > MAX_PROPERTIES_LENGTH:

@@ -33,12 +33,10 @@ def recover(
     index: Index,
     durable: DurableState,
     config: StoreConfig,
-    *,
-    was_stopped_cleanly: bool,
 ) -> RecoveryReport:
     """Loads all files and makes them agree; on return the log can go on. Raises DamagedStore, OSError."""
-    report = RecoveryReport(was_stopped_cleanly)
-    if not was_stopped_cleanly:
+    report = RecoveryReport(durable.was_stopped_cleanly)
+    if not report.was_stopped_cleanly:
         report.actions.append("the last broker did not stop cleanly")
     durable.mark_running()
     report.actions += log.segments.load()

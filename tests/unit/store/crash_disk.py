@@ -117,7 +117,13 @@ class CrashDisk:
     def is_directory(self, path: Path) -> bool:
         return path in self.directories
 
+    def open_directory(self, path: Path) -> int:
+        return -1
+
     def lock(self, file: int) -> bool:
+        return True
+
+    def is_still(self, file: int, path: Path) -> bool:
         return True
 
     def used_ratio(self, path: Path) -> float:
