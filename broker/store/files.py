@@ -210,9 +210,21 @@ class OpenFiles:
             self._open.move_to_end(path)
             return file
         if len(self._open) >= self._limit:
-            self.files.close(self._open.popitem(last=False)[1])
-        file = self._open[path] = self.files.open(path)
+            self._close_least_used()
+        file = self._open[path] = self._opened(path)
         return file
+
+    def _opened(self, path: Path) -> int:
+        while True:
+            try:
+                return self.files.open(path)
+            except OSError as error:
+                if error.errno not in (errno.EMFILE, errno.ENFILE) or not self._open:
+                    raise
+                self._close_least_used()
+
+    def _close_least_used(self) -> None:
+        self.files.close(self._open.popitem(last=False)[1])
 
     def forget(self, path: Path) -> None:
         """Closes it if it is open: it is about to be deleted."""

@@ -262,6 +262,24 @@ class MessageStore(StoreReader):
         self._forget_after(self.flushed_position)
         self._log.drop_batch()
 
+    def note_busy(self, reason: str | None) -> None:
+        """Refuses everything for now, for that reason; None ends it."""
+        self._writability.note_busy(reason)
+
+    @property
+    def is_busy(self) -> bool:
+        """Whether `note_busy` gave a reason."""
+        return self._writability.is_busy
+
+    @property
+    def unpublished(self) -> int:
+        """How many messages were appended and are not visible yet."""
+        return len(self._unpublished)
+
+    def close_files(self) -> None:
+        """Gives back all file descriptors that can be had again."""
+        self._open_files.close()
+
     @property
     def is_given_up(self) -> bool:
         """Whether `give_up` was called."""
@@ -286,7 +304,7 @@ class MessageStore(StoreReader):
     def begin_checkpoint(self) -> DurableMark:
         """Writes waiting consume queue units and index entries, and says which files to sync before `finish_checkpoint`.
 
-        Does not block on the disk. Those of earlier marks that were never finished are among them. Raises OSError, StoreUnwritable.
+        Does not block on the disk. Those of marks that were never finished are among them. Raises OSError, StoreUnwritable.
         """
         self._refuse_if_given_up()
         self._unsynced.update(dict.fromkeys((*self._queues.write(), *self._index.write())))

@@ -34,6 +34,11 @@ class Writability:
         self._busy = reason
         self._settle()
 
+    @property
+    def is_busy(self) -> bool:
+        """Whether too much waits for the disk."""
+        return self._busy is not None
+
     def break_for_good(self, reason: str) -> None:
         """Nothing is stored any more."""
         self.refusal = reason
