@@ -2,6 +2,7 @@
 
 import asyncio
 
+from broker.remoting.acceptor import Acceptor
 from broker.remoting.complaints import Complaints
 from broker.remoting.connection import Connection, ConnectionLimits, RequestHandler
 
@@ -21,7 +22,7 @@ class RemotingServer:
         self._limits = limits or ConnectionLimits()
         self._complaints = Complaints()
         self._backlog = backlog
-        self._server: asyncio.Server | None = None
+        self._acceptor: Acceptor | None = None
 
     @property
     def port(self) -> int:
@@ -30,35 +31,35 @@ class RemotingServer:
 
     async def bind(self) -> None:
         """Takes the port, but does not listen yet. Raises OSError if the address cannot be had."""
-        loop = asyncio.get_running_loop()
-        self._server = await loop.create_server(
-            self._new_connection, self.host, self._port, backlog=self._backlog, start_serving=False
-        )
-        self._port = self._server.sockets[0].getsockname()[1]
+        server = await asyncio.get_running_loop().create_server(self._new_connection, self.host, self._port, start_serving=False)
+        # asyncio resolves the name and binds; accepting is the acceptor's.
+        sockets = [sock.dup() for sock in server.sockets]
+        server.close()
+        for sock in sockets:
+            sock.setblocking(False)
+        self._acceptor = Acceptor(sockets, self._new_connection, self._backlog)
+        self._port = sockets[0].getsockname()[1]
 
     async def start(self) -> None:
         """Listens when it returns. Raises OSError if the address cannot be had."""
-        if self._server is None:
+        if self._acceptor is None:
             await self.bind()
-        assert self._server is not None
-        await self._server.start_serving()
+        assert self._acceptor is not None
+        self._acceptor.start()
 
     def stop_listening(self) -> None:
         """Takes no more connections; those there are stay."""
-        if self._server is not None:
-            self._server.close()
+        if self._acceptor is not None:
+            self._acceptor.stop()
 
     async def stop(self) -> None:
         """Listens no more, sends what is unsent and closes all connections."""
-        if self._server is None:
-            return
-        self._server.close()
+        self.stop_listening()
         closing = list(self.connections)
         for connection in closing:
             connection.close()
         await asyncio.gather(*(connection.wait_closed() for connection in closing))
-        await self._server.wait_closed()
-        self._server = None
+        self._acceptor = None
 
     def _new_connection(self) -> Connection:
         return Connection(self._handler, open_connections=self.connections, limits=self._limits, complaints=self._complaints)
