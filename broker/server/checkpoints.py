@@ -8,12 +8,16 @@ from __future__ import annotations
 import asyncio
 import logging
 import os
-from collections.abc import Sequence
-from pathlib import Path
+from functools import partial
+from time import monotonic
+from typing import Final
 
-from broker.store import MessageStore, StoreUnwritable
+from broker.server.file_work import on_thread
+from broker.store import MessageStore, StoreUnwritable, Unsynced
 
 logger = logging.getLogger(__name__)
+
+_SLICE_S: Final = 0.01
 
 
 class Checkpoints:
@@ -40,19 +44,32 @@ class Checkpoints:
         """Spares the next recovery all that is published by now. Raises OSError, StoreUnwritable."""
         for _ in range(self._store.CHECKPOINT_ROUNDS):
             async with self._file_lock:
-                mark = self._store.begin_checkpoint()
-                await asyncio.to_thread(_sync, mark.paths)
-                self._store.finish_checkpoint(mark)
+                await self._write_once()
+
+    async def _write_once(self) -> None:
+        store = self._store
+        mark = store.begin_checkpoint()
+        slice_end_s = monotonic() + _SLICE_S
+        for _ in store.write_queues():
+            if monotonic() > slice_end_s:
+                await asyncio.sleep(0)
+                slice_end_s = monotonic() + _SLICE_S
+        queues = store.unsynced_queues()
+        await on_thread(partial(_sync, queues))
+        # The index takes no entries until it is synced: that must not last as long as the queues may.
+        await on_thread(partial(_sync, store.write_index()))
+        if save := store.finish_checkpoint(mark, queues):
+            await on_thread(save)
 
 
-def _sync(paths: Sequence[Path]) -> None:
-    for path in paths:
+def _sync(unsynced: Unsynced) -> None:
+    for path in (*unsynced.files, *unsynced.directories):
         try:
             file = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
         except FileNotFoundError:
             # Its topic was deleted, or it expired.
             continue
         try:
-            os.fdatasync(file)
+            os.fsync(file)
         finally:
             os.close(file)

@@ -148,12 +148,13 @@ class GroupCommit:
                 timer.cancel()
         self._flusher.stop()
         self._flushing_to = None
-        try:
-            self._store.flush()
-        except StoreUnwritable as error:
-            self._lose_after(self._store.flushed_position, error)
-        else:
-            self._show(self._store.flushed_position)
+        async with self.file_lock:
+            try:
+                self._store.flush()
+            except StoreUnwritable as error:
+                self._lose_after(self._store.flushed_position, error)
+            else:
+                self._show(self._store.flushed_position)
 
     def give_up(self, reason: str) -> None:
         """Answers nobody with success any more, and leaves the store's files as they are: another broker may be using them."""

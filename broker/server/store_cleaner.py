@@ -11,11 +11,13 @@ import logging
 import os
 from collections.abc import Callable, Sequence
 from contextlib import suppress
+from functools import partial
 from pathlib import Path
 from time import monotonic
 from typing import Final
 
 from broker.remoting.alarm import Alarm
+from broker.server.file_work import on_thread
 from broker.store import Expired, MessageStore
 
 logger = logging.getLogger(__name__)
@@ -70,7 +72,7 @@ class StoreCleaner:
                 messages = await self._trim()
                 self._tell_deleted(expired, messages)
             if self._undeleted:
-                await asyncio.to_thread(_delete, self._undeleted)
+                await on_thread(partial(_delete, self._undeleted))
 
     def _expire(self) -> Expired:
         now_ms = self._clock()

@@ -4,6 +4,7 @@ No event loop, no socket and no clock: whoever calls says what time it is, and w
 """
 
 from broker.store.config_file import DataVersion
+from broker.store.consume_queue import Unsynced
 from broker.store.consumer_offsets import ConsumerOffsets
 from broker.store.delay_offsets import DelayOffsets
 from broker.store.errors import (
@@ -47,4 +48,5 @@ __all__ = [
     "SubscriptionGroups",
     "TopicConfig",
     "TopicConfigs",
+    "Unsynced",
 ]

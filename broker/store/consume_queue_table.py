@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from pathlib import Path
 
 from broker.message import topics
 from broker.message.errors import IllegalMessage
-from broker.store.consume_queue import UNIT_SIZE, ConsumeQueue
+from broker.store.consume_queue import UNIT_SIZE, ConsumeQueue, Unsynced
 from broker.store.dispatch import DispatchRequest
 from broker.store.files import OpenFiles
 from broker.store.results import Trimmed
@@ -25,6 +24,8 @@ class ConsumeQueueTable:
         self._open = open_files
         self._files = open_files.files
         self._table: dict[tuple[bytes, int], ConsumeQueue] = {}
+        self._touched: dict[tuple[bytes, int], ConsumeQueue] = {}
+        """Those that may have something to write."""
 
     def load(self) -> None:
         """Finds the queues on disk. They are empty until each is recovered. What cannot be one is passed over."""
@@ -47,13 +48,18 @@ class ConsumeQueueTable:
         """Adds a record's unit to its queue."""
         queue = self._table.get((request.topic, request.queue_id)) or self._create(request.topic, request.queue_id)
         queue.put(request.queue_offset, request.commit_log_offset, request.size, request.tags_code)
+        self._touched[(request.topic, request.queue_id)] = queue
         return queue
 
-    def write(self) -> list[Path]:
-        """Hands waiting units to the file system and says which files were written since the last time. Raises OSError."""
-        for queue in self._table.values():
+    def write(self) -> Iterator[Unsynced]:
+        """Hands waiting units to the file system, one queue at each step, and says what was written since the last time.
+
+        Units may come in between two steps. Raises OSError.
+        """
+        for key, queue in list(self._touched.items()):
             queue.write()
-        return [path for queue in self._table.values() for path in queue.take_unsynced()]
+            del self._touched[key]
+            yield queue.take_unsynced()
 
     def max_offsets(self) -> dict[tuple[bytes, int], int]:
         """The offset after the last unit of each queue."""
@@ -69,6 +75,7 @@ class ConsumeQueueTable:
     def delete_topic(self, topic: bytes) -> None:
         """Deletes the queues of a topic."""
         for key in [key for key in self._table if key[0] == topic]:
+            self._touched.pop(key, None)
             self._table.pop(key).destroy()
         directory = self._directory / topic.decode()
         if self._files.is_directory(directory) and not self._files.list(directory):

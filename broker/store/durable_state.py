@@ -26,13 +26,12 @@ _CHECKPOINT_SLACK_MS = 3000
 
 @dataclass(frozen=True, slots=True)
 class DurableMark:
-    """A state of the store that holds once the files named were synced."""
+    """A state of the store that holds once all that was written by then is synced."""
 
     position: int
     """Every record before it is in the commit log and dispatched."""
     store_timestamp: int
     max_offsets: dict[tuple[bytes, int], int]
-    paths: list[Path]
 
 
 @dataclass(frozen=True, slots=True)

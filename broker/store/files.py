@@ -38,8 +38,8 @@ class FileSystem(Protocol):
     def sync_directory(self, path: Path) -> None:
         """Returns when the names in the directory are on disk."""
 
-    def make_directory(self, path: Path) -> None:
-        """Creates it with its parents, durably; nothing happens if it exists."""
+    def make_directory(self, path: Path, *, is_durable: bool = True) -> None:
+        """Creates it with its parents; nothing happens if it exists. Without `is_durable` the caller syncs their parents."""
 
     def remove_directory(self, path: Path) -> None:
         """Removes an empty directory."""
@@ -125,13 +125,14 @@ class OsFileSystem:
         finally:
             os.close(directory)
 
-    def make_directory(self, path: Path) -> None:
+    def make_directory(self, path: Path, *, is_durable: bool = True) -> None:
         """See FileSystem."""
         if path.is_dir():
             return
-        self.make_directory(path.parent)
+        self.make_directory(path.parent, is_durable=is_durable)
         path.mkdir(exist_ok=True)
-        self.sync_directory(path.parent)
+        if is_durable:
+            self.sync_directory(path.parent)
 
     def remove_directory(self, path: Path) -> None:
         """See FileSystem."""
@@ -247,6 +248,16 @@ def create_file(files: FileSystem, path: Path, size: int) -> None:
     finally:
         files.close(file)
     files.sync_directory(path.parent)
+
+
+def create_file_lazily(files: FileSystem, path: Path, size: int) -> None:
+    """A file of that size, all zeros and sparse; the caller syncs it and the directories down to it."""
+    files.make_directory(path.parent, is_durable=False)
+    file = files.open(path, create=True)
+    try:
+        files.truncate(file, size)
+    finally:
+        files.close(file)
 
 
 def replace_file(files: FileSystem, path: Path, content: bytes, backup: Path | None = None) -> None:

@@ -16,12 +16,14 @@ from typing import Final
 
 from broker.message import properties as message_properties
 from broker.message.tags import java_hash_code
+from broker.store.consume_queue import Unsynced
 from broker.store.dispatch import DispatchRequest
 from broker.store.files import OpenFiles
 from broker.store.index_file import IndexFile, IndexHeader
 from broker.store.settings import StoreConfig
 
 _WAITING_LIMIT: Final = 512
+_APPLIED_AT_ONCE: Final = 4096
 _MASK: Final = 0xFFFFFFFF
 _MAX_FOUND: Final = 64
 _NAME_LENGTH: Final = 17
@@ -138,22 +140,28 @@ class Index:
         return found
 
     def begin_rounds(self) -> None:
-        """Forgets a round that was broken off between `write` and `mark_synced`."""
+        """Forgets a round that was broken off between `write` and `mark_synced`, and adds all that waits. Raises OSError."""
         self._is_frozen = False
+        while self._waiting:
+            self._apply()
 
-    def write(self) -> list[Path]:
-        """Hands what waits to the file system; the files to sync before `mark_synced`. Raises OSError."""
+    def write(self) -> Unsynced:
+        """Hands what waits to the file system; what to sync before `mark_synced`. Raises OSError."""
         if not self._is_frozen:
             self._apply()
         self._is_frozen = True
         self._looking_at = self.end_offset
-        return [index_file.path for index_file in self._index_files if index_file.write()]
+        written = [index_file.path for index_file in self._index_files if index_file.write()]
+        directory = self._config.index_directory
+        is_name_new = any(index_file.is_new for index_file in self._index_files)
+        return Unsynced(written, [directory, directory.parent] if is_name_new else [])
 
     def mark_synced(self) -> None:
         """The files that `write` named are on disk. Raises OSError."""
         for index_file in self._index_files:
             if not index_file.is_settled:
                 index_file.mark_synced()
+                index_file.is_new = False
                 if index_file.is_settled and index_file is not self._index_files[-1]:
                     index_file.release_memory()
         self._is_frozen = False
@@ -183,9 +191,11 @@ class Index:
         return durable
 
     def _apply(self) -> None:
+        """Puts the oldest of what waits into the file: no more at once than takes a few milliseconds."""
+        applied = self._waiting[:_APPLIED_AT_ONCE]
         entries = [
             (_with_topic(request.topic, partial), request.commit_log_offset, request.store_timestamp)
-            for request in self._waiting
+            for request in applied
             if request.is_indexed and request.commit_log_offset > self.end_offset
             for partial in _partial_hashes(request.properties)
         ]
@@ -194,10 +204,10 @@ class Index:
             # Only whole records count: the keys of one may be spread over two files.
             self.end_offset = entries[taken][1] - 1 if taken < len(entries) else entries[-1][1]
             del entries[:taken]
-        if self._waiting:
-            self.end_offset = max(self.end_offset, self._waiting[-1].commit_log_offset)
-            self.end_timestamp = self._waiting[-1].store_timestamp
-            self._waiting.clear()
+        if applied:
+            self.end_offset = max(self.end_offset, applied[-1].commit_log_offset)
+            self.end_timestamp = applied[-1].store_timestamp
+            del self._waiting[: len(applied)]
 
     def _writable(self, store_timestamp: int) -> IndexFile:
         last = self._index_files[-1] if self._index_files else None

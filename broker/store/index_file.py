@@ -18,7 +18,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Final, NamedTuple
 
-from broker.store.files import OpenFiles, create_file
+from broker.store.files import OpenFiles, create_file_lazily
 
 HEADER_SIZE: Final = 40
 SLOT_SIZE: Final = 4
@@ -66,6 +66,8 @@ class IndexFile:
         """The state in memory."""
         self.synced_header = self.header
         """The state on disk."""
+        self.is_new = False
+        """Whether its name may not be on disk yet."""
         self._slot_table: bytearray | None = None
         self._dirty_pages: set[int] = set()
         self._waiting_entries = bytearray()
@@ -75,10 +77,10 @@ class IndexFile:
 
     @classmethod
     def create(cls, path: Path, slots: int, entries: int, open_files: OpenFiles, before: IndexHeader | None) -> IndexFile:
-        """A new file; it begins where the full one before it ended. On disk when it returns."""
-        open_files.files.make_directory(path.parent)
-        create_file(open_files.files, path, HEADER_SIZE + slots * SLOT_SIZE + entries * ENTRY.size)
+        """A new file; it begins where the full one before it ended. It and its directories are to be synced."""
+        create_file_lazily(open_files.files, path, HEADER_SIZE + slots * SLOT_SIZE + entries * ENTRY.size)
         index_file = cls(path, slots, entries, open_files)
+        index_file.is_new = True
         index_file._slot_table = bytearray(slots * SLOT_SIZE)
         if before is not None:
             end, offset = before.end_timestamp, before.end_offset

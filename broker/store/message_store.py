@@ -17,6 +17,7 @@ from broker.message.properties import MAX_PROPERTIES_LENGTH
 from broker.message.record import FIXED_LENGTH, encode_record
 from broker.message.sysflag import TRANSACTION_MASK
 from broker.store.commit_log import CommitLog
+from broker.store.consume_queue import Unsynced
 from broker.store.consume_queue_table import ConsumeQueueTable
 from broker.store.dispatch import VISIBILITY, DispatchRequest, unit_tags_code
 from broker.store.durable_state import DurableMark, DurableState
@@ -41,7 +42,7 @@ class MessageStore(StoreReader):
     """One open store. Topics are bytes, as records hold them. Not safe for use from several threads."""
 
     CHECKPOINT_ROUNDS = Index.STAGES
-    """So many rounds of `begin_checkpoint`, sync and `finish_checkpoint` spare recovery all that was published before them."""
+    """So many rounds, from `begin_checkpoint` to `finish_checkpoint`, spare recovery all that was published before them."""
 
     def __init__(self, config: StoreConfig, files: FileSystem) -> None:
         """See `open`."""
@@ -66,6 +67,7 @@ class MessageStore(StoreReader):
         self._last_store_timestamp = 0
         self._saved_state: object = None
         self._unsynced: dict[Path, None] = {}
+        self._unsynced_directories: dict[Path, None] = {}
         self._latest_mark: DurableMark | None = None
         self.flushed_position = 0
         """Everything before it is on disk."""
@@ -302,36 +304,65 @@ class MessageStore(StoreReader):
             raise StoreUnwritable(f"cannot flush the store: {_reason(error)}") from error
 
     def begin_checkpoint(self) -> DurableMark:
-        """Writes waiting consume queue units and index entries, and says which files to sync before `finish_checkpoint`.
+        """Takes note of a state that `finish_checkpoint` saves for the next recovery, after these steps in this order:
 
-        Does not block on the disk. Those of marks that were never finished are among them. Raises OSError, StoreUnwritable.
+        all of `write_queues`, a sync of what it named, `write_index`, a sync of what that named. Only the syncs block on the
+        disk. Raises StoreUnwritable.
         """
         self._refuse_if_given_up()
-        self._unsynced.update(dict.fromkeys((*self._queues.write(), *self._index.write())))
         published = self._unpublished[0].commit_log_offset if self._unpublished else self._log.written_position
         self._latest_mark = DurableMark(
             position=min(published, self.flushed_position),
             store_timestamp=self._last_store_timestamp,
             max_offsets=self._queues.max_offsets(),
-            paths=list(self._unsynced),
         )
         return self._latest_mark
 
-    def finish_checkpoint(self, mark: DurableMark) -> None:
-        """Notes, after the files of the mark were synced, from where the next recovery has to begin. Raises OSError.
+    def write_queues(self) -> Iterator[Unsynced]:
+        """Hands waiting consume queue units to the file system, one queue at each step; others may use the store in between.
 
-        A mark that a later one overtook tells nothing any more: a topic may have been deleted since.
+        Says what to sync: files first, and then the directories that have new names. What earlier rounds named and did not
+        finish is named again. Raises OSError, StoreUnwritable.
+        """
+        for unsynced in self._queues.write():
+            self._refuse_if_given_up()
+            self._unsynced.update(dict.fromkeys(unsynced.files))
+            self._unsynced_directories.update(dict.fromkeys(unsynced.directories))
+            yield unsynced
+
+    def unsynced_queues(self) -> Unsynced:
+        """All that `write_queues` named and no round has finished."""
+        return Unsynced(list(self._unsynced), list(self._unsynced_directories))
+
+    def write_index(self) -> Unsynced:
+        """Hands waiting index entries to the file system; says what to sync. Raises OSError, StoreUnwritable."""
+        self._refuse_if_given_up()
+        return self._index.write()
+
+    def finish_checkpoint(self, mark: DurableMark, queues: Unsynced) -> Callable[[], None] | None:
+        """Call it after the syncs; `queues` is what was synced of the consume queues. Raises OSError.
+
+        Returns what notes from where the next recovery has to begin, or None if there is nothing to note. It writes two files, on
+        any thread, and raises OSError. A mark that a later one overtook tells nothing any more: a topic may have been deleted.
         """
         if mark is not self._latest_mark or self._is_given_up:
-            return
-        self._unsynced.clear()
+            return None
+        for path in queues.files:
+            self._unsynced.pop(path, None)
+        for path in queues.directories:
+            self._unsynced_directories.pop(path, None)
         index = self._index
         index.mark_synced()
         state = (mark.position, index.durable_offset, mark.max_offsets)
         if state == self._saved_state:
-            return
-        self._durable.save(mark, index.durable_offset, index.durable_end_offset, index.durable_end_timestamp)
-        self._saved_state = state
+            return None
+        index_state = index.durable_offset, index.durable_end_offset, index.durable_end_timestamp
+
+        def save() -> None:
+            self._durable.save(mark, *index_state)
+            self._saved_state = state
+
+        return save
 
     def next_offset(self, topic: bytes, queue_id: int) -> int:
         """The queue offset the next message gets; beyond `max_offset` while some are not visible yet."""
@@ -392,10 +423,21 @@ class MessageStore(StoreReader):
         self.mark_flushed(position)
         for _ in range(self.CHECKPOINT_ROUNDS):
             mark = self.begin_checkpoint()
-            for path in mark.paths:
-                if self._files.size(path) is not None:  # or else its topic was deleted, or it expired
-                    self._files.sync(self._open_files.get(path))
-            self.finish_checkpoint(mark)
+            for _ in self.write_queues():
+                pass
+            queues = self.unsynced_queues()
+            self._sync(queues)
+            self._sync(self.write_index())
+            if save := self.finish_checkpoint(mark, queues):
+                save()
+
+    def _sync(self, unsynced: Unsynced) -> None:
+        for path in unsynced.files:
+            if self._files.size(path) is not None:  # or else its topic was deleted, or it expired
+                self._files.sync(self._open_files.get(path))
+        for path in unsynced.directories:
+            if self._files.is_directory(path):
+                self._files.sync_directory(path)
 
     def _begin(self) -> None:
         self.flushed_position = self._log.written_position

@@ -54,7 +54,11 @@ def recover(
 def _load_queues(queues: ConsumeQueueTable, progress: Progress | None, log_begins: int, report: RecoveryReport) -> None:
     queues.load()
     for queue in queues:
-        report.actions += queue.recover(progress.max_offset(queue.topic, queue.queue_id) if progress else None)
+        synced_offset = progress.max_offset(queue.topic, queue.queue_id) if progress else None
+        report.actions += queue.recover(synced_offset)
+        if progress is not None and synced_offset is None and queue.is_empty:
+            # It began after the progress was saved, and so did all its messages: they are found from there on.
+            continue
         if queue.is_empty or queue.min_offset > log_begins == 0:
             # A queue has files as long as its folder, and its first one until a message expires.
             report.actions.append(f"consume queue {queue.topic.decode()}/{queue.queue_id} lacks its beginning")

@@ -11,7 +11,7 @@ from bisect import bisect_right
 from pathlib import Path
 
 from broker.store.errors import DamagedStore
-from broker.store.files import OpenFiles, create_file
+from broker.store.files import OpenFiles, create_file, create_file_lazily
 
 _NAME_LENGTH = 20
 
@@ -86,11 +86,20 @@ class Segments:
 
     def create(self, start: int) -> None:
         """Adds a file, all zero; it and its name are on disk when this returns. It must follow the last one."""
-        if self.starts and start != self.end:
-            raise ValueError(f"a file at {start} would not follow the last one, which ends at {self.end}")
+        self._check_follows(start)
         self._files.make_directory(self.directory)
         create_file(self._files, self.path(start), self.segment_size)
         self.starts.append(start)
+
+    def create_lazily(self, start: int) -> None:
+        """Adds a file as `create` does, but neither it nor its name nor its directory's is on disk when this returns."""
+        self._check_follows(start)
+        create_file_lazily(self._files, self.path(start), self.segment_size)
+        self.starts.append(start)
+
+    def _check_follows(self, start: int) -> None:
+        if self.starts and start != self.end:
+            raise ValueError(f"a file at {start} would not follow the last one, which ends at {self.end}")
 
     def read(self, position: int, length: int) -> bytes:
         """Bytes from a position, at most to the end of its file; none where there is no file."""

@@ -72,7 +72,7 @@ class MemoryFiles:
     def sync_directory(self, path: Path) -> None:
         """Names are durable at once."""
 
-    def make_directory(self, path: Path) -> None:
+    def make_directory(self, path: Path, *, is_durable: bool = True) -> None:
         """Directories are there."""
 
     def remove_directory(self, path: Path) -> None:

@@ -91,7 +91,7 @@ class CrashDisk:
     def sync_directory(self, path: Path) -> None:
         self._do(Operation("sync_directory", path))
 
-    def make_directory(self, path: Path) -> None:
+    def make_directory(self, path: Path, *, is_durable: bool = True) -> None:
         self.directories.update((path, *path.parents))
 
     def remove_directory(self, path: Path) -> None:

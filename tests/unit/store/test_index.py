@@ -266,7 +266,7 @@ def test_a_full_index_file_takes_no_more_and_loses_nothing(tmp_path: Path) -> No
 def test_entries_that_a_full_disk_refuses_are_written_later(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     store = MessageStore.open(small_config(tmp_path, index_entries=4000, commit_log_segment_size=1 << 20))
 
-    def refuse(*_: object) -> None:
+    def refuse(*_: object, **__: object) -> None:
         raise OSError(errno.ENOSPC, "no space left on device")
 
     send(store, b"first")
