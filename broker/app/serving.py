@@ -263,7 +263,7 @@ class _Builder:
             store=self.store.messages, offsets=self.store.consumer_offsets, young_queue_bytes=_young_queue_bytes()
         )
         self.dispatcher.add(offsets.handlers)
-        self.dispatcher.add(QueryProcessor(store=self.store.messages).handlers)
+        self.dispatcher.add(QueryProcessor(store=self.store.messages, tasks=self.tasks).handlers)
         self.dispatcher.add(LockProcessor(clock=steady_ms).handlers)
 
     def _add_administration(self, registration: Registration, delayed_delivery: DelayedDelivery, cleaner: StoreCleaner) -> None:

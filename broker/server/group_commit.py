@@ -20,6 +20,7 @@ from broker.remoting.tasks import Tasks
 from broker.server.checkpoints import Checkpoints
 from broker.server.flusher import Flusher
 from broker.server.histogram import Histogram
+from broker.server.next_segment import NextSegment
 from broker.server.put_times import PutTimes
 from broker.store import FlushDiskType, MessageStore, StoreUnwritable
 
@@ -125,6 +126,7 @@ class GroupCommit:
         self.file_lock = asyncio.Lock()
         """Held by whoever works on the store's files on another thread, or moves files that such work may be about."""
         self._checkpoints = Checkpoints(store, self.file_lock, checkpoint_interval_s)
+        self._next_segment = NextSegment(store, self._tasks)
         self.flushes = 0
         """How many flushes there were, for the statistics."""
         self.put_times = PutTimes()
@@ -139,6 +141,7 @@ class GroupCommit:
         if not self._is_sync:
             self._tasks.every(self._async_flush_interval_s, "flush", self._flush)
         self._tasks.start("checkpoint", self._checkpoints.run())
+        self._next_segment.look()
 
     async def stop(self) -> None:
         """Writes and flushes what is still waiting, answers it, and ends the background work."""
@@ -206,6 +209,7 @@ class GroupCommit:
         else:
             self._make_visible(position)
         self._note_backlog()
+        self._next_segment.look()
 
     def _flush_soon(self) -> None:
         if self._flushing_to is not None:

@@ -7,7 +7,7 @@ to be put into the file together.
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from functools import lru_cache
 from operator import mul
@@ -116,28 +116,28 @@ class Index:
                 # What a full disk refuses waits; without space the commit log does not grow either.
                 self._apply()
 
-    def find(self, topic: bytes, key: str, max_messages: int, begin_ms: int, end_ms: int) -> list[int]:
-        """Commit log offsets of messages that may have that key (hashes collide), stored between the times."""
-        limit = min(max_messages, _MAX_FOUND)
+    def find(self, topic: bytes, key: str, max_messages: int, begin_ms: int, end_ms: int) -> Iterator[int | None]:
+        """Commit log offsets of messages that may have that key (hashes collide), stored between the times, newest first.
+
+        None stands for some work that found nothing, so that the caller can do other things in between.
+        """
+        left = min(max_messages, _MAX_FOUND)
         wanted = key.encode()
-        found = [
-            request.commit_log_offset
-            for request in reversed(self._waiting)
-            if request.is_indexed
-            and request.topic == topic
-            and begin_ms <= request.store_timestamp <= end_ms
-            and wanted in _keys(request.properties)
-        ][:limit]
+        for request in self._waiting[::-1]:
+            if request.is_indexed and request.topic == topic and begin_ms <= request.store_timestamp <= end_ms:
+                is_found = wanted in _keys(request.properties)
+                yield request.commit_log_offset if is_found else None
+                left -= is_found
+                if not left:
+                    return
         key_hash = _key_hash(topic, wanted)
-        for index_file in reversed(self._index_files):
-            if len(found) >= limit:
-                break
+        for index_file in self._index_files[::-1]:
             if index_file.may_hold(begin_ms, end_ms):
                 for offset in index_file.find(key_hash, begin_ms, end_ms):
-                    found.append(offset)
-                    if len(found) >= limit:
-                        break
-        return found
+                    yield offset
+                    left -= offset is not None
+                    if not left:
+                        return
 
     def begin_rounds(self) -> None:
         """Forgets a round that was broken off between `write` and `mark_synced`, and adds all that waits. Raises OSError."""

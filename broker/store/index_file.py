@@ -27,6 +27,8 @@ ENTRY: Final = struct.Struct(">iqii")
 _HEADER: Final = struct.Struct(">qqqqii")
 _SLOT: Final = struct.Struct(">i")
 _PAGE: Final = 4096
+_BLOCK: Final = 512
+_PASSED_OVER: Final = 1000
 _MAX_INT: Final = 0x7FFFFFFF
 
 
@@ -139,16 +141,27 @@ class IndexFile:
         self.header = IndexHeader(begin, taken[-1][2], begin_offset, taken[-1][1], slot_count, number)
         return len(taken)
 
-    def find(self, key_hash: int, begin_ms: int, end_ms: int) -> Iterator[int]:
-        """The commit log offsets of the entries with that hash stored between the times, newest first (selectPhyOffset)."""
+    def find(self, key_hash: int, begin_ms: int, end_ms: int) -> Iterator[int | None]:
+        """The commit log offsets of the entries with that hash stored between the times, newest first (selectPhyOffset).
+
+        None stands for a thousand entries of the slot that were passed over: a slot may have a million of them.
+        """
         (number,) = _SLOT.unpack(self._slot(key_hash % self.slots))
         limit = self.header.entry_count
+        begin_timestamp = self.header.begin_timestamp
+        first, block, passed_over = 0, b"", 0
         while 0 < number < limit:
-            found_hash, commit_log_offset, seconds, older = ENTRY.unpack(self._entry(number))
-            stored = self.header.begin_timestamp + seconds * 1000
+            at = (number - first) * ENTRY.size
+            if not 0 <= at < len(block):
+                first, block = self._entries_before(number)
+                at = (number - first) * ENTRY.size
+            found_hash, commit_log_offset, seconds, older = ENTRY.unpack_from(block, at)
+            stored = begin_timestamp + seconds * 1000
             # Entries know whole seconds only.
             if found_hash == key_hash and begin_ms - 1000 < stored <= end_ms:
                 yield commit_log_offset
+            elif (passed_over := passed_over + 1) % _PASSED_OVER == 0:
+                yield None
             if older >= number or stored < begin_ms - 1000:
                 return
             number = older
@@ -228,12 +241,17 @@ class IndexFile:
             return bytes(self._slot_table[at : at + SLOT_SIZE])
         return self._read(HEADER_SIZE + at, SLOT_SIZE)
 
-    def _entry(self, number: int) -> bytes:
+    def _entries_before(self, number: int) -> tuple[int, bytes]:
+        """Some entries the last of which is that one, and the number of the first. Those of one slot may lie close together."""
         first_waiting = self.header.entry_count - len(self._waiting_entries) // ENTRY.size
         if number >= first_waiting:
             at = (number - first_waiting) * ENTRY.size
-            return bytes(self._waiting_entries[at : at + ENTRY.size])
-        return self._read(self._entries_at + number * ENTRY.size, ENTRY.size)
+            return number, bytes(self._waiting_entries[at : at + ENTRY.size])
+        first = number - number % _BLOCK
+        block = self._read(self._entries_at + first * ENTRY.size, (number - first + 1) * ENTRY.size)
+        if len(block) != (number - first + 1) * ENTRY.size:
+            block = block.ljust((number - first + 1) * ENTRY.size, b"\0")
+        return first, block
 
     def _write_slots(self) -> None:
         slots = memoryview(self._loaded_slots())

@@ -10,6 +10,7 @@ import errno
 from collections import defaultdict
 from collections.abc import Callable, Iterator
 from contextlib import suppress
+from functools import partial
 from pathlib import Path
 
 from broker.message import topics
@@ -22,7 +23,7 @@ from broker.store.consume_queue_table import ConsumeQueueTable
 from broker.store.dispatch import VISIBILITY, DispatchRequest, unit_tags_code
 from broker.store.durable_state import DurableMark, DurableState
 from broker.store.errors import IllegalMessage, StoreUnwritable
-from broker.store.files import FileSystem, OpenFiles, OsFileSystem
+from broker.store.files import FileSystem, OpenFiles, OsFileSystem, create_file
 from broker.store.index import Index
 from broker.store.recovery import recover
 from broker.store.report import RecoveryReport
@@ -229,6 +230,27 @@ class MessageStore(StoreReader):
     def segments_to_flush(self, from_position: int, to_position: int) -> list[Path]:
         """The commit log files whose sync makes [from_position, to_position) durable."""
         return self._log.segments.paths_between(from_position, to_position)
+
+    @property
+    def prepare_from(self) -> int:
+        """The commit log position from which on the next segment should be made: three quarters through the last one."""
+        return self._log.segments.end - self.config.commit_log_segment_size // 4
+
+    def segment_to_prepare(self) -> tuple[int, Callable[[], None]] | None:
+        """Where the next segment begins, and what makes it, on any thread, and raises OSError; None if it is too early.
+
+        `adopt_segment` follows. A first segment is made at once.
+        """
+        segments, position = self._log.segments, self._log.written_position
+        if self._is_given_up or (segments.starts and position < self.prepare_from):
+            return None
+        start = segments.end if segments.starts else segments.start_of(position)
+        return start, partial(create_file, self._files, segments.path(start), segments.segment_size)
+
+    def adopt_segment(self, start: int) -> None:
+        """The segment was made."""
+        if not self._is_given_up:
+            self._log.segments.adopt(start)
 
     def mark_flushed(self, position: int) -> None:
         """Takes note that everything before `position` is on disk."""

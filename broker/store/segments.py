@@ -97,6 +97,11 @@ class Segments:
         create_file_lazily(self._files, self.path(start), self.segment_size)
         self.starts.append(start)
 
+    def adopt(self, start: int) -> None:
+        """Takes a file into account that somebody else made as `create` would; unless it has come to nothing meanwhile."""
+        if start == self.end and start not in self.starts and self._files.size(self.path(start)) == self.segment_size:
+            self.starts.append(start)
+
     def _check_follows(self, start: int) -> None:
         if self.starts and start != self.end:
             raise ValueError(f"a file at {start} would not follow the last one, which ends at {self.end}")

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Generator
 from contextlib import suppress
+from typing import cast
 
 from broker.message import properties as message_properties
 from broker.store.commit_log import CommitLog
@@ -100,13 +102,30 @@ class StoreReader:
     def query(
         self, topic: bytes, key: str, max_messages: int, begin_ms: int, end_ms: int, max_bytes: int | None = None
     ) -> QueriedMessages:
-        """Messages with that key or unique id, stored between the times, oldest first (DefaultMessageStore.queryMessage).
+        """The newest messages with that key or unique id, stored between the times, oldest first.
 
-        No more than `max_bytes` of them, but one in any case.
+        See DefaultMessageStore.queryMessage. No more than `max_bytes` of them, but one in any case.
         """
+        steps = self.query_in_steps(topic, key, max_messages, begin_ms, end_ms, max_bytes)
+        while True:
+            try:
+                next(steps)
+            except StopIteration as end:
+                return cast("QueriedMessages", end.value)
+
+    def query_in_steps(
+        self, topic: bytes, key: str, max_messages: int, begin_ms: int, end_ms: int, max_bytes: int | None = None
+    ) -> Generator[None, None, QueriedMessages]:
+        """`query`, in steps of a millisecond or less; others may use the store in between. Raises OSError."""
+        found: set[int] = set()
+        for offset in self._index.find(topic, key, max_messages, begin_ms, end_ms):
+            if offset is None:
+                yield
+            else:
+                found.add(offset)
         records: list[bytes] = []
         size = 0
-        for commit_log_offset in sorted(set(self._index.find(topic, key, max_messages, begin_ms, end_ms))):
+        for commit_log_offset in sorted(found):
             with suppress(RecordNotFound, CorruptRecord):
                 record, checked = self._log.read(commit_log_offset)
                 if checked.topic == topic and _has_key(checked.properties, key):
@@ -114,6 +133,7 @@ class StoreReader:
                     if records and max_bytes is not None and size > max_bytes:
                         break
                     records.append(record)
+            yield
         return QueriedMessages(records, self._index.end_timestamp, self._index.end_offset)
 
     @property

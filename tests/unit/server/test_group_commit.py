@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import os
+import shutil
 import signal
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
@@ -18,6 +19,7 @@ from broker.protocol.frame import FrameDecoder
 from broker.server import flusher, group_commit
 from broker.server.group_commit import GroupCommit
 from broker.store import Appended, FlushDiskType, MessageStore, StoreConfig, StoreUnwritable
+from broker.store.segments import Segments
 
 HOST = host_bytes("127.0.0.1", 10911)
 SYNC, ASYNC = FlushDiskType.SYNC_FLUSH, FlushDiskType.ASYNC_FLUSH
@@ -356,3 +358,33 @@ async def test_checkpoints_are_written_in_the_background(tmp_path: Path) -> None
         await it.until(
             lambda: (tmp_path / "checkpoint").exists() and (tmp_path / "checkpoint").read_bytes()[:8] == (1).to_bytes(8, "big")
         )
+
+
+async def test_the_next_segment_is_made_before_it_is_needed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    async with stage(tmp_path) as it:
+        log = tmp_path / "commitlog"
+        await it.until(lambda: it.store.prepare_from > 0)
+        it.append(b"x" * 2000, opaque=1)
+        await it.until(lambda: bool(it.client.frames))
+        assert os.listdir(log) == [f"{0:020d}"]
+        it.append(b"x" * 1200, opaque=2)
+        await it.until(lambda: it.store.prepare_from > 4096)
+        monkeypatch.setattr(Segments, "create", None)  # the loop makes none itself
+        it.append(b"x" * 2000, opaque=3)
+        await it.until(lambda: len(it.client.frames) == 3)
+        assert [it.client.answer(index)[1] for index in range(3)] == [ResponseCode.SUCCESS] * 3
+
+
+@pytest.mark.parametrize("is_killed", [False, True])
+async def test_a_segment_that_was_made_and_not_needed_does_not_disturb_the_next_start(tmp_path: Path, is_killed: bool) -> None:
+    async with stage(tmp_path) as it:
+        it.append(b"x" * 3200, opaque=1)
+        await it.until(lambda: it.store.prepare_from > 4096 and bool(it.client.frames))
+        if is_killed:
+            shutil.copytree(tmp_path, tmp_path / "killed")
+    async with stage(tmp_path / "killed" if is_killed else tmp_path) as again:
+        assert again.store.recovery.was_stopped_cleanly is not is_killed
+        assert not [action for action in again.store.recovery.actions if "not stop cleanly" not in action]
+        assert again.append(b"y" * 3000, opaque=1).queue_offset == 1
+        await again.until(lambda: bool(again.client.frames))
+        assert len(again.store.pull(b"orders", 0, 0, 32, 1 << 20).records) == 2
