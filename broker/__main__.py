@@ -18,6 +18,9 @@ from broker.config import BrokerSettings, ConfigError, load_settings
 
 CANNOT_START = 1
 BAD_SETTINGS = 2
+CANNOT_GO_ON = 3
+STORE_CLEANER_LOGGER = "broker.server.store_cleaner"
+"""Operators see every deletion; what else is told at INFO they do not."""
 
 
 def main(
@@ -37,12 +40,15 @@ def main(
         print(settings_text(loaded.settings), end="")
         return
     logging.basicConfig(level=logging.WARNING, format="%(asctime)s %(levelname)s %(name)s: %(message)s")
+    logging.getLogger(STORE_CLEANER_LOGGER).setLevel(logging.INFO)
     _allow_many_connections()
     try:
-        asyncio.run(_serve(loaded.settings))
+        went_well = asyncio.run(_serve(loaded.settings))
     except StartError as error:
         print(f"The broker cannot start: {error}", file=sys.stderr)
         raise typer.Exit(CANNOT_START) from None
+    if not went_well:
+        raise typer.Exit(CANNOT_GO_ON)
 
 
 def _allow_many_connections() -> None:
@@ -51,7 +57,8 @@ def _allow_many_connections() -> None:
     resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))
 
 
-async def _serve(settings: BrokerSettings) -> None:
+async def _serve(settings: BrokerSettings) -> bool:
+    """Runs the broker until it is told to end; False if it ended because it could not go on."""
     stopping = asyncio.Event()
     for number in (signal.SIGTERM, signal.SIGINT):
         asyncio.get_running_loop().add_signal_handler(number, stopping.set)
@@ -67,8 +74,12 @@ async def _serve(settings: BrokerSettings) -> None:
         f"serializeType=JSON and name server is {name_servers}, store {settings.store_root}",
         flush=True,
     )
-    await stopping.wait()
+    waits = [asyncio.ensure_future(event.wait()) for event in (stopping, broker.cannot_go_on)]
+    await asyncio.wait(waits, return_when=asyncio.FIRST_COMPLETED)
+    for wait in waits:
+        wait.cancel()
     await broker.stop()
+    return not broker.cannot_go_on.is_set()
 
 
 if __name__ == "__main__":

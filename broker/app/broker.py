@@ -42,6 +42,7 @@ REFUSALS: dict[type[Exception], ResponseCode] = {
 logger = logging.getLogger(__name__)
 
 
+_LOCK_INTERVAL_S: Final = 1.0
 _REPLIES_END_WITHIN_S: Final = 1.0
 """A reply that was stored and pushed is answered within a moment, unless its requester hangs."""
 
@@ -73,6 +74,8 @@ class Broker:
         self._store: OpenedStore | None = None
         self._serving: Serving | None = None
         self._metrics: MetricsServer | None = None
+        self.cannot_go_on = asyncio.Event()
+        """Set when the broker must end, because another one may be using its store; the log says why."""
 
     @property
     def identity(self) -> BrokerIdentity:
@@ -127,7 +130,7 @@ class Broker:
         if self._name_server is not None:
             await self._name_server.stop()
         self._disk_thread.shutdown()
-        if serving is not None and store is not None:
+        if serving is not None and store is not None and not store.messages.is_given_up:
             self._persist(serving, store)
         if store is not None:
             store.messages.close()
@@ -144,6 +147,7 @@ class Broker:
             store.messages,
             FlushDiskType(settings.flush_disk_type),
             async_flush_interval_s=settings.flush_interval_commit_log / 1000,
+            flush_timeout_s=settings.sync_flush_timeout / 1000,
         )
         try:
             await group_commit.start()
@@ -217,13 +221,21 @@ class Broker:
         tasks.every(1, "expired parked messages", parked.forget_expired)
         tasks.every(1, "statistics", lambda: serving.statistics.sample(self._clock()))
         tasks.every(SAMPLE_INTERVAL_S, "figures of topics and groups", lambda: serving.statistics.sample_flows(self._clock()))
+        tasks.every(_LOCK_INTERVAL_S, "the store's lock", lambda: self._look_at_lock(serving.group_commit, store))
         tasks.every(60, "how long messages took", serving.group_commit.put_times.begin_minute)
         tasks.every(1, "topics to disk", serving.topic_table.persist_changes)
         tasks.every(1, "groups to disk", serving.subscription_groups.persist_changes)
         tasks.every(10, "closing silent clients", serving.client_processor.close_expired)
         tasks.start("offsets to disk", self._keep_offsets(store))
         tasks.every(settings.flush_delay_offset_interval / 1000, "delay offsets to disk", serving.delayed_delivery.persist)
-        tasks.every(settings.clean_resource_interval / 1000, "retention", lambda: self._delete_expired(serving, store))
+        tasks.start("retention", serving.cleaner.run(settings.clean_resource_interval / 1000))
+
+    def _look_at_lock(self, group_commit: GroupCommit, store: OpenedStore) -> None:
+        complaint = store.messages.what_is_wrong_with_the_lock()
+        if complaint is not None and not store.messages.is_given_up:
+            logger.critical("%s. This one stores nothing more, and ends", complaint)
+            group_commit.give_up(complaint)
+            self.cannot_go_on.set()
 
     async def _keep_offsets(self, store: OpenedStore) -> None:
         """Brings the consumers' offsets to the disk now and then, on another thread: syncing takes its time."""
@@ -234,10 +246,6 @@ class Broker:
             except OSError as error:
                 logger.error("the consumers' offsets could not be brought to the disk: %s", error)
             await asyncio.sleep(self._settings.flush_consumer_offset_interval / 1000)
-
-    def _delete_expired(self, serving: Serving, store: OpenedStore) -> None:
-        for deleted in store.messages.delete_expired(serving.expiry_clock()):
-            logger.info("expired: %s", deleted)
 
     def _persist(self, serving: Serving, store: OpenedStore) -> None:
         for persist in (

@@ -43,8 +43,8 @@ def open_store(settings: BrokerSettings, identity: BrokerIdentity, now_ms: int) 
     config = store_config(settings, identity)
     try:
         messages = MessageStore.open(config)
-    except StoreLocked:
-        raise StartError(f"the store {config.root} is in use by another broker") from None
+    except StoreLocked as error:
+        raise StartError(f"the store {error}") from None
     except (DamagedStore, OSError) as error:
         raise StartError(f"the store {config.root} cannot be opened: {error}") from None
     for action in messages.recovery.actions:
@@ -98,6 +98,9 @@ def store_config(settings: BrokerSettings, identity: BrokerIdentity) -> StoreCon
         file_reserved_hours=settings.file_reserved_time,
         delete_when=settings.delete_when,
         disk_max_used_ratio=settings.disk_max_used_space_ratio / 100,
+        is_clean_forcible=settings.clean_file_forcibly_enable,
+        disk_clean_ratio=settings.disk_space_clean_forcibly_ratio / 100,
+        disk_full_ratio=settings.disk_space_warning_level_ratio / 100,
         max_message_size=settings.max_message_size,
         delay_levels_ms=parse_delay_levels(settings.message_delay_level),
     )

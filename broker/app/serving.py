@@ -47,6 +47,7 @@ from broker.server.send_destination import SendDestination
 from broker.server.send_processor import SendProcessor
 from broker.server.settings_processor import SettingsProcessor
 from broker.server.statistics import BrokerStatistics
+from broker.server.store_cleaner import StoreCleaner
 from broker.server.subscription_group_table import SubscriptionGroupTable
 from broker.server.topic_admin_processor import TopicAdminProcessor
 from broker.server.topic_table import TopicRules, TopicTable
@@ -76,7 +77,7 @@ class Serving:
     consumer_notices: ConsumerNotices
     replies: Tasks
     """Replies on their way to who waits for them."""
-    expiry_clock: ExpiryClock
+    cleaner: StoreCleaner
 
 
 class _Builder:
@@ -159,7 +160,13 @@ class _Builder:
         self.dispatcher.add(client_processor.handlers)
         self._add_senders(transactions)
         self._add_readers()
-        self._add_administration(registration, delayed_delivery)
+        cleaner = StoreCleaner(
+            self.store.messages,
+            self.group_commit.file_lock,
+            needed_from=transactions.log.table.needed_from,
+            clock=self.expiry_clock,
+        )
+        self._add_administration(registration, delayed_delivery, cleaner)
         self._add_transaction_administration(transactions)
         self._add_dead_letters()
         return Serving(
@@ -177,7 +184,7 @@ class _Builder:
             self.consumer_groups,
             self.consumer_notices,
             self.replies,
-            self.expiry_clock,
+            cleaner,
         )
 
     def _message_flows(self) -> MessageFlows:
@@ -276,10 +283,10 @@ class _Builder:
             store=self.store.messages, offsets=self.store.consumer_offsets, young_queue_bytes=_young_queue_bytes()
         )
         self.dispatcher.add(offsets.handlers)
-        self.dispatcher.add(QueryProcessor(store=self.store.messages).handlers)
+        self.dispatcher.add(QueryProcessor(store=self.store.messages, tasks=self.tasks).handlers)
         self.dispatcher.add(LockProcessor(clock=self.clock.steady_ms).handlers)
 
-    def _add_administration(self, registration: Registration, delayed_delivery: DelayedDelivery) -> None:
+    def _add_administration(self, registration: Registration, delayed_delivery: DelayedDelivery, cleaner: StoreCleaner) -> None:
         topics = TopicAdminProcessor(
             identity=self.identity,
             store=self.store.messages,
@@ -320,8 +327,8 @@ class _Builder:
             put_times=self.group_commit.put_times,
             delayed_delivery=delayed_delivery,
             settings_text=settings_text(self.settings),
+            delete_expired=cleaner.ask,
             clock=self.clock,
-            expiry_clock=self.expiry_clock,
         )
         consume_queues = ConsumeQueueProcessor(store=self.store.messages, consumer_groups=self.consumer_groups)
         flows = FlowProcessor(self.statistics.flows)

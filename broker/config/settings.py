@@ -18,6 +18,7 @@ Positive = Annotated[int, Meta(ge=1)]
 NotNegative = Annotated[int, Meta(ge=0)]
 Name = Annotated[str, Meta(min_length=1, max_length=127, pattern=r"^[%|a-zA-Z0-9_.-]+$")]
 Milliseconds = NotNegative
+Percent = Annotated[int, Meta(ge=10, le=95)]
 DelayLevels = Annotated[str, Meta(pattern=r"^\d{1,9}[smhd]( +\d{1,9}[smhd])*$")]
 MetricsLabel = Annotated[str, Meta(pattern=r"^([a-zA-Z_]\w*:[^:,]+(,[a-zA-Z_]\w*:[^:,]+)*)?$")]
 HoursOfDay = Annotated[str, Meta(pattern=r"^\d{1,2}(;\d{1,2})*$")]
@@ -106,6 +107,7 @@ class BrokerSettings(Struct, frozen=True, kw_only=True, rename="camel", forbid_u
     store_path_commit_log: str = ""
     flush_disk_type: Literal["SYNC_FLUSH", "ASYNC_FLUSH"] = "SYNC_FLUSH"
     flush_interval_commit_log: Positive = 500
+    sync_flush_timeout: Positive = 5_000
     maped_file_size_commit_log: Annotated[int, Meta(ge=64 * 1024)] = 1024 * 1024 * 1024
     maped_file_size_consume_queue: Annotated[int, Meta(ge=CONSUME_QUEUE_UNIT_BYTES)] = 300_000 * CONSUME_QUEUE_UNIT_BYTES
     max_hash_slot_num: Positive = 5_000_000
@@ -114,7 +116,10 @@ class BrokerSettings(Struct, frozen=True, kw_only=True, rename="camel", forbid_u
     file_reserved_time: Positive = 72
     delete_when: HoursOfDay = "04"
     clean_resource_interval: Positive = 10_000
-    disk_max_used_space_ratio: Annotated[int, Meta(ge=10, le=95)] = 75
+    disk_max_used_space_ratio: Percent = 75
+    clean_file_forcibly_enable: bool = False
+    disk_space_clean_forcibly_ratio: Percent = 85
+    disk_space_warning_level_ratio: Percent = 90
     flush_consumer_offset_interval: Positive = 5_000
     flush_delay_offset_interval: Positive = 10_000
     max_transfer_count_on_message_in_memory: Positive = 32

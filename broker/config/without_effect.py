@@ -4,7 +4,7 @@ from typing import Final
 
 _NAMES = """
     accessMessageInMemoryMaxRatio adminBrokerThreadPoolNums autoDeleteUnusedStats bitMapLengthConsumeQueueExt
-    brokerFastFailureEnable brokerIP2 channelNotActiveInterval checkCRCOnRecover cleanFileForciblyEnable
+    brokerFastFailureEnable brokerIP2 channelNotActiveInterval checkCRCOnRecover
     clientAsyncSemaphoreValue clientCallbackExecutorThreads clientChannelMaxIdleTimeSeconds clientCloseSocketIfTimeout
     clientManageThreadPoolNums clientManagerThreadPoolQueueCapacity clientOnewaySemaphoreValue
     clientPooledByteBufAllocatorEnable clientSocketRcvBufSize clientSocketSndBufSize clientWorkerThreads commercialBaseCount
@@ -32,7 +32,7 @@ _NAMES = """
     sendThreadPoolQueueCapacity serverAsyncSemaphoreValue serverCallbackExecutorThreads serverChannelMaxIdleTimeSeconds
     serverOnewaySemaphoreValue serverPooledByteBufAllocatorEnable serverSelectorThreads serverSocketBacklog
     serverSocketRcvBufSize serverSocketSndBufSize serverWorkerThreads slaveReadEnable slaveTimeout
-    startAcceptSendRequestTimeStamp storePathDLedgerCommitLog syncFlushTimeout transferMsgByHeap
+    startAcceptSendRequestTimeStamp storePathDLedgerCommitLog transferMsgByHeap
     transientStorePoolEnable transientStorePoolSize useEpollNativeSelector useReentrantLockWhenPutMessage useTLS
     waitTimeMillsInHeartbeatQueue waitTimeMillsInPullQueue waitTimeMillsInSendQueue waitTimeMillsInTransactionQueue
     tls.server.authClient warmMapedFileEnable writeBufferHighWaterMark writeBufferLowWaterMark

@@ -3,6 +3,7 @@
 import asyncio
 from typing import Final
 
+from broker.remoting.acceptor import Acceptor
 from broker.remoting.complaints import Complaints
 from broker.remoting.connection import Connection, RequestHandler
 from broker.remoting.limits import MAX_REQUEST_HEADER_LENGTH, ConnectionLimits
@@ -46,7 +47,7 @@ class RemotingServer:
         self._backlog = backlog
         self._contexts = contexts
         self._tasks = Tasks()
-        self._server: asyncio.Server | None = None
+        self._acceptor: Acceptor | None = None
 
     @property
     def port(self) -> int:
@@ -57,35 +58,36 @@ class RemotingServer:
         """Takes the port, but does not listen yet. Raises OSError if the address cannot be had."""
         loop = asyncio.get_running_loop()
         self._turn = Turn(loop)
-        self._server = await loop.create_server(
-            self._new_connection, self.host, self._port, backlog=self._backlog, start_serving=False
-        )
-        self._port = self._server.sockets[0].getsockname()[1]
+        server = await loop.create_server(self._new_connection, self.host, self._port, start_serving=False)
+        # asyncio resolves the name and binds; accepting is the acceptor's.
+        sockets = [sock.dup() for sock in server.sockets]
+        server.close()
+        for sock in sockets:
+            sock.setblocking(False)
+        self._acceptor = Acceptor(sockets, self._new_connection, self._backlog)
+        self._port = sockets[0].getsockname()[1]
 
     async def start(self) -> None:
         """Listens when it returns. Raises OSError if the address cannot be had."""
-        if self._server is None:
+        if self._acceptor is None:
             await self.bind()
-        assert self._server is not None
-        await self._server.start_serving()
+        assert self._acceptor is not None
+        self._acceptor.start()
 
     def stop_listening(self) -> None:
         """Takes no more connections; those there are stay."""
-        if self._server is not None:
-            self._server.close()
+        if self._acceptor is not None:
+            self._acceptor.stop()
 
     async def stop(self) -> None:
         """Listens no more, sends what is unsent and closes all connections."""
-        if self._server is None:
-            return
-        self._server.close()
+        self.stop_listening()
         await self._tasks.stop()
         closing = list(self.connections)
         for connection in closing:
             connection.close()
         await asyncio.gather(*(connection.wait_closed() for connection in closing))
-        await self._server.wait_closed()
-        self._server = None
+        self._acceptor = None
 
     def _new_connection(self) -> asyncio.Protocol:
         connection = Connection(

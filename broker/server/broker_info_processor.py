@@ -56,20 +56,17 @@ class BrokerInfoProcessor:
         put_times: PutTimes,
         delayed_delivery: DelayedDelivery,
         settings_text: str,
+        delete_expired: Callable[[], None],
         clock: Callable[[], int],
-        expiry_clock: Callable[[], int],
     ) -> None:
-        """`settings_text` has the settings as broker.conf would, one on each line.
-
-        `expiry_clock` says the time by which files may be deleted for their age (ExpiryClock).
-        """
+        """`settings_text` has the settings as broker.conf would, one on each line; `delete_expired` asks for it and returns."""
         self._store = store
         self._statistics = statistics
         self._put_times = put_times
         self._delayed = delayed_delivery
         self._settings_text = settings_text
+        self._delete_expired = delete_expired
         self._clock = clock
-        self._expiry_clock = expiry_clock
         self._start_position = store.written_position
 
     @property
@@ -99,8 +96,8 @@ class BrokerInfoProcessor:
         return encode_response(command, ResponseCode.SUCCESS, body=b'{"offsetTable":{%b}}' % entries.encode())
 
     def delete_expired(self, connection: Connection, command: RemotingCommand) -> bytes:
-        """Deletes files that have expired."""
-        self._store.delete_expired(self._expiry_clock())
+        """Has files deleted that have expired, whatever the hour; the log tells which."""
+        self._delete_expired()
         return encode_response(command, ResponseCode.SUCCESS)
 
     def _counts(self) -> dict[str, str]:

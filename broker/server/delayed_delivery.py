@@ -180,6 +180,7 @@ class DelayedDelivery:
                 reconsume_times=record.reconsume_times,
                 crc=record.body_crc,
                 was_accepted=True,
+                may_use_reserve=True,
             )
         except (IllegalMessage, CorruptRecord) as error:
             logger.error("the delayed message at %d is passed over: %s", record.commit_log_offset, error)

@@ -12,20 +12,27 @@ import logging
 import os
 from collections import deque
 from collections.abc import Sequence
-from pathlib import Path
 from typing import Final, NamedTuple, Protocol
 
 from broker.protocol.codes import ResponseCode
 from broker.protocol.frame import FrameDecoder
 from broker.remoting.tasks import Tasks
+from broker.server.checkpoints import Checkpoints
+from broker.server.flusher import Flusher
 from broker.server.histogram import Histogram
+from broker.server.next_segment import NextSegment
 from broker.server.put_times import PutTimes
 from broker.store import FlushDiskType, MessageStore, StoreUnwritable
-from broker.store.flush_process import FlushProcess
 
 logger = logging.getLogger(__name__)
 
-_CHECK_INTERVAL_S: Final = 1.0
+MOST_UNFLUSHED_BYTES: Final = 128 << 20
+"""Beyond it sends are refused. Enough for two seconds of a disk that takes 64 MB/s; who sends waits no longer than three."""
+MOST_UNPUBLISHED: Final = 100_000
+"""The same for messages, each of which takes memory until consumers can see it."""
+_SHORTEST_WATCH_S: Final = 0.1
+_SLICE_S: Final = 0.02
+_REQUESTS_SHOWN_AT_ONCE: Final = 500
 _FLUSH_TIMES_S: Final = (0.0005, 0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.25, 0.5, 1, 5)
 
 
@@ -99,20 +106,27 @@ class GroupCommit:
         self._unwaited_delay_s = unwaited_delay_s
         self._flush_timeout_s = flush_timeout_s
         self._async_flush_interval_s = async_flush_interval_s
-        self._checkpoint_interval_s = checkpoint_interval_s
         self._waiting: deque[tuple[int, FrameSink, bytes]] = deque()
         self._is_write_scheduled = False
         self._requests = 0
         self._requests_began_s = 0.0
         self._batches: deque[_Batch] = deque()
+        """Written, and not visible yet."""
         self._flushing_to: int | None = None
         self._flush_began_s = 0.0
+        self._visible_to = store.written_position
+        self._durable_to = store.written_position
+        self._is_showing = False
         self._delayed_flush: asyncio.TimerHandle | None = None
         self._overdue: asyncio.TimerHandle | None = None
-        self._flushed: asyncio.Event = asyncio.Event()
+        self._flusher = Flusher(self._on_answer, self._on_flusher, store.close_files)
+        self._no_flusher: str | None = None
         self._tasks = Tasks()
         self._loop: asyncio.AbstractEventLoop
-        self._process: FlushProcess
+        self.file_lock = asyncio.Lock()
+        """Held by whoever works on the store's files on another thread, or moves files that such work may be about."""
+        self._checkpoints = Checkpoints(store, self.file_lock, checkpoint_interval_s)
+        self._next_segment = NextSegment(store, self._tasks)
         self.flushes = 0
         """How many flushes there were, for the statistics."""
         self.put_times = PutTimes()
@@ -123,10 +137,11 @@ class GroupCommit:
     async def start(self) -> None:
         """Starts the flush process and the background work. Raises OSError."""
         self._loop = asyncio.get_running_loop()
-        self._start_process()
+        self._flusher.start()
         if not self._is_sync:
             self._tasks.every(self._async_flush_interval_s, "flush", self._flush)
-        self._tasks.start("checkpoint", self._checkpoints())
+        self._tasks.start("checkpoint", self._checkpoints.run())
+        self._next_segment.look()
 
     async def stop(self) -> None:
         """Writes and flushes what is still waiting, answers it, and ends the background work."""
@@ -134,15 +149,21 @@ class GroupCommit:
         for timer in (self._delayed_flush, self._overdue):
             if timer is not None:
                 timer.cancel()
-        self._loop.remove_reader(self._process.fileno())
-        self._process.close()
+        self._flusher.stop()
         self._flushing_to = None
-        try:
-            self._store.flush()
-        except StoreUnwritable as error:
-            self._lose_after(self._store.flushed_position, error)
-        else:
-            self._make_visible(self._store.flushed_position)
+        async with self.file_lock:
+            try:
+                self._store.flush()
+            except StoreUnwritable as error:
+                self._lose_after(self._store.flushed_position, error)
+            else:
+                self._show(self._store.flushed_position)
+
+    def give_up(self, reason: str) -> None:
+        """Answers nobody with success any more, and leaves the store's files as they are: another broker may be using them."""
+        self._store.give_up(reason)
+        self._flushing_to = None
+        self._lose_after(-1, StoreUnwritable(reason))
 
     def appended(self) -> None:
         """A processor has appended to the store: it is written at the end of this iteration of the event loop."""
@@ -160,12 +181,12 @@ class GroupCommit:
         self._waiting.append((position, connection, frame))
 
     def wait(self, position: int) -> asyncio.Future[None]:
-        """Done once everything before `position` is durable. Call it right after appending, and await it when you like.
+        """Done once everything before `position` is durable and visible. Call it right after appending, await it when you like.
 
         Fails with StoreUnwritable if it is lost, or takes too long.
         """
         future: asyncio.Future[None] = self._loop.create_future()
-        if position <= (self._store.flushed_position if self._is_sync else self._store.written_position):
+        if position <= self._visible_to:
             future.set_result(None)
         else:
             self.after_durable(position, _Waiter(future), b"")
@@ -183,8 +204,12 @@ class GroupCommit:
         self._batches.append(_Batch(position, requests, self._requests_began_s))
         if self._is_sync:
             self._flush_soon()
+            if self._overdue is None:
+                self._overdue = self._loop.call_later(self._flush_timeout_s, self._answer_overdue)
         else:
             self._make_visible(position)
+        self._note_backlog()
+        self._next_segment.look()
 
     def _flush_soon(self) -> None:
         if self._flushing_to is not None:
@@ -200,7 +225,7 @@ class GroupCommit:
             self._delayed_flush = None
         store = self._store
         position = store.written_position
-        if self._flushing_to is not None:
+        if self._flushing_to is not None or store.is_given_up:
             return
         if position <= store.flushed_position:
             # Somebody flushed the whole store in the meantime.
@@ -208,20 +233,10 @@ class GroupCommit:
             return
         self._flushing_to = position
         self._flush_began_s = self._loop.time()
-        if self._overdue is None and self._is_sync:
-            self._overdue = self._loop.call_later(self._flush_timeout_s, self._answer_overdue)
         self.flushes += 1
-        try:
-            self._process.request(store.segments_to_flush(store.flushed_position, position))
-        except OSError:
-            self._replace_process()
+        self._flusher.request(store.segments_to_flush(store.flushed_position, position))
 
-    def _on_answer(self) -> None:
-        try:
-            error = self._process.answer()
-        except OSError:
-            self._replace_process()
-            return
+    def _on_answer(self, error: int) -> None:
         position, self._flushing_to = self._flushing_to, None
         if position is None:
             return
@@ -233,16 +248,44 @@ class GroupCommit:
                 self._flush_soon()
         else:
             self._flush_failed(f"cannot flush the commit log: {os.strerror(error)}")
+        self._note_backlog()
 
     def _flush_failed(self, reason: str) -> None:
         logger.error("%s", reason)
         if self._is_sync:
             # What the disk refused once must not be taken for flushed when a later flush succeeds.
+            self._show(self._store.flushed_position)
             self._store.abandon_unflushed()
             self._lose_after(self._store.flushed_position, StoreUnwritable(reason))
 
     def _make_visible(self, position: int) -> None:
+        self._durable_to = position
+        if not self._is_showing:
+            self._show_durable()
+
+    def _show_durable(self) -> None:
+        """A few batches at a time: after a disk that hung there are very many, and others want to be served."""
+        self._is_showing = False
+        slice_end_s = self._loop.time() + _SLICE_S
+        while (position := self._next_to_show()) < self._durable_to:
+            self._show(position)
+            if self._loop.time() >= slice_end_s:
+                self._is_showing = True
+                self._loop.call_soon(self._show_durable)
+                return
+        self._show(self._durable_to)
+
+    def _next_to_show(self) -> int:
+        requests = 0
+        for batch in self._batches:
+            requests += batch.requests
+            if requests >= _REQUESTS_SHOWN_AT_ONCE:
+                return batch.end_position
+        return self._durable_to
+
+    def _show(self, position: int) -> None:
         self._store.publish(position)
+        self._visible_to = max(self._visible_to, position)
         for listener in self.listeners:
             listener.confirm(position)
         self._measure(position)
@@ -264,78 +307,53 @@ class GroupCommit:
 
     def _lose_after(self, position: int, error: StoreUnwritable) -> None:
         for listener in self.listeners:
-            listener.take_back(position)
+            listener.take_back(max(position, 0))
         while self._batches and self._batches[-1].end_position > position:
             self._batches.pop()
         lost = []
         while self._waiting and self._waiting[-1][0] > position:
             lost.append(self._waiting.pop())
         for _, connection, frame in reversed(lost):
-            if isinstance(connection, _Waiter):
-                connection.fail(error)
-            else:
-                connection.send(_answer_instead(frame, ResponseCode.SERVICE_NOT_AVAILABLE, str(error), keep_header=False))
+            _answer_failure(connection, frame, ResponseCode.SERVICE_NOT_AVAILABLE, str(error), keep_header=False)
 
     def _answer_overdue(self) -> None:
-        """The disk hangs: those who wait learn that their messages may or may not be stored (FLUSH_DISK_TIMEOUT)."""
+        """The disk hangs: whoever waited too long learns that the message may or may not be stored (FLUSH_DISK_TIMEOUT)."""
         self._overdue = None
-        if self._flushing_to is None:
-            return
-        left_s = self._flush_began_s + self._flush_timeout_s - self._loop.time()
-        self._overdue = self._loop.call_later(left_s if left_s > 0 else _CHECK_INTERVAL_S, self._answer_overdue)
-        if left_s > 0:
-            return
+        now_s = self._loop.time()
+        overdue_to, due_s = -1, None
+        for batch in self._batches:
+            if batch.began_s + self._flush_timeout_s > now_s:
+                due_s = batch.began_s + self._flush_timeout_s
+                break
+            overdue_to = batch.end_position
+        if due_s is not None:
+            self._overdue = self._loop.call_later(max(due_s - now_s, _SHORTEST_WATCH_S), self._answer_overdue)
         remark = f"the flush takes longer than {self._flush_timeout_s:g} s"
-        while self._waiting and self._waiting[0][0] <= self._flushing_to:
+        while self._waiting and self._waiting[0][0] <= overdue_to:
             _, connection, frame = self._waiting.popleft()
-            if isinstance(connection, _Waiter):
-                connection.fail(StoreUnwritable(remark))
-            else:
-                connection.send(_answer_instead(frame, ResponseCode.FLUSH_DISK_TIMEOUT, remark, keep_header=True))
+            _answer_failure(connection, frame, ResponseCode.FLUSH_DISK_TIMEOUT, remark, keep_header=True)
 
-    def _start_process(self) -> None:
-        self._process = FlushProcess()
-        self._loop.add_reader(self._process.fileno(), self._on_answer)
+    def _on_flusher(self, unavailable: str | None) -> None:
+        self._no_flusher = unavailable
+        self._note_backlog()
 
-    def _replace_process(self) -> None:
-        logger.error("the flush process is gone; another one is started")
-        self._loop.remove_reader(self._process.fileno())
-        self._process.close()
-        self._flushing_to = None
-        try:
-            self._start_process()
-        except OSError as error:
-            self._store.refuse_writes(f"the flush process cannot be started: {error}")
-            self._flush_failed(f"the flush process cannot be started: {error}")
-            return
-        self._loop.call_soon(self._flush)
-
-    async def _checkpoints(self) -> None:
-        if self._store.recovery.was_stopped_cleanly:
-            await asyncio.sleep(self._checkpoint_interval_s)
-        # After a crash at once: a broker that crashes again and again must not recover more each time.
-        while True:
-            try:
-                for _ in range(self._store.CHECKPOINT_ROUNDS):
-                    mark = self._store.begin_checkpoint()
-                    await asyncio.to_thread(_sync, mark.paths)
-                    self._store.finish_checkpoint(mark)
-            except OSError as error:
-                logger.error("no checkpoint was written; it is tried again in %g s: %s", self._checkpoint_interval_s, error)
-            await asyncio.sleep(self._checkpoint_interval_s)
+    def _note_backlog(self) -> None:
+        """Refuses messages while too many wait for the disk: their number, memory and what a crash may cost stay bounded."""
+        store = self._store
+        unflushed, unpublished = store.written_position - store.flushed_position, store.unpublished
+        if unflushed > MOST_UNFLUSHED_BYTES or unpublished > MOST_UNPUBLISHED or self._no_flusher is not None:
+            store.note_busy(
+                self._no_flusher or f"{unpublished} messages, {unflushed} bytes, wait for a disk that is slow or hangs"
+            )
+        elif store.is_busy and unflushed <= MOST_UNFLUSHED_BYTES // 2 and unpublished <= MOST_UNPUBLISHED // 2:
+            store.note_busy(None)
 
 
-def _sync(paths: Sequence[Path]) -> None:
-    for path in paths:
-        try:
-            file = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
-        except FileNotFoundError:
-            # Its topic was deleted, or it expired.
-            continue
-        try:
-            os.fdatasync(file)
-        finally:
-            os.close(file)
+def _answer_failure(sink: FrameSink, frame: bytes, code: ResponseCode, remark: str, *, keep_header: bool) -> None:
+    if isinstance(sink, _Waiter):
+        sink.fail(StoreUnwritable(remark))
+    else:
+        sink.send(_answer_instead(frame, code, remark, keep_header=keep_header))
 
 
 def _answer_instead(frame: bytes, code: ResponseCode, remark: str, *, keep_header: bool) -> bytes:

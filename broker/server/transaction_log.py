@@ -262,6 +262,7 @@ class TransactionLog:
             born_host=self._store_host,
             store_timestamp=now_ms,
             tags_code=OP_TAGS_CODE,
+            may_use_reserve=True,
         )
         self.appended_position = op.end_position
         return op
@@ -282,6 +283,7 @@ class TransactionLog:
             tags_code=draft.tags_code,
             crc=draft.crc,
             was_accepted=True,
+            may_use_reserve=True,
         )
         self.appended_position = appended.end_position
         return appended

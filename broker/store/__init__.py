@@ -4,6 +4,7 @@ No event loop, no socket and no clock: whoever calls says what time it is, and w
 """
 
 from broker.store.config_file import DataVersion
+from broker.store.consume_queue import Unsynced
 from broker.store.consumer_offsets import ConsumerOffsets
 from broker.store.delay_offsets import DelayOffsets
 from broker.store.errors import (
@@ -17,7 +18,7 @@ from broker.store.errors import (
 )
 from broker.store.message_store import MessageStore
 from broker.store.report import RecoveryReport
-from broker.store.results import Appended, GetMessageStatus, PulledMessages, QueriedMessages
+from broker.store.results import Appended, Expired, GetMessageStatus, PulledMessages, QueriedMessages
 from broker.store.settings import FlushDiskType, StoreConfig
 from broker.store.subscription_groups import SubscriptionGroupConfig, SubscriptionGroups
 from broker.store.topic_configs import Permission, TopicConfig, TopicConfigs
@@ -29,6 +30,7 @@ __all__ = [
     "DamagedStore",
     "DataVersion",
     "DelayOffsets",
+    "Expired",
     "FlushDiskType",
     "GetMessageStatus",
     "IllegalMessage",
@@ -46,4 +48,5 @@ __all__ = [
     "SubscriptionGroups",
     "TopicConfig",
     "TopicConfigs",
+    "Unsynced",
 ]

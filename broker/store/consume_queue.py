@@ -44,6 +44,14 @@ class Unit(NamedTuple):
         return 0 < self.size < BLANK_SIZE and self.commit_log_offset >= 0
 
 
+class Unsynced(NamedTuple):
+    """What is not on disk yet."""
+
+    files: list[Path]
+    directories: list[Path]
+    """Those in which names are new."""
+
+
 class ConsumeQueue:
     """One queue of one topic."""
 
@@ -62,6 +70,7 @@ class ConsumeQueue:
         self._tail = bytearray()
         self._written_offset = 0
         self._unsynced_from: int | None = None
+        self._has_new_file = False
         self.was_cut = False
         """Whether units that were there must be found in the commit log again."""
 
@@ -98,7 +107,7 @@ class ConsumeQueue:
         self._tail += UNIT.pack(commit_log_offset, size, tags_code)
         self.max_offset = queue_offset + 1
         self.max_commit_log_offset = commit_log_offset + size
-        if len(self._tail) >= _TAIL_LIMIT:
+        if len(self._tail) >= _TAIL_LIMIT and self._segments.has(self._written_offset * UNIT_SIZE):
             with suppress(OSError):
                 # What a full disk refuses waits in memory; without space the commit log does not grow either.
                 self.write()
@@ -108,7 +117,8 @@ class ConsumeQueue:
         while self._tail:
             position = self._written_offset * UNIT_SIZE
             if not self._segments.has(position):
-                self._segments.create(self._segments.start_of(position))
+                self._segments.create_lazily(self._segments.start_of(position))
+                self._has_new_file = True
             room = self._segments.segment_size - position % self._segments.segment_size
             part = self._tail[:room]
             self._segments.write(position, part)
@@ -116,13 +126,22 @@ class ConsumeQueue:
             del self._tail[:room]
             self._written_offset += len(part) // UNIT_SIZE
 
-    def take_unsynced(self) -> list[Path]:
-        """The files written since the last time, to be synced by the caller."""
+    @property
+    def has_waiting_units(self) -> bool:
+        """Whether `write` has anything to do."""
+        return bool(self._tail)
+
+    def take_unsynced(self) -> Unsynced:
+        """What was written since the last time, to be synced by the caller."""
         if self._unsynced_from is None:
-            return []
+            return Unsynced([], [])
         paths = self._segments.paths_between(self._unsynced_from * UNIT_SIZE, self._written_offset * UNIT_SIZE)
+        directory = self._segments.directory
+        # consumequeue/topic/0: each may be new.
+        directories = [directory, *directory.parents[:3]] if self._has_new_file else []
         self._unsynced_from = None
-        return paths
+        self._has_new_file = False
+        return Unsynced(paths, directories)
 
     def units(self, queue_offset: int, count: int) -> list[Unit]:
         """The units from an offset on; fewer at the end."""
@@ -175,12 +194,12 @@ class ConsumeQueue:
             self._end_at(queue_offset)
         return dropped
 
-    def delete_expired(self, commit_log_min_offset: int) -> list[str]:
-        """Deletes the files whose messages the commit log no longer has, but never the last one; says which."""
+    def forget_expired(self, commit_log_min_offset: int) -> list[Path]:
+        """Forgets the files whose messages the commit log no longer has, but never the last one; the caller deletes them."""
         self.correct_min_offset(commit_log_min_offset)
         if not self._segments.starts:
             return []
-        return self._segments.delete_before(min(self.min_offset * UNIT_SIZE, self._segments.starts[-1]))
+        return self._segments.forget_before(min(self.min_offset * UNIT_SIZE, self._segments.starts[-1]))
 
     def destroy(self) -> None:
         """Deletes the queue."""

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from pathlib import Path
 
 from broker.message import topics
 from broker.message.errors import IllegalMessage
-from broker.store.consume_queue import UNIT_SIZE, ConsumeQueue
+from broker.store.consume_queue import UNIT_SIZE, ConsumeQueue, Unsynced
 from broker.store.dispatch import DispatchRequest
 from broker.store.files import OpenFiles
+from broker.store.results import Trimmed
 from broker.store.segments import Segments
 from broker.store.settings import StoreConfig
 
@@ -24,6 +24,8 @@ class ConsumeQueueTable:
         self._open = open_files
         self._files = open_files.files
         self._table: dict[tuple[bytes, int], ConsumeQueue] = {}
+        self._touched: dict[tuple[bytes, int], ConsumeQueue] = {}
+        """Those that may have something to write."""
 
     def load(self) -> None:
         """Finds the queues on disk. They are empty until each is recovered. What cannot be one is passed over."""
@@ -46,13 +48,18 @@ class ConsumeQueueTable:
         """Adds a record's unit to its queue."""
         queue = self._table.get((request.topic, request.queue_id)) or self._create(request.topic, request.queue_id)
         queue.put(request.queue_offset, request.commit_log_offset, request.size, request.tags_code)
+        self._touched[(request.topic, request.queue_id)] = queue
         return queue
 
-    def write(self) -> list[Path]:
-        """Hands waiting units to the file system and says which files were written since the last time. Raises OSError."""
-        for queue in self._table.values():
+    def write(self) -> Iterator[Unsynced]:
+        """Hands waiting units to the file system, one queue at each step, and says what was written since the last time.
+
+        Units may come in between two steps. Raises OSError.
+        """
+        for key, queue in list(self._touched.items()):
             queue.write()
-        return [path for queue in self._table.values() for path in queue.take_unsynced()]
+            del self._touched[key]
+            yield queue.take_unsynced()
 
     def max_offsets(self) -> dict[tuple[bytes, int], int]:
         """The offset after the last unit of each queue."""
@@ -68,18 +75,21 @@ class ConsumeQueueTable:
     def delete_topic(self, topic: bytes) -> None:
         """Deletes the queues of a topic."""
         for key in [key for key in self._table if key[0] == topic]:
+            self._touched.pop(key, None)
             self._table.pop(key).destroy()
         directory = self._directory / topic.decode()
         if self._files.is_directory(directory) and not self._files.list(directory):
             self._files.remove_directory(directory)
 
-    def delete_expired(self, commit_log_min_offset: int) -> list[str]:
-        """Deletes the files of which the commit log has no message left; says which."""
-        deleted = []
+    def trim(self, commit_log_min_offset: int) -> Iterator[Trimmed]:
+        """Forgets the units of which the commit log has no message left, one queue at each step.
+
+        Messages may come in between two steps. A topic must not be deleted in between.
+        """
         for queue in self:
-            name = f"{queue.topic.decode()}/{queue.queue_id}"
-            deleted += [f"consume queue file {name}/{file}" for file in queue.delete_expired(commit_log_min_offset)]
-        return deleted
+            before = queue.min_offset
+            paths = queue.forget_expired(commit_log_min_offset)
+            yield Trimmed(paths, max(queue.min_offset - before, 0))
 
     def __iter__(self) -> Iterator[ConsumeQueue]:
         return iter(list(self._table.values()))

@@ -1,4 +1,4 @@
-"""The small files at the root of a store: the lock, the abort file, the checkpoint, and the progress of dispatching.
+"""The small files at the root of a store: the abort file, the checkpoint, and the progress of dispatching.
 
     checkpoint (RocketMQ's StoreCheckpoint), 4096 bytes:
     PHYSICMSGTIMESTAMP 8 | LOGICSMSGTIMESTAMP 8 | INDEXMSGTIMESTAMP 8 | zeros
@@ -12,12 +12,11 @@ a lost one is noticed. Both are written after what they speak of was synced, so 
 from __future__ import annotations
 
 import struct
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 
 import msgspec
 
-from broker.store.errors import StoreLocked
 from broker.store.files import FileSystem, create_file, read_file
 
 _CHECKPOINT = struct.Struct(">qqq")
@@ -27,13 +26,12 @@ _CHECKPOINT_SLACK_MS = 3000
 
 @dataclass(frozen=True, slots=True)
 class DurableMark:
-    """A state of the store that holds once the files named were synced."""
+    """A state of the store that holds once all that was written by then is synced."""
 
     position: int
     """Every record before it is in the commit log and dispatched."""
     store_timestamp: int
     max_offsets: dict[tuple[bytes, int], int]
-    paths: list[Path]
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,23 +65,16 @@ class Progress(msgspec.Struct, frozen=True):
         return self.queues.get(topic.decode(), {}).get(queue_id)
 
 
-@dataclass(slots=True)
+@dataclass(frozen=True, slots=True)
 class DurableState:
-    """What an opened store keeps at its root."""
+    """What a store keeps at its root while it is open, and for the next start."""
 
     root: Path
     files: FileSystem
-    is_released: bool = False
-    _lock: int = field(init=False)
 
-    def acquire(self) -> bool:
-        """Takes the lock; whether the last broker stopped cleanly. Raises StoreLocked, OSError."""
-        self.files.make_directory(self.root)
-        self._lock = self.files.open(self.root / "lock", create=True)
-        if not self.files.lock(self._lock):
-            self.files.close(self._lock)
-            raise StoreLocked(f"another broker has the store at {self.root} open")
-        self.files.write(self._lock, b"lock", 0)
+    @property
+    def was_stopped_cleanly(self) -> bool:
+        """Whether the last broker brought everything to the disk. Ask before `mark_running`."""
         return self.files.size(self._abort) is None
 
     def mark_running(self) -> None:
@@ -95,11 +86,6 @@ class DurableState:
         """Everything is on disk: the next start needs no recovery. Durable when it returns."""
         self.files.unlink(self._abort)
         self.files.sync_directory(self.root)
-
-    def release(self) -> None:
-        """Gives back the lock that `acquire` took."""
-        self.is_released = True
-        self.files.close(self._lock)
 
     def checkpoint(self) -> Checkpoint:
         """The checkpoint; zeros where there is none."""

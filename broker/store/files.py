@@ -5,6 +5,7 @@ from __future__ import annotations
 import errno
 import fcntl
 import os
+import stat
 from collections import OrderedDict
 from pathlib import Path
 from typing import Protocol
@@ -37,8 +38,8 @@ class FileSystem(Protocol):
     def sync_directory(self, path: Path) -> None:
         """Returns when the names in the directory are on disk."""
 
-    def make_directory(self, path: Path) -> None:
-        """Creates it with its parents, durably; nothing happens if it exists."""
+    def make_directory(self, path: Path, *, is_durable: bool = True) -> None:
+        """Creates it with its parents; nothing happens if it exists. Without `is_durable` the caller syncs their parents."""
 
     def remove_directory(self, path: Path) -> None:
         """Removes an empty directory."""
@@ -58,8 +59,14 @@ class FileSystem(Protocol):
     def is_directory(self, path: Path) -> bool:
         """Whether there is a directory of that name."""
 
+    def open_directory(self, path: Path) -> int:
+        """Opens a directory, to be locked."""
+
     def lock(self, file: int) -> bool:
-        """Takes the lock that ends with the file's closing, or answers False."""
+        """Takes the lock that ends with the file's closing; False if somebody else has it."""
+
+    def is_still(self, file: int, path: Path) -> bool:
+        """Whether the path still leads to the open file or directory."""
 
     def used_ratio(self, path: Path) -> float:
         """How full the disk is, 0 to 1."""
@@ -118,13 +125,14 @@ class OsFileSystem:
         finally:
             os.close(directory)
 
-    def make_directory(self, path: Path) -> None:
+    def make_directory(self, path: Path, *, is_durable: bool = True) -> None:
         """See FileSystem."""
         if path.is_dir():
             return
-        self.make_directory(path.parent)
+        self.make_directory(path.parent, is_durable=is_durable)
         path.mkdir(exist_ok=True)
-        self.sync_directory(path.parent)
+        if is_durable:
+            self.sync_directory(path.parent)
 
     def remove_directory(self, path: Path) -> None:
         """See FileSystem."""
@@ -156,14 +164,28 @@ class OsFileSystem:
         """See FileSystem."""
         return path.is_dir()
 
+    def open_directory(self, path: Path) -> int:
+        """See FileSystem."""
+        return os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+
     def lock(self, file: int) -> bool:
         """See FileSystem. Java takes the first byte's POSIX lock; flock besides keeps out a second store of one process."""
         try:
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            fcntl.lockf(file, fcntl.LOCK_EX | fcntl.LOCK_NB, 1, 0)
-        except OSError:
-            return False
+            if stat.S_ISREG(os.fstat(file).st_mode):
+                fcntl.lockf(file, fcntl.LOCK_EX | fcntl.LOCK_NB, 1, 0)
+        except OSError as error:
+            if error.errno in (errno.EAGAIN, errno.EACCES):
+                return False
+            raise
         return True
+
+    def is_still(self, file: int, path: Path) -> bool:
+        """See FileSystem."""
+        try:
+            return os.path.samestat(os.fstat(file), os.stat(path))
+        except (FileNotFoundError, NotADirectoryError):
+            return False
 
     def used_ratio(self, path: Path) -> float:
         """See FileSystem. As RocketMQ counts: what ordinary users may not have counts as used."""
@@ -189,9 +211,21 @@ class OpenFiles:
             self._open.move_to_end(path)
             return file
         if len(self._open) >= self._limit:
-            self.files.close(self._open.popitem(last=False)[1])
-        file = self._open[path] = self.files.open(path)
+            self._close_least_used()
+        file = self._open[path] = self._opened(path)
         return file
+
+    def _opened(self, path: Path) -> int:
+        while True:
+            try:
+                return self.files.open(path)
+            except OSError as error:
+                if error.errno not in (errno.EMFILE, errno.ENFILE) or not self._open:
+                    raise
+                self._close_least_used()
+
+    def _close_least_used(self) -> None:
+        self.files.close(self._open.popitem(last=False)[1])
 
     def forget(self, path: Path) -> None:
         """Closes it if it is open: it is about to be deleted."""
@@ -214,6 +248,16 @@ def create_file(files: FileSystem, path: Path, size: int) -> None:
     finally:
         files.close(file)
     files.sync_directory(path.parent)
+
+
+def create_file_lazily(files: FileSystem, path: Path, size: int) -> None:
+    """A file of that size, all zeros and sparse; the caller syncs it and the directories down to it."""
+    files.make_directory(path.parent, is_durable=False)
+    file = files.open(path, create=True)
+    try:
+        files.truncate(file, size)
+    finally:
+        files.close(file)
 
 
 def replace_file(files: FileSystem, path: Path, content: bytes, backup: Path | None = None) -> None:

@@ -38,6 +38,11 @@ class FlushProcess:
         self._streams = (self._process.stdin, self._process.stdout)
         self._requests, self._answers = (stream.fileno() for stream in self._streams)
 
+    @property
+    def pid(self) -> int:
+        """The helper's process id."""
+        return self._process.pid
+
     def fileno(self) -> int:
         """Becomes readable when there is an answer."""
         return self._answers

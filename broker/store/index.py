@@ -7,7 +7,7 @@ to be put into the file together.
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from functools import lru_cache
 from operator import mul
@@ -16,12 +16,14 @@ from typing import Final
 
 from broker.message import properties as message_properties
 from broker.message.tags import java_hash_code
+from broker.store.consume_queue import Unsynced
 from broker.store.dispatch import DispatchRequest
 from broker.store.files import OpenFiles
 from broker.store.index_file import IndexFile, IndexHeader
 from broker.store.settings import StoreConfig
 
 _WAITING_LIMIT: Final = 512
+_APPLIED_AT_ONCE: Final = 4096
 _MASK: Final = 0xFFFFFFFF
 MAX_FOUND: Final = 64
 _NAME_LENGTH: Final = 17
@@ -114,46 +116,52 @@ class Index:
                 # What a full disk refuses waits; without space the commit log does not grow either.
                 self._apply()
 
-    def find(self, topic: bytes, key: str, max_messages: int, begin_ms: int, end_ms: int) -> list[int]:
-        """Commit log offsets of messages that may have that key (hashes collide), stored between the times."""
-        limit = min(max_messages, MAX_FOUND)
+    def find(self, topic: bytes, key: str, max_messages: int, begin_ms: int, end_ms: int) -> Iterator[int | None]:
+        """Commit log offsets of messages that may have that key (hashes collide), stored between the times, newest first.
+
+        None stands for some work that found nothing, so that the caller can do other things in between.
+        """
+        left = min(max_messages, MAX_FOUND)
         wanted = key.encode()
-        found = [
-            request.commit_log_offset
-            for request in reversed(self._waiting)
-            if request.is_indexed
-            and request.topic == topic
-            and begin_ms <= request.store_timestamp <= end_ms
-            and wanted in _keys(request.properties)
-        ][:limit]
+        for request in self._waiting[::-1]:
+            if request.is_indexed and request.topic == topic and begin_ms <= request.store_timestamp <= end_ms:
+                is_found = wanted in _keys(request.properties)
+                yield request.commit_log_offset if is_found else None
+                left -= is_found
+                if not left:
+                    return
         key_hash = _key_hash(topic, wanted)
-        for index_file in reversed(self._index_files):
-            if len(found) >= limit:
-                break
+        for index_file in self._index_files[::-1]:
             if index_file.may_hold(begin_ms, end_ms):
                 for offset in index_file.find(key_hash, begin_ms, end_ms):
-                    found.append(offset)
-                    if len(found) >= limit:
-                        break
-        return found
+                    yield offset
+                    left -= offset is not None
+                    if not left:
+                        return
 
     def begin_rounds(self) -> None:
-        """Forgets a round that was broken off between `write` and `mark_synced`."""
+        """Forgets a round that was broken off between `write` and `mark_synced`, and adds all that waits. Raises OSError."""
         self._is_frozen = False
+        while self._waiting:
+            self._apply()
 
-    def write(self) -> list[Path]:
-        """Hands what waits to the file system; the files to sync before `mark_synced`. Raises OSError."""
+    def write(self) -> Unsynced:
+        """Hands what waits to the file system; what to sync before `mark_synced`. Raises OSError."""
         if not self._is_frozen:
             self._apply()
         self._is_frozen = True
         self._looking_at = self.end_offset
-        return [index_file.path for index_file in self._index_files if index_file.write()]
+        written = [index_file.path for index_file in self._index_files if index_file.write()]
+        directory = self._config.index_directory
+        is_name_new = any(index_file.is_new for index_file in self._index_files)
+        return Unsynced(written, [directory, directory.parent] if is_name_new else [])
 
     def mark_synced(self) -> None:
         """The files that `write` named are on disk. Raises OSError."""
         for index_file in self._index_files:
             if not index_file.is_settled:
                 index_file.mark_synced()
+                index_file.is_new = False
                 if index_file.is_settled and index_file is not self._index_files[-1]:
                     index_file.release_memory()
         self._is_frozen = False
@@ -162,14 +170,14 @@ class Index:
         if len(self._looked_at) == self.STAGES:
             self.durable_offset = self._looked_at[0]
 
-    def delete_before(self, commit_log_offset: int) -> list[str]:
-        """Deletes the files whose records the commit log no longer has, but never the last one; says which."""
-        deleted = []
+    def forget_before(self, commit_log_offset: int) -> list[Path]:
+        """Forgets the files whose records the commit log no longer has, but never the last one; the caller deletes them."""
+        forgotten = []
         while len(self._index_files) > 1 and self._index_files[0].header.end_offset < commit_log_offset:
             index_file = self._index_files.pop(0)
-            index_file.delete()
-            deleted.append(f"index file {index_file.path.name}")
-        return deleted
+            self._open.forget(index_file.path)
+            forgotten.append(index_file.path)
+        return forgotten
 
     @property
     def _durable_header(self) -> IndexHeader:
@@ -183,9 +191,11 @@ class Index:
         return durable
 
     def _apply(self) -> None:
+        """Puts the oldest of what waits into the file: no more at once than takes a few milliseconds."""
+        applied = self._waiting[:_APPLIED_AT_ONCE]
         entries = [
             (_with_topic(request.topic, partial), request.commit_log_offset, request.store_timestamp)
-            for request in self._waiting
+            for request in applied
             if request.is_indexed and request.commit_log_offset > self.end_offset
             for partial in _partial_hashes(request.properties)
         ]
@@ -194,10 +204,10 @@ class Index:
             # Only whole records count: the keys of one may be spread over two files.
             self.end_offset = entries[taken][1] - 1 if taken < len(entries) else entries[-1][1]
             del entries[:taken]
-        if self._waiting:
-            self.end_offset = max(self.end_offset, self._waiting[-1].commit_log_offset)
-            self.end_timestamp = self._waiting[-1].store_timestamp
-            self._waiting.clear()
+        if applied:
+            self.end_offset = max(self.end_offset, applied[-1].commit_log_offset)
+            self.end_timestamp = applied[-1].store_timestamp
+            del self._waiting[: len(applied)]
 
     def _writable(self, store_timestamp: int) -> IndexFile:
         last = self._index_files[-1] if self._index_files else None

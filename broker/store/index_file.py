@@ -18,7 +18,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Final, NamedTuple
 
-from broker.store.files import OpenFiles, create_file
+from broker.store.files import OpenFiles, create_file_lazily
 
 HEADER_SIZE: Final = 40
 SLOT_SIZE: Final = 4
@@ -27,6 +27,8 @@ ENTRY: Final = struct.Struct(">iqii")
 _HEADER: Final = struct.Struct(">qqqqii")
 _SLOT: Final = struct.Struct(">i")
 _PAGE: Final = 4096
+_BLOCK: Final = 512
+_PASSED_OVER: Final = 1000
 _MAX_INT: Final = 0x7FFFFFFF
 
 
@@ -66,6 +68,8 @@ class IndexFile:
         """The state in memory."""
         self.synced_header = self.header
         """The state on disk."""
+        self.is_new = False
+        """Whether its name may not be on disk yet."""
         self._slot_table: bytearray | None = None
         self._dirty_pages: set[int] = set()
         self._waiting_entries = bytearray()
@@ -75,10 +79,10 @@ class IndexFile:
 
     @classmethod
     def create(cls, path: Path, slots: int, entries: int, open_files: OpenFiles, before: IndexHeader | None) -> IndexFile:
-        """A new file; it begins where the full one before it ended. On disk when it returns."""
-        open_files.files.make_directory(path.parent)
-        create_file(open_files.files, path, HEADER_SIZE + slots * SLOT_SIZE + entries * ENTRY.size)
+        """A new file; it begins where the full one before it ended. It and its directories are to be synced."""
+        create_file_lazily(open_files.files, path, HEADER_SIZE + slots * SLOT_SIZE + entries * ENTRY.size)
         index_file = cls(path, slots, entries, open_files)
+        index_file.is_new = True
         index_file._slot_table = bytearray(slots * SLOT_SIZE)
         if before is not None:
             end, offset = before.end_timestamp, before.end_offset
@@ -137,16 +141,27 @@ class IndexFile:
         self.header = IndexHeader(begin, taken[-1][2], begin_offset, taken[-1][1], slot_count, number)
         return len(taken)
 
-    def find(self, key_hash: int, begin_ms: int, end_ms: int) -> Iterator[int]:
-        """The commit log offsets of the entries with that hash stored between the times, newest first (selectPhyOffset)."""
+    def find(self, key_hash: int, begin_ms: int, end_ms: int) -> Iterator[int | None]:
+        """The commit log offsets of the entries with that hash stored between the times, newest first (selectPhyOffset).
+
+        None stands for a thousand entries of the slot that were passed over: a slot may have a million of them.
+        """
         (number,) = _SLOT.unpack(self._slot(key_hash % self.slots))
         limit = self.header.entry_count
+        begin_timestamp = self.header.begin_timestamp
+        first, block, passed_over = 0, b"", 0
         while 0 < number < limit:
-            found_hash, commit_log_offset, seconds, older = ENTRY.unpack(self._entry(number))
-            stored = self.header.begin_timestamp + seconds * 1000
+            at = (number - first) * ENTRY.size
+            if not 0 <= at < len(block):
+                first, block = self._entries_before(number)
+                at = (number - first) * ENTRY.size
+            found_hash, commit_log_offset, seconds, older = ENTRY.unpack_from(block, at)
+            stored = begin_timestamp + seconds * 1000
             # Entries know whole seconds only.
             if found_hash == key_hash and begin_ms - 1000 < stored <= end_ms:
                 yield commit_log_offset
+            elif (passed_over := passed_over + 1) % _PASSED_OVER == 0:
+                yield None
             if older >= number or stored < begin_ms - 1000:
                 return
             number = older
@@ -226,12 +241,17 @@ class IndexFile:
             return bytes(self._slot_table[at : at + SLOT_SIZE])
         return self._read(HEADER_SIZE + at, SLOT_SIZE)
 
-    def _entry(self, number: int) -> bytes:
+    def _entries_before(self, number: int) -> tuple[int, bytes]:
+        """Some entries the last of which is that one, and the number of the first. Those of one slot may lie close together."""
         first_waiting = self.header.entry_count - len(self._waiting_entries) // ENTRY.size
         if number >= first_waiting:
             at = (number - first_waiting) * ENTRY.size
-            return bytes(self._waiting_entries[at : at + ENTRY.size])
-        return self._read(self._entries_at + number * ENTRY.size, ENTRY.size)
+            return number, bytes(self._waiting_entries[at : at + ENTRY.size])
+        first = number - number % _BLOCK
+        block = self._read(self._entries_at + first * ENTRY.size, (number - first + 1) * ENTRY.size)
+        if len(block) != (number - first + 1) * ENTRY.size:
+            block = block.ljust((number - first + 1) * ENTRY.size, b"\0")
+        return first, block
 
     def _write_slots(self) -> None:
         slots = memoryview(self._loaded_slots())

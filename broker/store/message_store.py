@@ -8,28 +8,32 @@ from __future__ import annotations
 
 import errno
 from collections import defaultdict
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from contextlib import suppress
+from functools import partial
 from pathlib import Path
 
 from broker.message import topics
 from broker.message.properties import MAX_PROPERTIES_LENGTH
 from broker.message.record import FIXED_LENGTH, encode_record
 from broker.message.sysflag import TRANSACTION_MASK
-from broker.store import retention
 from broker.store.commit_log import CommitLog
+from broker.store.consume_queue import Unsynced
 from broker.store.consume_queue_table import ConsumeQueueTable
 from broker.store.dispatch import VISIBILITY, DispatchRequest, unit_tags_code
 from broker.store.durable_state import DurableMark, DurableState
 from broker.store.errors import IllegalMessage, StoreUnwritable
-from broker.store.files import FileSystem, OpenFiles, OsFileSystem
+from broker.store.files import FileSystem, OpenFiles, OsFileSystem, create_file
 from broker.store.index import Index
 from broker.store.recovery import recover
 from broker.store.report import RecoveryReport
-from broker.store.results import Appended
+from broker.store.results import Appended, Expired, Trimmed
+from broker.store.retention import removable
 from broker.store.segments import Segments
 from broker.store.settings import StoreConfig
+from broker.store.store_lock import StoreLock
 from broker.store.store_reader import StoreReader
+from broker.store.writability import Writability
 
 ArrivalListener = Callable[[bytes, int, int, int], None]
 """Told of a topic, a queue id, the queue's new max offset, and how many bytes the new records have."""
@@ -39,7 +43,7 @@ class MessageStore(StoreReader):
     """One open store. Topics are bytes, as records hold them. Not safe for use from several threads."""
 
     CHECKPOINT_ROUNDS = Index.STAGES
-    """So many rounds of `begin_checkpoint`, sync and `finish_checkpoint` spare recovery all that was published before them."""
+    """So many rounds, from `begin_checkpoint` to `finish_checkpoint`, spare recovery all that was published before them."""
 
     def __init__(self, config: StoreConfig, files: FileSystem) -> None:
         """See `open`."""
@@ -55,13 +59,16 @@ class MessageStore(StoreReader):
             Index(config, self._open_files),
         )
         self._durable = DurableState(config.root, files)
+        self._lock = StoreLock(files, config.root, config.commit_log_directory)
+        self._is_open = False
+        self._is_given_up = False
         self._next_offsets: dict[tuple[bytes, int], int] = {}
         self._unpublished: list[DispatchRequest] = []
-        self._refusal: str | None = None
-        self._is_broken = False
+        self._writability = Writability()
         self._last_store_timestamp = 0
         self._saved_state: object = None
         self._unsynced: dict[Path, None] = {}
+        self._unsynced_directories: dict[Path, None] = {}
         self._latest_mark: DurableMark | None = None
         self.flushed_position = 0
         """Everything before it is on disk."""
@@ -74,16 +81,16 @@ class MessageStore(StoreReader):
         Raises StoreLocked if another broker has it open, DamagedStore if it cannot be opened without guessing, OSError.
         """
         store = cls(config, files or OsFileSystem())
-        was_stopped_cleanly = store._durable.acquire()
+        complaints = store._lock.acquire()
         try:
-            store.recovery = recover(
-                store._log, store._queues, store._index, store._durable, config, was_stopped_cleanly=was_stopped_cleanly
-            )
+            store.recovery = recover(store._log, store._queues, store._index, store._durable, config)
+            store.recovery.actions += complaints
             store._begin()
         except BaseException:
             store._open_files.close()
-            store._durable.release()
+            store._lock.release()
             raise
+        store._is_open = True
         return store
 
     def close(self) -> None:
@@ -91,16 +98,17 @@ class MessageStore(StoreReader):
 
         Where the disk refuses, the store stays marked as crashed, and the next `open` recovers it.
         """
-        if self._durable.is_released:
+        if not self._is_open:
             return
+        self._is_open = False
         try:
-            if not self._is_broken:
+            if not self._writability.is_broken:
                 with suppress(StoreUnwritable, OSError):
                     self.flush()
                     self._durable.mark_stopped()
         finally:
             self._open_files.close()
-            self._durable.release()
+            self._lock.release()
 
     def append(
         self,
@@ -119,14 +127,17 @@ class MessageStore(StoreReader):
         tags_code: int | None = None,
         crc: int | None = None,
         was_accepted: bool = False,
+        may_use_reserve: bool = False,
     ) -> Appended:
         """Puts a record into the batch; it is lost unless `write` follows.
 
         `sys_flag` must say which hosts are IPv6 ones. A message that `was_accepted` is only moved: the size allowed may have
-        become less since. Raises IllegalMessage, StoreUnwritable.
+        become less since. What ends a transaction, or was delayed and is due, `may_use_reserve`: it is stored on a full disk as
+        long as there is room kept for it. Raises IllegalMessage, StoreUnwritable.
         """
-        if self._refusal is not None:
-            raise StoreUnwritable(self._refusal)
+        writability = self._writability
+        if writability.refusal is not None and (writability.is_everything_refused or not may_use_reserve):
+            raise StoreUnwritable(writability.refusal)
         key = (topic, queue_id)
         queue_offset = self._next_offsets.get(key)
         if queue_offset is None:
@@ -184,6 +195,7 @@ class MessageStore(StoreReader):
 
         Raises StoreUnwritable, and then nothing of the batch was stored: positions and queue offsets go back.
         """
+        self._refuse_if_given_up()
         try:
             return self._log.write()
         except OSError as error:
@@ -219,6 +231,27 @@ class MessageStore(StoreReader):
         """The commit log files whose sync makes [from_position, to_position) durable."""
         return self._log.segments.paths_between(from_position, to_position)
 
+    @property
+    def prepare_from(self) -> int:
+        """The commit log position from which on the next segment should be made: three quarters through the last one."""
+        return self._log.segments.end - self.config.commit_log_segment_size // 4
+
+    def segment_to_prepare(self) -> tuple[int, Callable[[], None]] | None:
+        """Where the next segment begins, and what makes it, on any thread, and raises OSError; None if it is too early.
+
+        `adopt_segment` follows. A first segment is made at once.
+        """
+        segments, position = self._log.segments, self._log.written_position
+        if self._is_given_up or (segments.starts and position < self.prepare_from):
+            return None
+        start = segments.end if segments.starts else segments.start_of(position)
+        return start, partial(create_file, self._files, segments.path(start), segments.segment_size)
+
+    def adopt_segment(self, start: int) -> None:
+        """The segment was made."""
+        if not self._is_given_up:
+            self._log.segments.adopt(start)
+
     def mark_flushed(self, position: int) -> None:
         """Takes note that everything before `position` is on disk."""
         self.flushed_position = max(self.flushed_position, position)
@@ -237,13 +270,49 @@ class MessageStore(StoreReader):
 
     def refuse_writes(self, reason: str) -> None:
         """Stores nothing more until the store is opened again, which recovers it."""
-        self._refusal = reason
-        self._is_broken = True
+        self._writability.break_for_good(reason)
+
+    def what_is_wrong_with_the_lock(self) -> str | None:
+        """Why another broker may be using the store, or None. Ask every second or so, and `give_up` if there is a reason."""
+        return self._lock.what_is_wrong()
+
+    def give_up(self, reason: str) -> None:
+        """Stores nothing more and leaves all files as they are: another broker may be using them.
+
+        What was appended or written but not made visible is lost to this broker. The store stays marked as crashed.
+        """
+        self._is_given_up = True
+        self.refuse_writes(reason)
+        self._forget_after(self.flushed_position)
+        self._log.drop_batch()
+
+    def note_busy(self, reason: str | None) -> None:
+        """Refuses everything for now, for that reason; None ends it."""
+        self._writability.note_busy(reason)
+
+    @property
+    def is_busy(self) -> bool:
+        """Whether `note_busy` gave a reason."""
+        return self._writability.is_busy
+
+    @property
+    def unpublished(self) -> int:
+        """How many messages were appended and are not visible yet."""
+        return len(self._unpublished)
+
+    def close_files(self) -> None:
+        """Gives back all file descriptors that can be had again."""
+        self._open_files.close()
+
+    @property
+    def is_given_up(self) -> bool:
+        """Whether `give_up` was called."""
+        return self._is_given_up
 
     @property
     def refusal(self) -> str | None:
         """Why nothing is stored at present, or None."""
-        return self._refusal
+        return self._writability.refusal
 
     def flush(self) -> None:
         """Brings everything to the disk: commit log, consume queues, index, checkpoint. Blocks.
@@ -257,35 +326,65 @@ class MessageStore(StoreReader):
             raise StoreUnwritable(f"cannot flush the store: {_reason(error)}") from error
 
     def begin_checkpoint(self) -> DurableMark:
-        """Writes waiting consume queue units and index entries, and says which files to sync before `finish_checkpoint`.
+        """Takes note of a state that `finish_checkpoint` saves for the next recovery, after these steps in this order:
 
-        Does not block on the disk. Raises OSError. Those of earlier marks that were never finished are among them.
+        all of `write_queues`, a sync of what it named, `write_index`, a sync of what that named. Only the syncs block on the
+        disk. Raises StoreUnwritable.
         """
-        self._unsynced.update(dict.fromkeys((*self._queues.write(), *self._index.write())))
+        self._refuse_if_given_up()
         published = self._unpublished[0].commit_log_offset if self._unpublished else self._log.written_position
         self._latest_mark = DurableMark(
             position=min(published, self.flushed_position),
             store_timestamp=self._last_store_timestamp,
             max_offsets=self._queues.max_offsets(),
-            paths=list(self._unsynced),
         )
         return self._latest_mark
 
-    def finish_checkpoint(self, mark: DurableMark) -> None:
-        """Notes, after the files of the mark were synced, from where the next recovery has to begin. Raises OSError.
+    def write_queues(self) -> Iterator[Unsynced]:
+        """Hands waiting consume queue units to the file system, one queue at each step; others may use the store in between.
 
-        A mark that a later one overtook tells nothing any more: a topic may have been deleted since.
+        Says what to sync: files first, and then the directories that have new names. What earlier rounds named and did not
+        finish is named again. Raises OSError, StoreUnwritable.
         """
-        if mark is not self._latest_mark:
-            return
-        self._unsynced.clear()
+        for unsynced in self._queues.write():
+            self._refuse_if_given_up()
+            self._unsynced.update(dict.fromkeys(unsynced.files))
+            self._unsynced_directories.update(dict.fromkeys(unsynced.directories))
+            yield unsynced
+
+    def unsynced_queues(self) -> Unsynced:
+        """All that `write_queues` named and no round has finished."""
+        return Unsynced(list(self._unsynced), list(self._unsynced_directories))
+
+    def write_index(self) -> Unsynced:
+        """Hands waiting index entries to the file system; says what to sync. Raises OSError, StoreUnwritable."""
+        self._refuse_if_given_up()
+        return self._index.write()
+
+    def finish_checkpoint(self, mark: DurableMark, queues: Unsynced) -> Callable[[], None] | None:
+        """Call it after the syncs; `queues` is what was synced of the consume queues. Raises OSError.
+
+        Returns what notes from where the next recovery has to begin, or None if there is nothing to note. It writes two files, on
+        any thread, and raises OSError. A mark that a later one overtook tells nothing any more: a topic may have been deleted.
+        """
+        if mark is not self._latest_mark or self._is_given_up:
+            return None
+        for path in queues.files:
+            self._unsynced.pop(path, None)
+        for path in queues.directories:
+            self._unsynced_directories.pop(path, None)
         index = self._index
         index.mark_synced()
         state = (mark.position, index.durable_offset, mark.max_offsets)
         if state == self._saved_state:
-            return
-        self._durable.save(mark, index.durable_offset, index.durable_end_offset, index.durable_end_timestamp)
-        self._saved_state = state
+            return None
+        index_state = index.durable_offset, index.durable_end_offset, index.durable_end_timestamp
+
+        def save() -> None:
+            self._durable.save(mark, *index_state)
+            self._saved_state = state
+
+        return save
 
     def next_offset(self, topic: bytes, queue_id: int) -> int:
         """The queue offset the next message gets; beyond `max_offset` while some are not visible yet."""
@@ -293,6 +392,7 @@ class MessageStore(StoreReader):
 
     def delete_topic(self, topic: bytes) -> None:
         """Forgets a topic's queues; its records expire with the commit log (cleanUnusedTopic). Blocks for a flush."""
+        self._refuse_if_given_up()
         self._queues.delete_topic(topic)
         for key in [key for key in self._next_offsets if key[0] == topic]:
             del self._next_offsets[key]
@@ -303,17 +403,35 @@ class MessageStore(StoreReader):
             # caller hears of a failure.
             self._sync_all()
 
-    def delete_expired(self, now_ms: int) -> list[str]:
-        """Deletes what may go and says what; call it every few seconds. Refuses or admits writes by how full the disk is."""
+    def expire(self, now_ms: int, needed_from: int | None = None, *, at_any_hour: bool = False) -> Expired:
+        """Forgets commit log segments that may go; call it every few seconds. Refuses or admits messages by how full the disk is.
+
+        Nothing goes that lies behind `needed_from`. `trim` follows, and then the deletion of all files named. Raises OSError.
+        """
+        self._refuse_if_given_up()
+        ratio = self.look_at_disk()
+        removal = removable(self._log, self.config, now_ms, ratio, needed_from, at_any_hour=at_any_hour)
+        return Expired(self._log.segments.forget_before(removal.end), removal.unexpired, removal.youngest_ms)
+
+    def trim(self) -> Iterator[Trimmed]:
+        """Forgets what consume queues and index hold of messages that the commit log has forgotten, one file or queue a step."""
+        yield from self._queues.trim(self._log.min_offset)
+        yield Trimmed(self._index.forget_before(self._log.min_offset), 0)
+
+    def delete_expired(self, now_ms: int, needed_from: int | None = None) -> list[Path]:
+        """`expire`, `trim` and the deletion in one go; answers what was deleted. Blocks. Raises OSError."""
+        paths = self.expire(now_ms, needed_from).paths
+        if paths:
+            paths += [path for trimmed in self.trim() for path in trimmed.paths]
+        for path in paths:
+            self._files.unlink(path)
+        return paths
+
+    def look_at_disk(self) -> float:
+        """Refuses or admits messages by how full the disk is, 0 to 1, and answers that. Raises OSError."""
         ratio = self.disk_used_ratio()
-        deleted = retention.delete_expired(self._log, self.config, now_ms, ratio)
-        if deleted:
-            deleted += self._queues.delete_expired(self._log.min_offset)
-            deleted += self._index.delete_before(self._log.min_offset)
-        if not self._is_broken:
-            is_full = ratio > self.config.disk_full_ratio
-            self._refusal = f"the disk is {ratio:.0%} full" if is_full else None
-        return deleted
+        self._writability.note_disk(ratio, self.config.disk_full_ratio)
+        return ratio
 
     def disk_used_ratio(self) -> float:
         """How full the store's disk is, 0 to 1; the fuller one counts if the commit log has a disk of its own."""
@@ -327,15 +445,31 @@ class MessageStore(StoreReader):
         self.mark_flushed(position)
         for _ in range(self.CHECKPOINT_ROUNDS):
             mark = self.begin_checkpoint()
-            for path in mark.paths:
-                if self._files.size(path) is not None:  # or else its topic was deleted, or it expired
-                    self._files.sync(self._open_files.get(path))
-            self.finish_checkpoint(mark)
+            for _ in self.write_queues():
+                pass
+            queues = self.unsynced_queues()
+            self._sync(queues)
+            self._sync(self.write_index())
+            if save := self.finish_checkpoint(mark, queues):
+                save()
+
+    def _sync(self, unsynced: Unsynced) -> None:
+        for path in unsynced.files:
+            if self._files.size(path) is not None:  # or else its topic was deleted, or it expired
+                self._files.sync(self._open_files.get(path))
+        for path in unsynced.directories:
+            if self._files.is_directory(path):
+                self._files.sync_directory(path)
 
     def _begin(self) -> None:
         self.flushed_position = self._log.written_position
         self._next_offsets = self._queues.max_offsets()
         self._last_store_timestamp = self.recovery.last_store_timestamp
+        self.look_at_disk()
+
+    def _refuse_if_given_up(self) -> None:
+        if self._is_given_up:
+            raise StoreUnwritable(self.refusal or "")
 
     def _check_size(self, body_length: int, properties_length: int, size: int, *, was_accepted: bool) -> None:
         if properties_length > MAX_PROPERTIES_LENGTH:

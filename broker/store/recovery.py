@@ -33,12 +33,10 @@ def recover(
     index: Index,
     durable: DurableState,
     config: StoreConfig,
-    *,
-    was_stopped_cleanly: bool,
 ) -> RecoveryReport:
     """Loads all files and makes them agree; on return the log can go on. Raises DamagedStore, OSError."""
-    report = RecoveryReport(was_stopped_cleanly)
-    if not was_stopped_cleanly:
+    report = RecoveryReport(durable.was_stopped_cleanly)
+    if not report.was_stopped_cleanly:
         report.actions.append("the last broker did not stop cleanly")
     durable.mark_running()
     report.actions += log.segments.load()
@@ -56,7 +54,11 @@ def recover(
 def _load_queues(queues: ConsumeQueueTable, progress: Progress | None, log_begins: int, report: RecoveryReport) -> None:
     queues.load()
     for queue in queues:
-        report.actions += queue.recover(progress.max_offset(queue.topic, queue.queue_id) if progress else None)
+        synced_offset = progress.max_offset(queue.topic, queue.queue_id) if progress else None
+        report.actions += queue.recover(synced_offset)
+        if progress is not None and synced_offset is None and queue.is_empty:
+            # It began after the progress was saved, and so did all its messages: they are found from there on.
+            continue
         if queue.is_empty or queue.min_offset > log_begins == 0:
             # A queue has files as long as its folder, and its first one until a message expires.
             report.actions.append(f"consume queue {queue.topic.decode()}/{queue.queue_id} lacks its beginning")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from enum import IntEnum
+from pathlib import Path
 from typing import NamedTuple
 
 
@@ -51,3 +52,23 @@ class QueriedMessages(NamedTuple):
     index_last_update_offset: int
     are_all: bool
     """Whether there are no more with that key: so many were asked for, or so many bytes, that others may be missing."""
+
+
+@dataclass(frozen=True, slots=True)
+class Expired:
+    """Commit log segments that the store has forgotten."""
+
+    paths: list[Path] = field(default_factory=list)
+    """Their files, which are still there: to be deleted in this order, and none after one that cannot be."""
+    unexpired: int = 0
+    """How many of them went before their time (cleanFileForciblyEnable)."""
+    youngest_ms: int = 0
+    """When the youngest of those was completed."""
+
+
+class Trimmed(NamedTuple):
+    """What a consume queue lost with the commit log's first segments."""
+
+    paths: list[Path]
+    """Files to be deleted."""
+    messages: int

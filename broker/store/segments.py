@@ -11,7 +11,7 @@ from bisect import bisect_right
 from pathlib import Path
 
 from broker.store.errors import DamagedStore
-from broker.store.files import OpenFiles, create_file
+from broker.store.files import OpenFiles, create_file, create_file_lazily
 
 _NAME_LENGTH = 20
 
@@ -86,11 +86,25 @@ class Segments:
 
     def create(self, start: int) -> None:
         """Adds a file, all zero; it and its name are on disk when this returns. It must follow the last one."""
-        if self.starts and start != self.end:
-            raise ValueError(f"a file at {start} would not follow the last one, which ends at {self.end}")
+        self._check_follows(start)
         self._files.make_directory(self.directory)
         create_file(self._files, self.path(start), self.segment_size)
         self.starts.append(start)
+
+    def create_lazily(self, start: int) -> None:
+        """Adds a file as `create` does, but neither it nor its name nor its directory's is on disk when this returns."""
+        self._check_follows(start)
+        create_file_lazily(self._files, self.path(start), self.segment_size)
+        self.starts.append(start)
+
+    def adopt(self, start: int) -> None:
+        """Takes a file into account that somebody else made as `create` would; unless it has come to nothing meanwhile."""
+        if start == self.end and start not in self.starts and self._files.size(self.path(start)) == self.segment_size:
+            self.starts.append(start)
+
+    def _check_follows(self, start: int) -> None:
+        if self.starts and start != self.end:
+            raise ValueError(f"a file at {start} would not follow the last one, which ends at {self.end}")
 
     def read(self, position: int, length: int) -> bytes:
         """Bytes from a position, at most to the end of its file; none where there is no file."""
@@ -130,13 +144,12 @@ class Segments:
         if self.starts:
             self._files.sync_directory(self.directory)
 
-    def delete_before(self, position: int) -> list[str]:
-        """Deletes the files that end at or before `position`, oldest first, and says which."""
-        deleted = []
+    def forget_before(self, position: int) -> list[Path]:
+        """Closes and forgets the files that end at or before `position`; the caller deletes them, in this order."""
+        forgotten = []
         while self.starts and self.starts[0] + self.segment_size <= position:
-            deleted.append(self.path(self.starts[0]).name)
-            self._delete(self.starts[0])
-        return deleted
+            forgotten.append(self._forget(self.starts[0]))
+        return forgotten
 
     def destroy(self) -> None:
         """Deletes all files and the directory."""
@@ -149,8 +162,14 @@ class Segments:
         path = self.path(start)
         self._open.forget(path)
         self._files.unlink(path)
+        self._forget(start)
+
+    def _forget(self, start: int) -> Path:
+        path = self.path(start)
+        self._open.forget(path)
         del self._paths[start]
         del self.starts[bisect_right(self.starts, start) - 1]
+        return path
 
 
 def _is_segment_name(name: str) -> bool:

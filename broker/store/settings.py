@@ -18,7 +18,7 @@ class FlushDiskType(Enum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StoreConfig:
-    """Settings of one store. The defaults are RocketMQ's, but for SYNC_FLUSH."""
+    """Settings of one store. The defaults are RocketMQ's, but for SYNC_FLUSH and `is_clean_forcible`."""
 
     root: Path
     """storePathRootDir."""
@@ -43,10 +43,12 @@ class StoreConfig:
     """deleteWhen: hours of the day, local time, separated by semicolons."""
     disk_max_used_ratio: float = 0.75
     """diskMaxUsedSpaceRatio: above it, expired segments go at any hour."""
+    is_clean_forcible: bool = False
+    """cleanFileForciblyEnable: whether segments may go before they expire. RocketMQ's default is true."""
     disk_clean_ratio: float = 0.85
-    """Above it the oldest segments go before they expire."""
+    """diskSpaceCleanForciblyRatio: above it they do, if they may."""
     disk_full_ratio: float = 0.90
-    """Above it nothing is stored any more."""
+    """diskSpaceWarningLevelRatio: above it no new messages are stored (`broker.store.disk_space`)."""
     max_message_size: int = 4 << 20
     """maxMessageSize, in bytes of the body."""
     delay_levels_ms: tuple[int, ...] = tuple(seconds * 1000 for seconds in _DELAY_LEVELS_S)

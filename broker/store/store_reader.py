@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Generator
 from contextlib import suppress
+from typing import cast
 
 from broker.message import properties as message_properties
 from broker.store.commit_log import CommitLog
@@ -112,13 +114,29 @@ class StoreReader:
     def query(
         self, topic: bytes, key: str, max_messages: int, begin_ms: int, end_ms: int, max_bytes: int | None = None
     ) -> QueriedMessages:
-        """Messages with that key or unique id, stored between the times, oldest first (DefaultMessageStore.queryMessage).
+        """The newest messages with that key or unique id, stored between the times, oldest first.
 
-        No more than `max_bytes` of them, but one in any case.
+        See DefaultMessageStore.queryMessage. No more than `max_bytes` of them, but one in any case.
         """
+        steps = self.query_in_steps(topic, key, max_messages, begin_ms, end_ms, max_bytes)
+        while True:
+            try:
+                next(steps)
+            except StopIteration as end:
+                return cast("QueriedMessages", end.value)
+
+    def query_in_steps(
+        self, topic: bytes, key: str, max_messages: int, begin_ms: int, end_ms: int, max_bytes: int | None = None
+    ) -> Generator[None, None, QueriedMessages]:
+        """`query`, in steps of a millisecond or less; others may use the store in between. Raises OSError."""
+        found: list[int] = []
+        for offset in self._index.find(topic, key, max_messages, begin_ms, end_ms):
+            if offset is None:
+                yield
+            else:
+                found.append(offset)
         records: list[bytes] = []
         size = 0
-        found = self._index.find(topic, key, max_messages, begin_ms, end_ms)
         are_all = len(found) < min(max_messages, MAX_FOUND)
         for commit_log_offset in sorted(set(found)):
             with suppress(RecordNotFound, CorruptRecord):
@@ -129,6 +147,7 @@ class StoreReader:
                         are_all = False
                         break
                     records.append(record)
+            yield
         return QueriedMessages(records, self._index.end_timestamp, self._index.end_offset, are_all)
 
     @property

@@ -245,6 +245,10 @@ class PendingTransactions:
         """The transaction that holds the half queue's consumer offset back."""
         return next(iter(self._pending.values()), None)
 
+    def needed_from(self, begun_after_ms: int) -> int | None:
+        """The commit log offset from which on records are needed for transactions begun after a time; None without any."""
+        return next((each.stored_at for each in self._pending.values() if each.begun_ms > begun_after_ms), None)
+
     def consumer_offsets(self) -> TransactionOffsets:
         """How far CID_RMQ_SYS_TRANS has come, once all that is appended by now is on disk. Nobody may be told before."""
         oldest = self.oldest()

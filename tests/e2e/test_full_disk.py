@@ -77,6 +77,15 @@ class Disk:
             while True:
                 file.write(bytes(4096))
 
+    def fill_to(self, ratio: float) -> None:
+        """Fills or frees until so much of it is in use."""
+        disk = os.statvfs(self.root)
+        size = self._ballast.stat().st_size if self._ballast.exists() else 0
+        used = disk.f_blocks - disk.f_bfree
+        with self._ballast.open("ab") as file:
+            file.truncate(0)
+            os.posix_fallocate(file.fileno(), 0, size + int(ratio * disk.f_blocks - used) * disk.f_frsize)
+
     def free(self) -> None:
         """Gives the space back."""
         self._ballast.unlink()
@@ -220,6 +229,38 @@ async def test_a_full_disk_refuses_sends_and_loses_nothing_and_goes_on_by_itself
     broker.process.start()
     assert "recovery" not in broker.process.output()
     assert sorted(await stored(namesrv_addr)) == expected
+
+
+async def test_a_disk_that_others_fill_costs_nothing_acknowledged_and_transactions_still_end(
+    start_broker: Callable[..., BrokerProcess], full_disk: Disk
+) -> None:
+    broker = start_broker(store_on(full_disk, mapedFileSizeCommitLog=str(64 << 10)))
+    namesrv_addr = broker.namesrv_addr
+    async with (
+        running(Producer("senders", namesrv_addr=namesrv_addr, retry_times_when_send_failed=0, **PATIENT)) as producer,
+        running(TransactionProducer("transactions", Books(), namesrv_addr=namesrv_addr, **PATIENT)) as transactions,
+    ):
+        sender = Sender(producer)
+        await transactions.send_message_in_transaction(Message.of(TOPIC, b"commit when asked"))
+        await sender.send(900)  # several segments: bodies are compressed
+        full_disk.fill_to(0.87)
+        await asyncio.sleep(2.5)  # the broker looks at the disk every second
+        assert set(sender.acknowledged) <= set(await stored(namesrv_addr))
+        await sender.send(1)
+
+        full_disk.fill_to(0.92)
+        refusal = await sender.send_until_refused()
+        assert refusal.code == ResponseCode.SERVICE_NOT_AVAILABLE
+        assert "full; new messages are refused until there is space" in str(refusal)
+        async with asyncio.timeout(60):
+            while b"commit when asked" not in await stored(namesrv_addr):  # noqa: ASYNC110 (nobody tells)
+                await asyncio.sleep(0.2)
+
+        full_disk.free()
+        await sender.send_until_taken(timeout_s=60)
+        assert sorted(await stored(namesrv_addr)) == sorted([*sender.acknowledged, b"commit when asked"])
+    assert broker.process.output().count("messages are refused: the disk is") == 1
+    assert broker.process.output().count("messages are stored again") == 1
 
 
 async def test_a_broker_killed_on_a_full_disk_starts_on_it_and_goes_on_when_there_is_space(

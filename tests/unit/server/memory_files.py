@@ -72,7 +72,7 @@ class MemoryFiles:
     def sync_directory(self, path: Path) -> None:
         """Names are durable at once."""
 
-    def make_directory(self, path: Path) -> None:
+    def make_directory(self, path: Path, *, is_durable: bool = True) -> None:
         """Directories are there."""
 
     def remove_directory(self, path: Path) -> None:
@@ -98,7 +98,13 @@ class MemoryFiles:
     def is_directory(self, path: Path) -> bool:
         return path not in self._contents and any(path in found.parents for found in self._contents)
 
+    def open_directory(self, path: Path) -> int:
+        return -1
+
     def lock(self, file: int) -> bool:
+        return True
+
+    def is_still(self, file: int, path: Path) -> bool:
         return True
 
     def used_ratio(self, path: Path) -> float:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import time
 
 import msgspec
@@ -46,6 +47,7 @@ from broker.protocol.headers import (
 from broker.protocol.heartbeat import ConsumerData, SubscriptionData
 from broker.protocol.queue_table import MessageQueueData
 from broker.remoting.tasks import Tasks
+from broker.server import query_processor
 from broker.server.broker_info_processor import BrokerInfoProcessor
 from broker.server.consumer_call_processor import ConsumerCallProcessor
 from broker.server.group_admin_processor import GroupAdminProcessor
@@ -65,7 +67,7 @@ def desk(desk: Desk) -> Desk:
     shared = {"identity": IDENTITY, "store": desk.store, "topic_table": desk.topics, "consumer_groups": desk.consumers}
     processors = [
         OffsetProcessor(store=desk.store, offsets=desk.offsets, young_queue_bytes=500),
-        QueryProcessor(store=desk.store),
+        QueryProcessor(store=desk.store, tasks=Tasks()),
         LockProcessor(clock=desk.clock),
         TopicAdminProcessor(**shared, offsets=desk.offsets, registration=None, tasks=Tasks()),
         GroupAdminProcessor(
@@ -83,6 +85,7 @@ def desk(desk: Desk) -> Desk:
             put_times=desk.put_times,
             delayed_delivery=desk.delayed,
             settings_text="listenPort=10911\n",
+            delete_expired=lambda: None,
             clock=desk.clock,
             expiry_clock=desk.clock,
         ),
@@ -287,7 +290,13 @@ def test_a_group_with_an_impossible_number_of_retry_queues_is_refused(desk: Desk
     assert "g" not in desk.groups.groups
 
 
-def test_messages_found_by_key_fit_into_a_frame(desk: Desk) -> None:
+async def answered(wire: Wire, count: int) -> None:
+    async with asyncio.timeout(10):
+        while len(wire.answers) < count:  # noqa: ASYNC110
+            await asyncio.sleep(0)
+
+
+async def test_messages_found_by_key_fit_into_a_frame(desk: Desk) -> None:
     for _ in range(6):
         desk.store.append(
             topic=b"orders", queue_id=0, body=bytes(4 << 20), properties=b"KEYS\x01k", flag=0, sys_flag=0,
@@ -296,7 +305,59 @@ def test_messages_found_by_key_fit_into_a_frame(desk: Desk) -> None:
         desk.commit.settle()
     header = QueryMessageRequestHeader("orders", "k", 32, 0, START_MS * 2)
 
-    answer = desk.ask(RequestCode.QUERY_MESSAGE, header)
+    wire = Wire()
+    desk.request(wire, RequestCode.QUERY_MESSAGE, header)
+    await answered(wire, 1)
 
+    (answer,) = wire.answers
     assert answer.code == ResponseCode.SUCCESS
     assert len(decode_records(answer.body)) == 3
+
+
+@pytest.fixture
+def in_tiny_slices(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(query_processor, "SLICE_S", 0.0)
+
+
+async def test_a_query_that_takes_long_is_answered_later_and_others_are_served_meanwhile(
+    desk: Desk, in_tiny_slices: None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    put(desk, 5)
+    queries, other = Wire(), Wire()
+    for _ in range(2):
+        desk.request(queries, RequestCode.QUERY_MESSAGE, QueryMessageRequestHeader("orders", "k", 32, 0, START_MS * 2))
+    assert queries.answers == []
+    desk.request(other, RequestCode.GET_BROKER_CONFIG)
+    assert len(other.answers) == 1
+    monkeypatch.setattr(query_processor, "SLICE_S", 1.0)
+    await answered(queries, 2)
+    assert [len(decode_records(answer.body)) for answer in queries.answers] == [5, 5]
+
+
+async def test_a_query_that_takes_for_ever_is_refused_with_the_reason(
+    desk: Desk, in_tiny_slices: None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(query_processor, "MOST_SLICES", 3)
+    put(desk)
+    wire = Wire()
+    desk.request(wire, RequestCode.QUERY_MESSAGE, QueryMessageRequestHeader("orders", "k", 32, 0, START_MS * 2))
+    await answered(wire, 1)
+    assert (wire.answers[0].code, wire.answers[0].remark) == (
+        ResponseCode.SYSTEM_ERROR,
+        "the query takes too long: too many messages have keys of the same hash; ask for a shorter time",
+    )
+
+
+async def test_only_so_many_queries_that_take_long_wait_for_their_turn(
+    desk: Desk, in_tiny_slices: None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(query_processor, "MOST_LONG_QUERIES", 2)
+    monkeypatch.setattr(query_processor, "MOST_SLICES", 1)
+    wire = Wire()
+    header = QueryMessageRequestHeader("orders", "k", 32, 0, START_MS * 2)
+    for _ in range(3):
+        desk.request(wire, RequestCode.QUERY_MESSAGE, header)
+    assert [answer.code for answer in wire.answers] == [ResponseCode.SYSTEM_BUSY]
+    await answered(wire, 3)
+    desk.request(wire, RequestCode.QUERY_MESSAGE, header)
+    assert len(wire.answers) == 3

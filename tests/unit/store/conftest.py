@@ -57,7 +57,8 @@ def bodies(store: MessageStore, topic: bytes = b"orders", queue_id: int = 0, **l
 def crash(store: MessageStore) -> None:
     """Ends a store as kill -9 does: nothing is written any more, only the locks go."""
     store._open_files.close()
-    store._durable.release()
+    store._lock.release()
+    store._is_open = False
 
 
 @pytest.fixture

@@ -91,7 +91,7 @@ class CrashDisk:
     def sync_directory(self, path: Path) -> None:
         self._do(Operation("sync_directory", path))
 
-    def make_directory(self, path: Path) -> None:
+    def make_directory(self, path: Path, *, is_durable: bool = True) -> None:
         self.directories.update((path, *path.parents))
 
     def remove_directory(self, path: Path) -> None:
@@ -117,7 +117,13 @@ class CrashDisk:
     def is_directory(self, path: Path) -> bool:
         return path in self.directories
 
+    def open_directory(self, path: Path) -> int:
+        return -1
+
     def lock(self, file: int) -> bool:
+        return True
+
+    def is_still(self, file: int, path: Path) -> bool:
         return True
 
     def used_ratio(self, path: Path) -> float:

@@ -102,7 +102,7 @@ def test_a_damaged_page_hides_no_message_from_a_search(
         long_queue._segments.write(first * UNIT_SIZE, damage * (last - first))
     right = expired if expired != 2100 else 1900  # one in the page counts as not expired
     log_begins = 1000 + expired * 100
-    deleted = long_queue.delete_expired(log_begins)
+    deleted = long_queue.forget_expired(log_begins)
     assert (long_queue.min_offset, len(deleted)) == (right, right // 1024)
     assert long_queue.find_first(lambda unit: unit.commit_log_offset >= log_begins) == right
 
@@ -112,9 +112,9 @@ def test_the_first_message_there_is_lies_before_a_file_that_was_cut(
     long_queue: ConsumeQueue, disk: CrashDisk, units: int
 ) -> None:
     cut_file(disk, 2048, units)
-    assert long_queue.delete_expired(1000 + 100 * 100) == []
+    assert long_queue.forget_expired(1000 + 100 * 100) == []
     assert long_queue.min_offset == 100
-    assert len(long_queue.delete_expired(1000 + 3100 * 100)) == 3
+    assert len(long_queue.forget_expired(1000 + 3100 * 100)) == 3
     assert long_queue.min_offset == 3100
 
 
@@ -127,5 +127,5 @@ def test_zeroed_units_at_the_beginning_are_not_passed_over(long_queue: ConsumeQu
 def test_a_queue_whose_units_are_all_damaged_keeps_them(long_queue: ConsumeQueue) -> None:
     for first in range(0, 4096, 1024):
         long_queue._segments.write(first * UNIT_SIZE, bytes(1024 * UNIT_SIZE))
-    assert long_queue.delete_expired(1 << 40) == []
+    assert long_queue.forget_expired(1 << 40) == []
     assert long_queue.min_offset == 0

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from broker.message.record import decode_record
-from broker.store import ConsumerOffsets, MessageStore, StoreConfig
+from broker.store import ConsumerOffsets, MessageStore, StoreConfig, Unsynced
 
 from .conftest import NOW, append, bodies, send, small_config
 from .crash_disk import Crash, CrashDisk, Operation
@@ -45,9 +45,19 @@ class Run:
 
     def checkpoint(self) -> None:
         mark = self.store.begin_checkpoint()
-        for path in mark.paths:
+        for _ in self.store.write_queues():
+            pass
+        queues = self.store.unsynced_queues()
+        self._sync(queues)
+        self._sync(self.store.write_index())
+        if save := self.store.finish_checkpoint(mark, queues):
+            save()
+
+    def _sync(self, unsynced: Unsynced) -> None:
+        for path in unsynced.files:
             self.disk.sync(self.disk.names[path])
-        self.store.finish_checkpoint(mark)
+        for path in unsynced.directories:
+            self.disk.sync_directory(path)
 
 
 def a_run(config: StoreConfig) -> Run:

@@ -266,7 +266,7 @@ def test_a_full_index_file_takes_no_more_and_loses_nothing(tmp_path: Path) -> No
 def test_entries_that_a_full_disk_refuses_are_written_later(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     store = MessageStore.open(small_config(tmp_path, index_entries=4000, commit_log_segment_size=1 << 20))
 
-    def refuse(*_: object) -> None:
+    def refuse(*_: object, **__: object) -> None:
         raise OSError(errno.ENOSPC, "no space left on device")
 
     send(store, b"first")
@@ -288,3 +288,13 @@ def test_a_file_that_a_crash_cut_short_at_its_creation_gets_its_size(config: Sto
     send_with_keys(again, 1)
     again.close()
     assert path.stat().st_size == 40 + 16 * 4 + 64 * 20
+
+
+def test_a_walk_along_a_slot_pauses_every_thousand_entries_and_finds_what_lies_behind(tmp_path: Path) -> None:
+    open_files = OpenFiles(OsFileSystem(), 4)
+    index_file = IndexFile.create(tmp_path / "20231114221320000", 1, 5000, open_files, None)
+    index_file.put([(7, 100, NOW), *((9, 200 + number, NOW) for number in range(3500)), (7, 9000, NOW)])
+    index_file.write()
+    index_file.put([(7, 9100, NOW)])
+    assert list(index_file.find(7, 0, NOW * 2)) == [9100, 9000, None, None, None, 100]
+    open_files.close()

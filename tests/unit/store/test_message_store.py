@@ -17,6 +17,7 @@ from broker.store import (
     StoreConfig,
     StoreLocked,
     StoreUnwritable,
+    Unsynced,
 )
 
 from .conftest import HOST, NOW, append, bodies, send, small_config
@@ -347,9 +348,13 @@ def test_deleting_a_topic_on_a_full_disk_leaves_the_batch_to_the_next_write() ->
 
 def test_a_file_whose_sync_failed_is_synced_with_the_next_checkpoint(store: MessageStore) -> None:
     send(store, b"x")
-    failed = store.begin_checkpoint()
-    queue_file = next(path for path in failed.paths if "consumequeue" in path.parts)
-    assert queue_file in store.begin_checkpoint().paths
+    (failed,) = store.write_queues()
+    assert [path.name for path in failed.files] == [f"{0:020d}"]
+    assert [path.name for path in failed.directories][:3] == ["0", "orders", "consumequeue"]
+    assert list(store.write_queues()) == []
+    assert store.unsynced_queues() == failed
+    assert store.finish_checkpoint(store.begin_checkpoint(), failed) is not None
+    assert store.unsynced_queues() == Unsynced([], [])
 
 
 def test_a_checkpoint_that_a_later_one_overtook_is_not_noted(store: MessageStore, config: StoreConfig) -> None:
@@ -357,7 +362,7 @@ def test_a_checkpoint_that_a_later_one_overtook_is_not_noted(store: MessageStore
     overtaken = store.begin_checkpoint()
     store.delete_topic(b"orders")
     after = (config.root / "progress.json").read_bytes()
-    store.finish_checkpoint(overtaken)
+    assert store.finish_checkpoint(overtaken, Unsynced([], [])) is None
     assert (config.root / "progress.json").read_bytes() == after
 
 
@@ -372,7 +377,7 @@ def test_rounds_whose_sync_failed_do_not_make_the_index_durable(store: MessageSt
     send(store, b"x", properties=b"KEYS\x01k")
     for _ in range(store.CHECKPOINT_ROUNDS):
         mark = store.begin_checkpoint()
-    store.finish_checkpoint(mark)
+    store.finish_checkpoint(mark, Unsynced([], []))
     assert store._index.durable_offset == -1
 
 

@@ -41,6 +41,7 @@ NOW_MS = 1_700_000_000_000
 class Wire:
     peer = "192.0.2.7:5555"
     peer_ip = "192.0.2.7"
+    must_rest = False
 
     def __init__(self) -> None:
         self.answers: list[RemotingCommand] = []
