@@ -72,7 +72,10 @@ class ConfigFile:
 
     def write(self, value: dict[str, Any]) -> None:
         """Replaces the file by the new content, and the backup by the old one; durable when it returns. Raises OSError."""
-        content = fastjson.encode(value)
+        self.write_encoded(fastjson.encode(value))
+
+    def write_encoded(self, content: bytes) -> None:
+        """`write` for what is JSON already."""
         before = read_file(self._files, self._path)
         if before == content:
             return

@@ -10,6 +10,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import msgspec
@@ -21,6 +22,16 @@ from broker.message.fastjson import standard_json
 def encode(value: Any) -> bytes:
     """The value as fastjson's pretty format writes it. Keys keep their order; a mapping has keys of one kind, str or int."""
     return _text(value, 0).encode()
+
+
+def encode_member(key: str, value: Any, depth: int) -> str:
+    """One member of an object at that depth, 0 being the outermost, as it stands in what `encode` makes."""
+    return "\n" + "\t" * (depth + 1) + msgspec.json.encode(key).decode() + ":" + _text(value, depth + 1)
+
+
+def encode_object(members: Sequence[str], depth: int) -> str:
+    """An object at that depth of members that `encode_member` made: large tables need not be encoded whole for each change."""
+    return "{" + ",".join(members) + "\n" + "\t" * depth + "}" if members else "{}"
 
 
 def decode(data: bytes) -> Any:
