@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import stat
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -47,6 +48,7 @@ def open_store(settings: BrokerSettings, identity: BrokerIdentity, now_ms: int) 
         raise StartError(f"the store {error}") from None
     except (DamagedStore, OSError) as error:
         raise StartError(f"the store {config.root} cannot be opened: {error}") from None
+    _warn_of_open_folders(config)
     for action in messages.recovery.actions:
         logger.warning("recovery: %s", action)
     try:
@@ -104,6 +106,14 @@ def store_config(settings: BrokerSettings, identity: BrokerIdentity) -> StoreCon
         max_message_size=settings.max_message_size,
         delay_levels_ms=parse_delay_levels(settings.message_delay_level),
     )
+
+
+def _warn_of_open_folders(config: StoreConfig) -> None:
+    """The broker makes its folders for its own user alone, but leaves those that were there as they are."""
+    for folder in dict.fromkeys((config.root, config.commit_log_directory)):
+        mode = stat.S_IMODE(folder.stat().st_mode)
+        if mode & 0o077 and (folder == config.root or not folder.is_relative_to(config.root)):
+            logger.warning("other users may read or change %s, its mode is %o: chmod 700 %s", folder, mode, folder)
 
 
 def _load_tables(directory: Path) -> tuple[TopicConfigs, SubscriptionGroups, ConsumerOffsets, DelayOffsets]:

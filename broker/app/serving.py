@@ -50,6 +50,7 @@ from broker.server.statistics import BrokerStatistics
 from broker.server.store_cleaner import StoreCleaner
 from broker.server.subscription_group_table import SubscriptionGroupTable
 from broker.server.topic_admin_processor import TopicAdminProcessor
+from broker.server.topic_deletion import TopicDeletion
 from broker.server.topic_table import TopicRules, TopicTable
 from broker.server.transaction_admin_processor import TransactionAdminProcessor
 from broker.server.transaction_finder import TransactionFinder
@@ -294,6 +295,9 @@ class _Builder:
             consumer_groups=self.consumer_groups,
             offsets=self.store.consumer_offsets,
             registration=registration,
+            deletion=TopicDeletion(
+                self.store.messages, self.store.consumer_offsets, self.group_commit.file_lock, self.group_commit.checkpoints
+            ),
             tasks=self.tasks,
         )
         groups = GroupAdminProcessor(

@@ -49,7 +49,7 @@ class KVConfig:
             return
         self._path.parent.mkdir(parents=True, exist_ok=True)
         fresh = self._path.with_name(self._path.name + ".tmp")
-        with fresh.open("wb") as file:
+        with os.fdopen(os.open(fresh, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "wb") as file:
             file.write(msgspec.json.encode(_Content(self._table)))
             file.flush()
             os.fsync(file.fileno())

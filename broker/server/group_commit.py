@@ -125,7 +125,7 @@ class GroupCommit:
         self._loop: asyncio.AbstractEventLoop
         self.file_lock = asyncio.Lock()
         """Held by whoever works on the store's files on another thread, or moves files that such work may be about."""
-        self._checkpoints = Checkpoints(store, self.file_lock, checkpoint_interval_s)
+        self.checkpoints = Checkpoints(store, self.file_lock, checkpoint_interval_s)
         self._next_segment = NextSegment(store, self._tasks)
         self.flushes = 0
         """How many flushes there were, for the statistics."""
@@ -140,7 +140,7 @@ class GroupCommit:
         self._flusher.start()
         if not self._is_sync:
             self._tasks.every(self._async_flush_interval_s, "flush", self._flush)
-        self._tasks.start("checkpoint", self._checkpoints.run())
+        self._tasks.start("checkpoint", self.checkpoints.run())
         self._next_segment.look()
 
     async def stop(self) -> None:

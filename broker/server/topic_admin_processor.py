@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 from broker.message import MessageQueue
 from broker.message.topics import MOST_QUEUES
@@ -25,8 +25,9 @@ from broker.server.consumer_groups import ConsumerGroups
 from broker.server.identity import BrokerIdentity
 from broker.server.registration import Registration
 from broker.server.topic_attributes import IllegalAttributes, changed_attributes
+from broker.server.topic_deletion import TopicDeletion
 from broker.server.topic_table import TopicTable
-from broker.store import ConsumerOffsets, MessageStore, TopicConfig
+from broker.store import ConsumerOffsets, MessageStore, StoreUnwritable, TopicConfig
 
 
 class TopicAdminProcessor:
@@ -41,6 +42,7 @@ class TopicAdminProcessor:
         consumer_groups: ConsumerGroups,
         offsets: ConsumerOffsets,
         registration: Registration,
+        deletion: TopicDeletion,
         tasks: Tasks,
     ) -> None:
         self._identity = identity
@@ -49,6 +51,7 @@ class TopicAdminProcessor:
         self._consumers = consumer_groups
         self._offsets = offsets
         self._registration = registration
+        self._deletion = deletion
         self._tasks = tasks
 
     @property
@@ -86,13 +89,11 @@ class TopicAdminProcessor:
         reply_to = ReplyTo(command.opaque, command.serialize_type)
         self._tasks.start("answer that a topic was made", self._answer_when_registered(connection, reply_to))
 
-    def delete_topic(self, connection: Connection, command: RemotingCommand) -> bytes:
+    def delete_topic(self, connection: Connection, command: RemotingCommand) -> None:
         """Forgets a topic, its queues and the offsets of its consumers."""
         header = command.decode_header(DeleteTopicRequestHeader)
         self._topics.delete(header.topic)
-        self._store.delete_topic(header.topic.encode())
-        self._offsets.remove_topic(header.topic)
-        return encode_response(command, ResponseCode.SUCCESS)
+        self._answer_when_deleted(connection, command, [header.topic.encode()])
 
     def get_all_topics(self, connection: Connection, command: RemotingCommand) -> bytes:
         """All topics with their settings."""
@@ -125,13 +126,27 @@ class TopicAdminProcessor:
         groups = {*self._consumers.subscribers(header.topic), *self._offsets.groups_of(header.topic)}
         return encode_response(command, ResponseCode.SUCCESS, body=GroupList(group_list=sorted(groups)).encode())
 
-    def clean_unused_topics(self, connection: Connection, command: RemotingCommand) -> bytes:
+    def clean_unused_topics(self, connection: Connection, command: RemotingCommand) -> None:
         """Forgets the queues of topics that there are no more."""
-        for topic in self._store.queues():
-            name = topic.decode()
-            if self._topics.get(name) is None and not self._topics.is_system_topic(name):
-                self._store.delete_topic(topic)
-        return encode_response(command, ResponseCode.SUCCESS)
+        self._answer_when_deleted(
+            connection, command, [topic for topic in self._store.queues() if self._is_unused(topic.decode())]
+        )
+
+    def _is_unused(self, topic: str) -> bool:
+        return self._topics.get(topic) is None and not self._topics.is_system_topic(topic)
+
+    def _answer_when_deleted(self, connection: Connection, command: RemotingCommand, topics: Sequence[bytes]) -> None:
+        reply_to = ReplyTo(command.opaque, command.serialize_type)
+        self._tasks.start("answer that topics were deleted", self._delete(connection, reply_to, topics))
+
+    async def _delete(self, connection: Connection, reply_to: ReplyTo, topics: Sequence[bytes]) -> None:
+        try:
+            for topic in topics:
+                await self._deletion.delete(topic)
+        except (OSError, StoreUnwritable) as error:
+            connection.send(encode_response(reply_to, ResponseCode.SYSTEM_ERROR, remark=f"not all is deleted: {error}"))
+        else:
+            connection.send(encode_response(reply_to, ResponseCode.SUCCESS))
 
     def _attributes(self, header: CreateTopicRequestHeader) -> tuple[tuple[str, str], ...]:
         """Those that the topic has afterwards. Raises RequestRefused."""

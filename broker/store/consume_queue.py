@@ -208,6 +208,10 @@ class ConsumeQueue:
         self._segments.destroy()
         self.min_offset = self.max_offset = self._written_offset = self.max_commit_log_offset = 0
 
+    def forget(self) -> list[Path]:
+        """What to delete of a queue that nobody uses any more, in this order."""
+        return self._segments.forget()
+
     def start_anew(self) -> None:
         """Drops all units: they must be found in the commit log again."""
         self.destroy()

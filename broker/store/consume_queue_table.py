@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from pathlib import Path
 
 from broker.message import topics
 from broker.message.errors import IllegalMessage
@@ -72,14 +73,13 @@ class ConsumeQueueTable:
             names.setdefault(topic, []).append(queue_id)
         return names
 
-    def delete_topic(self, topic: bytes) -> None:
-        """Deletes the queues of a topic."""
+    def forget_topic(self, topic: bytes) -> list[Path]:
+        """Forgets the queues of a topic; the caller deletes files and folders, in this order."""
+        paths = []
         for key in [key for key in self._table if key[0] == topic]:
             self._touched.pop(key, None)
-            self._table.pop(key).destroy()
-        directory = self._directory / topic.decode()
-        if self._files.is_directory(directory) and not self._files.list(directory):
-            self._files.remove_directory(directory)
+            paths += self._table.pop(key).forget()
+        return [*paths, self._directory / topic.decode()] if paths else []
 
     def trim(self, commit_log_min_offset: int) -> Iterator[Trimmed]:
         """Forgets the units of which the commit log has no message left, one queue at each step.

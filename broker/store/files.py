@@ -72,6 +72,11 @@ class FileSystem(Protocol):
         """How full the disk is, 0 to 1."""
 
 
+FILE_MODE = 0o600
+DIRECTORY_MODE = 0o700
+"""What is made is for the broker's user alone: messages may be confidential. A stricter umask counts."""
+
+
 class OsFileSystem:
     """The real one."""
 
@@ -79,7 +84,7 @@ class OsFileSystem:
         """See FileSystem."""
         flags = os.O_RDWR | os.O_CLOEXEC | (os.O_CREAT if create else 0)
         try:
-            return os.open(path, flags, 0o644)
+            return os.open(path, flags, FILE_MODE)
         except OSError as error:
             if create or error.errno not in (errno.EROFS, errno.EACCES):
                 raise
@@ -130,7 +135,7 @@ class OsFileSystem:
         if path.is_dir():
             return
         self.make_directory(path.parent, is_durable=is_durable)
-        path.mkdir(exist_ok=True)
+        path.mkdir(DIRECTORY_MODE, exist_ok=True)
         if is_durable:
             self.sync_directory(path.parent)
 

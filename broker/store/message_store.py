@@ -390,17 +390,30 @@ class MessageStore(StoreReader):
         """The queue offset the next message gets; beyond `max_offset` while some are not visible yet."""
         return self._next_offsets.get((topic, queue_id), 0)
 
-    def delete_topic(self, topic: bytes) -> None:
-        """Forgets a topic's queues; its records expire with the commit log (cleanUnusedTopic). Blocks for a flush."""
+    def forget_topic(self, topic: bytes) -> list[Path]:
+        """Forgets a topic's queues; its records expire with the commit log (cleanUnusedTopic).
+
+        Says what to delete, in this order. Until all is deleted no checkpoint may begin, and until CHECKPOINT_ROUNDS have ended
+        after that the next recovery may bring the queues back. Raises StoreUnwritable.
+        """
         self._refuse_if_given_up()
-        self._queues.delete_topic(topic)
+        paths = self._queues.forget_topic(topic)
         for key in [key for key in self._next_offsets if key[0] == topic]:
             del self._next_offsets[key]
         # Messages on their way to the old queues must not come into the new ones.
         self._unpublished = [request for request in self._unpublished if request.topic != topic]
+        return paths
+
+    def delete_topic(self, topic: bytes) -> None:
+        """`forget_topic`, the deletion and a checkpoint in one go. Blocks."""
+        for path in self.forget_topic(topic):
+            if self._files.is_directory(path):
+                if not self._files.list(path):
+                    self._files.remove_directory(path)
+            elif self._files.size(path) is not None:
+                self._files.unlink(path)
         with suppress(OSError):
-            # Recovery must not begin before this, or it would bring the queues back. The batch is left to `write`, whose
-            # caller hears of a failure.
+            # The batch is left to `write`, whose caller hears of a failure.
             self._sync_all()
 
     def expire(self, now_ms: int, needed_from: int | None = None, *, at_any_hour: bool = False) -> Expired:

@@ -74,8 +74,10 @@ def _load_index(index: Index, report: RecoveryReport) -> None:
 def _start_empty(log: CommitLog, queues: ConsumeQueueTable, index: Index, report: RecoveryReport) -> None:
     if len(queues):
         report.actions.append(f"there is no commit log: {len(queues)} consume queues without messages were deleted")
+        for queue in queues:
+            queue.destroy()
         for topic in queues.names():
-            queues.delete_topic(topic)
+            queues.forget_topic(topic)
     index.clear()
     log.begin_at(0)
 

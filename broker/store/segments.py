@@ -151,6 +151,10 @@ class Segments:
             forgotten.append(self._forget(self.starts[0]))
         return forgotten
 
+    def forget(self) -> list[Path]:
+        """Closes and forgets all files; the caller deletes them and the directory, in this order."""
+        return [*(self._forget(start) for start in list(self.starts)), self.directory]
+
     def destroy(self) -> None:
         """Deletes all files and the directory."""
         for start in list(self.starts):

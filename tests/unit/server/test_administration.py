@@ -49,6 +49,7 @@ from broker.protocol.queue_table import MessageQueueData
 from broker.remoting.tasks import Tasks
 from broker.server import query_processor
 from broker.server.broker_info_processor import BrokerInfoProcessor
+from broker.server.checkpoints import Checkpoints
 from broker.server.consumer_call_processor import ConsumerCallProcessor
 from broker.server.group_admin_processor import GroupAdminProcessor
 from broker.server.lock_processor import LockProcessor
@@ -56,6 +57,7 @@ from broker.server.offset_processor import OffsetProcessor
 from broker.server.progress_processor import ProgressProcessor
 from broker.server.query_processor import QueryProcessor
 from broker.server.topic_admin_processor import TopicAdminProcessor
+from broker.server.topic_deletion import TopicDeletion
 from broker.store import TopicConfig
 from tests.unit.server.conftest import IDENTITY, START_MS, Desk, Wire
 
@@ -65,11 +67,13 @@ CONSUMER = ConsumerData(group_name="g", subscription_data_set=[SubscriptionData(
 @pytest.fixture
 def desk(desk: Desk) -> Desk:
     shared = {"identity": IDENTITY, "store": desk.store, "topic_table": desk.topics, "consumer_groups": desk.consumers}
+    lock = asyncio.Lock()
+    deletion = TopicDeletion(desk.store, desk.offsets, lock, Checkpoints(desk.store, lock, 5))
     processors = [
         OffsetProcessor(store=desk.store, offsets=desk.offsets, young_queue_bytes=500),
         QueryProcessor(store=desk.store, tasks=Tasks()),
         LockProcessor(clock=desk.clock),
-        TopicAdminProcessor(**shared, offsets=desk.offsets, registration=None, tasks=Tasks()),
+        TopicAdminProcessor(**shared, offsets=desk.offsets, registration=None, deletion=deletion, tasks=Tasks()),
         GroupAdminProcessor(
             subscription_groups=desk.groups,
             consumer_groups=desk.consumers,
@@ -182,10 +186,17 @@ def test_a_topics_queues_are_told_with_their_ends(desk: Desk) -> None:
     assert (empty.max_offset, empty.last_update_timestamp) == (0, 0)
 
 
-def test_a_deleted_topic_takes_its_messages_and_offsets_along(desk: Desk) -> None:
+async def test_a_deleted_topic_takes_its_messages_and_offsets_along(desk: Desk) -> None:
     put(desk)
     desk.offsets.commit("g", "orders", 0, 1)
-    assert desk.ask(RequestCode.DELETE_TOPIC_IN_BROKER, DeleteTopicRequestHeader(topic="orders")).code == ResponseCode.SUCCESS
+    desk.store.flush()
+    folder = desk.store.config.consume_queue_directory / "orders"
+    assert (folder / "0" / f"{0:020d}").exists()
+    wire = Wire()
+    desk.request(wire, RequestCode.DELETE_TOPIC_IN_BROKER, DeleteTopicRequestHeader(topic="orders"))
+    await answered(wire, 1)
+    assert wire.answers[0].code == ResponseCode.SUCCESS
+    assert not folder.exists()
     assert desk.topics.get("orders") is None
     assert desk.store.max_offset(b"orders", 0) == 0
     assert desk.offsets.get("g", "orders", 0) is None

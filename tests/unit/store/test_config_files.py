@@ -231,3 +231,26 @@ def test_settings_that_cannot_be_read_are_for_a_person_to_look_at(tmp_path: Path
     (tmp_path / "topics.json").write_text(f'{{"topicConfigTable":{{"orders":{settings}}}}}')
     with pytest.raises(DamagedStore, match=r"topics\.json"):
         TopicConfigs(tmp_path).load()
+
+
+def test_a_table_whose_entries_are_encoded_one_by_one_is_written_as_one_that_is_encoded_whole(tmp_path: Path) -> None:
+    topics = TopicConfigs(tmp_path)
+    for _ in range(2):
+        expected = {
+            "dataVersion": topics.data_version.as_json(),
+            "topicConfigTable": {config.topic_name: config.as_json() for config in topics},
+        }
+        topics.persist()
+        assert (tmp_path / "topics.json").read_bytes() == fastjson.encode(expected)
+        for name, count in (("a", 1), ('"b"', 2), ("c", 3), ("a", 4)):
+            topics.put(TopicConfig(name, count, count, attributes=(("message.type", "FIFO"),)), 5)
+        topics.persist()
+        topics.remove("c", 6)
+        topics.put(TopicConfig("a", 7, 7), 8)
+    again = TopicConfigs(tmp_path)
+    topics.persist()
+    again.load()
+    assert list(again) == list(topics)
+    before = (tmp_path / "topics.json").read_bytes()
+    again.persist()
+    assert (tmp_path / "topics.json").read_bytes() == before

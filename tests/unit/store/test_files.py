@@ -95,3 +95,19 @@ def test_the_least_recently_used_file_is_closed_for_another(tmp_path: Path) -> N
     assert [files.read(open_files.get(path), 1, 0) for path in paths] == [b"a", b"b", b"c"]
     open_files.close()
     assert len(closed) == 5
+
+
+@pytest.mark.parametrize(
+    ("umask", "file_mode", "directory_mode"), [(0o022, 0o600, 0o700), (0o277, 0o400, 0o500), (0, 0o600, 0o700)]
+)
+def test_what_is_made_is_for_its_owner_alone_and_a_stricter_umask_counts(
+    tmp_path: Path, umask: int, file_mode: int, directory_mode: int
+) -> None:
+    before = os.umask(umask)
+    try:
+        FILES.close(FILES.open(tmp_path / "file", create=True))
+        FILES.make_directory(tmp_path / "directory")
+    finally:
+        os.umask(before)
+    assert (tmp_path / "file").stat().st_mode & 0o777 == file_mode
+    assert (tmp_path / "directory").stat().st_mode & 0o777 == directory_mode
