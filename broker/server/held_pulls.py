@@ -1,12 +1,14 @@
 """Pulls that found nothing and wait for a message, or for their time to be up (RocketMQ's PullRequestHoldService)."""
 
 from collections import Counter
+from collections.abc import Collection
 from dataclasses import dataclass
 from typing import TypeVar
 
 from broker.protocol.command import ReplyTo
 from broker.remoting.connection import Connection
 from broker.server.message_filters import MessageFilter
+from broker.server.waiting_pulls import WaitingPulls
 
 _Key = TypeVar("_Key")
 
@@ -39,13 +41,13 @@ class HeldPulls:
     """The pulls that wait, by queue, by deadline and by connection. Each is handed out once, by whichever comes first."""
 
     def __init__(self) -> None:
-        self._by_queue: dict[tuple[bytes, int], dict[HeldPull, None]] = {}
+        self._by_queue: dict[tuple[bytes, int], WaitingPulls[HeldPull]] = {}
         self._by_deadline: dict[int, dict[HeldPull, None]] = {}
         self._by_connection: dict[Connection, dict[HeldPull, None]] = {}
         self._expression_lengths: Counter[Connection] = Counter()
 
     def __len__(self) -> int:
-        return sum(map(len, self._by_queue.values()))
+        return sum(map(len, self._by_connection.values()))
 
     def hold(self, pull: HeldPull) -> bool:
         """Takes the pull in; False if its connection has too many waiting already."""
@@ -54,18 +56,33 @@ class HeldPulls:
         if pull.message_filter.expression_length:
             self._expression_lengths[pull.connection] += pull.message_filter.expression_length
         self._by_connection.setdefault(pull.connection, {})[pull] = None
-        self._by_queue.setdefault((pull.topic, pull.queue_id), {})[pull] = None
+        queue = pull.topic, pull.queue_id
+        if queue not in self._by_queue:
+            self._by_queue[queue] = WaitingPulls(looked_at_until=pull.offset)
+        self._by_queue[queue].add(pull)
         self._by_deadline.setdefault(_step(pull.deadline_ms), {})[pull] = None
         return True
 
-    def take_arrived(self, topic: bytes, queue_id: int, max_offset: int) -> list[HeldPull]:
-        """The pulls that a queue with this max offset has something new for."""
+    def looked_at_until(self, topic: bytes, queue_id: int) -> int | None:
+        """The queue offset from which on pulls that filter by tag have to look at messages; None if none of these waits."""
+        waiting = self._by_queue.get((topic, queue_id))
+        return waiting.looked_at_until if waiting is not None and waiting.is_by_tag else None
+
+    def take_arrived(
+        self, topic: bytes, queue_id: int, max_offset: int, tags_codes: Collection[int] | None = None
+    ) -> list[HeldPull]:
+        """The pulls that a queue with this max offset has something new for.
+
+        `tags_codes` are those of all its messages from `looked_at_until` on. Without them the pulls have to look for themselves.
+        """
         waiting = self._by_queue.get((topic, queue_id))
         if waiting is None:
             return []
-        arrived = [pull for pull in waiting if pull.offset < max_offset]
+        arrived = waiting.wanted(max_offset, tags_codes)
         for pull in arrived:
             self._remove(pull)
+        if tags_codes is not None:
+            waiting.looked_at_until = max(waiting.looked_at_until, max_offset)
         return arrived
 
     def take_due(self, now_ms: int) -> list[HeldPull]:
@@ -90,7 +107,10 @@ class HeldPulls:
         return len(held) < HELD_PER_CONNECTION and expression_lengths <= EXPRESSIONS_PER_CONNECTION
 
     def _remove(self, pull: HeldPull) -> None:
-        _discard(self._by_queue, (pull.topic, pull.queue_id), pull)
+        queue = pull.topic, pull.queue_id
+        self._by_queue[queue].remove(pull)
+        if not self._by_queue[queue]:
+            del self._by_queue[queue]
         _discard(self._by_deadline, _step(pull.deadline_ms), pull)
         _discard(self._by_connection, pull.connection, pull)
         if pull.message_filter.expression_length:

@@ -15,6 +15,8 @@ from broker.server.tag_filter import parse_tags, wanted_codes
 EXPRESSIONS_KEPT: Final = 1024
 """Compiled, or found wrong. RocketMQ keeps 100."""
 
+LENGTH_OF_A_TAG: Final = 20
+
 
 class MessageFilter(NamedTuple):
     """What a pull wants: messages with one of these tags codes, or those that the expression wants; without both, all."""
@@ -24,8 +26,10 @@ class MessageFilter(NamedTuple):
 
     @property
     def expression_length(self) -> int:
-        """Characters of the expression, a measure of the memory that it takes."""
-        return len(self.sql.expression) if self.sql is not None else 0
+        """Characters of the expression, a measure of the memory that it takes; a second tag and each after it count as some."""
+        if self.sql is not None:
+            return len(self.sql.expression)
+        return LENGTH_OF_A_TAG * (len(self.tags_codes) - 1) if self.tags_codes else 0
 
 
 class MessageFilters:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections import deque
 from collections.abc import Callable, Iterable, Mapping
 from typing import Final
 
@@ -32,6 +33,8 @@ SUBSCRIPTION_FLAG: Final = 4
 LONGEST_SUSPENSION_MS: Final = 120_000
 MOST_FILTERING_NS: Final = 10_000_000
 """How long the expressions of waiting pulls may take in one go, about."""
+TRIED_AT_ONCE: Final = 256
+"""Pulls that waited and are answered in one turn of the event loop: some 10 ms."""
 
 _CODES: Final = {
     GetMessageStatus.FOUND: ResponseCode.SUCCESS,
@@ -81,6 +84,8 @@ class PullProcessor:
         self.alarm = Alarm()
         """Rings when the time of a pull is up sooner than the last `answer_overdue` said."""
         self._next_due_ms: float = math.inf
+        self._woken: deque[tuple[HeldPull, bool]] = deque()
+        """Pulls to be answered in later turns of the event loop, and whether they may wait on."""
 
     @property
     def handlers(self) -> Mapping[int, Handler]:
@@ -118,12 +123,29 @@ class PullProcessor:
 
     def on_arrival(self, topic: bytes, queue_id: int, max_offset: int) -> None:
         """Wakes the pulls that wait for messages of a queue."""
-        self._try_again(self._held.take_arrived(topic, queue_id, max_offset), may_wait_on=True)
+        first_offset = self._held.looked_at_until(topic, queue_id)
+        tags_codes = None
+        if first_offset is not None:
+            tags_codes = self._store.tags_codes(topic, queue_id, first_offset, max_offset)
+        arrived = self._held.take_arrived(topic, queue_id, max_offset, tags_codes)
+        self._try_again(arrived[:TRIED_AT_ONCE], may_wait_on=True)
+        if len(arrived) > TRIED_AT_ONCE:
+            self._woken += ((pull, True) for pull in arrived[TRIED_AT_ONCE:])
+            self.alarm.ring()
 
     def answer_overdue(self) -> float | None:
-        """Answers the pulls whose time is up. Returns in how many seconds the next one's is; None if none waits."""
+        """Answers the pulls whose time is up, and those that too many woke with.
+
+        Returns in how many seconds to call again, 0 if some are left; None if none waits.
+        """
         now_ms = self._clock()
-        self._try_again(self._held.take_due(now_ms), may_wait_on=False)
+        self._woken += ((pull, False) for pull in self._held.take_due(now_ms))
+        if self._woken:
+            now = [self._woken.popleft() for _ in range(min(TRIED_AT_ONCE, len(self._woken)))]
+            for may_wait_on in (True, False):
+                self._try_again([pull for pull, may in now if may is may_wait_on], may_wait_on=may_wait_on)
+        if self._woken:
+            return 0
         due_ms = self._held.next_due_ms()
         self._next_due_ms = due_ms if due_ms is not None else math.inf
         return (due_ms - now_ms) / 1000 if due_ms is not None else None

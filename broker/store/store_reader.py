@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Generator
 from contextlib import suppress
-from typing import cast
+from typing import Final, cast
 
 from broker.message import properties as message_properties
 from broker.store.commit_log import CommitLog
@@ -16,6 +16,8 @@ from broker.store.index import MAX_FOUND, Index
 from broker.store.lost_unit import find_record
 from broker.store.pull import pull_messages
 from broker.store.results import PulledMessages, QueriedMessages
+
+_UNITS_LOOKED_AT: Final = 800
 
 
 class StoreReader:
@@ -82,6 +84,19 @@ class StoreReader:
         if queue is None or queue.unit(queue_offset) is None:
             return None
         return queue.units(queue_offset, count)
+
+    def tags_codes(self, topic: bytes, queue_id: int, first_offset: int, end_offset: int) -> set[int] | None:
+        """The tags codes of the queue's messages from `first_offset` to before `end_offset`.
+
+        None if that is more than a look: if there are very many, or one of the units is damaged.
+        """
+        queue = self._queues.find(topic, queue_id)
+        if queue is None or not first_offset <= end_offset <= first_offset + _UNITS_LOOKED_AT:
+            return None
+        units = queue.units(first_offset, end_offset - first_offset)
+        if len(units) < end_offset - first_offset or not all(unit.holds_message for unit in units):
+            return None
+        return {unit.tags_code for unit in units}
 
     def store_time(self, topic: bytes, queue_id: int, queue_offset: int) -> int:
         """When the message was stored, in milliseconds since the epoch, or -1 (getMessageStoreTimeStamp)."""

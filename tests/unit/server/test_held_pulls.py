@@ -4,7 +4,7 @@ from broker.filter import compile_sql
 from broker.protocol.codes import SerializeType
 from broker.protocol.command import ReplyTo
 from broker.server.held_pulls import EXPRESSIONS_PER_CONNECTION, HELD_PER_CONNECTION, HeldPull, HeldPulls
-from broker.server.message_filters import MessageFilter
+from broker.server.message_filters import LENGTH_OF_A_TAG, MessageFilter
 
 ALL = MessageFilter(None)
 
@@ -85,3 +85,53 @@ def test_the_pulls_of_a_connection_can_filter_by_only_so_many_characters_of_expr
     assert held.hold(pull(wanted=long))
     held.forget("one")
     assert all(held.hold(pull(queue_id=number, wanted=long)) for number in range(most))
+
+
+def by_tag(*codes: int, offset: int = 5) -> HeldPull:
+    return pull(offset=offset, wanted=MessageFilter(frozenset(codes)))
+
+
+def test_messages_wake_those_alone_that_want_their_tags_and_those_that_want_all() -> None:
+    held = HeldPulls()
+    seven, eight, both, everything = by_tag(7), by_tag(8), by_tag(7, 8), pull()
+    for waiting in (seven, eight, both, everything):
+        held.hold(waiting)
+    assert set(held.take_arrived(b"orders", 0, 6, {7})) == {seven, both, everything}
+    assert held.take_arrived(b"orders", 0, 7, {9}) == []
+    assert held.take_arrived(b"orders", 0, 8, {8}) == [eight]
+
+
+def test_who_was_not_woken_need_not_look_at_those_messages_again() -> None:
+    held = HeldPulls()
+    waiting = by_tag(7)
+    held.hold(waiting)
+    assert held.looked_at_until(b"orders", 0) == 5
+    held.take_arrived(b"orders", 0, 900, {1, 2})
+    assert held.looked_at_until(b"orders", 0) == 900
+    held.take_arrived(b"orders", 0, 901, {7})
+    assert waiting.offset == 900
+
+
+def test_a_pull_by_tag_whose_time_is_up_has_looked_at_all_that_came_meanwhile() -> None:
+    held = HeldPulls()
+    waiting = by_tag(7)
+    held.hold(waiting)
+    held.take_arrived(b"orders", 0, 900, {1})
+    assert held.take_due(10_000) == [waiting]
+    assert waiting.offset == 900
+
+
+def test_messages_whose_tags_are_not_known_wake_everybody() -> None:
+    held = HeldPulls()
+    waiting = by_tag(7, 8)
+    held.hold(waiting)
+    assert held.take_arrived(b"orders", 0, 6, None) == [waiting]
+    assert held.looked_at_until(b"orders", 0) is None
+
+
+def test_the_tags_of_a_connections_pulls_are_bounded_together() -> None:
+    held = HeldPulls()
+    most = EXPRESSIONS_PER_CONNECTION // (LENGTH_OF_A_TAG * 999)
+    assert all(held.hold(by_tag(*range(1000))) for _ in range(most))
+    assert not held.hold(by_tag(*range(1000)))
+    assert held.hold(by_tag(1))

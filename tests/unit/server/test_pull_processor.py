@@ -321,6 +321,7 @@ def test_pulls_that_wait_do_not_hold_up_others_for_long_by_their_expressions(sql
     (answer,) = told_to_come_again[0].answers
     assert answer.code == ResponseCode.PULL_RETRY_IMMEDIATELY
     assert answer.decode_header(PullMessageResponseHeader).next_begin_offset == 0
+    sql_desk.pulls.answer_overdue()
     assert [bodies(answer) for answer in plain.answers] == [[b"1"]]
 
 
@@ -360,3 +361,23 @@ def test_every_pull_that_waits_is_answered_though_the_disk_fails(
         desk.pulls.answer_overdue()
 
     assert [[answer.code for answer in wire.answers] for wire in wires] == [[ResponseCode.SYSTEM_ERROR]] * 2
+
+
+def test_very_many_pulls_that_one_message_wakes_are_answered_in_several_turns(desk: Desk) -> None:
+    wires = [held(desk) for _ in range(600)]
+    put(desk, "A")
+    assert sum(len(wire.answers) for wire in wires) == 256
+    assert desk.pulls.answer_overdue() == 0
+    assert desk.pulls.answer_overdue() != 0
+    assert all(len(wire.answers) == 1 for wire in wires)
+
+
+def test_a_pull_by_tag_sleeps_through_what_others_want_and_wakes_for_its_own(desk: Desk) -> None:
+    wire = held(desk, "B")
+    for _ in range(5):
+        put(desk, "A")
+    assert wire.answers == []
+    put(desk, "B")
+    (answer,) = wire.answers
+    assert answer.code == ResponseCode.SUCCESS
+    assert answer.decode_header(PullMessageResponseHeader).next_begin_offset == 6
