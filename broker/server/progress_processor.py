@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Generator, Iterable, Mapping
 from typing import Final
 
 from broker.message import MessageQueue, topics
@@ -27,7 +27,7 @@ from broker.protocol.headers import (
 )
 from broker.protocol.queue_table import MessageQueueData
 from broker.remoting.connection import Connection
-from broker.remoting.dispatcher import Handler
+from broker.remoting.dispatcher import Handler, Steps
 from broker.server.consumer_groups import ConsumerGroups
 from broker.server.identity import BrokerIdentity
 from broker.server.names import refuse_as_consumer, refuse_offsets
@@ -36,6 +36,9 @@ from broker.server.topic_table import TopicTable
 from broker.store import ConsumerOffsets, MessageStore
 
 _LONG_MAX: Final = (1 << 63) - 1
+
+QUEUES_AT_ONCE: Final = 50
+"""Queues of a topic that are looked at in one step: a millisecond. A topic may have 65,535."""
 
 
 class ProgressProcessor:
@@ -74,23 +77,24 @@ class ProgressProcessor:
             RequestCode.CLONE_GROUP_OFFSET: self.clone_offsets,
         }
 
-    def get_consume_stats(self, connection: Connection, command: RemotingCommand) -> bytes:
+    def get_consume_stats(self, connection: Connection, command: RemotingCommand) -> Steps:
         """A group's progress in one topic, or in all it has offsets in."""
         header = command.decode_header(GetConsumeStatsRequestHeader)
         names = [header.topic] if (header.topic or "").strip() else sorted(self._offsets.topics_of(header.consumer_group))
-        return encode_response(command, ResponseCode.SUCCESS, body=self._progress(header.consumer_group, names).encode())
+        progress = yield from self._progress(header.consumer_group, names)
+        return encode_response(command, ResponseCode.SUCCESS, body=progress.encode())
 
-    def get_all_consume_stats(self, connection: Connection, command: RemotingCommand) -> bytes:
+    def get_all_consume_stats(self, connection: Connection, command: RemotingCommand) -> Steps:
         """The progress of all groups, topic by topic."""
         is_order = command.decode_header(GetConsumeStatsInBrokerHeader).is_order
         body = ConsumeStatsList(broker_addr=self._identity.address)
-        for group in self._groups.groups:
+        for group in list(self._groups.groups):
             stats = []
             for name in sorted(self._offsets.topics_of(group.group_name)):
                 config = self._topics.get(name)
                 if config is None or (is_order and not config.order):
                     continue
-                progress = self._progress(group.group_name, [name])
+                progress = yield from self._progress(group.group_name, [name])
                 if progress.offset_table:
                     stats.append(progress)
                     body.total_diff += sum(
@@ -104,11 +108,15 @@ class ProgressProcessor:
         body = ConsumerOffsetSerializeWrapper(offset_table=self._offsets.as_json())
         return encode_response(command, ResponseCode.SUCCESS, body=body.encode())
 
-    def get_time_span(self, connection: Connection, command: RemotingCommand) -> bytes:
+    def get_time_span(self, connection: Connection, command: RemotingCommand) -> Steps:
         """How old the messages of a topic are, and how far behind the group is."""
         header = command.decode_header(QueryConsumeTimeSpanRequestHeader)
         config = self._topics.existing(header.topic)
-        spans = [self._time_span(header.group, header.topic, queue_id) for queue_id in range(config.write_queue_nums)]
+        spans = []
+        for queue_id in range(config.write_queue_nums):
+            spans.append(self._time_span(header.group, header.topic, queue_id))
+            if queue_id % QUEUES_AT_ONCE == QUEUES_AT_ONCE - 1:
+                yield
         return encode_response(command, ResponseCode.SUCCESS, body=QueryConsumeTimeSpanBody(consume_time_span_set=spans).encode())
 
     def get_correction_offset(self, connection: Connection, command: RemotingCommand) -> bytes:
@@ -145,7 +153,7 @@ class ProgressProcessor:
         group = self._consumers.find(group_name)
         return group is None or not group.subscriptions or topic in group.subscriptions
 
-    def _progress(self, group: str, names: Iterable[str | None]) -> ConsumeStats:
+    def _progress(self, group: str, names: Iterable[str | None]) -> Generator[None, None, ConsumeStats]:
         stats = ConsumeStats()
         for name in names:
             config = self._topics.get(name) if name else None
@@ -153,6 +161,9 @@ class ProgressProcessor:
                 continue
             for queue_id in range(config.read_queue_nums):
                 stats.offset_table[MessageQueue(name, self._identity.name, queue_id)] = self._offsets_of(group, name, queue_id)
+                if queue_id % QUEUES_AT_ONCE == QUEUES_AT_ONCE - 1:
+                    yield
+            yield
             stats.consume_tps += self._pulled_per_second(name, group)
         return stats
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from typing import Final
 
 from broker.message import MessageQueue
 from broker.message.topics import MOST_QUEUES
@@ -18,7 +19,7 @@ from broker.protocol.headers import (
 )
 from broker.protocol.queue_table import QueueTable
 from broker.remoting.connection import Connection
-from broker.remoting.dispatcher import Handler, RequestRefused
+from broker.remoting.dispatcher import Handler, RequestRefused, Steps
 from broker.remoting.tasks import Tasks
 from broker.server.config_bodies import topic_answer, topics_body
 from broker.server.consumer_groups import ConsumerGroups
@@ -28,6 +29,9 @@ from broker.server.topic_attributes import IllegalAttributes, changed_attributes
 from broker.server.topic_deletion import TopicDeletion
 from broker.server.topic_table import TopicTable
 from broker.store import ConsumerOffsets, MessageStore, StoreUnwritable, TopicConfig
+
+QUEUES_AT_ONCE: Final = 50
+"""Queues of a topic that are looked at in one step: a millisecond. A topic may have 65,535."""
 
 
 class TopicAdminProcessor:
@@ -109,7 +113,7 @@ class TopicAdminProcessor:
         body = TopicList(topic_list=sorted(self._topics.system_topics))
         return encode_response(command, ResponseCode.SUCCESS, body=body.encode())
 
-    def get_topic_stats(self, connection: Connection, command: RemotingCommand) -> bytes:
+    def get_topic_stats(self, connection: Connection, command: RemotingCommand) -> Steps:
         """Where the queues of a topic begin and end."""
         header = command.decode_header(GetTopicStatsInfoRequestHeader)
         config = self._topics.get(header.topic)
@@ -118,6 +122,8 @@ class TopicAdminProcessor:
         table: QueueTable[TopicOffset] = QueueTable()
         for queue_id in range(config.write_queue_nums):
             table[MessageQueue(header.topic, self._identity.name, queue_id)] = self._extent(header.topic.encode(), queue_id)
+            if queue_id % QUEUES_AT_ONCE == QUEUES_AT_ONCE - 1:
+                yield
         return encode_response(command, ResponseCode.SUCCESS, body=TopicStatsTable(offset_table=table).encode())
 
     def get_groups_of_topic(self, connection: Connection, command: RemotingCommand) -> bytes:

@@ -1,0 +1,27 @@
+"""An operator asks how far a group has come in a topic with very many queues."""
+
+from benchmarks.longest_stop.stage import Stage
+from broker.protocol.codes import RequestCode
+from broker.protocol.headers import (
+    CreateTopicRequestHeader,
+    GetConsumeStatsRequestHeader,
+    GetTopicStatsInfoRequestHeader,
+    QueryConsumeTimeSpanRequestHeader,
+)
+
+WHAT = "questions about a topic with 50,000 queues"
+TOPIC = "large"
+GROUP = "patient"
+QUEUES = 50_000
+
+
+async def run(stage: Stage) -> None:
+    """Three questions count."""
+    peer = await stage.connect()
+    await peer.ask(
+        RequestCode.UPDATE_AND_CREATE_TOPIC, CreateTopicRequestHeader(TOPIC, "TBW102", QUEUES, QUEUES, 6, "SINGLE_TAG")
+    )
+    await stage.begin()
+    await peer.ask(RequestCode.GET_TOPIC_STATS_INFO, GetTopicStatsInfoRequestHeader(topic=TOPIC))
+    await peer.ask(RequestCode.GET_CONSUME_STATS, GetConsumeStatsRequestHeader(consumer_group=GROUP, topic=TOPIC))
+    await peer.ask(RequestCode.QUERY_CONSUME_TIME_SPAN, QueryConsumeTimeSpanRequestHeader(topic=TOPIC, group=GROUP))
