@@ -13,6 +13,7 @@ from broker.remoting.client import RemotingClient
 from broker.remoting.connection import Connection
 from broker.remoting.dispatcher import Dispatcher
 from broker.remoting.tasks import Tasks
+from broker.remoting.turn import Turn
 from broker.server.broker_clock import BrokerClock
 from broker.server.group_commit import GroupCommit
 from broker.server.identity import BrokerIdentity
@@ -45,7 +46,7 @@ class BrokerParts:
         build_serving(
             settings, identity, self._store, self._group_commit, dispatcher, Tasks(), self._client, [_NO_NAME_SERVER], clock
         )
-        self._connection = Connection(dispatcher)
+        self._connection = Connection(dispatcher, turn=Turn(asyncio.get_running_loop()))
         self._connection.connection_made(self._transport)
 
     async def stop(self) -> None:

@@ -38,7 +38,7 @@ from broker.store import ConsumerOffsets, MessageStore
 _LONG_MAX: Final = (1 << 63) - 1
 
 QUEUES_AT_ONCE: Final = 50
-"""Queues of a topic that are looked at in one step: a millisecond. A topic may have 65,535."""
+"""Queues of a topic that are looked at in one step: a millisecond. A topic may have 10,000."""
 
 
 class ProgressProcessor:

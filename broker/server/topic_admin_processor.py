@@ -31,7 +31,7 @@ from broker.server.topic_table import TopicTable
 from broker.store import ConsumerOffsets, MessageStore, StoreUnwritable, TopicConfig
 
 QUEUES_AT_ONCE: Final = 50
-"""Queues of a topic that are looked at in one step: a millisecond. A topic may have 65,535."""
+"""Queues of a topic that are looked at in one step: a millisecond. A topic may have 10,000."""
 
 
 class TopicAdminProcessor:

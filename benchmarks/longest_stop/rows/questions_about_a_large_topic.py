@@ -1,4 +1,4 @@
-"""An operator asks how far a group has come in a topic with very many queues."""
+"""An operator asks how far a group has come in a topic with as many queues as a topic may have."""
 
 from benchmarks.longest_stop.stage import Stage
 from broker.protocol.codes import RequestCode
@@ -9,10 +9,10 @@ from broker.protocol.headers import (
     QueryConsumeTimeSpanRequestHeader,
 )
 
-WHAT = "questions about a topic with 50,000 queues"
+WHAT = "questions about a topic with 10,000 queues"
 TOPIC = "large"
 GROUP = "patient"
-QUEUES = 50_000
+QUEUES = 10_000
 
 
 async def run(stage: Stage) -> None:
