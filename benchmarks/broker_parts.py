@@ -20,6 +20,8 @@ from broker.server.identity import BrokerIdentity
 from broker.store import FlushDiskType
 
 LOOPBACK = "127.0.0.1"
+_NEVER_OVER_S = 3600.0
+"""Turns count with what it costs to ask for them; one that ends would leave answers to a later exchange."""
 _NO_NAME_SERVER = "127.0.0.1:1"
 
 
@@ -46,7 +48,7 @@ class BrokerParts:
         build_serving(
             settings, identity, self._store, self._group_commit, dispatcher, Tasks(), self._client, [_NO_NAME_SERVER], clock
         )
-        self._connection = Connection(dispatcher, turn=Turn(asyncio.get_running_loop()))
+        self._connection = Connection(dispatcher, turn=Turn(asyncio.get_running_loop(), _NEVER_OVER_S))
         self._connection.connection_made(self._transport)
 
     async def stop(self) -> None:
