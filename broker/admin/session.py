@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import sys
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
 from typing import Final, TypeVar
@@ -12,6 +11,7 @@ import typer
 
 from broker.admin.brokers import BrokerAddress, find_brokers
 from broker.admin.errors import AdminError, CannotAsk
+from broker.admin.printing import complain
 from broker.admin.requests import BrokerRequests
 from broker.remoting.client import RemotingClient
 
@@ -66,7 +66,7 @@ def run(target: Target, work: Callable[[Session], Awaitable[None]]) -> None:
     except KeyboardInterrupt:
         raise typer.Exit(INTERRUPTED) from None
     for failure in failures:
-        print(failure, file=sys.stderr)
+        complain(str(failure))
     if failures:
         raise typer.Exit(CANNOT_ASK if any(isinstance(failure, CannotAsk) for failure in failures) else REFUSED)
 

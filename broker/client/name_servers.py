@@ -22,7 +22,7 @@ DEFAULT_ADDRESS = "127.0.0.1:9876"
 TIMEOUT_MS = 3000
 
 _EXPECTED = "expected host:port, several of them joined by ';'"
-_HOST_AND_PORT = re.compile(r"(?P<host>[^\s:/\[\]]+|\[[0-9a-fA-F:.]+\]):(?P<port>\d+)")
+_HOST_AND_PORT = re.compile(r"(?P<host>[^\s:/\[\]]+|\[[0-9a-fA-F:.]+\]):(?P<port>\d{1,9})")
 _HIGHEST_PORT = 65535
 
 

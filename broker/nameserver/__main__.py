@@ -10,6 +10,8 @@ from typing import Annotated
 
 import typer
 
+from broker.logs import log_to_stderr
+from broker.message.printable import printable
 from broker.nameserver import NameServer
 
 
@@ -21,12 +23,12 @@ def main(
     ] = None,
 ) -> None:
     """Runs a RocketMQ name server until SIGTERM or Ctrl-C."""
-    logging.basicConfig(level=logging.WARNING, format="%(asctime)s %(levelname)s %(message)s")
+    log_to_stderr(logging.WARNING)
     path = kv_config or Path("~/namesrv/kvConfig.json").expanduser()
     try:
         asyncio.run(_serve(bind_address, port, path))
     except (OSError, ValueError) as error:
-        print(f"The name server cannot start on {bind_address}:{port}: {error}", file=sys.stderr)
+        print(printable(f"The name server cannot start on {bind_address}:{port}: {error}"), file=sys.stderr)
         raise typer.Exit(1) from None
 
 
