@@ -7,6 +7,7 @@ from contextlib import contextmanager
 from typing import Final, TypeVar
 
 from broker.admin.errors import CannotAsk, NotSupported, Refused
+from broker.message.errors import CorruptRecord
 from broker.message.ids import MessageId
 from broker.message.record import Record, decode_record, decode_records
 from broker.protocol.bodies import MarkInfo, MarkList, ParkedCounts, TopicConfigSerializeWrapper, TransactionInfo, TransactionList
@@ -192,7 +193,7 @@ def is_stored_at(message_id: MessageId, address: str) -> bool:
 def _understood(address: str) -> Iterator[None]:
     try:
         yield
-    except (ProtocolError, ValueError) as error:
+    except (ProtocolError, CorruptRecord, ValueError) as error:
         raise CannotAsk(f"broker {address} answered what cannot be understood: {error}") from None
 
 

@@ -169,6 +169,21 @@ def test_odd_answers_of_brokers_and_name_servers_end_in_a_sentence(
     run(monkeypatch, [*target, *command, *json_option], [*several, refused])
 
 
+def test_a_torn_record_of_a_broker_ends_in_a_sentence(monkeypatch: pytest.MonkeyPatch) -> None:
+    answered = (0, b"\0", {"offset": "1", "nextBeginOffset": "1", "minOffset": "0", "maxOffset": "1"}, None)
+
+    result = run(
+        monkeypatch,
+        ["-b", "127.0.0.1:1", "dead-letters", "list"],
+        [(0, json.dumps({"topicConfigTable": OWN_TOPICS}).encode(), {}, None), refused],
+    )
+    assert result.exit_code == 1
+    result = run(
+        monkeypatch, ["-b", "127.0.0.1:1", "resume", "7F00000100002A9F00000000000007B9"], [(*answered[:2], {"offset": "0"}, None)]
+    )
+    assert (result.exit_code, "cannot be understood" in result.stderr) == (2, True)
+
+
 @pytest.mark.parametrize(
     ("arguments", "why"),
     [
