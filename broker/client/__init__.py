@@ -12,6 +12,7 @@ from broker.client.errors import (
     NotRunning,
     RequestTimedOut,
     SendFailed,
+    UnreadableAnswer,
 )
 from broker.client.event_loop_thread import EventLoopThread
 from broker.client.listeners import (
@@ -25,8 +26,10 @@ from broker.client.name_servers import name_server_addresses
 from broker.client.producer import Producer
 from broker.client.pull_consumer import PullConsumer
 from broker.client.push_consumer import PushConsumer
+from broker.client.queue_progress import QueueProgress
 from broker.client.send_result import LocalTransactionState, SendResult, SendStatus, TransactionSendResult
 from broker.client.transaction_producer import TransactionProducer
+from broker.client.unreadable import UnreadableMessage
 from broker.protocol.heartbeat import ConsumeFromWhere, MessageModel
 
 __all__ = [
@@ -50,6 +53,7 @@ __all__ = [
     "Producer",
     "PullConsumer",
     "PushConsumer",
+    "QueueProgress",
     "RequestTimedOut",
     "SendFailed",
     "SendResult",
@@ -57,5 +61,7 @@ __all__ = [
     "TransactionListener",
     "TransactionProducer",
     "TransactionSendResult",
+    "UnreadableAnswer",
+    "UnreadableMessage",
     "name_server_addresses",
 ]

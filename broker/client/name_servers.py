@@ -8,6 +8,7 @@ import re
 
 from broker.client.calls import ask
 from broker.client.errors import BrokerError, BrokerUnreachable, IllegalConfiguration, NameServerUnreachable
+from broker.client.unreadable import understood
 from broker.message.mistakes import kind_of
 from broker.protocol.codes import RequestCode, ResponseCode
 from broker.protocol.command import RemotingCommand
@@ -69,6 +70,7 @@ class NameServers:
         self._remoting = remoting
         self._first = 0
 
+    @understood
     async def find_route(self, topic: str) -> TopicRouteData | None:
         """The route of the topic; None if no name server knows it. Raises NameServerUnreachable if none answers."""
         answer = await self._ask(
@@ -76,6 +78,7 @@ class NameServers:
         )
         return None if answer is None else TopicRouteData.decode(answer.body)
 
+    @understood
     async def cluster_info(self) -> ClusterInfo | None:
         """All brokers that are registered. Raises NameServerUnreachable if no name server answers."""
         answer = await self._ask(RequestCode.GET_BROKER_CLUSTER_INFO, None)

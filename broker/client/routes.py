@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping
 
 from broker.client.errors import BrokerUnreachable, ClientError, NameServerUnreachable, NoRoute
 from broker.client.name_servers import NameServers
-from broker.client.topic_queues import publish_queues, subscribe_queues
+from broker.client.topic_queues import check_queue_counts, publish_queues, subscribe_queues
 from broker.message import MessageQueue, topics
 from broker.protocol.errors import ProtocolError
 from broker.protocol.route import MASTER_ID, TopicRouteData
@@ -165,6 +165,7 @@ class Routes:
             task.add_done_callback(lambda ended: self._fetched(topic, ended))
         route = await asyncio.shield(task)
         if route is not None:
+            check_queue_counts(topic, route)
             self._learn(topic, route)
         return route
 

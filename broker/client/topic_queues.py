@@ -2,11 +2,29 @@
 
 from __future__ import annotations
 
+from typing import Final
+
+from broker.client.errors import NoRoute
 from broker.message import MessageQueue
 from broker.protocol.route import MASTER_ID, TopicRouteData
 
 _READABLE = 4
 _WRITEABLE = 2
+MOST_QUEUES: Final = 65_535
+"""Of a topic at one broker. Brokers refuse more; a name server that says more would make a client build objects without end."""
+MOST_QUEUES_OF_A_TOPIC: Final = 4 * MOST_QUEUES
+"""At all brokers."""
+
+
+def check_queue_counts(topic: str, route: TopicRouteData) -> None:
+    """Raises NoRoute if the route has more queues than can be meant."""
+    counts = [max(data.read_queue_nums, data.write_queue_nums) for data in route.queue_datas]
+    counts += [_count(topic, part) for part in filter(None, (route.order_topic_conf or "").split(";"))]
+    if counts and (max(counts) > MOST_QUEUES or sum(counts) > MOST_QUEUES_OF_A_TOPIC):
+        raise NoRoute(
+            f"the name server says that topic {topic} has {sum(counts)} queues, {max(counts)} of them at one broker; "
+            f"{MOST_QUEUES_OF_A_TOPIC} and {MOST_QUEUES} are the most: correct the topic's settings"
+        )
 
 
 def publish_queues(topic: str, route: TopicRouteData, *, at_most: int | None = None) -> list[MessageQueue]:
@@ -33,6 +51,13 @@ def subscribe_queues(topic: str, route: TopicRouteData) -> list[MessageQueue]:
         if data.perm & _READABLE
         for queue_id in range(data.read_queue_nums)
     )
+
+
+def _count(topic: str, part: str) -> int:
+    count = part.rpartition(":")[2]
+    if not count.isdecimal():
+        raise NoRoute(f"ORDER_TOPIC_CONFIG of topic {topic} says {part!r} where BROKER:COUNT is expected")
+    return int(count)
 
 
 def _ordered_queues(topic: str, order_topic_conf: str) -> list[MessageQueue]:

@@ -1,6 +1,9 @@
 """From a route to queues."""
 
-from broker.client.topic_queues import publish_queues, subscribe_queues
+import pytest
+
+from broker.client.errors import NoRoute
+from broker.client.topic_queues import check_queue_counts, publish_queues, subscribe_queues
 from broker.message import MessageQueue
 from broker.protocol.route import BrokerData, QueueData, TopicRouteData
 
@@ -47,3 +50,19 @@ def test_a_topic_that_its_first_message_creates_has_no_more_queues_than_asked_fo
 def test_a_topic_in_global_order_keeps_its_queues_whoever_is_up() -> None:
     ordered = route(("a", 6, 8, 8), order_topic_conf="a:1;gone:2")
     assert publish_queues("t", ordered) == [MessageQueue("t", "a", 0), MessageQueue("t", "gone", 0), MessageQueue("t", "gone", 1)]
+
+
+@pytest.mark.parametrize("counts", [(2**31 - 1, 4), (4, 2**31 - 1), (65_536, 4)])
+def test_a_route_with_billions_of_queues_is_refused(counts: tuple[int, int]) -> None:
+    with pytest.raises(NoRoute, match="the name server says that topic t has"):
+        check_queue_counts("t", route(("a", 6, *counts)))
+
+
+@pytest.mark.parametrize("conf", ["a:2147483647", "a:4;b:many", "a:-1"])
+def test_an_ordered_topic_with_billions_of_queues_or_none_at_all_is_refused(conf: str) -> None:
+    with pytest.raises(NoRoute):
+        check_queue_counts("t", route(("a", 6, 4, 4), order_topic_conf=conf))
+
+
+def test_a_route_with_very_many_queues_is_taken() -> None:
+    check_queue_counts("t", route(("a", 6, 65_535, 65_535), ("b", 6, 65_535, 8), order_topic_conf="a:4;b:8"))
