@@ -43,9 +43,12 @@ def messages_of(records: Iterable[Record], broker_name: str, *, longest_body: in
         try:
             message = to_message(record, broker_name, longest_body=room)
         except CorruptRecord as error:
-            if isinstance(error, BodyTooLong) and room < longest_body:
+            is_too_long = isinstance(error, BodyTooLong)
+            if is_too_long and room < longest_body:
                 return messages, record.queue_offset
             message = unreadable(record, broker_name, str(error))
+            if is_too_long:
+                room = 0  # its beginning was uncompressed, and took as long
         messages.append(message)
         if is_compressed:
             room -= min(room, len(message.body))

@@ -1,6 +1,5 @@
 """Fuzzes broker, name server and client by structure: `python -m tests.fuzz --minutes 60`, or `make fuzz`."""
 
-# ruff: noqa: E501
 from __future__ import annotations
 
 import asyncio

@@ -1,6 +1,5 @@
 """Broker and name server under fuzzed frames, in process and over sockets, with an honest client beside."""
 
-# ruff: noqa: E501
 from __future__ import annotations
 
 import asyncio

@@ -1,6 +1,5 @@
 """A transport without a socket, for frames that go straight into a connection."""
 
-# ruff: noqa: E501
 from __future__ import annotations
 
 import asyncio

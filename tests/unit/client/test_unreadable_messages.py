@@ -77,6 +77,14 @@ def test_bombs_do_not_add_up_in_one_pull() -> None:
     assert ([message.queue_offset for message in messages], left_for_later) == ([0], 1)
 
 
+def test_the_beginnings_of_bombs_do_not_add_up_either() -> None:
+    records = [record(offset, bomb(2000)) for offset in range(5)]
+
+    messages, left_for_later = messages_of(records, "broker-a", longest_body=1000)
+
+    assert ([message.queue_offset for message in messages], left_for_later) == ([0], 1)
+
+
 def test_what_no_reader_takes_is_marked_and_named_in_the_log(caplog: pytest.LogCaptureFixture) -> None:
     messages, left_for_later = messages_of([record(0, bomb(2000)), record(1, b"x", 0)], "broker-a", longest_body=1000)
 
