@@ -1,6 +1,6 @@
 # Everything runs from .venv in the checkout; each target sets it up first.
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test check coverage format lock bench profile
+.PHONY: help setup demo test check coverage format fuzz lock bench profile
 
 PYTHON_IN_VENV := .venv/bin/python
 TESTS ?= tests tutorials
@@ -32,6 +32,9 @@ coverage: setup ## Branch coverage of the broker's pure packages by unit tests
 
 bench: setup ## Measure the broker side by side with Apache RocketMQ (BENCH="--quick", BENCH="--help")
 	@$(PYTHON_IN_VENV) -m benchmarks $(BENCH)
+
+fuzz: setup ## Fuzz broker, name server and client by structure for an hour (FUZZ="--minutes 5")
+	@$(PYTHON_IN_VENV) -m tests.fuzz $(FUZZ)
 
 profile: setup ## Show where the broker's time goes under load (PROFILE="--help")
 	@$(PYTHON_IN_VENV) -m benchmarks.profile $(PROFILE)

@@ -15,6 +15,8 @@ import typer
 from broker.app import Broker, StartError
 from broker.app.serving import settings_text
 from broker.config import BrokerSettings, ConfigError, load_settings
+from broker.logs import log_to_stderr
+from broker.message.printable import printable
 
 CANNOT_START = 1
 BAD_SETTINGS = 2
@@ -32,20 +34,20 @@ def main(
     try:
         loaded = load_settings(config, {"namesrvAddr": namesrv_addr} if namesrv_addr else None, os.environ)
     except ConfigError as error:
-        print(error, file=sys.stderr)
+        print(printable(str(error)), file=sys.stderr)
         raise typer.Exit(BAD_SETTINGS) from None
     for warning in loaded.warnings:
-        print(f"warning: {warning}", file=sys.stderr)
+        print(printable(f"warning: {warning}"), file=sys.stderr)
     if print_config:
         print(settings_text(loaded.settings), end="")
         return
-    logging.basicConfig(level=logging.WARNING, format="%(asctime)s %(levelname)s %(name)s: %(message)s")
+    log_to_stderr(logging.WARNING)
     logging.getLogger(STORE_CLEANER_LOGGER).setLevel(logging.INFO)
     _allow_many_connections()
     try:
         went_well = asyncio.run(_serve(loaded.settings))
     except StartError as error:
-        print(f"The broker cannot start: {error}", file=sys.stderr)
+        print(printable(f"The broker cannot start: {error}"), file=sys.stderr)
         raise typer.Exit(CANNOT_START) from None
     if not went_well:
         raise typer.Exit(CANNOT_GO_ON)

@@ -13,7 +13,9 @@ from typing import Annotated
 import stamina
 import typer
 from rich.console import Console
+from rich.text import Text
 
+from broker.message.printable import printable
 from demo.errors import DemoError
 from demo.scenario import Plan, run_here, run_on_compose
 
@@ -45,7 +47,7 @@ def main(
         else:
             exit_code = run_here(plan, home, console, is_kept=keep is not None)
     except DemoError as error:
-        console.print(f"[red]The demo cannot go on:[/red] {error}", highlight=False, soft_wrap=True)
+        console.print("[red]The demo cannot go on:[/red]", Text(printable(str(error))), highlight=False, soft_wrap=True)
         exit_code = COULD_NOT_TELL
     except KeyboardInterrupt:
         console.print("\nInterrupted; all processes are stopped.")
@@ -71,7 +73,7 @@ def _leave_home(home: Path, exit_code: int, console: Console, *, is_kept: bool) 
     if not is_kept and exit_code in (CONSISTENT, INTERRUPTED):
         shutil.rmtree(home, ignore_errors=True)
     elif any(home.iterdir()):
-        console.print(f"Data and logs are in {home}", highlight=False, soft_wrap=True)
+        console.print(Text(printable(f"Data and logs are in {home}")), soft_wrap=True)
     else:
         home.rmdir()
 

@@ -7,8 +7,10 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from rich.table import Table
+from rich.text import Text
 
 from broker.message import properties
+from broker.message.printable import printable
 from demo.books import CreditRow, OrderRow
 from demo.commit_log import Trace
 
@@ -92,12 +94,13 @@ def _death(story: Story, deaths_ms: Sequence[int]) -> int | None:
 
 def story_table(story: Story, deaths_ms: Sequence[int]) -> Table:
     """The events as a table, with the milliseconds since the half message."""
-    table = Table(title=f"Order {story.order.order_id}, transaction {story.trace.transaction_id}", title_justify="left")
+    title = printable(f"Order {story.order.order_id}, transaction {story.trace.transaction_id}")
+    table = Table(title=Text(title), title_justify="left")
     table.add_column("time")
     table.add_column("ms", justify="right")
     table.add_column("what happened")
     table.add_column("on record in")
     for event in events_of(story, deaths_ms):
         clock = datetime.fromtimestamp(event.at_ms / 1000).strftime("%H:%M:%S.%f")[:-3]
-        table.add_row(clock, f"{event.at_ms - story.trace.half.store_timestamp:+,}", event.what, event.source)
+        table.add_row(clock, f"{event.at_ms - story.trace.half.store_timestamp:+,}", Text(printable(event.what)), event.source)
     return table

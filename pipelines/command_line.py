@@ -10,6 +10,7 @@ from typing import Annotated
 import typer
 from rich.console import Console
 
+from broker.message.printable import printable
 from pipelines.commit_log import segments
 from pipelines.cut_off import GRACE_SECONDS, CutOff
 from pipelines.database_address import DatabaseAddress
@@ -92,7 +93,9 @@ def reconcile_command(
         screen = Console()
         screen.print(times_told(started_s - begun_s, compared_s - started_s), highlight=False)
         if show_output:
-            screen.print(f"Parquet: {output}/findings and {output}/summary", highlight=False, soft_wrap=True)
+            screen.print(
+                printable(f"Parquet: {output}/findings and {output}/summary"), markup=False, highlight=False, soft_wrap=True
+            )
         return is_consistent(totals)
 
     exit_with(judge, progress)
@@ -121,7 +124,7 @@ def messages_command(
         screen = Console()
         screen.print(topics_table(report, store))
         screen.print(transactions_table(report, topic, cut_off))
-        screen.print(f"Parquet: {output}/transactions", highlight=False, soft_wrap=True)
+        screen.print(printable(f"Parquet: {output}/transactions"), markup=False, highlight=False, soft_wrap=True)
         return report.is_consistent
 
     exit_with(judge, progress)

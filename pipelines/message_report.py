@@ -8,7 +8,9 @@ from pathlib import Path
 from pyspark.sql import SparkSession
 from pyspark.sql import functions as F
 from rich.table import Table
+from rich.text import Text
 
+from broker.message.printable import printable
 from pipelines.commit_log_source import RecordKind
 from pipelines.cut_off import CutOff
 from pipelines.log_records import count_records, read_records
@@ -76,21 +78,23 @@ def report_messages(spark: SparkSession, store: Path, topic: str, cut_off: CutOf
 
 def topics_table(report: MessageReport, store: Path) -> Table:
     """Records by topic and kind."""
-    table = Table(title=f"Commit log of {store}")
+    table = Table(title=Text(printable(f"Commit log of {store}")))
     table.add_column("topic")
     table.add_column("kind")
     table.add_column("records", justify="right")
     table.add_column("bytes", justify="right")
     for count in report.topics:
         style = "bold red" if count.kind is RecordKind.DAMAGE else ""
-        table.add_row(count.topic or "-", count.kind.value, f"{count.records:,}", f"{count.bytes:,}", style=style)
+        table.add_row(
+            Text(printable(count.topic or "-")), count.kind.value, f"{count.records:,}", f"{count.bytes:,}", style=style
+        )
     return table
 
 
 def transactions_table(report: MessageReport, topic: str, cut_off: CutOff) -> Table:
     """What became of the transactions."""
     counts = report.transactions
-    table = Table(title=f"Transactions of topic {topic}")
+    table = Table(title=Text(printable(f"Transactions of topic {topic}")))
     table.add_column("outcome")
     table.add_column("transactions", justify="right")
     table.add_row("all", f"{counts.transactions:,}")

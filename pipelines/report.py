@@ -6,7 +6,9 @@ from collections.abc import Sequence
 from datetime import UTC, datetime
 
 from rich.table import Table
+from rich.text import Text
 
+from broker.message.printable import printable
 from pipelines.cut_off import CutOff
 from pipelines.findings import ABOUT_ORDERS, MEANINGS, Finding, FindingTotal
 
@@ -27,7 +29,7 @@ def findings_table(totals: Sequence[FindingTotal], cut_off: CutOff) -> Table:
             f"{total.count:,}",
             amount(total.order_cents),
             amount(total.credit_cents),
-            "\n".join(total.sample_order_ids),
+            Text("\n".join(map(printable, total.sample_order_ids))),
             style=style,
         )
     return table

@@ -11,6 +11,7 @@ from py4j.protocol import Py4JError  # type: ignore[import-untyped]
 from pyspark.errors import PySparkException
 from rich.console import Console
 
+from broker.message.printable import printable
 from pipelines.errors import PipelineError, SparkFailed
 
 LONGEST_REASON = 300
@@ -48,6 +49,6 @@ def _from_spark(text: str) -> PipelineError:
 
 
 def _could_not_tell(reason: str, console: Console) -> Verdict:
-    line = " ".join(reason.split())[:LONGEST_REASON]
+    line = printable(" ".join(reason.split()), LONGEST_REASON)
     console.print(f"could not tell: {line}", style="bold red", markup=False, highlight=False, soft_wrap=True)
     return Verdict.COULD_NOT_TELL

@@ -12,11 +12,15 @@ from waitress import wasyncore  # type: ignore[import-untyped]
 from waitress.channel import HTTPChannel  # type: ignore[import-untyped]
 from waitress.server import BaseWSGIServer, create_server  # type: ignore[import-untyped]
 
+from service_runtime.http_connection import Patience, patient_channel
 from service_runtime.listening import listen_on
 
 _MAX_BODY_BYTES: Final = 1024 * 1024
 """Beyond that the connection is closed; below, the application's own limit gives a readable answer."""
+_MAX_HEADER_BYTES: Final = 64 * 1024
 _MOST_CONNECTIONS: Final = 1_000
+_CROWDED: Final = 0.9
+"""From this share of the most connections on, who keeps us waiting makes room. waitress accepts none beyond the most."""
 _LOOK_EVERY_S: Final = 0.02
 _THREADS_END_WITHIN_S: Final = 1.0
 
@@ -26,11 +30,23 @@ logger = logging.getLogger(__name__)
 class HttpServer:
     """Waitress in a thread of its own. The port is taken when this is made, requests are served from `start` on."""
 
-    def __init__(self, app: Flask, *, host: str, port: int, threads: int, stop_timeout_s: float = 10.0) -> None:
+    def __init__(
+        self,
+        app: Flask,
+        *,
+        host: str,
+        port: int,
+        threads: int,
+        stop_timeout_s: float = 10.0,
+        patience: Patience | None = None,
+        most_connections: int | None = None,
+    ) -> None:
         """Listens on all addresses of `host`. Raises CannotStart if it cannot.
 
-        `stop_timeout_s` is how long requests that run when the server stops may take to end.
+        `stop_timeout_s` is how long requests that run when the server stops may take to end. `patience` is how long clients may
+        take. `most_connections` are open at once: by default 1,000, or half the files that the process may open.
         """
+        most_connections = most_connections or _connection_limit()
         sockets = listen_on(host, port)
         self._stop_timeout_s = stop_timeout_s
         self._is_stopped = False
@@ -40,13 +56,17 @@ class HttpServer:
             map=self._open,
             sockets=sockets,
             threads=threads,
-            connection_limit=_connection_limit(),
+            connection_limit=most_connections,
             max_request_body_size=_MAX_BODY_BYTES,
+            max_request_header_size=_MAX_HEADER_BYTES,
             asyncore_use_poll=True,
             ident=None,
             clear_untrusted_proxy_headers=True,
         )
         self._listeners = [opened for opened in self._open.values() if isinstance(opened, BaseWSGIServer)]
+        channel = patient_channel(patience or Patience(), int(most_connections * _CROWDED))
+        for listener in self._listeners:
+            listener.channel_class = channel
         shown_port = sockets[0].getsockname()[1]
         self.url = f"http://{_in_url(host)}:{shown_port}"
         self.addresses = [f"{_in_url(listener.getsockname()[0])}:{shown_port}" for listener in sockets]

@@ -11,6 +11,8 @@ from typing import Final, TypeVar
 from pydantic import ValidationError
 from pydantic_settings import CliApp
 
+import broker.logs
+from broker.message.printable import printable
 from service_runtime.engine import DatabaseUnusable
 from service_runtime.settings import NamedSettings
 
@@ -62,7 +64,7 @@ def run_program(program: str, settings_class: type[S], work: Callable[[S], None]
 
 def log_to_stderr() -> None:
     """Logs from INFO up, without what libraries say of each step, task and attempt."""
-    logging.basicConfig(level=logging.INFO, format="%(asctime)s %(levelname)s %(name)s: %(message)s", stream=sys.stderr)
+    broker.logs.log_to_stderr(logging.INFO)
     for noisy in ("alembic", "celery.worker.strategy", "celery.app.trace"):
         logging.getLogger(noisy).setLevel(logging.WARNING)
     # It would log each retry without a word of what is retried.
@@ -71,7 +73,7 @@ def log_to_stderr() -> None:
 
 def say(program: str, message: str, status: int) -> int:
     """Prints one line and passes the exit status on."""
-    print(f"{program}: {message}", file=sys.stderr)
+    print(printable(f"{program}: {message}"), file=sys.stderr)
     return status
 
 

@@ -5,7 +5,9 @@ Exit codes: 0 done; 1 a broker refused, or there is no such transaction; 2 the c
 
 from __future__ import annotations
 
+import logging
 import sys
+from io import TextIOWrapper
 from typing import Annotated
 
 import typer
@@ -15,8 +17,10 @@ from broker.admin.dead_letters.commands import app as dead_letters
 from broker.admin.discarded import DiscardedMessage, newest_discarded
 from broker.admin.errors import Refused
 from broker.admin.options import AsJson, BrokerAddr, Group, Limit, NameServers, OlderThan, Topic, duration, now_ms, target_of
-from broker.admin.printing import print_json
+from broker.admin.printing import complain, print_json, say
+from broker.admin.session import CANNOT_ASK as BAD_COMMAND_LINE
 from broker.admin.session import Session, Target, run
+from broker.logs import log_to_stderr
 from broker.protocol.bodies import TransactionInfo
 from broker.protocol.headers import (
     FOREVER_MS,
@@ -38,7 +42,8 @@ app.add_typer(dead_letters, name="dead-letters")
 @app.callback()
 def choose(context: typer.Context, namesrv_addr: NameServers = None, broker_addr: BrokerAddr = None) -> None:
     """See and mend transactions and dead letters: which are pending or given up, why, and what to do about them."""
-    context.obj = Target(namesrv_addr, broker_addr)
+    context.obj = Target()
+    context.obj = target_of(context, namesrv_addr, broker_addr)
 
 
 @app.command()
@@ -65,10 +70,10 @@ def pending(
         if rows:
             tables.print_pending(rows)
         total = sum(found.total for _, found in answers)
-        print(f"{len(rows)} of {total} pending transactions" if total else "no pending transactions")
+        say(f"{len(rows)} of {total} pending transactions" if total else "no pending transactions")
         for broker, found in answers:
             if found.next_after is not None:
-                print(f"the next page: pending --broker-addr {broker.address} --after {found.next_after}")
+                say(f"the next page: pending --broker-addr {broker.address} --after {found.next_after}")
 
     run(target_of(context, namesrv_addr, broker_addr), work)
 
@@ -102,18 +107,21 @@ def show(
 def decide(
     context: typer.Context,
     transaction: Annotated[str, typer.Argument(help="Transaction id or half offset.")],
-    commit: Annotated[bool, typer.Option("--commit/--rollback", help="What to decide.", show_default=False)],
     reason: Annotated[str, typer.Option(help="Why; it is kept with the decision.")],
+    commit: Annotated[bool, typer.Option("--commit", help="Deliver the message.")] = False,
+    rollback: Annotated[bool, typer.Option("--rollback", help="Never deliver it.")] = False,
     namesrv_addr: NameServers = None,
     broker_addr: BrokerAddr = None,
 ) -> None:
     """Decide a pending transaction by hand. Like every decision it cannot be taken back."""
+    if commit == rollback:
+        raise typer.BadParameter("exactly one of the two must be given", param_hint="--commit, --rollback")
     if not reason.strip():
         raise typer.BadParameter("the reason is empty", param_hint="--reason")
 
     async def work(session: Session) -> None:
         broker, info = await decisions.decide(session, transaction, commit=commit, reason=reason)
-        print(
+        say(
             f"{info.state}: the transaction at half offset {info.half_offset} of {info.producer_group} "
             f"(topic {info.topic}, broker {broker.address}); reason: {info.reason}"
         )
@@ -144,7 +152,7 @@ def decided(
         elif rows:
             tables.print_decided(rows)
         else:
-            print("nothing was decided by hand")
+            say("nothing was decided by hand")
 
     run(target_of(context, namesrv_addr, broker_addr), work)
 
@@ -178,7 +186,7 @@ def discarded(
         elif rows:
             tables.print_discarded(rows, started_ms)
         else:
-            print("no discarded messages")
+            say("no discarded messages")
 
     run(target_of(context, namesrv_addr, broker_addr), work)
 
@@ -194,18 +202,30 @@ def resume(
 
     async def work(session: Session) -> None:
         broker, message_id = await decisions.resume(session, message)
-        print(f"resumed: {message_id} is pending again at broker {broker.address}, its checks counted from 0")
+        say(f"resumed: {message_id} is pending again at broker {broker.address}, its checks counted from 0")
 
     run(target_of(context, namesrv_addr, broker_addr), work)
 
 
 def main() -> None:
     """Runs the command line; whoever closes its output early ends it."""
+    log_to_stderr(logging.WARNING)
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, TextIOWrapper):
+            stream.reconfigure(errors="backslashreplace")  # a terminal that does not know all letters
+    if odd := next((word for word in sys.argv[1:] if not _is_text(word)), None):
+        complain(f"{odd} is not text in the encoding of this terminal")
+        raise SystemExit(BAD_COMMAND_LINE)
     try:
         app()
     except BrokenPipeError:
         sys.stderr.close()
         raise SystemExit(0) from None
+
+
+def _is_text(word: str) -> bool:
+    """Whether the word came as text: Python hands on other bytes as characters that nothing can encode."""
+    return not any("\ud800" <= character <= "\udfff" for character in word)
 
 
 if __name__ == "__main__":

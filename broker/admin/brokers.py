@@ -7,6 +7,7 @@ from typing import NamedTuple
 from broker.admin.errors import CannotAsk
 from broker.client.errors import ClientError
 from broker.client.name_servers import NameServers, name_server_addresses
+from broker.protocol.errors import ProtocolError
 from broker.protocol.route import MASTER_ID
 from broker.remoting.client import RemotingClient, split_address
 
@@ -31,6 +32,8 @@ async def find_brokers(remoting: RemotingClient, *, namesrv_addr: str | None, br
         cluster = await name_servers.cluster_info()
     except ClientError as error:
         raise CannotAsk(str(error)) from None
+    except ProtocolError as error:
+        raise CannotAsk(f"a name server answered what cannot be understood: {error}") from None
     masters = [
         BrokerAddress(name, broker.broker_addrs[MASTER_ID])
         for name, broker in sorted((cluster.broker_addr_table if cluster is not None else {}).items())

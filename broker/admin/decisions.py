@@ -12,12 +12,13 @@ from broker.protocol.bodies import TransactionInfo
 from broker.protocol.headers import DecideTransactionRequestHeader, ShowTransactionRequestHeader
 
 PENDING = "pending"
-_LONGEST_OFFSET = 19
+_HIGHEST_OFFSET = 2**63 - 1
 
 
 def half_offset_of(word: str) -> int | None:
-    """The half offset that a word of up to 19 digits is; others are transaction ids or keys."""
-    return int(word) if word.isascii() and word.isdigit() and len(word) <= _LONGEST_OFFSET else None
+    """The half offset that a word of digits is, up to 2^63 - 1; others are transaction ids or keys."""
+    is_offset = word.isascii() and word.isdigit() and len(word) <= len(str(_HIGHEST_OFFSET)) and int(word) <= _HIGHEST_OFFSET
+    return int(word) if is_offset else None
 
 
 async def decide(session: Session, word: str, *, commit: bool, reason: str) -> tuple[BrokerRequests, TransactionInfo]:
@@ -28,8 +29,7 @@ async def decide(session: Session, word: str, *, commit: bool, reason: str) -> t
     else:
         header = DecideTransactionRequestHeader(transaction_id=word, commit=commit, reason=reason)
     broker = await _broker_with(session, word, is_offset=half_offset is not None)
-    decided = await broker.decide(header)
-    return broker, decided.transactions[0]
+    return broker, await broker.decide(header)
 
 
 async def resume(session: Session, word: str) -> tuple[BrokerRequests, str]:

@@ -5,18 +5,25 @@ from __future__ import annotations
 import re
 
 _UNITS_MS = {"ms": 1, "s": 1000, "m": 60_000, "h": 3_600_000, "d": 86_400_000}
-_PART = re.compile(r"(\d+)(ms|s|m|h|d)")
+_LONGEST_TEXT = 100
+LONGEST_MS = 100 * 365 * 86_400_000
+_PART = re.compile(r"([0-9]+)(ms|s|m|h|d)")
 
 
 def parse_duration_ms(text: str) -> int:
     """The milliseconds of `90s`, `5m`, `1h30m` or `2d`; a bare number counts seconds. Raises ValueError."""
     compact = text.replace(" ", "")
+    if len(compact) > _LONGEST_TEXT:
+        raise ValueError(f"{len(text)} characters are no duration: 90s, 5m, 1h30m or 2d are")
     if compact.isascii() and compact.isdigit():
-        return int(compact) * 1000
+        compact += "s"
     parts = _PART.findall(compact)
     if not parts or "".join(number + unit for number, unit in parts) != compact:
         raise ValueError(f"{text!r} is no duration: 90s, 5m, 1h30m or 2d are")
-    return sum(int(number) * _UNITS_MS[unit] for number, unit in parts)
+    duration_ms = sum(int(number) * _UNITS_MS[unit] for number, unit in parts)
+    if duration_ms > LONGEST_MS:
+        raise ValueError(f"{text!r} is longer than 100 years")
+    return duration_ms
 
 
 def duration_text(duration_ms: int) -> str:

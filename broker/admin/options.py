@@ -35,7 +35,9 @@ OlderThan = Annotated[
 
 
 def target_of(context: typer.Context, namesrv_addr: str | None, broker_addr: str | None) -> Target:
-    """Which brokers a command is for."""
+    """Which brokers a command is for. Raises typer.BadParameter if it is said in two ways."""
+    if namesrv_addr is not None and broker_addr is not None:
+        raise typer.BadParameter("name servers or one broker, not both", param_hint="--namesrv-addr, --broker-addr")
     chosen: Target = context.obj
     return chosen.overridden(namesrv_addr, broker_addr)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import sys
 import time
 from collections.abc import Iterable, Sequence
@@ -18,10 +19,21 @@ WIDTH_OF_NO_TERMINAL: Final = 250
 """Columns, where the output goes into a file or a pipe."""
 
 
+def say(text: str) -> None:
+    """One line on the standard output. Nobody else in this package prints: texts of strangers are made printable here."""
+    print(printable(text))
+
+
+def complain(text: str) -> None:
+    """One line on the standard error stream."""
+    print(printable(text), file=sys.stderr)
+
+
 def print_json(rows: Iterable[tuple[str, msgspec.Struct]]) -> None:
     """An array with an object for each row; `broker` is the address of the one that has it."""
     objects = [{"broker": address, **msgspec.to_builtins(row)} for address, row in rows]
-    print(msgspec.json.format(msgspec.json.encode(objects), indent=2).decode())
+    formatted = msgspec.json.format(msgspec.json.encode(objects), indent=2).decode()
+    print("\n".join(_json_escaped(line) for line in formatted.split("\n")))
 
 
 def print_table(columns: Sequence[str], rows: Sequence[tuple[str, Sequence[str]]]) -> None:
@@ -47,7 +59,19 @@ def print_facts(facts: Iterable[tuple[str, str]]) -> None:
 
 def time_text(ms: int | None) -> str:
     """A time as this machine's clock shows it."""
-    return time.strftime("%Y-%m-%d %H:%M:%S", time.localtime(ms / 1000)) if ms is not None else ""
+    if ms is None:
+        return ""
+    try:
+        return time.strftime("%Y-%m-%d %H:%M:%S", time.localtime(ms / 1000))
+    except (OverflowError, ValueError, OSError):
+        return f"{ms} ms after 1970"  # a year that no clock here can show
+
+
+def _json_escaped(line: str) -> str:
+    """A line of JSON in ASCII where a character cannot be printed as itself; such ones stand in strings alone."""
+    if line.isprintable():
+        return line
+    return "".join(character if character.isprintable() else json.dumps(character)[1:-1] for character in line)
 
 
 def _console() -> Console:

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import Final
+from typing import Final, TypeVar
 
 from broker.admin.errors import CannotAsk, NotSupported, Refused
+from broker.message.errors import CorruptRecord
 from broker.message.ids import MessageId
 from broker.message.record import Record, decode_record, decode_records
-from broker.protocol.bodies import MarkInfo, MarkList, ParkedCounts, TopicConfigSerializeWrapper, TransactionList
+from broker.protocol.bodies import MarkInfo, MarkList, ParkedCounts, TopicConfigSerializeWrapper, TransactionInfo, TransactionList
 from broker.protocol.codes import AdminRequestCode, RequestCode, ResponseCode
 from broker.protocol.command import RemotingCommand
 from broker.protocol.command_header import CommandHeader
@@ -44,6 +45,8 @@ _SUBSCRIPTION: Final = 0x4
 _FIND_ALL: Final = 64
 _EVER_MS: Final = 2**62
 
+T = TypeVar("T")
+
 
 class BrokerRequests:
     """One broker. All methods raise CannotAsk or Refused."""
@@ -60,9 +63,9 @@ class BrokerRequests:
         """Transactions by id, key or half offset."""
         return await self._transactions(AdminRequestCode.SHOW_TRANSACTION, header)
 
-    async def decide(self, header: DecideTransactionRequestHeader) -> TransactionList:
+    async def decide(self, header: DecideTransactionRequestHeader) -> TransactionInfo:
         """Commits or rolls back; durable when it returns."""
-        return await self._transactions(AdminRequestCode.DECIDE_TRANSACTION, header)
+        return self._one((await self._transactions(AdminRequestCode.DECIDE_TRANSACTION, header)).transactions)
 
     async def list_decided(self, header: ListDecidedTransactionsRequestHeader) -> TransactionList:
         """What was decided with a reason, the latest first."""
@@ -84,11 +87,11 @@ class BrokerRequests:
 
     async def retry(self, header: RetryDeadLetterRequestHeader) -> MarkInfo:
         """Delivers a dead letter to its group once more; durable when it returns."""
-        return (await self._marks(AdminRequestCode.RETRY_DEAD_LETTER, header))[0]
+        return self._one(await self._marks(AdminRequestCode.RETRY_DEAD_LETTER, header))
 
     async def dismiss(self, header: DismissDeadLetterRequestHeader) -> MarkInfo:
         """A dead letter needs no attention any more; durable when it returns."""
-        return (await self._marks(AdminRequestCode.DISMISS_DEAD_LETTER, header))[0]
+        return self._one(await self._marks(AdminRequestCode.DISMISS_DEAD_LETTER, header))
 
     async def send(self, header: SendMessageRequestHeaderV2, body: bytes) -> None:
         """Stores a message; it is stored when it returns."""
@@ -161,6 +164,11 @@ class BrokerRequests:
         with _understood(self.address):
             return MarkList.decode(answer.body).marks
 
+    def _one(self, entries: list[T]) -> T:
+        if not entries:
+            raise CannotAsk(f"broker {self.address} answered with an empty list: it did not say what it did")
+        return entries[0]
+
     async def _ask(self, code: int, header: CommandHeader | None, *also_fine: ResponseCode, body: bytes = b"") -> RemotingCommand:
         try:
             answer = await self._remoting.invoke(self.address, code, header, body, timeout_ms=TIMEOUT_MS)
@@ -185,7 +193,7 @@ def is_stored_at(message_id: MessageId, address: str) -> bool:
 def _understood(address: str) -> Iterator[None]:
     try:
         yield
-    except (ProtocolError, ValueError) as error:
+    except (ProtocolError, CorruptRecord, ValueError) as error:
         raise CannotAsk(f"broker {address} answered what cannot be understood: {error}") from None
 
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import os
-import sys
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
 from typing import Final, TypeVar
@@ -13,6 +12,7 @@ import typer
 
 from broker.admin.brokers import BrokerAddress, find_brokers
 from broker.admin.errors import AdminError, CannotAsk
+from broker.admin.printing import complain
 from broker.admin.requests import BrokerRequests
 from broker.client.access import open_remoting
 from broker.client.errors import IllegalConfiguration
@@ -68,7 +68,7 @@ def run(target: Target, work: Callable[[Session], Awaitable[None]]) -> None:
     except KeyboardInterrupt:
         raise typer.Exit(INTERRUPTED) from None
     for failure in failures:
-        print(failure, file=sys.stderr)
+        complain(str(failure))
     if failures:
         raise typer.Exit(CANNOT_ASK if any(isinstance(failure, CannotAsk) for failure in failures) else REFUSED)
 

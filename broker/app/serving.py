@@ -13,6 +13,7 @@ from broker.app.opened_store import OpenedStore
 from broker.app.transactions import Transactions, build_transactions
 from broker.config import BrokerSettings
 from broker.config.settings import OTHER_NAMES
+from broker.protocol.java_properties import property_line
 from broker.remoting.client import RemotingClient
 from broker.remoting.dispatcher import Dispatcher
 from broker.remoting.tasks import Tasks
@@ -391,7 +392,9 @@ def settings_text(settings: BrokerSettings) -> str:
     newer_names = {name: newer for newer, name in OTHER_NAMES.items()}
     values = {newer_names.get(name, name): value for name, value in msgspec.to_builtins(settings).items()}
     values |= {name: "******" for name, value in values.items() if value and name.endswith("Password")}
-    return "".join(f"{name}={str(value).lower() if isinstance(value, bool) else value}\n" for name, value in values.items())
+    return "".join(
+        property_line(name, str(value).lower() if isinstance(value, bool) else str(value)) for name, value in values.items()
+    )
 
 
 def _topic_rules(settings: BrokerSettings) -> TopicRules:

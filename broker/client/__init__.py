@@ -13,6 +13,7 @@ from broker.client.errors import (
     NotRunning,
     RequestTimedOut,
     SendFailed,
+    UnreadableAnswer,
 )
 from broker.client.event_loop_thread import EventLoopThread
 from broker.client.listeners import (
@@ -26,8 +27,10 @@ from broker.client.name_servers import name_server_addresses
 from broker.client.producer import Producer
 from broker.client.pull_consumer import PullConsumer
 from broker.client.push_consumer import PushConsumer
+from broker.client.queue_progress import QueueProgress
 from broker.client.send_result import LocalTransactionState, SendResult, SendStatus, TransactionSendResult
 from broker.client.transaction_producer import TransactionProducer
+from broker.client.unreadable import UnreadableMessage
 from broker.protocol.heartbeat import ConsumeFromWhere, MessageModel
 from broker.remoting.tls import ClientTls
 
@@ -53,6 +56,7 @@ __all__ = [
     "Producer",
     "PullConsumer",
     "PushConsumer",
+    "QueueProgress",
     "RequestTimedOut",
     "SendFailed",
     "SendResult",
@@ -61,5 +65,7 @@ __all__ = [
     "TransactionListener",
     "TransactionProducer",
     "TransactionSendResult",
+    "UnreadableAnswer",
+    "UnreadableMessage",
     "name_server_addresses",
 ]

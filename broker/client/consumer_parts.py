@@ -53,7 +53,7 @@ class ConsumerParts:
         self._settings = settings
         self._subscriptions = subscriptions
         self._is_orderly = is_orderly
-        self._queue_requests = QueueRequests(calls)
+        self._queue_requests = QueueRequests(calls, longest_body=settings.max_body_size)
         self._group_requests = GroupRequests(calls)
         self.subscription_check = SubscriptionCheck(group, instance.client_id, instance.routes, self._group_requests)
         self.store = self._offset_store()

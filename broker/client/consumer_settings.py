@@ -9,6 +9,7 @@ from broker.client.clock import now_ms
 from broker.client.errors import IllegalConfiguration
 from broker.client.settings_check import check_member, check_whole_number
 from broker.message.mistakes import kind_of
+from broker.message.record import LONGEST_BODY
 from broker.protocol.heartbeat import ConsumeFromWhere, MessageModel
 
 _HALF_AN_HOUR_MS = 30 * 60 * 1000
@@ -37,6 +38,8 @@ class ConsumerSettings:
     """The same in MiB of bodies."""
     consume_concurrently_max_span: int = 2000
     """Pulling a queue pauses while its oldest unacknowledged message is this far behind."""
+    max_body_size: int = LONGEST_BODY
+    """The longest that a compressed body may be when it is uncompressed, in bytes. A longer one goes to the dead letters."""
     max_reconsume_times: int | None = None
     """Redeliveries before the dead letters. None: 16, and for ever where order is kept."""
     instance_name: str = "DEFAULT"
@@ -52,6 +55,7 @@ class ConsumerSettings:
             ("pull_threshold_for_queue", 65535),
             ("pull_threshold_size_for_queue", 1024),
             ("consume_concurrently_max_span", 65535),
+            ("max_body_size", 2**31 - 1),
         ):
             check_whole_number(name, getattr(self, name), least=1, most=most)
         check_member("message_model", self.message_model, MessageModel)

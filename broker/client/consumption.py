@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 import logging
-from typing import Protocol
+from typing import Final, Protocol
 
 from broker.client.errors import MessagesWithdrawn
 from broker.client.listener_threads import ListenerNotRun
 from broker.client.listeners import ConsumeContext, ConsumeStatus, MessageListener
 from broker.client.process_queue import ProcessQueue
+from broker.client.unreadable import UnreadableMessage
 from broker.message import MessageExt, MessageQueue
 
 logger = logging.getLogger(__name__)
+
+TO_THE_DEAD_LETTERS: Final = -1
+"""The delay level that skips all redeliveries."""
 
 
 class Consumption(Protocol):
@@ -36,13 +40,20 @@ class Consumption(Protocol):
 class ListenerCall:
     """One call of the listener with some messages of a queue; `run` is for a thread, the rest for the event loop."""
 
-    __slots__ = ("_listener", "context", "messages", "process_queue")
+    __slots__ = ("_is_orderly", "_listener", "context", "messages", "process_queue")
 
     def __init__(
-        self, listener: MessageListener, process_queue: ProcessQueue, messages: list[MessageExt], context: ConsumeContext
+        self,
+        listener: MessageListener,
+        process_queue: ProcessQueue,
+        messages: list[MessageExt],
+        context: ConsumeContext,
+        *,
+        is_orderly: bool = False,
     ):
         """`context` goes to the listener as well."""
         self._listener = listener
+        self._is_orderly = is_orderly
         self.process_queue = process_queue
         self.messages = messages
         self.context = context
@@ -51,7 +62,23 @@ class ListenerCall:
         """Call the listener. Raises ListenerNotRun if the queue was given up meanwhile."""
         if self.process_queue.is_dropped:
             raise ListenerNotRun(f"{self.process_queue.queue} was given up")
-        return self._listener(self.messages, self.context)
+        readable = self._readable()
+        return self._listener(readable, self.context) if readable else ConsumeStatus.CONSUME_SUCCESS
+
+    def _readable(self) -> list[MessageExt]:
+        """The messages for the listener; the others are marked for the dead letters.
+
+        In order, those behind an unreadable one wait until it is there.
+        """
+        readable: list[MessageExt] = []
+        for message in self.messages:
+            if isinstance(message, UnreadableMessage):
+                self.context.reconsume_later(message, TO_THE_DEAD_LETTERS)
+                if self._is_orderly:
+                    break
+            else:
+                readable.append(message)
+        return readable
 
     def was_let_go(self, error: BaseException | None) -> bool:
         """Whether the messages are neither consumed nor failed: their turn did not come, or they were withdrawn meanwhile."""

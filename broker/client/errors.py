@@ -35,6 +35,10 @@ class RequestTimedOut(BrokerUnreachable):
     """A broker did not answer in time. It may or may not have done what was asked."""
 
 
+class UnreadableAnswer(BrokerUnreachable):
+    """What a broker or name server answered makes no sense. It may or may not have done what was asked."""
+
+
 class BrokerError(ClientError):
     """A broker answered that it will not do it."""
 

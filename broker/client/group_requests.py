@@ -6,6 +6,7 @@ from collections.abc import Iterable
 
 from broker.client.broker_calls import BrokerCalls
 from broker.client.subscription import Subscription
+from broker.client.unreadable import understood
 from broker.message import MessageExt, MessageQueue
 from broker.protocol.bodies import (
     CheckClientRequestBody,
@@ -46,12 +47,14 @@ class GroupRequests:
         body = CheckClientRequestBody(client_id=client_id, group=group, subscription_data=subscription.to_wire())
         await self._calls.ask_master(broker_name, RequestCode.CHECK_CLIENT_CONFIG, None, body.encode())
 
+    @understood
     async def consumer_ids(self, group: str, broker_name: str) -> list[str]:
         """The client ids of the group's members, as that broker knows them."""
         header = GetConsumerListByGroupRequestHeader(consumer_group=group)
         answer = await self._calls.ask_master(broker_name, RequestCode.GET_CONSUMER_LIST_BY_GROUP, header)
         return GetConsumerListByGroupResponseBody.decode(answer.body).consumer_id_list
 
+    @understood
     async def lock_queues(
         self, group: str, client_id: str, broker_name: str, queues: Iterable[MessageQueue]
     ) -> set[MessageQueue]:

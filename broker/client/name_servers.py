@@ -8,6 +8,7 @@ import re
 
 from broker.client.calls import ask
 from broker.client.errors import BrokerError, BrokerUnreachable, IllegalConfiguration, NameServerUnreachable
+from broker.client.unreadable import understood
 from broker.message.mistakes import kind_of
 from broker.protocol.codes import RequestCode, ResponseCode
 from broker.protocol.command import RemotingCommand
@@ -22,7 +23,7 @@ DEFAULT_ADDRESS = "127.0.0.1:9876"
 TIMEOUT_MS = 3000
 
 _EXPECTED = "expected host:port, several of them joined by ';'"
-_HOST_AND_PORT = re.compile(r"(?P<host>[^\s:/\[\]]+|\[[0-9a-fA-F:.]+\]):(?P<port>\d+)")
+_HOST_AND_PORT = re.compile(r"(?P<host>[^\s:/\[\]]+|\[[0-9a-fA-F:.]+\]):(?P<port>\d{1,9})")
 _HIGHEST_PORT = 65535
 
 
@@ -69,6 +70,7 @@ class NameServers:
         self._remoting = remoting
         self._first = 0
 
+    @understood
     async def find_route(self, topic: str) -> TopicRouteData | None:
         """The route of the topic; None if no name server knows it. Raises NameServerUnreachable if none answers."""
         answer = await self._ask(
@@ -76,6 +78,7 @@ class NameServers:
         )
         return None if answer is None else TopicRouteData.decode(answer.body)
 
+    @understood
     async def cluster_info(self) -> ClusterInfo | None:
         """All brokers that are registered. Raises NameServerUnreachable if no name server answers."""
         answer = await self._ask(RequestCode.GET_BROKER_CLUSTER_INFO, None)

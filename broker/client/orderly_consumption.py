@@ -14,6 +14,7 @@ from broker.client.message_return import MessageReturn
 from broker.client.orderly_queue import OrderlyQueue, split_at_first_postponed
 from broker.client.process_queue import ProcessQueue
 from broker.client.queue_locks import QueueLocks
+from broker.client.unreadable import UnreadableMessage
 from broker.message import MessageExt, MessageQueue
 from broker.remoting.tasks import Tasks
 
@@ -90,7 +91,7 @@ class OrderlyConsumption:
         batch = queue.take(self._batch_size)
         if batch:
             context = ConsumeContext(process_queue.queue, withdrawn=process_queue.withdrawn)
-            call = ListenerCall(self._listener, process_queue, batch, context)
+            call = ListenerCall(self._listener, process_queue, batch, context, is_orderly=True)
             self._threads.submit(call.run, partial(self._answered, call, queue))
 
     def _answered(
@@ -118,6 +119,8 @@ class OrderlyConsumption:
 
     async def _is_given_up(self, message: MessageExt) -> bool:
         """Whether the message had all its attempts and is now among the dead letters."""
+        if isinstance(message, UnreadableMessage):
+            return self._message_return is None or await self._message_return.to_dead_letters(message)
         if self._max_reconsume_times is None or message.reconsume_times < self._max_reconsume_times:
             return False
         return self._message_return is None or await self._message_return.to_dead_letters(message)

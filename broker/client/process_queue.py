@@ -3,10 +3,16 @@
 from __future__ import annotations
 
 import threading
+import time
 from collections import deque
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
+from typing import Final
 
+from broker.client.queue_progress import QueueProgress
 from broker.message import MessageExt, MessageQueue
+
+_PULL_TAKES_AT_MOST_S: Final = 30.0
+"""What a broker may hold a pull back, and the grace for its answer."""
 
 
 class ProcessQueue:
@@ -16,8 +22,10 @@ class ProcessQueue:
     event loop: not safe for several threads, but for `withdrawn`, which listeners wait for in threads of their own.
     """
 
-    def __init__(self, queue: MessageQueue, begin_offset: int) -> None:
-        """Consumption begins at `begin_offset`."""
+    def __init__(self, queue: MessageQueue, begin_offset: int, *, now_s: Callable[[], float] = time.monotonic) -> None:
+        """Consumption begins at `begin_offset`. `now_s` is a clock that never goes back."""
+        self._now_s = now_s
+        self._oldest_since_s = self._pulled_s = now_s()
         self.queue = queue
         self.next_offset = begin_offset
         """The offset to pull next: everything before it was pulled or filtered out."""
@@ -50,6 +58,9 @@ class ProcessQueue:
         What lies before the present `next_offset` is a repetition and passed over.
         """
         fresh = []
+        self._pulled_s = self._now_s()
+        if not self._order:
+            self._oldest_since_s = self._pulled_s
         for message in messages:
             offset = message.queue_offset
             if offset >= self.next_offset and offset not in self._unacknowledged:
@@ -68,8 +79,21 @@ class ProcessQueue:
             if message is not None:
                 self.message_bytes -= len(message.body)
         order = self._order
+        oldest = self.committable_offset
         while order and order[0] not in unacknowledged:
             order.popleft()
+        if self.committable_offset != oldest:
+            self._oldest_since_s = self._now_s()
+
+    @property
+    def progress(self) -> QueueProgress:
+        """Whether the queue moves. A broker may hold a pull back for half a minute: silence counts from then on."""
+        now_s = self._now_s()
+        stands_still_s = now_s - self._oldest_since_s if self._order else 0.0
+        silent_s = now_s - self._pulled_s
+        if not self._order and silent_s > _PULL_TAKES_AT_MOST_S:
+            stands_still_s = silent_s
+        return QueueProgress(self.queue, len(self._unacknowledged), stands_still_s)
 
     def withdraw(self) -> None:
         """Ask listeners to let go of messages that they only hold."""

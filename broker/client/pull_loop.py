@@ -7,7 +7,7 @@ import logging
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 
-from broker.client.errors import BrokerError, BrokerUnreachable, ClientError
+from broker.client.errors import BrokerError, BrokerUnreachable, ClientError, UnreadableAnswer
 from broker.client.process_queue import ProcessQueue
 from broker.client.queue_requests import PULL_SUSPEND_MS, Pulled, QueueRequests
 from broker.client.subscription import Subscription
@@ -135,7 +135,9 @@ class PullLoop:
         elif not self._failed_before:
             self._failed_before = True
             level = (
-                logging.DEBUG if isinstance(error, BrokerUnreachable) else logging.WARNING
+                logging.DEBUG
+                if isinstance(error, BrokerUnreachable) and not isinstance(error, UnreadableAnswer)
+                else logging.WARNING
             )  # the heartbeats say it for all queues
             logger.log(level, "%s cannot be pulled: %s; it is tried again", self._process_queue.queue, error)
         self._broker_id = MASTER_ID

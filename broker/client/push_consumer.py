@@ -18,6 +18,7 @@ from broker.client.lifecycle import Lifecycle
 from broker.client.listener_check import check_message_listener
 from broker.client.listeners import MessageListener
 from broker.client.message_selector import MessageSelector
+from broker.client.queue_progress import QueueProgress
 from broker.client.settings_check import check_group, check_topic, refuse_unknown
 from broker.client.subscription import Subscription
 from broker.message import MessageQueue, topics
@@ -108,6 +109,11 @@ class PushConsumer:
     def queues(self) -> set[MessageQueue]:
         """The queues this consumer has now."""
         return set(self._parts.assignment.process_queues) if self._parts else set()
+
+    @property
+    def progress(self) -> list[QueueProgress]:
+        """How each queue gets on that this consumer has now."""
+        return [one.progress for one in self._parts.assignment.process_queues.values()] if self._parts else []
 
     async def is_heard(self) -> bool:
         """Whether every broker of interest answers a heartbeat now; before the topic exists, whether brokers are registered.

@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 import asyncio
-import logging
 from collections.abc import Iterable, Mapping
-from dataclasses import replace
 from typing import NamedTuple
 
 from broker.client.broker_calls import BrokerCalls
 from broker.client.errors import BrokerError
 from broker.client.subscription import Subscription
-from broker.message import CorruptRecord, MessageExt, MessageQueue, sysflag
-from broker.message.record import Record, decode_records, to_message
+from broker.client.unreadable import messages_of, understood
+from broker.message import MessageExt, MessageQueue
+from broker.message.record import LONGEST_BODY, decode_records
 from broker.protocol.codes import RequestCode, ResponseCode
 from broker.protocol.headers import (
     GetMaxOffsetRequestHeader,
@@ -28,8 +27,6 @@ from broker.protocol.headers import (
     UpdateConsumerOffsetRequestHeader,
 )
 from broker.protocol.route import MASTER_ID
-
-logger = logging.getLogger(__name__)
 
 PULL_SUSPEND_MS = 15_000
 PULL_GRACE_MS = 15_000
@@ -60,14 +57,16 @@ class Pulled(NamedTuple):
 
 
 class QueueRequests:
-    """Pulling and offsets. All raise BrokerUnreachable, RequestTimedOut or BrokerError."""
+    """Pulling and offsets. All raise BrokerUnreachable, RequestTimedOut, UnreadableAnswer or BrokerError."""
 
-    def __init__(self, calls: BrokerCalls) -> None:
-        """`calls` reaches the brokers."""
+    def __init__(self, calls: BrokerCalls, *, longest_body: int = LONGEST_BODY) -> None:
+        """`calls` reaches the brokers. A compressed body is read up to `longest_body` bytes."""
         self._calls = calls
+        self._longest_body = longest_body
         self._goes_ahead: dict[tuple[str, str], asyncio.Lock] = {}
         """By broker and topic."""
 
+    @understood
     async def pull(
         self,
         group: str,
@@ -107,15 +106,17 @@ class QueueRequests:
             raise BrokerError(answer.code, answer.remark, address)
         found = answer.decode_header(PullMessageResponseHeader)
         records = decode_records(answer.body) if answer.code == ResponseCode.SUCCESS else []
+        messages, left_for_later = messages_of(records, queue.broker_name, longest_body=self._longest_body)
         return Pulled(
-            subscription.matching([_message(record, queue.broker_name) for record in records]),
-            found.next_begin_offset,
+            subscription.matching(messages),
+            found.next_begin_offset if left_for_later is None else left_for_later,
             found.min_offset,
             found.max_offset,
             answer.code == ResponseCode.PULL_OFFSET_MOVED,
             found.suggest_which_broker_id,
         )
 
+    @understood
     async def committed_offset(self, group: str, queue: MessageQueue) -> int | None:
         """How far the group has consumed the queue; None if the broker does not know."""
         header = QueryConsumerOffsetRequestHeader(
@@ -157,18 +158,21 @@ class QueueRequests:
         header = _offset_header(group, queue, offset)
         await self._calls.tell_master(queue.broker_name, RequestCode.UPDATE_CONSUMER_OFFSET, header)
 
+    @understood
     async def max_offset(self, queue: MessageQueue) -> int:
         """The offset that the queue's next message gets."""
         header = GetMaxOffsetRequestHeader(topic=queue.topic, queue_id=queue.queue_id, broker_name=queue.broker_name)
         answer = await self._calls.ask_master(queue.broker_name, RequestCode.GET_MAX_OFFSET, header)
         return answer.decode_header(GetMaxOffsetResponseHeader).offset
 
+    @understood
     async def min_offset(self, queue: MessageQueue) -> int:
         """The offset of the queue's oldest message."""
         header = GetMinOffsetRequestHeader(topic=queue.topic, queue_id=queue.queue_id, broker_name=queue.broker_name)
         answer = await self._calls.ask_master(queue.broker_name, RequestCode.GET_MIN_OFFSET, header)
         return answer.decode_header(GetMinOffsetResponseHeader).offset
 
+    @understood
     async def search_offset(self, queue: MessageQueue, timestamp_ms: int) -> int:
         """The offset of the queue that stands for a time."""
         header = SearchOffsetRequestHeader(
@@ -182,15 +186,6 @@ def _raise_first(outcomes: Iterable[BaseException | None]) -> None:
     for outcome in outcomes:
         if outcome is not None:
             raise outcome
-
-
-def _message(record: Record, broker_name: str) -> MessageExt:
-    """The message; with its body as it is stored if that cannot be uncompressed, for the listener to refuse."""
-    try:
-        return to_message(record, broker_name)
-    except CorruptRecord as error:
-        logger.error("a message of %s is handed on as it is: %s", record.topic.decode(errors="replace"), error)
-        return to_message(replace(record, sys_flag=record.sys_flag & ~sysflag.COMPRESSED), broker_name)
 
 
 def _offset_header(group: str, queue: MessageQueue, offset: int) -> UpdateConsumerOffsetRequestHeader:

@@ -6,6 +6,7 @@ from broker.client.broker_calls import TIMEOUT_MS, BrokerCalls
 from broker.client.calls import ask_for_success
 from broker.client.errors import BrokerError
 from broker.client.send_result import SendResult, SendStatus
+from broker.client.unreadable import understood
 from broker.client.wire_message import WireMessage
 from broker.message import MessageQueue, topics
 from broker.protocol.codes import RequestCode, ResponseCode
@@ -33,6 +34,7 @@ class SendRequests:
         """`calls` reaches the brokers."""
         self._calls = calls
 
+    @understood
     async def send_message(
         self, group: str, message: WireMessage, queue: MessageQueue, *, born_ms: int, timeout_ms: int
     ) -> SendResult:

@@ -10,6 +10,7 @@ from msgspec import Meta, Struct, field
 
 from broker.config.errors import ConfigError
 from broker.config.without_effect import WITHOUT_EFFECT
+from broker.message.printable import printable
 from broker.protocol.java_properties import parse_properties
 from broker.remoting.tls import DEFAULT_CONFIG_FILE, ClientTls, ServerTls, TlsUnusable
 
@@ -31,6 +32,9 @@ OTHER_NAMES = {
     "mappedFileSizeConsumeQueue": "mapedFileSizeConsumeQueue",
 }
 """Properties that have two spellings, one of older releases."""
+
+HOSTS = frozenset({"bindAddress", "brokerIP1", "metricsPromExporterHost"})
+"""Properties that name a host."""
 
 NOT_SUPPORTED = frozenset({"enableDLegerCommitLog", "duplicationEnable"})
 """Passing over one of these in silence would leave users with less than they asked for."""
@@ -199,6 +203,8 @@ def load_settings(
     for name in NOT_SUPPORTED & properties.keys():
         if properties[name].lower() == "true":
             raise ConfigError(f"{source}: {name}=true: not supported by this broker")
+    for name in known & properties.keys():
+        _refuse_odd_text(source, name, properties[name])
     settings = _convert(source, {name: value for name, value in properties.items() if name in known})
     _refuse_what_cannot_be(source, settings)
     return LoadedSettings(settings, warnings)
@@ -223,6 +229,8 @@ def _read(path: Path) -> dict[str, str]:
         raise ConfigError(f"{path}: {error.strerror}") from None
     except UnicodeDecodeError:
         raise ConfigError(f"{path}: not a text file in UTF-8") from None
+    except ValueError as error:  # a path with a NUL
+        raise ConfigError(f"{path}: {error}") from None
 
 
 def _warning(source: str, name: str) -> str:
@@ -240,8 +248,18 @@ def _convert(source: str, properties: Mapping[str, str]) -> BrokerSettings:
         raise ConfigError(f"{source}: {name}={properties.get(name, '')}: {reason}") from None
 
 
+def _refuse_odd_text(source: str, name: str, value: str) -> None:
+    if not value.isprintable():
+        raise ConfigError(f"{source}: {name}={printable(value)}: a character that cannot be printed")
+    if name in HOSTS:
+        try:
+            value.encode("idna")
+        except UnicodeError:
+            raise ConfigError(f"{source}: {name}={value}: no host name and no address") from None
+
+
 def _refuse_what_cannot_be(source: str, settings: BrokerSettings) -> None:
-    """Combinations that no single type can rule out."""
+    """What no single type can rule out."""
     try:
         ServerTls.from_properties(settings.tls)
         ClientTls.from_properties(settings.tls)

@@ -13,5 +13,9 @@ class CorruptRecord(MessageError):
     """Bytes that should hold a record and do not: torn, damaged, or something else."""
 
 
+class BodyTooLong(CorruptRecord):
+    """A compressed body that would be longer than its reader takes."""
+
+
 class UnreadableJson(MessageError):
     """Text that is JSON neither by the standard nor as Apache's library fastjson writes it."""

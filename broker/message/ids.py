@@ -24,7 +24,7 @@ def offset_message_id(store_host: bytes, commit_log_offset: int) -> str:
 
     `store_host` is 8 bytes, an IPv4 address and a port, as a record holds them; with IPv6 it is 20, and the id 56 digits.
     """
-    return (store_host + commit_log_offset.to_bytes(8, "big")).hex().upper()
+    return (store_host + commit_log_offset.to_bytes(8, "big", signed=True)).hex().upper()
 
 
 def parse_offset_message_id(text: str) -> MessageId:

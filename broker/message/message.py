@@ -15,6 +15,8 @@ from broker.message.named_properties import named_properties
 _PARAMETERS = ("tags", "keys", "delay_time_level", "user_properties", "flag")
 _INSTEAD_OF_BYTES = {str: "encode it, as in text.encode()", bytearray: "copy it with bytes()", memoryview: "copy it with bytes()"}
 _MAPPINGS = (MappingProxyType, dict, Mapping)  # the first two are found without asking the abstract class
+_LONGEST_NUMBER = 9
+"""Digits of a number in a property; the value may be anybody's."""
 _NO_PROPERTIES: Mapping[str, str] = MappingProxyType({})
 
 
@@ -79,7 +81,7 @@ class Message:
     def delay_time_level(self) -> int:
         """The delay level that the message was sent with; 0 for none. A redelivered message has that of its last delay."""
         level = self.properties.get(properties.DELAY_TIME_LEVEL, "")
-        return int(level) if level.isdecimal() else 0
+        return int(level) if len(level) <= _LONGEST_NUMBER and level.isdecimal() else 0
 
     @property
     def transaction_id(self) -> str | None:
@@ -127,7 +129,8 @@ class MessageExt(Message):
     @property
     def transaction_check_times(self) -> int:
         """How often the broker has asked what became of the transaction, this time included."""
-        return int(self.properties.get(properties.TRANSACTION_CHECK_TIMES, "0"))
+        times = self.properties.get(properties.TRANSACTION_CHECK_TIMES, "")
+        return int(times) if len(times) <= _LONGEST_NUMBER and times.isdecimal() else 0
 
     @property
     def host_and_offset(self) -> ids.MessageId:

@@ -18,8 +18,11 @@ from types import MappingProxyType
 from typing import Final
 
 from broker.message import ids, properties, sysflag
-from broker.message.errors import CorruptRecord
+from broker.message.errors import BodyTooLong, CorruptRecord
 from broker.message.message import MessageExt
+
+LONGEST_BODY: Final = 16 * 1024 * 1024
+"""Bytes of a body when it is uncompressed: four times maxMessageSize's default, and the longest frame that peers take."""
 
 MESSAGE_MAGIC: Final = -626843481
 BLANK_MAGIC: Final = -875286124
@@ -220,14 +223,14 @@ def properties_of(data: bytes) -> bytes:
     return data[topic_at + data[topic_at - 1] + _UINT16.size :]
 
 
-def to_message(record: Record, broker_name: str = "") -> MessageExt:
+def to_message(record: Record, broker_name: str = "", *, longest_body: int = LONGEST_BODY) -> MessageExt:
     """The message a program sees, its body uncompressed (MessageDecoder.clientDecode).
 
-    Raises CorruptRecord if a compressed body cannot be restored.
+    Raises CorruptRecord if a compressed body cannot be restored, BodyTooLong if it would have more than `longest_body` bytes.
     """
     return MessageExt(
-        topic=record.topic.decode(),
-        body=_uncompressed(record),
+        topic=record.topic.decode(errors="replace"),
+        body=_uncompressed(record, longest_body),
         properties=MappingProxyType(properties.decode(record.properties)),
         flag=record.flag,
         broker_name=broker_name,
@@ -268,7 +271,7 @@ def host_text(host: bytes) -> str:
     return f"{socket.inet_ntoa(address)}:{port}"
 
 
-def _uncompressed(record: Record) -> bytes:
+def _uncompressed(record: Record, longest_body: int) -> bytes:
     if not record.sys_flag & sysflag.COMPRESSED:
         return record.body
     kind = record.sys_flag & sysflag.COMPRESSION_MASK
@@ -276,7 +279,17 @@ def _uncompressed(record: Record) -> bytes:
         raise CorruptRecord(
             f"the body at {record.commit_log_offset} is compressed by a method not known here ({kind:#x}); zlib is"
         )
+    inflater = zlib.decompressobj()
     try:
-        return zlib.decompress(record.body)
+        # Never more than the limit: a body of 2 MB may say 2 GB.
+        body = inflater.decompress(record.body, longest_body + 1)
     except zlib.error as error:
         raise CorruptRecord(f"the compressed body at {record.commit_log_offset} cannot be restored: {error}") from None
+    if len(body) > longest_body:
+        raise BodyTooLong(
+            f"the compressed body at {record.commit_log_offset}, {len(record.body)} bytes, has more than {longest_body} bytes "
+            "uncompressed, which is the limit"
+        )
+    if not inflater.eof:
+        raise CorruptRecord(f"the compressed body at {record.commit_log_offset} cannot be restored: it is cut off")
+    return body

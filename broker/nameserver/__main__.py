@@ -10,6 +10,8 @@ from typing import Annotated
 
 import typer
 
+from broker.logs import log_to_stderr
+from broker.message.printable import printable
 from broker.nameserver import NameServer
 from broker.nameserver.settings import NameServerSettings, SettingsMistake, load_settings
 from broker.remoting.tls import ServerContexts, TlsUnusable
@@ -29,16 +31,16 @@ def main(
     ] = None,
 ) -> None:
     """Runs a RocketMQ name server until SIGTERM or Ctrl-C. What the command line says counts more than the file."""
-    logging.basicConfig(level=logging.WARNING, format="%(asctime)s %(levelname)s %(message)s")
+    log_to_stderr(logging.WARNING)
     try:
         settings = load_settings(config, {"listenPort": port, "bindAddress": bind_address, "kvConfigPath": kv_config})
     except SettingsMistake as error:
-        print(error, file=sys.stderr)
+        print(printable(str(error)), file=sys.stderr)
         raise typer.Exit(BAD_SETTINGS) from None
     try:
         asyncio.run(_serve(settings))
     except (OSError, ValueError, TlsUnusable) as error:
-        print(f"The name server cannot start on {settings.bind_address}:{settings.port}: {error}", file=sys.stderr)
+        print(printable(f"The name server cannot start on {settings.bind_address}:{settings.port}: {error}"), file=sys.stderr)
         raise typer.Exit(CANNOT_START) from None
 
 

@@ -14,6 +14,24 @@ def parse_properties(text: str) -> dict[str, str]:
     return dict(_name_and_value(line) for line in _logical_lines(text))
 
 
+def property_line(name: str, value: str) -> str:
+    """A line that `parse_properties` reads as this property. What cannot be printed is escaped as Java escapes it."""
+    return f"{name}={''.join(map(_escape, value))}\n"
+
+
+def _escape(character: str) -> str:
+    if character == "\\":
+        return "\\\\"
+    if character.isprintable():
+        return character
+    return "".join(f"\\u{code:04x}" for code in _utf16_units(character))
+
+
+def _utf16_units(character: str) -> list[int]:
+    encoded = character.encode("utf-16-be", "surrogatepass")
+    return [int.from_bytes(encoded[at : at + 2]) for at in range(0, len(encoded), 2)]
+
+
 def _logical_lines(text: str) -> Iterator[str]:
     """Lines without comments and blank ones, those that end in an odd number of backslashes joined to the next."""
     joined = ""

@@ -3,7 +3,7 @@
 import logging
 from typing import Final
 
-from broker.client import ClientError, ConsumeFromWhere, EventLoopThread, MessageListener, PushConsumer
+from broker.client import ClientError, ConsumeFromWhere, EventLoopThread, MessageListener, PushConsumer, QueueProgress
 from credit_service.domain.order_created import TAG, TOPIC
 
 CONSUMER_GROUP: Final = "credit_service"
@@ -55,3 +55,14 @@ class OrderConsumer:
             return self._loop.run(self._consumer.is_heard(), timeout_s=_HEALTH_TIMEOUT_S)
         except (ClientError, TimeoutError):
             return False
+
+    def progress(self) -> list[QueueProgress]:
+        """How each queue gets on that the consumer has now; none if its event loop does not answer."""
+        try:
+            return self._loop.run(self._progress(), timeout_s=_HEALTH_TIMEOUT_S)
+        except (ClientError, TimeoutError):
+            return []
+
+    async def _progress(self) -> list[QueueProgress]:
+        """On the event loop, to which the queues belong."""
+        return self._consumer.progress

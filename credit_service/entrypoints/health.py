@@ -2,12 +2,13 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Literal, Protocol
+from typing import Final, Literal, Protocol
 
 from flask import Blueprint, Response, current_app
 from pydantic import BaseModel
 from redis import RedisError
 
+from broker.client import QueueProgress
 from credit_service.adapters.worker_heartbeats import LivingWorker
 from credit_service.service_layer.holds import Holding
 
@@ -15,6 +16,9 @@ health_api = Blueprint("health", __name__)
 
 Status = Literal["ok", "attention", "degraded"]
 Word = Literal["ok", "unreachable"]
+
+STILL_AFTER_S: Final = 120.0
+"""A queue that has not moved for so long stands still. A batch takes no longer than its task's time-out, and is held then."""
 
 
 class Reachable(Protocol):
@@ -38,6 +42,13 @@ class Held(Protocol):
         """What is held now; None if nothing is."""
 
 
+class Queues(Protocol):
+    """The port to the consumer's queues."""
+
+    def progress(self) -> Sequence[QueueProgress]:
+        """How each queue gets on; none if nobody can say."""
+
+
 @dataclass(frozen=True, slots=True)
 class HealthSources:
     """Whom to ask."""
@@ -46,6 +57,7 @@ class HealthSources:
     broker: Reachable
     workers: Workers
     holds: Held
+    queues: Queues
 
 
 class WorkerHealth(BaseModel):
@@ -70,6 +82,16 @@ class HeldHealth(BaseModel):
     """suspicion: single orders whose task fails, while none of another order has passed to compare."""
 
 
+class QueueHealth(BaseModel):
+    """A queue of orders that does not move, although nothing is held: no pull makes sense, or a batch never ends."""
+
+    topic: str
+    broker: str
+    queue_id: int
+    unacknowledged: int
+    for_s: float
+
+
 class LiveResponse(BaseModel):
     """The process serves."""
 
@@ -84,7 +106,10 @@ class ReadyResponse(BaseModel):
 
 
 class HealthResponse(BaseModel):
-    """All in detail: degraded if anything is away or orders are held for it, attention if single orders are held."""
+    """All in detail.
+
+    degraded: something is away, orders are held for it, or a queue stands still; attention: single orders are held.
+    """
 
     status: Status
     database: Word
@@ -92,6 +117,9 @@ class HealthResponse(BaseModel):
     broker: Word
     workers: list[WorkerHealth]
     held: HeldHealth | None
+    queues: int
+    """How many queues of orders this service has."""
+    standing_still: list[QueueHealth]
 
 
 @health_api.get("/livez")
@@ -109,13 +137,16 @@ def get_readyz() -> Response:
 
 @health_api.get("/healthz")
 def get_healthz() -> Response:
-    """Database, Redis, broker, each worker, and what is held: 503 if that is degraded, for monitoring."""
+    """Database, Redis, broker, each worker, each queue, and what is held: 503 if that is degraded, for monitoring."""
     sources = _sources()
     workers = _living(sources.workers)
     holding = sources.holds.state()
     database, broker = _word(sources.database.is_reachable()), _word(sources.broker.is_reachable())
     redis = _word(workers is not None)
-    is_whole = bool(workers) and {database, broker, redis} == {"ok"}
+    progress = sources.queues.progress()
+    # What is held explains a queue that stands still, and says whether that is an outage.
+    still = [] if holding is not None else [_queue_health(one) for one in progress if one.stands_still_s > STILL_AFTER_S]
+    is_whole = bool(workers) and not still and {database, broker, redis} == {"ok"}
     return _answer(
         HealthResponse(
             status=_status(is_whole, holding),
@@ -124,6 +155,8 @@ def get_healthz() -> Response:
             broker=broker,
             workers=[_worker_health(worker) for worker in workers or ()],
             held=None if holding is None else _held_health(holding),
+            queues=len(progress),
+            standing_still=still,
         )
     )
 
@@ -165,6 +198,17 @@ def _held_health(holding: Holding) -> HeldHealth:
         batches=holding.batches,
         for_s=round(holding.held_for_s, 1),
         cause="outage" if holding.is_outage else "suspicion",
+    )
+
+
+def _queue_health(progress: QueueProgress) -> QueueHealth:
+    queue = progress.queue
+    return QueueHealth(
+        topic=queue.topic,
+        broker=queue.broker_name,
+        queue_id=queue.queue_id,
+        unacknowledged=progress.unacknowledged,
+        for_s=round(progress.stands_still_s, 1),
     )
 
 

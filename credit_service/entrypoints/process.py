@@ -57,7 +57,7 @@ def serve(settings: ServiceSettings) -> None:
     )
     try:
         ledger = Ledger(engine)
-        server = _http_server(settings, ledger, HealthSources(ledger, consumer, workers, holds))
+        server = _http_server(settings, ledger, HealthSources(ledger, consumer, workers, holds, consumer))
         _start(consumer)
         try:
             server.start()

@@ -57,6 +57,10 @@ def work(settings: WorkerSettings, heartbeats: WorkerHeartbeats) -> int:
     register_credit_task(app, database_url)
     app.steps["consumer"].add(heartbeat_step(heartbeats, name=settings.worker_name, processes=settings.processes))
 
+    @signals.setup_logging.connect(weak=False)
+    def keep_our_logging(**_: object) -> None:
+        """Celery sets up handlers of its own unless somebody listens here."""
+
     @signals.worker_ready.connect(weak=False)
     def say_ready(**_: object) -> None:
         print(f"credit worker ready: {masked_redis(redis_url)}, {settings.processes} processes", flush=True)

@@ -16,7 +16,7 @@ from broker.admin.dead_letters.treating import retry as retry_letter
 from broker.admin.dead_letters.treating import the_one_meant
 from broker.admin.errors import AdminError
 from broker.admin.options import AsJson, BrokerAddr, Limit, NameServers, OlderThan, now_ms, target_of
-from broker.admin.printing import print_json
+from broker.admin.printing import print_json, say
 from broker.admin.requests import BrokerRequests
 from broker.admin.session import Session, run
 
@@ -52,7 +52,7 @@ def list_letters(
         elif rows:
             print_groups(rows, started_ms)
         else:
-            print("no dead letters")
+            say("no dead letters")
 
     def is_wanted(letter: DeadLetter) -> bool:
         return (treated or letter.treatment is None) and letter.parked_ms <= started_ms - older_than
@@ -66,7 +66,7 @@ def list_letters(
         elif rows:
             print_letters(rows, started_ms)
         else:
-            print(f"no dead letters of {group}" if treated else f"no dead letters of {group} that nobody has treated")
+            say(f"no dead letters of {group}" if treated else f"no dead letters of {group} that nobody has treated")
 
     run(target_of(context, namesrv_addr, broker_addr), groups if group is None else letters)
 
@@ -110,7 +110,7 @@ def retry(
     async def treat(found: FoundLetter) -> None:
         treatment = await retry_letter(found, again=again, reason=reason)
         letter = found.letter
-        print(
+        say(
             f"retried: {letter.offset_message_id} goes to the consumer group {letter.consumer_group} once more "
             f"(retry {treatment.retries}, broker {found.requests.address})"
         )
@@ -136,7 +136,7 @@ def dismiss(
     async def treat(found: FoundLetter) -> None:
         treatment = await dismiss_letter(found, reason=reason)
         letter = found.letter
-        print(f"dismissed: {letter.offset_message_id} of the consumer group {letter.consumer_group}; reason: {treatment.reason}")
+        say(f"dismissed: {letter.offset_message_id} of the consumer group {letter.consumer_group}; reason: {treatment.reason}")
 
     run(target_of(context, namesrv_addr, broker_addr), lambda session: _treat_each(session, messages, group, treat))
 
@@ -166,7 +166,7 @@ async def _treat_each(
         except AdminError as error:
             session.failures.append(error)
     if not is_any and not session.failures:
-        print(f"no dead letters of {group} that nobody has treated")
+        say(f"no dead letters of {group} that nobody has treated")
 
 
 async def _named(session: Session, messages: list[str], group: str | None) -> AsyncIterator[FoundLetter]:

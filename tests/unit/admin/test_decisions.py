@@ -86,9 +86,9 @@ class Broker:
     async def show(self, header: object) -> TransactionList:
         return TransactionList(transactions=self.transactions)
 
-    async def decide(self, header: DecideTransactionRequestHeader) -> TransactionList:
+    async def decide(self, header: DecideTransactionRequestHeader) -> TransactionInfo:
         self.decided.append(header)
-        return TransactionList(transactions=[TransactionInfo("committed", 5)])
+        return TransactionInfo("committed", 5)
 
     async def resume(self, message_id: str) -> None:
         self.resumed.append(message_id)

@@ -6,6 +6,8 @@ from flask.testing import FlaskClient
 from redis.exceptions import ConnectionError as RedisConnectionError
 from sqlalchemy import text
 
+from broker.client import QueueProgress
+from broker.message import MessageQueue
 from credit_service.adapters.ledger import Ledger
 from credit_service.adapters.worker_heartbeats import Heartbeat, LivingWorker
 from credit_service.entrypoints.health import HealthSources
@@ -22,6 +24,7 @@ class Everything:
         self.is_broker_up = self.is_redis_up = True
         self.workers = [LivingWorker(Heartbeat(name="one", host="here", pid=7, processes=2, age_s=60), heard_s_ago=1.5)]
         self.held: Holding | None = None
+        self.stands_still_s = 0.0
 
     def is_reachable(self) -> bool:
         return self.is_broker_up
@@ -34,6 +37,9 @@ class Everything:
     def state(self) -> Holding | None:
         return self.held
 
+    def progress(self) -> list[QueueProgress]:
+        return [QueueProgress(MessageQueue("orders", "broker-a", 3), 40, self.stands_still_s)]
+
 
 @pytest.fixture
 def everything() -> Everything:
@@ -42,7 +48,7 @@ def everything() -> Everything:
 
 @pytest.fixture
 def client(sqlite_ledger: Ledger, everything: Everything) -> Iterator[FlaskClient]:
-    health = HealthSources(sqlite_ledger, broker=everything, workers=everything, holds=everything)
+    health = HealthSources(sqlite_ledger, broker=everything, workers=everything, holds=everything, queues=everything)
     with create_app(sqlite_ledger, health).test_client() as client:
         yield client
 
@@ -93,7 +99,16 @@ def test_a_database_that_does_not_answer_is_503(client: FlaskClient, sqlite_ledg
 
 
 WORKER = {"name": "one", "host": "here", "pid": 7, "processes": 2, "age_s": 60.0, "heard_s_ago": 1.5}
-ALL_IS_WELL = {"status": "ok", "database": "ok", "redis": "ok", "broker": "ok", "workers": [WORKER], "held": None}
+ALL_IS_WELL = {
+    "status": "ok",
+    "database": "ok",
+    "redis": "ok",
+    "broker": "ok",
+    "workers": [WORKER],
+    "held": None,
+    "queues": 1,
+    "standing_still": [],
+}
 
 
 def holding(*, is_outage: bool) -> Holding:
@@ -154,6 +169,22 @@ def test_a_service_without_its_database_lives_but_is_not_ready(
     assert (answer.status_code, answer.json) == (200, {"status": "ok"})
 
 
+def test_a_queue_that_stands_still_is_named_and_is_no_health(client: FlaskClient, everything: Everything) -> None:
+    everything.stands_still_s = 121.0
+    still = {"topic": "orders", "broker": "broker-a", "queue_id": 3, "unacknowledged": 40, "for_s": 121.0}
+    answer = client.get("/healthz")
+    assert (answer.status_code, answer.json) == (503, ALL_IS_WELL | {"status": "degraded", "standing_still": [still]})
+
+
+def test_a_queue_that_stands_still_because_orders_are_held_is_explained_by_that(
+    client: FlaskClient, everything: Everything
+) -> None:
+    everything.stands_still_s = 121.0
+    everything.held = Holding(orders=1, batches=1, held_for_s=130.0, reason="?", is_outage=False)
+    answer = client.get("/healthz")
+    assert (answer.status_code, answer.json["status"], answer.json["standing_still"]) == (200, "attention", [])
+
+
 @pytest.mark.parametrize("path", ["/customers/ada/credit", "/healthz", "/nothing"])
 @pytest.mark.parametrize(("headers", "status"), [({"Host": "evil.example:8081"}, 421), ({"Origin": "http://evil.example"}, 403)])
 def test_a_page_of_another_site_reads_nothing(client: FlaskClient, path: str, headers: dict[str, str], status: int) -> None:
@@ -162,7 +193,7 @@ def test_a_page_of_another_site_reads_nothing(client: FlaskClient, path: str, he
 
 
 def test_names_that_were_given_are_answered(sqlite_ledger: Ledger, everything: Everything) -> None:
-    health = HealthSources(sqlite_ledger, broker=everything, workers=everything, holds=everything)
+    health = HealthSources(sqlite_ledger, broker=everything, workers=everything, holds=everything, queues=everything)
     app = create_app(sqlite_ledger, health, hosts=KnownHosts.of("0.0.0.0", "credit-service"))
     with app.test_client() as client:
         hosts = ("credit-service:8081", "localhost:49153", "172.18.0.5:8081", "order-service:8081")

@@ -1,8 +1,10 @@
 from dataclasses import replace
 
+from rich.console import Console
+
 from demo.books import CreditRow, OrderRow
 from demo.commit_log import Trace
-from demo.story import Story, choose_story, events_of
+from demo.story import Story, choose_story, events_of, story_table
 from tests.unit.demo.records import trace_of
 
 
@@ -16,6 +18,15 @@ def credit_of(order_id: str) -> CreditRow:
 
 def story_of(checks: int) -> Story:
     return Story(trace_of("order", checks=checks), order_of("order"), credit_of("order"))
+
+
+def test_names_in_a_story_are_no_markup_and_no_commands_for_the_terminal() -> None:
+    hostile = replace(story_of(checks=0), order=OrderRow("[/red]\x1b[2J", "[/b]\x1b]0;", 2_500, 1_010))
+    console = Console(width=160)
+    with console.capture() as shown:
+        console.print(story_table(hostile, []))
+    assert "Order [/red]\\x1b[2J" in shown.get()
+    assert "[/b]\\x1b]0;" in shown.get()
 
 
 def test_an_order_resolved_by_check_back_is_preferred() -> None:

@@ -14,6 +14,14 @@ def totals(**found: FindingTotal) -> list[FindingTotal]:
 MATCHED = FindingTotal(Finding.MATCHED, 1_380, 100, 100, order_count=1_380, credit_count=1_380)
 
 
+def test_order_ids_are_no_markup_and_no_commands_for_the_terminal() -> None:
+    hostile = FindingTotal(Finding.MATCHED, 1, 1, 1, sample_order_ids=("[/bold]\x1b[2J",))
+    console = Console(width=120)
+    with console.capture() as shown:
+        console.print(findings_table([hostile], CutOff(1_000, 0)))
+    assert "[/bold]\\x1b[2J" in shown.get()
+
+
 def test_only_classes_with_findings_have_a_row() -> None:
     console = Console(width=120)
     with console.capture() as shown:

@@ -1,0 +1,72 @@
+"""How many log lines of one kind are written in a minute. Pure: the time is handed in."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Final
+
+MOST_LINES: Final = 100
+"""Of one kind in one window."""
+WINDOW_S: Final = 60.0
+
+Kind = tuple[str, int]
+"""The place in the source that logs: file and line. What strangers send cannot make new kinds."""
+
+
+@dataclass(slots=True)
+class _Window:
+    begun_s: float
+    written: int = 0
+    left_out: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class LeftOut:
+    """Lines that were not written."""
+
+    kind: Kind
+    count: int
+    seconds: float
+    """How long ago the window of these lines began."""
+
+
+class Flood:
+    """Counts lines by kind; what is beyond the bound is only counted."""
+
+    def __init__(self, most_lines: int = MOST_LINES, window_s: float = WINDOW_S) -> None:
+        self._most_lines = most_lines
+        self._window_s = window_s
+        self._windows: dict[Kind, _Window] = {}
+        self._flooded: set[Kind] = set()
+
+    def admits(self, kind: Kind, now_s: float) -> bool:
+        """Whether a line is written; if not, it counts as left out. `now_s` are seconds of a clock that never goes back."""
+        window = self._windows.get(kind)
+        if window is None or (not window.left_out and now_s - window.begun_s >= self._window_s):
+            window = self._windows[kind] = _Window(now_s)
+        if window.written < self._most_lines:
+            window.written += 1
+            return True
+        window.left_out += 1
+        self._flooded.add(kind)
+        return False
+
+    def is_first_left_out(self, kind: Kind) -> bool:
+        """Whether one line of the kind was left out so far in its window."""
+        return self._windows[kind].left_out == 1
+
+    def take_over(self, now_s: float) -> list[LeftOut]:
+        """What was left out in windows that are over; it is told once."""
+        return self._take(now_s, [kind for kind in self._flooded if now_s - self._windows[kind].begun_s >= self._window_s])
+
+    def take_all(self, now_s: float) -> list[LeftOut]:
+        """What was left out and not told yet, at the end of the process."""
+        return self._take(now_s, list(self._flooded))
+
+    def _take(self, now_s: float, kinds: list[Kind]) -> list[LeftOut]:
+        taken = []
+        for kind in kinds:
+            window = self._windows.pop(kind)
+            self._flooded.discard(kind)
+            taken.append(LeftOut(kind, window.left_out, now_s - window.begun_s))
+        return taken

@@ -1,0 +1,107 @@
+"""HTTP connections whose clients have to get on: silent, slow and idle ones make room for others."""
+
+from __future__ import annotations
+
+import socket
+import time
+from collections.abc import Iterable
+from contextlib import suppress
+from dataclasses import dataclass
+from enum import Enum
+from typing import Any, Final
+
+from waitress.channel import HTTPChannel  # type: ignore[import-untyped]
+
+
+class Turn(Enum):
+    """Whose turn it is on a connection, and for what."""
+
+    OURS = "a request is worked on"
+    TO_ASK = "nothing was asked yet, or everything is answered"
+    TO_END_REQUEST = "a request has begun to arrive"
+    TO_READ_ANSWER = "the answer is on its way"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Patience:
+    """How long a client may take for its turn, in seconds. Bytes that trickle in do not prolong it."""
+
+    to_ask_s: float = 60.0
+    to_end_request_s: float = 20.0
+    to_read_answer_s: float = 60.0
+
+    def limit_s(self, turn: Turn) -> float | None:
+        """The most that the client may take; None if it is not the client's turn."""
+        return {
+            Turn.TO_ASK: self.to_ask_s,
+            Turn.TO_END_REQUEST: self.to_end_request_s,
+            Turn.TO_READ_ANSWER: self.to_read_answer_s,
+        }.get(turn)
+
+
+_FIRST_TO_GO: Final = (Turn.TO_ASK, Turn.TO_END_REQUEST)
+
+
+class PatientChannel(HTTPChannel):  # type: ignore[misc]
+    """A connection of waitress with an end to its patience.
+
+    waitress alone closes a connection on which no byte moved for two minutes: one byte now and then keeps it open, and as many
+    silent ones as it takes connections shut everybody out until then. Here a client has to end its request and to read its
+    answer in time; and where connections become many, the one that has kept us waiting for longest is closed for each new one.
+    """
+
+    patience: Patience
+    crowd: int
+    """With more connections than these each new one takes the place of another."""
+
+    def __init__(self, server: Any, sock: Any, addr: Any, adj: Any, map: Any = None) -> None:
+        super().__init__(server, sock, addr, adj, map=map)
+        self._turn: tuple[Turn, int] = Turn.TO_ASK, 0
+        self._since_s = time.monotonic()
+        if map is not None and len(map) > self.crowd:
+            _make_room(one for one in map.values() if isinstance(one, PatientChannel) and one is not self)
+
+    def readable(self) -> bool:
+        """Whether to read; waitress's loop asks each connection at least once a second. Closes it if it took too long."""
+        now_s = time.monotonic()
+        turn = self.turn
+        # The next request of a connection has patience of its own, although the loop may never see the time between both.
+        identity = turn, id(self.request)
+        if identity != self._turn:
+            self._turn, self._since_s = identity, now_s
+        limit_s = self.patience.limit_s(turn)
+        if limit_s is not None and now_s - self._since_s > limit_s:
+            self._cut_off()
+        return bool(super().readable())
+
+    @property
+    def turn(self) -> Turn:
+        """Whose turn it is."""
+        if self.total_outbufs_len:
+            return Turn.TO_READ_ANSWER
+        if self.requests:
+            return Turn.OURS
+        return Turn.TO_ASK if self.request is None else Turn.TO_END_REQUEST
+
+    @property
+    def waiting_since_s(self) -> float:
+        """Since when its turn has been what it is, by the monotonic clock."""
+        return self._since_s
+
+    def _cut_off(self) -> None:
+        self.will_close = True
+        # The loop closes what it can write to. A client that does not read keeps it waiting for ever, but for this.
+        with suppress(OSError):
+            self.socket.shutdown(socket.SHUT_RDWR)
+
+
+def _make_room(channels: Iterable[PatientChannel]) -> None:
+    """Has the connection closed that has kept us waiting for longest; one that works or reads an answer is spared."""
+    waiting = [one for one in channels if one.turn in _FIRST_TO_GO and not one.will_close]
+    if waiting:
+        min(waiting, key=lambda one: one.waiting_since_s).will_close = True
+
+
+def patient_channel(patience: Patience, crowd: int) -> type[PatientChannel]:
+    """The class of a server's connections, with the server's limits."""
+    return type("PatientChannel", (PatientChannel,), {"patience": patience, "crowd": crowd})

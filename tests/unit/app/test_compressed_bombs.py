@@ -1,0 +1,55 @@
+"""A compressed bomb between two orders, through a real broker in this process: both orders are consumed."""
+
+from __future__ import annotations
+
+import asyncio
+import zlib
+from collections.abc import Callable
+
+from broker.app import Broker
+from broker.client import ConsumeContext, ConsumeFromWhere, ConsumeStatus, PushConsumer
+from broker.message import MessageExt, sysflag
+from broker.protocol.codes import RequestCode, ResponseCode
+from broker.protocol.headers import SendMessageRequestHeaderV2
+from broker.remoting.client import RemotingClient
+
+
+def header(sys_flag: int) -> SendMessageRequestHeaderV2:
+    return SendMessageRequestHeaderV2(
+        producer_group="stranger", topic="orders", default_topic="TBW102", default_topic_queue_nums=1, queue_id=0,
+        sys_flag=sys_flag, born_timestamp=1, flag=0, properties="UNIQ_KEY\x01M\x02",
+    )  # fmt: skip
+
+
+async def test_a_bomb_goes_to_the_dead_letters_and_what_follows_is_consumed(
+    new_broker: Callable[..., Broker], new_client: Callable[..., RemotingClient]
+) -> None:
+    broker, stranger, seen = new_broker(), new_client(), list[bytes]()
+    await broker.start()
+    address = broker.identity.address
+    for body, sys_flag in ((b"first", 0), (zlib.compress(bytes(100_000_000), 9), sysflag.COMPRESSED), (b"second", 0)):
+        answer = await stranger.invoke(address, RequestCode.SEND_MESSAGE_V2, header(sys_flag), body, timeout_ms=30_000)
+        assert answer.code == ResponseCode.SUCCESS, answer.remark
+
+    def listener(messages: list[MessageExt], context: ConsumeContext) -> ConsumeStatus:
+        seen.extend(message.body for message in messages)
+        return ConsumeStatus.CONSUME_SUCCESS
+
+    consumer = PushConsumer(
+        "credits", namesrv_addr=";".join(broker.name_servers), consume_from_where=ConsumeFromWhere.CONSUME_FROM_FIRST_OFFSET
+    )
+    consumer.subscribe("orders")
+    consumer.register_message_listener(listener)
+    await consumer.start()
+    try:
+        async with asyncio.timeout(60):
+            while not (  # noqa: ASYNC110 (nobody tells)
+                sorted(seen) == [b"first", b"second"]
+                and broker._serving is not None
+                and broker._serving.topic_table.get("%DLQ%credits") is not None
+                and all(not one.unacknowledged for one in consumer.progress)
+            ):
+                await asyncio.sleep(0.02)
+    finally:
+        await consumer.shutdown()
+        await broker.stop()

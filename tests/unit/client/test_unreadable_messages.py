@@ -1,0 +1,195 @@
+"""Compressed bombs and damaged bodies: they go to the dead letters, and their queue moves on."""
+
+# ruff: noqa: E501
+from __future__ import annotations
+
+import asyncio
+import zlib
+from collections.abc import Callable
+from typing import Any, cast
+
+import pytest
+
+from broker.client import ConsumeContext, ConsumeStatus, UnreadableMessage
+from broker.client.concurrent_consumption import ConcurrentConsumption
+from broker.client.errors import ClientError, UnreadableAnswer
+from broker.client.listener_threads import ListenerThreads
+from broker.client.orderly_consumption import OrderlyConsumption
+from broker.client.process_queue import ProcessQueue
+from broker.client.unreadable import messages_of, understood
+from broker.message import MessageExt, MessageQueue, sysflag
+from broker.message.errors import BodyTooLong, CorruptRecord
+from broker.message.record import Record, decode_record, encode_record, host_bytes, to_message
+from broker.protocol.errors import BodyError
+
+QUEUE = MessageQueue("orders", "broker-a", 0)
+
+
+def record(queue_offset: int, body: bytes, sys_flag: int = sysflag.COMPRESSED) -> Record:
+    host = host_bytes("127.0.0.1", 1)
+    return decode_record(
+        encode_record(
+            topic=b"orders", queue_id=0, queue_offset=queue_offset, commit_log_offset=queue_offset * 100, flag=0, sys_flag=sys_flag,
+            born_timestamp=1, born_host=host, store_timestamp=2, store_host=host, reconsume_times=0, prepared_transaction_offset=0,
+            body=body, properties=b"UNIQ_KEY\x01M%d\x02" % queue_offset,
+        )
+    )  # fmt: skip
+
+
+def bomb(size: int) -> bytes:
+    return zlib.compress(bytes(size), 9)
+
+
+def test_a_bomb_is_refused_without_being_inflated() -> None:
+    packed = bomb(200_000_000)
+
+    with pytest.raises(BodyTooLong, match="has more than 16777216 bytes uncompressed, which is the limit"):
+        to_message(record(0, packed))
+
+
+def test_a_body_as_long_as_the_limit_is_read() -> None:
+    assert to_message(record(0, bomb(1000)), longest_body=1000).body == bytes(1000)
+
+
+@pytest.mark.parametrize("body", [b"no zlib", bomb(1000)[:-3], b""])
+def test_a_damaged_or_cut_body_is_refused(body: bytes) -> None:
+    with pytest.raises(CorruptRecord):
+        to_message(record(0, body))
+
+
+def test_a_record_with_a_topic_that_is_no_text_and_a_negative_offset_is_still_a_message() -> None:
+    host = host_bytes("127.0.0.1", 1)
+    odd = decode_record(
+        encode_record(
+            topic=b"\xd5", queue_id=0, queue_offset=-5, commit_log_offset=-1, flag=0, sys_flag=0, born_timestamp=1, born_host=host,
+            store_timestamp=2, store_host=host, reconsume_times=0, prepared_transaction_offset=0, body=b"x", properties=b"",
+        )
+    )  # fmt: skip
+    assert to_message(odd).topic == "\N{REPLACEMENT CHARACTER}"
+    assert to_message(odd).message_id.endswith("FFFFFFFFFFFFFFFF")
+
+
+def test_bombs_do_not_add_up_in_one_pull() -> None:
+    records = [record(offset, bomb(800)) for offset in range(5)]
+
+    messages, left_for_later = messages_of(records, "broker-a", longest_body=1000)
+
+    assert ([message.queue_offset for message in messages], left_for_later) == ([0], 1)
+
+
+def test_the_beginnings_of_bombs_do_not_add_up_either() -> None:
+    records = [record(offset, bomb(2000)) for offset in range(5)]
+
+    messages, left_for_later = messages_of(records, "broker-a", longest_body=1000)
+
+    assert ([message.queue_offset for message in messages], left_for_later) == ([0], 1)
+
+
+def test_what_no_reader_takes_is_marked_and_named_in_the_log(caplog: pytest.LogCaptureFixture) -> None:
+    messages, left_for_later = messages_of([record(0, bomb(2000)), record(1, b"x", 0)], "broker-a", longest_body=1000)
+
+    assert left_for_later is None
+    assert [type(message) for message in messages] == [UnreadableMessage, MessageExt]
+    assert "message M0 of topic orders cannot be read: the compressed body at 0" in caplog.text
+
+
+class Return:
+    """Takes messages back, and knows which level each came with."""
+
+    def __init__(self) -> None:
+        self.given: list[tuple[str, int]] = []
+
+    async def give_back(self, message: MessageExt, delay_level: int) -> bool:
+        self.given.append((message.message_id, delay_level))
+        return True
+
+    async def to_dead_letters(self, message: MessageExt) -> bool:
+        return await self.give_back(message, -1)
+
+
+def pulled() -> list[MessageExt]:
+    records = [record(0, b"a", 0), record(1, bomb(2000)), record(2, b"b", 0)]
+    return messages_of(records, "broker-a", longest_body=1000)[0]
+
+
+async def until(holds: Callable[[], bool]) -> None:
+    async with asyncio.timeout(60):
+        while not holds():  # noqa: ASYNC110
+            await asyncio.sleep(0.01)
+
+
+@pytest.mark.parametrize("is_orderly", [False, True])
+@pytest.mark.parametrize("batch_size", [1, 3])
+async def test_an_unreadable_message_goes_to_the_dead_letters_and_the_queue_moves_on(is_orderly: bool, batch_size: int) -> None:
+    seen: list[bytes] = []
+
+    def listener(messages: list[MessageExt], context: ConsumeContext) -> ConsumeStatus:
+        seen.extend(message.body for message in messages)
+        return ConsumeStatus.CONSUME_SUCCESS
+
+    given, threads = Return(), ListenerThreads("listener", 1)
+    rest: Any = {"batch_size": batch_size}
+    kind: Any = ConcurrentConsumption
+    if is_orderly:
+        kind, rest = OrderlyConsumption, {"batch_size": batch_size, "locks": None, "max_reconsume_times": None}
+    consumption = kind(listener, threads, lambda _: None, cast(Any, given), **rest)
+    queue = ProcessQueue(QUEUE, 0)
+    consumption.arrived(queue, queue.put(pulled(), 3))
+
+    await until(lambda: queue.message_count == 0)
+    await consumption.stop(1)
+
+    assert seen == [b"a", b"b"]
+    assert given.given == [("M1", -1)]
+    assert queue.committable_offset == 3
+
+
+async def test_an_answer_without_sense_is_an_error_of_the_client() -> None:
+    @understood
+    async def ask(error: Exception) -> None:
+        raise error
+
+    for error in (BodyError("no JSON"), CorruptRecord("torn")):
+        with pytest.raises(UnreadableAnswer, match="the answer cannot be understood"):
+            await ask(error)
+    with pytest.raises(ClientError, match="itself"):
+        await ask(ClientError("itself"))
+
+
+class Clock:
+    def __init__(self) -> None:
+        self.now_s = 0.0
+
+    def __call__(self) -> float:
+        return self.now_s
+
+
+def test_a_queue_whose_oldest_message_stays_stands_still() -> None:
+    clock = Clock()
+    queue = ProcessQueue(QUEUE, 0, now_s=clock)
+    messages = queue.put(pulled(), 3)
+    clock.now_s = 100.0
+    queue.acknowledge([2])
+    assert (queue.progress.unacknowledged, queue.progress.stands_still_s) == (2, 100.0)
+
+    queue.acknowledge([messages[0].queue_offset])
+    assert queue.progress.stands_still_s == 0.0
+
+
+def test_an_idle_queue_moves_as_long_as_pulls_are_answered() -> None:
+    clock = Clock()
+    queue = ProcessQueue(QUEUE, 0, now_s=clock)
+    clock.now_s = 29.0
+    assert queue.progress.stands_still_s == 0.0
+    clock.now_s = 500.0
+    assert queue.progress.stands_still_s == 500.0
+    queue.put([], 0)
+    assert queue.progress.stands_still_s == 0.0
+
+
+def test_messages_that_just_came_to_an_idle_queue_do_not_stand_still() -> None:
+    clock = Clock()
+    queue = ProcessQueue(QUEUE, 0, now_s=clock)
+    clock.now_s = 500.0
+    queue.put(pulled(), 3)
+    assert queue.progress.stands_still_s == 0.0
