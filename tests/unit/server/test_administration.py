@@ -91,7 +91,6 @@ def desk(desk: Desk) -> Desk:
             settings_text="listenPort=10911\n",
             delete_expired=lambda: None,
             clock=desk.clock,
-            expiry_clock=desk.clock,
         ),
     ]
     for processor in processors:
