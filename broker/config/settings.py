@@ -213,10 +213,10 @@ def load_settings(
 def _tls_properties(source: str, config_file: str | None) -> dict[str, str]:
     """What the file of TLS settings says. As in RocketMQ it overrides broker.conf, and does not say whether to use TLS at all.
 
-    Raises ConfigError if a file is named and cannot be read.
+    Raises ConfigError if a file other than the default one is named and cannot be read.
     """
     path = Path(config_file or DEFAULT_CONFIG_FILE)
-    if config_file is None and not path.exists():
+    if config_file in {None, DEFAULT_CONFIG_FILE} and not path.exists():
         return {}
     elsewhere = ("tls.server.mode", "tls.enable", "tls.config.file")
     return {name: value for name, value in _read(path).items() if name.startswith("tls.") and name not in elsewhere}

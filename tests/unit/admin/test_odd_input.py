@@ -100,7 +100,7 @@ def run(monkeypatch: pytest.MonkeyPatch, arguments: list[str], answers: list[Any
             yield answers[-1]
 
     iterator = endless()
-    monkeypatch.setattr(session, "RemotingClient", lambda: Stranger(iterator))
+    monkeypatch.setattr(session, "open_remoting", lambda *_: Stranger(iterator))
     monkeypatch.setenv("NAMESRV_ADDR", "127.0.0.1:9876")
     result = CliRunner().invoke(app, arguments)
     assert result.exception is None or isinstance(result.exception, SystemExit), (arguments, result.exc_info)

@@ -49,14 +49,13 @@ class Running:
         self._clock.ahead_ms = ahead_ms
         self.broker._clock.follow()
 
-    def do_what_timers_do(self) -> None:
-        serving, store = self.broker._serving, self.broker._store
+    async def do_what_timers_do(self) -> None:
+        serving = self.broker._serving
         assert serving is not None
-        assert store is not None
         serving.client_processor.close_expired()
         serving.delayed_delivery.deliver_due()
         serving.transactions.check_back.look(self.broker._clock())
-        self.broker._delete_expired(serving, store)
+        await serving.cleaner.clean()
         assert self.broker._name_server is not None
         self.broker._name_server._expire()
 
@@ -82,9 +81,10 @@ async def test_nothing_is_deleted_that_expired_only_by_a_clock_that_was_set(runn
     segments = sorted((tmp_path / "commitlog").iterdir())
     assert len(segments) > 2
     running.set_clock(FOUR_DAYS_MS)
-    running.do_what_timers_do()
+    await running.do_what_timers_do()
     assert await running.ask(RequestCode.DELETE_EXPIRED_COMMITLOG) == ResponseCode.SUCCESS
-    assert sorted((tmp_path / "commitlog").iterdir()) == segments
+    await running.do_what_timers_do()
+    assert set(segments) <= set((tmp_path / "commitlog").iterdir())
 
 
 async def test_no_client_and_no_registration_is_forgotten(running: Running) -> None:
@@ -92,7 +92,7 @@ async def test_no_client_and_no_registration_is_forgotten(running: Running) -> N
     heartbeat = HeartbeatData(client_id="c", consumer_data_set=consumers, producer_data_set=producers)
     assert await running.ask(RequestCode.HEART_BEAT, None, heartbeat.encode()) == ResponseCode.SUCCESS
     running.set_clock(FOUR_DAYS_MS)
-    running.do_what_timers_do()
+    await running.do_what_timers_do()
     await asyncio.sleep(0.1)  # a connection that was closed is forgotten
     serving = running.broker._serving
     assert serving is not None
@@ -108,9 +108,9 @@ async def test_a_delayed_message_is_not_delivered_early(running: Running) -> Non
     in_two_hours = msgspec.structs.replace(SEND, properties="DELAY\x0118")
     assert await running.ask(RequestCode.SEND_MESSAGE_V2, in_two_hours, b"later") == ResponseCode.SUCCESS
     running.set_clock(FOUR_DAYS_MS)
-    running.do_what_timers_do()
+    await running.do_what_timers_do()
     running.set_clock(0)
-    running.do_what_timers_do()
+    await running.do_what_timers_do()
     assert await running.ask(RequestCode.SEND_MESSAGE_V2, SEND, b"now") == ResponseCode.SUCCESS
     pull = PullMessageRequestHeader(
         consumer_group="g", topic="orders", queue_id=0, queue_offset=0, max_msg_nums=32, sys_flag=4, commit_offset=0,
@@ -124,9 +124,9 @@ async def test_a_pending_transaction_is_given_up_neither_asked_nor_unasked(runni
     half = msgspec.structs.replace(SEND, properties="TRAN_MSG\x01true\x02PGROUP\x01p\x02UNIQ_KEY\x01T1", sys_flag=4)
     assert await running.ask(RequestCode.SEND_MESSAGE_V2, half, b"order") == ResponseCode.SUCCESS
     running.set_clock(FOUR_DAYS_MS)
-    running.do_what_timers_do()
+    await running.do_what_timers_do()
     running.set_clock(0)
-    running.do_what_timers_do()
+    await running.do_what_timers_do()
     serving = running.broker._serving
     assert serving is not None
     counts = serving.transactions.log.counts

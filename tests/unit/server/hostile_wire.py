@@ -146,7 +146,7 @@ class HostileWire:
             ConsumerCallProcessor(
                 identity=IDENTITY, store=store, topic_table=topics, consumer_groups=consumers, offsets=offsets, tasks=Tasks()
             ),
-            QueryProcessor(store=store),
+            QueryProcessor(store=store, tasks=Tasks()),
             TransactionAdminProcessor(
                 log=log, finder=TransactionFinder(log, store), producers=broker, checks_in_flight=broker.in_flight,
                 group_commit=commit, clock=clock,
