@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import os
 import shutil
 import signal
@@ -15,6 +16,7 @@ import typer
 from rich.console import Console
 from rich.text import Text
 
+from broker.logs import log_to_stderr
 from broker.message.printable import printable
 from demo.errors import DemoError
 from demo.scenario import Plan, run_here, run_on_compose
@@ -35,6 +37,7 @@ def main(
     ] = False,
 ) -> None:
     """Place orders, kill processes meanwhile, wait for the credits, and let Spark compare both databases."""
+    log_to_stderr(logging.WARNING)
     stamina.instrumentation.set_on_retry_hooks([])
     signal.signal(signal.SIGTERM, signal.default_int_handler)
     console = Console()

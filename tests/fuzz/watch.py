@@ -44,6 +44,8 @@ class Watch:
     worst_ms: float = 0.0
     most_growth_mib: float = 0.0
     current: str = ""
+    own_ms: float = 0.0
+    """Of the frame that is looked at: what the fuzzer itself took to make it."""
     _rss_before: int = 0
 
     def found(self, what: str, example: str) -> None:
@@ -62,12 +64,13 @@ class Watch:
         self.current = f"{target} {code} {shown}"
         # Garbage of the fuzzer itself is not collected on the time of a frame.
         gc.disable()
+        self.own_ms = 0.0
         before = time.thread_time()
         try:
             yield
         except Exception as error:
             self.found(_signature(error), f"{self.current}\n{traceback.format_exc()}")
-        took_ms = (time.thread_time() - before) * 1000
+        took_ms = (time.thread_time() - before) * 1000 - self.own_ms
         gc.enable()
         self.worst_ms = max(self.worst_ms, took_ms)
         key = f"{target} {code}"
