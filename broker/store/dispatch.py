@@ -14,6 +14,8 @@ from broker.message.tags import tags_code
 
 _SCHEDULE_TOPIC: Final = topics.SCHEDULE_TOPIC.encode()
 _TAGS: Final = message_properties.TAGS.encode() + b"\x01"
+_LONGEST_REMEMBERED: Final = 255
+"""Characters of tags whose code is kept: a client chooses how long its tags are."""
 
 
 class DispatchRequest(msgspec.Struct, frozen=True, gc=False):
@@ -57,11 +59,12 @@ def unit_tags_code(topic: bytes, properties: bytes, store_timestamp: int, delay_
             return store_timestamp + delay_levels_ms[min(level, len(delay_levels_ms)) - 1]
     if _TAGS not in properties:
         return 0
-    return _tags_code(message_properties.find(properties, message_properties.TAGS))
+    tags = message_properties.find(properties, message_properties.TAGS)
+    return _remembered_tags_code(tags) if tags is None or len(tags) <= _LONGEST_REMEMBERED else tags_code(tags)
 
 
 @lru_cache(maxsize=4096)
-def _tags_code(tags: str | None) -> int:
+def _remembered_tags_code(tags: str | None) -> int:
     return tags_code(tags)
 
 

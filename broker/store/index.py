@@ -27,6 +27,8 @@ _APPLIED_AT_ONCE: Final = 4096
 _MASK: Final = 0xFFFFFFFF
 MAX_FOUND: Final = 64
 _NAME_LENGTH: Final = 17
+_LONGEST_REMEMBERED: Final = 512
+"""Bytes of properties, and of a key, for which hash codes and factors are kept: some MiB in all."""
 _LAST_MS: Final = 253_402_214_400_000
 """The last day of the year 9999."""
 _UNIQUE_KEY: Final = message_properties.UNIQUE_KEY.encode() + b"\x01"
@@ -257,22 +259,30 @@ def _with_topic(topic: bytes, partial: tuple[int, int]) -> int:
     return code if code < 0x80000000 else 0
 
 
-@lru_cache(maxsize=512)
 def _partial_hashes(properties: bytes) -> tuple[tuple[int, int], ...]:
-    """Of all keys. A half message and the message made of it have the same properties, and so do all op messages."""
+    """Of all keys."""
+    # What is remembered is short: a client chooses how many keys it sends, and of which length.
+    return (
+        _remembered_hashes(properties) if len(properties) <= _LONGEST_REMEMBERED else tuple(map(_partial_hash, _keys(properties)))
+    )
+
+
+@lru_cache(maxsize=512)
+def _remembered_hashes(properties: bytes) -> tuple[tuple[int, int], ...]:
+    """A half message and the message made of it have the same properties, and so do all op messages."""
     return tuple(map(_partial_hash, _keys(properties)))
 
 
 def _partial_hash(key: bytes) -> tuple[int, int]:
     """The key's part of the hash code, and the factor of what stands before it."""
-    if key.isascii():
+    if len(key) <= _LONGEST_REMEMBERED and key.isascii():
         weights, factor = _weights(len(key))
         return sum(map(mul, key, weights)), factor
     text = key.decode(errors="replace")
     return java_hash_code(text), pow(31, len(text.encode("utf-16-be", "surrogatepass")) // 2, _MASK + 1)
 
 
-@lru_cache(maxsize=1024)
+@lru_cache(maxsize=_LONGEST_REMEMBERED)
 def _weights(length: int) -> tuple[list[int], int]:
     """The factors of the characters of a key of that length, and of what stands before it."""
     powers = [1]

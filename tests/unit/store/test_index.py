@@ -3,6 +3,7 @@ from __future__ import annotations
 import errno
 import shutil
 import struct
+import tracemalloc
 from collections.abc import Callable
 from pathlib import Path
 
@@ -39,6 +40,26 @@ def test_a_hash_that_java_cannot_make_positive_counts_as_0() -> None:
     assert java_hash_code(text) == -(1 << 31)
     # The topic takes the first part, so the hash of "polygenelubricants" cannot be had; its absolute value can.
     assert all(0 <= _key_hash(b"t", b"%d" % number) < 1 << 31 for number in range(1000))
+
+
+def test_what_is_remembered_of_messages_does_not_grow_with_their_keys_and_tags(tmp_path: Path) -> None:
+    sizes = {"index_slots": 1000, "index_entries": 100_000, "commit_log_segment_size": 1 << 24}
+    store = MessageStore.open(small_config(tmp_path, **sizes))
+
+    def send_long(number: int) -> None:
+        keys = b" ".join(b"%d%d" % (number, key) for key in range(500))
+        send(store, b"x", properties=b"KEYS\x01%b\x02TAGS\x01%b" % (keys, b"t" * (900 + number)))
+        send(store, b"x", properties=b"KEYS\x01" + b"k" * (2000 + number))
+        store.query(b"orders", "q" * (2000 + number), 1, 0, NOW)
+
+    send_long(0)
+    tracemalloc.start()
+    for number in range(1, 20):
+        send_long(number)
+    grown, _ = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    store.close()
+    assert grown < 500_000
 
 
 def test_an_index_file_has_rocketmqs_layout(config: StoreConfig, store: MessageStore) -> None:
