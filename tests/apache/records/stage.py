@@ -28,6 +28,7 @@ from broker.protocol.headers import (
     ResumeCheckHalfMessageRequestHeader,
     SendMessageRequestHeader,
     SendMessageRequestHeaderV2,
+    UpdateConsumerOffsetRequestHeader,
 )
 from broker.protocol.heartbeat import HeartbeatData, ProducerData
 from broker.remoting.client import RemotingClient
@@ -122,7 +123,11 @@ class Stage:
         await self.ask(code, kind(**{**fields, **changes}), way.encode() if body is None else body)
 
     async def send_back(self, record: Record, *, delay_level: int, group: str) -> None:
-        """Says that a group failed on a message."""
+        """Says that a group failed on a message that it consumed."""
+        consumed = UpdateConsumerOffsetRequestHeader(
+            consumer_group=group, topic=record.topic.decode(), queue_id=record.queue_id, commit_offset=record.queue_offset
+        )
+        await self.ask(RequestCode.UPDATE_CONSUMER_OFFSET, consumed)
         header = ConsumerSendMsgBackRequestHeader(offset=record.commit_log_offset, group=group, delay_level=delay_level)
         await self.ask(RequestCode.CONSUMER_SEND_MSG_BACK, header)
 
