@@ -10,14 +10,19 @@ from pyspark.sql import SparkSession
 
 from pipelines.session import spark_session
 
+JVM_FOR_SMALL_TABLES = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC -XX:-UsePerfData"
+"""Compiling for a long run costs more than it brings where a table has ten rows."""
+
 
 @pytest.fixture(scope="module")
 def spark() -> Iterator[SparkSession]:
     if shutil.which("java") is None:
         pytest.skip("no java on the PATH: apt-get install openjdk-17-jre-headless")
-    with spark_session("local[1]") as session:
-        session.conf.set("spark.sql.shuffle.partitions", "1")
-        yield session
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("JDK_JAVA_OPTIONS", JVM_FOR_SMALL_TABLES)
+        with spark_session("local[1]") as session:
+            session.conf.set("spark.sql.shuffle.partitions", "1")
+            yield session
 
 
 class ShopDatabases:
