@@ -11,8 +11,13 @@ DIFFERENT = {
     "getBrokerConfig": "ours has fewer settings: see SETTINGS_OF_OUR_OWN",
     "getNamesrvConfig": "ours has fewer settings",
 }
-SETTINGS_OF_OUR_OWN = re.compile(r"bindAddress|namesrvListenPort|metrics.*|tls\..*|rocketmq\.acl\..*")
-"""Those of metrics are RocketMQ 5's; those of TLS and accounts are no settings of RocketMQ's broker but of its JVM."""
+SETTINGS_OF_OUR_OWN = re.compile(
+    r"bindAddress|namesrvListenPort|metrics.*|tls\..*|rocketmq\.acl\..*|diskSpace.*Ratio|serverMax.*|max(Topic|SubscriptionGroup)Num"
+)
+"""Those of metrics are RocketMQ 5's; those of TLS, accounts and the disk's levels are settings of RocketMQ's JVM.
+
+RocketMQ has no bounds of connections, of the bytes they hold, of topics and of groups.
+"""
 SETTINGS_THAT_DIFFER = {
     "namesrvAddr",
     "listenPort",
@@ -20,6 +25,7 @@ SETTINGS_THAT_DIFFER = {
     "storePathRootDir",
     "storePathCommitLog",
     "mappedFileSizeCommitLog",
+    "cleanFileForciblyEnable",  # see docs/decisions/0015
 }
 
 _REPLACEMENTS: tuple[tuple[re.Pattern[str], str], ...] = (
