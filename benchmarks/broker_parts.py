@@ -14,9 +14,9 @@ from broker.remoting.connection import Connection
 from broker.remoting.dispatcher import Dispatcher
 from broker.remoting.tasks import Tasks
 from broker.remoting.turn import Turn
-from broker.server.broker_clock import BrokerClock
-from broker.server.group_commit import GroupCommit
-from broker.server.identity import BrokerIdentity
+from broker.server.durability.group_commit import GroupCommit
+from broker.server.schedule.broker_clock import BrokerClock
+from broker.server.topics.identity import BrokerIdentity
 from broker.store import FlushDiskType
 
 LOOPBACK = "127.0.0.1"

@@ -80,6 +80,6 @@ def _header(topic: str, *, is_batch: bool) -> SendMessageRequestHeaderV2:
 
 
 def _batch_body(body: bytes) -> bytes:
-    """So many equal messages as `broker.server.batch_body` draws them."""
+    """So many equal messages as `broker.server.sending.batch_body` draws them."""
     message = _BATCHED.pack(_BATCHED.size + len(body) + 2, 0, 0, 0, len(body)) + body + bytes(2)
     return message * BATCH

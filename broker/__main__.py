@@ -21,7 +21,7 @@ from broker.message.printable import printable
 CANNOT_START = 1
 BAD_SETTINGS = 2
 CANNOT_GO_ON = 3
-STORE_CLEANER_LOGGER = "broker.server.store_cleaner"
+STORE_CLEANER_LOGGER = "broker.server.durability.store_cleaner"
 """Operators see every deletion; what else is told at INFO they do not."""
 
 

@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 from broker.admin.errors import CannotAsk
 from broker.client.errors import ClientError
-from broker.client.name_servers import NameServers, name_server_addresses
+from broker.client.instance.name_servers import NameServers, name_server_addresses
 from broker.protocol.errors import ProtocolError
 from broker.protocol.route import MASTER_ID
 from broker.remoting.client import RemotingClient, split_address

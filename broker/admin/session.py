@@ -14,8 +14,8 @@ from broker.admin.brokers import BrokerAddress, find_brokers
 from broker.admin.errors import AdminError, CannotAsk
 from broker.admin.printing import complain
 from broker.admin.requests import BrokerRequests
-from broker.client.access import open_remoting
 from broker.client.errors import IllegalConfiguration
+from broker.client.instance.access import open_remoting
 
 REFUSED: Final = 1
 CANNOT_ASK: Final = 2

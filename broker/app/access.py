@@ -14,7 +14,7 @@ from broker.message.record import decode_record
 from broker.remoting.dispatcher import Dispatcher
 from broker.remoting.tasks import Tasks
 from broker.server.access import AccessControl, AccountFiles, AclProcessor, NoAclProcessor
-from broker.server.identity import BrokerIdentity
+from broker.server.topics.identity import BrokerIdentity
 from broker.store import MessageStore, RecordNotFound
 
 

@@ -22,12 +22,13 @@ from broker.remoting.dispatcher import Dispatcher
 from broker.remoting.memory_budget import MemoryBudget
 from broker.remoting.tasks import Tasks
 from broker.remoting.tls import ClientTls, ServerContexts, ServerTls, TlsMode, TlsUnusable
-from broker.server import consumer_notices, delayed_delivery
-from broker.server.broker_clock import LOOK_EVERY_S, BrokerClock, wall_ms
-from broker.server.check_back import SHORTEST_SLEEP_S
-from broker.server.flow_counter import SAMPLE_INTERVAL_S
-from broker.server.group_commit import GroupCommit
-from broker.server.identity import BrokerIdentity
+from broker.server.clients import consumer_notices
+from broker.server.durability.group_commit import GroupCommit
+from broker.server.schedule import delayed_delivery
+from broker.server.schedule.broker_clock import LOOK_EVERY_S, BrokerClock, wall_ms
+from broker.server.statistics.flow_counter import SAMPLE_INTERVAL_S
+from broker.server.topics.identity import BrokerIdentity
+from broker.server.transactions.check_back import SHORTEST_SLEEP_S
 from broker.store import FlushDiskType, StoreError, StoreUnwritable
 
 if TYPE_CHECKING:

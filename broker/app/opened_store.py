@@ -11,8 +11,8 @@ from pathlib import Path
 from broker.app.errors import StartError
 from broker.config import BrokerSettings
 from broker.message.topics import TRANSACTION_CONSUMER_GROUP
-from broker.server.delay_levels import parse_delay_levels
-from broker.server.identity import BrokerIdentity
+from broker.server.schedule.delay_levels import parse_delay_levels
+from broker.server.topics.identity import BrokerIdentity
 from broker.store import (
     ConsumerOffsets,
     DamagedStore,

@@ -13,7 +13,7 @@ from broker.remoting.limits import MAX_REQUEST_HEADER_LENGTH, ConnectionLimits
 from broker.remoting.memory_budget import MemoryBudget
 from broker.remoting.server import RemotingServer
 from broker.remoting.tls import ServerContexts
-from broker.server.vip_channel import PORTS_BELOW_LISTEN_PORT, VipChannel
+from broker.server.clients.vip_channel import PORTS_BELOW_LISTEN_PORT, VipChannel
 
 _LIMITS: Final = ConnectionLimits(close_timeout_s=1.0, max_header_length=MAX_REQUEST_HEADER_LENGTH)
 _ATTEMPTS: Final = 50

@@ -9,16 +9,16 @@ from dataclasses import dataclass
 from broker.app.opened_store import OpenedStore
 from broker.config import BrokerSettings
 from broker.remoting.connection import Connection
-from broker.server.check_back import CheckBack
-from broker.server.group_commit import GroupCommit
-from broker.server.producer_groups import ProducerGroups
-from broker.server.topic_table import TopicTable
-from broker.server.transaction_log import TransactionLog
-from broker.server.transaction_notes import TransactionNotes
-from broker.server.transaction_processor import TransactionProcessor
-from broker.server.transaction_recovery import recover_transactions
+from broker.server.clients.producer_groups import ProducerGroups
+from broker.server.durability.group_commit import GroupCommit
+from broker.server.topics.topic_table import TopicTable
+from broker.server.transactions.check_back import CheckBack
+from broker.server.transactions.transaction_log import TransactionLog
+from broker.server.transactions.transaction_notes import TransactionNotes
+from broker.server.transactions.transaction_processor import TransactionProcessor
+from broker.server.transactions.transaction_recovery import recover_transactions
 from broker.store import DamagedStore
-from broker.store.config_file import ConfigFile
+from broker.store.tables.config_file import ConfigFile
 from broker.transaction.check_counts import FILE_NAME, check_counts_from_json
 from broker.transaction.check_policy import CheckPolicy
 from broker.transaction.checks_in_flight import ChecksInFlight

@@ -9,7 +9,7 @@ from enum import Enum
 from typing import Protocol
 
 from broker.client.errors import MessagesWithdrawn
-from broker.client.send_result import LocalTransactionState
+from broker.client.producer.send_result import LocalTransactionState
 from broker.message import Message, MessageExt, MessageQueue
 
 

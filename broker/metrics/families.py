@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, HistogramMetricFamily
 
-from broker.server.histogram import Histogram
+from broker.server.statistics.histogram import Histogram
 
 Labels = tuple[str, ...]
 

@@ -10,8 +10,8 @@ from prometheus_client import Metric
 from broker.message import topics
 from broker.metrics.families import Families, Labels, boolean
 from broker.metrics.sources import MetricsSources, steadily
-from broker.server.client_channel import ClientChannel
-from broker.server.traffic import Traffic
+from broker.server.clients.client_channel import ClientChannel
+from broker.server.statistics.traffic import Traffic
 
 _REMOTING = "remoting"
 _SYSTEM_GROUP = "CID_RMQ_SYS_"

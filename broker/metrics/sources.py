@@ -6,14 +6,14 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import TypeVar
 
-from broker.server.consumer_groups import ConsumerGroups
-from broker.server.group_commit import GroupCommit
+from broker.server.clients.consumer_groups import ConsumerGroups
+from broker.server.clients.producer_groups import ProducerGroups
+from broker.server.durability.group_commit import GroupCommit
 from broker.server.parked import ParkedMessages
-from broker.server.producer_groups import ProducerGroups
-from broker.server.statistics import BrokerStatistics
-from broker.server.subscription_group_table import SubscriptionGroupTable
-from broker.server.topic_table import TopicTable
-from broker.server.transaction_log import TransactionLog
+from broker.server.statistics.statistics import BrokerStatistics
+from broker.server.topics.subscription_group_table import SubscriptionGroupTable
+from broker.server.topics.topic_table import TopicTable
+from broker.server.transactions.transaction_log import TransactionLog
 from broker.store import ConsumerOffsets, MessageStore
 
 T = TypeVar("T")

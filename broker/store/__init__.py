@@ -3,10 +3,6 @@
 No event loop, no socket and no clock: whoever calls says what time it is, and when to write, flush and publish.
 """
 
-from broker.store.config_file import DataVersion
-from broker.store.consume_queue import Unsynced
-from broker.store.consumer_offsets import ConsumerOffsets
-from broker.store.delay_offsets import DelayOffsets
 from broker.store.errors import (
     CorruptRecord,
     DamagedStore,
@@ -17,11 +13,15 @@ from broker.store.errors import (
     StoreUnwritable,
 )
 from broker.store.message_store import MessageStore
-from broker.store.report import RecoveryReport
+from broker.store.queues.consume_queue import Unsynced
+from broker.store.recovery.report import RecoveryReport
 from broker.store.results import Appended, Expired, GetMessageStatus, PulledMessages, QueriedMessages
 from broker.store.settings import FlushDiskType, StoreConfig
-from broker.store.subscription_groups import SubscriptionGroupConfig, SubscriptionGroups
-from broker.store.topic_configs import Permission, TopicConfig, TopicConfigs
+from broker.store.tables.config_file import DataVersion
+from broker.store.tables.consumer_offsets import ConsumerOffsets
+from broker.store.tables.delay_offsets import DelayOffsets
+from broker.store.tables.subscription_groups import SubscriptionGroupConfig, SubscriptionGroups
+from broker.store.tables.topic_configs import Permission, TopicConfig, TopicConfigs
 
 __all__ = [
     "Appended",

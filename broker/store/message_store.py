@@ -17,21 +17,21 @@ from broker.message import topics
 from broker.message.properties import MAX_PROPERTIES_LENGTH
 from broker.message.record import FIXED_LENGTH, encode_record
 from broker.message.sysflag import TRANSACTION_MASK
-from broker.store.commit_log import CommitLog
-from broker.store.consume_queue import Unsynced
-from broker.store.consume_queue_table import ConsumeQueueTable
-from broker.store.dispatch import VISIBILITY, DispatchRequest, unit_tags_code
-from broker.store.durable_state import DurableMark, DurableState
 from broker.store.errors import IllegalMessage, StoreUnwritable
 from broker.store.files import FileSystem, OpenFiles, OsFileSystem, create_file
-from broker.store.index import Index
-from broker.store.recovery import recover
-from broker.store.report import RecoveryReport
+from broker.store.index.index import Index
+from broker.store.log.commit_log import CommitLog
+from broker.store.log.retention import removable
+from broker.store.log.segments import Segments
+from broker.store.queues.consume_queue import Unsynced
+from broker.store.queues.consume_queue_table import ConsumeQueueTable
+from broker.store.queues.dispatch import VISIBILITY, DispatchRequest, unit_tags_code
+from broker.store.recovery.durable_state import DurableMark, DurableState
+from broker.store.recovery.recovery import recover
+from broker.store.recovery.report import RecoveryReport
+from broker.store.recovery.store_lock import StoreLock
 from broker.store.results import Appended, Expired, Trimmed
-from broker.store.retention import removable
-from broker.store.segments import Segments
 from broker.store.settings import StoreConfig
-from broker.store.store_lock import StoreLock
 from broker.store.store_reader import StoreReader
 from broker.store.writability import Writability
 

@@ -7,14 +7,14 @@ from contextlib import suppress
 from typing import Final, cast
 
 from broker.message import properties as message_properties
-from broker.store.commit_log import CommitLog
-from broker.store.consume_queue import ConsumeQueue, Unit
-from broker.store.consume_queue_table import ConsumeQueueTable
 from broker.store.errors import CorruptRecord, RecordNotFound
-from broker.store.filtered_read import RecordFilter
-from broker.store.index import MAX_FOUND, Index
-from broker.store.lost_unit import find_record
-from broker.store.pull import pull_messages
+from broker.store.index.index import MAX_FOUND, Index
+from broker.store.log.commit_log import CommitLog
+from broker.store.queues.consume_queue import ConsumeQueue, Unit
+from broker.store.queues.consume_queue_table import ConsumeQueueTable
+from broker.store.queues.filtered_read import RecordFilter
+from broker.store.queues.lost_unit import find_record
+from broker.store.queues.pull import pull_messages
 from broker.store.results import PulledMessages, QueriedMessages
 
 _UNITS_LOOKED_AT: Final = 800

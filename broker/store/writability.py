@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from broker.store.disk_space import Admission, admission
+from broker.store.log.disk_space import Admission, admission
 
 
 class Writability:

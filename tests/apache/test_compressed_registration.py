@@ -11,10 +11,10 @@ from broker.protocol.codes import RequestCode, ResponseCode
 from broker.protocol.headers import GetRouteInfoRequestHeader, RegisterBrokerRequestHeader
 from broker.protocol.route import TopicRouteData
 from broker.remoting.client import RemotingClient
-from broker.server.config_bodies import TopicsSnapshot
-from broker.server.registration_body import encode_registration
+from broker.server.topics.config_bodies import TopicsSnapshot
+from broker.server.topics.registration_body import encode_registration
 from broker.store import TopicConfig
-from broker.store.config_file import DataVersion
+from broker.store.tables.config_file import DataVersion
 from tests.apache.cluster import apache_rocketmq
 
 pytestmark = [pytest.mark.e2e, pytest.mark.java, pytest.mark.slow, pytest.mark.timeout(900)]

@@ -22,7 +22,7 @@ from broker.remoting.connection import Connection
 from broker.remoting.dispatcher import Handler, RequestRefused
 from broker.remoting.tasks import Tasks
 from broker.server.access.access_control import AccessControl, Edit
-from broker.server.identity import BrokerIdentity
+from broker.server.topics.identity import BrokerIdentity
 
 _CHANGES: Final = {
     RequestCode.UPDATE_AND_CREATE_ACL_CONFIG: ResponseCode.UPDATE_AND_CREATE_ACL_CONFIG_FAILED,

@@ -16,7 +16,7 @@ from broker.protocol.codes import RequestCode, ResponseCode
 from broker.protocol.headers import PullMessageRequestHeader
 from broker.protocol.queue_table import MessageQueueData
 from broker.remoting import RemotingClient
-from broker.server import queue_locks
+from broker.server.clients import queue_locks
 
 AN_HOUR_MS = 3_600_000
 QUEUE = MessageQueueData(broker_name="broker-a", queue_id=0, topic="TBW102")

@@ -11,7 +11,7 @@ from broker.config import BrokerSettings
 from broker.protocol.codes import RequestCode
 from broker.protocol.heartbeat import HeartbeatData, ProducerData
 from broker.remoting.client import RemotingClient
-from tests.unit.server.test_reply_processor import REQUESTER, V2
+from tests.unit.server.sending.test_reply_processor import REQUESTER, V2
 
 
 async def test_a_reply_that_was_taken_is_answered(tmp_path: Path) -> None:

@@ -9,7 +9,7 @@ from broker.app.transactions import read_check_counts
 from broker.message.record import host_bytes
 from broker.message.topics import TRANSACTION_CONSUMER_GROUP as TRANSACTIONS
 from broker.store import ConsumerOffsets, MessageStore, StoreConfig
-from broker.store.config_file import ConfigFile
+from broker.store.tables.config_file import ConfigFile
 from broker.transaction.check_counts import FILE_NAME
 
 HOST = host_bytes("127.0.0.1", 10911)

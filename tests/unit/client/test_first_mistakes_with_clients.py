@@ -16,10 +16,10 @@ from broker.client import (
     PushConsumer,
     TransactionProducer,
 )
-from broker.client.argument_check import check_batch, check_number, check_queue, check_queues, check_target
-from broker.client.subscription import Subscription
-from broker.client.transaction_decision import state_of_answer
-from broker.client.wire_message import check_message, to_wire
+from broker.client.checks.argument_check import check_batch, check_number, check_queue, check_queues, check_target
+from broker.client.producer.wire_message import check_message, to_wire
+from broker.client.pull.subscription import Subscription
+from broker.client.transaction.transaction_decision import state_of_answer
 from broker.message import Message, MessageQueue
 
 

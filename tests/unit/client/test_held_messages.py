@@ -7,15 +7,15 @@ from collections.abc import AsyncIterator, Callable
 import pytest
 
 from broker.client import ConsumeContext, ConsumeStatus, MessagesWithdrawn
-from broker.client.concurrent_consumption import ConcurrentConsumption
-from broker.client.consumption import Consumption
-from broker.client.listener_threads import ListenerThreads
 from broker.client.listeners import MessageListener
-from broker.client.orderly_consumption import OrderlyConsumption
-from broker.client.process_queue import ProcessQueue
+from broker.client.push.concurrent_consumption import ConcurrentConsumption
+from broker.client.push.consumption import Consumption
+from broker.client.push.listener_threads import ListenerThreads
+from broker.client.push.orderly_consumption import OrderlyConsumption
+from broker.client.push.process_queue import ProcessQueue
 from broker.message import MessageExt
 from tests.unit.client.messages import QUEUE, message
-from tests.unit.client.test_consumption import Return
+from tests.unit.client.push.test_consumption import Return
 from tests.unit.client.waiting import until
 
 LONG_S = 60

@@ -3,7 +3,7 @@
 import pytest
 
 from broker.client import IllegalConfiguration
-from broker.client.name_servers import name_server_addresses
+from broker.client.instance.name_servers import name_server_addresses
 
 
 def test_several_are_joined_by_semicolons() -> None:

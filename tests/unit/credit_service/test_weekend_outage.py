@@ -6,16 +6,16 @@ import logging
 
 import pytest
 
-from broker.client.concurrent_consumption import ConcurrentConsumption
-from broker.client.listener_threads import ListenerThreads
-from broker.client.process_queue import ProcessQueue
+from broker.client.push.concurrent_consumption import ConcurrentConsumption
+from broker.client.push.listener_threads import ListenerThreads
+from broker.client.push.process_queue import ProcessQueue
 from broker.message import MessageQueue
 from credit_service.adapters.celery_crediting import CeleryCrediting
 from credit_service.adapters.ledger import Ledger
 from credit_service.service_layer.holds import REMIND_AFTER_S, Holds
 from credit_service.service_layer.order_listener import OrderListener
 from credit_service.service_layer.patient_crediting import PatientCrediting
-from tests.unit.client.test_consumption import Return
+from tests.unit.client.push.test_consumption import Return
 from tests.unit.credit_service.conftest import ORDER, a_message
 from tests.unit.credit_service.credit_side import CreditSide
 

@@ -16,13 +16,13 @@ from broker.metrics import BrokerCollector, MetricsSources
 from broker.metrics.sources import steadily
 from broker.metrics.storage import size_on_disk
 from broker.protocol.heartbeat import ConsumerData, ConsumeType
-from broker.server.client_channel import ClientChannel
-from broker.server.consumer_groups import ConsumerGroups
-from broker.server.histogram import Histogram
+from broker.server.clients.client_channel import ClientChannel
+from broker.server.clients.consumer_groups import ConsumerGroups
+from broker.server.clients.producer_groups import ProducerGroups
 from broker.server.parked import ParkedPlace, Treatment
-from broker.server.producer_groups import ProducerGroups
-from broker.server.statistics import BrokerStatistics
-from broker.server.traffic import count
+from broker.server.statistics.histogram import Histogram
+from broker.server.statistics.statistics import BrokerStatistics
+from broker.server.statistics.traffic import count
 from broker.transaction.decision import Refusal
 from tests.unit.server.transaction_broker import DISCARD_TOPIC, Producer, TransactionBroker
 

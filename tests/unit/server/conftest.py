@@ -18,22 +18,22 @@ from broker.protocol.frame import FrameDecoder
 from broker.protocol.headers import PullMessageRequestHeader
 from broker.protocol.heartbeat import ConsumerData, HeartbeatData, ProducerData
 from broker.remoting.dispatcher import Dispatcher
-from broker.server.client_processor import ClientProcessor
-from broker.server.consumer_groups import ConsumerGroups
-from broker.server.delayed_delivery import DelayedDelivery
-from broker.server.held_pulls import HeldPulls
-from broker.server.identity import BrokerIdentity
-from broker.server.message_filters import MessageFilters
-from broker.server.message_flows import MessageFlows
-from broker.server.producer_groups import ProducerGroups
-from broker.server.pull_processor import PullProcessor
-from broker.server.put_times import PutTimes
-from broker.server.send_back_processor import SendBackProcessor
-from broker.server.send_destination import SendDestination
-from broker.server.send_processor import SendProcessor
-from broker.server.statistics import BrokerStatistics
-from broker.server.subscription_group_table import SubscriptionGroupTable
-from broker.server.topic_table import TopicRules, TopicTable
+from broker.server.clients.client_processor import ClientProcessor
+from broker.server.clients.consumer_groups import ConsumerGroups
+from broker.server.clients.producer_groups import ProducerGroups
+from broker.server.durability.put_times import PutTimes
+from broker.server.pulling.held_pulls import HeldPulls
+from broker.server.pulling.message_filters import MessageFilters
+from broker.server.pulling.pull_processor import PullProcessor
+from broker.server.schedule.delayed_delivery import DelayedDelivery
+from broker.server.sending.send_back_processor import SendBackProcessor
+from broker.server.sending.send_destination import SendDestination
+from broker.server.sending.send_processor import SendProcessor
+from broker.server.statistics.message_flows import MessageFlows
+from broker.server.statistics.statistics import BrokerStatistics
+from broker.server.topics.identity import BrokerIdentity
+from broker.server.topics.subscription_group_table import SubscriptionGroupTable
+from broker.server.topics.topic_table import TopicRules, TopicTable
 from broker.store import (
     Appended,
     ConsumerOffsets,

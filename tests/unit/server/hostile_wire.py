@@ -17,27 +17,27 @@ from broker.protocol.headers import SendMessageRequestHeaderV2
 from broker.remoting.connection import Connection
 from broker.remoting.dispatcher import Dispatcher
 from broker.remoting.tasks import Tasks
-from broker.server.client_processor import ClientProcessor
-from broker.server.consumer_call_processor import ConsumerCallProcessor
-from broker.server.consumer_groups import ConsumerGroups
-from broker.server.delayed_delivery import DelayedDelivery
-from broker.server.group_admin_processor import GroupAdminProcessor
-from broker.server.held_pulls import HeldPulls
-from broker.server.message_filters import MessageFilters
-from broker.server.message_flows import MessageFlows
-from broker.server.offset_processor import OffsetProcessor
+from broker.server.clients.client_processor import ClientProcessor
+from broker.server.clients.consumer_groups import ConsumerGroups
+from broker.server.clients.producer_groups import ProducerGroups
+from broker.server.operators.consumer_call_processor import ConsumerCallProcessor
+from broker.server.operators.group_admin_processor import GroupAdminProcessor
+from broker.server.operators.progress_processor import ProgressProcessor
 from broker.server.parked import DeadLetterProcessor
-from broker.server.producer_groups import ProducerGroups
-from broker.server.progress_processor import ProgressProcessor
-from broker.server.pull_processor import PullProcessor
-from broker.server.query_processor import QueryProcessor
-from broker.server.send_back_processor import SendBackProcessor
-from broker.server.send_destination import SendDestination
-from broker.server.send_processor import SendProcessor
-from broker.server.statistics import BrokerStatistics
-from broker.server.subscription_group_table import SubscriptionGroupTable
-from broker.server.transaction_admin_processor import TransactionAdminProcessor
-from broker.server.transaction_finder import TransactionFinder
+from broker.server.pulling.held_pulls import HeldPulls
+from broker.server.pulling.message_filters import MessageFilters
+from broker.server.pulling.offset_processor import OffsetProcessor
+from broker.server.pulling.pull_processor import PullProcessor
+from broker.server.pulling.query_processor import QueryProcessor
+from broker.server.schedule.delayed_delivery import DelayedDelivery
+from broker.server.sending.send_back_processor import SendBackProcessor
+from broker.server.sending.send_destination import SendDestination
+from broker.server.sending.send_processor import SendProcessor
+from broker.server.statistics.message_flows import MessageFlows
+from broker.server.statistics.statistics import BrokerStatistics
+from broker.server.topics.subscription_group_table import SubscriptionGroupTable
+from broker.server.transactions.transaction_admin_processor import TransactionAdminProcessor
+from broker.server.transactions.transaction_finder import TransactionFinder
 from broker.store import DelayOffsets, StoreUnwritable, SubscriptionGroups
 from tests.unit.server.conftest import IDENTITY, Wire
 from tests.unit.server.transaction_broker import GROUP, ROOT, STORE_HOST, TransactionBroker

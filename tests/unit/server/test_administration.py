@@ -47,17 +47,17 @@ from broker.protocol.headers import (
 from broker.protocol.heartbeat import ConsumerData, SubscriptionData
 from broker.protocol.queue_table import MessageQueueData
 from broker.remoting.tasks import Tasks
-from broker.server import query_processor
-from broker.server.broker_info_processor import BrokerInfoProcessor
-from broker.server.checkpoints import Checkpoints
-from broker.server.consumer_call_processor import ConsumerCallProcessor
-from broker.server.group_admin_processor import GroupAdminProcessor
-from broker.server.lock_processor import LockProcessor
-from broker.server.offset_processor import OffsetProcessor
-from broker.server.progress_processor import ProgressProcessor
-from broker.server.query_processor import QueryProcessor
-from broker.server.topic_admin_processor import TopicAdminProcessor
-from broker.server.topic_deletion import TopicDeletion
+from broker.server.clients.lock_processor import LockProcessor
+from broker.server.durability.checkpoints import Checkpoints
+from broker.server.operators.broker_info_processor import BrokerInfoProcessor
+from broker.server.operators.consumer_call_processor import ConsumerCallProcessor
+from broker.server.operators.group_admin_processor import GroupAdminProcessor
+from broker.server.operators.progress_processor import ProgressProcessor
+from broker.server.operators.topic_admin_processor import TopicAdminProcessor
+from broker.server.pulling import query_processor
+from broker.server.pulling.offset_processor import OffsetProcessor
+from broker.server.pulling.query_processor import QueryProcessor
+from broker.server.topics.topic_deletion import TopicDeletion
 from broker.store import TopicConfig
 from tests.unit.server.conftest import IDENTITY, START_MS, Desk, Wire
 

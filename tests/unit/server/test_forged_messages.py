@@ -12,7 +12,7 @@ from broker.message.record import decode_record
 from broker.protocol.codes import RequestCode, ResponseCode
 from broker.protocol.command_header import CommandHeader
 from broker.protocol.headers import SendMessageRequestHeader, SendMessageRequestHeaderV2
-from broker.server.sent_properties import BROKERS_OWN, without_brokers_own
+from broker.server.sending.sent_properties import BROKERS_OWN, without_brokers_own
 from tests.unit.server.conftest import START_MS, Desk, Wire
 
 TOPICS = ("orders", "%RETRY%g", "SCHEDULE_TOPIC_XXXX", "%DLQ%g")

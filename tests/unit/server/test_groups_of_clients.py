@@ -3,9 +3,9 @@
 import pytest
 
 from broker.protocol.heartbeat import ConsumerData, SubscriptionData
-from broker.server.client_channel import CHANNEL_EXPIRES_MS, ClientChannel
-from broker.server.consumer_groups import ConsumerGroups
-from broker.server.producer_groups import ProducerGroups
+from broker.server.clients.client_channel import CHANNEL_EXPIRES_MS, ClientChannel
+from broker.server.clients.consumer_groups import ConsumerGroups
+from broker.server.clients.producer_groups import ProducerGroups
 
 NOW_MS = 1_000_000
 

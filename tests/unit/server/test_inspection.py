@@ -14,9 +14,9 @@ from broker.protocol.headers import (
     ViewBrokerStatsDataRequestHeader,
 )
 from broker.protocol.heartbeat import ConsumerData, SubscriptionData
-from broker.server.consume_queue_processor import ConsumeQueueProcessor
-from broker.server.flow_processor import FlowProcessor
-from broker.server.settings_processor import SettingsProcessor
+from broker.server.operators.consume_queue_processor import ConsumeQueueProcessor
+from broker.server.operators.flow_processor import FlowProcessor
+from broker.server.operators.settings_processor import SettingsProcessor
 from broker.store import TopicConfig
 from tests.e2e.clients import SEND
 from tests.unit.server.conftest import PULL, START_MS, Desk, Wire

@@ -14,7 +14,7 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, pr
 from broker.message import properties as props
 from broker.message.ids import offset_message_id
 from broker.remoting.dispatcher import RequestRefused
-from broker.server.check_back import HELD_BACK_MS
+from broker.server.transactions.check_back import HELD_BACK_MS
 from broker.store import Appended
 from broker.transaction.pending import PendingTransaction
 from tests.unit.server.hostile_attacks import ATTACKS, FORGED, HostileClient

@@ -21,15 +21,15 @@ from broker.protocol.headers import (
 from broker.remoting.connection import Connection
 from broker.remoting.errors import ConnectionClosed
 from broker.remoting.tasks import Tasks
-from broker.server.check_back import CheckBack
-from broker.server.expiry_clock import ExpiryClock
 from broker.server.parked import ParkedMessages
-from broker.server.resume_processor import ResumeProcessor
-from broker.server.topic_table import TopicRules, TopicTable
-from broker.server.transaction_log import TransactionLog
-from broker.server.transaction_notes import TransactionNotes
-from broker.server.transaction_processor import TransactionProcessor
-from broker.server.transaction_recovery import recover_transactions
+from broker.server.topics.topic_table import TopicRules, TopicTable
+from broker.server.transactions.check_back import CheckBack
+from broker.server.transactions.expiry_clock import ExpiryClock
+from broker.server.transactions.resume_processor import ResumeProcessor
+from broker.server.transactions.transaction_log import TransactionLog
+from broker.server.transactions.transaction_notes import TransactionNotes
+from broker.server.transactions.transaction_processor import TransactionProcessor
+from broker.server.transactions.transaction_recovery import recover_transactions
 from broker.store import (
     Appended,
     ConsumerOffsets,

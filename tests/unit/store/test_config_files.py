@@ -13,8 +13,8 @@ from broker.store import (
     SubscriptionGroups,
     TopicConfig,
     TopicConfigs,
-    fastjson,
 )
+from broker.store.tables import fastjson
 
 CONSUMER_OFFSETS = """{
 \t"offsetTable":{

@@ -8,9 +8,8 @@ import pytest
 
 from broker.message.record import decode_record
 from broker.store import ConsumerOffsets, MessageStore, StoreConfig, Unsynced
-
-from .conftest import NOW, append, bodies, send, small_config
-from .crash_disk import Crash, CrashDisk, Operation
+from tests.unit.store.conftest import NOW, append, bodies, send, small_config
+from tests.unit.store.crash_disk import Crash, CrashDisk, Operation
 
 CONFIG = small_config(Path("/store"))
 WITHOUT_INDEX = small_config(Path("/store"), is_index_enabled=False)

@@ -11,10 +11,10 @@ import pytest
 
 from broker.message import sysflag
 from broker.message.record import BLANK_MAGIC, QUEUE_OFFSET_POSITION, decode_record, host_bytes
-from broker.store import Appended, MessageStore, StoreConfig, consume_queue, lost_unit
-from broker.store.record_check import MAGIC
-
-from .conftest import HOST, NOW, append, bodies, crash, send, small_config
+from broker.store import Appended, MessageStore, StoreConfig
+from broker.store.log.record_check import MAGIC
+from broker.store.queues import consume_queue, lost_unit
+from tests.unit.store.conftest import HOST, NOW, append, bodies, crash, send, small_config
 
 TOPIC_POSITION = 89
 

@@ -6,11 +6,11 @@ import pytest
 
 from broker.message.record import decode_record, host_bytes
 from broker.message.sysflag import BORN_HOST_V6
-from broker.store import GetMessageStatus, MessageStore, PulledMessages, StoreConfig, filtered_read
-from broker.store.consume_queue import BLANK_SIZE
-
-from .conftest import append, small_config
-from .test_damage_found_late import patch_unit
+from broker.store import GetMessageStatus, MessageStore, PulledMessages, StoreConfig
+from broker.store.queues import filtered_read
+from broker.store.queues.consume_queue import BLANK_SIZE
+from tests.unit.store.conftest import append, small_config
+from tests.unit.store.test_damage_found_late import patch_unit
 
 EVERYTHING = 1 << 30
 

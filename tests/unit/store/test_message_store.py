@@ -19,9 +19,8 @@ from broker.store import (
     StoreUnwritable,
     Unsynced,
 )
-
-from .conftest import HOST, NOW, append, bodies, send, small_config
-from .crash_disk import Crash, CrashDisk
+from tests.unit.store.conftest import HOST, NOW, append, bodies, send, small_config
+from tests.unit.store.crash_disk import Crash, CrashDisk
 
 
 def test_a_message_is_visible_once_it_is_published_and_not_before(store: MessageStore) -> None:

@@ -9,9 +9,8 @@ import pytest
 
 from broker.message.record import decode_record, encode_record
 from broker.store import CorruptRecord, MessageStore, RecordNotFound, StoreConfig
-
-from .conftest import HOST, NOW, append, crash, send, small_config
-from .test_damage_found_late import patch_unit
+from tests.unit.store.conftest import HOST, NOW, append, crash, send, small_config
+from tests.unit.store.test_damage_found_late import patch_unit
 
 HEAD_LENGTH = 88
 """Bytes of a record with IPv4 hosts before its body."""

@@ -24,7 +24,7 @@ from broker.remoting.tasks import Tasks
 from broker.server.access import AccessControl, AccountFiles, AclProcessor, NoAclProcessor
 from broker.server.access import access_control as module
 from broker.server.access.refusal_log import RefusalLog
-from broker.server.identity import BrokerIdentity
+from broker.server.topics.identity import BrokerIdentity
 
 SECRET = "a long secret"
 FILE = f"""

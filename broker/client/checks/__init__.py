@@ -1,0 +1,1 @@
+"""First mistakes, answered by a sentence."""

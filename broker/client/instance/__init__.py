@@ -1,0 +1,1 @@
+"""What all clients of a process share: name servers, routes, heartbeats, calls to brokers."""

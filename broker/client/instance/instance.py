@@ -1,0 +1,71 @@
+"""What every client object has: a name, connections, routes, heartbeats (RocketMQ's MQClientInstance)."""
+
+from __future__ import annotations
+
+import logging
+import os
+from collections.abc import Callable, Mapping
+
+from broker.acl import SessionCredentials
+from broker.client.instance.access import open_remoting
+from broker.client.instance.client_id import local_address, new_client_id
+from broker.client.instance.heartbeats import Heartbeats
+from broker.client.instance.name_servers import NameServers, name_server_addresses
+from broker.client.instance.routes import DEFAULT_TOPIC_QUEUE_NUMS, Routes
+from broker.protocol.heartbeat import HeartbeatData
+from broker.remoting.connection import Connection
+from broker.remoting.dispatcher import Dispatcher, Handler
+from broker.remoting.tls import ClientTls
+
+logger = logging.getLogger(__name__)
+
+RequestHandlers = Mapping[int, Handler]
+"""What the client does when a broker asks it something: called on the event loop; returns the answer's frame or None."""
+
+
+class ClientInstance:
+    """Connections, routes and heartbeats of one producer or consumer. Makes itself known to brokers, and stays known."""
+
+    def __init__(
+        self,
+        namesrv_addr: str | None,
+        membership: Callable[[str], HeartbeatData],
+        *,
+        credentials: SessionCredentials | None = None,
+        tls: ClientTls | bool | None = None,
+        queues_of_new_topics: int = DEFAULT_TOPIC_QUEUE_NUMS,
+    ) -> None:
+        """`membership(client_id)` says which groups live in this client. Raises IllegalConfiguration.
+
+        What is None of `namesrv_addr`, `credentials` and `tls`, the environment says.
+        """
+        addresses = name_server_addresses(namesrv_addr)
+        self.client_ip = local_address()
+        self.client_id = new_client_id(self.client_ip)
+        self._dispatcher = Dispatcher(on_disconnected=[self._disconnected])
+        self.remoting = open_remoting(self._dispatcher, credentials, tls, os.environ)
+        self.name_servers = NameServers(addresses, self.remoting)
+        self.routes = Routes(self.name_servers, queues_of_new_topics=queues_of_new_topics)
+        self.heartbeats = Heartbeats(self.remoting, self.routes, lambda: membership(self.client_id))
+        self._is_stopping = False
+
+    def answer(self, handlers: RequestHandlers) -> None:
+        """Let these answer what brokers ask."""
+        self._dispatcher.add(handlers)
+
+    def start(self) -> None:
+        """Begin the background work. Reaches for nobody yet: it is no error if nothing is up."""
+        self.routes.start()
+        self.heartbeats.start()
+
+    async def stop(self) -> None:
+        """Say goodbye to the brokers and close all connections."""
+        self._is_stopping = True
+        await self.heartbeats.stop()
+        await self.heartbeats.unregister()
+        await self.routes.stop()
+        await self.remoting.close()
+
+    def _disconnected(self, connection: Connection) -> None:
+        if not self._is_stopping:
+            self.heartbeats.send_soon()

@@ -1,0 +1,171 @@
+"""The producer (RocketMQ's DefaultMQProducer)."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Sequence
+from typing import Never
+
+from broker.acl import SessionCredentials
+from broker.client.checks.lifecycle import Lifecycle
+from broker.client.checks.settings_check import check_group, check_topic, check_whole_number, refuse_unknown
+from broker.client.errors import NoRoute
+from broker.client.instance.broker_calls import BrokerCalls
+from broker.client.instance.instance import ClientInstance, RequestHandlers
+from broker.client.instance.routes import DEFAULT_TOPIC_QUEUE_NUMS
+from broker.client.producer.message_sender import MessageSender, SendSettings
+from broker.client.producer.send_requests import SendRequests
+from broker.client.producer.send_result import SendResult
+from broker.message import Message, MessageQueue, topics
+from broker.message.ids import UniqueIdMaker
+from broker.protocol.heartbeat import HeartbeatData, ProducerData
+from broker.protocol.route import MASTER_ID
+from broker.remoting.tls import ClientTls
+
+logger = logging.getLogger(__name__)
+
+_TOPIC_APPEARS_WITHIN_S = 5.0
+
+
+class Producer:
+    """Sends messages. It can be started before any broker; what it cannot send it refuses with a ClientError that says why."""
+
+    def __init__(
+        self,
+        group: str,
+        *,
+        namesrv_addr: str | None = None,
+        credentials: SessionCredentials | None = None,
+        tls: ClientTls | bool | None = None,
+        send_timeout_ms: int = 3000,
+        retry_times_when_send_failed: int = 2,
+        compress_message_body_over: int = 4096,
+        default_topic_queue_nums: int = DEFAULT_TOPIC_QUEUE_NUMS,
+        **unknown: Never,
+    ) -> None:
+        """`namesrv_addr` is `host:port;host:port`; without it NAMESRV_ADDR of the environment, else 127.0.0.1:9876.
+
+        `credentials` sign each request; without them ROCKETMQ_ACCESS_KEY and ROCKETMQ_SECRET_KEY of the environment do, if set.
+        `tls` says how to speak TLS, True with the system's certificates; without it ROCKETMQ_TLS_ENABLE says whether to.
+        Raises IllegalConfiguration for an unusable group name, an unknown setting, or one of another type or range.
+        """
+        refuse_unknown(self, unknown)
+        check_group("producer", group)
+        check_whole_number("send_timeout_ms", send_timeout_ms, least=1)
+        check_whole_number("retry_times_when_send_failed", retry_times_when_send_failed, least=0)
+        check_whole_number("compress_message_body_over", compress_message_body_over, least=0)
+        check_whole_number("default_topic_queue_nums", default_topic_queue_nums, least=1)
+        self.group = group
+        self._namesrv_addr = namesrv_addr
+        self._credentials = credentials
+        self._tls = tls
+        self._queues_of_new_topics = default_topic_queue_nums
+        self._settings = SendSettings(
+            timeout_ms=send_timeout_ms, retry_times=retry_times_when_send_failed, compress_over=compress_message_body_over
+        )
+        self._instance: ClientInstance | None = None
+        self._requests: SendRequests | None = None
+        self._sender: MessageSender | None = None
+        self._lifecycle = Lifecycle(f"producer {group}")
+
+    async def start(self) -> None:
+        """Begin: from now on brokers learn of this producer as soon as they are up. It is no error if none is."""
+        self._lifecycle.require_new()
+        instance = self._instance = ClientInstance(
+            self._namesrv_addr,
+            self._membership,
+            credentials=self._credentials,
+            tls=self._tls,
+            queues_of_new_topics=self._queues_of_new_topics,
+        )
+        self._requests = SendRequests(BrokerCalls(instance.remoting, instance.routes))
+        self._sender = MessageSender(
+            self.group, self._requests, instance.routes, UniqueIdMaker(instance.client_ip), self._settings
+        )
+        instance.answer(self._handlers())
+        instance.routes.on_change = instance.heartbeats.send_soon
+        instance.routes.watch(
+            topics.AUTO_CREATE_TOPIC
+        )  # every broker that creates topics has it: so all are known from the start
+        instance.start()
+        self._lifecycle.started()
+        logger.info("producer %s (%s) started", self.group, instance.client_id)
+
+    async def shutdown(self) -> None:
+        """Take leave of the brokers. Further sends raise NotRunning."""
+        if self._lifecycle.stop():
+            await self._stop()
+
+    async def _stop(self) -> None:
+        """What is left to do when nothing more is sent."""
+        assert self._instance is not None
+        await self._instance.stop()
+        logger.info("producer %s stopped", self.group)
+
+    async def send(self, message: Message, queue: MessageQueue | None = None, *, timeout_ms: int | None = None) -> SendResult:
+        """Send and wait until the broker has stored it; tried again on other brokers unless `queue` says where it has to go.
+
+        Raises MessageRefused, NoRoute, NameServerUnreachable, BrokerError if a broker refuses, SendFailed if none can be reached:
+        then the message may be stored all the same.
+        """
+        return await self._running_sender().send(message, queue, timeout_ms=timeout_ms)
+
+    async def send_oneway(self, message: Message, queue: MessageQueue | None = None) -> None:
+        """Send and never know whether it was stored. Raises a ClientError only if it could not leave."""
+        await self._running_sender().send_oneway(message, queue)
+
+    async def send_batch(
+        self, messages: Sequence[Message], queue: MessageQueue | None = None, *, timeout_ms: int | None = None
+    ) -> SendResult:
+        """Send messages of one topic as one: all are stored, next to each other, or none. Raises as `send` does."""
+        return await self._running_sender().send_batch(messages, queue, timeout_ms=timeout_ms)
+
+    async def is_heard(self) -> bool:
+        """Whether every broker of interest answers a heartbeat now: it takes messages then, and can check back."""
+        return await self._running_instance().heartbeats.send()
+
+    async def queues(self, topic: str) -> list[MessageQueue]:
+        """The queues a message to the topic can go to. Raises NoRoute or NameServerUnreachable."""
+        check_topic(topic)
+        return await self._running_instance().routes.queues_to_publish(topic)
+
+    async def create_topic(self, topic: str, queue_count: int = 4) -> None:
+        """Create the topic on every broker, or change how many queues it has there. When this returns it can be sent to."""
+        instance = self._running_instance()
+        assert self._requests is not None
+        check_topic(topic)
+        check_whole_number("queue_count", queue_count, least=1)
+        info = await instance.name_servers.cluster_info()
+        masters = [] if info is None else [broker.broker_addrs.get(MASTER_ID) for broker in info.broker_addr_table.values()]
+        addresses = [address for address in masters if address]
+        if not addresses:
+            raise NoRoute(f"no broker is registered at {';'.join(instance.name_servers.addresses)}: start one")
+        await asyncio.gather(*(self._requests.create_topic(address, topic, queue_count) for address in addresses))
+        await self._until_known(instance, topic)
+
+    async def _until_known(self, instance: ClientInstance, topic: str) -> None:
+        """A broker registers its new topic with the name servers by itself; that takes a moment."""
+        try:
+            async with asyncio.timeout(_TOPIC_APPEARS_WITHIN_S):
+                while not await instance.routes.refresh(topic):  # noqa: ASYNC110 (nobody tells us)
+                    await asyncio.sleep(0.1)
+        except TimeoutError:
+            raise NoRoute(f"topic {topic} was created, but no name server knows it yet: try again") from None
+
+    def _membership(self, client_id: str) -> HeartbeatData:
+        return HeartbeatData(client_id=client_id, producer_data_set=[ProducerData(group_name=self.group)])
+
+    def _handlers(self) -> RequestHandlers:
+        """What brokers may ask of this producer."""
+        return {}
+
+    def _running_instance(self) -> ClientInstance:
+        self._lifecycle.require_running()
+        assert self._instance is not None
+        return self._instance
+
+    def _running_sender(self) -> MessageSender:
+        self._running_instance()
+        assert self._sender is not None
+        return self._sender

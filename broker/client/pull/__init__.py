@@ -1,0 +1,1 @@
+"""Pulling messages, and where groups have come to."""

@@ -1,0 +1,1 @@
+"""Handing messages to listeners, concurrently or in order."""

@@ -1,0 +1,231 @@
+"""The consumer that calls a listener with the messages of its topics (RocketMQ's DefaultMQPushConsumer)."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from dataclasses import fields
+from typing import Any
+
+from broker.acl import SessionCredentials
+from broker.client.checks.lifecycle import Lifecycle
+from broker.client.checks.listener_check import check_message_listener
+from broker.client.checks.settings_check import check_group, check_topic, refuse_unknown
+from broker.client.errors import ClientError, IllegalConfiguration, NotRunning
+from broker.client.instance.clock import now_ms
+from broker.client.instance.instance import ClientInstance
+from broker.client.listeners import MessageListener
+from broker.client.pull.message_selector import MessageSelector
+from broker.client.pull.subscription import Subscription
+from broker.client.push.consumer_parts import ConsumerParts
+from broker.client.push.consumer_requests import ConsumerRequests
+from broker.client.push.consumer_settings import ConsumerSettings
+from broker.client.push.queue_progress import QueueProgress
+from broker.message import MessageQueue, topics
+from broker.protocol.heartbeat import ConsumerData, ConsumeType, HeartbeatData
+from broker.remoting.tasks import Tasks
+from broker.remoting.tls import ClientTls
+
+logger = logging.getLogger(__name__)
+
+PERSIST_INTERVAL_S = 5.0
+_START_WAITS_S = 3.0
+_PERSIST_AT_SHUTDOWN_S = 0.6
+_FAREWELL_S = 1.2
+
+
+class PushConsumer:
+    """Consumes its share of the queues of its topics, or with broadcasting all of them.
+
+    Delivery is at least once: a message is acknowledged after the listener answered for it; one that was not comes again after a
+    crash, here or at another member of the group. While brokers are away it keeps trying, and says so once.
+    """
+
+    def __init__(
+        self,
+        group: str,
+        *,
+        namesrv_addr: str | None = None,
+        credentials: SessionCredentials | None = None,
+        tls: ClientTls | bool | None = None,
+        **settings: Any,
+    ) -> None:
+        """`settings` are those of ConsumerSettings; `namesrv_addr`, `credentials` and `tls` those of a Producer.
+
+        Raises IllegalConfiguration.
+        """
+        known = [field.name for field in fields(ConsumerSettings)]
+        refuse_unknown(self, {name: value for name, value in settings.items() if name not in known}, known)
+        check_group("consumer", group)
+        self.settings = ConsumerSettings(**settings)
+        self.group = group
+        self._namesrv_addr = namesrv_addr
+        self._credentials = credentials
+        self._tls = tls
+        self._subscriptions: dict[str, Subscription] = {}
+        self._listener: MessageListener | None = None
+        self._is_orderly = False
+        self._lifecycle = Lifecycle(f"consumer {group}")
+        self._instance: ClientInstance | None = None
+        self._parts: ConsumerParts | None = None
+        self._tasks = Tasks()
+
+    def subscribe(self, topic: str, expression: MessageSelector | str = "*") -> None:
+        """Consume the topic's messages with one of these tags, `*` or `a || b`, or those a MessageSelector asks for.
+
+        Also while running, and from any thread: then a broker that cannot filter so is only named in the log.
+        Raises IllegalConfiguration, and NotRunning after the shutdown.
+        """
+        check_topic(topic)
+        subscription = Subscription.parse(topic, expression, now_ms())
+
+        def change() -> None:
+            self._subscriptions[topic] = subscription
+            self._subscriptions_changed()
+
+        self._lifecycle.change(change)
+
+    def unsubscribe(self, topic: str) -> None:
+        """Consume the topic no more. Raises NotRunning after the shutdown."""
+
+        def change() -> None:
+            self._subscriptions.pop(topic, None)
+            self._subscriptions_changed()
+
+        self._lifecycle.change(change)
+
+    def register_message_listener(self, listener: MessageListener, *, orderly: bool = False) -> None:
+        """Who gets the messages. `orderly`: each queue's messages one after the other, the next when this one has succeeded.
+
+        Raises IllegalConfiguration for what cannot be called as a listener, and NotRunning once the consumer was started.
+        """
+        if self._lifecycle.is_started:
+            raise NotRunning(f"consumer {self.group} was started before: register its listener before start()")
+        check_message_listener(f"consumer {self.group}", listener)
+        self._listener = listener
+        self._is_orderly = orderly
+
+    @property
+    def queues(self) -> set[MessageQueue]:
+        """The queues this consumer has now."""
+        return set(self._parts.assignment.process_queues) if self._parts else set()
+
+    @property
+    def progress(self) -> list[QueueProgress]:
+        """How each queue gets on that this consumer has now."""
+        return [one.progress for one in self._parts.assignment.process_queues.values()] if self._parts else []
+
+    async def is_heard(self) -> bool:
+        """Whether every broker of interest answers a heartbeat now; before the topic exists, whether brokers are registered.
+
+        Raises NameServerUnreachable.
+        """
+        instance = self._instance
+        if instance is None:
+            return False
+        if instance.routes.brokers:
+            return await instance.heartbeats.send()
+        info = await instance.name_servers.cluster_info()
+        return info is not None and bool(info.broker_addr_table)
+
+    async def start(self) -> None:
+        """Begin to consume. It is no error if no broker is up.
+
+        Raises IllegalConfiguration without listener or subscription, or if a broker cannot filter as a subscription asks for:
+        then mend the subscription and start again.
+        """
+        self._lifecycle.require_new()
+        if self._listener is None:
+            raise IllegalConfiguration(f"consumer {self.group} has no listener: call register_message_listener first")
+        if not self._subscriptions:
+            raise IllegalConfiguration(f"consumer {self.group} has no subscription: call subscribe first")
+        self._add_retry_topic()
+        instance = self._instance = ClientInstance(
+            self._namesrv_addr, self._membership, credentials=self._credentials, tls=self._tls
+        )
+        parts = self._parts = ConsumerParts(
+            self.group, instance, self.settings, self._subscriptions, self._listener, is_orderly=self._is_orderly
+        )
+        instance.answer(ConsumerRequests(self.group, parts.assignment, parts.rebalance).handlers)
+        instance.routes.on_change = self._routes_changed
+        for topic in self._subscriptions:
+            instance.routes.watch(topic)
+        instance.start()
+        self._lifecycle.started()
+        try:
+            await self._be_known(instance, parts)
+        except IllegalConfiguration:
+            await self._end(instance, parts, _FAREWELL_S)
+            self._lifecycle.start_failed()
+            raise
+        self._tasks.start("client-rebalance", parts.rebalance.run())
+        self._tasks.start("client-offsets", self._persist_offsets(parts))
+        logger.info("consumer %s (%s) started", self.group, instance.client_id)
+
+    async def shutdown(self, timeout_s: float = 3.0) -> None:
+        """Consume no more: wait a moment for running listeners, keep the offsets, leave the group. At most `timeout_s`."""
+        if not self._lifecycle.stop() or self._instance is None or self._parts is None:
+            return
+        await self._end(self._instance, self._parts, timeout_s)
+
+    async def _end(self, instance: ClientInstance, parts: ConsumerParts, timeout_s: float) -> None:
+        self._parts = None
+        await self._tasks.stop()
+        await parts.assignment.stop_pulling()
+        parts.assignment.withdraw_all()
+        await parts.consumption.stop(max(0.1, timeout_s - _FAREWELL_S - _PERSIST_AT_SHUTDOWN_S))
+        try:
+            async with asyncio.timeout(_PERSIST_AT_SHUTDOWN_S):
+                await parts.assignment.persist(confirmed=True)
+        except TimeoutError:
+            logger.warning("the offsets of consumer %s were not confirmed: what came last may come again", self.group)
+        parts.assignment.drop_all()
+        if parts.locks is not None:
+            await parts.locks.stop()
+        await instance.stop()
+        logger.info("consumer %s stopped", self.group)
+
+    def _add_retry_topic(self) -> None:
+        if not self.settings.is_broadcasting:
+            retry_topic = topics.retry_topic(self.group)
+            self._subscriptions[retry_topic] = Subscription.parse(retry_topic, "*", now_ms())
+
+    async def _be_known(self, instance: ClientInstance, parts: ConsumerParts) -> None:
+        """Find the brokers and send them a heartbeat, as far as that is possible at once. Raises IllegalConfiguration."""
+        try:
+            async with asyncio.timeout(_START_WAITS_S):
+                for topic in list(self._subscriptions):
+                    await instance.routes.refresh(topic)
+                await parts.subscription_check.run(list(self._subscriptions.values()))
+                await instance.heartbeats.send()
+        except IllegalConfiguration:
+            raise
+        except (ClientError, TimeoutError) as error:
+            logger.warning("consumer %s starts without a broker: %s; it keeps trying", self.group, error or "no answer in time")
+
+    def _membership(self, client_id: str) -> HeartbeatData:
+        consumer = ConsumerData(
+            group_name=self.group,
+            consume_type=ConsumeType.CONSUME_PASSIVELY,
+            message_model=self.settings.message_model,
+            consume_from_where=self.settings.consume_from_where,
+            subscription_data_set=[subscription.to_wire() for subscription in self._subscriptions.values()],
+        )
+        return HeartbeatData(client_id=client_id, consumer_data_set=[consumer])
+
+    def _routes_changed(self) -> None:
+        if self._instance is not None and self._parts is not None:
+            self._instance.heartbeats.send_soon()
+            self._parts.rebalance.trigger()
+
+    def _subscriptions_changed(self) -> None:
+        if self._instance is not None:
+            for topic in self._subscriptions:
+                self._instance.routes.watch(topic)
+            self._instance.routes.refresh_soon()
+            self._routes_changed()
+
+    async def _persist_offsets(self, parts: ConsumerParts) -> None:
+        while True:
+            await asyncio.sleep(PERSIST_INTERVAL_S)
+            await parts.assignment.persist()

@@ -1,0 +1,1 @@
+"""Which queues a member of a group has."""

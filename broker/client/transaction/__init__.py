@@ -1,0 +1,1 @@
+"""Sending messages in transactions, and answering check-backs."""

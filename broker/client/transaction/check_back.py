@@ -1,0 +1,79 @@
+"""Answering check-backs: what became of the transaction? (RocketMQ's DefaultMQProducerImpl.checkTransactionState)."""
+
+from __future__ import annotations
+
+import logging
+from functools import partial
+from typing import NamedTuple
+
+from broker.client.listeners import TransactionListener
+from broker.client.producer.send_result import LocalTransactionState
+from broker.client.push.listener_threads import ListenerNotRun, ListenerThreads
+from broker.client.transaction.transaction_decision import end_after_check, state_of_answer
+from broker.message import MessageError, MessageExt, properties
+from broker.message.record import decode_record, to_message
+from broker.protocol.codes import RequestCode
+from broker.protocol.command import RemotingCommand
+from broker.protocol.headers import CheckTransactionStateRequestHeader
+from broker.remoting.connection import Connection
+from broker.remoting.errors import RemotingError
+
+logger = logging.getLogger(__name__)
+
+
+class _Question(NamedTuple):
+    connection: Connection
+    check: CheckTransactionStateRequestHeader
+    message: MessageExt
+
+
+class CheckBack:
+    """Asks the listener in a few threads and answers on the connection the question came by.
+
+    Questions beyond a bound are dropped: the broker asks again. A second one about a transaction that is looked at takes the
+    place of the first: a broker that was started again gets the answer, and the listener is asked once.
+    """
+
+    def __init__(self, group: str, listener: TransactionListener, threads: ListenerThreads, max_waiting: int) -> None:
+        """At most `max_waiting` questions wait or are looked at."""
+        self._group = group
+        self._listener = listener
+        self._threads = threads
+        self._max_waiting = max_waiting
+        self._looked_at: dict[tuple[str, int], _Question] = {}
+
+    def on_check(self, connection: Connection, request: RemotingCommand) -> None:
+        """A broker asks."""
+        check = request.decode_header(CheckTransactionStateRequestHeader)
+        try:
+            message = to_message(decode_record(request.body), check.broker_name or "")
+        except MessageError as error:
+            logger.warning("a check-back from %s without a readable half message: %s", connection.peer, error)
+            return
+        asked_group = message.properties.get(properties.PRODUCER_GROUP)
+        if asked_group != self._group:
+            logger.warning("a check-back from %s for group %s; this is %s", connection.peer, asked_group, self._group)
+            return
+        key = (check.broker_name or connection.peer, check.commit_log_offset)
+        question = _Question(connection, check, message)
+        if key in self._looked_at:
+            self._looked_at[key] = question
+            return
+        if len(self._looked_at) >= self._max_waiting:
+            logger.warning(
+                "too many check-backs wait: that of transaction %s is left to the broker's next", message.transaction_id
+            )
+            return
+        self._looked_at[key] = question
+        self._threads.submit(partial(self._listener.check_local_transaction, message), partial(self._answer, key))
+
+    def _answer(self, key: tuple[str, int], answer: LocalTransactionState | None, error: BaseException | None) -> None:
+        connection, check, message = self._looked_at.pop(key)
+        if isinstance(error, ListenerNotRun):
+            return
+        state = state_of_answer(answer, error, message.transaction_id)
+        header = end_after_check(self._group, check, message, state)
+        try:
+            connection.invoke_oneway(RequestCode.END_TRANSACTION, header)
+        except RemotingError as failure:
+            logger.info("the answer for transaction %s did not leave: %s; the broker asks again", message.transaction_id, failure)

@@ -1,0 +1,90 @@
+"""Which producers are online, by group and by client id (RocketMQ's ProducerManager)."""
+
+from broker.remoting.connection import Connection
+from broker.server.clients.client_channel import ClientChannel
+
+
+class ProducerGroups:
+    """Groups of producers as their heartbeats tell. A group without a member is forgotten."""
+
+    def __init__(self) -> None:
+        self._groups: dict[str, dict[Connection, ClientChannel]] = {}
+        self._connections: dict[str, Connection] = {}
+        """By client id."""
+        self._groups_of: dict[Connection, set[str]] = {}
+        self._memberships: dict[tuple[Connection, str], int] = {}
+        """In how many groups a client is by a connection, which may speak for several clients, each in groups of its own."""
+
+    def register(self, group: str, channel: ClientChannel) -> None:
+        """A member's heartbeat: it is new, or still there."""
+        members = self._groups.setdefault(group, {})
+        before = members.get(channel.connection)
+        if before is None or channel.client_id not in self._connections:
+            self._connections[channel.client_id] = channel.connection
+        members[channel.connection] = channel
+        if before is None or before.client_id != channel.client_id:
+            key = channel.connection, channel.client_id
+            self._memberships[key] = self._memberships.get(key, 0) + 1
+            self._groups_of.setdefault(channel.connection, set()).add(group)
+            if before is not None:
+                self._leave(before)
+
+    def unregister(self, group: str, connection: Connection) -> None:
+        """A member says goodbye."""
+        members = self._groups.get(group)
+        channel = members.pop(connection, None) if members is not None else None
+        if channel is None:
+            return
+        if not members:
+            del self._groups[group]
+        mine = self._groups_of[connection]
+        mine.discard(group)
+        if not mine:
+            del self._groups_of[connection]
+        self._leave(channel)
+
+    def forget(self, connection: Connection) -> None:
+        """The connection is closed: it is no member of any group any more."""
+        for group in list(self._groups_of.get(connection, ())):
+            self.unregister(group, connection)
+
+    def groups_of(self, connection: Connection) -> set[str]:
+        """The groups of whoever is at the other end; to be read only."""
+        return self._groups_of.get(connection, set())
+
+    @property
+    def membership_count(self) -> int:
+        """In how many groups connections are, all together."""
+        return sum(map(len, self._groups_of.values()))
+
+    def expired(self, now_ms: int) -> list[Connection]:
+        """Connections whose heartbeats stopped."""
+        return [
+            channel.connection for members in self._groups.values() for channel in members.values() if channel.is_expired(now_ms)
+        ]
+
+    def connections(self, group: str) -> list[Connection]:
+        """The connections of a group's members, longest known first."""
+        return list(self._groups.get(group, ()))
+
+    def connection_of(self, client_id: str) -> Connection | None:
+        """The connection of a client that has producers, the newest if it has several; None if none is online."""
+        return self._connections.get(client_id)
+
+    def channels(self, group: str) -> list[ClientChannel] | None:
+        """The group's members, or None if it has none."""
+        members = self._groups.get(group)
+        return list(members.values()) if members else None
+
+    def all_channels(self) -> dict[str, list[ClientChannel]]:
+        """Every group with its members."""
+        return {group: list(members.values()) for group, members in self._groups.items()}
+
+    def _leave(self, channel: ClientChannel) -> None:
+        """The client is in one group less by this connection, and gone with the last one."""
+        key = channel.connection, channel.client_id
+        self._memberships[key] -= 1
+        if not self._memberships[key]:
+            del self._memberships[key]
+            if self._connections.get(channel.client_id) is channel.connection:
+                del self._connections[channel.client_id]

@@ -1,0 +1,1 @@
+"""When a message is on the disk, and who is told."""

@@ -1,0 +1,75 @@
+"""Brings consume queues and index to the disk every few seconds, so that the next recovery has little to do.
+
+The log has all of it: nothing waits for a checkpoint, and one that fails is tried again.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import os
+from functools import partial
+from time import monotonic
+from typing import Final
+
+from broker.server.durability.file_work import on_thread
+from broker.store import MessageStore, StoreUnwritable, Unsynced
+
+logger = logging.getLogger(__name__)
+
+_SLICE_S: Final = 0.01
+
+
+class Checkpoints:
+    """The files are synced on another thread, by whoever holds `file_lock`."""
+
+    def __init__(self, store: MessageStore, file_lock: asyncio.Lock, interval_s: float) -> None:
+        self._store = store
+        self._file_lock = file_lock
+        self._interval_s = interval_s
+
+    async def run(self) -> None:
+        """Writes one after another, for ever."""
+        if self._store.recovery.was_stopped_cleanly:
+            await asyncio.sleep(self._interval_s)
+        # After a crash at once: a broker that crashes again and again must not recover more each time.
+        while True:
+            try:
+                await self.write()
+            except (OSError, StoreUnwritable) as error:
+                logger.error("no checkpoint was written; it is tried again in %g s: %s", self._interval_s, error)
+            await asyncio.sleep(self._interval_s)
+
+    async def write(self) -> None:
+        """Spares the next recovery all that is published by now. Raises OSError, StoreUnwritable."""
+        for _ in range(self._store.CHECKPOINT_ROUNDS):
+            async with self._file_lock:
+                await self._write_once()
+
+    async def _write_once(self) -> None:
+        store = self._store
+        mark = store.begin_checkpoint()
+        slice_end_s = monotonic() + _SLICE_S
+        for _ in store.write_queues():
+            if monotonic() > slice_end_s:
+                await asyncio.sleep(0)
+                slice_end_s = monotonic() + _SLICE_S
+        queues = store.unsynced_queues()
+        await on_thread(partial(_sync, queues))
+        # The index takes no entries until it is synced: that must not last as long as the queues may.
+        await on_thread(partial(_sync, store.write_index()))
+        if save := store.finish_checkpoint(mark, queues):
+            await on_thread(save)
+
+
+def _sync(unsynced: Unsynced) -> None:
+    for path in (*unsynced.files, *unsynced.directories):
+        try:
+            file = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+        except FileNotFoundError:
+            # Its topic was deleted, or it expired.
+            continue
+        try:
+            os.fsync(file)
+        finally:
+            os.close(file)

@@ -1,0 +1,367 @@
+"""Many messages, one write and one flush (RocketMQ's GroupCommitService and FlushRealTimeService).
+
+What is appended within one iteration of the event loop is written together. With SYNC_FLUSH it is then brought to the disk,
+made visible and answered; what comes in the meantime makes up the next flush. With ASYNC_FLUSH it is made visible and
+answered once written, and brought to the disk every half second.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import os
+from collections import deque
+from collections.abc import Sequence
+from typing import Final, NamedTuple, Protocol
+
+from broker.protocol.codes import ResponseCode
+from broker.protocol.frame import FrameDecoder
+from broker.remoting.tasks import Tasks
+from broker.server.durability.checkpoints import Checkpoints
+from broker.server.durability.flusher import Flusher
+from broker.server.durability.next_segment import NextSegment
+from broker.server.durability.put_times import PutTimes
+from broker.server.statistics.histogram import Histogram
+from broker.store import FlushDiskType, MessageStore, StoreUnwritable
+
+logger = logging.getLogger(__name__)
+
+MOST_UNFLUSHED_BYTES: Final = 128 << 20
+"""Beyond it sends are refused. Enough for two seconds of a disk that takes 64 MB/s; who sends waits no longer than three."""
+MOST_UNPUBLISHED: Final = 100_000
+"""The same for messages, each of which takes memory until consumers can see it."""
+_SHORTEST_WATCH_S: Final = 0.1
+_SLICE_S: Final = 0.02
+_REQUESTS_SHOWN_AT_ONCE: Final = 500
+_FLUSH_TIMES_S: Final = (0.0005, 0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.25, 0.5, 1, 5)
+
+
+class FrameSink(Protocol):
+    """Where answers go: a Connection."""
+
+    def send(self, frame: bytes) -> None:
+        """Sends a whole frame."""
+
+    def send_at_once(self, frames: list[bytes]) -> None:
+        """Sends whole frames, and waits for no others."""
+
+
+class CommitListener(Protocol):
+    """Who must know what the commit log can no longer lose; `PendingTransactions` is one."""
+
+    def confirm(self, position: int) -> None:
+        """What was appended before this commit log offset is as durable as the settings promise, and visible."""
+
+    def take_back(self, position: int) -> None:
+        """What was appended from this commit log offset on is lost."""
+
+
+class _Waiter:
+    """Somebody inside the broker who waits for durability as a connection does."""
+
+    def __init__(self, future: asyncio.Future[None]) -> None:
+        self._future = future
+
+    def send(self, frame: bytes) -> None:
+        """It is durable."""
+        if not self._future.done():
+            self._future.set_result(None)
+
+    def send_at_once(self, frames: list[bytes]) -> None:
+        """It is durable."""
+        self.send(b"")
+
+    def fail(self, error: Exception) -> None:
+        """It is lost, or takes too long."""
+        if not self._future.done():
+            self._future.set_exception(error)
+
+
+class _Batch(NamedTuple):
+    """What was written in one go."""
+
+    end_position: int
+    requests: int
+    began_s: float
+
+
+class GroupCommit:
+    """Between processors, which append, and connections, which wait. Use it on the event loop's thread only."""
+
+    def __init__(
+        self,
+        store: MessageStore,
+        flush_disk_type: FlushDiskType,
+        *,
+        listeners: Sequence[CommitListener] = (),
+        unwaited_delay_s: float = 0.001,
+        flush_timeout_s: float = 5.0,
+        async_flush_interval_s: float = 0.5,
+        checkpoint_interval_s: float = 5.0,
+    ) -> None:
+        """`unwaited_delay_s` is how long what nobody waits for may wait for a flush to share."""
+        self.listeners: list[CommitListener] = list(listeners)
+        self._store = store
+        self._is_sync = flush_disk_type is FlushDiskType.SYNC_FLUSH
+        self._unwaited_delay_s = unwaited_delay_s
+        self._flush_timeout_s = flush_timeout_s
+        self._async_flush_interval_s = async_flush_interval_s
+        self._waiting: deque[tuple[int, FrameSink, bytes]] = deque()
+        self._is_write_scheduled = False
+        self._requests = 0
+        self._requests_began_s = 0.0
+        self._batches: deque[_Batch] = deque()
+        """Written, and not visible yet."""
+        self._flushing_to: int | None = None
+        self._flush_began_s = 0.0
+        self._visible_to = store.written_position
+        self._durable_to = store.written_position
+        self._is_showing = False
+        self._delayed_flush: asyncio.TimerHandle | None = None
+        self._overdue: asyncio.TimerHandle | None = None
+        self._flusher = Flusher(self._on_answer, self._on_flusher, store.close_files)
+        self._no_flusher: str | None = None
+        self._tasks = Tasks()
+        self._loop: asyncio.AbstractEventLoop
+        self.file_lock = asyncio.Lock()
+        """Held by whoever works on the store's files on another thread, or moves files that such work may be about."""
+        self.checkpoints = Checkpoints(store, self.file_lock, checkpoint_interval_s)
+        self._next_segment = NextSegment(store, self._tasks)
+        self.flushes = 0
+        """How many flushes there were, for the statistics."""
+        self.put_times = PutTimes()
+        """How long requests that stored something waited until it was durable."""
+        self.flush_times_s = Histogram(_FLUSH_TIMES_S)
+        """How long those took that succeeded."""
+
+    async def start(self) -> None:
+        """Starts the flush process and the background work. Raises OSError."""
+        self._loop = asyncio.get_running_loop()
+        self._flusher.start()
+        if not self._is_sync:
+            self._tasks.every(self._async_flush_interval_s, "flush", self._flush)
+        self._tasks.start("checkpoint", self.checkpoints.run())
+        self._next_segment.look()
+
+    async def stop(self) -> None:
+        """Writes and flushes what is still waiting, answers it, and ends the background work."""
+        await self._tasks.stop()
+        for timer in (self._delayed_flush, self._overdue):
+            if timer is not None:
+                timer.cancel()
+        self._flusher.stop()
+        self._flushing_to = None
+        async with self.file_lock:
+            try:
+                self._store.flush()
+            except StoreUnwritable as error:
+                self._lose_after(self._store.flushed_position, error)
+            else:
+                self._show(self._store.flushed_position)
+
+    def give_up(self, reason: str) -> None:
+        """Answers nobody with success any more, and leaves the store's files as they are: another broker may be using them."""
+        self._store.give_up(reason)
+        self._flushing_to = None
+        self._lose_after(-1, StoreUnwritable(reason))
+
+    def appended(self) -> None:
+        """A processor has appended to the store: it is written at the end of this iteration of the event loop."""
+        self._requests += 1
+        if not self._is_write_scheduled:
+            self._is_write_scheduled = True
+            self._requests_began_s = self._loop.time()
+            self._loop.call_soon(self._write)
+
+    def after_durable(self, position: int, connection: FrameSink, frame: bytes) -> None:
+        """Sends the answer once everything before `position` is durable; an error in its stead if it is lost.
+
+        Positions must come in ascending order, as appending hands them out.
+        """
+        self._waiting.append((position, connection, frame))
+
+    def wait(self, position: int) -> asyncio.Future[None]:
+        """Done once everything before `position` is durable and visible. Call it right after appending, await it when you like.
+
+        Fails with StoreUnwritable if it is lost, or takes too long.
+        """
+        future: asyncio.Future[None] = self._loop.create_future()
+        if position <= self._visible_to:
+            future.set_result(None)
+        else:
+            self.after_durable(position, _Waiter(future), b"")
+            self.appended()
+        return future
+
+    def _write(self) -> None:
+        self._is_write_scheduled = False
+        requests, self._requests = self._requests, 0
+        try:
+            position = self._store.write()
+        except StoreUnwritable as error:
+            self._lose_after(self._store.written_position, error)
+            return
+        self._batches.append(_Batch(position, requests, self._requests_began_s))
+        if self._is_sync:
+            self._flush_soon()
+            if self._overdue is None:
+                self._overdue = self._loop.call_later(self._flush_timeout_s, self._answer_overdue)
+        else:
+            self._make_visible(position)
+        self._note_backlog()
+        self._next_segment.look()
+
+    def _flush_soon(self) -> None:
+        if self._flushing_to is not None:
+            return
+        if self._waiting:
+            self._flush()
+        elif self._delayed_flush is None and self._store.written_position > self._store.flushed_position:
+            self._delayed_flush = self._loop.call_later(self._unwaited_delay_s, self._flush)
+
+    def _flush(self) -> None:
+        if self._delayed_flush is not None:
+            self._delayed_flush.cancel()
+            self._delayed_flush = None
+        store = self._store
+        position = store.written_position
+        if self._flushing_to is not None or store.is_given_up:
+            return
+        if position <= store.flushed_position:
+            # Somebody flushed the whole store in the meantime.
+            self._make_visible(position)
+            return
+        self._flushing_to = position
+        self._flush_began_s = self._loop.time()
+        self.flushes += 1
+        self._flusher.request(store.segments_to_flush(store.flushed_position, position))
+
+    def _on_answer(self, error: int) -> None:
+        position, self._flushing_to = self._flushing_to, None
+        if position is None:
+            return
+        if error == 0:
+            self.flush_times_s.observe(self._loop.time() - self._flush_began_s)
+            self._store.mark_flushed(position)
+            if self._is_sync:
+                self._make_visible(position)
+                self._flush_soon()
+        else:
+            self._flush_failed(f"cannot flush the commit log: {os.strerror(error)}")
+        self._note_backlog()
+
+    def _flush_failed(self, reason: str) -> None:
+        logger.error("%s", reason)
+        if self._is_sync:
+            # What the disk refused once must not be taken for flushed when a later flush succeeds.
+            self._show(self._store.flushed_position)
+            self._store.abandon_unflushed()
+            self._lose_after(self._store.flushed_position, StoreUnwritable(reason))
+
+    def _make_visible(self, position: int) -> None:
+        self._durable_to = position
+        if not self._is_showing:
+            self._show_durable()
+
+    def _show_durable(self) -> None:
+        """A few batches at a time: after a disk that hung there are very many, and others want to be served."""
+        self._is_showing = False
+        slice_end_s = self._loop.time() + _SLICE_S
+        while (position := self._next_to_show()) < self._durable_to:
+            self._show(position)
+            if self._loop.time() >= slice_end_s:
+                self._is_showing = True
+                self._loop.call_soon(self._show_durable)
+                return
+        self._show(self._durable_to)
+
+    def _next_to_show(self) -> int:
+        requests = 0
+        for batch in self._batches:
+            requests += batch.requests
+            if requests >= _REQUESTS_SHOWN_AT_ONCE:
+                return batch.end_position
+        return self._durable_to
+
+    def _show(self, position: int) -> None:
+        self._store.publish(position)
+        self._visible_to = max(self._visible_to, position)
+        for listener in self.listeners:
+            listener.confirm(position)
+        self._measure(position)
+        waiting = self._waiting
+        answers: dict[FrameSink, list[bytes]] = {}
+        while waiting and waiting[0][0] <= position:
+            _, connection, frame = waiting.popleft()
+            if connection in answers:
+                answers[connection].append(frame)
+            else:
+                answers[connection] = [frame]
+        for connection, frames in answers.items():
+            connection.send_at_once(frames)
+
+    def _measure(self, position: int) -> None:
+        while self._batches and self._batches[0].end_position <= position:
+            batch = self._batches.popleft()
+            self.put_times.observe(self._loop.time() - batch.began_s, batch.requests)
+
+    def _lose_after(self, position: int, error: StoreUnwritable) -> None:
+        for listener in self.listeners:
+            listener.take_back(max(position, 0))
+        while self._batches and self._batches[-1].end_position > position:
+            self._batches.pop()
+        lost = []
+        while self._waiting and self._waiting[-1][0] > position:
+            lost.append(self._waiting.pop())
+        for _, connection, frame in reversed(lost):
+            _answer_failure(connection, frame, ResponseCode.SERVICE_NOT_AVAILABLE, str(error), keep_header=False)
+
+    def _answer_overdue(self) -> None:
+        """The disk hangs: whoever waited too long learns that the message may or may not be stored (FLUSH_DISK_TIMEOUT)."""
+        self._overdue = None
+        now_s = self._loop.time()
+        overdue_to, due_s = -1, None
+        for batch in self._batches:
+            if batch.began_s + self._flush_timeout_s > now_s:
+                due_s = batch.began_s + self._flush_timeout_s
+                break
+            overdue_to = batch.end_position
+        if due_s is not None:
+            self._overdue = self._loop.call_later(max(due_s - now_s, _SHORTEST_WATCH_S), self._answer_overdue)
+        remark = f"the flush takes longer than {self._flush_timeout_s:g} s"
+        while self._waiting and self._waiting[0][0] <= overdue_to:
+            _, connection, frame = self._waiting.popleft()
+            _answer_failure(connection, frame, ResponseCode.FLUSH_DISK_TIMEOUT, remark, keep_header=True)
+
+    def _on_flusher(self, unavailable: str | None) -> None:
+        self._no_flusher = unavailable
+        self._note_backlog()
+
+    def _note_backlog(self) -> None:
+        """Refuses messages while too many wait for the disk: their number, memory and what a crash may cost stay bounded."""
+        store = self._store
+        unflushed, unpublished = store.written_position - store.flushed_position, store.unpublished
+        if unflushed > MOST_UNFLUSHED_BYTES or unpublished > MOST_UNPUBLISHED or self._no_flusher is not None:
+            store.note_busy(
+                self._no_flusher or f"{unpublished} messages, {unflushed} bytes, wait for a disk that is slow or hangs"
+            )
+        elif store.is_busy and unflushed <= MOST_UNFLUSHED_BYTES // 2 and unpublished <= MOST_UNPUBLISHED // 2:
+            store.note_busy(None)
+
+
+def _answer_failure(sink: FrameSink, frame: bytes, code: ResponseCode, remark: str, *, keep_header: bool) -> None:
+    if isinstance(sink, _Waiter):
+        sink.fail(StoreUnwritable(remark))
+    else:
+        sink.send(_answer_instead(frame, code, remark, keep_header=keep_header))
+
+
+def _answer_instead(frame: bytes, code: ResponseCode, remark: str, *, keep_header: bool) -> bytes:
+    """The answer that was prepared, with another code."""
+    command = FrameDecoder(len(frame)).feed(frame)[0]
+    command.code = code
+    command.remark = remark
+    if not keep_header:
+        command.json_fields = type(command.json_fields)(b"")
+        command.binary_fields = b""
+    return command.encode()

@@ -1,0 +1,1 @@
+"""What consumers pull, query and acknowledge."""

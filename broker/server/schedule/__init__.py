@@ -1,0 +1,1 @@
+"""Delayed delivery by delay level."""

@@ -1,0 +1,1 @@
+"""What producers and consumers send, on its way into the store."""

@@ -1,0 +1,1 @@
+"""Topics, subscription groups, and what name servers are told of them."""

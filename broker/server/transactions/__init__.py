@@ -1,0 +1,1 @@
+"""Half messages, their outcomes, check-back and recovery."""

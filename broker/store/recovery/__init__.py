@@ -1,0 +1,1 @@
+"""What a store does to be whole again after a crash or damage."""

@@ -1,0 +1,1 @@
+"""Tables kept as JSON files, in RocketMQ's layouts."""

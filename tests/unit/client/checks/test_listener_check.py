@@ -1,0 +1,117 @@
+"""Listeners that could never be called rightly are refused before a message is lost to them."""
+
+from functools import partial
+from typing import Any
+
+import pytest
+
+from broker.client import ConsumeStatus, IllegalConfiguration, LocalTransactionState
+from broker.client.checks.listener_check import check_message_listener, check_transaction_listener
+
+ASYNC = "is an async function; the client calls listeners in threads: write def, not async def"
+
+
+def plain(messages: Any, context: Any) -> ConsumeStatus:
+    return ConsumeStatus.CONSUME_SUCCESS
+
+
+async def asynchronous(messages: Any, context: Any) -> ConsumeStatus:
+    return ConsumeStatus.CONSUME_SUCCESS
+
+
+def generator(messages: Any, context: Any) -> Any:
+    yield ConsumeStatus.CONSUME_SUCCESS
+
+
+class WithCall:
+    def __call__(self, messages: Any, context: Any) -> ConsumeStatus:
+        return ConsumeStatus.CONSUME_SUCCESS
+
+
+class WithAsyncCall:
+    async def __call__(self, messages: Any, context: Any) -> ConsumeStatus:
+        return ConsumeStatus.CONSUME_SUCCESS
+
+
+class LikeJava:
+    def consume_message(self, messages: Any, context: Any) -> ConsumeStatus:
+        return ConsumeStatus.CONSUME_SUCCESS
+
+
+def more(first: Any, messages: Any, context: Any) -> ConsumeStatus:
+    return ConsumeStatus.CONSUME_SUCCESS
+
+
+@pytest.mark.parametrize(
+    "listener", [plain, WithCall(), LikeJava().consume_message, partial(more, 1), lambda *arguments: None, print]
+)
+def test_whatever_takes_messages_and_context_is_a_listener(listener: Any) -> None:
+    check_message_listener("consumer g", listener)
+
+
+@pytest.mark.parametrize(
+    ("listener", "sentence"),
+    [
+        (None, "consumer g: the message listener is None; a function is expected, as in def listener(messages, context)"),
+        ("listener", "is a str; a function is expected"),
+        (LikeJava(), "is a LikeJava; a function is expected: pass its method consume_message"),
+        (LikeJava, "is the class LikeJava; a function or a method of an instance is expected"),
+        (asynchronous, ASYNC),
+        (partial(asynchronous), ASYNC),
+        (WithAsyncCall(), ASYNC),
+        (generator, "is a generator function; it has to return a ConsumeStatus, not to yield"),
+        (lambda messages: None, "is called with (messages, context) and cannot take that: too many positional arguments"),
+        (more, "is called with (messages, context) and cannot take that: missing a required argument: 'context'"),
+    ],
+)
+def test_what_is_no_message_listener_is_told_how_one_looks(listener: Any, sentence: str) -> None:
+    with pytest.raises(IllegalConfiguration) as refused:
+        check_message_listener("consumer g", listener)
+    assert sentence in str(refused.value)
+
+
+class Right:
+    def execute_local_transaction(self, message: Any, arg: Any) -> LocalTransactionState:
+        return LocalTransactionState.COMMIT_MESSAGE
+
+    def check_local_transaction(self, message: Any) -> LocalTransactionState:
+        return LocalTransactionState.COMMIT_MESSAGE
+
+
+class WithoutCheck:
+    def execute_local_transaction(self, message: Any, arg: Any) -> LocalTransactionState:
+        return LocalTransactionState.COMMIT_MESSAGE
+
+
+class WithoutArg(Right):
+    def execute_local_transaction(self, message: Any) -> LocalTransactionState:  # type: ignore[override]
+        return LocalTransactionState.COMMIT_MESSAGE
+
+
+class AsynchronousCheck(Right):
+    async def check_local_transaction(self, message: Any) -> LocalTransactionState:  # type: ignore[override]
+        return LocalTransactionState.COMMIT_MESSAGE
+
+
+def test_an_object_with_both_methods_is_a_transaction_listener() -> None:
+    check_transaction_listener("producer p", Right())
+
+
+@pytest.mark.parametrize(
+    ("listener", "sentence"),
+    [
+        (None, "producer p needs a transaction listener with a method execute_local_transaction; this is None"),
+        (plain, "with a method execute_local_transaction; this is a function"),
+        (WithoutCheck(), "with a method check_local_transaction; this is a WithoutCheck"),
+        (Right, "the transaction listener is the class Right; pass an instance of it"),
+        (
+            WithoutArg(),
+            "execute_local_transaction of the transaction listener is called with (message, arg) and cannot take that",
+        ),
+        (AsynchronousCheck(), f"check_local_transaction of the transaction listener {ASYNC}"),
+    ],
+)
+def test_what_is_no_transaction_listener_is_told_what_it_lacks(listener: Any, sentence: str) -> None:
+    with pytest.raises(IllegalConfiguration) as refused:
+        check_transaction_listener("producer p", listener)
+    assert sentence in str(refused.value)

@@ -1,0 +1,73 @@
+"""What a producer learns of messages that were given up; brokers are functions."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, cast
+
+import pytest
+
+from broker.client.errors import BrokerError
+from broker.client.instance.broker_calls import BrokerCalls
+from broker.client.instance.parked_requests import ParkedRequests
+from broker.protocol.bodies import ParkedCounts
+from broker.protocol.codes import AdminRequestCode, RequestCode, ResponseCode
+from broker.protocol.command import RemotingCommand, encode_request, encode_response
+from broker.protocol.frame import FrameDecoder
+from broker.protocol.headers import GetMaxOffsetResponseHeader, GetMinOffsetResponseHeader
+
+Answer = Callable[[RemotingCommand], bytes]
+
+
+class Calls:
+    def __init__(self, answer: Answer) -> None:
+        self._answer = answer
+
+    async def ask_at(self, address: str, code: int, header: Any, body: bytes = b"", *, timeout_ms: int) -> RemotingCommand:
+        (request,) = FrameDecoder().feed(encode_request(code, header, body, opaque=1))
+        (answer,) = FrameDecoder().feed(self._answer(request))
+        return answer
+
+
+async def discarded(answer: Answer) -> int:
+    return await ParkedRequests(cast(BrokerCalls, Calls(answer))).discarded("127.0.0.1:1", "order_service")
+
+
+def apaches(first: int, end: int) -> Answer:
+    def answer(request: RemotingCommand) -> bytes:
+        if request.code == RequestCode.GET_MIN_OFFSET:
+            return encode_response(request, ResponseCode.SUCCESS, GetMinOffsetResponseHeader(offset=first))
+        if request.code == RequestCode.GET_MAX_OFFSET:
+            return encode_response(request, ResponseCode.SUCCESS, GetMaxOffsetResponseHeader(offset=end))
+        return encode_response(request, ResponseCode.REQUEST_CODE_NOT_SUPPORTED, remark="no")
+
+    return answer
+
+
+async def test_our_broker_tells_how_many_of_the_group_wait() -> None:
+    def answer(request: RemotingCommand) -> bytes:
+        assert request.code == AdminRequestCode.COUNT_PARKED_MESSAGES
+        body = ParkedCounts(discarded={"order_service": 2, "others": 5}, dead_letters={"order_service": 9})
+        return encode_response(request, ResponseCode.SUCCESS, body=body.encode())
+
+    assert await discarded(answer) == 2
+
+
+async def test_a_group_of_which_nothing_was_discarded_has_none() -> None:
+    assert await discarded(lambda request: encode_response(request, ResponseCode.SUCCESS, body=ParkedCounts().encode())) == 0
+
+
+@pytest.mark.parametrize(("first", "end", "count"), [(0, 0, 0), (3, 5, 2), (-1, 0, 0)])
+async def test_apaches_broker_tells_how_many_are_stored(first: int, end: int, count: int) -> None:
+    assert await discarded(apaches(first, end)) == count
+
+
+@pytest.mark.parametrize("body", [b"<html>", b"[]"])
+async def test_an_answer_that_cannot_be_understood_is_an_error_of_the_broker(body: bytes) -> None:
+    with pytest.raises(BrokerError, match="cannot be understood"):
+        await discarded(lambda request: encode_response(request, ResponseCode.SUCCESS, body=body))
+
+
+async def test_a_refusal_is_passed_on() -> None:
+    with pytest.raises(BrokerError, match="not now"):
+        await discarded(lambda request: encode_response(request, ResponseCode.SYSTEM_ERROR, remark="not now"))

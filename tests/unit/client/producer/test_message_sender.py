@@ -1,0 +1,139 @@
+"""Sending: which attempts are made, and what is raised when all failed."""
+
+import asyncio
+from collections.abc import Callable
+
+import pytest
+
+from broker.client import BrokerError, BrokerUnreachable, MessageRefused, SendFailed, SendResult, SendStatus
+from broker.client.producer.message_sender import MessageSender, SendSettings
+from broker.client.producer.wire_message import WireMessage
+from broker.message import Message, MessageQueue
+from broker.message.ids import UniqueIdMaker
+from broker.protocol.codes import ResponseCode
+
+A, B = MessageQueue("orders", "broker-a", 0), MessageQueue("orders", "broker-b", 0)
+MESSAGE = Message.of("orders", b"x")
+
+
+class Cluster:
+    """Routes and brokers; `failures` maps a broker to what it raises."""
+
+    def __init__(self, *queues: MessageQueue, failures: dict[str, Callable[[], Exception]] | None = None) -> None:
+        self.queues = list(queues)
+        self.failures = failures or {}
+        self.tried: list[str] = []
+        self.ids: list[str] = []
+
+    async def queues_to_publish(self, topic: str) -> list[MessageQueue]:
+        return self.queues
+
+    def refresh_soon(self) -> None:
+        pass
+
+    async def send_message(
+        self, group: str, wire: WireMessage, queue: MessageQueue, *, born_ms: int, timeout_ms: int
+    ) -> SendResult:
+        self.tried.append(queue.broker_name)
+        self.ids.append(wire.unique_id)
+        if queue.broker_name in self.failures:
+            raise self.failures[queue.broker_name]()
+        return SendResult(
+            send_status=SendStatus.SEND_OK, message_id=wire.unique_id, offset_message_id="", queue=queue, queue_offset=0
+        )
+
+
+def sender(cluster: Cluster, timeout_ms: int = 3000) -> MessageSender:
+    settings = SendSettings(timeout_ms=timeout_ms)
+    return MessageSender("group", cluster, cluster, UniqueIdMaker(), settings)  # type: ignore[arg-type]
+
+
+def unreachable() -> Exception:
+    return BrokerUnreachable("connection refused")
+
+
+def refusing(code: ResponseCode) -> Callable[[], Exception]:
+    return lambda: BrokerError(code, "no")
+
+
+async def test_a_broker_that_is_away_is_followed_by_another() -> None:
+    cluster = Cluster(A, B, failures={"broker-a": unreachable})
+    for _ in range(4):
+        assert (await sender(cluster).send(MESSAGE)).queue == B
+
+
+@pytest.mark.parametrize("turns", range(5))
+async def test_a_send_that_is_cancelled_ends_by_that_whenever_it_comes(turns: int) -> None:
+    class SlowBroker(Cluster):
+        async def send_message(self, *_: object, **__: object) -> SendResult:
+            await asyncio.sleep(0.5)
+            raise AssertionError("the cancellation was lost")
+
+    sending = asyncio.create_task(sender(SlowBroker(A)).send(MESSAGE))
+    for _ in range(turns):
+        await asyncio.sleep(0)
+    sending.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await sending
+
+
+async def test_three_attempts_are_made_and_the_last_failure_is_the_cause() -> None:
+    cluster = Cluster(A, failures={"broker-a": unreachable})
+    with pytest.raises(SendFailed, match="connection refused") as raised:
+        await sender(cluster).send(MESSAGE)
+    assert isinstance(raised.value.__cause__, BrokerUnreachable)
+    assert cluster.tried == ["broker-a"] * 3
+
+
+async def test_all_attempts_of_a_message_carry_the_same_id() -> None:
+    cluster = Cluster(A, failures={"broker-a": unreachable})
+    with pytest.raises(SendFailed):
+        await sender(cluster).send(MESSAGE)
+    assert len(set(cluster.ids)) == 1
+
+
+async def test_each_attempt_of_a_half_message_is_a_transaction_of_its_own() -> None:
+    cluster = Cluster(A, failures={"broker-a": unreachable})
+    with pytest.raises(SendFailed):
+        await sender(cluster).send(MESSAGE.with_properties({"UNIQ_KEY": "MINE"}), new_id_each_attempt=True)
+    assert len(set(cluster.ids)) == 3
+    assert "MINE" not in cluster.ids
+
+
+async def test_a_refusal_for_good_is_not_tried_again() -> None:
+    cluster = Cluster(A, B, failures=dict.fromkeys(("broker-a", "broker-b"), refusing(ResponseCode.MESSAGE_ILLEGAL)))
+    with pytest.raises(BrokerError) as raised:
+        await sender(cluster).send(MESSAGE)
+    assert raised.value.code == ResponseCode.MESSAGE_ILLEGAL
+    assert len(cluster.tried) == 1
+
+
+async def test_a_refusal_of_the_moment_is_tried_again_and_raised_as_the_broker_said_it() -> None:
+    cluster = Cluster(A, failures={"broker-a": refusing(ResponseCode.SYSTEM_BUSY)})
+    with pytest.raises(BrokerError) as raised:
+        await sender(cluster).send(MESSAGE)
+    assert raised.value.code == ResponseCode.SYSTEM_BUSY
+    assert len(cluster.tried) == 3
+
+
+async def test_the_time_for_everything_limits_the_attempts() -> None:
+    cluster = Cluster(A, failures={"broker-a": unreachable})
+    with pytest.raises(SendFailed):
+        await sender(cluster, timeout_ms=50).send(MESSAGE)
+    assert cluster.tried == ["broker-a"]
+
+
+async def test_a_queue_that_was_chosen_is_tried_once_and_no_other() -> None:
+    cluster = Cluster(A, B, failures={"broker-a": unreachable})
+    with pytest.raises(SendFailed):
+        await sender(cluster).send(MESSAGE, A)
+    assert cluster.tried == ["broker-a"]
+
+
+async def test_what_can_never_be_sent_reaches_no_broker() -> None:
+    cluster = Cluster(A)
+    with pytest.raises(MessageRefused):
+        await sender(cluster).send(Message.of("orders", b""))
+    with pytest.raises(MessageRefused):
+        await sender(cluster).send_batch([MESSAGE, Message.of("other", b"x")])
+    assert cluster.tried == []

@@ -1,0 +1,127 @@
+"""Pulling: what comes of the records a broker sends. Committing: that brokers of Apache's keep all of it."""
+
+import asyncio
+import zlib
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from broker.client import BrokerUnreachable, MessageSelector
+from broker.client.pull.queue_requests import QueueRequests
+from broker.client.pull.subscription import Subscription
+from broker.message import MessageQueue, sysflag
+from broker.message.record import Record, body_crc
+from broker.protocol.codes import RequestCode, ResponseCode, SerializeType
+from broker.protocol.command import RemotingCommand, ReplyTo, encode_response
+from broker.protocol.frame import FrameDecoder
+from broker.protocol.headers import PullMessageRequestHeader, PullMessageResponseHeader, UpdateConsumerOffsetRequestHeader
+from tests.unit.client.messages import QUEUE
+
+
+class Calls:
+    """Stands for BrokerCalls, and for the routes in it: a broker that answers every pull with these records."""
+
+    def __init__(self, *records: Record) -> None:
+        self.routes = self
+        self._body = b"".join(record.encode() for record in records)
+        self.pulls: list[PullMessageRequestHeader] = []
+
+    async def address_of(self, *_: object, **__: object) -> str:
+        return "127.0.0.1:10911"
+
+    async def ask_at(
+        self, address: str, code: RequestCode, pull: PullMessageRequestHeader, *, timeout_ms: int
+    ) -> RemotingCommand:
+        self.pulls.append(pull)
+        header = PullMessageResponseHeader(suggest_which_broker_id=0, next_begin_offset=3, min_offset=0, max_offset=3)
+        frame = encode_response(ReplyTo(1, SerializeType.JSON), ResponseCode.SUCCESS, header, self._body)
+        return FrameDecoder().feed(frame)[0]
+
+
+def a_record(queue_offset: int, body: bytes, **fields: Any) -> Record:
+    record = Record(
+        0, body_crc(body), 0, 0, queue_offset, queue_offset * 1000, 0, 0, bytes(8), 0, bytes(8), 0, 0, body, b"orders", b""
+    )
+    return replace(record, **fields)
+
+
+async def test_a_body_that_cannot_be_uncompressed_does_not_hold_its_queue_up() -> None:
+    intact = a_record(1, zlib.compress(b"intact"), sys_flag=sysflag.COMPRESSED)
+    torn, by_other_means = (
+        a_record(0, b"no zlib", sys_flag=sysflag.COMPRESSED),
+        a_record(2, b"lz4", sys_flag=sysflag.COMPRESSED | 1 << 8),
+    )
+    requests = QueueRequests(Calls(torn, intact, by_other_means))  # type: ignore[arg-type]
+    pulled = await requests.pull("group", QUEUE, 0, subscription=Subscription.parse("orders", "*", 1), max_messages=32)
+    assert [message.body for message in pulled.messages] == [b"no zlib", b"intact", b"lz4"]
+
+
+async def test_a_pull_tells_by_what_kind_of_expression_it_filters() -> None:
+    calls = Calls()
+    for selector in (MessageSelector.by_sql("a > 3"), MessageSelector.by_tag("a")):
+        subscription = Subscription.parse("orders", selector, 1)
+        await QueueRequests(calls).pull(  # type: ignore[arg-type]
+            "group", QUEUE, 0, subscription=subscription, max_messages=32, sends_expression=True
+        )
+    assert [(header.expression_type, header.subscription) for header in calls.pulls] == [("SQL92", "a > 3"), ("TAG", "a")]
+
+
+class OffsetTables:
+    """Stands for BrokerCalls: brokers that keep offsets as Apache's does, in a table for each topic that the first one makes."""
+
+    def __init__(self) -> None:
+        self.tables: dict[str, dict[int, int]] = {}
+        self.refused: set[int] = set()
+        self.hanging: str | None = None
+
+    async def ask_master(self, broker_name: str, code: int, header: UpdateConsumerOffsetRequestHeader) -> None:
+        if broker_name == self.hanging:
+            await asyncio.Event().wait()
+        table = self.tables.get(header.topic)
+        await asyncio.sleep(0)
+        if header.queue_id in self.refused:
+            raise BrokerUnreachable("down")
+        if table is None:
+            self.tables[header.topic] = {header.queue_id: header.commit_offset}
+        else:
+            table[header.queue_id] = header.commit_offset
+
+
+def queues_at_offsets(topic: str) -> dict[MessageQueue, int]:
+    return {MessageQueue(topic, "broker-a", queue_id): queue_id + 1 for queue_id in range(4)}
+
+
+async def test_apaches_broker_loses_none_of_a_groups_first_offsets() -> None:
+    brokers = OffsetTables()
+    requests = QueueRequests(brokers)  # type: ignore[arg-type]
+    await requests.commit_offsets("group", queues_at_offsets("orders") | queues_at_offsets("credits"))
+    assert brokers.tables == {"orders": {0: 1, 1: 2, 2: 3, 3: 4}, "credits": {0: 1, 1: 2, 2: 3, 3: 4}}
+
+
+async def test_nor_if_queues_are_given_up_one_by_one_at_the_same_time() -> None:
+    brokers = OffsetTables()
+    requests = QueueRequests(brokers)  # type: ignore[arg-type]
+    offsets = queues_at_offsets("orders")
+    await asyncio.gather(*(requests.commit_offsets("group", {queue: offset}) for queue, offset in offsets.items()))
+    assert brokers.tables == {"orders": {0: 1, 1: 2, 2: 3, 3: 4}}
+
+
+async def test_a_broker_that_hangs_does_not_hold_up_the_offsets_of_another() -> None:
+    brokers = OffsetTables()
+    brokers.hanging = "broker-b"
+    offsets = queues_at_offsets("orders") | {MessageQueue("orders", "broker-b", 0): 1}
+    with pytest.raises(TimeoutError):
+        async with asyncio.timeout(0.1):
+            await QueueRequests(brokers).commit_offsets("group", offsets)  # type: ignore[arg-type]
+    assert brokers.tables == {"orders": {0: 1, 1: 2, 2: 3, 3: 4}}
+
+
+@pytest.mark.parametrize("refused", [0, 2])
+async def test_one_offset_that_cannot_be_committed_does_not_keep_the_others_from_it(refused: int) -> None:
+    brokers = OffsetTables()
+    brokers.tables["orders"] = {}
+    brokers.refused = {refused}
+    with pytest.raises(BrokerUnreachable):
+        await QueueRequests(brokers).commit_offsets("group", queues_at_offsets("orders"))  # type: ignore[arg-type]
+    assert brokers.tables["orders"].keys() == {0, 1, 2, 3} - {refused}

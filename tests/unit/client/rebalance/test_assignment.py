@@ -1,0 +1,63 @@
+"""The queues at work: what becomes of one whose pull loop fails."""
+
+import asyncio
+from collections.abc import Iterable
+
+import pytest
+
+from broker.client.push.process_queue import ProcessQueue
+from broker.client.rebalance import assignment as assignment_module
+from broker.client.rebalance.assignment import Assignment
+from broker.message import MessageQueue
+from tests.unit.client.messages import QUEUE, message
+from tests.unit.client.waiting import until
+
+
+class Store:
+    def __init__(self) -> None:
+        self.kept: dict[MessageQueue, int] = {QUEUE: 7}
+
+    def update(self, queue: MessageQueue, offset: int) -> None:
+        self.kept[queue] = offset
+
+    def forget(self, queue: MessageQueue) -> None:
+        pass
+
+    async def persist(self, queues: Iterable[MessageQueue], *, confirmed: bool = False) -> None:
+        pass
+
+
+class Consumption:
+    async def may_begin(self, queue: MessageQueue) -> bool:
+        return True
+
+    async def quiesce(self, process_queue: ProcessQueue) -> None:
+        pass
+
+    async def release(self, process_queue: ProcessQueue) -> None:
+        pass
+
+
+async def test_a_queue_whose_pull_loop_failed_is_begun_anew_where_it_was(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(assignment_module, "ANEW_AFTER_S", 0.0)
+    store, begun, moved = Store(), [], asyncio.Event()
+
+    async def pull(process_queue: ProcessQueue) -> None:
+        begun.append(process_queue.next_offset)
+        process_queue.put([message(7), message(8)], 9)
+        if len(begun) == 1:
+            process_queue.acknowledge([7])
+            raise RuntimeError("can't start new thread")
+        await asyncio.sleep(60)
+
+    async def start(queue: MessageQueue) -> int:
+        return store.kept[queue]
+
+    assignment = Assignment(Consumption(), store, start, pull)  # type: ignore[arg-type]
+    assignment.on_moved = moved.set
+    assert await assignment.take(QUEUE)
+    await asyncio.wait_for(moved.wait(), 30)
+    assert await assignment.take(QUEUE)
+    await until(lambda: len(begun) == 2)
+    assert begun == [7, 8]
+    await assignment.stop_pulling()

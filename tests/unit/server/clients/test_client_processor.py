@@ -1,0 +1,120 @@
+"""Heartbeats and goodbyes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pytest
+
+from broker.protocol.bodies import CheckClientRequestBody, GetConsumerListByGroupResponseBody
+from broker.protocol.codes import RequestCode, ResponseCode
+from broker.protocol.command import RemotingCommand
+from broker.protocol.headers import GetConsumerListByGroupRequestHeader, UnregisterClientRequestHeader
+from broker.protocol.heartbeat import ConsumerData, HeartbeatData, ProducerData, SubscriptionData
+from broker.server.clients.client_channel import CHANNEL_EXPIRES_MS
+from tests.unit.server.conftest import Desk, Wire
+
+CONSUMER = ConsumerData(group_name="g", subscription_data_set=[SubscriptionData(topic="orders")])
+
+
+def test_a_heartbeat_makes_the_groups_retry_topic(desk: Desk) -> None:
+    desk.heartbeat(Wire(), consumers=[CONSUMER])
+    retry = desk.topics.get("%RETRY%g")
+    assert retry is not None
+    assert (retry.read_queue_nums, retry.perm) == (1, 6)
+
+
+def test_members_are_listed_and_told_of_each_other(desk: Desk) -> None:
+    one, two = Wire("127.0.0.1:1"), Wire("127.0.0.1:2")
+    desk.heartbeat(one, consumers=[CONSUMER])
+    desk.heartbeat(two, consumers=[CONSUMER])
+    answer = desk.ask(RequestCode.GET_CONSUMER_LIST_BY_GROUP, GetConsumerListByGroupRequestHeader(consumer_group="g"))
+    ids = GetConsumerListByGroupResponseBody.decode(answer.body).consumer_id_list
+    assert ids == ["client@127.0.0.1:1", "client@127.0.0.1:2"]
+    assert desk.changes[-1] == ("g", [one, two])
+
+
+def test_a_group_that_is_not_online_has_no_members(desk: Desk) -> None:
+    answer = desk.ask(RequestCode.GET_CONSUMER_LIST_BY_GROUP, GetConsumerListByGroupRequestHeader(consumer_group="g"))
+    assert (answer.code, answer.remark) == (ResponseCode.SYSTEM_ERROR, "no consumer for this group, g")
+
+
+def test_a_client_that_says_goodbye_is_gone_from_its_groups(desk: Desk) -> None:
+    wire = Wire()
+    desk.heartbeat(wire, consumers=[CONSUMER], producers=("p",))
+    goodbye = UnregisterClientRequestHeader(client_id="client@127.0.0.1:5555", producer_group="p", consumer_group="g")
+    assert desk.ask(RequestCode.UNREGISTER_CLIENT, goodbye, wire=wire).code == ResponseCode.SUCCESS
+    assert desk.producers.connections("p") == []
+    assert desk.consumers.find("g") is None
+
+
+def test_a_client_that_fell_silent_is_disconnected(desk: Desk) -> None:
+    silent, alive = Wire("127.0.0.1:1"), Wire("127.0.0.1:2")
+    desk.heartbeat(silent, consumers=[CONSUMER], producers=("p",))
+    desk.clock.now_ms += CHANNEL_EXPIRES_MS + 1
+    desk.heartbeat(alive, consumers=[CONSUMER])
+    desk.clients.close_expired()
+    assert (silent.is_closed, alive.is_closed) == (True, False)
+
+
+def test_a_subscription_by_sql_is_refused_when_the_client_starts(desk: Desk) -> None:
+    subscription = SubscriptionData(topic="orders", sub_string="a > 1", expression_type="SQL92")
+    body = CheckClientRequestBody(client_id="c", group="g", subscription_data=subscription).encode()
+    assert desk.ask(RequestCode.CHECK_CLIENT_CONFIG, body=body).code == ResponseCode.SYSTEM_ERROR
+
+
+@pytest.mark.parametrize(
+    ("expression", "code"), [("a > 1", ResponseCode.SUCCESS), ("a >", ResponseCode.SUBSCRIPTION_PARSE_FAILED)]
+)
+def test_with_the_property_filter_a_client_with_a_right_expression_may_start(
+    make_desk: Callable[..., Desk], expression: str, code: ResponseCode
+) -> None:
+    subscription = SubscriptionData(topic="orders", sub_string=expression, expression_type="SQL92")
+    body = CheckClientRequestBody(client_id="c", group="g", subscription_data=subscription).encode()
+    assert make_desk(property_filter=True).ask(RequestCode.CHECK_CLIENT_CONFIG, body=body).code == code
+
+
+def test_a_heartbeat_with_many_groups_is_taken_over_in_steps(desk: Desk) -> None:
+    wire = Wire()
+    names = [f"group-{number}" for number in range(1000)]
+    desk.heartbeat(wire, consumers=[ConsumerData(group_name=name) for name in names], producers=tuple(names))
+    assert desk.consumers.groups_of(wire) == set(names)
+    assert desk.producers.groups_of(wire) == set(names)
+
+
+def test_a_heartbeat_of_megabytes_is_refused_and_changes_nothing(desk: Desk) -> None:
+    wire = Wire()
+    groups = [ProducerData(group_name=f"group-{number}-{'x' * 1000}") for number in range(1100)]
+    body = HeartbeatData(client_id="greedy", producer_data_set=groups).encode()
+    answer = desk.ask(RequestCode.HEART_BEAT, None, body, wire)
+    assert answer.code == ResponseCode.SYSTEM_ERROR
+    assert "a heartbeat of" in (answer.remark or "")
+    assert not desk.producers.groups_of(wire)
+
+
+def test_a_connection_in_too_many_groups_can_join_no_more_but_stays_in_those(desk: Desk) -> None:
+    wire = Wire()
+
+    def heartbeat(first: int) -> RemotingCommand:
+        groups = [ProducerData(group_name=f"{number}") for number in range(first, first + 10_000)]
+        return desk.ask(RequestCode.HEART_BEAT, None, HeartbeatData(client_id="c", producer_data_set=groups).encode(), wire)
+
+    assert heartbeat(0).code == ResponseCode.SUCCESS
+    assert "15000 groups" in (heartbeat(10_000).remark or "")
+    assert heartbeat(0).code == ResponseCode.SUCCESS
+    assert len(desk.producers.groups_of(wire)) == 10_000
+
+
+def test_a_group_too_many_is_refused_and_keeps_no_other_group_of_the_client_from_joining(desk: Desk) -> None:
+    wire, made = Wire(), Wire("127.0.0.1:2")
+    desk.groups._most_groups = len(desk.groups.groups) + 1
+    desk.heartbeat(made, consumers=[ConsumerData(group_name="g")])
+    consumers = [ConsumerData(group_name="too-many"), ConsumerData(group_name="g")]
+    body = HeartbeatData(client_id="c", consumer_data_set=consumers).encode()
+    answer = desk.ask(RequestCode.HEART_BEAT, None, body, wire)
+    assert (answer.code, "maxSubscriptionGroupNum=" in (answer.remark or "")) == (ResponseCode.SYSTEM_BUSY, True)
+    assert desk.consumers.groups_of(wire) == {"g"}
+
+
+def test_a_heartbeat_that_is_no_json_is_answered(desk: Desk) -> None:
+    assert desk.ask(RequestCode.HEART_BEAT, body=b"\xff{").code == ResponseCode.SYSTEM_ERROR

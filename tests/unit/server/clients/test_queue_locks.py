@@ -1,0 +1,26 @@
+"""Who may consume a queue in order."""
+
+from broker.server.clients.queue_locks import LOCK_EXPIRES_MS, QueueLocks
+
+
+def test_a_queue_is_locked_for_one_client_at_a_time() -> None:
+    locks: QueueLocks[str] = QueueLocks()
+    assert locks.lock("g", ["q0", "q1"], "one", 0) == ["q0", "q1"]
+    assert locks.lock("g", ["q1", "q2"], "two", 1) == ["q2"]
+    assert locks.lock("other", ["q1"], "two", 1) == ["q1"]
+
+
+def test_a_lock_that_is_renewed_lasts_and_one_that_is_not_expires() -> None:
+    locks: QueueLocks[str] = QueueLocks()
+    locks.lock("g", ["q0", "q1"], "one", 0)
+    locks.lock("g", ["q0"], "one", LOCK_EXPIRES_MS)
+    assert locks.lock("g", ["q0", "q1"], "two", LOCK_EXPIRES_MS + 1) == ["q1"]
+
+
+def test_only_its_holder_gives_a_lock_back() -> None:
+    locks: QueueLocks[str] = QueueLocks()
+    locks.lock("g", ["q0"], "one", 0)
+    locks.unlock("g", ["q0"], "two")
+    assert locks.lock("g", ["q0"], "two", 1) == []
+    locks.unlock("g", ["q0", "never locked"], "one")
+    assert locks.lock("g", ["q0"], "two", 1) == ["q0"]

@@ -1,0 +1,95 @@
+"""What subscriptions want, by tag and by expression."""
+
+from __future__ import annotations
+
+import msgspec
+import pytest
+
+from broker.filter import LONGEST
+from broker.message.tags import tags_code
+from broker.protocol.codes import ResponseCode
+from broker.protocol.headers import PullMessageRequestHeader
+from broker.protocol.heartbeat import SubscriptionData
+from broker.remoting.dispatcher import RequestRefused
+from broker.server.pulling.message_filters import MessageFilters
+from tests.unit.server.conftest import PULL
+
+FILTERS = MessageFilters(is_property_filter_enabled=True)
+WITHOUT = MessageFilters(is_property_filter_enabled=False)
+
+
+def sql(expression: str, kind: str | None = "SQL92") -> SubscriptionData:
+    return SubscriptionData(topic="orders", sub_string=expression, expression_type=kind)
+
+
+def bringing(expression: str | None, kind: str | None = "SQL92") -> PullMessageRequestHeader:
+    return msgspec.structs.replace(PULL, subscription=expression, expression_type=kind)
+
+
+def refusal(call: object, *arguments: object) -> tuple[ResponseCode, str]:
+    with pytest.raises(RequestRefused) as refused:
+        call(*arguments)  # type: ignore[operator]
+    return refused.value.code, refused.value.remark
+
+
+@pytest.mark.parametrize("kind", ["TAG", "", None])
+@pytest.mark.parametrize("filters", [FILTERS, WITHOUT])
+def test_tags_are_understood_whatever_is_enabled(filters: MessageFilters, kind: str | None) -> None:
+    assert filters.of_pull(bringing("A || B", kind)) == ({tags_code("A"), tags_code("B")}, None)
+    assert filters.of_subscription(sql("*", kind)) == (None, None)
+    filters.check(sql("A || B", kind))
+
+
+def test_an_expression_is_compiled_once() -> None:
+    of_pull, of_subscription = FILTERS.of_pull(bringing("a > 1")), FILTERS.of_subscription(sql("a > 1"))
+    assert of_pull.sql is of_subscription.sql
+    assert of_pull.sql is not None
+    assert of_pull.sql.matches(b"a\x012")
+    FILTERS.check(sql("a > 1"))
+
+
+@pytest.mark.parametrize(("filters", "kind"), [(WITHOUT, "SQL92"), (FILTERS, "GROOVY")])
+def test_what_is_not_enabled_or_known_is_refused_in_apaches_words(filters: MessageFilters, kind: str) -> None:
+    expected = (ResponseCode.SYSTEM_ERROR, f"The broker does not support consumer to filter message by {kind}")
+    assert refusal(filters.of_pull, bringing("a > 1", kind)) == expected
+    assert refusal(filters.of_subscription, sql("a > 1", kind)) == expected
+    assert refusal(filters.check, sql("a > 1", kind)) == expected
+
+
+@pytest.mark.parametrize("expression", ["a >", ""])
+def test_a_wrong_expression_is_refused_with_apaches_codes_and_what_is_wrong(expression: str) -> None:
+    for call, argument, code, remark in (
+        (
+            FILTERS.of_pull,
+            bringing(expression),
+            ResponseCode.SUBSCRIPTION_PARSE_FAILED,
+            "parse the consumer's subscription failed",
+        ),
+        (
+            FILTERS.of_subscription,
+            sql(expression),
+            ResponseCode.FILTER_DATA_NOT_EXIST,
+            "The broker's consumer filter data is not exist!",
+        ),
+        (FILTERS.check, sql(expression), ResponseCode.SUBSCRIPTION_PARSE_FAILED, "Invalid MessageSelector. "),
+    ):
+        found = refusal(call, argument)
+        assert found[0] is code
+        assert found[1].startswith(remark)
+        assert "expression is empty" in found[1] or "a value is expected" in found[1]
+
+
+def test_an_expression_that_is_too_long_is_refused_and_not_kept() -> None:
+    filters = MessageFilters(is_property_filter_enabled=True)
+    code, remark = refusal(filters.of_pull, bringing("a = '" + "x" * LONGEST + "'"))
+    assert (code, len(remark) < 200) == (ResponseCode.SUBSCRIPTION_PARSE_FAILED, True)
+    assert filters._compiled.cache_info().currsize == 0
+
+
+def test_a_remark_shows_only_the_beginning_of_a_long_text() -> None:
+    _, remark = refusal(FILTERS.of_pull, bringing("a > 1 '" + "x" * 5000 + "'"))
+    assert len(remark) < 200
+
+
+def test_a_pull_without_an_expression_is_refused() -> None:
+    assert refusal(FILTERS.of_pull, bringing(None))[0] is ResponseCode.SUBSCRIPTION_PARSE_FAILED

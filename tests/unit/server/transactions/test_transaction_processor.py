@@ -1,0 +1,663 @@
+from collections.abc import Coroutine
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from broker.message import properties as props
+from broker.message.errors import IllegalMessage
+from broker.message.ids import offset_message_id, parse_offset_message_id
+from broker.message.record import decode_record
+from broker.protocol.codes import ResponseCode
+from broker.remoting.dispatcher import RequestRefused
+from broker.server.transactions.resume_processor import MOST_AT_ONCE
+from broker.store import Appended, StoreUnwritable
+from broker.transaction.decision import Refusal
+from broker.transaction.half_record import read_half_message
+from tests.unit.server.memory_files import MemoryFiles
+from tests.unit.server.transaction_broker import (
+    DISCARD_TOPIC,
+    HALF_TOPIC,
+    OP_TOPIC,
+    STORE_HOST,
+    TRANSACTION_GROUP,
+    AtOnce,
+    Producer,
+    TransactionBroker,
+)
+from tests.unit.transaction.records import rewritten_by_apache
+
+COMMIT, ROLLBACK, UNKNOWN = 8, 12, 0
+
+
+@pytest.fixture
+def broker() -> TransactionBroker:
+    return TransactionBroker()
+
+
+@pytest.fixture
+def producer(broker: TransactionBroker) -> Producer:
+    producer = Producer()
+    broker.online(producer)
+    return producer
+
+
+def refused(broker: TransactionBroker, *args: object, **named: object) -> RequestRefused:
+    with pytest.raises(RequestRefused) as caught:
+        broker.end(*args, **named)  # type: ignore[arg-type]
+    return caught.value
+
+
+def test_a_half_message_is_not_delivered(broker: TransactionBroker, producer: Producer) -> None:
+    broker.send(producer, "A")
+
+    assert broker.delivered() == []
+    (half,) = broker.records(HALF_TOPIC)
+    assert (half.get_property("REAL_TOPIC"), half.get_property("REAL_QID"), half.queue_id) == ("orders", "2", 0)
+
+
+def test_commit_delivers_the_message_once_and_closes_the_half_message(broker: TransactionBroker, producer: Producer) -> None:
+    half = broker.send(producer, "A", b"one order")
+
+    broker.end(producer, half, COMMIT, is_oneway=True)
+
+    (message,) = broker.records("orders", 2)
+    assert message.body == b"one order"
+    assert message.sys_flag & 0xC == COMMIT
+    assert message.prepared_transaction_offset == half.commit_log_offset
+    assert message.born_host == producer.born_host
+    (op,) = broker.records(OP_TOPIC)
+    assert (op.body, op.get_property(props.TAGS)) == (b"%d" % half.queue_offset, "d")
+    assert producer.answers == []
+
+
+def test_rollback_leaves_the_half_message_invisible_and_closes_it(broker: TransactionBroker, producer: Producer) -> None:
+    half = broker.send(producer, "A")
+
+    broker.end(producer, half, ROLLBACK)
+
+    assert broker.delivered() == []
+    assert [op.body for op in broker.records(OP_TOPIC)] == [b"0"]
+    assert [answer.code for answer in producer.answers] == [ResponseCode.SUCCESS]
+
+
+def test_a_commit_is_answered_and_visible_only_when_it_is_on_disk(broker: TransactionBroker, producer: Producer) -> None:
+    half = broker.send(producer, "A")
+
+    broker.end(producer, half, COMMIT, flush=False)
+    assert producer.answers == []
+    assert broker.delivered() == []
+
+    broker.flush()
+    assert [answer.code for answer in producer.answers] == [ResponseCode.SUCCESS]
+    assert broker.delivered() == ["A"]
+
+
+@pytest.mark.parametrize("first", [COMMIT, ROLLBACK])
+@pytest.mark.parametrize("second", [COMMIT, ROLLBACK])
+@pytest.mark.parametrize("in_one_batch", [True, False])
+def test_the_first_decision_wins(
+    broker: TransactionBroker, producer: Producer, first: int, second: int, in_one_batch: bool
+) -> None:
+    half = broker.send(producer, "A")
+    broker.end(producer, half, first, flush=not in_one_batch)
+
+    error = refused(broker, producer, half, second)
+    broker.flush()
+
+    assert error.code == ResponseCode.SYSTEM_ERROR
+    assert "already" in error.remark
+    assert broker.delivered() == (["A"] if first == COMMIT else [])
+    assert len(broker.records(OP_TOPIC)) == 1
+    assert broker.log.counts.refusals.total() == 1
+
+
+def test_unknown_leaves_the_transaction_pending(broker: TransactionBroker, producer: Producer) -> None:
+    half = broker.send(producer, "A")
+
+    broker.end(producer, half, UNKNOWN, is_oneway=True)
+
+    assert len(broker.log.table) == 1
+    assert broker.log.counts.unknown_answers == 1
+
+
+def test_another_group_decides_nothing(broker: TransactionBroker, producer: Producer) -> None:
+    half = broker.send(producer, "A")
+
+    assert "producer group" in refused(broker, producer, half, COMMIT, group="other").remark
+    assert broker.delivered() == []
+    assert broker.log.counts.refusals[Refusal.PRODUCER_GROUP] == 1
+
+
+def test_wrong_offsets_decide_nothing(broker: TransactionBroker, producer: Producer) -> None:
+    half = broker.send(producer, "A")
+    plain = broker.store.append(
+        topic=b"plain", queue_id=0, body=b"x", properties=b"", flag=0, sys_flag=0, born_timestamp=0,
+        born_host=STORE_HOST, store_timestamp=0,
+    )  # fmt: skip
+    broker.flush()
+
+    assert "state table offset" in refused(broker, producer, half._replace(queue_offset=9), COMMIT).remark
+    assert "commit log offset" in refused(broker, producer, plain, COMMIT).remark
+    assert "no half message" in refused(broker, producer, half._replace(commit_log_offset=7), COMMIT).remark
+    assert broker.delivered() == []
+
+
+def test_a_commit_that_could_not_be_written_leaves_the_transaction_pending(broker: TransactionBroker, producer: Producer) -> None:
+    half = broker.send(producer, "A")
+    broker.files.is_full = True
+    broker.end(producer, half, COMMIT)
+    assert broker.delivered() == []
+
+    broker.files.is_full = False
+    broker.end(producer, half, COMMIT)
+
+    assert broker.delivered() == ["A"]
+    assert broker.log.counts.take_backs == 1
+
+
+def test_a_half_message_that_could_not_be_written_is_no_transaction(broker: TransactionBroker, producer: Producer) -> None:
+    broker.files.is_full = True
+    lost = broker.send(producer, "A")
+    broker.files.is_full = False
+
+    assert len(broker.log.table) == 0
+    kept = broker.send(producer, "B")
+    assert kept.queue_offset == lost.queue_offset == 0
+    broker.end(producer, kept, COMMIT)
+    assert broker.delivered() == ["B"]
+
+
+def test_a_store_that_refuses_writes_refuses_the_decision_and_keeps_the_transaction(
+    broker: TransactionBroker, producer: Producer
+) -> None:
+    half = broker.send(producer, "A")
+    broker.store.refuse_writes("read-only")
+
+    with pytest.raises(StoreUnwritable):
+        broker.end(producer, half, COMMIT)
+
+    assert len(broker.log.table) == 1
+
+
+def test_a_delayed_transaction_is_refused(broker: TransactionBroker, producer: Producer) -> None:
+    with pytest.raises(RequestRefused, match="cannot be delayed") as caught:
+        broker.send(producer, "A", DELAY="3")
+
+    assert caught.value.code == ResponseCode.MESSAGE_ILLEGAL
+    assert len(broker.log.table) == 0
+
+
+@pytest.mark.parametrize("topic", [b"%RETRY%credit_service", b"%DLQ%credit_service", b"SCHEDULE_TOPIC_XXXX"])
+def test_a_transaction_for_what_no_producer_sends_to_is_refused(
+    broker: TransactionBroker, producer: Producer, topic: bytes
+) -> None:
+    with pytest.raises(RequestRefused) as caught:
+        broker.send(producer, "A", topic=topic)
+    assert caught.value.code is ResponseCode.MESSAGE_ILLEGAL
+    assert broker.records(HALF_TOPIC) == []
+
+
+@pytest.mark.parametrize("group", ["a b", "credit\nservice", "g" * 256])
+def test_a_transaction_of_a_group_that_cannot_be_one_is_refused(
+    broker: TransactionBroker, producer: Producer, group: str
+) -> None:
+    with pytest.raises(IllegalMessage, match="nobody could be asked"):
+        broker.send(producer, "A", PGROUP=group)
+    assert broker.records(HALF_TOPIC) == []
+
+
+def test_a_transaction_whose_queue_is_gone_after_a_restart_is_delivered_to_another(
+    broker: TransactionBroker, producer: Producer
+) -> None:
+    half = broker.send(producer, "A", queue_id=7)
+    restarted = broker.restarted(queue_nums=4)
+
+    restarted.end(producer, half, COMMIT)
+
+    assert restarted.delivered(3) == ["A"]
+
+
+def test_a_message_resumed_after_its_queue_is_gone_is_delivered_to_another(broker: TransactionBroker, producer: Producer) -> None:
+    broker.send(producer, "A", queue_id=7)
+    for _ in range(broker.policy.check_max + 1):
+        broker.tick(5000)
+    (discarded,) = broker.records(DISCARD_TOPIC)
+    restarted = broker.restarted(queue_nums=4)
+
+    restarted.resume(producer, offset_message_id(STORE_HOST, discarded.commit_log_offset))
+    half = restarted.records(HALF_TOPIC)[-1]
+    restarted.end(producer, Appended(half.commit_log_offset, half.queue_offset, 0), COMMIT)
+
+    assert restarted.delivered(3) == ["A"]
+
+
+def test_a_message_too_large_is_no_transaction(broker: TransactionBroker, producer: Producer) -> None:
+    with pytest.raises(IllegalMessage):
+        broker.send(producer, "A", LONG="x" * 32760)
+
+    assert len(broker.log.table) == 0
+
+
+def test_transactions_can_be_forbidden() -> None:
+    broker = TransactionBroker(reject_transaction_message=True)
+
+    with pytest.raises(RequestRefused, match="forbidden") as caught:
+        broker.send(Producer(), "A")
+
+    assert caught.value.code == ResponseCode.NO_PERMISSION
+
+
+def discard(broker: TransactionBroker, producer: Producer, transaction_id: str) -> str:
+    """Sends a transaction that is never decided; returns the discarded message's id."""
+    broker.send(producer, transaction_id)
+    broker.tick(1000)
+    for _ in range(3):
+        broker.tick(2000)
+    record = broker.records(DISCARD_TOPIC)[-1]
+    return offset_message_id(STORE_HOST, record.commit_log_offset)
+
+
+def test_a_discarded_message_can_be_resumed_and_committed(broker: TransactionBroker, producer: Producer) -> None:
+    message_id = discard(broker, producer, "A")
+    producer.checks.clear()
+
+    broker.resume(producer, message_id)
+    broker.tick(1000)
+
+    (check,) = producer.checks
+    assert check.times == 1
+    broker.end(producer, check, COMMIT)
+    assert broker.delivered() == ["A"]
+    assert producer.answers[0].code == ResponseCode.SUCCESS
+
+
+@pytest.mark.parametrize("is_index_enabled", [True, False])
+def test_a_message_is_resumed_once(is_index_enabled: bool) -> None:
+    broker, producer = TransactionBroker(is_index_enabled=is_index_enabled), Producer()
+    broker.online(producer)
+    message_id = discard(broker, producer, "A")
+    broker.resume(producer, message_id)
+
+    with pytest.raises(RequestRefused, match="resumed already"):
+        broker.resume(producer, message_id)
+    with pytest.raises(RequestRefused, match="resumed already"):
+        broker.restarted().resume(producer, message_id)
+
+
+def test_a_resumed_message_waits_for_nobody_any_more_also_after_a_restart(broker: TransactionBroker, producer: Producer) -> None:
+    message_id = discard(broker, producer, "A")
+    assert broker.parked.discarded() == {"order_service": 1}
+
+    broker.resume(producer, message_id)
+
+    assert broker.parked.discarded() == {"order_service": 0}
+    assert sum(broker.restarted().parked.discarded().values()) == 0
+
+
+def test_a_message_that_another_broker_resumed_waits_for_nobody_once_an_operator_tries_to_resume_it(
+    broker: TransactionBroker, producer: Producer
+) -> None:
+    message_id = discard(broker, producer, "A")
+    broker.log.resume(read_half_message(broker.store.read(parse_offset_message_id(message_id).commit_log_offset)), broker.now_ms)
+    broker.flush()
+    after = broker.restarted()
+    assert after.parked.discarded() == {"order_service": 1}
+
+    for _ in range(2):
+        with pytest.raises(RequestRefused, match="resumed already"):
+            after.resume(producer, message_id)
+        after.flush()
+
+    assert after.parked.discarded() == {"order_service": 0}
+    assert len(after.records("rmq_sys_PARKED_MARK_TOPIC")) == 1
+
+
+def test_a_discarded_message_has_one_line_in_the_log_though_its_first_discard_was_lost(
+    broker: TransactionBroker, producer: Producer, caplog: pytest.LogCaptureFixture
+) -> None:
+    broker.online(producer)
+    broker.send(producer, "A")
+    for _ in range(3):
+        broker.tick(2000)
+    broker.files.is_full = True
+    broker.tick(2000)
+    broker.files.is_full = False
+
+    broker.tick(4000)
+
+    assert broker.discarded() == ["A"]
+    (line,) = [record.getMessage() for record in caplog.records if "broker.admin resume" in record.getMessage()]
+    assert "transaction A" in line
+
+
+def test_a_message_is_resumed_once_though_many_others_have_its_id(broker: TransactionBroker, producer: Producer) -> None:
+    message_id = discard(broker, producer, "A")
+    broker.resume(producer, message_id)
+    for _ in range(64):
+        broker.send(Producer("127.0.0.1:6666"), "A", b"forged")
+
+    with pytest.raises(RequestRefused, match="resumed already"):
+        broker.resume(producer, message_id)
+
+
+def test_a_message_is_resumed_once_though_the_second_request_comes_before_the_disk_has_the_first(
+    broker: TransactionBroker, producer: Producer
+) -> None:
+    message_id = discard(broker, producer, "A")
+    broker.resume(producer, message_id, flush=False)
+
+    with pytest.raises(RequestRefused, match="resumed already"):
+        broker.resume(producer, message_id, flush=False)
+    broker.flush()
+    assert len(broker.log.table) == 1
+
+
+def discarded_before_many(broker: TransactionBroker, producer: Producer) -> str:
+    """The message id of a discarded message that more half messages follow than are searched at once."""
+    broker.send(producer, "A")
+    for _ in range(broker.policy.check_max + 1):
+        broker.tick(5000)
+    (discarded,) = broker.records(DISCARD_TOPIC)
+    for number in range(MOST_AT_ONCE):
+        broker.send(producer, f"B{number}", flush=False)
+    broker.flush()
+    return offset_message_id(STORE_HOST, discarded.commit_log_offset)
+
+
+def test_a_message_is_resumed_once_though_a_long_search_must_tell_whether_it_was() -> None:
+    broker, producer = TransactionBroker(is_index_enabled=False), Producer()
+    broker.online(producer)
+    message_id = discarded_before_many(broker, producer)
+
+    broker.resume(producer, message_id)
+    broker.resume(producer, message_id)
+
+    assert [answer.code for answer in producer.answers] == [ResponseCode.SUCCESS, ResponseCode.SYSTEM_ERROR]
+    assert "resumed already" in (producer.answers[1].remark or "")
+    assert [half.get_property(props.UNIQUE_KEY) for half in broker.records(HALF_TOPIC)].count("A") == 2
+
+
+def test_while_one_search_goes_on_another_is_not_begun_and_no_event_loop_stands_still() -> None:
+    broker, producer = TransactionBroker(is_index_enabled=False), Producer()
+    broker.online(producer)
+    message_id = discarded_before_many(broker, producer)
+    later: list[Coroutine[Any, Any, None]] = []
+    broker.resumption._tasks = SimpleNamespace(start=lambda name, work: later.append(work))  # type: ignore[assignment]
+
+    broker.resume(producer, message_id)
+    assert producer.answers == []
+    with pytest.raises(RequestRefused) as caught:
+        broker.resume(producer, message_id)
+    assert caught.value.code is ResponseCode.SYSTEM_BUSY
+
+    AtOnce().start("", later.pop())
+    broker.flush()
+    assert [answer.code for answer in producer.answers] == [ResponseCode.SUCCESS]
+
+
+def test_a_resumption_that_was_lost_can_be_tried_again(broker: TransactionBroker, producer: Producer) -> None:
+    message_id = discard(broker, producer, "A")
+    broker.files.is_full = True
+    broker.resume(producer, message_id)
+    assert len(broker.log.table) == 0
+
+    broker.files.is_full = False
+    broker.resume(producer, message_id)
+    assert len(broker.log.table) == 1
+
+
+def test_a_message_discarded_again_can_be_resumed_again(broker: TransactionBroker, producer: Producer) -> None:
+    broker.resume(producer, discard(broker, producer, "A"))
+    broker.tick(1000)
+    for _ in range(3):
+        broker.tick(2000)
+    assert broker.discarded() == ["A", "A"]
+
+    broker.resume(producer, offset_message_id(STORE_HOST, broker.records(DISCARD_TOPIC)[-1].commit_log_offset))
+
+    assert len(broker.log.table) == 1
+
+
+def test_only_discarded_messages_are_resumed(broker: TransactionBroker, producer: Producer) -> None:
+    half = broker.send(producer, "A")
+
+    with pytest.raises(RequestRefused, match="not discarded"):
+        broker.resume(producer, offset_message_id(STORE_HOST, half.commit_log_offset))
+    with pytest.raises(RequestRefused, match="no offset message id"):
+        broker.resume(producer, "nonsense")
+    with pytest.raises(RequestRefused, match="cannot be resumed"):
+        broker.resume(producer, offset_message_id(STORE_HOST, 12345))
+
+
+def test_a_commit_after_the_discard_is_refused(broker: TransactionBroker, producer: Producer) -> None:
+    half = broker.send(producer, "A")
+    broker.tick(1000)
+    for _ in range(3):
+        broker.tick(2000)
+
+    assert "discarded already" in refused(broker, producer, half, COMMIT).remark
+    assert broker.delivered() == []
+
+
+# What a restart finds.
+
+
+def test_a_pending_transaction_survives_a_kill(broker: TransactionBroker, producer: Producer) -> None:
+    half = broker.send(producer, "A")
+    decided = broker.send(producer, "B")
+    broker.end(producer, decided, COMMIT)
+
+    after = broker.restarted()
+
+    assert [t.commit_log_offset for t in after.log.table] == [half.commit_log_offset]
+    after.end(producer, half, COMMIT)
+    assert after.delivered() == ["B", "A"]
+    assert "already" in refused(after, producer, decided, COMMIT).remark
+    assert "already" in refused(after.restarted(), producer, half, ROLLBACK).remark
+
+
+def test_what_was_not_flushed_is_not_committed_after_a_power_failure(broker: TransactionBroker, producer: Producer) -> None:
+    half = broker.send(producer, "A")
+    broker.end(producer, half, COMMIT, flush=False)
+    broker.store.write()
+
+    after = broker.restarted(broker.files.powered_off())
+
+    assert after.delivered() == []
+    after.end(producer, half, ROLLBACK)
+    assert after.delivered() == []
+
+
+def without_the_last_op_message(broker: TransactionBroker) -> MemoryFiles:
+    """What a crash leaves that tears the last record of the commit log, which is an op message for half message 0."""
+    op_size = 91 + len(OP_TOPIC) + len(b"0") + len("TAGS?d")
+    end = broker.store.written_position
+    files = broker.files.killed()
+    segment = next(path for path in files._contents if path.parent.name == "commitlog")
+    files._contents[segment][end - op_size : end] = bytes(op_size)
+    return files
+
+
+def spoil(files: MemoryFiles, commit_log_offset: int) -> None:
+    """Damages the body of the record there."""
+    segment = next(path for path in files._contents if path.name == f"{commit_log_offset >> 16 << 16:020d}")
+    files._contents[segment][commit_log_offset % (1 << 16) + 88] ^= 0xFF
+
+
+@pytest.mark.parametrize("is_index_enabled", [True, False])
+def test_a_crash_between_the_committed_message_and_its_op_message_does_not_deliver_twice(is_index_enabled: bool) -> None:
+    broker, producer = TransactionBroker(is_index_enabled=is_index_enabled), Producer()
+    half = broker.send(producer, "A")
+    other = broker.send(producer, "B")
+    broker.end(producer, half, COMMIT)
+
+    after = broker.restarted(without_the_last_op_message(broker))
+
+    assert after.delivered() == ["A"]
+    assert after.completed == 1
+    assert [op.body for op in after.records(OP_TOPIC)] == [b"0"]
+    assert "already" in refused(after, producer, half, COMMIT).remark
+    assert [t.commit_log_offset for t in after.log.table] == [other.commit_log_offset]
+    assert after.restarted().completed == 0
+
+
+@pytest.mark.parametrize("is_index_enabled", [True, False])
+def test_a_crash_between_the_discarded_message_and_its_op_message_does_not_revive_it(is_index_enabled: bool) -> None:
+    broker, producer = TransactionBroker(is_index_enabled=is_index_enabled), Producer()
+    broker.online(producer)
+    half = broker.send(producer, "A")
+    broker.tick(1000)
+    for _ in range(3):
+        broker.tick(2000)
+
+    after = broker.restarted(without_the_last_op_message(broker))
+
+    assert len(after.log.table) == 0
+    assert "already" in refused(after, producer, half, COMMIT).remark
+    assert after.discarded() == ["A"]
+
+
+def test_a_commit_without_its_op_message_is_found_though_many_others_have_its_id() -> None:
+    broker, producer, forger = TransactionBroker(), Producer(), Producer("127.0.0.1:6666")
+    half = broker.send(producer, "A", b"genuine")
+    broker.now_ms += 1
+    forged = [broker.send(forger, "A", b"forged") for _ in range(70)]
+    broker.end(producer, half, COMMIT)
+    for one in forged[1:]:
+        broker.end(forger, one, COMMIT)
+    ops = broker.records(OP_TOPIC)
+    broker.end(forger, forged[0], COMMIT)
+    files = broker.files.killed()
+    spoil(files, ops[0].commit_log_offset)
+
+    after = broker.restarted(files)
+
+    assert after.completed == 1
+    assert "already" in refused(after, producer, half, COMMIT).remark
+    assert [record.body for record in after.records("orders", 2)].count(b"genuine") == 1
+
+
+def left_by_apache(broker: TransactionBroker, producer: Producer) -> tuple[Appended, Appended]:
+    """A half message, and the copy that Apache made of it at a check."""
+    first = broker.send(producer, "A")
+    data = broker.store.read(first.commit_log_offset)
+    record = decode_record(
+        rewritten_by_apache(data, commit_log_offset=0, queue_offset=0, store_ms=0, TRANSACTION_CHECK_TIMES="1")
+    )
+    copy = broker.store.append(
+        topic=record.topic,
+        queue_id=0,
+        body=record.body,
+        properties=record.properties,
+        flag=0,
+        sys_flag=0,
+        born_timestamp=record.born_timestamp,
+        born_host=record.born_host,
+        store_timestamp=broker.now_ms,
+    )
+    broker.flush()
+    return first, copy
+
+
+@pytest.mark.parametrize("half_offset", [0, 1], ids=["in sight", "passed already"])
+@pytest.mark.parametrize("chosen", [0, 1], ids=["the first", "the copy"])
+def test_a_decision_about_any_of_apaches_copies_counts_once(half_offset: int, chosen: int) -> None:
+    broker, producer = TransactionBroker(), Producer()
+    copies = left_by_apache(broker, producer)
+    broker.consumer_offsets.commit(TRANSACTION_GROUP, HALF_TOPIC, 0, half_offset)
+
+    after = broker.restarted()
+
+    assert len(after.log.table) == 1
+    after.end(producer, copies[chosen], COMMIT)
+    assert after.delivered() == ["A"]
+    for late in copies:
+        assert "already" in refused(after, producer, late, COMMIT).remark
+    assert len(after.restarted().log.table) == 0
+
+
+def test_a_copy_is_found_by_the_offset_of_the_first_one() -> None:
+    broker, producer = TransactionBroker(), Producer()
+    first, copy = left_by_apache(broker, producer)
+
+    after = broker.restarted()
+
+    assert after.log.table.find_alias(first.commit_log_offset) == (after.log.table.find(copy.commit_log_offset), 0)
+
+
+def test_a_decision_that_apache_asked_for_about_our_moved_copy_counts() -> None:
+    broker, producer = TransactionBroker(), Producer()
+    broker.send(producer, "OLD")
+    for number in range(9):
+        broker.end(producer, broker.send(producer, str(number)), COMMIT)
+    broker.tick()
+    moved = broker.records(HALF_TOPIC)[-1]
+    broker.consumer_offsets.commit(TRANSACTION_GROUP, HALF_TOPIC, 0, moved.queue_offset)
+
+    after = broker.restarted()
+    after.end(producer, Appended(moved.commit_log_offset, moved.queue_offset, 0), COMMIT)
+
+    assert after.delivered()[-1] == "OLD"
+    assert len(after.log.table) == 0
+
+
+def test_a_half_message_that_is_not_the_one_expected_is_not_delivered(broker: TransactionBroker, producer: Producer) -> None:
+    half = broker.send(producer, "A")
+    other = broker.send(producer, "B")
+    transaction = broker.log.table.find(half.commit_log_offset)
+    assert transaction is not None
+    transaction.stored_at = other.commit_log_offset
+
+    assert "cannot be read" in refused(broker, producer, half, COMMIT).remark
+    assert broker.delivered() == []
+
+
+def test_consumer_offsets_are_noted_when_what_they_rest_on_is_on_disk(broker: TransactionBroker, producer: Producer) -> None:
+    first = broker.send(producer, "A")
+    second = broker.send(producer, "B")
+    broker.end(producer, second, COMMIT)
+    broker.notes.note_offsets()
+
+    def noted() -> tuple[int | None, int | None]:
+        offsets = broker.consumer_offsets
+        return offsets.get(TRANSACTION_GROUP, HALF_TOPIC, 0), offsets.get(TRANSACTION_GROUP, OP_TOPIC, 0)
+
+    assert noted() == (0, 0)
+    broker.end(producer, first, COMMIT, flush=False)
+    broker.notes.note_offsets()
+    assert noted() == (0, 0)
+    broker.flush()
+    broker.notes.note_offsets()
+    assert noted() == (2, 2)
+
+
+def test_offsets_that_rest_on_what_was_lost_are_never_noted(broker: TransactionBroker, producer: Producer) -> None:
+    first = broker.send(producer, "A")
+    broker.end(producer, first, ROLLBACK, flush=False)
+    broker.notes.note_offsets()
+    broker.files.is_full = True
+    broker.flush()
+    broker.files.is_full = False
+    for number in range(5):
+        broker.send(producer, str(number))
+
+    broker.notes.note_offsets()
+
+    assert broker.consumer_offsets.get(TRANSACTION_GROUP, HALF_TOPIC, 0) == 0
+
+
+def test_an_offset_beyond_the_queue_is_not_believed(broker: TransactionBroker, producer: Producer) -> None:
+    half = broker.send(producer, "A")
+    broker.consumer_offsets.commit(TRANSACTION_GROUP, HALF_TOPIC, 0, 99)
+
+    after = broker.restarted()
+
+    assert [t.commit_log_offset for t in after.log.table] == [half.commit_log_offset]
+
+
+def test_a_message_larger_than_is_allowed_by_now_is_committed(broker: TransactionBroker, producer: Producer) -> None:
+    half = broker.send(producer, "A")
+    broker.store._max_message_size = 1
+    broker.end(producer, half, COMMIT)
+    assert broker.delivered() == ["A"]

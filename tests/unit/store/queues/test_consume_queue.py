@@ -1,0 +1,130 @@
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from broker.store.files import OpenFiles
+from broker.store.log.segments import Segments
+from broker.store.queues.consume_queue import BLANK_SIZE, UNIT, UNIT_SIZE, ConsumeQueue
+from tests.unit.store.crash_disk import CrashDisk
+
+DIRECTORY = Path("/store/consumequeue/orders/0")
+
+
+@pytest.fixture
+def disk() -> CrashDisk:
+    return CrashDisk()
+
+
+@pytest.fixture
+def queue(disk: CrashDisk) -> ConsumeQueue:
+    return ConsumeQueue(b"orders", 0, Segments(DIRECTORY, 8 * UNIT_SIZE, OpenFiles(disk, 4)))
+
+
+def test_a_unit_that_is_there_already_changes_nothing(queue: ConsumeQueue) -> None:
+    queue.put(0, 100, 10, 1)
+    queue.put(1, 110, 10, 2)
+    queue.put(0, 900, 90, 9)
+    assert queue.units(0, 9) == [(100, 10, 1), (110, 10, 2)]
+    assert (queue.max_offset, queue.max_commit_log_offset) == (2, 120)
+
+
+def test_offsets_that_were_skipped_hold_no_message_and_those_behind_them_keep_their_place(queue: ConsumeQueue) -> None:
+    queue.put(0, 100, 10, 1)
+    queue.put(3, 130, 10, 4)
+    assert [queue.unit(offset) == (100, 10, 1) for offset in range(3)] == [True, False, False]
+    assert queue.unit(3) == (130, 10, 4)
+    queue.write()
+    assert queue.units(3, 5) == [(130, 10, 4)]
+    assert len({tuple(unit) for unit in queue.units(1, 2)}) == 1
+
+
+def test_there_are_no_units_behind_the_last(queue: ConsumeQueue) -> None:
+    assert queue.units(0, 5) == []
+    queue.put(0, 100, 10, 1)
+    assert (queue.units(1, 5), queue.units(7, 5), queue.unit(1)) == ([], [], None)
+    queue.write()
+    assert queue.units(1, 5) == []
+
+
+def test_units_that_a_full_disk_refuses_are_read_from_memory_and_written_later(queue: ConsumeQueue, disk: CrashDisk) -> None:
+    disk.refuse_writes_after = 0
+    units = [(number * 10, 10, number) for number in range(5000)]
+    for number, unit in enumerate(units):
+        queue.put(number, *unit)
+    assert queue.units(0, 6000) == units
+    with pytest.raises(OSError, match="no space"):
+        queue.write()
+    disk.refuse_writes_after = None
+    queue.write()
+    assert [queue.unit(number) for number in range(5000)] == units
+    first = disk.inodes[disk.names[DIRECTORY / f"{0:020d}"]].content
+    assert len(first) == 8 * UNIT_SIZE
+    assert int.from_bytes(first[20:28], "big") == 10
+
+
+@pytest.mark.parametrize("is_written", [False, True])
+def test_a_queue_may_begin_with_more_blank_units_than_are_looked_at_in_one_go(disk: CrashDisk, is_written: bool) -> None:
+    queue = ConsumeQueue(b"orders", 0, Segments(DIRECTORY, 8000 * UNIT_SIZE, OpenFiles(disk, 4)))
+    for offset in range(15_000, 15_010):
+        queue.put(offset, offset * 100, 100, 0)
+    if is_written:
+        queue.write()
+    queue.correct_min_offset(0)
+    assert queue.min_offset == 15_000
+    queue.correct_min_offset(1_500_300)
+    assert queue.min_offset == 15_003
+
+
+@pytest.fixture
+def long_queue(disk: CrashDisk) -> ConsumeQueue:
+    """Four files of 1024 messages, the first at 1000, each of 100 bytes."""
+    queue = ConsumeQueue(b"orders", 0, Segments(DIRECTORY, 1024 * UNIT_SIZE, OpenFiles(disk, 8)))
+    for offset in range(4096):
+        queue.put(offset, 1000 + offset * 100, 100, 0)
+    queue.write()
+    return queue
+
+
+def cut_file(disk: CrashDisk, first_offset: int, units: int) -> None:
+    path = DIRECTORY / f"{first_offset * UNIT_SIZE:020d}"
+    disk.inodes[disk.names[path]].content = disk.inodes[disk.names[path]].content[: units * UNIT_SIZE]
+
+
+@pytest.mark.parametrize("expired", [100, 2100, 3000])
+@pytest.mark.parametrize("damage", [bytes(UNIT_SIZE), UNIT.pack(0, BLANK_SIZE, 0), UNIT.pack(-5, 100, 0), UNIT.pack(0, -100, 0)])
+def test_a_damaged_page_hides_no_message_from_a_search(
+    long_queue: ConsumeQueue, disk: CrashDisk, damage: bytes, expired: int
+) -> None:
+    for first, last in ((1900, 2048), (2048, 2245)):
+        long_queue._segments.write(first * UNIT_SIZE, damage * (last - first))
+    right = expired if expired != 2100 else 1900  # one in the page counts as not expired
+    log_begins = 1000 + expired * 100
+    deleted = long_queue.forget_expired(log_begins)
+    assert (long_queue.min_offset, len(deleted)) == (right, right // 1024)
+    assert long_queue.find_first(lambda unit: unit.commit_log_offset >= log_begins) == right
+
+
+@pytest.mark.parametrize("units", [0, 500])
+def test_the_first_message_there_is_lies_before_a_file_that_was_cut(
+    long_queue: ConsumeQueue, disk: CrashDisk, units: int
+) -> None:
+    cut_file(disk, 2048, units)
+    assert long_queue.forget_expired(1000 + 100 * 100) == []
+    assert long_queue.min_offset == 100
+    assert len(long_queue.forget_expired(1000 + 3100 * 100)) == 3
+    assert long_queue.min_offset == 3100
+
+
+def test_zeroed_units_at_the_beginning_are_not_passed_over(long_queue: ConsumeQueue) -> None:
+    long_queue._segments.write(0, bytes(205 * UNIT_SIZE))
+    long_queue.correct_min_offset(500)
+    assert long_queue.min_offset == 0
+
+
+def test_a_queue_whose_units_are_all_damaged_keeps_them(long_queue: ConsumeQueue) -> None:
+    for first in range(0, 4096, 1024):
+        long_queue._segments.write(first * UNIT_SIZE, bytes(1024 * UNIT_SIZE))
+    assert long_queue.forget_expired(1 << 40) == []
+    assert long_queue.min_offset == 0

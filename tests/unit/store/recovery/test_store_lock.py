@@ -1,0 +1,106 @@
+"""A second broker is kept out of a store, whichever of its folders it names."""
+
+from __future__ import annotations
+
+import errno
+import os
+from pathlib import Path
+
+import pytest
+
+from broker.store import MessageStore, StoreLocked, StoreUnwritable
+from broker.store.files import OsFileSystem
+from tests.unit.store.conftest import append, bodies, crash, send, small_config
+
+
+def test_two_roots_with_one_commit_log_are_one_store(tmp_path: Path) -> None:
+    log = tmp_path / "log"
+    first = MessageStore.open(small_config(tmp_path / "a", commit_log_path=log))
+    with pytest.raises(StoreLocked, match=f"{log} is in use by another broker"):
+        MessageStore.open(small_config(tmp_path / "b", commit_log_path=log))
+    first.close()
+    MessageStore.open(small_config(tmp_path / "b", commit_log_path=log)).close()
+
+
+def test_a_link_to_the_commit_log_is_the_commit_log(tmp_path: Path) -> None:
+    first = MessageStore.open(small_config(tmp_path / "a"))
+    (tmp_path / "link").symlink_to(tmp_path / "a" / "commitlog")
+    with pytest.raises(StoreLocked):
+        MessageStore.open(small_config(tmp_path / "b", commit_log_path=tmp_path / "link"))
+    first.close()
+
+
+def test_without_its_lock_file_a_store_is_locked_still(tmp_path: Path) -> None:
+    first = MessageStore.open(small_config(tmp_path))
+    (tmp_path / "lock").unlink()
+    with pytest.raises(StoreLocked, match="commitlog is in use by another broker"):
+        MessageStore.open(small_config(tmp_path))
+    first.close()
+
+
+def test_a_store_that_could_not_be_opened_leaves_no_lock_behind(tmp_path: Path) -> None:
+    log = tmp_path / "log"
+    first = MessageStore.open(small_config(tmp_path / "a", commit_log_path=log))
+    with pytest.raises(StoreLocked):
+        MessageStore.open(small_config(tmp_path / "b", commit_log_path=log))
+    MessageStore.open(small_config(tmp_path / "b")).close()
+    first.close()
+
+
+def test_the_locked_folder_has_no_file_that_rocketmq_would_take_for_a_segment(tmp_path: Path) -> None:
+    store = MessageStore.open(small_config(tmp_path))
+    send(store, b"1")
+    assert os.listdir(tmp_path / "commitlog") == ["00000000000000000000"]
+    store.close()
+
+
+@pytest.mark.parametrize("what", ["lock", "commitlog"])
+@pytest.mark.parametrize("how", ["removed", "replaced"])
+def test_a_lock_that_was_removed_or_replaced_is_noticed(tmp_path: Path, what: str, how: str) -> None:
+    store = MessageStore.open(small_config(tmp_path))
+    assert store.what_is_wrong_with_the_lock() is None
+    path = tmp_path / what
+    path.rename(tmp_path / "elsewhere")
+    if how == "replaced":
+        path.mkdir() if what == "commitlog" else path.touch()
+    complaint = store.what_is_wrong_with_the_lock()
+    assert complaint is not None
+    assert complaint.startswith(f"{path} was removed or replaced")
+    crash(store)
+
+
+def test_a_folder_that_cannot_be_locked_is_said_to_be_one_and_used(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    class NetworkFiles(OsFileSystem):
+        def lock(self, file: int) -> bool:
+            if os.path.isdir(f"/proc/self/fd/{file}"):
+                raise OSError(errno.EBADF, os.strerror(errno.EBADF))
+            return super().lock(file)
+
+    store = MessageStore.open(small_config(tmp_path), NetworkFiles())
+    assert store.recovery.actions == [
+        f"the folder {tmp_path}/commitlog cannot be locked, start no second broker on it: Bad file descriptor"
+    ]
+    send(store, b"1")
+    assert bodies(store) == [b"1"]
+    store.close()
+
+
+def test_a_store_that_was_given_up_touches_no_file_any_more(tmp_path: Path) -> None:
+    store = MessageStore.open(small_config(tmp_path))
+    send(store, b"kept")
+    store.flush()
+    append(store, b"under way")
+    before = {path: path.read_bytes() for path in tmp_path.rglob("*") if path.is_file()}
+
+    store.give_up("another broker may use the store")
+
+    for deed in (lambda: append(store), store.write, store.flush, store.begin_checkpoint, lambda: store.expire(0)):
+        with pytest.raises(StoreUnwritable, match="another broker may use the store"):
+            deed()
+    assert bodies(store) == [b"kept"]
+    store.close()
+    assert {path: path.read_bytes() for path in tmp_path.rglob("*") if path.is_file()} == before
+    again = MessageStore.open(small_config(tmp_path))
+    assert not again.recovery.was_stopped_cleanly
+    assert bodies(again) == [b"kept"]
+    again.close()
