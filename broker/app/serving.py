@@ -21,6 +21,7 @@ from broker.server.clients.client_processor import ClientProcessor
 from broker.server.clients.consumer_groups import ConsumerGroups
 from broker.server.clients.consumer_notices import ConsumerNotices
 from broker.server.clients.lock_processor import LockProcessor
+from broker.server.clients.message_filters import MessageFilters
 from broker.server.clients.producer_groups import ProducerGroups
 from broker.server.durability.group_commit import GroupCommit
 from broker.server.durability.store_cleaner import StoreCleaner
@@ -34,7 +35,6 @@ from broker.server.operators.settings_processor import SettingsProcessor
 from broker.server.operators.topic_admin_processor import TopicAdminProcessor
 from broker.server.parked import DeadLetterProcessor, ParkedMessages
 from broker.server.pulling.held_pulls import HeldPulls
-from broker.server.pulling.message_filters import MessageFilters
 from broker.server.pulling.offset_processor import OffsetProcessor
 from broker.server.pulling.pull_processor import PullProcessor
 from broker.server.pulling.query_processor import QueryProcessor

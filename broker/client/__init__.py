@@ -17,6 +17,7 @@ from broker.client.errors import (
 )
 from broker.client.event_loop_thread import EventLoopThread
 from broker.client.instance.name_servers import name_server_addresses
+from broker.client.instance.unreadable import UnreadableMessage
 from broker.client.listeners import (
     ConsumeContext,
     ConsumeStatus,
@@ -27,9 +28,8 @@ from broker.client.producer.producer import Producer
 from broker.client.producer.send_result import LocalTransactionState, SendResult, SendStatus, TransactionSendResult
 from broker.client.pull.message_selector import MessageSelector
 from broker.client.pull.pull_consumer import PullConsumer
+from broker.client.pull.queue_progress import QueueProgress
 from broker.client.push.push_consumer import PushConsumer
-from broker.client.push.queue_progress import QueueProgress
-from broker.client.push.unreadable import UnreadableMessage
 from broker.client.transaction.transaction_producer import TransactionProducer
 from broker.protocol.heartbeat import ConsumeFromWhere, MessageModel
 from broker.remoting.tls import ClientTls

@@ -13,9 +13,9 @@ from typing import Any, cast
 
 from broker.client import ClientError, ConsumeStatus, LocalTransactionState, PushConsumer, TransactionProducer
 from broker.client.instance.broker_calls import BrokerCalls
-from broker.client.instance.group_requests import GroupRequests
 from broker.client.instance.name_servers import NameServers
 from broker.client.instance.routes import Routes
+from broker.client.pull.group_requests import GroupRequests
 from broker.client.pull.queue_requests import QueueRequests
 from broker.client.pull.subscription import Subscription
 from broker.message import MessageQueue

@@ -8,7 +8,7 @@ import re
 
 from broker.client.errors import BrokerError, BrokerUnreachable, IllegalConfiguration, NameServerUnreachable
 from broker.client.instance.calls import ask
-from broker.client.push.unreadable import understood
+from broker.client.instance.unreadable import understood
 from broker.message.mistakes import kind_of
 from broker.protocol.codes import RequestCode, ResponseCode
 from broker.protocol.command import RemotingCommand

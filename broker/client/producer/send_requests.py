@@ -5,9 +5,9 @@ from __future__ import annotations
 from broker.client.errors import BrokerError
 from broker.client.instance.broker_calls import TIMEOUT_MS, BrokerCalls
 from broker.client.instance.calls import ask_for_success
+from broker.client.instance.unreadable import understood
 from broker.client.producer.send_result import SendResult, SendStatus
 from broker.client.producer.wire_message import WireMessage
-from broker.client.push.unreadable import understood
 from broker.message import MessageQueue, topics
 from broker.protocol.codes import RequestCode, ResponseCode
 from broker.protocol.headers import (

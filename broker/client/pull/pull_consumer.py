@@ -19,11 +19,11 @@ from broker.client.instance.clock import now_ms
 from broker.client.instance.instance import ClientInstance
 from broker.client.pull.message_selector import MessageSelector
 from broker.client.pull.offset_store import BrokerOffsetStore
+from broker.client.pull.process_queue import ProcessQueue
+from broker.client.pull.pull_loop import PullEvents, PullLoop, PullSettings
 from broker.client.pull.queue_requests import Pulled, QueueRequests
 from broker.client.pull.starting_offset import StartingOffset
 from broker.client.pull.subscription import Subscription
-from broker.client.push.process_queue import ProcessQueue
-from broker.client.push.pull_loop import PullEvents, PullLoop, PullSettings
 from broker.message import MessageExt, MessageQueue
 from broker.protocol.errors import ProtocolError
 from broker.protocol.heartbeat import ConsumeFromWhere, ConsumerData, ConsumeType, HeartbeatData

@@ -8,8 +8,8 @@ from typing import NamedTuple
 
 from broker.client.errors import BrokerError
 from broker.client.instance.broker_calls import BrokerCalls
+from broker.client.instance.unreadable import messages_of, understood
 from broker.client.pull.subscription import Subscription
-from broker.client.push.unreadable import messages_of, understood
 from broker.message import MessageExt, MessageQueue
 from broker.message.record import LONGEST_BODY, decode_records
 from broker.protocol.codes import RequestCode, ResponseCode

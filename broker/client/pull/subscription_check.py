@@ -6,8 +6,8 @@ from collections.abc import Iterable
 from typing import Final
 
 from broker.client.errors import BrokerError, BrokerUnreachable, IllegalConfiguration
-from broker.client.instance.group_requests import GroupRequests
 from broker.client.instance.routes import Routes
+from broker.client.pull.group_requests import GroupRequests
 from broker.client.pull.subscription import Subscription
 from broker.protocol.codes import ResponseCode
 

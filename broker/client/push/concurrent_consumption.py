@@ -7,10 +7,10 @@ import logging
 from collections.abc import Callable
 
 from broker.client.listeners import ConsumeContext, ConsumeStatus, MessageListener
-from broker.client.push.consumption import ListenerCall
+from broker.client.pull.process_queue import ProcessQueue
+from broker.client.push.listener_call import ListenerCall
 from broker.client.push.listener_threads import ListenerThreads, NoThreadLeft
 from broker.client.push.message_return import MessageReturn
-from broker.client.push.process_queue import ProcessQueue
 from broker.message import MessageExt, MessageQueue
 from broker.remoting.tasks import Tasks
 

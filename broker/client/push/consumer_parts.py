@@ -5,25 +5,25 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from broker.client.instance.broker_calls import BrokerCalls
-from broker.client.instance.group_requests import GroupRequests
 from broker.client.instance.instance import ClientInstance
 from broker.client.listeners import MessageListener
 from broker.client.producer.message_sender import MessageSender, SendSettings
 from broker.client.producer.send_requests import SendRequests
+from broker.client.pull.group_requests import GroupRequests
 from broker.client.pull.offset_store import BrokerOffsetStore, LocalFileOffsetStore, OffsetStore
+from broker.client.pull.process_queue import ProcessQueue
+from broker.client.pull.pull_loop import PullEvents, PullLoop, PullSettings
 from broker.client.pull.queue_requests import QueueRequests
 from broker.client.pull.starting_offset import StartingOffset
 from broker.client.pull.subscription import Subscription
 from broker.client.pull.subscription_check import SubscriptionCheck
 from broker.client.push.concurrent_consumption import ConcurrentConsumption
 from broker.client.push.consumer_settings import ConsumerSettings
-from broker.client.push.consumption import Consumption
 from broker.client.push.listener_threads import ListenerThreads
 from broker.client.push.message_return import MessageReturn
 from broker.client.push.orderly_consumption import OrderlyConsumption
-from broker.client.push.process_queue import ProcessQueue
-from broker.client.push.pull_loop import PullEvents, PullLoop, PullSettings
 from broker.client.rebalance.assignment import Assignment
+from broker.client.rebalance.consumption import Consumption
 from broker.client.rebalance.queue_locks import QueueLocks
 from broker.client.rebalance.rebalance import Rebalance
 from broker.message.ids import UniqueIdMaker

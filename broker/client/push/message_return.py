@@ -5,8 +5,8 @@ from __future__ import annotations
 import logging
 
 from broker.client.errors import ClientError
-from broker.client.instance.group_requests import GroupRequests
 from broker.client.producer.message_sender import MessageSender
+from broker.client.pull.group_requests import GroupRequests
 from broker.message import Message, MessageExt, properties, topics
 
 logger = logging.getLogger(__name__)

@@ -7,13 +7,13 @@ import logging
 from collections.abc import Callable
 from functools import partial
 
+from broker.client.instance.unreadable import UnreadableMessage
 from broker.client.listeners import ConsumeContext, ConsumeStatus, MessageListener
-from broker.client.push.consumption import ListenerCall
+from broker.client.pull.process_queue import ProcessQueue
+from broker.client.push.listener_call import ListenerCall
 from broker.client.push.listener_threads import ListenerThreads, NoThreadLeft
 from broker.client.push.message_return import MessageReturn
 from broker.client.push.orderly_queue import OrderlyQueue, split_at_first_postponed
-from broker.client.push.process_queue import ProcessQueue
-from broker.client.push.unreadable import UnreadableMessage
 from broker.client.rebalance.queue_locks import QueueLocks
 from broker.message import MessageExt, MessageQueue
 from broker.remoting.tasks import Tasks

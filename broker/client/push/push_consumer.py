@@ -16,11 +16,11 @@ from broker.client.instance.clock import now_ms
 from broker.client.instance.instance import ClientInstance
 from broker.client.listeners import MessageListener
 from broker.client.pull.message_selector import MessageSelector
+from broker.client.pull.queue_progress import QueueProgress
 from broker.client.pull.subscription import Subscription
 from broker.client.push.consumer_parts import ConsumerParts
 from broker.client.push.consumer_requests import ConsumerRequests
 from broker.client.push.consumer_settings import ConsumerSettings
-from broker.client.push.queue_progress import QueueProgress
 from broker.message import MessageQueue, topics
 from broker.protocol.heartbeat import ConsumerData, ConsumeType, HeartbeatData
 from broker.remoting.tasks import Tasks

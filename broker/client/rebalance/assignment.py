@@ -9,8 +9,8 @@ from functools import partial
 
 from broker.client.errors import ClientError
 from broker.client.pull.offset_store import OffsetStore
-from broker.client.push.consumption import Consumption
-from broker.client.push.process_queue import ProcessQueue
+from broker.client.pull.process_queue import ProcessQueue
+from broker.client.rebalance.consumption import Consumption
 from broker.message import MessageQueue
 from broker.protocol.errors import ProtocolError
 from broker.remoting.tasks import Tasks

@@ -9,7 +9,7 @@ from collections import defaultdict
 from collections.abc import Iterable
 
 from broker.client.errors import ClientError
-from broker.client.instance.group_requests import GroupRequests
+from broker.client.pull.group_requests import GroupRequests
 from broker.message import MessageQueue
 from broker.remoting.tasks import Tasks
 

@@ -8,8 +8,8 @@ import random
 from collections.abc import Callable, Collection
 
 from broker.client.errors import ClientError
-from broker.client.instance.group_requests import GroupRequests
 from broker.client.instance.routes import Routes
+from broker.client.pull.group_requests import GroupRequests
 from broker.client.rebalance.allocation import allocate_averagely
 from broker.client.rebalance.assignment import Assignment
 from broker.message import MessageQueue

@@ -19,9 +19,9 @@ from broker.remoting.steps import finish
 from broker.server.clients.client_channel import ClientChannel
 from broker.server.clients.consumer_groups import ConsumerGroups
 from broker.server.clients.group_limits import refuse_long_heartbeat, refuse_too_many_groups
+from broker.server.clients.message_filters import MessageFilters
 from broker.server.clients.producer_groups import ProducerGroups
-from broker.server.pulling.message_filters import MessageFilters
-from broker.server.sending.names import refuse_as_consumer, refuse_illegal_producer_group
+from broker.server.topics.names import refuse_as_consumer, refuse_illegal_producer_group
 from broker.server.topics.subscription_group_table import SubscriptionGroupTable
 from broker.server.topics.topic_table import TopicTable
 

@@ -11,7 +11,7 @@ from broker.protocol.queue_table import MessageQueueData
 from broker.remoting.connection import Connection
 from broker.remoting.dispatcher import Handler
 from broker.server.clients.queue_locks import QueueLocks
-from broker.server.sending.names import refuse_as_consumer
+from broker.server.topics.names import refuse_as_consumer
 
 
 class LockProcessor:

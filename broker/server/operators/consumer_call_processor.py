@@ -26,8 +26,8 @@ from broker.remoting.errors import RemotingError, RemotingTimeout
 from broker.remoting.tasks import Tasks
 from broker.server.clients.client_channel import ClientChannel
 from broker.server.clients.consumer_groups import ConsumerGroup, ConsumerGroups
-from broker.server.sending.names import refuse_message_of_the_broker, refuse_offsets
 from broker.server.topics.identity import BrokerIdentity
+from broker.server.topics.names import refuse_message_of_the_broker, refuse_offsets
 from broker.server.topics.topic_table import TopicTable
 from broker.store import ConsumerOffsets, CorruptRecord, MessageStore, RecordNotFound
 

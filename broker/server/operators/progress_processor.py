@@ -29,8 +29,8 @@ from broker.protocol.queue_table import MessageQueueData
 from broker.remoting.connection import Connection
 from broker.remoting.dispatcher import Handler, Steps
 from broker.server.clients.consumer_groups import ConsumerGroups
-from broker.server.sending.names import refuse_as_consumer, refuse_offsets
 from broker.server.topics.identity import BrokerIdentity
+from broker.server.topics.names import refuse_as_consumer, refuse_offsets
 from broker.server.topics.subscription_group_table import SubscriptionGroupTable
 from broker.server.topics.topic_table import TopicTable
 from broker.store import ConsumerOffsets, MessageStore

@@ -20,11 +20,11 @@ from broker.remoting.connection import Connection
 from broker.remoting.dispatcher import Handler, RequestRefused
 from broker.server.parked.mark import Mark, ParkedPlace, Treatment
 from broker.server.parked.parked_messages import ParkedMessages
+from broker.server.ports import Durability
 from broker.server.sending.given_reason import acceptable_reason
-from broker.server.sending.names import refuse_as_consumer
+from broker.server.topics.names import refuse_as_consumer
 from broker.server.topics.subscription_group_table import SubscriptionGroupTable
 from broker.server.topics.topic_table import TopicTable
-from broker.server.transactions.ports import Durability
 from broker.store import Appended, CorruptRecord, MessageStore, RecordNotFound
 
 logger = logging.getLogger(__name__)

@@ -17,8 +17,8 @@ from broker.remoting.alarm import Alarm
 from broker.server.parked.mark import MARK_TOPIC, Mark, NotAMark, ParkedPlace, Treatment, mark_body, mark_properties, read_mark
 from broker.server.parked.parked_log import parked_line, waiting_line
 from broker.server.parked.parked_queue import ParkedQueue
+from broker.server.ports import SystemTopics
 from broker.server.pulling.queue_records import records_from
-from broker.server.transactions.ports import SystemTopics
 from broker.store import Appended, MessageStore, RecordNotFound
 
 logger = logging.getLogger(__name__)

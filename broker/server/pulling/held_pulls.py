@@ -7,7 +7,7 @@ from typing import TypeVar
 
 from broker.protocol.command import ReplyTo
 from broker.remoting.connection import Connection
-from broker.server.pulling.message_filters import MessageFilter
+from broker.server.clients.message_filters import MessageFilter
 from broker.server.pulling.waiting_pulls import WaitingPulls
 
 _Key = TypeVar("_Key")

@@ -21,7 +21,7 @@ from broker.protocol.headers import (
 )
 from broker.remoting.connection import Connection
 from broker.remoting.dispatcher import Handler
-from broker.server.sending.names import refuse_illegal_consumer_group, refuse_offsets
+from broker.server.topics.names import refuse_illegal_consumer_group, refuse_offsets
 from broker.store import ConsumerOffsets, MessageStore
 
 

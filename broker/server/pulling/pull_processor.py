@@ -16,12 +16,12 @@ from broker.remoting.alarm import Alarm
 from broker.remoting.connection import Connection
 from broker.remoting.dispatcher import Handler, RequestRefused
 from broker.server.clients.consumer_groups import ConsumerGroups
+from broker.server.clients.message_filters import MessageFilter, MessageFilters
 from broker.server.pulling.held_pulls import DEADLINE_STEP_MS, HeldPull, HeldPulls
-from broker.server.pulling.message_filters import MessageFilter, MessageFilters
-from broker.server.sending.names import refuse_offsets
 from broker.server.statistics.statistics import BrokerStatistics
 from broker.server.statistics.traffic import count
 from broker.server.topics import permissions
+from broker.server.topics.names import refuse_offsets
 from broker.server.topics.subscription_group_table import SubscriptionGroupTable
 from broker.server.topics.topic_table import TopicTable
 from broker.store import ConsumerOffsets, GetMessageStatus, MessageStore, PulledMessages

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator
 from typing import Generic, Protocol, TypeVar
 
-from broker.server.pulling.message_filters import MessageFilter
+from broker.server.clients.message_filters import MessageFilter
 
 
 class Waiting(Protocol):

@@ -19,9 +19,9 @@ from broker.remoting.dispatcher import Handler, RequestRefused
 from broker.server.clients.consumer_groups import ConsumerGroups
 from broker.server.durability.group_commit import GroupCommit
 from broker.server.schedule.delay_levels import Place, waiting_place
-from broker.server.sending.names import refuse_as_consumer, refuse_message_of_the_broker
 from broker.server.statistics.statistics import BrokerStatistics
 from broker.server.topics import permissions
+from broker.server.topics.names import refuse_as_consumer, refuse_message_of_the_broker
 from broker.server.topics.subscription_group_table import SubscriptionGroupTable
 from broker.server.topics.topic_table import TopicTable
 from broker.store import ConsumerOffsets, CorruptRecord, MessageStore, RecordNotFound, SubscriptionGroupConfig

@@ -8,7 +8,7 @@ from typing import Final
 from broker.message import topics
 from broker.protocol.codes import ResponseCode
 from broker.remoting.dispatcher import RequestRefused
-from broker.server.sending.names import refuse_as_consumer, refuse_illegal_consumer_group
+from broker.server.topics.names import refuse_as_consumer, refuse_illegal_consumer_group
 from broker.store import SubscriptionGroupConfig, SubscriptionGroups
 
 INITIAL_GROUPS: Final = (

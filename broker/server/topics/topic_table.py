@@ -9,8 +9,8 @@ from broker.message import topics
 from broker.protocol.codes import ResponseCode
 from broker.protocol.faq import FURTHER_DETAILS
 from broker.remoting.dispatcher import RequestRefused
-from broker.server.sending.names import refuse_illegal_topic
 from broker.server.topics import permissions
+from broker.server.topics.names import refuse_illegal_topic
 from broker.store import TopicConfig, TopicConfigs
 
 SCHEDULE_TOPIC_QUEUES = 18

@@ -17,8 +17,8 @@ from broker.remoting.connection import Connection
 from broker.remoting.dispatcher import Handler, RequestRefused
 from broker.remoting.tasks import Tasks
 from broker.server.parked import ParkedMessages, ParkedPlace, Treatment
+from broker.server.ports import Durability
 from broker.server.pulling.queue_records import records_from
-from broker.server.transactions.ports import Durability
 from broker.server.transactions.transaction_log import TransactionLog
 from broker.store import MessageStore, RecordNotFound, StoreUnwritable
 from broker.transaction.errors import AlreadyResumed, NotAHalfMessage, NotResumable

@@ -19,9 +19,9 @@ from broker.protocol.headers import (
 )
 from broker.remoting.connection import Connection
 from broker.remoting.dispatcher import Handler, RequestRefused
+from broker.server.ports import Durability
 from broker.server.sending.given_reason import acceptable_reason
 from broker.server.transactions.check_back import Producers
-from broker.server.transactions.ports import Durability
 from broker.server.transactions.transaction_finder import PENDING, TransactionFinder
 from broker.server.transactions.transaction_log import TransactionLog
 from broker.store import RecordNotFound

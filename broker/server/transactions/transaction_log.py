@@ -14,7 +14,7 @@ from broker.message import sysflag
 from broker.message.errors import CorruptRecord, IllegalMessage
 from broker.message.record import body_crc
 from broker.message.topics import is_group, takes_transactions
-from broker.server.transactions.ports import SystemTopics
+from broker.server.ports import SystemTopics
 from broker.server.transactions.topic_outcomes import TopicOutcomes
 from broker.server.transactions.transaction_recovery import RecoveredTransactions
 from broker.store import Appended, MessageStore, StoreUnwritable

@@ -11,7 +11,7 @@ from broker.protocol.command import RemotingCommand, encode_response
 from broker.protocol.headers import EndTransactionRequestHeader
 from broker.remoting.connection import Connection
 from broker.remoting.dispatcher import Handler, RequestRefused
-from broker.server.transactions.ports import Durability
+from broker.server.ports import Durability
 from broker.server.transactions.transaction_log import TransactionLog
 from broker.server.transactions.transaction_recovery import message_at
 from broker.store import Appended, MessageStore, RecordNotFound

@@ -8,11 +8,11 @@ import pytest
 
 from broker.client import ConsumeContext, ConsumeStatus, MessagesWithdrawn
 from broker.client.listeners import MessageListener
+from broker.client.pull.process_queue import ProcessQueue
 from broker.client.push.concurrent_consumption import ConcurrentConsumption
-from broker.client.push.consumption import Consumption
 from broker.client.push.listener_threads import ListenerThreads
 from broker.client.push.orderly_consumption import OrderlyConsumption
-from broker.client.push.process_queue import ProcessQueue
+from broker.client.rebalance.consumption import Consumption
 from broker.message import MessageExt
 from tests.unit.client.messages import QUEUE, message
 from tests.unit.client.push.test_consumption import Return

@@ -12,11 +12,11 @@ import pytest
 
 from broker.client import ConsumeContext, ConsumeStatus, UnreadableMessage
 from broker.client.errors import ClientError, UnreadableAnswer
+from broker.client.instance.unreadable import messages_of, understood
+from broker.client.pull.process_queue import ProcessQueue
 from broker.client.push.concurrent_consumption import ConcurrentConsumption
 from broker.client.push.listener_threads import ListenerThreads
 from broker.client.push.orderly_consumption import OrderlyConsumption
-from broker.client.push.process_queue import ProcessQueue
-from broker.client.push.unreadable import messages_of, understood
 from broker.message import MessageExt, MessageQueue, sysflag
 from broker.message.errors import BodyTooLong, CorruptRecord
 from broker.message.record import Record, decode_record, encode_record, host_bytes, to_message

@@ -6,9 +6,9 @@ import logging
 
 import pytest
 
+from broker.client.pull.process_queue import ProcessQueue
 from broker.client.push.concurrent_consumption import ConcurrentConsumption
 from broker.client.push.listener_threads import ListenerThreads
-from broker.client.push.process_queue import ProcessQueue
 from broker.message import MessageQueue
 from credit_service.adapters.celery_crediting import CeleryCrediting
 from credit_service.adapters.ledger import Ledger

@@ -20,10 +20,10 @@ from broker.protocol.heartbeat import ConsumerData, HeartbeatData, ProducerData
 from broker.remoting.dispatcher import Dispatcher
 from broker.server.clients.client_processor import ClientProcessor
 from broker.server.clients.consumer_groups import ConsumerGroups
+from broker.server.clients.message_filters import MessageFilters
 from broker.server.clients.producer_groups import ProducerGroups
 from broker.server.durability.put_times import PutTimes
 from broker.server.pulling.held_pulls import HeldPulls
-from broker.server.pulling.message_filters import MessageFilters
 from broker.server.pulling.pull_processor import PullProcessor
 from broker.server.schedule.delayed_delivery import DelayedDelivery
 from broker.server.sending.send_back_processor import SendBackProcessor

@@ -19,13 +19,13 @@ from broker.remoting.dispatcher import Dispatcher
 from broker.remoting.tasks import Tasks
 from broker.server.clients.client_processor import ClientProcessor
 from broker.server.clients.consumer_groups import ConsumerGroups
+from broker.server.clients.message_filters import MessageFilters
 from broker.server.clients.producer_groups import ProducerGroups
 from broker.server.operators.consumer_call_processor import ConsumerCallProcessor
 from broker.server.operators.group_admin_processor import GroupAdminProcessor
 from broker.server.operators.progress_processor import ProgressProcessor
 from broker.server.parked import DeadLetterProcessor
 from broker.server.pulling.held_pulls import HeldPulls
-from broker.server.pulling.message_filters import MessageFilters
 from broker.server.pulling.offset_processor import OffsetProcessor
 from broker.server.pulling.pull_processor import PullProcessor
 from broker.server.pulling.query_processor import QueryProcessor

@@ -5,7 +5,7 @@ from collections.abc import Iterable
 
 import pytest
 
-from broker.client.push.process_queue import ProcessQueue
+from broker.client.pull.process_queue import ProcessQueue
 from broker.client.rebalance import assignment as assignment_module
 from broker.client.rebalance.assignment import Assignment
 from broker.message import MessageQueue

@@ -3,8 +3,8 @@
 from broker.filter import compile_sql
 from broker.protocol.codes import SerializeType
 from broker.protocol.command import ReplyTo
+from broker.server.clients.message_filters import LENGTH_OF_A_TAG, MessageFilter
 from broker.server.pulling.held_pulls import EXPRESSIONS_PER_CONNECTION, HELD_PER_CONNECTION, HeldPull, HeldPulls
-from broker.server.pulling.message_filters import LENGTH_OF_A_TAG, MessageFilter
 
 ALL = MessageFilter(None)
 

@@ -6,7 +6,7 @@ from broker.message.tags import tags_code
 from broker.protocol.codes import ResponseCode
 from broker.protocol.heartbeat import SubscriptionData
 from broker.remoting.dispatcher import RequestRefused
-from broker.server.pulling.tag_filter import parse_tags, wanted_codes
+from broker.server.clients.tag_filter import parse_tags, wanted_codes
 
 
 @pytest.mark.parametrize("expression", ["*", "", None])

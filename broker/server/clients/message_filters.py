@@ -10,7 +10,7 @@ from broker.protocol.codes import ResponseCode
 from broker.protocol.headers import PullMessageRequestHeader
 from broker.protocol.heartbeat import EXPRESSION_SQL92, EXPRESSION_TAG, SubscriptionData
 from broker.remoting.dispatcher import RequestRefused
-from broker.server.pulling.tag_filter import parse_tags, wanted_codes
+from broker.server.clients.tag_filter import parse_tags, wanted_codes
 
 EXPRESSIONS_KEPT: Final = 1024
 """Compiled, or found wrong. RocketMQ keeps 100."""

@@ -8,7 +8,7 @@ from collections import deque
 from collections.abc import Callable, Iterable
 from typing import Final
 
-from broker.client.push.queue_progress import QueueProgress
+from broker.client.pull.queue_progress import QueueProgress
 from broker.message import MessageExt, MessageQueue
 
 _PULL_TAKES_AT_MOST_S: Final = 30.0

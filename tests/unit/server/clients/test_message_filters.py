@@ -11,7 +11,7 @@ from broker.protocol.codes import ResponseCode
 from broker.protocol.headers import PullMessageRequestHeader
 from broker.protocol.heartbeat import SubscriptionData
 from broker.remoting.dispatcher import RequestRefused
-from broker.server.pulling.message_filters import MessageFilters
+from broker.server.clients.message_filters import MessageFilters
 from tests.unit.server.conftest import PULL
 
 FILTERS = MessageFilters(is_property_filter_enabled=True)

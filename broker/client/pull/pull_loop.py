@@ -8,9 +8,9 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 from broker.client.errors import BrokerError, BrokerUnreachable, ClientError, UnreadableAnswer
+from broker.client.pull.process_queue import ProcessQueue
 from broker.client.pull.queue_requests import PULL_SUSPEND_MS, Pulled, QueueRequests
 from broker.client.pull.subscription import Subscription
-from broker.client.push.process_queue import ProcessQueue
 from broker.message import MessageError, MessageExt, properties, topics
 from broker.protocol.codes import ResponseCode
 from broker.protocol.errors import ProtocolError

@@ -6,11 +6,11 @@ from collections.abc import Callable
 import pytest
 
 from broker.client import BrokerError, BrokerUnreachable
+from broker.client.pull import pull_loop
+from broker.client.pull.process_queue import ProcessQueue
+from broker.client.pull.pull_loop import PullEvents, PullLoop, PullSettings, with_real_topic
 from broker.client.pull.queue_requests import Pulled
 from broker.client.pull.subscription import Subscription
-from broker.client.push import pull_loop
-from broker.client.push.process_queue import ProcessQueue
-from broker.client.push.pull_loop import PullEvents, PullLoop, PullSettings, with_real_topic
 from broker.message import MessageExt
 from broker.protocol.codes import ResponseCode
 from tests.unit.client.messages import QUEUE, message, offsets

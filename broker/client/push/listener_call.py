@@ -1,40 +1,21 @@
-"""What happens to messages after they were pulled: the part in which concurrent and orderly consumers differ."""
+"""One call of the listener: which messages it gets, which of them are consumed, and which come again."""
 
 from __future__ import annotations
 
 import logging
-from typing import Final, Protocol
+from typing import Final
 
 from broker.client.errors import MessagesWithdrawn
+from broker.client.instance.unreadable import UnreadableMessage
 from broker.client.listeners import ConsumeContext, ConsumeStatus, MessageListener
+from broker.client.pull.process_queue import ProcessQueue
 from broker.client.push.listener_threads import ListenerNotRun
-from broker.client.push.process_queue import ProcessQueue
-from broker.client.push.unreadable import UnreadableMessage
-from broker.message import MessageExt, MessageQueue
+from broker.message import MessageExt
 
 logger = logging.getLogger(__name__)
 
 TO_THE_DEAD_LETTERS: Final = -1
 """The delay level that skips all redeliveries."""
-
-
-class Consumption(Protocol):
-    """Takes messages to the listener and its answer back to the process queue (RocketMQ's ConsumeMessageService)."""
-
-    async def may_begin(self, queue: MessageQueue) -> bool:
-        """Whether the queue may be begun now; in order, whether its lock was had."""
-
-    def arrived(self, process_queue: ProcessQueue, messages: list[MessageExt]) -> None:
-        """These were pulled."""
-
-    async def quiesce(self, process_queue: ProcessQueue) -> None:
-        """The queue is dropped: returns when no listener works on it that may not overlap with the next owner's."""
-
-    async def release(self, process_queue: ProcessQueue) -> None:
-        """Its offset is kept: the next owner may begin."""
-
-    async def stop(self, timeout_s: float) -> None:
-        """Begin nothing further, and wait at most that long for listeners that run."""
 
 
 class ListenerCall:

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from broker.client.instance.broker_calls import BrokerCalls
+from broker.client.instance.unreadable import understood
 from broker.client.pull.subscription import Subscription
-from broker.client.push.unreadable import understood
 from broker.message import MessageExt, MessageQueue
 from broker.protocol.bodies import (
     CheckClientRequestBody,
