@@ -11,6 +11,7 @@ import pytest
 from broker.message import properties, sysflag
 from broker.protocol.codes import RequestCode, ResponseCode, SerializeType
 from broker.protocol.headers import SendMessageRequestHeader, SendMessageRequestHeaderV2, SendMessageResponseHeader
+from broker.server.sending import send_processor
 from broker.store import TopicConfig
 from tests.unit.server.conftest import IDENTITY, START_MS, Desk, Wire
 
@@ -222,6 +223,17 @@ def test_a_long_batch_is_stored_in_steps_and_answered_once(desk: Desk) -> None:
 def test_a_long_batch_that_is_torn_at_its_end_is_refused_as_a_whole(desk: Desk) -> None:
     body = batch(*(str(number).encode() for number in range(1000)))
     assert desk.ask(RequestCode.SEND_BATCH_MESSAGE, v2(batch=True), body[:-1]).code == ResponseCode.MESSAGE_ILLEGAL
+    assert desk.messages("orders") == []
+
+
+def test_a_batch_of_too_many_messages_is_refused_as_a_whole(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(send_processor, "MOST_BATCHED", 999)
+    body = batch(*(str(number).encode() for number in range(1000)))
+    answer = desk.ask(RequestCode.SEND_BATCH_MESSAGE, v2(batch=True), body)
+    assert (answer.code, answer.remark) == (
+        ResponseCode.MESSAGE_ILLEGAL,
+        "the batch has more than 999 messages: send several batches",
+    )
     assert desk.messages("orders") == []
 
 
