@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from broker.protocol.heartbeat import ConsumeFromWhere, ConsumerData, ConsumeType, MessageModel, SubscriptionData
 from broker.remoting.connection import Connection
 from broker.server.clients.client_channel import ClientChannel
+from broker.server.clients.memberships import Memberships
 
 ConsumersChanged = Callable[[str, list[Connection]], None]
 """Told the group and the connections of its members, each of which must divide the queues anew."""
@@ -49,7 +50,8 @@ class ConsumerGroups:
 
     def __init__(self, on_change: ConsumersChanged) -> None:
         self._groups: dict[str, ConsumerGroup] = {}
-        self._groups_of: dict[Connection, set[str]] = {}
+        self.memberships = Memberships()
+        """To be read only."""
         self._on_change = on_change
 
     def register(self, data: ConsumerData, channel: ClientChannel, *, notify: bool = True) -> bool:
@@ -63,7 +65,7 @@ class ConsumerGroups:
         is_new = channel.connection not in group.channels
         group.channels[channel.connection] = channel
         if is_new:
-            self._groups_of.setdefault(channel.connection, set()).add(group.name)
+            self.memberships.add(channel.connection, group.name)
         changed = group.subscribe(data.subscription_data_set) or is_new
         if changed and notify:
             self._on_change(group.name, list(group.channels))
@@ -74,10 +76,7 @@ class ConsumerGroups:
         group = self._groups.get(group_name)
         if group is None or group.channels.pop(connection, None) is None:
             return
-        mine = self._groups_of[connection]
-        mine.discard(group_name)
-        if not mine:
-            del self._groups_of[connection]
+        self.memberships.remove(connection, group_name)
         if not group.channels:
             del self._groups[group_name]
         elif notify:
@@ -85,17 +84,8 @@ class ConsumerGroups:
 
     def forget(self, connection: Connection) -> None:
         """The connection is closed: it is no member of any group any more."""
-        for group_name in list(self._groups_of.get(connection, ())):
+        for group_name in list(self.memberships.of(connection)):
             self.unregister(group_name, connection)
-
-    def groups_of(self, connection: Connection) -> set[str]:
-        """The groups of whoever is at the other end; to be read only."""
-        return self._groups_of.get(connection, set())
-
-    @property
-    def membership_count(self) -> int:
-        """In how many groups connections are, all together."""
-        return sum(map(len, self._groups_of.values()))
 
     def expired(self, now_ms: int) -> list[Connection]:
         """Connections whose heartbeats stopped."""

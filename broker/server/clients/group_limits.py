@@ -30,12 +30,12 @@ def refuse_too_many_groups(
     connection: Connection, data: HeartbeatData, producers: ProducerGroups, consumers: ConsumerGroups
 ) -> None:
     """Raises RequestRefused if the heartbeat's new groups are too many for the connection, or for all connections together."""
-    known_producers, known_consumers = producers.groups_of(connection), consumers.groups_of(connection)
+    known_producers, known_consumers = producers.memberships.of(connection), consumers.memberships.of(connection)
     new = len({producer.group_name for producer in data.producer_data_set} - known_producers)
     new += len({consumer.group_name for consumer in data.consumer_data_set} - known_consumers)
     if new and len(known_producers) + len(known_consumers) + new > MOST_GROUPS_OF_A_CONNECTION:
         remark = f"one connection can be in {MOST_GROUPS_OF_A_CONNECTION} groups: use several clients for more"
         raise RequestRefused(ResponseCode.SYSTEM_ERROR, remark)
-    if new and producers.membership_count + consumers.membership_count + new > MOST_MEMBERSHIPS:
+    if new and producers.memberships.count + consumers.memberships.count + new > MOST_MEMBERSHIPS:
         remark = f"the clients of this broker are in {MOST_MEMBERSHIPS} groups, each counted for each client: no more can join"
         raise RequestRefused(ResponseCode.SYSTEM_BUSY, remark)

@@ -2,6 +2,7 @@
 
 from broker.remoting.connection import Connection
 from broker.server.clients.client_channel import ClientChannel
+from broker.server.clients.memberships import Memberships
 
 
 class ProducerGroups:
@@ -11,8 +12,9 @@ class ProducerGroups:
         self._groups: dict[str, dict[Connection, ClientChannel]] = {}
         self._connections: dict[str, Connection] = {}
         """By client id."""
-        self._groups_of: dict[Connection, set[str]] = {}
-        self._memberships: dict[tuple[Connection, str], int] = {}
+        self.memberships = Memberships()
+        """To be read only."""
+        self._groups_of_client: dict[tuple[Connection, str], int] = {}
         """In how many groups a client is by a connection, which may speak for several clients, each in groups of its own."""
 
     def register(self, group: str, channel: ClientChannel) -> None:
@@ -24,9 +26,10 @@ class ProducerGroups:
         members[channel.connection] = channel
         if before is None or before.client_id != channel.client_id:
             key = channel.connection, channel.client_id
-            self._memberships[key] = self._memberships.get(key, 0) + 1
-            self._groups_of.setdefault(channel.connection, set()).add(group)
-            if before is not None:
+            self._groups_of_client[key] = self._groups_of_client.get(key, 0) + 1
+            if before is None:
+                self.memberships.add(channel.connection, group)
+            else:
                 self._leave(before)
 
     def unregister(self, group: str, connection: Connection) -> None:
@@ -37,25 +40,13 @@ class ProducerGroups:
             return
         if not members:
             del self._groups[group]
-        mine = self._groups_of[connection]
-        mine.discard(group)
-        if not mine:
-            del self._groups_of[connection]
+        self.memberships.remove(connection, group)
         self._leave(channel)
 
     def forget(self, connection: Connection) -> None:
         """The connection is closed: it is no member of any group any more."""
-        for group in list(self._groups_of.get(connection, ())):
+        for group in list(self.memberships.of(connection)):
             self.unregister(group, connection)
-
-    def groups_of(self, connection: Connection) -> set[str]:
-        """The groups of whoever is at the other end; to be read only."""
-        return self._groups_of.get(connection, set())
-
-    @property
-    def membership_count(self) -> int:
-        """In how many groups connections are, all together."""
-        return sum(map(len, self._groups_of.values()))
 
     def expired(self, now_ms: int) -> list[Connection]:
         """Connections whose heartbeats stopped."""
@@ -83,8 +74,8 @@ class ProducerGroups:
     def _leave(self, channel: ClientChannel) -> None:
         """The client is in one group less by this connection, and gone with the last one."""
         key = channel.connection, channel.client_id
-        self._memberships[key] -= 1
-        if not self._memberships[key]:
-            del self._memberships[key]
+        self._groups_of_client[key] -= 1
+        if not self._groups_of_client[key]:
+            del self._groups_of_client[key]
             if self._connections.get(channel.client_id) is channel.connection:
                 del self._connections[channel.client_id]

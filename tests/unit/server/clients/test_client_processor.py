@@ -78,8 +78,8 @@ def test_a_heartbeat_with_many_groups_is_taken_over_in_steps(desk: Desk) -> None
     wire = Wire()
     names = [f"group-{number}" for number in range(1000)]
     desk.heartbeat(wire, consumers=[ConsumerData(group_name=name) for name in names], producers=tuple(names))
-    assert desk.consumers.groups_of(wire) == set(names)
-    assert desk.producers.groups_of(wire) == set(names)
+    assert desk.consumers.memberships.of(wire) == set(names)
+    assert desk.producers.memberships.of(wire) == set(names)
 
 
 def test_a_heartbeat_of_megabytes_is_refused_and_changes_nothing(desk: Desk) -> None:
@@ -89,7 +89,7 @@ def test_a_heartbeat_of_megabytes_is_refused_and_changes_nothing(desk: Desk) -> 
     answer = desk.ask(RequestCode.HEART_BEAT, None, body, wire)
     assert answer.code == ResponseCode.SYSTEM_ERROR
     assert "a heartbeat of" in (answer.remark or "")
-    assert not desk.producers.groups_of(wire)
+    assert not desk.producers.memberships.of(wire)
 
 
 def test_a_connection_in_too_many_groups_can_join_no_more_but_stays_in_those(desk: Desk) -> None:
@@ -102,7 +102,7 @@ def test_a_connection_in_too_many_groups_can_join_no_more_but_stays_in_those(des
     assert heartbeat(0).code == ResponseCode.SUCCESS
     assert "15000 groups" in (heartbeat(10_000).remark or "")
     assert heartbeat(0).code == ResponseCode.SUCCESS
-    assert len(desk.producers.groups_of(wire)) == 10_000
+    assert len(desk.producers.memberships.of(wire)) == 10_000
 
 
 def test_a_group_too_many_is_refused_and_keeps_no_other_group_of_the_client_from_joining(desk: Desk) -> None:
@@ -113,7 +113,7 @@ def test_a_group_too_many_is_refused_and_keeps_no_other_group_of_the_client_from
     body = HeartbeatData(client_id="c", consumer_data_set=consumers).encode()
     answer = desk.ask(RequestCode.HEART_BEAT, None, body, wire)
     assert (answer.code, "maxSubscriptionGroupNum=" in (answer.remark or "")) == (ResponseCode.SYSTEM_BUSY, True)
-    assert desk.consumers.groups_of(wire) == {"g"}
+    assert desk.consumers.memberships.of(wire) == {"g"}
 
 
 def test_a_heartbeat_that_is_no_json_is_answered(desk: Desk) -> None:
