@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import logging
 import sys
+from functools import partial
 from io import TextIOWrapper
 from typing import Annotated
 
@@ -17,7 +18,7 @@ from broker.admin.dead_letters.commands import app as dead_letters
 from broker.admin.discarded import DiscardedMessage, newest_discarded
 from broker.admin.errors import Refused
 from broker.admin.options import AsJson, BrokerAddr, Group, Limit, NameServers, OlderThan, Topic, duration, now_ms, target_of
-from broker.admin.printing import complain, print_json, say
+from broker.admin.printing import complain, print_json, print_listing, say
 from broker.admin.session import CANNOT_ASK as BAD_COMMAND_LINE
 from broker.admin.session import Session, Target, run
 from broker.logs import log_to_stderr
@@ -147,12 +148,7 @@ def decided(
         rows: list[tuple[str, TransactionInfo]] = [
             (broker.address, info) for broker, found in answers for info in found.transactions
         ]
-        if as_json:
-            print_json(rows)
-        elif rows:
-            tables.print_decided(rows)
-        else:
-            say("nothing was decided by hand")
+        print_listing(rows, tables.print_decided, as_json=as_json, nothing="nothing was decided by hand")
 
     run(target_of(context, namesrv_addr, broker_addr), work)
 
@@ -181,12 +177,8 @@ def discarded(
     async def work(session: Session) -> None:
         answers = await session.ask_each(lambda broker: newest_discarded(broker, limit, is_wanted))
         rows = [(broker.address, message) for broker, found in answers for message in found]
-        if as_json:
-            print_json(rows)
-        elif rows:
-            tables.print_discarded(rows, started_ms)
-        else:
-            say("no discarded messages")
+        table = partial(tables.print_discarded, now_ms=started_ms)
+        print_listing(rows, table, as_json=as_json, nothing="no discarded messages")
 
     run(target_of(context, namesrv_addr, broker_addr), work)
 

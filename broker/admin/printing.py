@@ -5,8 +5,8 @@ from __future__ import annotations
 import json
 import sys
 import time
-from collections.abc import Iterable, Sequence
-from typing import Final
+from collections.abc import Callable, Iterable, Sequence
+from typing import Final, TypeVar
 
 import msgspec
 from rich.console import Console
@@ -14,6 +14,8 @@ from rich.table import Table
 from rich.text import Text
 
 from broker.message.printable import printable
+
+S = TypeVar("S", bound=msgspec.Struct)
 
 WIDTH_OF_NO_TERMINAL: Final = 250
 """Columns, where the output goes into a file or a pipe."""
@@ -34,6 +36,18 @@ def print_json(rows: Iterable[tuple[str, msgspec.Struct]]) -> None:
     objects = [{"broker": address, **msgspec.to_builtins(row)} for address, row in rows]
     formatted = msgspec.json.format(msgspec.json.encode(objects), indent=2).decode()
     print("\n".join(_json_escaped(line) for line in formatted.split("\n")))
+
+
+def print_listing(
+    rows: Sequence[tuple[str, S]], print_rows: Callable[[Sequence[tuple[str, S]]], None], *, as_json: bool, nothing: str
+) -> None:
+    """The rows as JSON, or as `print_rows` shows them, or the sentence `nothing` where there are none."""
+    if as_json:
+        print_json(rows)
+    elif rows:
+        print_rows(rows)
+    else:
+        say(nothing)
 
 
 def print_table(columns: Sequence[str], rows: Sequence[tuple[str, Sequence[str]]]) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Awaitable, Callable
+from functools import partial
 from typing import Annotated
 
 import typer
@@ -16,7 +17,7 @@ from broker.admin.dead_letters.treating import retry as retry_letter
 from broker.admin.dead_letters.treating import the_one_meant
 from broker.admin.errors import AdminError
 from broker.admin.options import AsJson, BrokerAddr, Limit, NameServers, OlderThan, now_ms, target_of
-from broker.admin.printing import print_json, say
+from broker.admin.printing import print_json, print_listing, say
 from broker.admin.requests import BrokerRequests
 from broker.admin.session import Session, run
 
@@ -47,12 +48,7 @@ def list_letters(
     async def groups(session: Session) -> None:
         answers = await session.ask_each(groups_with_dead_letters)
         rows = [(broker.address, one) for broker, found in answers for one in found]
-        if as_json:
-            print_json(rows)
-        elif rows:
-            print_groups(rows, started_ms)
-        else:
-            say("no dead letters")
+        print_listing(rows, partial(print_groups, now_ms=started_ms), as_json=as_json, nothing="no dead letters")
 
     def is_wanted(letter: DeadLetter) -> bool:
         return (treated or letter.treatment is None) and letter.parked_ms <= started_ms - older_than
@@ -60,13 +56,9 @@ def list_letters(
     async def letters(session: Session) -> None:
         assert group is not None
         answers = await session.ask_each(lambda broker: _wanted(broker, group, is_wanted, limit, newest_first=not oldest_first))
-        rows = [found for _, ones in answers for found in ones]
-        if as_json:
-            print_json([(found.requests.address, found.letter) for found in rows])
-        elif rows:
-            print_letters(rows, started_ms)
-        else:
-            say(f"no dead letters of {group}" if treated else f"no dead letters of {group} that nobody has treated")
+        rows = [(broker.address, found.letter) for broker, ones in answers for found in ones]
+        nothing = f"no dead letters of {group}" if treated else f"no dead letters of {group} that nobody has treated"
+        print_listing(rows, partial(print_letters, now_ms=started_ms), as_json=as_json, nothing=nothing)
 
     run(target_of(context, namesrv_addr, broker_addr), groups if group is None else letters)
 

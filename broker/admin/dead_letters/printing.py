@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from broker.admin.dead_letters.content import DeadLetterContent
-from broker.admin.dead_letters.dead_letter import Treatment
-from broker.admin.dead_letters.finding import DeadLetterGroup, FoundLetter
+from broker.admin.dead_letters.dead_letter import DeadLetter, Treatment
+from broker.admin.dead_letters.finding import DeadLetterGroup
 from broker.admin.durations import duration_text
 from broker.admin.printing import print_facts, print_table, time_text
 
@@ -17,10 +17,10 @@ def print_groups(rows: Sequence[tuple[str, DeadLetterGroup]], now_ms: int) -> No
     print_table(columns, [(address, _group_cells(group, now_ms)) for address, group in rows])
 
 
-def print_letters(rows: Sequence[FoundLetter], now_ms: int) -> None:
+def print_letters(rows: Sequence[tuple[str, DeadLetter]], now_ms: int) -> None:
     """Dead letters of a group, one a line."""
     columns = ("parked", "redeliveries", "retries", "topic", "keys", "message id", "offset message id", "since then")
-    print_table(columns, [(found.requests.address, _letter_cells(found, now_ms)) for found in rows])
+    print_table(columns, [(address, _letter_cells(letter, now_ms)) for address, letter in rows])
 
 
 def print_contents(rows: Sequence[tuple[str, DeadLetterContent]]) -> None:
@@ -53,8 +53,7 @@ def _group_cells(group: DeadLetterGroup, now_ms: int) -> list[str]:
     return [group.consumer_group, untreated, str(group.total), _ago(group.newest_ms, now_ms)]
 
 
-def _letter_cells(found: FoundLetter, now_ms: int) -> list[str]:
-    letter = found.letter
+def _letter_cells(letter: DeadLetter, now_ms: int) -> list[str]:
     treatment = letter.treatment
     return [
         _ago(letter.parked_ms, now_ms),

@@ -322,7 +322,7 @@ async def test_nothing_that_a_producer_wrote_reaches_the_terminal_as_a_control_s
     broker.marked[3] = mark(3, "dismissed", reason="a test order")
     found = [one async for one in dead_letters_of(cast(Any, broker), "credits")]
 
-    print_letters(found, 10_000)
+    print_letters([("127.0.0.1:1", one.letter) for one in found], 10_000)
     print_contents([("127.0.0.1:1", await content_of(one)) for one in found])
     print_groups([("127.0.0.1:1", group) for group in await groups_with_dead_letters(cast(Any, broker))], 10_000)
 
