@@ -12,7 +12,7 @@ from broker.config.errors import ConfigError
 from broker.config.without_effect import WITHOUT_EFFECT
 from broker.message.printable import printable
 from broker.protocol.java_properties import parse_properties
-from broker.remoting.tls import DEFAULT_CONFIG_FILE, ClientTls, ServerTls, TlsUnusable
+from broker.remoting.tls import DEFAULT_CONFIG_FILE, ClientTls, ServerTls, TlsUnusable, of_config_file
 
 Port = Annotated[int, Meta(ge=0, le=65535)]
 Positive = Annotated[int, Meta(ge=1)]
@@ -211,15 +211,14 @@ def load_settings(
 
 
 def _tls_properties(source: str, config_file: str | None) -> dict[str, str]:
-    """What the file of TLS settings says. As in RocketMQ it overrides broker.conf, and does not say whether to use TLS at all.
+    """What the file of TLS settings says. As in RocketMQ it overrides broker.conf.
 
     Raises ConfigError if a file other than the default one is named and cannot be read.
     """
     path = Path(config_file or DEFAULT_CONFIG_FILE)
     if config_file in {None, DEFAULT_CONFIG_FILE} and not path.exists():
         return {}
-    elsewhere = ("tls.server.mode", "tls.enable", "tls.config.file")
-    return {name: value for name, value in _read(path).items() if name.startswith("tls.") and name not in elsewhere}
+    return of_config_file(_read(path))
 
 
 def _read(path: Path) -> dict[str, str]:

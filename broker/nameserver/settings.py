@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Final
 
 from broker.protocol.java_properties import parse_properties
-from broker.remoting.tls import DEFAULT_CONFIG_FILE, ServerTls, TlsUnusable
+from broker.remoting.tls import DEFAULT_CONFIG_FILE, ServerTls, TlsUnusable, of_config_file
 
 _HIGHEST_PORT: Final = 65_535
 
@@ -37,8 +37,7 @@ def load_settings(path: Path | None, overrides: Mapping[str, object] | None = No
     properties |= {name: str(value) for name, value in (overrides or {}).items() if value is not None}
     tls_file = properties.get("tls.config.file")
     if tls_file is not None or Path(DEFAULT_CONFIG_FILE).exists():
-        said = _read(Path(tls_file or DEFAULT_CONFIG_FILE))
-        properties |= {name: value for name, value in said.items() if name.startswith("tls.") and name != "tls.server.mode"}
+        properties |= of_config_file(_read(Path(tls_file or DEFAULT_CONFIG_FILE)))
     port = properties.get("listenPort", "9876")
     if not port.isdecimal() or int(port) > _HIGHEST_PORT:
         raise SettingsMistake(f"{source}: listenPort={port}: 0 to {_HIGHEST_PORT} is expected")

@@ -4,7 +4,7 @@ from broker.remoting.tls.client_context import client_context
 from broker.remoting.tls.errors import TlsError, TlsUnusable, words_of
 from broker.remoting.tls.opening import Opening
 from broker.remoting.tls.server_contexts import ServerContexts
-from broker.remoting.tls.settings import DEFAULT_CONFIG_FILE, ClientTls, NeedClientAuth, ServerTls, TlsMode
+from broker.remoting.tls.settings import DEFAULT_CONFIG_FILE, ClientTls, NeedClientAuth, ServerTls, TlsMode, of_config_file
 
 __all__ = [
     "DEFAULT_CONFIG_FILE",
@@ -17,5 +17,6 @@ __all__ = [
     "TlsMode",
     "TlsUnusable",
     "client_context",
+    "of_config_file",
     "words_of",
 ]

@@ -13,6 +13,7 @@ from broker.remoting.tls.errors import TlsUnusable
 DEFAULT_CONFIG_FILE: Final = "/etc/rocketmq/tls.properties"
 """Read if it is there, as RocketMQ's processes read it. What it says counts more than what is said elsewhere."""
 
+_NOT_IN_CONFIG_FILE: Final = ("tls.server.mode", "tls.enable", "tls.config.file")
 _BOOLEANS: Final = {"true": True, "false": False}
 Kind = TypeVar("Kind", bound=Enum)
 
@@ -128,6 +129,11 @@ class ClientTls:
             key_path=_path(properties, "tls.client.keyPath"),
             key_password=properties.get("tls.client.keyPassword") or None,
         )
+
+
+def of_config_file(properties: Mapping[str, str]) -> dict[str, str]:
+    """What counts of a `tls.config.file`. As in RocketMQ it does not say whether to use TLS at all."""
+    return {name: value for name, value in properties.items() if name.startswith("tls.") and name not in _NOT_IN_CONFIG_FILE}
 
 
 def _path(properties: Mapping[str, str], name: str) -> Path | None:
