@@ -45,7 +45,7 @@ class BrokerPorts:
         self._wanted_port = listen_port
         self._dispatcher = dispatcher
         self._contexts = contexts
-        self._main = self._server(listen_port)
+        self._main = self._server(listen_port, dispatcher)
         self._vip: RemotingServer | None = None
 
     @property
@@ -69,7 +69,7 @@ class BrokerPorts:
                 await self._main.stop()
                 if not attempts_left:
                     raise
-                self._main = self._server(self._wanted_port)
+                self._main = self._server(self._wanted_port, self._dispatcher)
 
     async def start(self) -> None:
         """Listens on both when it returns. Raises StartError."""
@@ -90,17 +90,14 @@ class BrokerPorts:
     async def _bind_pair(self) -> RemotingServer:
         await listening(self._main.bind, self._host, self._wanted_port, _LISTEN_PORT)
         vip_port = self._main.port - PORTS_BELOW_LISTEN_PORT
-        vip = self._serving(vip_port, VipChannel(self._dispatcher))
+        vip = self._server(vip_port, VipChannel(self._dispatcher))
         await listening(vip.bind, self._host, vip_port, _VIP_CHANNEL)
         return vip
 
     def _servers(self) -> list[RemotingServer]:
         return [self._main] if self._vip is None else [self._main, self._vip]
 
-    def _server(self, port: int) -> RemotingServer:
-        return self._serving(port, self._dispatcher)
-
-    def _serving(self, port: int, handler: RequestHandler) -> RemotingServer:
+    def _server(self, port: int, handler: RequestHandler) -> RemotingServer:
         return RemotingServer(
             self._host,
             port,

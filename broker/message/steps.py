@@ -1,13 +1,18 @@
 """Work in steps, done in one go."""
 
-from broker.remoting.dispatcher import Answer, Steps
+from __future__ import annotations
+
+from collections.abc import Generator
+from typing import TypeVar
+
+T = TypeVar("T")
 
 
-def finish(steps: Steps) -> Answer:
-    """What the work returns: for work so small that it need not be spread over turns of the event loop."""
-    try:
-        while True:
+def finish(steps: Generator[None, None, T]) -> T:
+    """What the work returns: where nobody else has to be served between two steps. Raises what the work raises."""
+    while True:
+        try:
             next(steps)
-    except StopIteration as ended:
-        answer: Answer = ended.value
-        return answer
+        except StopIteration as ended:
+            result: T = ended.value
+            return result

@@ -6,6 +6,7 @@ from collections.abc import Callable, Generator, Mapping
 from typing import Final
 
 from broker.message.record import body_crc
+from broker.message.steps import finish
 from broker.nameserver import limits
 from broker.nameserver.kv_config import ORDER_TOPIC_CONFIG, KVConfig
 from broker.nameserver.routes import Registration, Routes
@@ -23,7 +24,6 @@ from broker.protocol.headers import (
 )
 from broker.remoting.connection import Connection
 from broker.remoting.dispatcher import Answer, Handler, RequestRefused, Steps
-from broker.remoting.steps import finish
 
 VERSION_4_9_4: Final = 401
 """Clients of this version or later read standard JSON."""

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Generator
 from contextlib import suppress
-from typing import Final, cast
+from typing import Final
 
 from broker.message import properties as message_properties
+from broker.message.steps import finish
 from broker.store.errors import CorruptRecord, RecordNotFound
 from broker.store.index.index import MAX_FOUND, Index
 from broker.store.log.commit_log import CommitLog
@@ -133,12 +134,7 @@ class StoreReader:
 
         See DefaultMessageStore.queryMessage. No more than `max_bytes` of them, but one in any case.
         """
-        steps = self.query_in_steps(topic, key, max_messages, begin_ms, end_ms, max_bytes)
-        while True:
-            try:
-                next(steps)
-            except StopIteration as end:
-                return cast("QueriedMessages", end.value)
+        return finish(self.query_in_steps(topic, key, max_messages, begin_ms, end_ms, max_bytes))
 
     def query_in_steps(
         self, topic: bytes, key: str, max_messages: int, begin_ms: int, end_ms: int, max_bytes: int | None = None

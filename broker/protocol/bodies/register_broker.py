@@ -17,6 +17,7 @@ from typing import Final
 
 import msgspec
 
+from broker.message.steps import finish
 from broker.protocol.bodies.topic import DataVersion, TopicConfig, TopicConfigSerializeWrapper
 from broker.protocol.body import Body, decode_body
 from broker.protocol.errors import BodyError
@@ -47,13 +48,7 @@ class RegisterBrokerBody(Body):
     @classmethod
     def decode_compressed(cls, data: bytes) -> RegisterBrokerBody:
         """The body that a peer sent compressed. Raises BodyError."""
-        reading = cls.read_compressed(data)
-        try:
-            while True:
-                next(reading)
-        except StopIteration as ended:
-            body: RegisterBrokerBody = ended.value
-            return body
+        return finish(cls.read_compressed(data))
 
     @classmethod
     def read_compressed(cls, data: bytes, *, most_topics: int = MOST_TOPICS) -> Generator[None, None, RegisterBrokerBody]:

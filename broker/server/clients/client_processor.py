@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Final
 
+from broker.message.steps import finish
 from broker.protocol.bodies import CheckClientRequestBody, GetConsumerListByGroupResponseBody
 from broker.protocol.codes import RequestCode, ResponseCode
 from broker.protocol.command import RemotingCommand, encode_response
@@ -15,7 +16,6 @@ from broker.protocol.headers import (
 from broker.protocol.heartbeat import ConsumerData, HeartbeatData
 from broker.remoting.connection import Connection
 from broker.remoting.dispatcher import Answer, Handler, RequestRefused, Steps
-from broker.remoting.steps import finish
 from broker.server.clients.client_channel import ClientChannel
 from broker.server.clients.consumer_groups import ConsumerGroups
 from broker.server.clients.group_limits import refuse_long_heartbeat, refuse_too_many_groups

@@ -8,12 +8,12 @@ from typing import Final, Protocol
 from broker.message import sysflag, topics
 from broker.message.errors import IllegalMessage
 from broker.message.ids import offset_message_id
+from broker.message.steps import finish
 from broker.protocol.codes import RequestCode, ResponseCode
 from broker.protocol.command import RemotingCommand, encode_response
 from broker.protocol.headers import SendMessageRequestHeader, SendMessageRequestHeaderV2, SendMessageResponseHeader
 from broker.remoting.connection import Connection
 from broker.remoting.dispatcher import Answer, Handler, Steps
-from broker.remoting.steps import finish
 from broker.server.durability.group_commit import GroupCommit
 from broker.server.schedule.delay_levels import Place, delay_level, waiting_place
 from broker.server.sending.batch_body import split_batch

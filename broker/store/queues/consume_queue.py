@@ -126,11 +126,6 @@ class ConsumeQueue:
             del self._tail[:room]
             self._written_offset += len(part) // UNIT_SIZE
 
-    @property
-    def has_waiting_units(self) -> bool:
-        """Whether `write` has anything to do."""
-        return bool(self._tail)
-
     def take_unsynced(self) -> Unsynced:
         """What was written since the last time, to be synced by the caller."""
         if self._unsynced_from is None:
