@@ -59,9 +59,8 @@ class LiveBrokers:
         """A broker registered by the one connection that it has. Raises RequestRefused if there are too many."""
         before = self._by_address.get(registered.address)
         if before is not None:
-            registered.connections = [*(other for other in before.connections if other not in registered.connections)][
-                -(MOST_CONNECTIONS - 1) :
-            ] + registered.connections
+            others = [other for other in before.connections if other not in registered.connections]
+            registered.connections = others[-(MOST_CONNECTIONS - 1) :] + registered.connections
         elif len(self._by_address) >= MOST_BROKERS:
             raise RequestRefused(ResponseCode.SYSTEM_BUSY, f"{MOST_BROKERS} brokers are registered, the most that may be")
         self._by_address[registered.address] = registered
