@@ -1,10 +1,11 @@
 """Engines: SQLite made durable, or PostgreSQL with bounded waits. Making one connects to nothing yet."""
 
 import sqlite3
+import traceback
 from pathlib import Path
 from typing import Any, Final
 
-from sqlalchemy import URL, Connection, Engine, create_engine, event
+from sqlalchemy import URL, Connection, Dialect, Engine, create_engine, event
 
 from service_runtime.database_url import SQLITE, UnusableUrl, parse_database_url
 
@@ -29,7 +30,7 @@ def _postgresql_engine(url: URL) -> Engine:
     """What the URL says wins over the waits chosen here: libpq takes the last of two equal options."""
     options = " ".join([_POSTGRESQL_WAITS, *url.normalized_query.get("options", ())])
     waits = {"connect_timeout": 5, "tcp_user_timeout": 10_000}
-    return create_engine(
+    engine = create_engine(
         url.difference_update_query(["options"]),
         pool_pre_ping=True,
         pool_size=20,
@@ -37,6 +38,21 @@ def _postgresql_engine(url: URL) -> Engine:
         hide_parameters=True,
         connect_args={**{name: wait for name, wait in waits.items() if name not in url.query}, "options": options},
     )
+    event.listen(engine, "do_connect", _connect_or_hang_up)
+    return engine
+
+
+def _connect_or_hang_up(dialect: Dialect, _record: Any, arguments: tuple[Any, ...], parameters: dict[str, Any]) -> Any:
+    """Connects; closes the socket at once where that fails.
+
+    psycopg's error refers to itself by its traceback, and so keeps the socket of a connection that timed out until Python
+    collects cycles. A PostgreSQL that is told to stop waits for such a silent client, for a minute, and refuses nobody.
+    """
+    try:
+        return dialect.connect(*arguments, **parameters)
+    except Exception as error:
+        traceback.clear_frames(error.__traceback__)
+        raise
 
 
 def _sqlite_engine(url: URL) -> Engine:

@@ -1,19 +1,24 @@
-"""A PostgreSQL of the tests' own: a process in a temporary directory, on a free port of the loopback interface."""
+"""A PostgreSQL of the tests' own: a process in a temporary directory in memory, on a free port of the loopback interface."""
 
 import os
 import shutil
-import signal
 import subprocess
-from collections.abc import Iterator
+import time
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from tempfile import TemporaryDirectory
+
+import psutil
 
 from demo.ports import free_ports
 
 PASSWORD = "s3cret&p@ss"
 PASSWORD_IN_URL = "s3cret%26p%40ss"
-SECONDS = 60
+SECONDS = 120
+"""How long a command may take on a machine that does much else."""
+IN_MEMORY = Path("/dev/shm")
+"""Where the files are, where the machine has it: no test is about PostgreSQL's disk, and others keep the disk busy."""
 
 
 def binaries() -> Path | None:
@@ -36,7 +41,7 @@ class PostgresServer:
             if self._user is not None:
                 shutil.chown(path, self._user)
         (self._port,) = free_ports(1)
-        self._control = [str(programs / "pg_ctl"), "-D", str(self._data), "-w"]
+        self._control = [str(programs / "pg_ctl"), "-D", str(self._data), "-w", "-t", str(SECONDS)]
         initialise = ["-D", str(self._data), "-U", "shop", "-A", "scram-sha-256", "--pwfile", str(password_file), "--no-sync"]
         self._run([str(programs / "initdb"), *initialise])
 
@@ -52,46 +57,72 @@ class PostgresServer:
 
     def stop(self) -> None:
         """Breaks all connections; from now on they are refused."""
-        self._run([*self._control, "-m", "immediate", "stop"])
+        try:
+            self._run([*self._control, "-m", "immediate", "stop"])
+        except (subprocess.CalledProcessError, subprocess.TimeoutExpired) as error:
+            error.add_note(self._state())
+            raise
 
     def freeze(self) -> None:
         """Stops all its processes: connections are accepted still, by the kernel, and nothing is answered."""
-        server = self._server_pid()
-        os.kill(server, signal.SIGSTOP)  # first, so that it has no new children
-        for child in _children(server):
-            os.kill(child, signal.SIGSTOP)
+        server = psutil.Process(self._server_pid())
+        server.suspend()
+        _wait_until(lambda: _is_frozen(server))  # from now on it has no new children
+        for child in server.children():
+            with suppress(psutil.NoSuchProcess):
+                child.suspend()
+        _wait_until(lambda: all(map(_is_frozen, server.children())))
 
     def thaw(self) -> None:
         """Its processes go on where they were."""
-        server = self._server_pid()
-        for process in (*_children(server), server):
-            os.kill(process, signal.SIGCONT)
+        server = psutil.Process(self._server_pid())
+        for process in (*server.children(), server):
+            with suppress(psutil.NoSuchProcess):
+                process.resume()
+        _wait_until(lambda: not _is_frozen(server))
 
     def _server_pid(self) -> int:
         return int((self._data / "postmaster.pid").read_text().split()[0])
 
+    def _state(self) -> str:
+        """What somebody wants to know who has to find out why it does not stop."""
+        states = []
+        with suppress(FileNotFoundError, psutil.NoSuchProcess):
+            server = psutil.Process(self._server_pid())
+            states = [f"{process.pid} {process.status()} {process.cmdline()}" for process in (server, *server.children())]
+        return "\n".join(["processes:", *states, "log:", *(self._data / "log").read_text().splitlines()[-40:]])
+
     def _run(self, command: list[str]) -> None:
         # pg_ctl hands its output on to the server, which would keep a pipe open.
         subprocess.run(
-            command, user=self._user, check=True, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, timeout=SECONDS,
+            command, user=self._user, check=True, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, timeout=SECONDS + 30,
             cwd=self._data,
         )  # fmt: skip
 
 
-def _children(parent: int) -> list[int]:
-    return [int(pid) for pid in Path(f"/proc/{parent}/task/{parent}/children").read_text().split()]
+def _is_frozen(process: psutil.Process) -> bool:
+    with suppress(psutil.NoSuchProcess):
+        return process.status() in (psutil.STATUS_STOPPED, psutil.STATUS_ZOMBIE)
+    return True  # it answers nobody
+
+
+def _wait_until(condition: Callable[[], bool]) -> None:
+    deadline = time.monotonic() + SECONDS
+    while not condition():
+        assert time.monotonic() < deadline, "PostgreSQL's processes take no signal"
+        time.sleep(0.01)
 
 
 @contextmanager
 def running_postgres(programs: Path) -> Iterator[PostgresServer]:
     """A server that is started, and gone at the end."""
     # Not below pytest's directory, which only its owner may enter: PostgreSQL does not run as root.
-    with TemporaryDirectory(prefix="postgres-") as directory:
+    with TemporaryDirectory(prefix="postgres-", dir=IN_MEMORY if IN_MEMORY.is_dir() else None) as directory:
         server = PostgresServer(programs, Path(directory))
         server.start()
         try:
             yield server
         finally:
-            with suppress(FileNotFoundError, subprocess.CalledProcessError):  # it may be stopped already
+            with suppress(FileNotFoundError, psutil.NoSuchProcess, subprocess.CalledProcessError):  # it may be stopped already
                 server.thaw()
                 server.stop()
