@@ -19,6 +19,7 @@ from typing import Final
 
 from broker.message import ids, properties, sysflag
 from broker.message.errors import BodyTooLong, CorruptRecord
+from broker.message.inner_message import InnerMessage
 from broker.message.message import MessageExt
 
 LONGEST_BODY: Final = 16 * 1024 * 1024
@@ -68,35 +69,52 @@ def encode_record(
     store_host: bytes,
     reconsume_times: int,
     prepared_transaction_offset: int,
-    body: bytes | memoryview,
+    body: bytes,
     properties: bytes,
     crc: int | None = None,
 ) -> bytes:
-    """The bytes of one record. Hosts are 8 bytes (`host_bytes`); for 20-byte ones `sys_flag` must say so.
+    """The bytes of one record; see `encode_message`. Hosts are as `host_bytes` makes them."""
+    message = InnerMessage(
+        topic, queue_id, body, properties, flag, sys_flag, born_timestamp, born_host, reconsume_times,
+        prepared_transaction_offset, None, crc,
+    )  # fmt: skip
+    return encode_message(message, size_of(message, store_host), queue_offset, commit_log_offset, store_timestamp, store_host)
 
-    `crc` spares computing the body's checksum where it is known.
-    """
-    hosts_extra = len(born_host) + len(store_host) - 16
-    size = FIXED_LENGTH + hosts_extra + len(body) + len(topic) + len(properties)
-    crc = body_crc(body) if crc is None else crc
-    if hosts_extra == 0:
+
+def size_of(message: InnerMessage, store_host: bytes) -> int:
+    """How many bytes the record of a message will have."""
+    hosts_extra = len(message.born_host) + len(store_host) - 16
+    return FIXED_LENGTH + hosts_extra + len(message.body) + len(message.topic) + len(message.properties)
+
+
+def encode_message(
+    message: InnerMessage, size: int, queue_offset: int, commit_log_offset: int, store_timestamp: int, store_host: bytes
+) -> bytes:
+    """The `size` bytes of a message's record, in whose sysFlag the bits of the hosts are set as the hosts are."""
+    body, topic, encoded, born_host, crc = message.body, message.topic, message.properties, message.born_host, message.body_crc
+    if crc is None:
+        crc = body_crc(body)
+    sys_flag = sysflag.with_hosts(message.sys_flag, born_host, store_host)
+    if not sys_flag & sysflag.HOSTS_V6:
         head = HEAD_V4.pack(
-            size, MESSAGE_MAGIC, crc, queue_id, flag, queue_offset, commit_log_offset, sys_flag, born_timestamp, born_host,
-            store_timestamp, store_host, reconsume_times, prepared_transaction_offset, len(body),
+            size, MESSAGE_MAGIC, crc, message.queue_id, message.flag, queue_offset, commit_log_offset, sys_flag,
+            message.born_timestamp, born_host, store_timestamp, store_host, message.reconsume_times,
+            message.prepared_transaction_offset, len(body),
         )  # fmt: skip
     else:
         head = b"".join(
             (
                 _UNTIL_BORN_TIMESTAMP.pack(
-                    size, MESSAGE_MAGIC, crc, queue_id, flag, queue_offset, commit_log_offset, sys_flag, born_timestamp
+                    size, MESSAGE_MAGIC, crc, message.queue_id, message.flag, queue_offset, commit_log_offset, sys_flag,
+                    message.born_timestamp,
                 ),
                 born_host,
                 _INT64.pack(store_timestamp),
                 store_host,
-                _RECONSUME_TO_BODY_LENGTH.pack(reconsume_times, prepared_transaction_offset, len(body)),
+                _RECONSUME_TO_BODY_LENGTH.pack(message.reconsume_times, message.prepared_transaction_offset, len(body)),
             )
-        )
-    return b"".join((head, body, bytes((len(topic),)), topic, _UINT16.pack(len(properties)), properties))
+        )  # fmt: skip
+    return b"".join((head, body, bytes((len(topic),)), topic, _UINT16.pack(len(encoded)), encoded))
 
 
 def encode_blank(size: int) -> bytes:
@@ -253,6 +271,14 @@ def to_message(record: Record, broker_name: str = "", *, longest_body: int = LON
 def with_place(record: Record, *, topic: bytes, queue_id: int, encoded_properties: bytes) -> Record:
     """The same message for another queue: what moving it to and from a system topic changes."""
     return replace(record, topic=topic, queue_id=queue_id, properties=encoded_properties)
+
+
+def moved_message(record: Record, topic: bytes, queue_id: int, encoded_properties: bytes, reconsume_times: int) -> InnerMessage:
+    """A stored message, to be stored once more in another queue; its tag is read anew from the properties."""
+    return InnerMessage(
+        topic, queue_id, record.body, encoded_properties, record.flag, record.sys_flag, record.born_timestamp, record.born_host,
+        reconsume_times, body_crc=record.body_crc,
+    )  # fmt: skip
 
 
 def host_bytes(host: str, port: int) -> bytes:

@@ -14,8 +14,9 @@ from functools import partial
 from pathlib import Path
 
 from broker.message import topics
+from broker.message.inner_message import InnerMessage
 from broker.message.properties import MAX_PROPERTIES_LENGTH
-from broker.message.record import FIXED_LENGTH, encode_record
+from broker.message.record import encode_message, size_of
 from broker.message.sysflag import TRANSACTION_MASK
 from broker.store.errors import IllegalMessage, StoreUnwritable
 from broker.store.files import FileSystem, OpenFiles, OsFileSystem, create_file
@@ -111,81 +112,40 @@ class MessageStore(StoreReader):
             self._lock.release()
 
     def append(
-        self,
-        *,
-        topic: bytes,
-        queue_id: int,
-        body: bytes,
-        properties: bytes,
-        flag: int,
-        sys_flag: int,
-        born_timestamp: int,
-        born_host: bytes,
-        store_timestamp: int,
-        reconsume_times: int = 0,
-        prepared_transaction_offset: int = 0,
-        tags_code: int | None = None,
-        crc: int | None = None,
-        was_accepted: bool = False,
-        may_use_reserve: bool = False,
+        self, message: InnerMessage, store_timestamp: int, *, was_accepted: bool = False, may_use_reserve: bool = False
     ) -> Appended:
-        """Puts a record into the batch; it is lost unless `write` follows.
+        """Puts a message's record into the batch; it is lost unless `write` follows.
 
-        `sys_flag` must say which hosts are IPv6 ones. A message that `was_accepted` is only moved: the size allowed may have
-        become less since. What ends a transaction, or was delayed and is due, `may_use_reserve`: it is stored on a full disk as
-        long as there is room kept for it. Raises IllegalMessage, StoreUnwritable.
+        A message that `was_accepted` is only moved: the size allowed may have become less since. What ends a transaction, or was
+        delayed and is due, `may_use_reserve`: it is stored on a full disk as long as there is room kept for it. Raises
+        IllegalMessage, StoreUnwritable.
         """
         writability = self._writability
         if writability.refusal is not None and (writability.is_everything_refused or not may_use_reserve):
             raise StoreUnwritable(writability.refusal)
+        topic, queue_id, properties, log = message.topic, message.queue_id, message.properties, self._log
         key = (topic, queue_id)
         queue_offset = self._next_offsets.get(key)
         if queue_offset is None:
             _check_queue_name(topic, queue_id)
             queue_offset = 0
-        body_length, properties_length, store_host, log = len(body), len(properties), self._store_host, self._log
-        size = FIXED_LENGTH - 16 + body_length + len(topic) + properties_length + len(born_host) + len(store_host)
-        if body_length > self._max_message_size or properties_length > MAX_PROPERTIES_LENGTH or not log.fits(size):
-            self._check_size(body_length, properties_length, size, was_accepted=was_accepted)
-        is_queued, is_indexed = VISIBILITY[sys_flag & TRANSACTION_MASK]
+        size = size_of(message, self._store_host)
+        if len(message.body) > self._max_message_size or len(properties) > MAX_PROPERTIES_LENGTH or not log.fits(size):
+            self._check_size(len(message.body), len(properties), size, was_accepted=was_accepted)
+        is_queued, is_indexed = VISIBILITY[message.sys_flag & TRANSACTION_MASK]
         if not is_queued:
             queue_offset = 0
         commit_log_offset = log.reserve(size)
-        end = log.add(
-            encode_record(
-                topic=topic,
-                queue_id=queue_id,
-                queue_offset=queue_offset,
-                commit_log_offset=commit_log_offset,
-                flag=flag,
-                sys_flag=sys_flag,
-                born_timestamp=born_timestamp,
-                born_host=born_host,
-                store_timestamp=store_timestamp,
-                store_host=store_host,
-                reconsume_times=reconsume_times,
-                prepared_transaction_offset=prepared_transaction_offset,
-                body=body,
-                properties=properties,
-                crc=crc,
-            )
-        )
+        end = log.add(encode_message(message, size, queue_offset, commit_log_offset, store_timestamp, self._store_host))
+        tags_code = message.tags_code
         if tags_code is None:
             tags_code = unit_tags_code(topic, properties, store_timestamp, self.config.delay_levels_ms)
         self._unpublished.append(
             DispatchRequest(
-                topic,
-                queue_id,
-                queue_offset,
-                commit_log_offset,
-                size,
-                tags_code,
-                store_timestamp,
-                properties,
-                is_queued,
-                is_indexed,
+                topic, queue_id, queue_offset, commit_log_offset, size, tags_code, store_timestamp, properties,
+                is_queued, is_indexed,
             )
-        )
+        )  # fmt: skip
         if is_queued:
             self._next_offsets[key] = queue_offset + 1
         return Appended(commit_log_offset, queue_offset, end)

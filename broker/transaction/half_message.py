@@ -17,7 +17,7 @@ from typing import Final
 
 from broker.message import properties as props
 from broker.message import record, sysflag
-from broker.transaction.draft import Draft
+from broker.message.inner_message import InnerMessage
 from broker.transaction.errors import DelayedTransaction
 from broker.transaction.half_record import DISCARD_TOPIC, HALF_TOPIC, RESUMED_FROM, HalfMessage, find_number
 
@@ -46,9 +46,9 @@ def half_sys_flag(sys_flag: int) -> int:
     return sys_flag & ~sysflag.TRANSACTION_MASK
 
 
-def committed(half: HalfMessage, *, topic: bytes, queue_id: int, tags_code: int, half_offset: int, checks: int) -> Draft:
+def committed(half: HalfMessage, *, topic: bytes, queue_id: int, tags_code: int, half_offset: int, checks: int) -> InnerMessage:
     """The message that consumers get. `half_offset` is the offset that the decision referred to."""
-    return Draft(
+    return InnerMessage(
         topic,
         queue_id,
         half.body,
@@ -89,26 +89,26 @@ def check_back(half: HalfMessage, *, commit_log_offset: int, queue_offset: int, 
     )
 
 
-def discarded(half: HalfMessage, *, half_offset: int, checks: int) -> Draft:
+def discarded(half: HalfMessage, *, half_offset: int, checks: int) -> InnerMessage:
     """What goes to TRANS_CHECK_MAX_TIME_TOPIC, where people and mqadmin can read it."""
-    return _system_draft(half, DISCARD_TOPIC, _with_check_times(half.properties, checks), half_offset)
+    return _system_message(half, DISCARD_TOPIC, _with_check_times(half.properties, checks), half_offset)
 
 
-def moved(half: HalfMessage, *, first_commit_log_offset: int, first_queue_offset: int, checks: int) -> Draft:
+def moved(half: HalfMessage, *, first_commit_log_offset: int, first_queue_offset: int, checks: int) -> InnerMessage:
     """A copy for the half queue's end. It names the first half message twice: for RocketMQ in a property, for us in a field."""
     named = _put_if_it_fits(half.properties, props.TRANSACTION_PREPARED_QUEUE_OFFSET, first_queue_offset)
-    return _system_draft(half, HALF_TOPIC, _with_check_times(named, checks), first_commit_log_offset or FIRST_OF_ALL)
+    return _system_message(half, HALF_TOPIC, _with_check_times(named, checks), first_commit_log_offset or FIRST_OF_ALL)
 
 
-def resumed(discarded_message: HalfMessage) -> Draft:
+def resumed(discarded_message: HalfMessage) -> InnerMessage:
     """A half message made anew from a discarded one, its checks to be counted from 0."""
     fresh = props.remove(discarded_message.properties, (props.TRANSACTION_PREPARED_QUEUE_OFFSET,))
     fresh = _put_if_it_fits(fresh, RESUMED_FROM, discarded_message.commit_log_offset)
-    return _system_draft(discarded_message, HALF_TOPIC, _with_check_times(fresh, 0), 0)
+    return _system_message(discarded_message, HALF_TOPIC, _with_check_times(fresh, 0), 0)
 
 
-def _system_draft(half: HalfMessage, topic: bytes, encoded_properties: bytes, prepared_transaction_offset: int) -> Draft:
-    return Draft(
+def _system_message(half: HalfMessage, topic: bytes, encoded_properties: bytes, prepared_transaction_offset: int) -> InnerMessage:
+    return InnerMessage(
         topic,
         0,
         half.body,

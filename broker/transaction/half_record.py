@@ -19,7 +19,6 @@ RESUMED_FROM: Final = "RESUMED_FROM"
 """A property of ours in a resumed message."""
 
 _UINT16 = struct.Struct(">H")
-_HOSTS_V6 = sysflag.BORN_HOST_V6 | sysflag.STORE_HOST_V6
 
 
 class HalfMessage(NamedTuple):
@@ -144,7 +143,7 @@ def _read(data: bytes) -> HalfMessage:
             size, magic, crc, _, flag, queue_offset, commit_log_offset, sys_flag, born_timestamp, born_host,
             store_timestamp, store_host, reconsume_times, prepared_transaction_offset, body_length,
         ) = HEAD_V4.unpack_from(data)  # fmt: skip
-        if sys_flag & _HOSTS_V6:
+        if sys_flag & sysflag.HOSTS_V6:
             return _from_record(record.decode_record(data))
         body_end = HEAD_V4.size + body_length
         topic_end = body_end + 1 + data[body_end]

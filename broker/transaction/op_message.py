@@ -9,7 +9,7 @@ from typing import Final
 
 from broker.message import properties as props
 from broker.message import record, tags, topics
-from broker.transaction.draft import Draft
+from broker.message.inner_message import InnerMessage
 from broker.transaction.errors import NotAnOpMessage
 from broker.transaction.half_record import HalfMessage
 
@@ -30,9 +30,9 @@ def op_body(half_queue_offset: int) -> bytes:
     return b"%d" % half_queue_offset
 
 
-def op_draft(
+def op_message(
     half_queue_offset: int, *, now_ms: int, store_host: bytes, reason: str | None = None, outcome: str | None = None
-) -> Draft:
+) -> InnerMessage:
     """The op message that closes a half message. A `reason` is kept with it, and can be found by key.
 
     Raises IllegalMessage if it holds \\x01 or \\x02.
@@ -42,7 +42,7 @@ def op_draft(
     if reason:
         keys = f"{half_queue_offset}{props.KEY_SEPARATOR}{GIVEN_REASON_KEY}"
         encoded = props.encode({props.TAGS: REMOVE_TAG, props.KEYS: keys, REASON: reason, OUTCOME: outcome or ""})
-    return Draft(OP_TOPIC, 0, body, encoded, 0, 0, now_ms, store_host, 0, 0, OP_TAGS_CODE, record.body_crc(body))
+    return InnerMessage(OP_TOPIC, 0, body, encoded, 0, 0, now_ms, store_host, 0, 0, OP_TAGS_CODE, record.body_crc(body))
 
 
 def decided_offsets(op: HalfMessage) -> list[int]:

@@ -10,8 +10,7 @@ from typing import Final
 from broker.message import properties as props
 from broker.message.dead_letters import group_of, retried_properties, retries_of
 from broker.message.ids import offset_message_id
-from broker.message.record import Record, decode_record
-from broker.message.sysflag import with_hosts
+from broker.message.record import Record, decode_record, moved_message
 from broker.protocol.bodies import MarkInfo, MarkList, ParkedCounts
 from broker.protocol.codes import AdminRequestCode, ResponseCode
 from broker.protocol.command import RemotingCommand, encode_response
@@ -124,19 +123,9 @@ class DeadLetterProcessor:
         if settings.retry_queue_nums <= 0:
             raise _refused(f"the group {group} has no retry queue (retryQueueNums)")
         topic = self._topics.retry_topic(group, settings.retry_queue_nums).topic_name
-        self._store.append(
-            topic=topic.encode(),
-            queue_id=random.randrange(settings.retry_queue_nums),
-            body=letter.body,
-            properties=retried_properties(letter, retries),
-            flag=letter.flag,
-            sys_flag=with_hosts(letter.sys_flag, letter.born_host, self._store.config.store_host),
-            born_timestamp=letter.born_timestamp,
-            born_host=letter.born_host,
-            store_timestamp=self._clock(),
-            crc=letter.body_crc,
-            was_accepted=True,
-        )
+        queue_id = random.randrange(settings.retry_queue_nums)
+        message = moved_message(letter, topic.encode(), queue_id, retried_properties(letter, retries), 0)
+        self._store.append(message, self._clock(), was_accepted=True)
 
     def _mark(
         self, connection: Connection, command: RemotingCommand, letter: Record, treatment: Treatment, reason: str, retries: int

@@ -10,9 +10,9 @@ from typing import Final
 
 from broker.message import topics
 from broker.message.errors import CorruptRecord
+from broker.message.inner_message import InnerMessage
 from broker.message.properties import PRODUCER_GROUP
 from broker.message.record import Record, decode_record
-from broker.message.sysflag import with_hosts
 from broker.remoting.alarm import Alarm
 from broker.server.parked.mark import MARK_TOPIC, Mark, NotAMark, ParkedPlace, Treatment, mark_body, mark_properties, read_mark
 from broker.server.parked.parked_log import parked_line, waiting_line
@@ -145,17 +145,9 @@ class ParkedMessages:
         self._topics.internal(MARK_TOPIC.decode(), 1)
         before = self.latest_mark(place.topic, place.queue_id, place.queue_offset)
         previous = before.queue_offset if before is not None else None
-        appended = self._store.append(
-            topic=MARK_TOPIC,
-            queue_id=0,
-            body=mark_body(place),
-            properties=mark_properties(treatment, reason=reason, retries=retries, previous=previous),
-            flag=0,
-            sys_flag=with_hosts(0, by_host, self._store.config.store_host),
-            born_timestamp=now_ms,
-            born_host=by_host,
-            store_timestamp=now_ms,
-        )
+        properties = mark_properties(treatment, reason=reason, retries=retries, previous=previous)
+        message = InnerMessage(MARK_TOPIC, 0, mark_body(place), properties, 0, 0, now_ms, by_host)
+        appended = self._store.append(message, now_ms)
         watched = self._watched.get((place.topic, place.queue_id))
         if watched is not None:
             watched.under_way[place.queue_offset] = appended.end_position

@@ -8,9 +8,8 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Final, NamedTuple, Protocol
 
-from broker.message import sysflag
 from broker.message.errors import IllegalMessage
-from broker.message.record import Record, decode_record
+from broker.message.record import Record, decode_record, moved_message
 from broker.remoting.alarm import Alarm
 from broker.server.durability.group_commit import GroupCommit
 from broker.server.schedule.broker_clock import TOLERANCE_MS
@@ -167,21 +166,9 @@ class DelayedDelivery:
             if self._delivered_before.has(record, place, record.store_timestamp + level.delay_ms):
                 self._note_delivered(self._delivered[-1].end_position if self._delivered else 0, level, record.queue_offset)
                 return
-            appended = self._store.append(
-                topic=place.topic,
-                queue_id=self._queues.existing_queue(place.topic, place.queue_id),
-                body=record.body,
-                properties=place.properties,
-                flag=record.flag,
-                sys_flag=sysflag.with_hosts(record.sys_flag, record.born_host, self._store.config.store_host),
-                born_timestamp=record.born_timestamp,
-                born_host=record.born_host,
-                store_timestamp=now_ms,
-                reconsume_times=record.reconsume_times,
-                crc=record.body_crc,
-                was_accepted=True,
-                may_use_reserve=True,
-            )
+            queue_id = self._queues.existing_queue(place.topic, place.queue_id)
+            message = moved_message(record, place.topic, queue_id, place.properties, record.reconsume_times)
+            appended = self._store.append(message, now_ms, was_accepted=True, may_use_reserve=True)
         except (IllegalMessage, CorruptRecord) as error:
             logger.error("the delayed message at %d is passed over: %s", record.commit_log_offset, error)
             return

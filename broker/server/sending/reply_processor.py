@@ -13,9 +13,9 @@ from dataclasses import dataclass
 from typing import Final
 
 from broker.message import properties as props
-from broker.message import sysflag
 from broker.message.errors import IllegalMessage
 from broker.message.ids import offset_message_id
+from broker.message.inner_message import InnerMessage
 from broker.protocol.codes import RequestCode, ResponseCode
 from broker.protocol.command import RemotingCommand, ReplyTo, encode_response
 from broker.protocol.headers import (
@@ -180,19 +180,12 @@ class ReplyProcessor:
         if not self._is_storing:
             return nowhere
         try:
-            appended = self._store.append(
-                topic=place.topic,
-                queue_id=place.queue_id,
-                body=body,
-                properties=place.properties,
-                flag=header.flag,
-                # Apache stores 0 here, and so a compressed body that no reader knows to be one.
-                sys_flag=sysflag.with_hosts(sys_flag, connection.born_host, self._store_host),
-                born_timestamp=header.born_timestamp,
-                born_host=connection.born_host,
-                store_timestamp=self._clock(),
-                reconsume_times=header.reconsume_times,
-            )
+            # Apache stores 0 as sysFlag, and so a compressed body that no reader knows to be one.
+            message = InnerMessage(
+                place.topic, place.queue_id, body, place.properties, header.flag, sys_flag, header.born_timestamp,
+                connection.born_host, header.reconsume_times,
+            )  # fmt: skip
+            appended = self._store.append(message, self._clock())
         except (IllegalMessage, StoreUnwritable) as error:
             logger.warning("a reply from %s is not stored: %s", connection.peer, error)
             return nowhere

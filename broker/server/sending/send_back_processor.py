@@ -7,9 +7,9 @@ from collections.abc import Callable, Mapping
 from typing import Final
 
 from broker.message import properties as props
-from broker.message import sysflag, topics
+from broker.message import topics
 from broker.message.ids import offset_message_id
-from broker.message.record import Record, decode_record
+from broker.message.record import Record, decode_record, moved_message
 from broker.protocol.codes import RequestCode, ResponseCode
 from broker.protocol.command import RemotingCommand, encode_response
 from broker.protocol.headers import ConsumerSendMsgBackRequestHeader
@@ -73,20 +73,9 @@ class SendBackProcessor:
         record = self._find(header.offset)
         self._refuse_unless_received(header.group, record.topic)
         place = self._place(header, group, record)
-        appended = self._store.append(
-            topic=place.topic,
-            queue_id=place.queue_id,
-            body=record.body,
-            properties=place.properties,
-            flag=record.flag,
-            sys_flag=sysflag.with_hosts(record.sys_flag, record.born_host, self._store.config.store_host),
-            born_timestamp=record.born_timestamp,
-            born_host=record.born_host,
-            store_timestamp=self._clock(),
-            reconsume_times=min(record.reconsume_times + 1, _INT32_MAX),
-            crc=record.body_crc,
-            was_accepted=True,
-        )
+        reconsume_times = min(record.reconsume_times + 1, _INT32_MAX)
+        message = moved_message(record, place.topic, place.queue_id, place.properties, reconsume_times)
+        appended = self._store.append(message, self._clock(), was_accepted=True)
         self._statistics.flows.sent_back(_origin_topic(record), header.group)
         self._group_commit.appended()
         if not command.is_oneway:

@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Final, Protocol
 
-from broker.message import sysflag, topics
+from broker.message import topics
 from broker.message.errors import IllegalMessage
 from broker.message.ids import offset_message_id
+from broker.message.inner_message import InnerMessage
 from broker.message.steps import finish
 from broker.protocol.codes import RequestCode, ResponseCode
 from broker.protocol.command import RemotingCommand, encode_response
@@ -36,21 +37,7 @@ _DEAD_LETTERS: Final = topics.DEAD_LETTER_PREFIX.encode()
 class HalfMessages(Protocol):
     """Where messages go that begin a transaction."""
 
-    def append(
-        self,
-        connection: Connection,
-        *,
-        producer_group: str,
-        topic: bytes,
-        queue_id: int,
-        body: bytes,
-        properties: bytes,
-        flag: int,
-        sys_flag: int,
-        born_timestamp: int,
-        reconsume_times: int,
-        now_ms: int,
-    ) -> Appended:
+    def append(self, message: InnerMessage, producer_group: str, now_ms: int) -> Appended:
         """Appends the half message to the store. Raises RequestRefused or IllegalMessage, then nothing is appended."""
 
 
@@ -116,23 +103,14 @@ class SendProcessor:
         sys_flag = stored_sys_flag(header.sys_flag, is_transactional=is_transactional) | topic_bits
         # Old clients send a consumer's failed message by themselves, and leave TRAN_MSG in it.
         if is_transactional and not (header.reconsume_times > 0 and level > 0):
-            appended = self._half_messages.append(
-                connection,
-                producer_group=header.producer_group,
-                topic=topic,
-                queue_id=queue_id,
-                body=command.body,
-                properties=self._properties.of_waiting(encoded),
-                flag=header.flag,
-                sys_flag=sys_flag,
-                born_timestamp=header.born_timestamp,
-                reconsume_times=header.reconsume_times,
-                now_ms=now_ms,
-            )
+            place = Place(topic, queue_id, self._properties.of_waiting(encoded))
+            message = _message(connection, header, place, command.body, header.flag, sys_flag)
+            appended = self._half_messages.append(message, header.producer_group, now_ms)
             counts = traffic.transactional
         else:
             place = self._place(topic, queue_id, encoded, level)
-            appended = self._append(connection, header, place, command.body, header.flag, sys_flag, now_ms)
+            message = _message(connection, header, place, command.body, header.flag, sys_flag)
+            appended = self._store.append(message, now_ms)
             counts = traffic.delayed if level > 0 else traffic.normal
         count(counts, topic, 1, appended.end_position - appended.commit_log_offset)
         self._statistics.messages_put += 1
@@ -166,7 +144,7 @@ class SendProcessor:
         # Split once more: a list of all would be hundreds of thousands of objects for the garbage collector to walk through.
         for number, (flag, body, own) in enumerate(split_batch(command.body)):
             where = Place(place.topic, place.queue_id, of_batch.of(own))
-            appended = self._append(connection, header, where, body, flag, sys_flag, now_ms)
+            appended = self._store.append(_message(connection, header, where, body, flag, sys_flag), now_ms)
             first_offset = appended.queue_offset if first_offset < 0 else first_offset
             size += appended.end_position - appended.commit_log_offset
             message_ids.append(self._message_id(appended))
@@ -186,22 +164,6 @@ class SendProcessor:
             return waiting_place(Place(topic, queue_id, self._properties.of_waiting(encoded)), level, self._highest_delay_level)
         return Place(topic, queue_id, self._properties.of(encoded))
 
-    def _append(
-        self, connection: Connection, header: SendHeader, place: Place, body: bytes, flag: int, sys_flag: int, now_ms: int
-    ) -> Appended:
-        return self._store.append(
-            topic=place.topic,
-            queue_id=place.queue_id,
-            body=body,
-            properties=place.properties,
-            flag=flag,
-            sys_flag=sysflag.with_hosts(sys_flag, connection.born_host, self._store_host),
-            born_timestamp=header.born_timestamp,
-            born_host=connection.born_host,
-            store_timestamp=now_ms,
-            reconsume_times=header.reconsume_times,
-        )
-
     def _message_id(self, appended: Appended) -> str:
         return offset_message_id(self._store_host, appended.commit_log_offset)
 
@@ -214,3 +176,10 @@ class SendProcessor:
             is_trace_on=self._is_trace_on,
         )
         return encode_response(command, ResponseCode.SUCCESS, header)
+
+
+def _message(connection: Connection, header: SendHeader, place: Place, body: bytes, flag: int, sys_flag: int) -> InnerMessage:
+    return InnerMessage(
+        place.topic, place.queue_id, body, place.properties, flag, sys_flag, header.born_timestamp, connection.born_host,
+        header.reconsume_times,
+    )  # fmt: skip

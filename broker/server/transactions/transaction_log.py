@@ -12,6 +12,7 @@ from typing import Protocol
 
 from broker.message import sysflag
 from broker.message.errors import CorruptRecord, IllegalMessage
+from broker.message.inner_message import InnerMessage
 from broker.message.record import body_crc
 from broker.message.topics import is_group, takes_transactions
 from broker.server.ports import SystemTopics
@@ -21,11 +22,10 @@ from broker.store import Appended, MessageStore, StoreUnwritable
 from broker.transaction import half_message
 from broker.transaction.check_policy import CheckPolicy
 from broker.transaction.counts import TransactionCounts
-from broker.transaction.draft import Draft
 from broker.transaction.errors import NotADestination, NotResumable
 from broker.transaction.half_record import DISCARD_TOPIC, HALF_TOPIC, HalfMessage, find_group, find_tag, read_half_message
 from broker.transaction.half_record import tags_code as tags_code_of
-from broker.transaction.op_message import OP_PROPERTIES, OP_TAGS_CODE, OP_TOPIC, op_body, op_draft
+from broker.transaction.op_message import OP_PROPERTIES, OP_TAGS_CODE, OP_TOPIC, op_body, op_message
 from broker.transaction.pending import Outcome, PendingTransaction, Place
 from broker.transaction.recent_half_messages import RecentHalfMessages
 
@@ -60,7 +60,6 @@ class TransactionLog:
         """The commit log offset after the last record appended here."""
         self._store = store
         self._store_host = store.config.store_host
-        self._op_sys_flag = sysflag.with_hosts(0, self._store_host, self._store_host)
         self._topics = topics
         self._recent = RecentHalfMessages()
         self._resumed: dict[int, int] = {}
@@ -72,27 +71,13 @@ class TransactionLog:
         for transaction in self.table:
             transaction.queue_id = topics.existing_queue(transaction.topic, transaction.queue_id)
 
-    def append_half(
-        self,
-        *,
-        producer_group: str,
-        topic: bytes,
-        queue_id: int,
-        body: bytes,
-        properties: bytes,
-        flag: int,
-        sys_flag: int,
-        born_timestamp: int,
-        born_host: bytes,
-        reconsume_times: int,
-        now_ms: int,
-    ) -> Appended:
+    def append_half(self, message: InnerMessage, producer_group: str, now_ms: int) -> Appended:
         """Stores a message as a half message.
 
         Raises DelayedTransaction, NotADestination, IllegalMessage or StoreUnwritable.
         """
-        topic = self._known_topics.get(topic) or self._new_topic(topic)
-        encoded = half_message.half_properties(properties, topic, queue_id, producer_group)
+        topic = self._known_topics.get(message.topic) or self._new_topic(message.topic)
+        encoded = half_message.half_properties(message.properties, topic, message.queue_id, producer_group)
         group = find_group(encoded)
         if group != self._latest_group and not is_group(group):
             raise IllegalMessage(
@@ -100,29 +85,21 @@ class TransactionLog:
             )
         self._latest_group = group
         tags_code = tags_code_of(find_tag(encoded))
-        stored_flag = sysflag.with_hosts(half_message.half_sys_flag(sys_flag), born_host, self._store_host)
-        crc = body_crc(body)
-        appended = self._store.append(
-            topic=HALF_TOPIC,
-            queue_id=0,
-            body=body,
-            properties=encoded,
-            flag=flag,
-            sys_flag=stored_flag,
-            born_timestamp=born_timestamp,
-            born_host=born_host,
-            store_timestamp=now_ms,
-            reconsume_times=reconsume_times,
-            tags_code=tags_code,
-            crc=crc,
-        )
+        sys_flag, born_host = half_message.half_sys_flag(message.sys_flag), message.born_host
+        crc = body_crc(message.body)
+        half_inner = InnerMessage(
+            HALF_TOPIC, 0, message.body, encoded, message.flag, sys_flag, message.born_timestamp, born_host,
+            message.reconsume_times, 0, tags_code, crc,
+        )  # fmt: skip
+        appended = self._store.append(half_inner, now_ms)
         offset, queue_offset, _ = appended
+        stored_flag = sysflag.with_hosts(sys_flag, born_host, self._store_host)
         half = HalfMessage(
-            HALF_TOPIC, queue_offset, offset, flag, stored_flag, born_timestamp, born_host, now_ms, self._store_host,
-            reconsume_times, 0, crc, body, encoded,
+            HALF_TOPIC, queue_offset, offset, message.flag, stored_flag, message.born_timestamp, born_host, now_ms,
+            self._store_host, message.reconsume_times, 0, crc, message.body, encoded,
         )  # fmt: skip
         self._recent.keep(half)
-        self._add(appended, group, topic, queue_id, tags_code, encoded, now_ms)
+        self._add(appended, group, topic, message.queue_id, tags_code, encoded, now_ms)
         self.counts.half_messages += 1
         return appended
 
@@ -192,9 +169,9 @@ class TransactionLog:
             raise NotResumable("it is being resumed already")
         topic, queue_id = discarded.destination()
         queue_id = self._topics.existing_queue(topic, queue_id)
-        draft = half_message.resumed(discarded)
-        appended = self._append(draft, now_ms)
-        self._add(appended, discarded.producer_group, self._new_topic(topic), queue_id, draft.tags_code, draft.properties, now_ms)
+        message, tags_code = half_message.resumed(discarded), discarded.tags_code()
+        appended = self._append(message, now_ms)
+        self._add(appended, discarded.producer_group, self._new_topic(topic), queue_id, tags_code, message.properties, now_ms)
         self._resumed[discarded.commit_log_offset] = appended.end_position
         self.counts.resumes += 1
         return appended.end_position
@@ -249,42 +226,18 @@ class TransactionLog:
     def _append_op(self, half_queue_offset: int, now_ms: int, reason: str | None, outcome: Outcome | None = None) -> Appended:
         if reason is not None:
             decided = outcome.value if outcome is not None else None
-            draft = op_draft(half_queue_offset, now_ms=now_ms, store_host=self._store_host, reason=reason, outcome=decided)
-            return self._append(draft, now_ms)
-        op = self._store.append(
-            topic=OP_TOPIC,
-            queue_id=0,
-            body=op_body(half_queue_offset),
-            properties=OP_PROPERTIES,
-            flag=0,
-            sys_flag=self._op_sys_flag,
-            born_timestamp=now_ms,
-            born_host=self._store_host,
-            store_timestamp=now_ms,
-            tags_code=OP_TAGS_CODE,
-            may_use_reserve=True,
-        )
+            op_with_reason = op_message(
+                half_queue_offset, now_ms=now_ms, store_host=self._store_host, reason=reason, outcome=decided
+            )
+            return self._append(op_with_reason, now_ms)
+        body = op_body(half_queue_offset)
+        message = InnerMessage(OP_TOPIC, 0, body, OP_PROPERTIES, 0, 0, now_ms, self._store_host, 0, 0, OP_TAGS_CODE)
+        op = self._store.append(message, now_ms, may_use_reserve=True)
         self.appended_position = op.end_position
         return op
 
-    def _append(self, draft: Draft, now_ms: int) -> Appended:
-        appended = self._store.append(
-            topic=draft.topic,
-            queue_id=draft.queue_id,
-            body=draft.body,
-            properties=draft.properties,
-            flag=draft.flag,
-            sys_flag=sysflag.with_hosts(draft.sys_flag, draft.born_host, self._store_host),
-            born_timestamp=draft.born_timestamp,
-            born_host=draft.born_host,
-            store_timestamp=now_ms,
-            reconsume_times=draft.reconsume_times,
-            prepared_transaction_offset=draft.prepared_transaction_offset,
-            tags_code=draft.tags_code,
-            crc=draft.crc,
-            was_accepted=True,
-            may_use_reserve=True,
-        )
+    def _append(self, message: InnerMessage, now_ms: int) -> Appended:
+        appended = self._store.append(message, now_ms, was_accepted=True, may_use_reserve=True)
         self.appended_position = appended.end_position
         return appended
 

@@ -6,6 +6,7 @@ import logging
 from collections.abc import Callable, Mapping
 
 from broker.message.errors import CorruptRecord
+from broker.message.inner_message import InnerMessage
 from broker.protocol.codes import RequestCode, ResponseCode
 from broker.protocol.command import RemotingCommand, encode_response
 from broker.protocol.headers import EndTransactionRequestHeader
@@ -49,21 +50,7 @@ class TransactionProcessor:
         """Request code -> method."""
         return {RequestCode.END_TRANSACTION: self.end_transaction}
 
-    def append(
-        self,
-        connection: Connection,
-        *,
-        producer_group: str,
-        topic: bytes,
-        queue_id: int,
-        body: bytes,
-        properties: bytes,
-        flag: int,
-        sys_flag: int,
-        born_timestamp: int,
-        reconsume_times: int,
-        now_ms: int,
-    ) -> Appended:
+    def append(self, message: InnerMessage, producer_group: str, now_ms: int) -> Appended:
         """Appends the half message of a message that begins a transaction.
 
         Raises RequestRefused, IllegalMessage or StoreUnwritable, and then nothing is appended.
@@ -72,19 +59,7 @@ class TransactionProcessor:
             remark = f"the broker[{self._broker_host}] sending transaction message is forbidden"
             raise RequestRefused(ResponseCode.NO_PERMISSION, remark)
         try:
-            return self._log.append_half(
-                producer_group=producer_group,
-                topic=topic,
-                queue_id=queue_id,
-                body=body,
-                properties=properties,
-                flag=flag,
-                sys_flag=sys_flag,
-                born_timestamp=born_timestamp,
-                born_host=connection.born_host,
-                reconsume_times=reconsume_times,
-                now_ms=now_ms,
-            )
+            return self._log.append_half(message, producer_group, now_ms)
         except (DelayedTransaction, NotADestination) as error:
             raise RequestRefused(ResponseCode.MESSAGE_ILLEGAL, str(error)) from None
 

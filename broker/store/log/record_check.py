@@ -22,7 +22,6 @@ MAGIC: Final = record.MESSAGE_MAGIC.to_bytes(4, "big", signed=True)
 _AFTER_BORN_HOST = struct.Struct(">q")
 _BODY_LENGTH = struct.Struct(">i")
 _UINT16 = struct.Struct(">H")
-_HOSTS_V6: Final = sysflag.BORN_HOST_V6 | sysflag.STORE_HOST_V6
 
 
 class CheckedRecord(NamedTuple):
@@ -47,7 +46,7 @@ def check_record(data: bytes, at: int, commit_log_offset: int) -> CheckedRecord 
         return None
     store_timestamp_at = at + record.STORE_TIMESTAMP_POSITION
     body_at = at + record.FIXED_LENGTH - 3
-    if sys_flag & _HOSTS_V6:
+    if sys_flag & sysflag.HOSTS_V6:
         if sys_flag & sysflag.BORN_HOST_V6:
             store_timestamp_at += 12
             body_at += 12

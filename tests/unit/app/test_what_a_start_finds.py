@@ -6,6 +6,7 @@ import pytest
 
 from broker.app.opened_store import correct_consumer_offsets
 from broker.app.transactions import read_check_counts
+from broker.message.inner_message import InnerMessage
 from broker.message.record import host_bytes
 from broker.message.topics import TRANSACTION_CONSUMER_GROUP as TRANSACTIONS
 from broker.store import ConsumerOffsets, MessageStore, StoreConfig
@@ -31,9 +32,11 @@ def test_a_group_whose_offset_outlived_the_messages_does_not_miss_the_next_ones(
     store = MessageStore.open(config)
     for body in (b"1", b"2"):
         store.append(
-            topic=b"orders", queue_id=0, body=body, properties=b"", flag=0, sys_flag=0, born_timestamp=1, born_host=HOST,
-            store_timestamp=1,
-        )  # fmt: skip
+            InnerMessage(
+                topic=b"orders", queue_id=0, body=body, properties=b"", flag=0, sys_flag=0, born_timestamp=1, born_host=HOST
+            ),
+            1,
+        )
     store.publish(store.write())
     offsets = ConsumerOffsets(config.config_directory)
     for group, queue_id, offset in (

@@ -12,6 +12,7 @@ from prometheus_client import CollectorRegistry, generate_latest
 from prometheus_client.parser import text_string_to_metric_families
 
 from broker.message.ids import offset_message_id
+from broker.message.inner_message import InnerMessage
 from broker.metrics import BrokerCollector, MetricsSources
 from broker.metrics.sources import steadily
 from broker.metrics.storage import size_on_disk
@@ -176,9 +177,18 @@ def test_discarded_messages_count_until_they_are_resumed(scrape: Scraper) -> Non
 def test_dead_letters_count_until_they_are_treated(scrape: Scraper) -> None:
     for number in range(3):
         scrape.broker.store.append(
-            topic=b"%DLQ%credits", queue_id=0, body=b"order", properties=b"", flag=0, sys_flag=0, born_timestamp=number,
-            born_host=bytes(8), store_timestamp=number,
-        )  # fmt: skip
+            InnerMessage(
+                topic=b"%DLQ%credits",
+                queue_id=0,
+                body=b"order",
+                properties=b"",
+                flag=0,
+                sys_flag=0,
+                born_timestamp=number,
+                born_host=bytes(8),
+            ),
+            number,
+        )
     scrape.broker.flush()
     assert scrape("rocketmq_dead_letters", consumer_group="credits") == 3
 

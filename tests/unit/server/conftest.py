@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from broker.message.errors import IllegalMessage
+from broker.message.inner_message import InnerMessage
 from broker.message.record import Record, decode_records, host_bytes
 from broker.protocol.codes import ResponseCode, SerializeType
 from broker.protocol.command import RemotingCommand, encode_request
@@ -136,10 +137,12 @@ class NoHalfMessages:
 
     def __init__(self, store: MessageStore) -> None:
         self._store = store
-        self.begun: list[dict[str, object]] = []
+        self.begun: list[InnerMessage] = []
+        self.producer_groups: list[str] = []
 
-    def append(self, connection: Wire, **message: object) -> Appended:
+    def append(self, message: InnerMessage, producer_group: str, now_ms: int) -> Appended:
         self.begun.append(message)
+        self.producer_groups.append(producer_group)
         return Appended(4711, 3, self._store.written_position)
 
 

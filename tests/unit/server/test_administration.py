@@ -9,6 +9,7 @@ import msgspec
 import pytest
 
 from broker.message import MessageQueue
+from broker.message.inner_message import InnerMessage
 from broker.message.record import decode_records
 from broker.protocol.bodies import (
     ConsumerConnection,
@@ -102,15 +103,17 @@ def desk(desk: Desk) -> Desk:
 def put(desk: Desk, count: int = 1, encoded: bytes = b"KEYS\x01k") -> None:
     for number in range(count):
         desk.store.append(
-            topic=b"orders",
-            queue_id=0,
-            body=b"body",
-            properties=encoded,
-            flag=0,
-            sys_flag=0,
-            born_timestamp=START_MS,
-            born_host=bytes(8),
-            store_timestamp=START_MS + number,
+            InnerMessage(
+                topic=b"orders",
+                queue_id=0,
+                body=b"body",
+                properties=encoded,
+                flag=0,
+                sys_flag=0,
+                born_timestamp=START_MS,
+                born_host=bytes(8),
+            ),
+            START_MS + number,
         )
     desk.commit.settle()
 
@@ -309,9 +312,18 @@ async def answered(wire: Wire, count: int) -> None:
 async def test_messages_found_by_key_fit_into_a_frame(desk: Desk) -> None:
     for _ in range(6):
         desk.store.append(
-            topic=b"orders", queue_id=0, body=bytes(4 << 20), properties=b"KEYS\x01k", flag=0, sys_flag=0,
-            born_timestamp=START_MS, born_host=bytes(8), store_timestamp=START_MS,
-        )  # fmt: skip
+            InnerMessage(
+                topic=b"orders",
+                queue_id=0,
+                body=bytes(4 << 20),
+                properties=b"KEYS\x01k",
+                flag=0,
+                sys_flag=0,
+                born_timestamp=START_MS,
+                born_host=bytes(8),
+            ),
+            START_MS,
+        )
         desk.commit.settle()
     header = QueryMessageRequestHeader("orders", "k", 32, 0, START_MS * 2)
 

@@ -122,7 +122,7 @@ def test_what_a_half_message_is_made_of_holds_nothing_that_only_a_broker_writes(
     sent = header(properties=f"TRAN_MSG\x01true\x02{FORGED}\x02PGROUP\x01p", sys_flag=sysflag.TRANSACTION_PREPARED)
     desk.ask(RequestCode.SEND_MESSAGE_V2, sent, b"body")
     (begun,) = desk.half_messages.begun
-    assert properties.decode(begun["properties"]) == {"TRAN_MSG": "true", "PGROUP": "p", "CLUSTER": "DefaultCluster"}
+    assert properties.decode(begun.properties) == {"TRAN_MSG": "true", "PGROUP": "p", "CLUSTER": "DefaultCluster"}
 
 
 def test_a_delayed_message_goes_where_its_sender_may_send_it(desk: Desk) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import msgspec
 import pytest
 
+from broker.message.inner_message import InnerMessage
 from broker.message.record import decode_records
 from broker.protocol.bodies import BrokerStatsData, QueryConsumeQueueResponseBody
 from broker.protocol.codes import RequestCode, ResponseCode
@@ -29,15 +30,17 @@ def desk(desk: Desk) -> Desk:
     desk.dispatcher.add(SettingsProcessor().handlers)
     for number in range(3):
         desk.store.append(
-            topic=b"orders",
-            queue_id=1,
-            body=b"body",
-            properties=b"TAGS\x01created",
-            flag=0,
-            sys_flag=0,
-            born_timestamp=START_MS,
-            born_host=bytes(8),
-            store_timestamp=START_MS + number,
+            InnerMessage(
+                topic=b"orders",
+                queue_id=1,
+                body=b"body",
+                properties=b"TAGS\x01created",
+                flag=0,
+                sys_flag=0,
+                born_timestamp=START_MS,
+                born_host=bytes(8),
+            ),
+            START_MS + number,
         )
     desk.commit.settle()
     return desk

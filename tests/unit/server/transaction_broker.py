@@ -10,6 +10,7 @@ from typing import Any, cast
 
 from broker.app.arrivals import Arrivals
 from broker.message import properties as props
+from broker.message.inner_message import InnerMessage
 from broker.message.record import decode_record, host_bytes
 from broker.protocol.codes import RequestCode
 from broker.protocol.command import RemotingCommand, decode_command, encode_request
@@ -281,19 +282,8 @@ class TransactionBroker:
         **more: str,
     ) -> Appended:
         encoded = props.encode({"UNIQ_KEY": transaction_id, "TRAN_MSG": "true", "PGROUP": GROUP, "TAGS": "created", **more})
-        appended = self.processor.append(
-            producer.connection,
-            producer_group=GROUP,
-            topic=topic,
-            queue_id=queue_id,
-            body=body,
-            properties=encoded,
-            flag=0,
-            sys_flag=4,
-            born_timestamp=self.now_ms,
-            reconsume_times=0,
-            now_ms=self.now_ms,
-        )
+        message = InnerMessage(topic, queue_id, body, encoded, 0, 4, self.now_ms, producer.connection.born_host)
+        appended = self.processor.append(message, GROUP, self.now_ms)
         if flush:
             self.flush()
         return appended

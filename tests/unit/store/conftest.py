@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from broker.message.inner_message import InnerMessage
 from broker.message.record import decode_record, host_bytes
 from broker.store import Appended, MessageStore, StoreConfig
 
@@ -30,9 +31,10 @@ def append(store: MessageStore, body: bytes = b"body", **fields: Any) -> Appende
         "sys_flag": 0,
         "born_timestamp": NOW,
         "born_host": HOST,
-        "store_timestamp": NOW,
     }
-    return store.append(body=body, **{**defaults, **fields})
+    how = {name: fields.pop(name) for name in ("was_accepted", "may_use_reserve") if name in fields}
+    store_timestamp = fields.pop("store_timestamp", NOW)
+    return store.append(InnerMessage(body=body, **{**defaults, **fields}), store_timestamp, **how)
 
 
 def send(store: MessageStore, *bodies: bytes, **fields: Any) -> list[Appended]:

@@ -1,12 +1,12 @@
 """Records for tests: sent messages, half messages as this broker and Apache's write them, and op messages."""
 
 from broker.message import properties as props
-from broker.message.record import decode_record, encode_record
+from broker.message.inner_message import InnerMessage
+from broker.message.record import decode_record, encode_message, encode_record, size_of
 from broker.message.tags import tags_code
-from broker.transaction.draft import Draft
 from broker.transaction.half_message import half_properties, half_sys_flag
 from broker.transaction.half_record import HALF_TOPIC
-from broker.transaction.op_message import op_draft
+from broker.transaction.op_message import op_message
 from broker.transaction.pending import PendingTransaction
 
 HOST = bytes((127, 0, 0, 1, 0, 0, 0x2A, 0x9F))
@@ -18,7 +18,7 @@ def sent_properties(transaction_id: str = "ID1", **more: str) -> bytes:
     return props.encode({"UNIQ_KEY": transaction_id, "TRAN_MSG": "true", "PGROUP": GROUP, "TAGS": "created", **more})
 
 
-def half_draft(
+def half_inner(
     body: bytes = b"order 1",
     *,
     transaction_id: str = "ID1",
@@ -26,32 +26,24 @@ def half_draft(
     sys_flag: int = 4,
     queue_id: int = 3,
     **more: str,
-) -> Draft:
+) -> InnerMessage:
     encoded = half_properties(sent_properties(transaction_id, **more), b"orders", queue_id, GROUP)
-    return Draft(HALF_TOPIC, 0, body, encoded, 7, half_sys_flag(sys_flag), born_ms, PRODUCER_HOST, 0, 0, tags_code("created"), 0)
-
-
-def stored(draft: Draft, *, commit_log_offset: int, queue_offset: int, store_ms: int = 1000) -> bytes:
-    return encode_record(
-        topic=draft.topic,
-        queue_id=draft.queue_id,
-        queue_offset=queue_offset,
-        commit_log_offset=commit_log_offset,
-        flag=draft.flag,
-        sys_flag=draft.sys_flag,
-        born_timestamp=draft.born_timestamp,
-        born_host=draft.born_host,
-        store_timestamp=store_ms,
-        store_host=HOST,
-        reconsume_times=draft.reconsume_times,
-        prepared_transaction_offset=draft.prepared_transaction_offset,
-        body=draft.body,
-        properties=draft.properties,
+    return InnerMessage(
+        HALF_TOPIC, 0, body, encoded, 7, half_sys_flag(sys_flag), born_ms, PRODUCER_HOST, 0, 0, tags_code("created")
     )
 
 
+def changed(message: InnerMessage, **fields: object) -> InnerMessage:
+    """The message with other values in some fields."""
+    return InnerMessage(**{name: fields.get(name, getattr(message, name)) for name in InnerMessage.__slots__})  # type: ignore[arg-type]
+
+
+def stored(message: InnerMessage, *, commit_log_offset: int, queue_offset: int, store_ms: int = 1000) -> bytes:
+    return encode_message(message, size_of(message, HOST), queue_offset, commit_log_offset, store_ms, HOST)
+
+
 def half_record(commit_log_offset: int = 100, queue_offset: int = 0, *, store_ms: int = 1000, **more: object) -> bytes:
-    return stored(half_draft(**more), commit_log_offset=commit_log_offset, queue_offset=queue_offset, store_ms=store_ms)  # type: ignore[arg-type]
+    return stored(half_inner(**more), commit_log_offset=commit_log_offset, queue_offset=queue_offset, store_ms=store_ms)  # type: ignore[arg-type]
 
 
 def rewritten_by_apache(data: bytes, *, commit_log_offset: int, queue_offset: int, store_ms: int, **changed: str) -> bytes:
@@ -80,7 +72,9 @@ def rewritten_by_apache(data: bytes, *, commit_log_offset: int, queue_offset: in
 
 def op_record(half_queue_offset: int, *, queue_offset: int = 0, commit_log_offset: int = 9000) -> bytes:
     return stored(
-        op_draft(half_queue_offset, now_ms=2000, store_host=HOST), commit_log_offset=commit_log_offset, queue_offset=queue_offset
+        op_message(half_queue_offset, now_ms=2000, store_host=HOST),
+        commit_log_offset=commit_log_offset,
+        queue_offset=queue_offset,
     )
 
 

@@ -18,7 +18,7 @@ from broker.transaction.decision import (
 from broker.transaction.half_record import read_any_message
 from broker.transaction.pending import Outcome, PendingTransactions, Place
 from broker.transaction.recovered_copies import RecoveredCopies
-from tests.unit.transaction.records import GROUP, half_draft, half_record, stored, transaction
+from tests.unit.transaction.records import GROUP, changed, half_inner, half_record, stored, transaction
 
 POLICY = CheckPolicy(transaction_timeout_ms=1000, check_interval_ms=2000, check_max=3, file_reserved_ms=100_000, hold_back_max=10)
 
@@ -92,7 +92,7 @@ def test_an_offset_that_the_table_does_not_know_is_looked_up(table: PendingTrans
         (request(offset=300), None, Refusal.NOT_FOUND),
         (
             request(offset=300),
-            stored(half_draft()._replace(topic=b"x"), commit_log_offset=300, queue_offset=5),
+            stored(changed(half_inner(), topic=b"x"), commit_log_offset=300, queue_offset=5),
             Refusal.COMMIT_LOG_OFFSET,
         ),
         (request(offset=300, group="other"), half_record(300, 5), Refusal.PRODUCER_GROUP),

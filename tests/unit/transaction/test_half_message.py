@@ -11,7 +11,7 @@ from broker.message.tags import tags_code
 from broker.transaction.errors import DelayedTransaction, NotAHalfMessage
 from broker.transaction.half_message import check_back, committed, discarded, half_properties, half_sys_flag, moved, resumed
 from broker.transaction.half_record import read_any_message, read_half_message
-from tests.unit.transaction.records import GROUP, HOST, PRODUCER_HOST, half_draft, half_record, sent_properties, stored
+from tests.unit.transaction.records import GROUP, HOST, PRODUCER_HOST, changed, half_inner, half_record, sent_properties, stored
 
 
 def test_a_half_message_says_where_its_message_belongs_and_keeps_what_it_said() -> None:
@@ -59,7 +59,7 @@ def test_the_committed_message_is_the_message_that_was_sent() -> None:
     draft = committed(half, topic=b"orders", queue_id=3, tags_code=tags_code("created"), half_offset=100, checks=0)
 
     message = to_message(
-        decode_record(stored(draft._replace(sys_flag=draft.sys_flag & ~1), commit_log_offset=500, queue_offset=9))
+        decode_record(stored(changed(draft, sys_flag=draft.sys_flag & ~1), commit_log_offset=500, queue_offset=9))
     )
     assert (message.topic, message.queue_id, message.body, message.flag) == ("orders", 3, b"order 1", 7)
     assert draft.sys_flag == 8 | 1
@@ -68,7 +68,7 @@ def test_the_committed_message_is_the_message_that_was_sent() -> None:
     assert message.properties == props.decode(half.properties)
     assert message.transaction_id == "ID1"
     assert draft.born_host == PRODUCER_HOST
-    assert draft.crc == half.crc
+    assert draft.body_crc == half.crc
     assert draft.tags_code == tags_code("created")
 
 
@@ -151,7 +151,7 @@ def test_a_resumed_message_is_a_new_half_message_not_checked_yet() -> None:
 
 
 def test_a_message_of_another_topic_is_no_half_message() -> None:
-    data = stored(half_draft()._replace(topic=b"orders"), commit_log_offset=0, queue_offset=0)
+    data = stored(changed(half_inner(), topic=b"orders"), commit_log_offset=0, queue_offset=0)
 
     with pytest.raises(NotAHalfMessage, match="a message of orders"):
         read_half_message(data)
@@ -208,14 +208,14 @@ def test_a_damaged_record_is_told_apart_or_read_without_surprise(position: int, 
     ],
 )
 def test_a_half_message_cannot_be_for_what_no_producer_sends_to(topic: str, queue_id: str) -> None:
-    draft = half_draft()
+    draft = half_inner()
     forged = props.put(props.put(draft.properties, props.REAL_TOPIC, topic), props.REAL_QUEUE_ID, queue_id)
-    half = read_half_message(stored(draft._replace(properties=forged), commit_log_offset=100, queue_offset=0))
+    half = read_half_message(stored(changed(draft, properties=forged), commit_log_offset=100, queue_offset=0))
     with pytest.raises(NotAHalfMessage):
         half.destination()
 
 
 def test_a_half_message_can_be_for_the_topic_of_apaches_benchmark() -> None:
     encoded = half_properties(sent_properties(), b"BenchmarkTest", 1023, GROUP)
-    half = read_half_message(stored(half_draft()._replace(properties=encoded), commit_log_offset=100, queue_offset=0))
+    half = read_half_message(stored(changed(half_inner(), properties=encoded), commit_log_offset=100, queue_offset=0))
     assert half.destination() == (b"BenchmarkTest", 1023)

@@ -6,15 +6,15 @@ from dataclasses import replace
 import pytest
 
 from broker.message import properties as props
+from broker.message.inner_message import InnerMessage
 from broker.transaction.check_policy import CheckPolicy
-from broker.transaction.draft import Draft
 from broker.transaction.evidence import Evidence
 from broker.transaction.half_message import committed, discarded, moved, resumed
 from broker.transaction.half_record import read_half_message
-from broker.transaction.op_message import op_draft
+from broker.transaction.op_message import op_message
 from broker.transaction.pending import Outcome
 from broker.transaction.recovery import RecoveredTable, RecoveredTransaction, TransactionRecovery
-from tests.unit.transaction.records import HOST, half_draft, half_record, op_record, rewritten_by_apache, stored
+from tests.unit.transaction.records import HOST, changed, half_inner, half_record, op_record, rewritten_by_apache, stored
 
 NOW_MS = 50_000
 POLICY = CheckPolicy(transaction_timeout_ms=6000, check_interval_ms=60_000)
@@ -62,7 +62,7 @@ def test_half_messages_without_an_op_message_are_undecided() -> None:
 def test_op_messages_of_rocketmq_5_decide_several() -> None:
     recovery = TransactionRecovery(POLICY, NOW_MS, op_offset=7)
     recovery.add_op(op_record(0, queue_offset=7))
-    several = op_draft(0, now_ms=0, store_host=HOST)._replace(body=b"1,2,")
+    several = changed(op_message(0, now_ms=0, store_host=HOST), body=b"1,2,")
     recovery.add_op(stored(several, commit_log_offset=9100, queue_offset=8))
     for number in range(4):
         recovery.add_half(half_record(100 * number, number, transaction_id=str(number)))
@@ -208,8 +208,8 @@ def test_a_resumed_message_is_a_transaction_of_its_own() -> None:
 
 
 def test_one_bad_record_costs_that_record_only() -> None:
-    poisoned = half_draft(transaction_id="P")
-    poisoned = poisoned._replace(properties=props.remove(poisoned.properties, (props.REAL_TOPIC,)))
+    poisoned = half_inner(transaction_id="P")
+    poisoned = changed(poisoned, properties=props.remove(poisoned.properties, (props.REAL_TOPIC,)))
     recovery = TransactionRecovery(POLICY, NOW_MS)
     recovery.add_op(b"nothing")
     recovery.add_op(half_record(1, 1))
@@ -243,7 +243,7 @@ def test_a_message_that_merely_looks_alike_settles_nothing() -> None:
     half = half_record(100, 0)
     (left,) = recover([half]).undecided
     sent_again = half_record(400, 1, born_ms=77)
-    plain = stored(half_draft()._replace(topic=b"orders"), commit_log_offset=600, queue_offset=0)
+    plain = stored(changed(half_inner(), topic=b"orders"), commit_log_offset=600, queue_offset=0)
 
     candidates = [_committed(sent_again, half_offset=400, commit_log_offset=500), plain, half, b"torn"]
 
@@ -282,8 +282,8 @@ def test_a_message_that_apache_resumed_is_not_settled_by_the_discard_before_it()
 
 
 def test_without_a_transaction_id_the_prepared_offset_tells() -> None:
-    anonymous = half_draft()
-    anonymous = anonymous._replace(properties=props.remove(anonymous.properties, (props.UNIQUE_KEY,)))
+    anonymous = half_inner()
+    anonymous = changed(anonymous, properties=props.remove(anonymous.properties, (props.UNIQUE_KEY,)))
     half = stored(anonymous, commit_log_offset=100, queue_offset=0)
     (left,) = recover([half]).undecided
 
@@ -293,8 +293,8 @@ def test_without_a_transaction_id_the_prepared_offset_tells() -> None:
 
 
 def test_two_messages_without_a_transaction_id_are_two_transactions() -> None:
-    anonymous = half_draft()
-    anonymous = anonymous._replace(properties=props.remove(anonymous.properties, (props.UNIQUE_KEY,)))
+    anonymous = half_inner()
+    anonymous = changed(anonymous, properties=props.remove(anonymous.properties, (props.UNIQUE_KEY,)))
 
     table = recover([stored(anonymous, commit_log_offset=100 * n, queue_offset=n) for n in range(2)])
 
@@ -306,21 +306,21 @@ def test_two_messages_without_a_transaction_id_are_two_transactions() -> None:
 FORGERS_HOST = bytes((127, 0, 0, 1, 0, 0, 0x15, 0xB4))
 
 
-def _forged(draft: Draft, *, commit_log_offset: int, queue_offset: int = 0) -> bytes:
-    return stored(draft._replace(born_host=FORGERS_HOST), commit_log_offset=commit_log_offset, queue_offset=queue_offset)
+def _forged(draft: InnerMessage, *, commit_log_offset: int, queue_offset: int = 0) -> bytes:
+    return stored(changed(draft, born_host=FORGERS_HOST), commit_log_offset=commit_log_offset, queue_offset=queue_offset)
 
 
 @pytest.mark.parametrize("half_offset", [0, 100])
 def test_a_plain_message_that_claims_to_be_the_committed_one_settles_nothing(half_offset: int) -> None:
     """Brokers before this one stored the transaction bits that a client sent."""
     (left,) = recover([half_record(half_offset, 0)]).undecided
-    plain = half_draft()._replace(topic=b"orders", queue_id=3, sys_flag=8)
+    plain = changed(half_inner(), topic=b"orders", queue_id=3, sys_flag=8)
 
     assert settled_by(left, [_forged(plain, commit_log_offset=500)]) is None
 
 
 def test_the_commit_of_somebody_elses_half_message_with_the_same_identity_settles_nothing() -> None:
-    half, other = half_record(100, 0), _forged(half_draft(), commit_log_offset=300, queue_offset=1)
+    half, other = half_record(100, 0), _forged(half_inner(), commit_log_offset=300, queue_offset=1)
     mine, theirs = recover([half, other]).undecided
     commit = _committed(other, half_offset=300, commit_log_offset=500)
 
@@ -340,7 +340,7 @@ def test_a_committed_message_that_names_the_half_message_and_is_another_one_sett
 def test_a_half_message_that_claims_to_be_a_later_copy_is_a_transaction_of_its_own() -> None:
     """Brokers before this one stored the properties that only a broker writes."""
     half = half_record(100, 0)
-    later = half_draft(b"forged", **{TIMES: "1", PREPARED: "0"})
+    later = half_inner(b"forged", **{TIMES: "1", PREPARED: "0"})
 
     table = recover([half, _forged(later, commit_log_offset=300, queue_offset=1)])
 

@@ -12,6 +12,7 @@ from pathlib import Path
 
 import pytest
 
+from broker.message.inner_message import InnerMessage
 from broker.message.record import host_bytes
 from broker.protocol.codes import ResponseCode, SerializeType
 from broker.protocol.command import ReplyTo, encode_response
@@ -65,16 +66,11 @@ class Stage:
 
     def append(self, body: bytes = b"x", *, opaque: int | None = None) -> Appended:
         appended = self.store.append(
-            topic=b"orders",
-            queue_id=0,
-            body=body,
-            properties=b"",
-            flag=0,
-            sys_flag=0,
-            born_timestamp=1,
-            born_host=HOST,
-            store_timestamp=1,
-        )  # fmt: skip
+            InnerMessage(
+                topic=b"orders", queue_id=0, body=body, properties=b"", flag=0, sys_flag=0, born_timestamp=1, born_host=HOST
+            ),
+            1,
+        )
         self.group_commit.appended()
         if opaque is not None:
             frame = encode_response(ReplyTo(opaque, SerializeType.JSON), ResponseCode.SUCCESS)

@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 
 from broker.__main__ import STORE_CLEANER_LOGGER
+from broker.message.inner_message import InnerMessage
 from broker.message.record import host_bytes
 from broker.server.durability import store_cleaner
 from broker.server.durability.store_cleaner import StoreCleaner
@@ -43,9 +44,18 @@ class Broker:
         self.store = MessageStore.open(config, self.disk)
         for number in range(12):
             self.store.append(
-                topic=b"orders", queue_id=0, body=b"x" * 700, properties=b"", flag=0, sys_flag=0, born_timestamp=NOW,
-                born_host=HOST, store_timestamp=NOW + number * HOUR,
-            )  # fmt: skip
+                InnerMessage(
+                    topic=b"orders",
+                    queue_id=0,
+                    body=b"x" * 700,
+                    properties=b"",
+                    flag=0,
+                    sys_flag=0,
+                    born_timestamp=NOW,
+                    born_host=HOST,
+                ),
+                NOW + number * HOUR,
+            )
             self.store.publish(self.store.write())
         self.now_ms = NOW
         self.asked: list[int] = []

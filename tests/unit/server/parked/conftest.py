@@ -10,6 +10,7 @@ from typing import TypeVar
 import pytest
 
 from broker.app.arrivals import Arrivals
+from broker.message.inner_message import InnerMessage
 from broker.message.properties import encode
 from broker.message.record import Record
 from broker.protocol.bodies import MarkInfo, MarkList, ParkedCounts
@@ -53,16 +54,18 @@ class Parking:
     def park(self, topic: str = DLQ, body: bytes = b"order", settle: bool = True, **properties: str) -> None:
         """A message arrives in a queue of parked ones."""
         self.desk.store.append(
-            topic=topic.encode(),
-            queue_id=0,
-            body=body,
-            properties=encode({**OF_THE_FIRST_ATTEMPT, **properties}),
-            flag=7,
-            sys_flag=8,
-            born_timestamp=4711,
-            born_host=bytes(8),
-            store_timestamp=self.desk.clock(),
-            reconsume_times=16,
+            InnerMessage(
+                topic=topic.encode(),
+                queue_id=0,
+                body=body,
+                properties=encode({**OF_THE_FIRST_ATTEMPT, **properties}),
+                flag=7,
+                sys_flag=8,
+                born_timestamp=4711,
+                born_host=bytes(8),
+                reconsume_times=16,
+            ),
+            self.desk.clock(),
         )
         if settle:
             self.settle()

@@ -10,6 +10,7 @@ import msgspec
 import pytest
 
 from broker.message import properties
+from broker.message.inner_message import InnerMessage
 from broker.message.record import decode_records
 from broker.message.tags import tags_code
 from broker.protocol.codes import RequestCode, ResponseCode
@@ -29,15 +30,17 @@ def pull(**changes: object) -> PullMessageRequestHeader:
 def put(desk: Desk, *tags: str) -> None:
     for tag in tags:
         desk.store.append(
-            topic=b"orders",
-            queue_id=0,
-            body=tag.encode(),
-            properties=properties.encode({"TAGS": tag}),
-            flag=0,
-            sys_flag=0,
-            born_timestamp=START_MS,
-            born_host=bytes(8),
-            store_timestamp=START_MS,
+            InnerMessage(
+                topic=b"orders",
+                queue_id=0,
+                body=tag.encode(),
+                properties=properties.encode({"TAGS": tag}),
+                flag=0,
+                sys_flag=0,
+                born_timestamp=START_MS,
+                born_host=bytes(8),
+            ),
+            START_MS,
         )
     desk.commit.settle()
 
@@ -241,15 +244,17 @@ def sql_desk(make_desk: Callable[..., Desk]) -> Desk:
 def put_numbered(desk: Desk, *numbers: int, topic: bytes = b"orders", **named: str) -> None:
     for number in numbers:
         desk.store.append(
-            topic=topic,
-            queue_id=0,
-            body=str(number).encode(),
-            properties=properties.encode({"n": str(number), **named}),
-            flag=0,
-            sys_flag=0,
-            born_timestamp=START_MS,
-            born_host=bytes(8),
-            store_timestamp=START_MS,
+            InnerMessage(
+                topic=topic,
+                queue_id=0,
+                body=str(number).encode(),
+                properties=properties.encode({"n": str(number), **named}),
+                flag=0,
+                sys_flag=0,
+                born_timestamp=START_MS,
+                born_host=bytes(8),
+            ),
+            START_MS,
         )
     desk.commit.settle()
 

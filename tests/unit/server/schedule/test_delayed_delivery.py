@@ -8,6 +8,7 @@ from dataclasses import replace
 
 import pytest
 
+from broker.message.inner_message import InnerMessage
 from broker.message.properties import DELAY_TIME_LEVEL, REAL_QUEUE_ID, REAL_TOPIC, UNIQUE_KEY, encode
 from broker.message.record import host_bytes
 from broker.message.sysflag import STORE_HOST_V6
@@ -23,16 +24,18 @@ def put_waiting(desk: Desk, unique_id: str | None, body: bytes = b"later", recon
     """A message that waits for its time, as a send or a send-back leaves it."""
     own = {DELAY_TIME_LEVEL: str(LEVEL), REAL_TOPIC: "orders", REAL_QUEUE_ID: "0"}
     desk.store.append(
-        topic=SCHEDULE_TOPIC,
-        queue_id=LEVEL - 1,
-        body=body,
-        properties=encode({**({UNIQUE_KEY: unique_id} if unique_id else {}), **own}),
-        flag=0,
-        sys_flag=0,
-        born_timestamp=START_MS,
-        born_host=bytes(8),
-        store_timestamp=desk.clock(),
-        reconsume_times=reconsume_times,
+        InnerMessage(
+            topic=SCHEDULE_TOPIC,
+            queue_id=LEVEL - 1,
+            body=body,
+            properties=encode({**({UNIQUE_KEY: unique_id} if unique_id else {}), **own}),
+            flag=0,
+            sys_flag=0,
+            born_timestamp=START_MS,
+            born_host=bytes(8),
+            reconsume_times=reconsume_times,
+        ),
+        desk.clock(),
     )
     desk.commit.appended()
     desk.commit.settle()
@@ -196,9 +199,18 @@ def test_a_message_that_waited_while_the_broker_moved_from_ipv6_to_ipv4_is_deliv
     waiting = {DELAY_TIME_LEVEL: str(LEVEL), REAL_TOPIC: "orders", REAL_QUEUE_ID: "0"}
     store = MessageStore.open(replace(before.store.config, store_host=host_bytes("::1", 10911)))
     store.append(
-        topic=SCHEDULE_TOPIC, queue_id=LEVEL - 1, body=b"later", properties=encode(waiting), flag=0, sys_flag=STORE_HOST_V6,
-        born_timestamp=START_MS, born_host=bytes(8), store_timestamp=START_MS,
-    )  # fmt: skip
+        InnerMessage(
+            topic=SCHEDULE_TOPIC,
+            queue_id=LEVEL - 1,
+            body=b"later",
+            properties=encode(waiting),
+            flag=0,
+            sys_flag=STORE_HOST_V6,
+            born_timestamp=START_MS,
+            born_host=bytes(8),
+        ),
+        START_MS,
+    )
     store.close()
     desk = make_desk()
 
@@ -221,9 +233,18 @@ def test_a_message_for_a_queue_that_its_topic_has_no_more_comes_into_another(des
     desk.topics.update(TopicConfig("orders", 4, 4))
     waiting = {DELAY_TIME_LEVEL: str(LEVEL), REAL_TOPIC: "orders", REAL_QUEUE_ID: "6"}
     desk.store.append(
-        topic=SCHEDULE_TOPIC, queue_id=LEVEL - 1, body=b"later", properties=encode(waiting), flag=0, sys_flag=0,
-        born_timestamp=START_MS, born_host=bytes(8), store_timestamp=START_MS,
-    )  # fmt: skip
+        InnerMessage(
+            topic=SCHEDULE_TOPIC,
+            queue_id=LEVEL - 1,
+            body=b"later",
+            properties=encode(waiting),
+            flag=0,
+            sys_flag=0,
+            born_timestamp=START_MS,
+            born_host=bytes(8),
+        ),
+        START_MS,
+    )
     desk.commit.settle()
 
     desk.deliver_due(DELAY_MS)
@@ -234,9 +255,18 @@ def test_a_message_for_a_queue_that_its_topic_has_no_more_comes_into_another(des
 def test_a_message_whose_place_was_forged_is_passed_over_and_those_behind_it_are_delivered(desk: Desk) -> None:
     forged = {DELAY_TIME_LEVEL: str(LEVEL), REAL_TOPIC: SCHEDULE_TOPIC.decode(), REAL_QUEUE_ID: "0"}
     desk.store.append(
-        topic=SCHEDULE_TOPIC, queue_id=LEVEL - 1, body=b"again and again", properties=encode(forged), flag=0, sys_flag=0,
-        born_timestamp=START_MS, born_host=bytes(8), store_timestamp=START_MS,
-    )  # fmt: skip
+        InnerMessage(
+            topic=SCHEDULE_TOPIC,
+            queue_id=LEVEL - 1,
+            body=b"again and again",
+            properties=encode(forged),
+            flag=0,
+            sys_flag=0,
+            born_timestamp=START_MS,
+            born_host=bytes(8),
+        ),
+        START_MS,
+    )
     put_waiting(desk, "A1")
 
     desk.deliver_due(DELAY_MS)

@@ -9,6 +9,7 @@ import pytest
 
 from broker.message import properties
 from broker.message.ids import offset_message_id
+from broker.message.inner_message import InnerMessage
 from broker.message.record import Record, host_bytes
 from broker.message.sysflag import STORE_HOST_V6
 from broker.protocol.codes import RequestCode, ResponseCode
@@ -20,16 +21,18 @@ from tests.unit.server.conftest import START_MS, Desk, Wire
 
 def stored(desk: Desk, reconsume_times: int = 0) -> Record:
     desk.store.append(
-        topic=b"orders",
-        queue_id=1,
-        body=b"body",
-        properties=properties.encode({"UNIQ_KEY": "id", "TAGS": "created"}),
-        flag=3,
-        sys_flag=8,
-        born_timestamp=START_MS - 9,
-        born_host=bytes(8),
-        store_timestamp=START_MS,
-        reconsume_times=reconsume_times,
+        InnerMessage(
+            topic=b"orders",
+            queue_id=1,
+            body=b"body",
+            properties=properties.encode({"UNIQ_KEY": "id", "TAGS": "created"}),
+            flag=3,
+            sys_flag=8,
+            born_timestamp=START_MS - 9,
+            born_host=bytes(8),
+            reconsume_times=reconsume_times,
+        ),
+        START_MS,
     )
     desk.commit.settle()
     return desk.messages("orders", 1)[-1]
@@ -139,9 +142,18 @@ def test_a_message_stored_while_the_broker_had_an_ipv6_address_is_tried_again(ma
     before.store.close()
     store = MessageStore.open(replace(before.store.config, store_host=host_bytes("::1", 10911)))
     store.append(
-        topic=b"orders", queue_id=0, body=b"body", properties=b"", flag=0, sys_flag=STORE_HOST_V6, born_timestamp=START_MS,
-        born_host=bytes(8), store_timestamp=START_MS,
-    )  # fmt: skip
+        InnerMessage(
+            topic=b"orders",
+            queue_id=0,
+            body=b"body",
+            properties=b"",
+            flag=0,
+            sys_flag=STORE_HOST_V6,
+            born_timestamp=START_MS,
+            born_host=bytes(8),
+        ),
+        START_MS,
+    )
     store.close()
     desk = make_desk()
 
@@ -199,9 +211,18 @@ def test_a_group_cannot_send_back_what_it_cannot_have_got(desk: Desk, consumers:
 def test_nobody_sends_back_what_the_broker_keeps_for_itself(desk: Desk, topic: str) -> None:
     desk.heartbeat(Wire(), consumers=subscribed("g", topic))
     desk.store.append(
-        topic=topic.encode(), queue_id=0, body=b"undecided", properties=b"", flag=0, sys_flag=0, born_timestamp=START_MS,
-        born_host=bytes(8), store_timestamp=START_MS,
-    )  # fmt: skip
+        InnerMessage(
+            topic=topic.encode(),
+            queue_id=0,
+            body=b"undecided",
+            properties=b"",
+            flag=0,
+            sys_flag=0,
+            born_timestamp=START_MS,
+            born_host=bytes(8),
+        ),
+        START_MS,
+    )
     desk.commit.settle()
     answer = desk.ask(RequestCode.CONSUMER_SEND_MSG_BACK, back(desk.messages(topic)[0]))
     assert answer.code == ResponseCode.NO_PERMISSION

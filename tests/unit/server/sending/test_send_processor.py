@@ -115,7 +115,8 @@ def test_a_message_that_begins_a_transaction_goes_to_the_half_messages(desk: Des
     encoded = properties.encode({"TRAN_MSG": "true", "PGROUP": "p"}).decode()
     answer = desk.ask(RequestCode.SEND_MESSAGE_V2, v2(properties=encoded, sys_flag=4, queue_id=2), b"body")
     (begun,) = desk.half_messages.begun
-    assert (begun["topic"], begun["queue_id"], begun["producer_group"], begun["body"]) == (b"orders", 2, "p", b"body")
+    assert (begun.topic, begun.queue_id, begun.body) == (b"orders", 2, b"body")
+    assert desk.half_messages.producer_groups == ["p"]
     header = answer.decode_header(SendMessageResponseHeader)
     assert (header.queue_id, header.queue_offset) == (2, 3)
     assert desk.messages("orders", 2) == []
@@ -151,7 +152,7 @@ def test_what_a_message_says_of_waiting_is_kept_where_apaches_broker_keeps_it(
 def test_a_half_message_keeps_what_it_says_of_waiting(desk: Desk) -> None:
     desk.ask(RequestCode.SEND_MESSAGE_V2, v2(properties="TRAN_MSG\x01true\x02WAIT\x01true"), b"body")
     (begun,) = desk.half_messages.begun
-    assert begun["properties"] == b"TRAN_MSG\x01true\x02WAIT\x01true\x02CLUSTER\x01DefaultCluster"
+    assert begun.properties == b"TRAN_MSG\x01true\x02WAIT\x01true\x02CLUSTER\x01DefaultCluster"
 
 
 def test_the_messages_of_a_topic_with_multiple_tags_say_so(desk: Desk) -> None:

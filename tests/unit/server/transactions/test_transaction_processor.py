@@ -7,6 +7,7 @@ import pytest
 from broker.message import properties as props
 from broker.message.errors import IllegalMessage
 from broker.message.ids import offset_message_id, parse_offset_message_id
+from broker.message.inner_message import InnerMessage
 from broker.message.record import decode_record
 from broker.protocol.codes import ResponseCode
 from broker.remoting.dispatcher import RequestRefused
@@ -132,9 +133,11 @@ def test_another_group_decides_nothing(broker: TransactionBroker, producer: Prod
 def test_wrong_offsets_decide_nothing(broker: TransactionBroker, producer: Producer) -> None:
     half = broker.send(producer, "A")
     plain = broker.store.append(
-        topic=b"plain", queue_id=0, body=b"x", properties=b"", flag=0, sys_flag=0, born_timestamp=0,
-        born_host=STORE_HOST, store_timestamp=0,
-    )  # fmt: skip
+        InnerMessage(
+            topic=b"plain", queue_id=0, body=b"x", properties=b"", flag=0, sys_flag=0, born_timestamp=0, born_host=STORE_HOST
+        ),
+        0,
+    )
     broker.flush()
 
     assert "state table offset" in refused(broker, producer, half._replace(queue_offset=9), COMMIT).remark
@@ -546,15 +549,17 @@ def left_by_apache(broker: TransactionBroker, producer: Producer) -> tuple[Appen
         rewritten_by_apache(data, commit_log_offset=0, queue_offset=0, store_ms=0, TRANSACTION_CHECK_TIMES="1")
     )
     copy = broker.store.append(
-        topic=record.topic,
-        queue_id=0,
-        body=record.body,
-        properties=record.properties,
-        flag=0,
-        sys_flag=0,
-        born_timestamp=record.born_timestamp,
-        born_host=record.born_host,
-        store_timestamp=broker.now_ms,
+        InnerMessage(
+            topic=record.topic,
+            queue_id=0,
+            body=record.body,
+            properties=record.properties,
+            flag=0,
+            sys_flag=0,
+            born_timestamp=record.born_timestamp,
+            born_host=record.born_host,
+        ),
+        broker.now_ms,
     )
     broker.flush()
     return first, copy
