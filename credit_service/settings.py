@@ -7,7 +7,7 @@ from pydantic import AfterValidator, Field, SecretStr, model_validator
 from pydantic_settings import SettingsConfigDict
 from redis.connection import parse_url
 
-from broker.client import IllegalConfiguration, name_server_addresses
+from service_runtime.name_servers import NameServerSettings
 from service_runtime.secret_files import secret_url
 from service_runtime.settings import (
     DatabaseSettings,
@@ -16,14 +16,6 @@ from service_runtime.settings import (
     ServingDatabaseSettings,
     names_beginning_with,
 )
-
-
-def _name_servers(text: str) -> str:
-    try:
-        name_server_addresses(text)
-    except IllegalConfiguration as error:
-        raise ValueError(str(error)) from None
-    return text
 
 
 def _redis_url(url: SecretStr) -> SecretStr:
@@ -94,7 +86,7 @@ class WorkerSettings(LedgerSettings):
     )
 
 
-class ServiceSettings(LedgerSettings, HttpSettings):
+class ServiceSettings(LedgerSettings, HttpSettings, NameServerSettings):
     """The credit service: consumes orders, hands them to Celery workers, and answers GET /customers/{id}/credit.
 
     Each flag can also be given as an environment variable: --credit-database-url is CREDIT_DATABASE_URL.
@@ -104,9 +96,6 @@ class ServiceSettings(LedgerSettings, HttpSettings):
 
     model_config = SettingsConfigDict(cli_prog_name="python -m credit_service")
 
-    namesrv_addr: Annotated[str, AfterValidator(_name_servers)] = Field(
-        "127.0.0.1:9876", min_length=1, validation_alias="NAMESRV_ADDR", description="name servers, host:port;host:port"
-    )
     http_port: int = Field(8081, ge=0, le=65535, description="port to listen on; 0 picks one")
     http_threads: int = Field(16, ge=8, le=512, description="requests that are worked on at once")
     consumer_threads: int = Field(

@@ -1,8 +1,10 @@
-"""The order service: places orders in a transaction that the broker and the order database decide together.
+"""The order service: places orders, each in one transaction over the order database and the broker.
 
-    POST /orders -> half message -> local transaction (order and transaction row) -> COMMIT or ROLLBACK
+    POST /orders -> half message -> local transaction: order and transaction row -> COMMIT or ROLLBACK to the broker
                                           ^
-    the broker's check-back ("what became of it?") reads the transaction row
+    the broker's check-back reads the transaction row, and the answer is COMMIT or ROLLBACK
+
+The local commit is the database's; COMMIT in capitals is what the broker is told.
 
 Read on in `domain.order` (the rules), `service_layer.transaction_listener` (the two steps RocketMQ asks for),
 `adapters.order_store` (how both stay safe against each other) and `entrypoints.http` (what callers see).

@@ -5,9 +5,9 @@ from typing import Annotated, Self
 from pydantic import AfterValidator, Field, SecretStr, model_validator
 from pydantic_settings import SettingsConfigDict
 
-from broker.client import IllegalConfiguration, name_server_addresses
-from order_service.failpoints import parse_failpoints
+from order_service.service_layer.failpoints import parse_failpoints
 from service_runtime.lanes import THREADS_KEPT_FREE
+from service_runtime.name_servers import NameServerSettings
 from service_runtime.settings import (
     DatabaseSettings,
     DatabaseUrl,
@@ -15,14 +15,6 @@ from service_runtime.settings import (
     ServingDatabaseSettings,
     names_beginning_with,
 )
-
-
-def _name_servers(text: str) -> str:
-    try:
-        name_server_addresses(text)
-    except IllegalConfiguration as error:
-        raise ValueError(str(error)) from None
-    return text
 
 
 def _failpoints(text: str) -> str:
@@ -50,7 +42,7 @@ class MigrationSettings(OrderDatabaseSettings):
     model_config = SettingsConfigDict(cli_prog_name="python -m order_service migrate")
 
 
-class Settings(OrderDatabaseSettings, ServingDatabaseSettings, HttpSettings):
+class Settings(OrderDatabaseSettings, ServingDatabaseSettings, HttpSettings, NameServerSettings):
     """The order service: POST /orders places an order in a transaction with the broker.
 
     Each flag can also be given as an environment variable: --order-database-url is ORDER_DATABASE_URL.
@@ -60,9 +52,6 @@ class Settings(OrderDatabaseSettings, ServingDatabaseSettings, HttpSettings):
 
     model_config = SettingsConfigDict(cli_prog_name="python -m order_service")
 
-    namesrv_addr: Annotated[str, AfterValidator(_name_servers)] = Field(
-        "127.0.0.1:9876", min_length=1, validation_alias="NAMESRV_ADDR", description="name servers, host:port;host:port"
-    )
     send_timeout_ms: int = Field(
         3000,
         gt=0,

@@ -5,7 +5,7 @@ import resource
 import threading
 import time
 from collections.abc import Callable
-from typing import Any, Final
+from typing import Any, Final, Self
 
 from flask import Flask
 from waitress import wasyncore  # type: ignore[import-untyped]
@@ -14,6 +14,7 @@ from waitress.server import BaseWSGIServer, create_server  # type: ignore[import
 
 from service_runtime.http_connection import Patience, patient_channel
 from service_runtime.listening import listen_on
+from service_runtime.settings import HttpSettings
 
 _MAX_BODY_BYTES: Final = 1024 * 1024
 """Beyond that the connection is closed; below, the application's own limit gives a readable answer."""
@@ -72,6 +73,17 @@ class HttpServer:
         self.addresses = [f"{_in_url(listener.getsockname()[0])}:{shown_port}" for listener in sockets]
         """Where it listens, host:port."""
         self._thread = threading.Thread(target=self._server.run, name="http", daemon=True)
+
+    @classmethod
+    def of(cls, app: Flask, settings: HttpSettings) -> Self:
+        """The server of a service, as its settings say. Raises CannotStart."""
+        return cls(
+            app,
+            host=settings.http_host,
+            port=settings.http_port,
+            threads=settings.http_threads,
+            stop_timeout_s=settings.stop_timeout_s,
+        )
 
     def start(self) -> None:
         """Begins to serve."""

@@ -8,7 +8,7 @@ from pydantic import AfterValidator, AliasGenerator, Field, SecretStr, model_val
 from pydantic_settings import BaseSettings, EnvSettingsSource, PydanticBaseSettingsSource, SettingsConfigDict
 
 from service_runtime.database_url import parse_database_url
-from service_runtime.known_hosts import HostNames
+from service_runtime.known_hosts import HostNames, KnownHosts
 from service_runtime.secret_files import secret_url
 
 
@@ -113,3 +113,8 @@ class HttpSettings(NamedSettings):
     )
     http_threads: int = Field(ge=8, le=512, description="requests that are worked on at once")
     stop_timeout_s: float = Field(10.0, ge=0, le=3_600, description="how long requests that run may take to end after SIGTERM")
+
+    @property
+    def known_hosts(self) -> KnownHosts:
+        """The names by which requests may call the service."""
+        return KnownHosts.of(self.http_host, self.http_known_hosts)

@@ -8,29 +8,31 @@ once. Rows are written in the order of their keys: two batches cannot wait for e
 import logging
 import time
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
 import stamina
-from sqlalchemy import Engine, text
-from sqlalchemy.dialects import postgresql, sqlite
-from sqlalchemy.exc import DataError, DBAPIError, OperationalError, SQLAlchemyError
+from sqlalchemy import Engine
+from sqlalchemy.exc import DataError, DBAPIError, OperationalError
 from sqlmodel import Session, col, select
 
 from credit_service.adapters.tables import BalanceRow, CreditDatabase, CreditRow
 from credit_service.domain.credit import Credit, CreditOutcome
 from service_runtime.constraints import ConstraintKind, violation_of
+from service_runtime.database_errors import DatabaseFailure
+from service_runtime.sessions import Sessions
 
 logger = logging.getLogger(__name__)
-
 
 _CREDIT_ID: Final = CreditDatabase.metadata.tables["credits"].c.id
 
 
 class LedgerUnavailable(Exception):
-    """The database did not answer, or its tables are not as this version needs them: no fault of the credits."""
+    """The database did not answer, or its tables are not as this version needs them: no fault of the credits.
+
+    The consumer of another version knows this error by its name alone: see `service_layer.faults`.
+    """
 
 
 class CreditNotStored(Exception):
@@ -56,17 +58,17 @@ class CustomerCredit:
     entries: tuple[LedgerEntry, ...]
 
 
+def _may_pass(failure: Exception) -> bool:
+    """Whether trying again at once may help: the connection broke, or others held the rows."""
+    return isinstance(failure, DatabaseFailure) and isinstance(failure.__cause__, OperationalError)
+
+
 class Ledger:
     """The credit database; safe to use from several threads and processes."""
 
     def __init__(self, engine: Engine) -> None:
         """`engine` is from `service_runtime.database.open_database`."""
-        self._engine = engine
-        is_postgresql = engine.dialect.name == "postgresql"
-        self._reading = engine.execution_options(
-            read_only=True, **({"isolation_level": "REPEATABLE READ"} if is_postgresql else {})
-        )
-        self._insert = postgresql.insert if is_postgresql else sqlite.insert
+        self._sessions = Sessions(engine, reads_one_moment=True)
 
     def credit(self, credits: Sequence[Credit]) -> list[CreditOutcome]:
         """Writes a batch; durable on return. One outcome for each credit, in their order.
@@ -76,26 +78,24 @@ class Ledger:
         """
         try:
             return self._credit_with_retries(credits)
-        except SQLAlchemyError as error:
-            if not _refuses_a_credit(error):
-                raise LedgerUnavailable(_in_one_line(error)) from error
+        except DatabaseFailure as failure:
+            if not _refuses_a_credit(failure.__cause__):
+                raise LedgerUnavailable(str(failure)) from failure
             if len(credits) > 1:
                 return [outcome for credit in credits for outcome in self.credit([credit])]
-            logger.error("order %s cannot be credited: %s", credits[0].order_id, _in_one_line(error))
+            logger.error("order %s cannot be credited: %s", credits[0].order_id, failure)
             return [CreditOutcome.IMPOSSIBLE]
 
-    @stamina.retry(on=OperationalError, attempts=3, timeout=5.0, wait_initial=0.05, wait_max=0.5)
+    @stamina.retry(on=_may_pass, attempts=3, timeout=5.0, wait_initial=0.05, wait_max=0.5)
     def _credit_with_retries(self, credits: Sequence[Credit]) -> list[CreditOutcome]:
         return self._credit_in_one_transaction(credits)
 
     def _credit_in_one_transaction(self, credits: Sequence[Credit]) -> list[CreditOutcome]:
         by_order = _first_of_each_order(credits)
-        with Session(self._engine) as session:
+        with self._sessions.writing() as session:
             inserted = self._insert_missing(session, by_order)
             self._add_to_balances(session, [by_order[order_id] for order_id in inserted])
-            outcomes = _outcomes(credits, by_order, inserted, _stored_credits(session, by_order.keys() - inserted))
-            _commit(session)
-        return outcomes
+            return _outcomes(credits, by_order, inserted, _stored_credits(session, by_order.keys() - inserted))
 
     def _insert_missing(self, session: Session, by_order: Mapping[str, Credit]) -> set[str]:
         """The orders whose credit was really inserted."""
@@ -103,7 +103,7 @@ class Ledger:
             return set()
         now_ms = time.time_ns() // 1_000_000
         rows = [_values(by_order[order_id], now_ms) for order_id in sorted(by_order)]
-        statement = self._insert(CreditRow).values(rows).on_conflict_do_nothing(index_elements=["order_id"])
+        statement = self._sessions.insert(CreditRow).values(rows).on_conflict_do_nothing(index_elements=["order_id"])
         return set(session.execute(statement.returning(col(CreditRow.order_id))).scalars())
 
     def _add_to_balances(self, session: Session, credits: Iterable[Credit]) -> None:
@@ -113,14 +113,14 @@ class Ledger:
         if not points:
             return
         rows = [{"customer": customer, "points": points[customer]} for customer in sorted(points)]
-        statement = self._insert(BalanceRow).values(rows)
+        statement = self._sessions.insert(BalanceRow).values(rows)
         added = col(BalanceRow.points) + statement.excluded.points
         session.execute(statement.on_conflict_do_update(index_elements=["customer"], set_={"points": added}))
 
     def find_customer(self, customer: str, *, max_entries: int) -> CustomerCredit | None:
-        """The customer's balance and latest entries, read at one moment; None if never credited. Raises LedgerUnavailable."""
+        """The customer's balance and latest entries, read at one moment; None if never credited. Raises DatabaseUnavailable."""
         latest = select(CreditRow).where(col(CreditRow.customer) == customer).order_by(col(CreditRow.id).desc())
-        with self._session() as session:
+        with self._sessions.reading() as session:
             balance = session.get(BalanceRow, customer)
             if balance is None:
                 return None
@@ -130,23 +130,10 @@ class Ledger:
 
     def is_reachable(self) -> bool:
         """Whether the database answers."""
-        try:
-            with self._session() as session:
-                session.execute(text("SELECT 1"))
-        except LedgerUnavailable:
-            return False
-        return True
-
-    @contextmanager
-    def _session(self) -> Iterator[Session]:
-        try:
-            with Session(self._reading) as session:
-                yield session
-        except SQLAlchemyError as error:
-            raise LedgerUnavailable(_in_one_line(error)) from error
+        return self._sessions.is_reachable()
 
 
-def _refuses_a_credit(error: SQLAlchemyError) -> bool:
+def _refuses_a_credit(error: BaseException | None) -> bool:
     """Whether the database answered that it will not take a credit with such values, whatever is tried.
 
     A number of a row that is taken, a column this version does not fill or a table this version does not know are no fault of the
@@ -159,16 +146,6 @@ def _refuses_a_credit(error: SQLAlchemyError) -> bool:
         return False
     is_duplicate = violation.kind is ConstraintKind.UNIQUE and not violation.is_duplicate_of(_CREDIT_ID)
     return is_duplicate or violation.kind in (ConstraintKind.CHECK, ConstraintKind.TRIGGER)
-
-
-def _commit(session: Session) -> None:
-    connection = session.connection()
-    try:
-        session.commit()
-    except SQLAlchemyError:
-        # Back in the pool it might still hold the transaction, and its locks.
-        connection.invalidate()
-        raise
 
 
 def _first_of_each_order(credits: Sequence[Credit]) -> dict[str, Credit]:
@@ -221,7 +198,3 @@ def _credit(row: CreditRow) -> Credit:
         message_id=row.message_id,
         transaction_id=row.transaction_id,
     )
-
-
-def _in_one_line(error: SQLAlchemyError) -> str:
-    return " ".join(str(getattr(error, "orig", None) or error).split())

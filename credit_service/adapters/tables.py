@@ -2,15 +2,14 @@
 
 from typing import Final
 
-from sqlalchemy import BigInteger, Integer
+from sqlalchemy import BigInteger
 from sqlalchemy.orm import registry
 from sqlmodel import Field, SQLModel
 
+from service_runtime.columns import ROW_ID
+
 MIGRATIONS: Final = "credit_service:migrations"
 """Where Alembic finds what brings the tables to this version."""
-
-_RowId = BigInteger().with_variant(Integer, "sqlite")
-"""SQLite counts up by itself only a key declared INTEGER."""
 
 
 class CreditDatabase(SQLModel, registry=registry()):
@@ -22,7 +21,7 @@ class CreditRow(CreditDatabase, table=True):
 
     __tablename__ = "credits"
 
-    id: int | None = Field(default=None, primary_key=True, sa_type=_RowId)
+    id: int | None = Field(default=None, primary_key=True, sa_type=ROW_ID)
     order_id: str = Field(max_length=36, unique=True)
     customer: str = Field(max_length=100, index=True)
     points: int = Field(sa_type=BigInteger)

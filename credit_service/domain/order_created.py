@@ -1,9 +1,10 @@
 """The message's schema, as the credit service reads it: topic `orders`, tag `created`, a JSON body."""
 
-import unicodedata
 from typing import Annotated, Final
 
-from pydantic import AfterValidator, BaseModel, ConfigDict, Field, StringConstraints, ValidationError
+from pydantic import BaseModel, ConfigDict, Field, StringConstraints, ValidationError
+
+from service_runtime.text import NO_CONTROL_CHARACTERS
 
 TOPIC: Final = "orders"
 TAG: Final = "created"
@@ -16,13 +17,7 @@ class UnreadableOrder(Exception):
     """The body is no order, and will not become one by being delivered again; says which field is wrong."""
 
 
-def _without_control_characters(text: str) -> str:
-    if any(unicodedata.category(character) in ("Cc", "Cs") for character in text):
-        raise ValueError("holds a control character")
-    return text
-
-
-_Text = Annotated[str, StringConstraints(min_length=1), AfterValidator(_without_control_characters)]
+_Text = Annotated[str, StringConstraints(min_length=1), NO_CONTROL_CHARACTERS]
 
 
 class OrderCreated(BaseModel):

@@ -1,4 +1,4 @@
-"""What orchestrators and operators ask: /livez, /readyz and /healthz."""
+"""What orchestrators and operators ask of the credit service: /readyz and /healthz."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -11,21 +11,13 @@ from redis import RedisError
 from broker.client import QueueProgress
 from credit_service.adapters.worker_heartbeats import LivingWorker
 from credit_service.service_layer.holds import Holding
+from service_runtime.health import Reachable, Status, Word, http_status, word
+from service_runtime.responses import json_response
 
 health_api = Blueprint("health", __name__)
 
-Status = Literal["ok", "attention", "degraded"]
-Word = Literal["ok", "unreachable"]
-
 STILL_AFTER_S: Final = 120.0
 """A queue that has not moved for so long stands still. A batch takes no longer than its task's time-out, and is held then."""
-
-
-class Reachable(Protocol):
-    """Something that may be down."""
-
-    def is_reachable(self) -> bool:
-        """Whether it answers now."""
 
 
 class Workers(Protocol):
@@ -92,12 +84,6 @@ class QueueHealth(BaseModel):
     for_s: float
 
 
-class LiveResponse(BaseModel):
-    """The process serves."""
-
-    status: Status = "ok"
-
-
 class ReadyResponse(BaseModel):
     """Whether GET /customers/{id}/credit can be answered."""
 
@@ -122,16 +108,10 @@ class HealthResponse(BaseModel):
     standing_still: list[QueueHealth]
 
 
-@health_api.get("/livez")
-def get_livez() -> Response:
-    """200 as long as the process serves: to be restarted if this is not answered."""
-    return _answer(LiveResponse())
-
-
 @health_api.get("/readyz")
 def get_readyz() -> Response:
     """200 if callers can be served, else 503: to be left out of a load balancer meanwhile."""
-    database = _word(_sources().database.is_reachable())
+    database = word(_sources().database.is_reachable())
     return _answer(ReadyResponse(status="ok" if database == "ok" else "degraded", database=database))
 
 
@@ -141,8 +121,8 @@ def get_healthz() -> Response:
     sources = _sources()
     workers = _living(sources.workers)
     holding = sources.holds.state()
-    database, broker = _word(sources.database.is_reachable()), _word(sources.broker.is_reachable())
-    redis = _word(workers is not None)
+    database, broker = word(sources.database.is_reachable()), word(sources.broker.is_reachable())
+    redis = word(workers is not None)
     progress = sources.queues.progress()
     # What is held explains a queue that stands still, and says whether that is an outage.
     still = [] if holding is not None else [_queue_health(one) for one in progress if one.stands_still_s > STILL_AFTER_S]
@@ -212,10 +192,5 @@ def _queue_health(progress: QueueProgress) -> QueueHealth:
     )
 
 
-def _word(is_ok: bool) -> Word:
-    return "ok" if is_ok else "unreachable"
-
-
-def _answer(body: LiveResponse | ReadyResponse | HealthResponse) -> Response:
-    status = 503 if body.status == "degraded" else 200
-    return Response(body.model_dump_json(), status=status, content_type="application/json")
+def _answer(report: ReadyResponse | HealthResponse) -> Response:
+    return json_response(report, http_status(report))

@@ -1,6 +1,7 @@
 """The credit service as a process: consumer and HTTP; builds everything, serves until SIGTERM or SIGINT, takes it down again."""
 
 import logging
+from contextlib import ExitStack
 from typing import Final
 
 from broker.client import ClientError
@@ -21,7 +22,6 @@ from credit_service.settings import MigrationSettings, ServiceSettings
 from service_runtime.configured_database import migrate_and_leave, open_to_serve
 from service_runtime.database_url import masked
 from service_runtime.http_server import HttpServer
-from service_runtime.known_hosts import KnownHosts
 from service_runtime.start import CannotStart, run_service, stop_on_signals
 
 PROGRAM: Final = "credit_service"
@@ -43,45 +43,38 @@ def migrate(settings: MigrationSettings) -> None:
 def serve(settings: ServiceSettings) -> None:
     """Consumes and serves until a signal. Raises CannotStart or DatabaseUnusable."""
     database_url, redis_url = settings.database_url.get_secret_value(), settings.redis_url.get_secret_value()
-    workers = WorkerHeartbeats(redis_url, timeout_s=_REDIS_TIMEOUT_S)
-    engine = open_to_serve(settings, MIGRATIONS)
-    stopping = stop_on_signals()
-    tasks, holds = CeleryTasks(create_celery(redis_url), redis_url), Holds()
+    with ExitStack() as opened:
+        workers = WorkerHeartbeats(redis_url, timeout_s=_REDIS_TIMEOUT_S)
+        opened.callback(workers.close)
+        engine = open_to_serve(settings, MIGRATIONS)
+        opened.callback(engine.dispose)
+        stopping = stop_on_signals()
+        tasks, holds = CeleryTasks(create_celery(redis_url), redis_url), Holds()
+        opened.callback(tasks.close)
+        consumer = _consumer(settings, tasks, holds)
+        ledger = Ledger(engine)
+        health = HealthSources(database=ledger, broker=consumer, workers=workers, holds=holds, queues=consumer)
+        app = create_app(ledger, health, hosts=settings.known_hosts, threads=settings.http_threads)
+        server = HttpServer.of(app, settings)
+        _start(consumer)
+        # What stands last here stops first: health checks are answered while the consumer's batches end.
+        opened.callback(server.stop)
+        opened.callback(consumer.stop, settings.stop_timeout_s)
+        server.start()
+        places = masked(database_url), masked_redis(redis_url), settings.namesrv_addr, ", ".join(server.addresses)
+        logger.info("credits in %s, tasks in %s, name server %s, HTTP on %s", *places)
+        print(f"credit service ready: {server.url}", flush=True)
+        stopping.wait()
+
+
+def _consumer(settings: ServiceSettings, tasks: CeleryTasks, holds: Holds) -> OrderConsumer:
     crediting = CeleryCrediting(tasks, timeout_s=settings.task_timeout_s)
-    consumer = OrderConsumer(
+    return OrderConsumer(
         OrderListener(PatientCrediting(crediting, holds, threads=settings.consumer_threads)),
         namesrv_addr=settings.namesrv_addr,
         threads=settings.consumer_threads,
         batch_size=settings.batch_size,
         max_reconsume_times=settings.max_reconsume_times,
-    )
-    try:
-        ledger = Ledger(engine)
-        server = _http_server(settings, ledger, HealthSources(ledger, consumer, workers, holds, consumer))
-        _start(consumer)
-        try:
-            server.start()
-            places = masked(database_url), masked_redis(redis_url), settings.namesrv_addr, ", ".join(server.addresses)
-            logger.info("credits in %s, tasks in %s, name server %s, HTTP on %s", *places)
-            print(f"credit service ready: {server.url}", flush=True)
-            stopping.wait()
-        finally:
-            consumer.stop(settings.stop_timeout_s)
-            server.stop()
-    finally:
-        engine.dispose()
-        workers.close()
-        tasks.close()
-
-
-def _http_server(settings: ServiceSettings, ledger: Ledger, health: HealthSources) -> HttpServer:
-    hosts = KnownHosts.of(settings.http_host, settings.http_known_hosts)
-    return HttpServer(
-        create_app(ledger, health, hosts=hosts, threads=settings.http_threads),
-        host=settings.http_host,
-        port=settings.http_port,
-        threads=settings.http_threads,
-        stop_timeout_s=settings.stop_timeout_s,
     )
 
 

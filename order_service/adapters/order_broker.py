@@ -59,7 +59,7 @@ class OrderBroker:
             return False
 
     def count_discarded(self) -> int | None:
-        """How many messages of orders the brokers gave up unanswered and nobody has resumed; None if they do not say."""
+        """How many messages of orders the brokers have discarded and nobody has resumed; None if they do not answer."""
         try:
             return self._loop.run(self._producer.count_discarded(), timeout_s=_COUNT_TIMEOUT_S)
         except (ClientError, TimeoutError):

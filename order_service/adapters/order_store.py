@@ -1,74 +1,47 @@
-"""Orders and their transactions in the database; where local transaction and check-back are kept apart.
+"""Orders and their transactions in the database; here local transaction and check-back are kept apart.
 
-Both write the transaction's row, whose key is the transaction id: the local transaction with COMMITTED and the order, in one
-database transaction; check-back, where it finds no row, with ROLLED_BACK. Whoever comes second fails on the key. So once
+Both write the transaction's row, whose key is the transaction id. The local transaction writes COMMITTED together with the order,
+in one database transaction. Check-back writes ROLLED_BACK where it finds no row. Whoever comes second fails on the key. So once
 check-back has answered ROLLBACK, a local transaction that was merely slow cannot slip an order in behind it.
 """
 
 import logging
 import time
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager, nullcontext
+from contextlib import contextmanager
 from typing import Any, Final
 
-from sqlalchemy import Column, ColumnElement, Engine, text
-from sqlalchemy.dialects import postgresql, sqlite
-from sqlalchemy.exc import IntegrityError, SQLAlchemyError
+from sqlalchemy import Column, ColumnElement, Engine
+from sqlalchemy.exc import IntegrityError
 from sqlmodel import Session, col, select
 from sqlmodel.sql.expression import SelectOfScalar
 
 from order_service.adapters.tables import OrderDatabase, OrderItemRow, OrderRow, TransactionRow
-from order_service.adapters.writers_turn import TurnNotGiven, WritersTurn
 from order_service.domain.order import Item, Order
 from order_service.domain.transaction import TransactionState
+from order_service.service_layer.order_store import IdempotencyKeyTaken, OrderNotTaken, TransactionDecided
 from service_runtime.constraints import is_duplicate
+from service_runtime.sessions import Sessions
 
 _TRANSACTION_ID: Final = OrderDatabase.metadata.tables["transactions"].c.transaction_id
 _IDEMPOTENCY_KEY: Final = OrderDatabase.metadata.tables["orders"].c.idempotency_key
 
-_TURN_TIMEOUT_S: Final = 5.0
-"""As long as PostgreSQL lets a statement wait for a lock; after it SQLite itself waits up to 10 s for other processes."""
-
 logger = logging.getLogger(__name__)
 
 
-class OrderStoreError(Exception):
-    """Base of what can go wrong here."""
-
-
-class StoreUnavailable(OrderStoreError):
-    """The database refused or did not answer; nothing was written."""
-
-
-class OutcomeUnknown(OrderStoreError):
-    """The commit itself failed: it may have happened or not."""
-
-
-class TransactionDecided(OrderStoreError):
-    """The transaction's row is there already: check-back has rolled it back."""
-
-
-class IdempotencyKeyTaken(OrderStoreError):
-    """Another order of the customer has the key."""
-
-
-class OrderStore:
-    """The order database; safe to use from several threads."""
+class SqlOrderStore:
+    """The order database; safe to use from several threads. Each method raises DatabaseUnavailable."""
 
     def __init__(self, engine: Engine) -> None:
         """`engine` is from `service_runtime.database.open_database`."""
-        self._engine = engine
-        self._reading = engine.execution_options(read_only=True)
-        is_postgresql = engine.dialect.name == "postgresql"
-        self._insert = postgresql.insert if is_postgresql else sqlite.insert
-        self._turn = None if is_postgresql else WritersTurn(_TURN_TIMEOUT_S)
+        self._sessions = Sessions(engine)
 
-    def commit_order(self, order: Order, transaction_id: str) -> None:
-        """Order, items and transaction row, durable together on return.
+    def store_order(self, order: Order, transaction_id: str) -> None:
+        """Order, items and transaction row, durable together on return: this is the local commit.
 
-        Raises TransactionDecided, IdempotencyKeyTaken or StoreUnavailable when nothing was written, and OutcomeUnknown.
+        Raises TransactionDecided, IdempotencyKeyTaken or DatabaseUnavailable when nothing was written, and OutcomeUnknown.
         """
-        with self._writing() as session:
+        with self._sessions.writing() as session:
             session.add(_transaction_row(transaction_id, TransactionState.COMMITTED, order.order_id))
             with _unless_taken(_TRANSACTION_ID, TransactionDecided(f"transaction {transaction_id} is decided already")):
                 session.flush()
@@ -78,30 +51,35 @@ class OrderStore:
             session.add_all(_item_rows(order))
 
     def settle(self, transaction_id: str, order_id: str | None = None) -> TransactionState:
-        """COMMITTED or ROLLED_BACK, final from now on: with no row there, ROLLED_BACK is written first.
+        """COMMITTED or ROLLED_BACK, final from now on: where there is no row, ROLLED_BACK is written first.
 
-        ROLLED_BACK as well if the transaction committed another order than `order_id`: two messages with one id, and the row
-        that is there keeps the second order out for ever. Raises StoreUnavailable or OutcomeUnknown; then it must be asked again.
+        The answer is ROLLED_BACK as well if the transaction's row belongs to another order than `order_id`: then two messages
+        have one transaction id, and the row keeps the second order out for ever. Raises DatabaseUnavailable or OutcomeUnknown;
+        then the broker must ask again.
         """
         marker = _transaction_row(transaction_id, TransactionState.ROLLED_BACK, None).model_dump()
-        with self._writing() as session:
-            session.execute(self._insert(TransactionRow).values(marker).on_conflict_do_nothing(index_elements=["transaction_id"]))
+        insert = self._sessions.insert(TransactionRow).values(marker)
+        with self._sessions.writing() as session:
+            session.execute(insert.on_conflict_do_nothing(index_elements=["transaction_id"]))
             row = session.exec(select(TransactionRow).where(col(TransactionRow.transaction_id) == transaction_id)).one()
-            state, committed_order = TransactionState(row.state), row.order_id
-        if state is TransactionState.COMMITTED and order_id not in (None, committed_order):
-            logger.error("transaction %s committed order %s, and cannot speak for %s", transaction_id, committed_order, order_id)
+            state, stored_order = TransactionState(row.state), row.order_id
+        if state is TransactionState.COMMITTED and order_id not in (None, stored_order):
+            logger.error(
+                "transaction %s belongs to order %s: order %s, whose message has the same transaction id, is rolled back",
+                transaction_id, stored_order, order_id,
+            )  # fmt: skip
             return TransactionState.ROLLED_BACK
         return state
 
     def find_transaction(self, transaction_id: str) -> TransactionState | None:
-        """What became of it, or None while it is open; changes nothing."""
-        with self._session() as session:
+        """The state of the transaction, or None while it is open; changes nothing."""
+        with self._sessions.reading() as session:
             state = session.exec(_state_of(transaction_id)).first()
         return None if state is None else TransactionState(state)
 
     def find_transaction_id(self, order_id: str) -> str | None:
-        """The transaction that committed the order."""
-        with self._session() as session:
+        """The transaction that wrote the order."""
+        with self._sessions.reading() as session:
             return session.exec(select(TransactionRow.transaction_id).where(col(TransactionRow.order_id) == order_id)).first()
 
     def find_order(self, order_id: str) -> Order | None:
@@ -117,59 +95,23 @@ class OrderStore:
         query = select(OrderRow).where(col(OrderRow.customer) == customer)
         if before is not None:
             query = query.where(col(OrderRow.id) < before)
-        with self._session() as session:
+        with self._sessions.reading() as session:
             rows = session.exec(query.order_by(col(OrderRow.id).desc()).limit(limit + 1)).all()
             page, rest = rows[:limit], rows[limit:]
             return _orders(session, page), page[-1].id if rest else None
 
     def is_reachable(self) -> bool:
-        """Whether the database answers."""
-        try:
-            with self._session() as session:
-                session.execute(text("SELECT 1"))
-        except StoreUnavailable:
-            return False
-        return True
+        """Whether the database answers; raises nothing."""
+        return self._sessions.is_reachable()
 
     def _find_one(self, *conditions: ColumnElement[bool]) -> Order | None:
-        with self._session() as session:
+        with self._sessions.reading() as session:
             rows = session.exec(select(OrderRow).where(*conditions)).all()
             return next(iter(_orders(session, rows)), None)
 
-    @contextmanager
-    def _session(self) -> Iterator[Session]:
-        try:
-            with Session(self._reading) as session:
-                yield session
-        except SQLAlchemyError as error:
-            raise StoreUnavailable(_in_one_line(error)) from error
-
-    @contextmanager
-    def _writing(self) -> Iterator[Session]:
-        """A session that is committed at the end. Only an error of that commit leaves the outcome unknown."""
-        try:
-            with self._turn.taken() if self._turn else nullcontext(), Session(self._engine) as session:
-                yield session
-                session.flush()
-                _commit(session)
-        except TurnNotGiven as error:
-            raise StoreUnavailable(str(error)) from None
-        except SQLAlchemyError as error:
-            raise StoreUnavailable(_in_one_line(error)) from error
-
-
-def _commit(session: Session) -> None:
-    connection = session.connection()
-    try:
-        session.commit()
-    except SQLAlchemyError as error:
-        # Back in the pool it might still hold the transaction, and its locks.
-        connection.invalidate()
-        raise OutcomeUnknown(_in_one_line(error)) from error
-
 
 @contextmanager
-def _unless_taken(key: Column[Any], if_taken: OrderStoreError) -> Iterator[None]:
+def _unless_taken(key: Column[Any], if_taken: OrderNotTaken) -> Iterator[None]:
     """Raises `if_taken` if a row with the same key is there; the violation of any other constraint passes through."""
     try:
         yield
@@ -222,7 +164,3 @@ def _orders(session: Session, rows: Sequence[OrderRow]) -> list[Order]:
         )
         for row in rows
     ]
-
-
-def _in_one_line(error: SQLAlchemyError) -> str:
-    return " ".join(str(getattr(error, "orig", None) or error).split())

@@ -2,15 +2,14 @@
 
 from typing import Final
 
-from sqlalchemy import BigInteger, Integer, UniqueConstraint
+from sqlalchemy import BigInteger, UniqueConstraint
 from sqlalchemy.orm import registry
 from sqlmodel import Field, SQLModel
 
+from service_runtime.columns import ROW_ID
+
 MIGRATIONS: Final = "order_service:migrations"
 """Where Alembic finds what brings the tables to this version."""
-
-_RowId = BigInteger().with_variant(Integer, "sqlite")
-"""SQLite counts up by itself only a key declared INTEGER."""
 
 
 class OrderDatabase(SQLModel, registry=registry()):
@@ -18,12 +17,12 @@ class OrderDatabase(SQLModel, registry=registry()):
 
 
 class OrderRow(OrderDatabase, table=True):
-    """A committed order. An idempotency key is one customer's own: another customer may use the same."""
+    """An order. An idempotency key is one customer's own: another customer may use the same."""
 
     __tablename__ = "orders"
     __table_args__ = (UniqueConstraint("customer", "idempotency_key", name="uq_orders_customer_idempotency_key"),)
 
-    id: int | None = Field(default=None, primary_key=True, sa_type=_RowId)
+    id: int | None = Field(default=None, primary_key=True, sa_type=ROW_ID)
     order_id: str = Field(max_length=36, unique=True)
     customer: str = Field(max_length=100, index=True)
     total_cents: int = Field(sa_type=BigInteger)
@@ -37,7 +36,7 @@ class OrderItemRow(OrderDatabase, table=True):
 
     __tablename__ = "order_items"
 
-    id: int | None = Field(default=None, primary_key=True, sa_type=_RowId)
+    id: int | None = Field(default=None, primary_key=True, sa_type=ROW_ID)
     order_id: str = Field(max_length=36, foreign_key="orders.order_id", index=True)
     name: str = Field(max_length=200)
     quantity: int
@@ -45,7 +44,7 @@ class OrderItemRow(OrderDatabase, table=True):
 
 
 class TransactionRow(OrderDatabase, table=True):
-    """What became of a transaction: COMMITTED with its order, or the marker ROLLED_BACK."""
+    """The state of a transaction: COMMITTED, written with its order, or the marker ROLLED_BACK."""
 
     __tablename__ = "transactions"
 

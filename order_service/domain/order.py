@@ -13,7 +13,7 @@ MAX_IDEMPOTENCY_KEY_LENGTH: Final = 255
 
 @dataclass(frozen=True, slots=True)
 class Item:
-    """So many of one thing, at a price for each."""
+    """One line of an order: a quantity of one thing, at a price for each."""
 
     name: str
     quantity: int
@@ -22,7 +22,7 @@ class Item:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Order:
-    """What a customer orders. It exists once its local transaction has committed."""
+    """What a customer orders. It exists from its local commit on."""
 
     order_id: str
     customer: str
@@ -44,7 +44,7 @@ class Order:
 
 
 def reason_to_refuse(order: Order, limit_cents: int) -> str | None:
-    """Why the local transaction must roll the order back, or None if it may commit."""
+    """Why the local transaction must roll the order back, or None if it may store it."""
     if order.total_cents > limit_cents:
         return f"the order's total of {order.total_cents} cents is above the limit of {limit_cents}"
     return None

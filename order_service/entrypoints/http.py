@@ -4,15 +4,13 @@ from typing import Any, Final, Protocol
 from urllib.parse import urlencode
 
 from flask import Blueprint, Flask, Response, abort, current_app, request
-from pydantic import BaseModel
 
-from order_service.adapters.order_store import OrderStore
+from order_service.adapters.order_store import SqlOrderStore
 from order_service.domain.transaction import TransactionState
 from order_service.entrypoints.openapi import openapi_document
 from order_service.entrypoints.problems import PROBLEM_OF
 from order_service.entrypoints.schemas import (
     HealthResponse,
-    LivenessResponse,
     OrderHeaders,
     OrderPageQuery,
     OrderPageResponse,
@@ -22,10 +20,11 @@ from order_service.entrypoints.schemas import (
     TransactionResponse,
 )
 from order_service.service_layer.placing import OrderPlacing, TransactionalSender
+from service_runtime.application import create_application
+from service_runtime.health import Reachable, http_status, word
 from service_runtime.known_hosts import KnownHosts
-from service_runtime.lanes import THREADS_KEPT_FREE, Lane, checks_lane, keep_lanes, reading_lane
-from service_runtime.problems import register_problems
-from service_runtime.request_guard import guard_requests
+from service_runtime.lanes import THREADS_KEPT_FREE, Lane, checks_lane, reading_lane
+from service_runtime.responses import json_response
 
 MAX_BODY_BYTES: Final = 256 * 1024
 _LOOPBACK: Final = KnownHosts()
@@ -33,32 +32,31 @@ _LOOPBACK: Final = KnownHosts()
 orders_api = Blueprint("orders", __name__)
 
 
-class Broker(TransactionalSender, Protocol):
+class Broker(TransactionalSender, Reachable, Protocol):
     """What the application needs of the broker."""
 
-    def is_reachable(self) -> bool:
-        """Whether it answers now."""
-
     def count_discarded(self) -> int | None:
-        """How many messages of orders it gave up unanswered and nobody has resumed; None if it does not say."""
+        """How many messages of orders the broker has discarded and nobody has resumed; None if the broker does not answer."""
 
 
 def create_app(
-    store: OrderStore, broker: Broker, *, hosts: KnownHosts = _LOOPBACK, threads: int = 48, placed_at_once: int = 32
+    store: SqlOrderStore, broker: Broker, *, hosts: KnownHosts = _LOOPBACK, threads: int = 48, placed_at_once: int = 32
 ) -> Flask:
     """The application, on a database and a broker that are open.
 
     It answers requests that name one of `hosts`. Of the server's `threads` at most `placed_at_once` place orders.
     """
-    app = Flask(__name__)
-    app.config["MAX_CONTENT_LENGTH"] = MAX_BODY_BYTES
+    app = create_application(
+        __name__,
+        [orders_api],
+        hosts=hosts,
+        lane_of=_lanes(threads, placed_at_once),
+        problem_of=PROBLEM_OF,
+        max_body_bytes=MAX_BODY_BYTES,
+    )
     app.extensions["order_store"] = store
     app.extensions["broker"] = broker
     app.extensions["order_placing"] = OrderPlacing(store, broker)
-    app.register_blueprint(orders_api)
-    register_problems(app, PROBLEM_OF)
-    guard_requests(app, hosts)
-    keep_lanes(app, _lanes(threads, placed_at_once))
     return app
 
 
@@ -82,7 +80,7 @@ def _lanes(threads: int, placed_at_once: int) -> dict[str, Lane]:
 
 @orders_api.post("/orders")
 def place_order() -> Response:
-    """Places an order: 201 when its transaction committed, 202 when nobody can say yet."""
+    """Places an order: 201 when its transaction is COMMITTED, 202 when nobody can say yet."""
     headers = OrderHeaders.model_validate({"Idempotency-Key": request.headers.get("Idempotency-Key")})
     wanted = OrderRequest.model_validate_json(request.get_data())
     placing: OrderPlacing = current_app.extensions["order_placing"]
@@ -92,7 +90,7 @@ def place_order() -> Response:
         currency=wanted.currency,
         idempotency_key=headers.idempotency_key,
     )
-    response = _json(PlacedResponse.of(placed), 202 if placed.state is TransactionState.UNKNOWN else 201)
+    response = json_response(PlacedResponse.of(placed), 202 if placed.state is TransactionState.UNKNOWN else 201)
     response.headers["Location"] = f"/orders/{placed.order.order_id}"
     if placed.is_replay:
         response.headers["Idempotent-Replayed"] = "true"
@@ -101,11 +99,11 @@ def place_order() -> Response:
 
 @orders_api.get("/orders/<order_id>")
 def get_order(order_id: str) -> Response:
-    """One committed order."""
+    """One order."""
     order = _store().find_order(order_id) if _can_be_an_id(order_id) else None
     if order is None:
         abort(404, "no order has this id")
-    return _json(OrderResponse.of(order))
+    return json_response(OrderResponse.of(order))
 
 
 @orders_api.get("/orders")
@@ -115,22 +113,16 @@ def list_orders() -> Response:
     orders, before = _store().list_orders(query.customer, limit=query.limit, before=query.before)
     next_query = urlencode({"customer": query.customer, "limit": query.limit, "before": before})
     next_page = None if before is None else f"/orders?{next_query}"
-    return _json(OrderPageResponse(orders=[OrderResponse.of(order) for order in orders], next=next_page))
+    return json_response(OrderPageResponse(orders=[OrderResponse.of(order) for order in orders], next=next_page))
 
 
 @orders_api.get("/transactions/<transaction_id>")
 def get_transaction(transaction_id: str) -> Response:
-    """What became of a transaction; 404 while it is open, and for an id nobody knows."""
+    """The state of a transaction; 404 while it is open, and for an id nobody knows."""
     state = _store().find_transaction(transaction_id) if _can_be_an_id(transaction_id) else None
     if state is None:
         abort(404, "nothing is decided under this id, at least not yet")
-    return _json(TransactionResponse(transaction_id=transaction_id, state=state))
-
-
-@orders_api.get("/livez")
-def get_liveness() -> Response:
-    """200 as long as the process serves; asks neither database nor broker, which a new start would not bring back."""
-    return _json(LivenessResponse())
+    return json_response(TransactionResponse(transaction_id=transaction_id, state=state))
 
 
 @orders_api.get("/readyz")
@@ -155,8 +147,8 @@ def get_openapi() -> dict[str, Any]:
     return openapi_document()
 
 
-def _store() -> OrderStore:
-    store: OrderStore = current_app.extensions["order_store"]
+def _store() -> SqlOrderStore:
+    store: SqlOrderStore = current_app.extensions["order_store"]
     return store
 
 
@@ -164,24 +156,16 @@ def _can_be_an_id(text: str) -> bool:
     return len(text) <= 64 and text.isascii() and text.isprintable()
 
 
-def _json(body: BaseModel, status: int = 200) -> Response:
-    return Response(body.model_dump_json(), status=status, content_type="application/json")
-
-
 def _what_answers() -> HealthResponse:
     database, broker = _store().is_reachable(), current_app.extensions["broker"].is_reachable()
-    return HealthResponse(status="ok" if database and broker else "degraded", database=_word(database), broker=_word(broker))
+    return HealthResponse(status="ok" if database and broker else "degraded", database=word(database), broker=word(broker))
 
 
 def _health(health: HealthResponse) -> Response:
-    return _json(health, 200 if health.can_place_orders else 503)
+    return json_response(health, http_status(health))
 
 
 def _attention(discarded: int | None) -> list[str]:
     if not discarded:
         return []
     return [f"messages of orders that were given up unanswered: {discarded}; python -m broker.admin discarded shows them"]
-
-
-def _word(is_ok: bool) -> str:
-    return "ok" if is_ok else "unreachable"

@@ -8,13 +8,13 @@ from pydantic.json_schema import models_json_schema
 
 from order_service.entrypoints.schemas import (
     HealthResponse,
-    LivenessResponse,
     OrderPageResponse,
     OrderRequest,
     OrderResponse,
     PlacedResponse,
     TransactionResponse,
 )
+from service_runtime.health import LivenessResponse
 
 _MODELS: tuple[type[BaseModel], ...] = (
     OrderRequest, PlacedResponse, OrderResponse, OrderPageResponse, TransactionResponse, HealthResponse, LivenessResponse,
@@ -35,7 +35,7 @@ def openapi_document() -> dict[str, Any]:
                     "parameters": [_parameter("Idempotency-Key", "header", {"type": "string"})],
                     "requestBody": {"required": True, "content": _json_of(OrderRequest)},
                     "responses": {
-                        "201": _answer("The transaction committed", PlacedResponse),
+                        "201": _answer("The order is placed: its transaction is COMMITTED", PlacedResponse),
                         "202": _answer("Nobody can say yet; ask where `ask_later` says", PlacedResponse),
                     }
                     | _problems({"400": "Wrong input, naming the field", "409": "A rule refused the order", "413": "Too large"})
@@ -54,12 +54,12 @@ def openapi_document() -> dict[str, Any]:
                     | _problems({"400": "Wrong input", "503": "Database unavailable", **_NOT_MEANT_FOR_US}),
                 },
             },
-            "/orders/{order_id}": _lookup("One committed order", "order_id", OrderResponse),
-            "/transactions/{transaction_id}": _lookup("What became of a transaction", "transaction_id", TransactionResponse),
+            "/orders/{order_id}": _lookup("One order", "order_id", OrderResponse),
+            "/transactions/{transaction_id}": _lookup("The state of a transaction", "transaction_id", TransactionResponse),
             "/livez": {
                 "get": {
                     "summary": "Whether the process serves; asks neither database nor broker",
-                    "responses": {"200": _answer("It does", LivenessResponse)},
+                    "responses": {"200": _answer("The process serves", LivenessResponse)},
                 }
             },
             "/readyz": _check("Whether orders can be placed: for whoever sends requests here or elsewhere"),

@@ -1,20 +1,20 @@
 """The order service as a process: builds everything, serves until SIGTERM or SIGINT, takes it down again."""
 
 import logging
+from contextlib import ExitStack
 from typing import Final
 
 from broker.client import ClientError
 from order_service.adapters.order_broker import OrderBroker
-from order_service.adapters.order_store import OrderStore
+from order_service.adapters.order_store import SqlOrderStore
 from order_service.adapters.tables import MIGRATIONS
 from order_service.entrypoints.http import create_app
-from order_service.failpoints import parse_failpoints
+from order_service.service_layer.failpoints import parse_failpoints
 from order_service.service_layer.transaction_listener import OrderTransactionListener
 from order_service.settings import MigrationSettings, Settings
 from service_runtime.configured_database import migrate_and_leave, open_to_serve
 from service_runtime.database_url import masked
 from service_runtime.http_server import HttpServer
-from service_runtime.known_hosts import KnownHosts
 from service_runtime.start import CannotStart, run_service, stop_on_signals
 
 PROGRAM: Final = "order_service"
@@ -34,45 +34,31 @@ def migrate(settings: MigrationSettings) -> None:
 
 def serve(settings: Settings) -> None:
     """Serves until a signal. Raises CannotStart or DatabaseUnusable."""
-    url = settings.database_url.get_secret_value()
-    engine = open_to_serve(settings, MIGRATIONS)
-    stopping = stop_on_signals()
-    store = OrderStore(engine)
+    with ExitStack() as opened:
+        engine = open_to_serve(settings, MIGRATIONS)
+        opened.callback(engine.dispose)
+        stopping = stop_on_signals()
+        store = SqlOrderStore(engine)
+        broker = _broker(settings, store)
+        app = create_app(
+            store, broker, hosts=settings.known_hosts, threads=settings.http_threads, placed_at_once=settings.placed_at_once
+        )
+        server = HttpServer.of(app, settings)
+        _start(broker)
+        # What stands last here stops first: requests that run need the broker, and both need the database.
+        opened.callback(broker.stop)
+        opened.callback(server.stop)
+        server.start()
+        places = masked(settings.database_url.get_secret_value()), settings.namesrv_addr, ", ".join(server.addresses)
+        logger.info("orders in %s, name server %s, HTTP on %s", *places)
+        print(f"order service ready: {server.url}", flush=True)
+        stopping.wait()
+
+
+def _broker(settings: Settings, store: SqlOrderStore) -> OrderBroker:
     failpoints = parse_failpoints(settings.failpoints)
     listener = OrderTransactionListener(store, order_limit_cents=settings.order_limit_cents, failpoints=failpoints)
-    broker = OrderBroker(listener, namesrv_addr=settings.namesrv_addr, send_timeout_ms=settings.send_timeout_ms)
-    try:
-        server = _http_server(settings, store, broker)
-        _start(broker)
-        try:
-            server.start()
-            logger.info(
-                "orders in %s, name server %s, HTTP on %s", masked(url), settings.namesrv_addr, ", ".join(server.addresses)
-            )
-            print(f"order service ready: {server.url}", flush=True)
-            stopping.wait()
-        finally:
-            server.stop()
-            broker.stop()
-    finally:
-        engine.dispose()
-
-
-def _http_server(settings: Settings, store: OrderStore, broker: OrderBroker) -> HttpServer:
-    app = create_app(
-        store,
-        broker,
-        hosts=KnownHosts.of(settings.http_host, settings.http_known_hosts),
-        threads=settings.http_threads,
-        placed_at_once=settings.placed_at_once,
-    )
-    return HttpServer(
-        app,
-        host=settings.http_host,
-        port=settings.http_port,
-        threads=settings.http_threads,
-        stop_timeout_s=settings.stop_timeout_s,
-    )
+    return OrderBroker(listener, namesrv_addr=settings.namesrv_addr, send_timeout_ms=settings.send_timeout_ms)
 
 
 def _start(broker: OrderBroker) -> None:

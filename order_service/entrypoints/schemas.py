@@ -1,9 +1,8 @@
 """Requests and responses as they are on the wire; decoded strictly, so that "3" is no quantity."""
 
-import unicodedata
 from typing import Annotated, Literal, Self
 
-from pydantic import AfterValidator, BaseModel, ConfigDict, Field, StringConstraints
+from pydantic import BaseModel, ConfigDict, Field, StringConstraints
 
 from order_service.domain.order import (
     MAX_CUSTOMER_LENGTH,
@@ -17,16 +16,9 @@ from order_service.domain.order import (
 )
 from order_service.domain.transaction import TransactionState
 from order_service.service_layer.placing import Placed
+from service_runtime.text import NO_CONTROL_CHARACTERS
 
-
-def _without_control_characters(text: str) -> str:
-    """PostgreSQL stores no NUL, and nobody can read the others."""
-    if any(unicodedata.category(character) in ("Cc", "Cs") for character in text):
-        raise ValueError("holds a control character")
-    return text
-
-
-_Text = Annotated[str, StringConstraints(min_length=1, strip_whitespace=True), AfterValidator(_without_control_characters)]
+_Text = Annotated[str, StringConstraints(min_length=1, strip_whitespace=True), NO_CONTROL_CHARACTERS]
 Customer = Annotated[_Text, StringConstraints(max_length=MAX_CUSTOMER_LENGTH)]
 _IdempotencyKey = Annotated[str, StringConstraints(pattern=rf"^[!-~]{{1,{MAX_IDEMPOTENCY_KEY_LENGTH}}}$")]
 
@@ -90,7 +82,7 @@ class OrderResponse(BaseModel):
 
 
 class TransactionResponse(BaseModel):
-    """What became of a transaction."""
+    """The state of a transaction."""
 
     transaction_id: str | None
     state: TransactionState
@@ -133,12 +125,6 @@ class OrderPageResponse(BaseModel):
     next: str | None
 
 
-class LivenessResponse(BaseModel):
-    """The process serves."""
-
-    status: Literal["ok"] = "ok"
-
-
 class HealthResponse(BaseModel):
     """What works: `status` is ok if all of it does, degraded if no order can be placed, attention if a person should look."""
 
@@ -153,5 +139,5 @@ class HealthResponse(BaseModel):
         return self.status != "degraded"
 
     def with_attention(self, attention: list[str]) -> Self:
-        """The same of a service that serves, with what a person has to look after."""
+        """This report, with what a person has to look after."""
         return self.model_copy(update={"status": "attention", "attention": attention}) if attention else self

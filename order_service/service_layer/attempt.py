@@ -13,16 +13,16 @@ from order_service.domain.order import Order
 
 
 class Outcome(Enum):
-    """What became of the attempt, as far as the order service knows."""
+    """How far the attempt has come, as far as the order service knows."""
 
     NOT_STARTED = "the broker did not store the half message, so the local transaction did not run"
     RUNNING = "the local transaction runs"
-    COMMITTED = "order and transaction row are stored"
+    STORED = "the local commit is done: order and transaction row are durable"
     REFUSED = "a rule refused the order"
     KEY_TAKEN = "another order has the idempotency key"
     DECIDED_BEFORE = "check-back had rolled the transaction back before the local transaction ran"
     UNAVAILABLE = "the database did not take the order"
-    UNKNOWN = "the commit may have happened or not; check-back will decide"
+    UNKNOWN = "nobody knows whether the local commit happened; check-back will decide"
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,11 +7,11 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from broker.message import Message
-from order_service.adapters.order_store import OrderStore
 from order_service.domain.order import Item, Order
 from order_service.domain.transaction import TransactionState
 from order_service.service_layer.attempt import Attempt, Outcome, Progress
 from order_service.service_layer.order_message import order_message
+from order_service.service_layer.order_store import OrderStore
 
 
 class PlacingError(Exception):
@@ -22,7 +22,7 @@ class BrokerUnavailable(PlacingError):
     """The broker did not store the half message."""
 
 
-class DatabaseUnavailable(PlacingError):
+class OrderNotStored(PlacingError):
     """The database did not take the order."""
 
 
@@ -42,19 +42,19 @@ class TransactionalSender(Protocol):
     """The port to the broker."""
 
     def send_in_transaction(self, message: Message, attempt: Attempt) -> None:
-        """Sends the half message, runs the local transaction with the attempt, and tells the broker its state.
+        """Sends the half message, runs the local transaction with the attempt, and sends the broker COMMIT or ROLLBACK.
 
         Raises BrokerUnavailable, and OutcomePending if the local transaction may be running still.
         """
 
 
 class OutcomePending(Exception):
-    """The wait was over before the outcome was there."""
+    """The time allowed was over before the outcome was known."""
 
 
 @dataclass(frozen=True, slots=True)
 class Placed:
-    """An order and what became of its transaction; `is_replay` if an earlier request had placed it."""
+    """An order and the state of its transaction; `is_replay` if an earlier request had placed it."""
 
     order: Order
     transaction_id: str | None
@@ -73,8 +73,8 @@ class OrderPlacing:
     def place(self, *, customer: str, items: tuple[Item, ...], currency: str, idempotency_key: str | None) -> Placed:
         """The order, COMMITTED or, where nobody can say yet, UNKNOWN. Raises a PlacingError otherwise.
 
-        The same request of the same customer under the same idempotency key is answered with the order that exists. A
-        StoreUnavailable passes through.
+        A customer who repeats a request under its idempotency key gets the order that exists. A DatabaseUnavailable passes
+        through.
         """
         order = Order(
             order_id=str(uuid.uuid4()),
@@ -104,7 +104,7 @@ class OrderPlacing:
 
     def _answer(self, order: Order, progress: Progress) -> Placed:
         match progress.outcome:
-            case Outcome.COMMITTED:
+            case Outcome.STORED:
                 return Placed(order, progress.transaction_id, TransactionState.COMMITTED)
             case Outcome.UNKNOWN | Outcome.RUNNING:
                 return Placed(order, progress.transaction_id, TransactionState.UNKNOWN)
@@ -117,7 +117,7 @@ class OrderPlacing:
             case Outcome.NOT_STARTED:
                 raise BrokerUnavailable(progress.outcome.value)
             case _:
-                raise DatabaseUnavailable(progress.outcome.value)
+                raise OrderNotStored(progress.outcome.value)
 
     def _placed_earlier(self, order: Order) -> Placed | None:
         if order.idempotency_key is None:

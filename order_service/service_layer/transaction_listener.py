@@ -4,23 +4,18 @@ import logging
 
 from broker.client import LocalTransactionState
 from broker.message import Message, MessageExt
-from order_service.adapters.order_store import (
-    IdempotencyKeyTaken,
-    OrderStore,
-    OrderStoreError,
-    OutcomeUnknown,
-    StoreUnavailable,
-    TransactionDecided,
-)
 from order_service.domain.order import Order, reason_to_refuse
 from order_service.domain.transaction import TransactionState
-from order_service.failpoints import Failpoints
 from order_service.service_layer.attempt import Attempt, Outcome
+from order_service.service_layer.failpoints import Failpoints
+from order_service.service_layer.order_store import IdempotencyKeyTaken, OrderStore, TransactionDecided
+from service_runtime.database_errors import DatabaseFailure, DatabaseUnavailable, OutcomeUnknown
 
 logger = logging.getLogger(__name__)
 
-_STATE_OF = {
-    Outcome.COMMITTED: LocalTransactionState.COMMIT_MESSAGE,
+# What the order database has done decides what the broker is told.
+_DECISION_OF = {
+    Outcome.STORED: LocalTransactionState.COMMIT_MESSAGE,
     Outcome.REFUSED: LocalTransactionState.ROLLBACK_MESSAGE,
     Outcome.KEY_TAKEN: LocalTransactionState.ROLLBACK_MESSAGE,
     Outcome.DECIDED_BEFORE: LocalTransactionState.ROLLBACK_MESSAGE,
@@ -48,14 +43,14 @@ class OrderTransactionListener:
         arg.begin(message.transaction_id)
         outcome, reason = self._run(arg.order, message.transaction_id)
         arg.conclude(outcome, reason)
-        if outcome is Outcome.COMMITTED:
+        if outcome is Outcome.STORED:
             self._failpoints.after_local_commit()
-        return _STATE_OF[outcome]
+        return _DECISION_OF[outcome]
 
     def check_local_transaction(self, message: MessageExt) -> LocalTransactionState:
-        """Answers what became of a transaction (RocketMQ's checkLocalTransaction), and makes the answer final.
+        """Answers COMMIT or ROLLBACK by the transaction's row (RocketMQ's checkLocalTransaction), and makes the answer final.
 
-        When the database cannot say, UNKNOWN: the broker will ask again.
+        The answer is UNKNOWN while the database does not answer: the broker will ask again.
         """
         transaction_id = message.transaction_id
         if transaction_id is None:
@@ -63,7 +58,7 @@ class OrderTransactionListener:
             return LocalTransactionState.UNKNOWN
         try:
             state = self._store.settle(transaction_id, next(iter(message.keys), None))
-        except OrderStoreError as error:
+        except DatabaseFailure as error:
             logger.warning("check-back of transaction %s has to wait: %s", transaction_id, error)
             return LocalTransactionState.UNKNOWN
         logger.info("check-back of transaction %s: %s", transaction_id, state.value)
@@ -78,27 +73,27 @@ class OrderTransactionListener:
         if refusal := reason_to_refuse(order, self._order_limit_cents):
             self._mark_rolled_back(transaction_id)
             return Outcome.REFUSED, refusal
-        return self._commit(order, transaction_id), ""
+        return self._store_order(order, transaction_id), ""
 
-    def _commit(self, order: Order, transaction_id: str) -> Outcome:
+    def _store_order(self, order: Order, transaction_id: str) -> Outcome:
         try:
-            self._store.commit_order(order, transaction_id)
+            self._store.store_order(order, transaction_id)
         except TransactionDecided:
-            logger.warning("transaction %s came after check-back had rolled it back", transaction_id)
+            logger.warning("transaction %s is rolled back: check-back came before its local transaction", transaction_id)
             return Outcome.DECIDED_BEFORE
         except IdempotencyKeyTaken:
             return Outcome.KEY_TAKEN
-        except StoreUnavailable as error:
+        except DatabaseUnavailable as error:
             logger.error("transaction %s is rolled back, the database did not take it: %s", transaction_id, error)
             return Outcome.UNAVAILABLE
         except OutcomeUnknown as error:
-            logger.error("whether transaction %s was committed is unknown, check-back will decide: %s", transaction_id, error)
+            logger.error("the local commit of transaction %s failed, check-back will decide: %s", transaction_id, error)
             return Outcome.UNKNOWN
-        return Outcome.COMMITTED
+        return Outcome.STORED
 
     def _mark_rolled_back(self, transaction_id: str) -> None:
-        """Lets callers ask later. Without the marker nothing is wrong: check-back would write it."""
+        """Writes the marker ROLLED_BACK, so that callers can ask for the state. Without it check-back would write it."""
         try:
             self._store.settle(transaction_id)
-        except OrderStoreError as error:
-            logger.warning("transaction %s is rolled back, but not marked so: %s", transaction_id, error)
+        except DatabaseFailure as error:
+            logger.warning("transaction %s is rolled back, but its marker could not be written: %s", transaction_id, error)

@@ -4,7 +4,7 @@ from pathlib import Path
 import pytest
 from flask.testing import FlaskClient
 from redis.exceptions import ConnectionError as RedisConnectionError
-from sqlalchemy import text
+from sqlalchemy import Engine, text
 
 from broker.client import QueueProgress
 from broker.message import MessageQueue
@@ -53,8 +53,8 @@ def client(sqlite_ledger: Ledger, everything: Everything) -> Iterator[FlaskClien
         yield client
 
 
-def lose_the_database(ledger: Ledger, tmp_path: Path) -> None:
-    ledger._engine.dispose()
+def lose_the_database(engine: Engine, tmp_path: Path) -> None:
+    engine.dispose()
     for file in tmp_path.glob("service.db*"):
         file.unlink()
     (tmp_path / "service.db").mkdir()
@@ -92,8 +92,8 @@ def test_a_wrong_parameter_is_400_naming_it(client: FlaskClient, query: str) -> 
     assert (answer.status_code, answer.json["errors"][0]["field"]) == (400, "limit")
 
 
-def test_a_database_that_does_not_answer_is_503(client: FlaskClient, sqlite_ledger: Ledger) -> None:
-    with sqlite_ledger._engine.begin() as connection:
+def test_a_database_that_does_not_answer_is_503(client: FlaskClient, sqlite_engine: Engine) -> None:
+    with sqlite_engine.begin() as connection:
         connection.execute(text("ALTER TABLE balances RENAME TO gone"))
     assert client.get("/customers/ada/credit").status_code == 503
 
@@ -159,9 +159,9 @@ def test_callers_are_served_although_nothing_but_the_database_is_there(client: F
 
 
 def test_a_service_without_its_database_lives_but_is_not_ready(
-    client: FlaskClient, sqlite_ledger: Ledger, tmp_path: Path
+    client: FlaskClient, sqlite_engine: Engine, tmp_path: Path
 ) -> None:
-    lose_the_database(sqlite_ledger, tmp_path)
+    lose_the_database(sqlite_engine, tmp_path)
     answer = client.get("/readyz")
     assert (answer.status_code, answer.json) == (503, {"status": "degraded", "database": "unreachable"})
     assert client.get("/healthz").status_code == 503

@@ -6,11 +6,11 @@ from sqlalchemy import Engine
 from broker.client import LocalTransactionState, TransactionListener
 from broker.message import Message
 from broker.message.properties import UNIQUE_KEY
-from order_service.adapters.order_store import OrderStore
+from order_service.adapters.order_store import SqlOrderStore
 from order_service.adapters.tables import MIGRATIONS
 from order_service.domain.order import Item, Order
-from order_service.failpoints import Failpoints
 from order_service.service_layer.attempt import Attempt
+from order_service.service_layer.failpoints import Failpoints
 from order_service.service_layer.placing import BrokerUnavailable
 from order_service.service_layer.transaction_listener import OrderTransactionListener
 
@@ -45,17 +45,17 @@ def migrations() -> str:
 
 
 @pytest.fixture
-def store(engine: Engine) -> OrderStore:
-    return OrderStore(engine)
+def store(engine: Engine) -> SqlOrderStore:
+    return SqlOrderStore(engine)
 
 
 @pytest.fixture
-def sqlite_store(sqlite_engine: Engine) -> OrderStore:
-    return OrderStore(sqlite_engine)
+def sqlite_store(sqlite_engine: Engine) -> SqlOrderStore:
+    return SqlOrderStore(sqlite_engine)
 
 
 @pytest.fixture
-def listener(sqlite_store: OrderStore) -> OrderTransactionListener:
+def listener(sqlite_store: SqlOrderStore) -> OrderTransactionListener:
     return OrderTransactionListener(sqlite_store, order_limit_cents=ORDER_LIMIT_CENTS, failpoints=Failpoints())
 
 

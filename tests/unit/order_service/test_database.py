@@ -74,11 +74,11 @@ def test_an_item_cannot_lack_its_order(engine: Engine) -> None:
 
 
 def test_an_order_is_in_the_database_of_whoever_opens_it_next(database_url: str) -> None:
-    from order_service.adapters.order_store import OrderStore
+    from order_service.adapters.order_store import SqlOrderStore
 
     first = open_database(database_url, migrations=MIGRATIONS, start_timeout_s=5)
-    OrderStore(first).commit_order(an_order(), "transaction-1")
+    SqlOrderStore(first).store_order(an_order(), "transaction-1")
     first.dispose()
     second = open_database(database_url, migrations=MIGRATIONS, start_timeout_s=5)
-    assert OrderStore(second).find_order("order-1") == an_order()
+    assert SqlOrderStore(second).find_order("order-1") == an_order()
     second.dispose()

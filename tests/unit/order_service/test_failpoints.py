@@ -1,6 +1,6 @@
 import pytest
 
-from order_service.failpoints import parse_failpoints
+from order_service.service_layer.failpoints import parse_failpoints
 
 
 @pytest.mark.parametrize("text", ["", "  "])

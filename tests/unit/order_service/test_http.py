@@ -4,13 +4,14 @@ from typing import Any
 
 import pytest
 from flask.testing import FlaskClient
-from sqlalchemy import text
+from sqlalchemy import Engine, text
 
 from broker.client import LocalTransactionState
-from order_service.adapters.order_store import OrderStore, OutcomeUnknown
+from order_service.adapters.order_store import SqlOrderStore
 from order_service.entrypoints.http import MAX_BODY_BYTES, create_app
 from order_service.service_layer.attempt import Attempt, Outcome
 from order_service.service_layer.placing import BrokerUnavailable, OutcomePending
+from service_runtime.database_errors import OutcomeUnknown
 from service_runtime.known_hosts import KnownHosts
 from tests.unit.order_service.conftest import ORDER_LIMIT_CENTS, BrokerInProcess
 
@@ -19,7 +20,7 @@ BODY: dict[str, Any] = {"customer": "ada", "items": [TEA]}
 
 
 @pytest.fixture
-def client(sqlite_store: OrderStore, broker: BrokerInProcess) -> Iterator[FlaskClient]:
+def client(sqlite_store: SqlOrderStore, broker: BrokerInProcess) -> Iterator[FlaskClient]:
     with create_app(sqlite_store, broker).test_client() as client:
         yield client
 
@@ -96,8 +97,8 @@ def test_a_key_taken_while_the_half_message_was_under_way_answers_with_the_order
     client: FlaskClient, broker: BrokerInProcess, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     first = client.post("/orders", json=BODY, headers={"Idempotency-Key": "key-1"})
-    find, hidden = OrderStore.find_order_by_key, [True]
-    monkeypatch.setattr(OrderStore, "find_order_by_key", lambda *args: None if hidden and hidden.pop() else find(*args))
+    find, hidden = SqlOrderStore.find_order_by_key, [True]
+    monkeypatch.setattr(SqlOrderStore, "find_order_by_key", lambda *args: None if hidden and hidden.pop() else find(*args))
     second = client.post("/orders", json=BODY, headers={"Idempotency-Key": "key-1"})
     assert second.json == first.json
     assert broker.decisions[1][1] is LocalTransactionState.ROLLBACK_MESSAGE
@@ -195,7 +196,7 @@ def test_an_unknown_outcome_is_202_and_says_where_to_ask_later(
         raise OutcomeUnknown("server closed the connection at COMMIT")
 
     with monkeypatch.context() as patch:
-        patch.setattr(OrderStore, "commit_order", lose_connection)
+        patch.setattr(SqlOrderStore, "store_order", lose_connection)
         answer = client.post("/orders", json=BODY)
     assert answer.status_code == 202
     assert answer.json["transaction"]["state"] == "UNKNOWN"
@@ -214,15 +215,15 @@ def test_a_local_transaction_that_takes_too_long_is_202(
     assert client.post("/orders", json=BODY).status_code == 202
 
 
-def test_what_committed_is_201_although_the_broker_went_away_afterwards(
+def test_an_order_that_is_stored_is_201_although_the_broker_went_away_afterwards(
     client: FlaskClient, broker: BrokerInProcess, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def commit_then_fail(_message: object, attempt: Attempt) -> None:
+    def store_then_fail(_message: object, attempt: Attempt) -> None:
         attempt.begin("transaction-1")
-        attempt.conclude(Outcome.COMMITTED)
+        attempt.conclude(Outcome.STORED)
         raise BrokerUnavailable("gone before COMMIT could be sent")
 
-    monkeypatch.setattr(broker, "send_in_transaction", commit_then_fail)
+    monkeypatch.setattr(broker, "send_in_transaction", store_then_fail)
     assert client.post("/orders", json=BODY).status_code == 201
 
 
@@ -233,13 +234,13 @@ def test_a_half_message_that_is_not_safely_stored_is_503(
     assert client.post("/orders", json=BODY).status_code == 503
 
 
-def test_a_database_that_takes_nothing_is_503(client: FlaskClient, sqlite_store: OrderStore) -> None:
-    with sqlite_store._engine.begin() as connection:
+def test_a_database_that_takes_nothing_is_503(client: FlaskClient, sqlite_engine: Engine) -> None:
+    with sqlite_engine.begin() as connection:
         connection.execute(text("ALTER TABLE order_items RENAME TO gone"))
     assert client.post("/orders", json=BODY).status_code == 503
 
 
-def test_a_transaction_that_check_back_rolled_back_first_is_503(client: FlaskClient, sqlite_store: OrderStore) -> None:
+def test_a_transaction_that_check_back_rolled_back_first_is_503(client: FlaskClient, sqlite_store: SqlOrderStore) -> None:
     sqlite_store.settle(f"{1:032X}")
     answer = client.post("/orders", json=BODY)
     assert (answer.status_code, answer.json["title"]) == (503, "Transaction expired")
@@ -278,7 +279,7 @@ def test_the_interface_is_described(client: FlaskClient) -> None:
 
 
 def test_a_mistake_of_ours_is_500_without_details(client: FlaskClient, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(OrderStore, "find_order", lambda *_: 1 / 0)
+    monkeypatch.setattr(SqlOrderStore, "find_order", lambda *_: 1 / 0)
     answer = client.get("/orders/any")
     assert answer.status_code == 500
     assert "division" not in answer.text
@@ -291,7 +292,7 @@ def test_readiness_falls_with_the_broker_and_with_the_database(
     broker.is_up = False
     assert (client.get("/readyz").status_code, client.get("/readyz").json["broker"]) == (503, "unreachable")
     broker.is_up = True
-    monkeypatch.setattr(OrderStore, "is_reachable", lambda _: False)
+    monkeypatch.setattr(SqlOrderStore, "is_reachable", lambda _: False)
     answer = client.get("/readyz")
     assert answer.status_code == 503
     assert answer.json == {"status": "degraded", "database": "unreachable", "broker": "ok", "attention": []}
@@ -302,7 +303,7 @@ def test_the_process_lives_whatever_is_unreachable(
 ) -> None:
     """A new start would bring neither back."""
     broker.is_up = False
-    monkeypatch.setattr(OrderStore, "is_reachable", lambda _: False)
+    monkeypatch.setattr(SqlOrderStore, "is_reachable", lambda _: False)
     answer = client.get("/livez")
     assert (answer.status_code, answer.json) == (200, {"status": "ok"})
 
@@ -352,7 +353,7 @@ def test_a_name_that_came_to_mean_our_address_reads_nothing(client: FlaskClient,
     assert client.get(path, headers={"Host": "evil.example:8080"}).status_code == 421
 
 
-def test_names_that_were_given_are_answered(sqlite_store: OrderStore, broker: BrokerInProcess) -> None:
+def test_names_that_were_given_are_answered(sqlite_store: SqlOrderStore, broker: BrokerInProcess) -> None:
     app = create_app(sqlite_store, broker, hosts=KnownHosts.of("0.0.0.0", "order-service"))
     with app.test_client() as client:
         statuses = [

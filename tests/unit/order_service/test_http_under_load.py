@@ -8,7 +8,7 @@ import httpx
 import pytest
 
 from broker.message import Message
-from order_service.adapters.order_store import OrderStore
+from order_service.adapters.order_store import SqlOrderStore
 from order_service.entrypoints.http import create_app
 from order_service.service_layer.attempt import Attempt
 from order_service.service_layer.placing import BrokerUnavailable
@@ -45,7 +45,7 @@ def broker() -> HangingBroker:
 
 
 @pytest.fixture
-def client(sqlite_store: OrderStore, broker: HangingBroker) -> Iterator[httpx.Client]:
+def client(sqlite_store: SqlOrderStore, broker: HangingBroker) -> Iterator[httpx.Client]:
     app = create_app(sqlite_store, broker, threads=THREADS, placed_at_once=PLACED_AT_ONCE)
     server = HttpServer(app, host="127.0.0.1", port=0, threads=THREADS)
     server.start()

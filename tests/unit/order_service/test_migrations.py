@@ -8,7 +8,7 @@ from alembic.config import Config
 from sqlalchemy import Engine, Row, text
 from sqlalchemy.exc import IntegrityError
 
-from order_service.adapters.order_store import IdempotencyKeyTaken, OrderStore
+from order_service.adapters.order_store import IdempotencyKeyTaken, SqlOrderStore
 from order_service.adapters.tables import MIGRATIONS
 from order_service.domain.transaction import TransactionState
 from service_runtime.database import migrate_database
@@ -47,7 +47,7 @@ def test_no_row_of_an_old_database_is_lost_or_changed(old_engine: Engine, databa
     before = rows(old_engine)
     done = migrate_database(database_url, migrations=MIGRATIONS, start_timeout_s=10)
     assert (done, rows(old_engine)) == (Migrated("0001", "0002"), before)
-    store = OrderStore(old_engine)
+    store = SqlOrderStore(old_engine)
     found = store.find_order("order-9")
     assert found is not None
     assert (found.idempotency_key, [item.name for item in found.items]) == ("key-9", ["cup"])
@@ -56,10 +56,10 @@ def test_no_row_of_an_old_database_is_lost_or_changed(old_engine: Engine, databa
 
 def test_a_migrated_database_keeps_keys_unique_for_each_customer_and_ids_rising(old_engine: Engine, database_url: str) -> None:
     migrate_database(database_url, migrations=MIGRATIONS, start_timeout_s=10)
-    store = OrderStore(old_engine)
-    store.commit_order(an_order("order-10", customer="ada", key="key-1"), "transaction-10")
+    store = SqlOrderStore(old_engine)
+    store.store_order(an_order("order-10", customer="ada", key="key-1"), "transaction-10")
     with pytest.raises(IdempotencyKeyTaken):
-        store.commit_order(an_order("order-11", customer="customer-1", key="key-1"), "transaction-11")
+        store.store_order(an_order("order-11", customer="customer-1", key="key-1"), "transaction-11")
     with old_engine.begin() as connection:
         assert connection.scalar(text("SELECT id FROM orders WHERE order_id = 'order-10'")) > 9
         with pytest.raises(IntegrityError, match=r"(?i)foreign key"):
@@ -77,7 +77,7 @@ def test_the_way_back_keeps_all_rows_where_no_two_customers_share_a_key(old_engi
 
 def test_the_way_back_changes_nothing_where_two_customers_share_a_key(old_engine: Engine, database_url: str) -> None:
     migrate_database(database_url, migrations=MIGRATIONS, start_timeout_s=10)
-    OrderStore(old_engine).commit_order(an_order("order-10", customer="ada", key="key-1"), "transaction-10")
+    SqlOrderStore(old_engine).store_order(an_order("order-10", customer="ada", key="key-1"), "transaction-10")
     before = rows(old_engine)
     with pytest.raises(IntegrityError):
         _run(old_engine, command.downgrade, "0001")

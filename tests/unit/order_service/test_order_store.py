@@ -6,74 +6,68 @@ import pytest
 from sqlalchemy import Engine, event, text
 from sqlalchemy.exc import OperationalError
 
-from order_service.adapters.order_store import (
-    IdempotencyKeyTaken,
-    OrderStore,
-    OrderStoreError,
-    OutcomeUnknown,
-    StoreUnavailable,
-    TransactionDecided,
-)
-from order_service.adapters.writers_turn import WritersTurn
+from order_service.adapters.order_store import SqlOrderStore
 from order_service.domain.transaction import TransactionState
+from order_service.service_layer.order_store import IdempotencyKeyTaken, TransactionDecided
+from service_runtime.database_errors import DatabaseUnavailable, OutcomeUnknown
 from tests.unit.order_service.conftest import an_order
 
 
-def test_an_order_is_found_as_it_was_committed(store: OrderStore) -> None:
+def test_an_order_is_found_as_it_was_committed(store: SqlOrderStore) -> None:
     order = an_order(key="key-1")
-    store.commit_order(order, "transaction-1")
+    store.store_order(order, "transaction-1")
     assert store.find_order("order-1") == order
     assert store.find_order_by_key("ada", "key-1") == order
     assert store.find_transaction("transaction-1") is TransactionState.COMMITTED
     assert store.find_transaction_id("order-1") == "transaction-1"
 
 
-def test_check_back_finds_a_committed_transaction_committed(store: OrderStore) -> None:
-    store.commit_order(an_order(), "transaction-1")
+def test_check_back_finds_a_committed_transaction_committed(store: SqlOrderStore) -> None:
+    store.store_order(an_order(), "transaction-1")
     assert store.settle("transaction-1") is TransactionState.COMMITTED
     assert store.find_order("order-1") is not None
 
 
-def test_check_back_rolls_back_what_it_does_not_find_and_says_so_ever_after(store: OrderStore) -> None:
+def test_check_back_rolls_back_what_it_does_not_find_and_says_so_ever_after(store: SqlOrderStore) -> None:
     assert store.find_transaction("transaction-1") is None
     assert store.settle("transaction-1") is TransactionState.ROLLED_BACK
     assert store.settle("transaction-1") is TransactionState.ROLLED_BACK
     assert store.find_transaction("transaction-1") is TransactionState.ROLLED_BACK
 
 
-def test_a_late_local_transaction_cannot_slip_in_behind_a_check_back(store: OrderStore) -> None:
+def test_a_late_local_transaction_cannot_slip_in_behind_a_check_back(store: SqlOrderStore) -> None:
     store.settle("transaction-1")
     with pytest.raises(TransactionDecided):
-        store.commit_order(an_order(), "transaction-1")
+        store.store_order(an_order(), "transaction-1")
     assert store.find_order("order-1") is None
     assert store.find_transaction("transaction-1") is TransactionState.ROLLED_BACK
 
 
-def test_of_two_orders_with_one_idempotency_key_the_second_leaves_no_trace(store: OrderStore) -> None:
-    store.commit_order(an_order("order-1", key="key-1"), "transaction-1")
+def test_of_two_orders_with_one_idempotency_key_the_second_leaves_no_trace(store: SqlOrderStore) -> None:
+    store.store_order(an_order("order-1", key="key-1"), "transaction-1")
     with pytest.raises(IdempotencyKeyTaken):
-        store.commit_order(an_order("order-2", key="key-1"), "transaction-2")
+        store.store_order(an_order("order-2", key="key-1"), "transaction-2")
     assert store.find_order("order-2") is None
     assert store.find_transaction("transaction-2") is None
 
 
-def test_an_idempotency_key_is_one_customer_s_own(store: OrderStore) -> None:
-    store.commit_order(an_order("order-1", customer="ada", key="key-1"), "transaction-1")
-    store.commit_order(an_order("order-2", customer="bob", key="key-1"), "transaction-2")
+def test_an_idempotency_key_is_one_customer_s_own(store: SqlOrderStore) -> None:
+    store.store_order(an_order("order-1", customer="ada", key="key-1"), "transaction-1")
+    store.store_order(an_order("order-2", customer="bob", key="key-1"), "transaction-2")
     found = [store.find_order_by_key(customer, "key-1") for customer in ("ada", "bob", "eve")]
     assert [order and order.order_id for order in found] == ["order-1", "order-2", None]
 
 
-def test_orders_without_idempotency_key_do_not_get_in_each_others_way(store: OrderStore) -> None:
-    store.commit_order(an_order("order-1"), "transaction-1")
-    store.commit_order(an_order("order-2"), "transaction-2")
+def test_orders_without_idempotency_key_do_not_get_in_each_others_way(store: SqlOrderStore) -> None:
+    store.store_order(an_order("order-1"), "transaction-1")
+    store.store_order(an_order("order-2"), "transaction-2")
     assert store.find_order("order-2") is not None
 
 
-def test_pages_hold_every_order_of_the_customer_once_the_newest_first(store: OrderStore) -> None:
+def test_pages_hold_every_order_of_the_customer_once_the_newest_first(store: SqlOrderStore) -> None:
     for number in range(7):
-        store.commit_order(an_order(f"order-{number}"), f"transaction-{number}")
-    store.commit_order(an_order("other", customer="bob"), "transaction-other")
+        store.store_order(an_order(f"order-{number}"), f"transaction-{number}")
+    store.store_order(an_order("other", customer="bob"), "transaction-other")
     seen: list[str] = []
     before: int | None = None
     while True:
@@ -84,11 +78,11 @@ def test_pages_hold_every_order_of_the_customer_once_the_newest_first(store: Ord
     assert seen == [f"order-{number}" for number in reversed(range(7))]
 
 
-def test_a_customer_without_orders_gets_an_empty_last_page(store: OrderStore) -> None:
+def test_a_customer_without_orders_gets_an_empty_last_page(store: SqlOrderStore) -> None:
     assert store.list_orders("nobody", limit=10, before=None) == ([], None)
 
 
-def test_local_transaction_and_check_back_racing_agree_on_one_outcome(store: OrderStore) -> None:
+def test_local_transaction_and_check_back_racing_agree_on_one_outcome(store: SqlOrderStore) -> None:
     transactions = [f"transaction-{number}" for number in range(16)]
     start = threading.Barrier(4)
 
@@ -111,13 +105,13 @@ def test_local_transaction_and_check_back_racing_agree_on_one_outcome(store: Ord
         assert committed[transaction] == (store.find_order(f"order of {transaction}") is not None)
 
 
-def test_one_idempotency_key_used_by_many_at_once_places_one_order(store: OrderStore) -> None:
+def test_one_idempotency_key_used_by_many_at_once_places_one_order(store: SqlOrderStore) -> None:
     start = threading.Barrier(6)
 
     def place(number: int) -> bool:
         start.wait()
         try:
-            store.commit_order(an_order(f"order-{number}", key="same"), f"transaction-{number}")
+            store.store_order(an_order(f"order-{number}", key="same"), f"transaction-{number}")
         except IdempotencyKeyTaken:
             return False
         return True
@@ -128,103 +122,62 @@ def test_one_idempotency_key_used_by_many_at_once_places_one_order(store: OrderS
     assert len(store.list_orders("ada", limit=10, before=None)[0]) == 1
 
 
-def test_a_commit_that_fails_leaves_the_outcome_unknown(store: OrderStore, engine: Engine) -> None:
+def test_a_commit_that_fails_leaves_the_outcome_unknown(store: SqlOrderStore, engine: Engine) -> None:
     def lose_connection(_connection: object) -> None:
         raise OperationalError("COMMIT", None, Exception("server closed the connection unexpectedly"))
 
     event.listen(engine, "commit", lose_connection)
     with pytest.raises(OutcomeUnknown, match="server closed the connection"):
-        store.commit_order(an_order(), "transaction-1")
+        store.store_order(an_order(), "transaction-1")
     event.remove(engine, "commit", lose_connection)
     assert store.settle("transaction-1") is TransactionState.ROLLED_BACK
 
 
-def test_a_commit_that_the_database_refuses_leaves_no_lock_behind(sqlite_store: OrderStore) -> None:
-    def write_an_item_without_its_order() -> None:
-        with sqlite_store._writing() as session:
-            session.execute(text("PRAGMA defer_foreign_keys = ON"))
-            session.execute(text("INSERT INTO order_items (order_id, name, quantity, price_cents) VALUES ('none', 'tea', 1, 1)"))
-
-    with pytest.raises(OutcomeUnknown):
-        write_an_item_without_its_order()
-    sqlite_store.commit_order(an_order(), "transaction-1")
-    assert sqlite_store.find_order("order-1") is not None
-
-
-@pytest.mark.parametrize("database_url", ["postgresql"], indirect=True)
-def test_a_server_that_dies_before_the_commit_leaves_the_outcome_unknown(store: OrderStore, engine: Engine) -> None:
-    def write_while_the_server_dies() -> None:
-        with store._writing() as session:
-            own = session.execute(text("SELECT pg_backend_pid()")).scalar_one()
-            with engine.connect() as other:
-                other.execute(text("SELECT pg_terminate_backend(:pid)"), {"pid": own})
-
-    with pytest.raises(OutcomeUnknown):
-        write_while_the_server_dies()
-    assert store.settle("transaction-1") is TransactionState.ROLLED_BACK
-
-
-def test_a_statement_that_fails_has_written_nothing(store: OrderStore, engine: Engine) -> None:
+def test_a_statement_that_fails_has_written_nothing(store: SqlOrderStore, engine: Engine) -> None:
     with engine.begin() as connection:
         connection.execute(text("ALTER TABLE order_items RENAME TO gone"))
-    with pytest.raises(StoreUnavailable):
-        store.commit_order(an_order(), "transaction-1")
+    with pytest.raises(DatabaseUnavailable):
+        store.store_order(an_order(), "transaction-1")
     assert store.find_transaction("transaction-1") is None
 
 
-def test_a_writer_does_not_wait_for_ever_for_one_that_hangs(sqlite_store: OrderStore, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(sqlite_store, "_turn", WritersTurn(timeout_s=0.05))
-    with sqlite_store._writing(), ThreadPoolExecutor(1) as threads:
-        late = threads.submit(sqlite_store.commit_order, an_order(), "transaction-1")
-        with pytest.raises(StoreUnavailable, match="busy"):
-            late.result(30)
-    assert sqlite_store.find_transaction("transaction-1") is None
-    sqlite_store.commit_order(an_order(), "transaction-1")
-
-
-def test_the_store_is_unreachable_once_its_tables_cannot_be_read(sqlite_store: OrderStore) -> None:
-    assert sqlite_store.is_reachable()
-    with pytest.raises(OrderStoreError), sqlite_store._writing() as session:
-        session.execute(text("SELECT nothing FROM nowhere"))
-
-
-def _is_committed(store: OrderStore, transaction_id: str) -> bool:
+def _is_committed(store: SqlOrderStore, transaction_id: str) -> bool:
     threading.Event().wait(random.random() / 500)
     try:
-        store.commit_order(an_order(f"order of {transaction_id}"), transaction_id)
+        store.store_order(an_order(f"order of {transaction_id}"), transaction_id)
     except TransactionDecided:
         return False
     return True
 
 
-def test_a_violated_constraint_that_is_no_idempotency_key_is_not_told_as_one(store: OrderStore, engine: Engine) -> None:
+def test_a_violated_constraint_that_is_no_idempotency_key_is_not_told_as_one(store: SqlOrderStore, engine: Engine) -> None:
     with engine.begin() as connection:
         connection.execute(text("CREATE UNIQUE INDEX one_order_of_a_size ON orders (total_cents)"))
-    store.commit_order(an_order("order-1", key="key-1"), "transaction-1")
-    with pytest.raises(StoreUnavailable, match=r"one_order_of_a_size|total_cents"):
-        store.commit_order(an_order("order-2", key="key-2"), "transaction-2")
+    store.store_order(an_order("order-1", key="key-1"), "transaction-1")
+    with pytest.raises(DatabaseUnavailable, match=r"one_order_of_a_size|total_cents"):
+        store.store_order(an_order("order-2", key="key-2"), "transaction-2")
     assert store.find_transaction("transaction-2") is None
 
 
-def test_an_order_id_that_is_taken_is_not_told_as_an_idempotency_key(store: OrderStore) -> None:
-    store.commit_order(an_order("order-1", key="key-1"), "transaction-1")
-    with pytest.raises(StoreUnavailable):
-        store.commit_order(an_order("order-1", key="key-2"), "transaction-2")
+def test_an_order_id_that_is_taken_is_not_told_as_an_idempotency_key(store: SqlOrderStore) -> None:
+    store.store_order(an_order("order-1", key="key-1"), "transaction-1")
+    with pytest.raises(DatabaseUnavailable):
+        store.store_order(an_order("order-1", key="key-2"), "transaction-2")
 
 
-def test_a_violated_constraint_of_the_transactions_is_not_told_as_a_decision(store: OrderStore, engine: Engine) -> None:
+def test_a_violated_constraint_of_the_transactions_is_not_told_as_a_decision(store: SqlOrderStore, engine: Engine) -> None:
     with engine.begin() as connection:
         connection.execute(text("CREATE UNIQUE INDEX one_of_a_state ON transactions (state)"))
-    store.commit_order(an_order("order-1"), "transaction-1")
-    with pytest.raises(StoreUnavailable):
-        store.commit_order(an_order("order-2"), "transaction-2")
+    store.store_order(an_order("order-1"), "transaction-1")
+    with pytest.raises(DatabaseUnavailable):
+        store.store_order(an_order("order-2"), "transaction-2")
     assert store.find_transaction("transaction-2") is None
 
 
-def test_a_check_back_that_cannot_leave_its_marker_has_settled_nothing(store: OrderStore, engine: Engine) -> None:
+def test_a_check_back_that_cannot_leave_its_marker_has_settled_nothing(store: SqlOrderStore, engine: Engine) -> None:
     with engine.begin() as connection:
         connection.execute(text("CREATE UNIQUE INDEX one_of_a_state ON transactions (state)"))
     store.settle("transaction-1")
-    with pytest.raises(StoreUnavailable):
+    with pytest.raises(DatabaseUnavailable):
         store.settle("transaction-2")
     assert store.find_transaction("transaction-2") is None

@@ -3,15 +3,16 @@
 from collections.abc import Callable
 
 import pytest
+from sqlalchemy import Engine
 
 from broker.client import LocalTransactionState
 from broker.message import Message
 from broker.message.properties import UNIQUE_KEY
-from order_service.adapters.order_store import OrderStore
+from order_service.adapters.order_store import SqlOrderStore
 from order_service.domain.order import Item, Order
 from order_service.domain.transaction import TransactionState
-from order_service.failpoints import Failpoints
 from order_service.service_layer.attempt import Attempt, Outcome, Progress
+from order_service.service_layer.failpoints import Failpoints
 from order_service.service_layer.placing import BrokerUnavailable, OrderPlacing, OutcomePending, Placed
 from order_service.service_layer.transaction_listener import OrderTransactionListener
 from tests.unit.order_service.conftest import ORDER_LIMIT_CENTS, an_order
@@ -24,12 +25,12 @@ class Sender:
         self.send_in_transaction = send
 
 
-def place(store: OrderStore, send: Callable[[Message, Attempt], None]) -> Placed:
+def place(store: SqlOrderStore, send: Callable[[Message, Attempt], None]) -> Placed:
     placing = OrderPlacing(store, Sender(send), now_ms=lambda: 1)
     return placing.place(customer="ada", items=(Item("tea", 1, 250),), currency="EUR", idempotency_key=None)
 
 
-def test_an_answer_after_a_time_out_is_not_changed_by_the_local_transaction_that_goes_on(sqlite_store: OrderStore) -> None:
+def test_an_answer_after_a_time_out_is_not_changed_by_the_local_transaction_that_goes_on(sqlite_store: SqlOrderStore) -> None:
     attempts: list[Attempt] = []
 
     def time_out(_: Message, attempt: Attempt) -> None:
@@ -38,13 +39,13 @@ def test_an_answer_after_a_time_out_is_not_changed_by_the_local_transaction_that
         raise OutcomePending
 
     placed = place(sqlite_store, time_out)
-    attempts[0].conclude(Outcome.COMMITTED)
+    attempts[0].conclude(Outcome.STORED)
     assert (placed.state, placed.transaction_id) == (TransactionState.UNKNOWN, "transaction-1")
-    assert attempts[0].progress == Progress(Outcome.COMMITTED, "transaction-1")
+    assert attempts[0].progress == Progress(Outcome.STORED, "transaction-1")
 
 
 def test_a_time_out_before_the_local_transaction_began_does_not_keep_it_from_telling_its_outcome(
-    sqlite_store: OrderStore,
+    sqlite_store: SqlOrderStore,
 ) -> None:
     attempts: list[Attempt] = []
 
@@ -58,15 +59,15 @@ def test_a_time_out_before_the_local_transaction_began_does_not_keep_it_from_tel
     assert attempts[0].progress == Progress(Outcome.REFUSED, "transaction-1", "too dear")
 
 
-def test_a_local_transaction_that_ended_with_a_mistake_is_not_told_as_nothing_ordered(sqlite_store: OrderStore) -> None:
-    class Mistaken(OrderStore):
-        def commit_order(self, order: Order, transaction_id: str) -> None:
-            sqlite_store.commit_order(order, transaction_id)
+def test_a_local_transaction_that_ended_with_a_mistake_is_not_told_as_nothing_ordered(
+    sqlite_store: SqlOrderStore, sqlite_engine: Engine
+) -> None:
+    class Mistaken(SqlOrderStore):
+        def store_order(self, order: Order, transaction_id: str) -> None:
+            sqlite_store.store_order(order, transaction_id)
             raise ZeroDivisionError
 
-    listener = OrderTransactionListener(
-        Mistaken(sqlite_store._engine), order_limit_cents=ORDER_LIMIT_CENTS, failpoints=Failpoints()
-    )
+    listener = OrderTransactionListener(Mistaken(sqlite_engine), order_limit_cents=ORDER_LIMIT_CENTS, failpoints=Failpoints())
 
     def send(message: Message, attempt: Attempt) -> None:
         with pytest.raises(ZeroDivisionError):
@@ -77,7 +78,7 @@ def test_a_local_transaction_that_ended_with_a_mistake_is_not_told_as_nothing_or
 
 
 def test_a_broker_that_went_away_while_the_local_transaction_runs_is_not_told_as_nothing_ordered(
-    sqlite_store: OrderStore,
+    sqlite_store: SqlOrderStore,
 ) -> None:
     def lose_the_broker(_: Message, attempt: Attempt) -> None:
         attempt.begin("transaction-1")
@@ -90,13 +91,13 @@ def test_a_broker_that_went_away_while_the_local_transaction_runs_is_not_told_as
 def test_what_is_concluded_stays_so(step: Callable[[Attempt], None]) -> None:
     attempt = Attempt(an_order())
     attempt.begin("1")
-    attempt.conclude(Outcome.COMMITTED)
-    with pytest.raises(RuntimeError, match="COMMITTED"):
+    attempt.conclude(Outcome.STORED)
+    with pytest.raises(RuntimeError, match="STORED"):
         step(attempt)
-    assert attempt.progress == Progress(Outcome.COMMITTED, "1")
+    assert attempt.progress == Progress(Outcome.STORED, "1")
 
 
-def test_an_attempt_that_is_given_twice_is_not_run_twice(listener: OrderTransactionListener, sqlite_store: OrderStore) -> None:
+def test_an_attempt_that_is_given_twice_is_not_run_twice(listener: OrderTransactionListener, sqlite_store: SqlOrderStore) -> None:
     attempt = Attempt(an_order())
     message = Message.of("orders", b"{}").with_properties({UNIQUE_KEY: "transaction-1"})
     assert listener.execute_local_transaction(message, attempt) is LocalTransactionState.COMMIT_MESSAGE

@@ -7,13 +7,15 @@ from broker.client import LocalTransactionState
 from broker.message import Message, MessageExt
 from broker.message.properties import UNIQUE_KEY
 from broker.message.record import Record, to_message
-from order_service.adapters.order_store import OrderStore, OutcomeUnknown, StoreUnavailable
+from order_service.adapters.order_store import SqlOrderStore
 from order_service.domain.order import Order
 from order_service.domain.transaction import TransactionState
-from order_service.failpoints import Failpoints
 from order_service.service_layer.attempt import Attempt, Outcome, Progress
+from order_service.service_layer.failpoints import Failpoints
 from order_service.service_layer.order_message import order_message
+from order_service.service_layer.order_store import OrderStore
 from order_service.service_layer.transaction_listener import OrderTransactionListener
+from service_runtime.database_errors import DatabaseUnavailable, OutcomeUnknown
 from tests.unit.order_service.conftest import ORDER_LIMIT_CENTS, an_order
 
 
@@ -26,14 +28,16 @@ def a_check_back(properties: bytes = b"UNIQ_KEY\x01transaction-1") -> MessageExt
     return to_message(replace(record, size=len(record.encode())))
 
 
-def test_an_order_within_the_limit_commits(listener: OrderTransactionListener, sqlite_store: OrderStore) -> None:
+def test_an_order_within_the_limit_commits(listener: OrderTransactionListener, sqlite_store: SqlOrderStore) -> None:
     attempt = Attempt(an_order())
     assert listener.execute_local_transaction(a_half_message(), attempt) is LocalTransactionState.COMMIT_MESSAGE
-    assert attempt.progress == Progress(Outcome.COMMITTED, "transaction-1")
+    assert attempt.progress == Progress(Outcome.STORED, "transaction-1")
     assert sqlite_store.find_order("order-1") == an_order()
 
 
-def test_an_order_above_the_limit_rolls_back_and_stays_so(listener: OrderTransactionListener, sqlite_store: OrderStore) -> None:
+def test_an_order_above_the_limit_rolls_back_and_stays_so(
+    listener: OrderTransactionListener, sqlite_store: SqlOrderStore
+) -> None:
     attempt = Attempt(an_order(price_cents=ORDER_LIMIT_CENTS))
     assert listener.execute_local_transaction(a_half_message(), attempt) is LocalTransactionState.ROLLBACK_MESSAGE
     assert attempt.progress.outcome is Outcome.REFUSED
@@ -52,7 +56,7 @@ def test_check_back_rolls_back_what_the_database_does_not_hold(listener: OrderTr
 
 
 def test_a_local_transaction_after_the_check_back_rolls_back(
-    listener: OrderTransactionListener, sqlite_store: OrderStore
+    listener: OrderTransactionListener, sqlite_store: SqlOrderStore
 ) -> None:
     listener.check_local_transaction(a_check_back())
     attempt = Attempt(an_order())
@@ -62,7 +66,7 @@ def test_a_local_transaction_after_the_check_back_rolls_back(
 
 
 def test_check_back_rolls_back_an_order_whose_transaction_id_another_order_committed_under(
-    listener: OrderTransactionListener, sqlite_store: OrderStore
+    listener: OrderTransactionListener, sqlite_store: SqlOrderStore
 ) -> None:
     listener.execute_local_transaction(a_half_message(), Attempt(an_order()))
     second = Attempt(an_order("order-2"))
@@ -81,7 +85,7 @@ class _BrokenStore(OrderStore):
     def __init__(self, error: Exception) -> None:
         self.error = error
 
-    def commit_order(self, order: Order, transaction_id: str) -> None:
+    def store_order(self, order: Order, transaction_id: str) -> None:
         raise self.error
 
     def settle(self, transaction_id: str, order_id: str | None = None) -> TransactionState:
@@ -92,7 +96,7 @@ def a_listener_on(store: OrderStore) -> OrderTransactionListener:
     return OrderTransactionListener(store, order_limit_cents=ORDER_LIMIT_CENTS, failpoints=Failpoints())
 
 
-@pytest.mark.parametrize("error", [StoreUnavailable("gone"), OutcomeUnknown("gone at COMMIT")])
+@pytest.mark.parametrize("error", [DatabaseUnavailable("gone"), OutcomeUnknown("gone at COMMIT")])
 def test_check_back_is_unknown_while_the_database_is_in_trouble(error: Exception) -> None:
     assert a_listener_on(_BrokenStore(error)).check_local_transaction(a_check_back()) is LocalTransactionState.UNKNOWN
 
@@ -105,13 +109,13 @@ def test_a_commit_of_unknown_outcome_is_left_to_check_back() -> None:
 
 def test_a_database_that_wrote_nothing_rolls_back() -> None:
     attempt = Attempt(an_order())
-    state = a_listener_on(_BrokenStore(StoreUnavailable("gone"))).execute_local_transaction(a_half_message(), attempt)
+    state = a_listener_on(_BrokenStore(DatabaseUnavailable("gone"))).execute_local_transaction(a_half_message(), attempt)
     assert (state, attempt.progress.outcome) == (LocalTransactionState.ROLLBACK_MESSAGE, Outcome.UNAVAILABLE)
 
 
 def test_a_refused_order_rolls_back_although_the_marker_cannot_be_written() -> None:
     attempt = Attempt(an_order(price_cents=ORDER_LIMIT_CENTS))
-    state = a_listener_on(_BrokenStore(StoreUnavailable("gone"))).execute_local_transaction(a_half_message(), attempt)
+    state = a_listener_on(_BrokenStore(DatabaseUnavailable("gone"))).execute_local_transaction(a_half_message(), attempt)
     assert state is LocalTransactionState.ROLLBACK_MESSAGE
 
 
@@ -120,7 +124,7 @@ def test_what_is_not_an_attempt_is_not_run(listener: OrderTransactionListener) -
         listener.execute_local_transaction(a_half_message(), None)
 
 
-def test_the_failpoint_ends_the_process_after_every_nth_commit_and_only_then(sqlite_store: OrderStore) -> None:
+def test_the_failpoint_ends_the_process_after_every_nth_commit_and_only_then(sqlite_store: SqlOrderStore) -> None:
     ends: list[int] = []
     failpoints = Failpoints(exit_after_local_commit_every=2, end_process=lambda: ends.append(number))
     listener = OrderTransactionListener(sqlite_store, order_limit_cents=ORDER_LIMIT_CENTS, failpoints=failpoints)

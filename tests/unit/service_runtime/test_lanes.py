@@ -5,6 +5,7 @@ from flask import Flask
 
 import credit_service.entrypoints.http as credits
 import order_service.entrypoints.http as orders
+from service_runtime import application
 from service_runtime.lanes import THREADS_KEPT_FREE, Lane
 
 ASKS_NOBODY = {"/livez", "/openapi.json", "/static/<path:filename>"}
@@ -13,7 +14,7 @@ ASKS_NOBODY = {"/livez", "/openapi.json", "/static/<path:filename>"}
 @pytest.mark.parametrize("module", [orders, credits], ids=lambda module: module.__name__)
 def test_each_route_that_asks_a_database_or_a_broker_has_a_lane(module: object, monkeypatch: pytest.MonkeyPatch) -> None:
     kept: dict[str, Lane] = {}
-    monkeypatch.setattr(module, "keep_lanes", lambda _app, lane_of: kept.update(lane_of))
+    monkeypatch.setattr(application, "keep_lanes", lambda _app, lane_of: kept.update(lane_of))
     # What the application works on is never asked here.
     app: Flask = module.create_app(*[None] * module.create_app.__code__.co_argcount)  # type: ignore[attr-defined]
     routes = {

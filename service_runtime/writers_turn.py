@@ -1,4 +1,4 @@
-"""One writer after the other, in one process, with a bound on the wait."""
+"""Lets one writer of a process write after the other, and bounds how long each waits."""
 
 import threading
 from collections.abc import Iterator
@@ -6,7 +6,7 @@ from contextlib import contextmanager
 
 
 class TurnNotGiven(Exception):
-    """The writers before took too long. Nothing was written."""
+    """Earlier writers took too long. Nothing was written."""
 
 
 class WritersTurn:

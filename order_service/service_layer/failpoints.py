@@ -3,7 +3,7 @@
 Off unless the setting FAILPOINTS names one:
 
     exit-after-local-commit:every=N    the process ends, as by kill -9, after every Nth local commit,
-                                       before COMMIT goes to the broker: check-back must settle the order
+                                       before it sends COMMIT to the broker: check-back must settle the order
 """
 
 import itertools
@@ -34,7 +34,7 @@ class Failpoints:
     _local_commits: "itertools.count[int]" = field(default_factory=lambda: itertools.count(1))
 
     def after_local_commit(self) -> None:
-        """Reached between the local commit and COMMIT."""
+        """Called after the local commit, before the broker is sent COMMIT."""
         every = self.exit_after_local_commit_every
         if every is not None and next(self._local_commits) % every == 0:
             logger.warning("failpoint %s: the process ends here", EXIT_AFTER_LOCAL_COMMIT)

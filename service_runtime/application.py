@@ -1,0 +1,36 @@
+"""The Flask application of a service: its routes, and what guards them."""
+
+from collections.abc import Iterable, Mapping
+
+from flask import Blueprint, Flask
+
+from service_runtime.health import liveness_api
+from service_runtime.known_hosts import KnownHosts
+from service_runtime.lanes import Lane, keep_lanes
+from service_runtime.problems import Problem, register_problems
+from service_runtime.request_guard import guard_requests
+
+
+def create_application(
+    name: str,
+    blueprints: Iterable[Blueprint],
+    *,
+    hosts: KnownHosts,
+    lane_of: Mapping[str, Lane],
+    problem_of: Mapping[type[Exception], Problem],
+    max_body_bytes: int,
+) -> Flask:
+    """An application with these routes and /livez; each error is answered with a problem body.
+
+    A request is served if it names one of `hosts`, has no larger body than `max_body_bytes`, and finds room in its lane: see
+    `keep_lanes`. `problem_of` has the errors of the service itself.
+    """
+    app = Flask(name)
+    app.config["MAX_CONTENT_LENGTH"] = max_body_bytes
+    for blueprint in (liveness_api, *blueprints):
+        app.register_blueprint(blueprint)
+    register_problems(app, problem_of)
+    # The guard comes first: a request that is not meant for the service takes no room in a lane.
+    guard_requests(app, hosts)
+    keep_lanes(app, lane_of)
+    return app

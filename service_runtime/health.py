@@ -1,0 +1,51 @@
+"""What the health checks of every service share: /livez, the words, and the HTTP status."""
+
+from typing import Literal, Protocol
+
+from flask import Blueprint, Response
+from pydantic import BaseModel
+
+from service_runtime.responses import json_response
+
+liveness_api = Blueprint("liveness", __name__)
+
+Word = Literal["ok", "unreachable"]
+Status = Literal["ok", "attention", "degraded"]
+"""ok: all works; attention: a person should look, although requests are served; degraded: something is away."""
+
+
+class Reachable(Protocol):
+    """Something that may be down: a database, a broker."""
+
+    def is_reachable(self) -> bool:
+        """Whether it answers now."""
+
+
+class LivenessResponse(BaseModel):
+    """The process serves."""
+
+    status: Literal["ok"] = "ok"
+
+
+class WithStatus(Protocol):
+    """A health report that says how things stand."""
+
+    @property
+    def status(self) -> Status:
+        """The whole report in one word."""
+
+
+@liveness_api.get("/livez")
+def get_liveness() -> Response:
+    """200 as long as the process serves. The check asks neither database nor broker: a new start would not bring them back."""
+    return json_response(LivenessResponse())
+
+
+def word(is_ok: bool) -> Word:
+    """Whether something answers, as a health report says it."""
+    return "ok" if is_ok else "unreachable"
+
+
+def http_status(report: WithStatus) -> int:
+    """503 for a report that is degraded, else 200."""
+    return 503 if report.status == "degraded" else 200

@@ -1,0 +1,9 @@
+"""Answers in JSON, made from pydantic models."""
+
+from flask import Response
+from pydantic import BaseModel
+
+
+def json_response(body: BaseModel, status: int = 200) -> Response:
+    """The body as JSON, under this HTTP status."""
+    return Response(body.model_dump_json(), status=status, content_type="application/json")

@@ -1,0 +1,84 @@
+"""Sessions with a service's database: for reading, and for writing whose outcome is known or is called unknown."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager, nullcontext
+from typing import Final
+
+from sqlalchemy import Engine, text
+from sqlalchemy.dialects import postgresql, sqlite
+from sqlalchemy.exc import SQLAlchemyError
+from sqlmodel import Session
+
+from service_runtime.database_errors import DatabaseUnavailable, OutcomeUnknown
+from service_runtime.writers_turn import TurnNotGiven, WritersTurn
+
+_TURN_TIMEOUT_S: Final = 5.0
+"""As long as PostgreSQL lets a statement wait for a lock; after it SQLite itself waits up to 10 s for other processes."""
+
+
+class Sessions:
+    """Opens sessions with one database; safe to use from several threads."""
+
+    def __init__(self, engine: Engine, *, reads_one_moment: bool = False, turn_timeout_s: float = _TURN_TIMEOUT_S) -> None:
+        """`engine` is from `service_runtime.database.open_database`.
+
+        With `reads_one_moment` all statements of a session for reading see the database as it was at one moment; SQLite always
+        does that. `turn_timeout_s` is how long a writer waits for the other writers of this process, on SQLite.
+        """
+        is_postgresql = engine.dialect.name == "postgresql"
+        isolation = {"isolation_level": "REPEATABLE READ"} if is_postgresql and reads_one_moment else {}
+        self._engine = engine
+        self._read_only_engine = engine.execution_options(read_only=True, **isolation)
+        self._turn = None if is_postgresql else WritersTurn(turn_timeout_s)
+        self.insert = postgresql.insert if is_postgresql else sqlite.insert
+        """INSERT of this kind of database, which knows ON CONFLICT."""
+
+    @contextmanager
+    def reading(self) -> Iterator[Session]:
+        """A session that only reads. Raises DatabaseUnavailable."""
+        try:
+            with Session(self._read_only_engine) as session:
+                yield session
+        except SQLAlchemyError as error:
+            raise DatabaseUnavailable(in_one_line(error)) from error
+
+    @contextmanager
+    def writing(self) -> Iterator[Session]:
+        """A session whose work is durable when the block has ended: the database commit is its last step.
+
+        Raises OutcomeUnknown if that commit fails. Raises DatabaseUnavailable if anything before it fails: nothing is written
+        then, and nothing is written either when the block raises an error of its own.
+        """
+        try:
+            with self._turn.taken() if self._turn else nullcontext(), Session(self._engine) as session:
+                yield session
+                session.flush()
+                _commit_in_database(session)
+        except TurnNotGiven as error:
+            raise DatabaseUnavailable(str(error)) from error
+        except SQLAlchemyError as error:
+            raise DatabaseUnavailable(in_one_line(error)) from error
+
+    def is_reachable(self) -> bool:
+        """Whether the database answers."""
+        try:
+            with self.reading() as session:
+                session.execute(text("SELECT 1"))
+        except DatabaseUnavailable:
+            return False
+        return True
+
+
+def in_one_line(error: BaseException) -> str:
+    """What the database said, in one line and without the statement."""
+    return " ".join(str(getattr(error, "orig", None) or error).split())
+
+
+def _commit_in_database(session: Session) -> None:
+    connection = session.connection()
+    try:
+        session.commit()
+    except SQLAlchemyError as error:
+        # Back in the pool the connection might still hold the transaction, and its locks.
+        connection.invalidate()
+        raise OutcomeUnknown(in_one_line(error)) from error

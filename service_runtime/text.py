@@ -1,0 +1,17 @@
+"""Text that other people send: what may stand in it."""
+
+import unicodedata
+from typing import Final
+
+from pydantic import AfterValidator
+
+
+def _without_control_characters(text: str) -> str:
+    """PostgreSQL stores no NUL, and nobody can read the other control characters."""
+    if any(unicodedata.category(character) in ("Cc", "Cs") for character in text):
+        raise ValueError("holds a control character")
+    return text
+
+
+NO_CONTROL_CHARACTERS: Final = AfterValidator(_without_control_characters)
+"""For the annotation of a field: text without control characters."""

@@ -1,0 +1,135 @@
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+
+import pytest
+from sqlalchemy import Engine, event, text
+from sqlalchemy.exc import OperationalError
+
+from service_runtime.database_errors import DatabaseUnavailable, OutcomeUnknown
+from service_runtime.engine import create_database_engine
+from service_runtime.sessions import Sessions
+
+
+@pytest.fixture
+def engine(database_url: str) -> Iterator[Engine]:
+    made = create_database_engine(database_url)
+    with made.begin() as connection:
+        connection.execute(text("CREATE TABLE numbers (number INTEGER PRIMARY KEY)"))
+        connection.execute(
+            text("CREATE TABLE doubles (number INTEGER REFERENCES numbers (number) DEFERRABLE INITIALLY DEFERRED)")
+        )
+    yield made
+    made.dispose()
+
+
+@pytest.fixture
+def sessions(engine: Engine) -> Sessions:
+    return Sessions(engine)
+
+
+ON_SQLITE = pytest.mark.parametrize("database_url", ["sqlite"], indirect=True)
+ON_POSTGRESQL = pytest.mark.parametrize("database_url", ["postgresql"], indirect=True)
+
+
+def write(sessions: Sessions, number: int, table: str = "numbers") -> None:
+    with sessions.writing() as session:
+        session.execute(text(f"INSERT INTO {table} VALUES ({number})"))
+
+
+def numbers(sessions: Sessions) -> list[int]:
+    with sessions.reading() as session:
+        return list(session.execute(text("SELECT number FROM numbers ORDER BY number")).scalars())
+
+
+def test_what_is_written_is_there_when_the_block_has_ended(sessions: Sessions) -> None:
+    write(sessions, 1)
+    assert numbers(sessions) == [1]
+
+
+def test_a_statement_that_fails_leaves_nothing_of_its_block(sessions: Sessions) -> None:
+    def write_twice() -> None:
+        with sessions.writing() as session:
+            session.execute(text("INSERT INTO numbers VALUES (1)"))
+            session.execute(text("INSERT INTO nowhere VALUES (1)"))
+
+    with pytest.raises(DatabaseUnavailable, match="nowhere") as raised:
+        write_twice()
+    assert "\n" not in str(raised.value)
+    assert numbers(sessions) == []
+
+
+def test_an_error_of_the_block_itself_passes_through_and_nothing_is_written(sessions: Sessions) -> None:
+    def write_and_change_ones_mind() -> None:
+        with sessions.writing() as session:
+            session.execute(text("INSERT INTO numbers VALUES (1)"))
+            raise ZeroDivisionError
+
+    with pytest.raises(ZeroDivisionError):
+        write_and_change_ones_mind()
+    assert numbers(sessions) == []
+
+
+def test_a_database_commit_that_the_database_refuses_leaves_no_lock_behind(sessions: Sessions) -> None:
+    with pytest.raises(OutcomeUnknown):
+        write(sessions, 1, table="doubles")
+    write(sessions, 1)
+    assert numbers(sessions) == [1]
+
+
+def test_a_database_commit_without_an_answer_leaves_the_outcome_unknown(sessions: Sessions, engine: Engine) -> None:
+    def lose_connection(_connection: object) -> None:
+        raise OperationalError("COMMIT", None, Exception("server closed the connection\nunexpectedly"))
+
+    event.listen(engine, "commit", lose_connection)
+    with pytest.raises(OutcomeUnknown, match="server closed the connection unexpectedly") as raised:
+        write(sessions, 1)
+    assert isinstance(raised.value.__cause__, OperationalError)
+
+
+@ON_POSTGRESQL
+def test_a_server_that_dies_before_the_database_commit_leaves_the_outcome_unknown(sessions: Sessions, engine: Engine) -> None:
+    def write_while_the_server_dies() -> None:
+        with sessions.writing() as session:
+            own = session.execute(text("SELECT pg_backend_pid()")).scalar_one()
+            with engine.connect() as other:
+                other.execute(text("SELECT pg_terminate_backend(:pid)"), {"pid": own})
+
+    with pytest.raises(OutcomeUnknown):
+        write_while_the_server_dies()
+    assert sessions.is_reachable()
+
+
+@ON_POSTGRESQL
+def test_a_session_that_reads_one_moment_does_not_see_what_is_written_meanwhile(engine: Engine) -> None:
+    sessions = Sessions(engine, reads_one_moment=True)
+    with sessions.reading() as session:
+        count = text("SELECT count(*) FROM numbers")
+        assert session.execute(count).scalar_one() == 0
+        write(sessions, 1)
+        assert session.execute(count).scalar_one() == 0
+
+
+@ON_SQLITE
+def test_a_writer_does_not_wait_for_ever_for_one_that_hangs(engine: Engine) -> None:
+    sessions = Sessions(engine, turn_timeout_s=0.05)
+    with sessions.writing(), ThreadPoolExecutor(1) as threads:
+        late = threads.submit(write, sessions, 1)
+        with pytest.raises(DatabaseUnavailable, match="busy"):
+            late.result(30)
+    assert numbers(sessions) == []
+    write(sessions, 2)
+
+
+def test_a_statement_that_cannot_be_read_is_a_failure_of_the_database(sessions: Sessions) -> None:
+    with pytest.raises(DatabaseUnavailable), sessions.reading() as session:
+        session.execute(text("SELECT nothing FROM nowhere"))
+
+
+def test_a_database_is_reachable_until_it_is_gone(engine: Engine, sessions: Sessions) -> None:
+    assert sessions.is_reachable()
+
+    def refuse(*_: object) -> None:
+        raise OperationalError("connect", None, Exception("refused"))
+
+    event.listen(engine, "before_cursor_execute", refuse)
+    assert not sessions.is_reachable()
