@@ -1,0 +1,128 @@
+"""docs/architecture.md says what is true: its pictures, tables and links are compared with the code."""
+
+import ast
+import re
+import tomllib
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+
+import grimp
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+PAGE = (ROOT / "docs" / "architecture.md").read_text()
+ROOMS_PICTURE, WAY_PICTURE = re.findall(r"```mermaid\n(.*?)```", PAGE, re.DOTALL)
+CONTRACTS = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["importlinter"]
+
+Edges = Mapping[str, set[str]]
+
+
+def arrows() -> Edges:
+    """The rooms picture: what each package points to."""
+    drawn: dict[str, set[str]] = {name: set() for name in re.findall(r"^    (\S+)$", ROOMS_PICTURE, re.MULTILINE)}
+    for begin, end in re.findall(r"^  (\S+) --> (\S+)$", ROOMS_PICTURE, re.MULTILINE):
+        drawn[begin].add(end)
+    return drawn
+
+
+def room_of(module: str, rooms: Edges) -> str | None:
+    return next((room for room in rooms if module == room or module.startswith(f"{room}.")), None)
+
+
+def imports_between(rooms: Edges) -> Edges:
+    """Which packages of the picture really import which."""
+    graph = grimp.build_graph(*CONTRACTS["root_packages"])
+    found: dict[str, set[str]] = {room: set() for room in rooms}
+    for module in graph.modules:
+        importer = room_of(module, rooms)
+        imported = {room_of(name, rooms) for name in graph.find_modules_directly_imported_by(module)}
+        if importer is not None:
+            found[importer] |= {room for room in imported if room not in (None, importer)}
+    return found
+
+
+def reached_from(room: str, edges: Edges) -> set[str]:
+    reached: set[str] = set()
+    left = [room]
+    while left:
+        new = edges[left.pop()] - reached
+        reached |= new
+        left += new
+    return reached
+
+
+def test_the_picture_of_the_rooms_shows_every_package() -> None:
+    packages = {name for name in CONTRACTS["root_packages"] if name != "broker"}
+    packages |= {f"broker.{path.parent.name}" for path in (ROOT / "broker").glob("*/__init__.py")}
+    assert set(arrows()) == packages
+
+
+def test_each_arrow_between_rooms_is_an_import_that_occurs() -> None:
+    drawn = arrows()
+    found = imports_between(drawn)
+    assert {room: ends - found[room] for room, ends in drawn.items() if ends - found[room]} == {}
+
+
+def test_each_import_between_rooms_follows_the_arrows() -> None:
+    drawn = arrows()
+    found = imports_between(drawn)
+    against = {room: found[room] - reached_from(room, drawn) for room in drawn}
+    assert {room: ends for room, ends in against.items() if ends} == {}
+
+
+def test_the_arrows_between_rooms_go_round_in_no_circle() -> None:
+    drawn = arrows()
+    assert [room for room in drawn if room in reached_from(room, drawn)] == []
+
+
+def rows_of_rooms() -> Iterator[tuple[str, list[set[str]]]]:
+    for package, cells in re.findall(r"^\| \[\S+\]\(\.\./(\S+?)\) \| (.*?) \|$", PAGE, re.MULTILINE):
+        yield package.replace("/", "."), [set(cell.replace("\\", "").split(", ")) for cell in cells.split(" · ")]
+
+
+@pytest.mark.parametrize(("package", "rooms"), list(rows_of_rooms()), ids=lambda value: value if isinstance(value, str) else "")
+def test_the_table_lists_the_rooms_of_a_package_in_the_order_of_its_contract(package: str, rooms: list[set[str]]) -> None:
+    layers = next(contract["layers"] for contract in CONTRACTS["contracts"] if contract.get("containers") == [package])
+    assert rooms == [set(re.split(r" [|:] ", layer)) for layer in layers]
+
+
+def test_the_table_lists_each_package_whose_rooms_have_a_contract() -> None:
+    assert {package for package, _ in rows_of_rooms()} == {
+        container for contract in CONTRACTS["contracts"] for container in contract.get("containers", ())
+    }
+
+
+LINKS = re.findall(r"\[([^\]]+)\]\(([^)]+)\)", PAGE)
+
+
+@pytest.mark.parametrize("target", sorted({target for _, target in LINKS}))
+def test_each_link_leads_to_a_file_or_folder(target: str) -> None:
+    path, _, anchor = target.partition("#")
+    place = ROOT / "docs" / path
+    assert place.exists()
+    if anchor:
+        headings = re.findall(r"^#+ (.*)$", place.read_text(), re.MULTILINE)
+        assert anchor in [heading.lower().replace(" ", "-") for heading in headings]
+
+
+def names_in(path: Path) -> set[str]:
+    """What a module defines: functions, classes, and methods as CLASS.METHOD."""
+    names = set()
+    for node in ast.parse(path.read_text()).body:
+        if isinstance(node, ast.ClassDef):
+            methods = [found.name for found in node.body if isinstance(found, ast.FunctionDef | ast.AsyncFunctionDef)]
+            names |= {node.name, *(f"{node.name}.{method}" for method in methods)}
+        elif isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
+            names.add(node.name)
+    return names
+
+
+@pytest.mark.parametrize(("name", "target"), [(name.strip("`"), target) for name, target in LINKS if name.startswith("`")])
+def test_each_name_stands_in_the_file_that_its_link_leads_to(name: str, target: str) -> None:
+    assert name in names_in((ROOT / "docs" / target).resolve())
+
+
+def test_each_step_of_the_message_s_way_has_its_place_in_the_code() -> None:
+    drawn = {int(number) for number in re.findall(r": (\d+)\. ", WAY_PICTURE)}
+    explained = {int(number) for number in re.findall(r"^\| (\d+) \|", PAGE, re.MULTILINE)}
+    assert drawn == explained == set(range(1, max(drawn) + 1))
