@@ -1,4 +1,4 @@
-"""What the credit service can be told, by environment variable or by flag; `--help` lists it."""
+"""The settings of the credit service and its worker, given by environment variables or flags; `--help` lists them."""
 
 import socket
 from typing import Annotated, Self
@@ -107,7 +107,7 @@ class ServiceSettings(LedgerSettings, HttpSettings, NameServerSettings):
         gt=0,
         le=3_600,
         validation_alias="CREDIT_TASK_TIMEOUT_S",
-        description="after that long without an answer of the workers a batch is held and its task, if it got lost, sent again",
+        description="how long a batch waits for the workers; then it is held, and its task is sent again if it got lost",
     )
     stop_timeout_s: float = Field(
         10.0,
@@ -119,5 +119,5 @@ class ServiceSettings(LedgerSettings, HttpSettings, NameServerSettings):
         16,
         ge=0,
         validation_alias="CREDIT_MAX_RECONSUME_TIMES",
-        description="redeliveries of an order whose task fails, before it goes to the dead-letter topic; outages spend none",
+        description="redeliveries of an order whose task fails, before it goes to the dead-letter topic; an outage uses none",
     )

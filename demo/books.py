@@ -17,7 +17,7 @@ from service_runtime.database_url import UnusableUrl, parse_database_url
 
 @dataclass(frozen=True, slots=True)
 class OrderRow:
-    """An order that the order service has committed."""
+    """An order that the order service has stored."""
 
     order_id: str
     customer: str

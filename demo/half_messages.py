@@ -14,12 +14,10 @@ from demo.commit_log import Trace
 class Ending(Enum):
     """How a transaction ended. The values are words for the screen."""
 
-    COMMITTED = "committed by the order service's COMMIT"
-    COMMITTED_AFTER_CHECK = "committed after a check-back: the COMMIT had not arrived"
+    COMMITTED = "committed: the order service sent COMMIT"
+    COMMITTED_AFTER_CHECK = "committed after a check-back: the first COMMIT did not arrive"
     REFUSED = "rolled back by the order service: the order was above the limit"
-    CUT_SHORT = (
-        "rolled back, mostly by check-back: a kill cut the attempt short, no order came of it, and the customer asked again"
-    )
+    CUT_SHORT = "rolled back, mostly by check-back: a kill came before the attempt stored an order, and the customer asked again"
     NOT_WRITTEN = "rolled back by the order service: its database had the order already, or did not take it"
     DISCARDED = "discarded after the last check-back: `python -m broker.admin discarded` shows it"
     PENDING = "not decided yet"
@@ -43,7 +41,7 @@ class Kills:
 
 @dataclass(frozen=True, slots=True)
 class Refusals:
-    """The rule by which the order service refuses orders, and how many customers were told so."""
+    """The rule by which the order service refuses orders, and how many customers got that answer."""
 
     limit_cents: int
     answered: int

@@ -25,7 +25,7 @@ def groups_left(lines: Iterable[str]) -> set[int]:
 
 
 def main() -> None:
-    """Read to the end, then kill what is left."""
+    """Read to the end, then kill the groups that are still announced."""
     for group in groups_left(sys.stdin):
         with contextlib.suppress(ProcessLookupError):
             os.killpg(group, signal.SIGKILL)

@@ -112,7 +112,7 @@ def _place(plan: Plan, order_url: str, console: Console, *, kill_halfway: Proces
 
 
 def _settle_and_tell(plan: Plan, placed: Placed, kills: Kills, services: RunningServices, console: Console) -> bool:
-    """Tell what happened. Whether every order has its credit, and every customer was told the truth."""
+    """Print what happened. Whether every order has its credit, and every answer to a customer was right."""
     has_kills = bool(kills.order_service_ms or kills.broker_ms)
     for line in orders_told(placed.answers, placed.seconds, has_kills=has_kills):
         console.print(line, highlight=False)

@@ -16,7 +16,7 @@ _POLL_SECONDS = 0.25
 
 
 def settle(books: Books, store: Path | None, console: Console) -> bool:
-    """Whether all was settled in time; says what is left if not. `store` is the broker's, where it can be read."""
+    """Whether all was settled in time; prints what is missing if not. `store` is the broker's, where it can be read."""
     deadline = time.monotonic() + SETTLE_SECONDS
     with counting(console, "orders credited", books.placed()) as show:
         while (credited := books.credited()) < (placed := books.placed()) or _pending(store):

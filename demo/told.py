@@ -1,4 +1,4 @@
-"""What the demo says of a run, in sentences and tables: each number with what it means."""
+"""What the demo says about a run, in sentences and tables: each number with its meaning."""
 
 from __future__ import annotations
 
@@ -36,7 +36,8 @@ def orders_told(answers: Sequence[OrderAnswer], seconds: float, *, has_kills: bo
 def deaths_told(deaths: int, every: int) -> str:
     """How often the order service was made to die, and when."""
     return (
-        f"The order service died {_times(deaths)} between local commit and COMMIT, as it was told to: at every {every}th commit."
+        f"The order service died {_times(deaths)} between local commit and COMMIT: "
+        f"the demo makes it die at every {every}th local commit."
     )
 
 
@@ -48,7 +49,7 @@ def half_messages_table(half_messages: HalfMessages) -> Table:
         show_footer=True,
     )
     table.add_column("count", footer=str(half_messages.count), justify="right")
-    table.add_column("how they ended", footer=f"in all; {half_messages.committed} of them were committed")
+    table.add_column("how they ended", footer=f"in all; the broker committed {half_messages.committed} of them")
     for ending in Ending:
         if count := half_messages.by_ending[ending]:
             table.add_row(str(count), ending.value)
@@ -70,9 +71,11 @@ def losses_told(half_messages: HalfMessages) -> str | None:
     if killed:
         sentences.append(f"The sender of such a message would have had to keep those {killed} until the broker was back.")
     if unexplained:
-        sentences.append(f"{unexplained} of {committed} COMMITs came later than the check-back, or were lost without a kill.")
+        sentences.append(f"{unexplained} of {committed} COMMITs arrived after the check-back, or were lost without a kill.")
     if sentences:
-        sentences.append("The check-backs found each of these orders in the order database and committed its half message.")
+        sentences.append(
+            "Check-back found each of these orders in the order database, and the broker committed its half message."
+        )
     return " ".join(sentences) or None
 
 

@@ -1,4 +1,4 @@
-"""Was every order placed once and credited once? What customers were told is compared here; the rest is Spark's."""
+"""Was every order placed once and credited once? The answers to customers are compared here; Spark compares the rest."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ RECONCILE_SECONDS = 1800
 
 
 def answers_hold(answers: Sequence[OrderAnswer], books: Books, console: Console) -> bool:
-    """Whether every order that a customer was told is placed is in the database."""
+    """Whether the database has every order that was answered as placed."""
     told = {answer.order_id for answer in answers if answer.outcome is Outcome.PLACED}
     missing = told - books.orders().keys()
     if missing:

@@ -1,4 +1,4 @@
-"""What the order service can be told, by environment variable or by flag; `python -m order_service --help` lists it."""
+"""The settings of the order service, given by environment variables or flags; `python -m order_service --help` lists them."""
 
 from typing import Annotated, Self
 
@@ -63,7 +63,7 @@ class Settings(OrderDatabaseSettings, ServingDatabaseSettings, HttpSettings, Nam
     placing_max: int | None = Field(
         None,
         ge=1,
-        description="orders that are placed at once, the others are answered 503 at once; two thirds of the threads unless given",
+        description="orders placed at the same time, the next one is answered 503; two thirds of the threads unless given",
     )
     order_limit_cents: int = Field(
         1_000_000,
@@ -72,7 +72,7 @@ class Settings(OrderDatabaseSettings, ServingDatabaseSettings, HttpSettings, Nam
         description="an order above it fails in its local transaction and is rolled back",
     )
     failpoints: Annotated[str, AfterValidator(_failpoints)] = Field(
-        "", validation_alias="FAILPOINTS", description="where to fail on purpose, e.g. exit-after-local-commit:every=25"
+        "", validation_alias="FAILPOINTS", description="where the process fails on purpose, e.g. exit-after-local-commit:every=25"
     )
 
     @property

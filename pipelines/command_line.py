@@ -27,7 +27,7 @@ from pipelines.verdict import exit_with
 from service_runtime.secret_files import SecretUnusable, url_with_password
 
 application = typer.Typer(
-    help="Do orders and credits agree? Exit code 0: they do. 1: they do not. 2: could not tell.",
+    help="Do orders and credits agree? Exit code 0: they do. 1: they do not. 2: the job could not tell.",
     no_args_is_help=True,
     pretty_exceptions_enable=False,
     add_completion=False,
@@ -46,7 +46,7 @@ CreditPasswordFile = Annotated[
     str, typer.Option(envvar="CREDIT_DATABASE_PASSWORD_FILE", show_envvar=True, help="file with the credit database's password")
 ]
 Master = Annotated[str | None, typer.Option(help="Spark's master: local[*] unless spark-submit says otherwise")]
-Grace = Annotated[int, typer.Option(min=0, help="what is younger is still in flight, and not judged by what it lacks")]
+Grace = Annotated[int, typer.Option(min=0, help="seconds during which a new order may still lack its credit")]
 Output = Annotated[str, typer.Option(help="where the Parquet goes; on a cluster a place that all executors see")]
 ShowOutput = Annotated[bool, typer.Option("--show-output/--hide-output", help="whether to say where the Parquet is")]
 SparkLog = Annotated[Path | None, typer.Option(help="keep what Spark's JVM prints in this file")]
@@ -110,7 +110,7 @@ def messages_command(
     output: Output = "data/messages",
     spark_log: SparkLog = None,
 ) -> None:
-    """Count what a broker's commit log holds, and what became of the transactions of one topic."""
+    """Count the records of a broker's commit log, and the transactions of one topic by how they ended."""
     progress = Console(stderr=True)
 
     def judge() -> bool:

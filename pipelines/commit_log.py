@@ -97,7 +97,7 @@ def scan(log_range: LogRange) -> Iterator[Record | Damage]:
 
 
 def _scan(data: mmap.mmap, segment_offset: int, log_range: LogRange) -> Iterator[Record | Damage]:
-    """A gap belongs to the range of the record before it, or to the segment's first range: each is told once."""
+    """A gap belongs to the range of the record before it, or to the segment's first range: so each is reported once."""
     position: int | None = log_range.start
     if log_range.start:
         position = _next_record(data, segment_offset, log_range.start, log_range.end)

@@ -27,16 +27,16 @@ class Finding(StrEnum):
 MEANINGS: Final = {
     Finding.MATCHED: "one order, one credit, all equal",
     Finding.IN_FLIGHT: "younger than the grace period, not judged",
-    Finding.MISSING_CREDIT: "a committed order that nobody was credited for",
+    Finding.MISSING_CREDIT: "an order without a credit, although its transaction is COMMITTED",
     Finding.CREDIT_WITHOUT_ORDER: "a credit whose order does not exist or was rolled back",
     Finding.DOUBLE_CREDIT: "an order that was credited more than once",
     Finding.AMOUNT_MISMATCH: "credit and order name different amounts",
     Finding.POINTS_MISMATCH: "not one point for each full unit of currency",
     Finding.WRONG_CUSTOMER: "the credit went to another customer",
-    Finding.ROLLED_BACK_ORDER: "an order row although its transaction was rolled back",
-    Finding.ORDER_WITHOUT_MESSAGE: "a committed order whose message was neither delivered nor is pending",
+    Finding.ROLLED_BACK_ORDER: "an order row although its transaction is ROLLED_BACK",
+    Finding.ORDER_WITHOUT_MESSAGE: "a COMMITTED order whose message was not delivered and is not pending",
     Finding.MESSAGE_WITHOUT_ORDER: "a delivered message whose order does not exist or was rolled back",
-    Finding.HALF_MESSAGE_PENDING: "a half message still undecided after the grace period",
+    Finding.HALF_MESSAGE_PENDING: "a half message that is undecided after the grace period",
     Finding.DOUBLED_DELIVERY: "a transaction whose message was delivered more than once",
 }
 

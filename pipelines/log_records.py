@@ -1,4 +1,4 @@
-"""The commit log as a DataFrame, and what the whole of it holds."""
+"""The commit log as a DataFrame, and a count of its records."""
 
 from __future__ import annotations
 

@@ -31,9 +31,9 @@ def match_orders(orders: DataFrame, transactions: DataFrame, credits: DataFrame,
 
 
 def with_outcome(orders: DataFrame, transactions: DataFrame) -> DataFrame:
-    """The orders, each with whether all that became of it is a rollback: `is_rolled_back`. `is_there` is true for all.
+    """The orders, each with whether all its transactions are rolled back: `is_rolled_back`. `is_there` is true for all.
 
-    A repeated attempt may have been rolled back beside the one that was committed; that order stands.
+    One attempt may be rolled back and another COMMITTED for the same order id: then the order stands.
     """
     rolled_back = (
         transactions.where(F.col("order_id").isNotNull())

@@ -29,7 +29,7 @@ class TopicCount:
 
 @dataclass(frozen=True, slots=True)
 class TransactionCounts:
-    """What became of the transactions of one topic, by the log alone."""
+    """How the transactions of one topic ended, by the commit log alone."""
 
     transactions: int
     delivered: int
@@ -92,7 +92,7 @@ def topics_table(report: MessageReport, store: Path) -> Table:
 
 
 def transactions_table(report: MessageReport, topic: str, cut_off: CutOff) -> Table:
-    """What became of the transactions."""
+    """The transactions by how they ended."""
     counts = report.transactions
     table = Table(title=Text(printable(f"Transactions of topic {topic}")))
     table.add_column("outcome")

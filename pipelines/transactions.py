@@ -1,4 +1,4 @@
-"""What became of each transaction, by the commit log alone: half messages, op messages and what was delivered.
+"""How each transaction ended, by the commit log alone: half messages, op messages and what was delivered.
 
 A transaction is known by the UNIQ_KEY its producer gave the message. That key stays the same when the broker rewrites a half
 message to move it forward, and in every copy that is delivered.

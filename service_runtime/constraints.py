@@ -1,4 +1,4 @@
-"""Which constraint of a database a statement violated, on SQLite and PostgreSQL, so that no violation is taken for another.
+"""Tells which constraint a statement violated, on SQLite and PostgreSQL, so that no violation is mistaken for another.
 
 SQLite names the kind (`sqlite_errorname`) and, in its message, the columns; PostgreSQL the kind (SQLSTATE) and the constraint.
 Constraints keep the names that PostgreSQL gives them (TABLE_pkey, TABLE_COLUMN_key) or others that hold their columns' names.

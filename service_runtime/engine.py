@@ -71,7 +71,7 @@ def _make_folder_of(path: Path) -> None:
 
 
 def _make_durable(connection: sqlite3.Connection, _record: Any) -> None:
-    """What is committed stays committed, whatever loses power; readers do not wait for the writer."""
+    """A database commit survives a loss of power; readers do not wait for the writer."""
     connection.isolation_level = None
     for pragma in (f"busy_timeout={_BUSY_TIMEOUT_MS}", "journal_mode=WAL", "synchronous=FULL", "foreign_keys=ON"):
         connection.execute(f"PRAGMA {pragma}").close()

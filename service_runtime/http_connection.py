@@ -1,4 +1,4 @@
-"""HTTP connections whose clients have to get on: silent, slow and idle ones make room for others."""
+"""HTTP connections with time limits for their clients: silent, slow and idle ones make room for others."""
 
 from __future__ import annotations
 

@@ -34,7 +34,7 @@ class Lane:
         return self._free.acquire(blocking=False)
 
     def leave(self) -> None:
-        """Makes room for another one."""
+        """Makes room for another request."""
         self._free.release()
 
 

@@ -146,7 +146,7 @@ def _postgresql_alone(connection: Connection) -> Iterator[None]:
 
 @contextmanager
 def _sqlite_alone(connection: Connection) -> Iterator[None]:
-    """Foreign keys are off while tables are made anew, as SQLite wants it, and are checked before the commit."""
+    """Foreign keys are off while tables are made anew, as SQLite wants it, and are checked before the database commit."""
     connection.connection.cursor().execute("PRAGMA foreign_keys=OFF")
     with connection.begin():
         yield

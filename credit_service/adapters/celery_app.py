@@ -35,10 +35,10 @@ def create_celery(redis_url: str) -> Celery:
         accept_content=["json"],
         # A worker that dies has not acknowledged: another one takes the task, and the ledger makes doing it twice harmless.
         task_acks_late=True,
-        # One of its processes that dies is told to the consumer instead: a task that kills each of them would go round for ever.
+        # If one of its processes dies, the consumer gets an error: a task that kills each process would otherwise run for ever.
         task_reject_on_worker_lost=False,
         task_time_limit=_TASK_TIME_LIMIT_S,
-        # A task that has begun ends and commits although Redis is gone.
+        # A task that has begun ends, database commit included, although Redis is gone.
         worker_cancel_long_running_tasks_on_connection_loss=False,
         worker_prefetch_multiplier=1,
         worker_hijack_root_logger=False,
@@ -53,7 +53,7 @@ def create_celery(redis_url: str) -> Celery:
             "socket_connect_timeout": _CONNECT_TIMEOUT_S,
             "socket_timeout": _SOCKET_TIMEOUT_S,
         },
-        # Who waits decides when to try again.
+        # The consumer that waits decides when to try again.
         task_publish_retry=False,
         result_backend_transport_options={"retry_policy": {"timeout": float(_CONNECT_TIMEOUT_S)}},
         redis_socket_connect_timeout=_CONNECT_TIMEOUT_S,

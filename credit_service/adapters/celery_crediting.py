@@ -1,4 +1,4 @@
-"""Writes credits by way of Celery: hands a batch to a worker and waits until its task has committed."""
+"""Writes credits through Celery: hands a batch to a worker and waits until its task has stored it."""
 
 import json
 import time
@@ -15,14 +15,14 @@ from credit_service.service_layer.faults import Fault, fault_of
 _SLICE_S: Final = 0.5
 """How soon a wait notices that it is given up."""
 MOST_WAITING_TASKS: Final = 1000
-"""With so many in Redis nothing more is sent: the workers are away, and consumers that start over and over must not fill it."""
+"""With this number of tasks in Redis no more are sent: the workers are away, and consumers that restart must not fill Redis."""
 
 
 class CeleryCrediting:
     """See `service_layer.crediting.Crediting`; safe to use from several threads.
 
-    A batch has one task id, made from its content, however often it is asked for: at most one task of it waits in Redis, and
-    whichever run of it ends first answers.
+    A batch has one task id, made from its content. So at most one task of a batch waits in Redis, however often the batch is
+    tried, and the run that ends first answers.
     """
 
     def __init__(self, tasks: CreditTasks, *, timeout_s: float, now_s: Callable[[], float] = time.monotonic) -> None:

@@ -36,7 +36,7 @@ class LedgerUnavailable(Exception):
 
 
 class CreditNotStored(Exception):
-    """The database took a credit's row without an error, and yet has none: something in it swallows rows. Nothing is written."""
+    """The database accepted a row without an error, and does not have it: a trigger or rule dropped it. Nothing is written."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,4 +1,4 @@
-"""The push consumer of committed orders, behind the client's synchronous facade."""
+"""The push consumer of orders, behind the client's synchronous facade. It gets no message before the broker's COMMIT."""
 
 import logging
 from typing import Final
@@ -16,7 +16,7 @@ logger = logging.getLogger(__name__)
 
 
 class OrderConsumer:
-    """Consumes orders from their first on, in batches, in a bounded pool of threads."""
+    """Consumes orders, from the first message of each queue on, in batches, in a bounded pool of threads."""
 
     def __init__(
         self, listener: MessageListener, *, namesrv_addr: str, threads: int, batch_size: int, max_reconsume_times: int
@@ -41,7 +41,7 @@ class OrderConsumer:
         self._loop.run(self._consumer.start(), timeout_s=_START_TIMEOUT_S)
 
     def stop(self, timeout_s: float) -> None:
-        """Lets batches end whose task is under way, for so long, and leaves the group. What is held will be delivered again."""
+        """Leaves the group, after up to `timeout_s` for batches whose task is under way. What is held will be delivered again."""
         leaving_s = timeout_s + _FAREWELL_S
         try:
             self._loop.run(self._consumer.shutdown(leaving_s), timeout_s=leaving_s + _FAREWELL_S)
@@ -57,7 +57,7 @@ class OrderConsumer:
             return False
 
     def progress(self) -> list[QueueProgress]:
-        """How each queue gets on that the consumer has now; none if its event loop does not answer."""
+        """The progress of each queue that the consumer has now; none if its event loop does not answer."""
         try:
             return self._loop.run(self._progress(), timeout_s=_HEALTH_TIMEOUT_S)
         except (ClientError, TimeoutError):

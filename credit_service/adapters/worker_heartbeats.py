@@ -3,7 +3,7 @@
     credit_service:workers             set of the workers' keys
     credit_service:worker:NAME:PID     what the worker says of itself, as JSON; expires
 
-How long ago a heartbeat came is told by what is left of its life, so that no two clocks are compared.
+The time that Redis will still keep a heartbeat says how old it is: no two clocks are compared.
 """
 
 from dataclasses import dataclass

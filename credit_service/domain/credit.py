@@ -9,7 +9,7 @@ RULE: Final = "one credit point for each full unit of currency"
 
 
 def points_for(total_cents: int) -> int:
-    """The points of an order: one for each full unit of currency; what is left over counts for nothing."""
+    """The points of an order: one for each full unit of currency; a part of a unit earns nothing."""
     return total_cents // CENTS_IN_A_UNIT
 
 
@@ -35,7 +35,7 @@ class Credit:
 
 
 class CreditOutcome(StrEnum):
-    """What became of one credit."""
+    """How writing one credit ended."""
 
     CREDITED = "CREDITED"
     ALREADY_CREDITED = "ALREADY_CREDITED"

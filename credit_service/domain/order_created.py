@@ -21,7 +21,7 @@ _Text = Annotated[str, StringConstraints(min_length=1), NO_CONTROL_CHARACTERS]
 
 
 class OrderCreated(BaseModel):
-    """An order that has been committed. Fields this version does not know are passed over: the sender may be newer."""
+    """An order that the order service has stored. Fields that this version does not know are ignored: the sender may be newer."""
 
     model_config = ConfigDict(strict=True, frozen=True, extra="ignore")
 

@@ -38,7 +38,7 @@ class Queues(Protocol):
     """The port to the consumer's queues."""
 
     def progress(self) -> Sequence[QueueProgress]:
-        """How each queue gets on; none if nobody can say."""
+        """The progress of each queue; none if nobody can say."""
 
 
 @dataclass(frozen=True, slots=True)

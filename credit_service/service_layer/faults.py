@@ -111,5 +111,5 @@ _LONGEST_PAUSE_S: Final = 10.0
 
 
 def pause_s(failures: int) -> float:
-    """How long to wait after so many failures in a row: doubles from 0.5 s to 10 s."""
+    """How long to wait after this number of failures in a row: doubles from 0.5 s to 10 s."""
     return min(_FIRST_PAUSE_S * 2.0 ** (min(failures, 30) - 1), _LONGEST_PAUSE_S)

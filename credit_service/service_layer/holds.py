@@ -1,4 +1,4 @@
-"""Which orders are held back now, and why: for the log, for /healthz, and for telling a bad order from an outage."""
+"""Which orders are held now, and why: for the log, for /healthz, and to tell a bad order from an outage."""
 
 import logging
 import threading
@@ -26,7 +26,7 @@ class Holding:
     reason: str
     """Of the failure that was seen last."""
     is_outage: bool
-    """Whether any of it is held for an outage; else for a suspicion against single orders."""
+    """Whether an outage holds any order; else all are held on a suspicion against single orders."""
 
 
 class Holds:

@@ -23,10 +23,10 @@ class BatchCrediting(Protocol):
 
 
 class OrderListener:
-    """Acknowledges a message only after its credit is committed.
+    """Acknowledges a message only after its credit is stored.
 
-    What no redelivery will make right goes to the dead letters at once: a message that is no order, or one that contradicts the
-    ledger. An order whose own task fails comes again later. None of them holds up the others of its batch.
+    A message that no redelivery can mend goes to the dead letters at once: it is no order, or it contradicts the ledger. An order
+    whose own task fails is delivered again later. Neither delays the other orders of its batch.
     """
 
     def __init__(self, crediting: BatchCrediting) -> None:

@@ -24,7 +24,7 @@ class _Failure:
     """A try that did not write its credits."""
 
     part: BatchPart
-    """As it is after it."""
+    """The part, with this try counted."""
     fault: Fault
     reason: str
 
@@ -38,7 +38,7 @@ class PatientCrediting:
     threads: int
     """How many threads credit batches at a time."""
     wait: Callable[[ConsumeContext, float], None] = ConsumeContext.hold
-    """Waits so many seconds; raises MessagesWithdrawn."""
+    """Waits for a number of seconds; raises MessagesWithdrawn."""
 
     def credit(self, credits: Sequence[Credit], context: ConsumeContext) -> list[CreditOutcome | None]:
         """One outcome for each credit, durable on return; None for an order that is to come again later.
@@ -112,7 +112,7 @@ def _what_is_left(step: Step, failure: _Failure, credits: Sequence[Credit]) -> t
     """The parts that are to be tried further."""
     part, reason = failure.part, failure.reason
     if step is Step.SPLIT:
-        logger.warning("a task with %d orders failed, and each half is tried alone: %s", part.end - part.begin, reason)
+        logger.warning("a task with %d orders failed, now each half is tried alone: %s", part.end - part.begin, reason)
         return part.halves()
     if step is Step.GIVE_BACK:
         order_id = credits[part.begin].order_id

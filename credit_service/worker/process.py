@@ -1,4 +1,4 @@
-"""The worker as a process: opens the database, works until a signal, and starts anew when Celery gives up."""
+"""The worker as a process: opens the database, works until a signal, and starts again when Celery stops without a signal."""
 
 import logging
 import os
@@ -30,7 +30,7 @@ logger = logging.getLogger(PROGRAM)
 
 
 def main() -> int:
-    """The process's exit status: 0 after a signal, 1 when it cannot start, 2 when it was told nonsense."""
+    """The process's exit status: 0 after a signal, 1 when it cannot start, 2 when a setting is wrong."""
     log_to_stderr()
     try:
         settings = CliApp.run(WorkerSettings)
@@ -85,13 +85,13 @@ def was_told_to_stop() -> bool:
 
 
 def start_anew() -> Never:
-    """Becomes a fresh worker under the same process id.
+    """Starts the worker again under the same process id.
 
-    Celery gives up, not only tries again, when Redis goes away just while a task is unacknowledged. What was under way is
-    held by its consumer, which asks again.
+    Celery stops, and does not just try again, when Redis goes away while a task is unacknowledged. The consumer holds the orders
+    of that task, and asks again.
     """
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, signal.SIG_DFL)
-    logger.warning("the worker gave up; it starts anew in %g s", _PAUSE_BEFORE_NEW_START_S)
+    logger.warning("Celery stopped without a signal; the worker starts again in %g s", _PAUSE_BEFORE_NEW_START_S)
     time.sleep(_PAUSE_BEFORE_NEW_START_S)
     os.execv(sys.executable, [sys.executable, "-m", PROGRAM, *sys.argv[1:]])

@@ -168,4 +168,7 @@ def _health(health: HealthResponse) -> Response:
 def _attention(discarded: int | None) -> list[str]:
     if not discarded:
         return []
-    return [f"messages of orders that were given up unanswered: {discarded}; python -m broker.admin discarded shows them"]
+    return [
+        f"the broker discarded {discarded} messages of orders after its last check-back: "
+        "python -m broker.admin discarded shows them"
+    ]

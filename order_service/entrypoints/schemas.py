@@ -126,7 +126,7 @@ class OrderPageResponse(BaseModel):
 
 
 class HealthResponse(BaseModel):
-    """What works: `status` is ok if all of it does, degraded if no order can be placed, attention if a person should look."""
+    """What works: `status` is ok if everything does, degraded if no order can be placed, attention if a person should look."""
 
     status: Literal["ok", "degraded", "attention"]
     database: str

@@ -11,7 +11,7 @@ TAG: Final = "created"
 
 
 def order_message(order: Order) -> Message:
-    """The message of an order; it becomes visible only if the order's transaction commits."""
+    """The message of an order; consumers see it only after a COMMIT."""
     body = {
         "order_id": order.order_id,
         "customer": order.customer,

@@ -1,4 +1,4 @@
-"""Orders, their items, and what became of their transactions."""
+"""Orders, their items, and the states of their transactions."""
 
 import sqlalchemy as sa
 from alembic import op

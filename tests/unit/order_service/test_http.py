@@ -260,7 +260,7 @@ def test_health_tells_of_messages_that_were_given_up_and_the_service_serves_on(
     answer = client.get("/healthz")
     assert (answer.status_code, answer.json["status"]) == (200, "attention")
     (attention,) = answer.json["attention"]
-    assert attention.startswith("messages of orders that were given up unanswered: 2;")
+    assert attention.startswith("the broker discarded 2 messages of orders after its last check-back: ")
 
 
 @pytest.mark.parametrize("discarded", [0, None])
