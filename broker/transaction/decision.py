@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 from broker.message import sysflag
 from broker.transaction.check_policy import CheckPolicy
-from broker.transaction.half_record import HALF_TOPIC, HalfMessage
+from broker.transaction.half_message import HALF_TOPIC, HalfMessage
 from broker.transaction.pending import Outcome, PendingTransaction, PendingTransactions
 from broker.transaction.recovered_copies import RecoveredCopies
 

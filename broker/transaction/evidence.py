@@ -17,7 +17,7 @@ from collections.abc import Callable, Iterable
 
 from broker.message import sysflag
 from broker.message.errors import CorruptRecord
-from broker.transaction.half_record import DISCARD_TOPIC, HALF_TOPIC, HalfMessage, read_any_message
+from broker.transaction.half_message import DISCARD_TOPIC, HALF_TOPIC, HalfMessage, read_any_message
 from broker.transaction.pending import Outcome
 from broker.transaction.recovered_copies import Identity
 from broker.transaction.recovery import RecoveredTransaction

@@ -11,7 +11,7 @@ from broker.message import properties as props
 from broker.message import record, tags, topics
 from broker.message.inner_message import InnerMessage
 from broker.transaction.errors import NotAnOpMessage
-from broker.transaction.half_record import HalfMessage
+from broker.transaction.half_message import HalfMessage
 
 OP_TOPIC: Final = topics.OP_HALF_TOPIC.encode()
 REMOVE_TAG: Final = "d"

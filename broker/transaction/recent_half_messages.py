@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from broker.transaction.half_record import HalfMessage
+from broker.transaction.half_message import HalfMessage
 
 
 class RecentHalfMessages:

@@ -21,7 +21,7 @@ from typing import NamedTuple
 from broker.message.errors import CorruptRecord
 from broker.transaction.check_policy import CheckPolicy
 from broker.transaction.errors import NotAHalfMessage, NotAnOpMessage
-from broker.transaction.half_record import HalfMessage, read_any_message, read_half_message
+from broker.transaction.half_message import HalfMessage, read_any_message, read_half_message
 from broker.transaction.offsets import OpWindow
 from broker.transaction.op_message import decided_offsets
 from broker.transaction.pending import PendingTransaction

@@ -9,7 +9,7 @@ from collections.abc import Iterable
 
 from broker.message import sysflag
 from broker.transaction.errors import AlreadyResumed, NotResumable
-from broker.transaction.half_record import DISCARD_TOPIC, HALF_TOPIC, HalfMessage
+from broker.transaction.half_message import DISCARD_TOPIC, HALF_TOPIC, HalfMessage
 
 
 def refuse_if_not_resumable(discarded: HalfMessage, alike: Iterable[HalfMessage]) -> None:

@@ -21,9 +21,9 @@ from broker.store import MessageStore, RecordNotFound, StoreUnwritable
 from broker.transaction.checks_in_flight import ChecksInFlight
 from broker.transaction.decision import CheckAction, GroupState, decide_check, must_move_forward
 from broker.transaction.errors import NotAHalfMessage
-from broker.transaction.half_message import check_back
-from broker.transaction.half_record import HalfMessage
+from broker.transaction.half_message import HalfMessage
 from broker.transaction.pending import PendingTransaction
+from broker.transaction.transitions import check_back
 
 logger = logging.getLogger(__name__)
 

@@ -22,7 +22,7 @@ from broker.server.pulling.queue_records import records_from
 from broker.server.transactions.transaction_log import TransactionLog
 from broker.store import MessageStore, RecordNotFound, StoreUnwritable
 from broker.transaction.errors import AlreadyResumed, NotAHalfMessage, NotResumable
-from broker.transaction.half_record import HALF_TOPIC, HalfMessage, read_any_message, read_half_message
+from broker.transaction.half_message import HALF_TOPIC, HalfMessage, read_any_message, read_half_message
 from broker.transaction.resumption import refuse_if_not_resumable
 
 logger = logging.getLogger(__name__)

@@ -12,7 +12,7 @@ from broker.protocol.bodies import TransactionInfo
 from broker.server.transactions.transaction_log import TransactionLog
 from broker.store import MessageStore, RecordNotFound
 from broker.transaction.errors import NotAHalfMessage, NotAnOpMessage
-from broker.transaction.half_record import DISCARD_TOPIC, HALF_TOPIC, HalfMessage, read_any_message, read_half_message
+from broker.transaction.half_message import DISCARD_TOPIC, HALF_TOPIC, HalfMessage, read_any_message, read_half_message
 from broker.transaction.op_message import GIVEN_REASON_KEY, OP_TOPIC, OUTCOME, REASON, decided_offsets
 from broker.transaction.pending import Outcome, PendingTransaction
 

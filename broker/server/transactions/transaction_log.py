@@ -19,12 +19,12 @@ from broker.server.ports import SystemTopics
 from broker.server.transactions.topic_outcomes import TopicOutcomes
 from broker.server.transactions.transaction_recovery import RecoveredTransactions
 from broker.store import Appended, MessageStore, StoreUnwritable
-from broker.transaction import half_message
+from broker.transaction import transitions
 from broker.transaction.check_policy import CheckPolicy
 from broker.transaction.counts import TransactionCounts
 from broker.transaction.errors import NotADestination, NotResumable
-from broker.transaction.half_record import DISCARD_TOPIC, HALF_TOPIC, HalfMessage, find_group, find_tag, read_half_message
-from broker.transaction.half_record import tags_code as tags_code_of
+from broker.transaction.half_message import DISCARD_TOPIC, HALF_TOPIC, HalfMessage, find_group, find_tag, read_half_message
+from broker.transaction.half_message import tags_code as tags_code_of
 from broker.transaction.op_message import OP_PROPERTIES, OP_TAGS_CODE, OP_TOPIC, op_body, op_message
 from broker.transaction.pending import Outcome, PendingTransaction, Place
 from broker.transaction.recent_half_messages import RecentHalfMessages
@@ -77,7 +77,7 @@ class TransactionLog:
         Raises DelayedTransaction, NotADestination, IllegalMessage or StoreUnwritable.
         """
         topic = self._known_topics.get(message.topic) or self._new_topic(message.topic)
-        encoded = half_message.half_properties(message.properties, topic, message.queue_id, producer_group)
+        encoded = transitions.half_properties(message.properties, topic, message.queue_id, producer_group)
         group = find_group(encoded)
         if group != self._latest_group and not is_group(group):
             raise IllegalMessage(
@@ -85,7 +85,7 @@ class TransactionLog:
             )
         self._latest_group = group
         tags_code = tags_code_of(find_tag(encoded))
-        sys_flag, born_host = half_message.half_sys_flag(message.sys_flag), message.born_host
+        sys_flag, born_host = transitions.half_sys_flag(message.sys_flag), message.born_host
         crc = body_crc(message.body)
         half_inner = InnerMessage(
             HALF_TOPIC, 0, message.body, encoded, message.flag, sys_flag, message.born_timestamp, born_host,
@@ -113,7 +113,7 @@ class TransactionLog:
             half = self.read(transaction)
         offset = transaction.commit_log_offset
         self._append(
-            half_message.committed(
+            transitions.committed(
                 half,
                 topic=transaction.topic,
                 queue_id=transaction.queue_id,
@@ -139,7 +139,7 @@ class TransactionLog:
         """Puts the message where people can find it. Raises like `commit`."""
         half = self.read(transaction)
         self._topics.internal(DISCARD_TOPIC.decode(), 1)
-        self._append(half_message.discarded(half, half_offset=transaction.commit_log_offset, checks=transaction.checks), now_ms)
+        self._append(transitions.discarded(half, half_offset=transaction.commit_log_offset, checks=transaction.checks), now_ms)
         return self._settle(transaction, Outcome.DISCARDED, now_ms, None)
 
     def give_up(self, transaction: PendingTransaction, now_ms: int) -> int:
@@ -150,7 +150,7 @@ class TransactionLog:
         """Copies the half message to the queue's end, with how often it was checked for good. Raises like `commit`."""
         half = self.read(transaction)
         copy = self._append(
-            half_message.moved(
+            transitions.moved(
                 half,
                 first_commit_log_offset=transaction.commit_log_offset,
                 first_queue_offset=transaction.queue_offset,
@@ -169,7 +169,7 @@ class TransactionLog:
             raise NotResumable("it is being resumed already")
         topic, queue_id = discarded.destination()
         queue_id = self._topics.existing_queue(topic, queue_id)
-        message, tags_code = half_message.resumed(discarded), discarded.tags_code()
+        message, tags_code = transitions.resumed(discarded), discarded.tags_code()
         appended = self._append(message, now_ms)
         self._add(appended, discarded.producer_group, self._new_topic(topic), queue_id, tags_code, message.properties, now_ms)
         self._resumed[discarded.commit_log_offset] = appended.end_position

@@ -12,7 +12,7 @@ from broker.server.pulling.queue_records import records_from
 from broker.store import ConsumerOffsets, MessageStore, RecordNotFound
 from broker.transaction.check_policy import CheckPolicy
 from broker.transaction.evidence import Evidence
-from broker.transaction.half_record import DISCARD_TOPIC, HALF_TOPIC, HalfMessage, read_any_message
+from broker.transaction.half_message import DISCARD_TOPIC, HALF_TOPIC, HalfMessage, read_any_message
 from broker.transaction.op_message import OP_TOPIC
 from broker.transaction.pending import Outcome, PendingTransactions
 from broker.transaction.recovered_copies import RecoveredCopies

@@ -4,10 +4,10 @@ from broker.message import properties as props
 from broker.message.inner_message import InnerMessage
 from broker.message.record import decode_record, encode_message, encode_record, size_of
 from broker.message.tags import tags_code
-from broker.transaction.half_message import half_properties, half_sys_flag
-from broker.transaction.half_record import HALF_TOPIC
+from broker.transaction.half_message import HALF_TOPIC
 from broker.transaction.op_message import op_message
 from broker.transaction.pending import PendingTransaction
+from broker.transaction.transitions import half_properties, half_sys_flag
 
 HOST = bytes((127, 0, 0, 1, 0, 0, 0x2A, 0x9F))
 PRODUCER_HOST = bytes((127, 0, 0, 1, 0, 0, 0x15, 0xB3))

@@ -15,7 +15,7 @@ from broker.transaction.decision import (
     decide_late_end,
     must_move_forward,
 )
-from broker.transaction.half_record import read_any_message
+from broker.transaction.half_message import read_any_message
 from broker.transaction.pending import Outcome, PendingTransactions, Place
 from broker.transaction.recovered_copies import RecoveredCopies
 from tests.unit.transaction.records import GROUP, changed, half_inner, half_record, stored, transaction

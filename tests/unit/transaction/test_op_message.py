@@ -3,7 +3,7 @@ import pytest
 from broker.message import properties as props
 from broker.message.record import decode_record
 from broker.transaction.errors import NotAnOpMessage
-from broker.transaction.half_record import read_any_message
+from broker.transaction.half_message import read_any_message
 from broker.transaction.op_message import decided_offsets, op_message
 from tests.unit.transaction.records import HOST, changed, op_record, stored
 

@@ -1,4 +1,4 @@
-from broker.transaction.half_record import HalfMessage
+from broker.transaction.half_message import HalfMessage
 from broker.transaction.recent_half_messages import RecentHalfMessages
 
 

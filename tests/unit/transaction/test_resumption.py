@@ -1,9 +1,9 @@
 import pytest
 
 from broker.transaction.errors import NotResumable
-from broker.transaction.half_message import committed, discarded
-from broker.transaction.half_record import HalfMessage, read_any_message, read_half_message
+from broker.transaction.half_message import HalfMessage, read_any_message, read_half_message
 from broker.transaction.resumption import refuse_if_not_resumable
+from broker.transaction.transitions import committed, discarded
 from tests.unit.transaction.records import half_record, stored
 
 

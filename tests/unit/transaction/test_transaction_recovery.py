@@ -9,11 +9,11 @@ from broker.message import properties as props
 from broker.message.inner_message import InnerMessage
 from broker.transaction.check_policy import CheckPolicy
 from broker.transaction.evidence import Evidence
-from broker.transaction.half_message import committed, discarded, moved, resumed
-from broker.transaction.half_record import read_half_message
+from broker.transaction.half_message import read_half_message
 from broker.transaction.op_message import op_message
 from broker.transaction.pending import Outcome
 from broker.transaction.recovery import RecoveredTable, RecoveredTransaction, TransactionRecovery
+from broker.transaction.transitions import committed, discarded, moved, resumed
 from tests.unit.transaction.records import HOST, changed, half_inner, half_record, op_record, rewritten_by_apache, stored
 
 NOW_MS = 50_000

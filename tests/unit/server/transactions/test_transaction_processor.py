@@ -14,7 +14,7 @@ from broker.remoting.dispatcher import RequestRefused
 from broker.server.transactions.resume_processor import MOST_AT_ONCE
 from broker.store import Appended, StoreUnwritable
 from broker.transaction.decision import Refusal
-from broker.transaction.half_record import read_half_message
+from broker.transaction.half_message import read_half_message
 from tests.unit.server.memory_files import MemoryFiles
 from tests.unit.server.transaction_broker import (
     DISCARD_TOPIC,

@@ -9,8 +9,8 @@ from broker.message.errors import CorruptRecord
 from broker.message.record import decode_record, encode_record, to_message
 from broker.message.tags import tags_code
 from broker.transaction.errors import DelayedTransaction, NotAHalfMessage
-from broker.transaction.half_message import check_back, committed, discarded, half_properties, half_sys_flag, moved, resumed
-from broker.transaction.half_record import read_any_message, read_half_message
+from broker.transaction.half_message import read_any_message, read_half_message
+from broker.transaction.transitions import check_back, committed, discarded, half_properties, half_sys_flag, moved, resumed
 from tests.unit.transaction.records import GROUP, HOST, PRODUCER_HOST, changed, half_inner, half_record, sent_properties, stored
 
 
