@@ -1,4 +1,7 @@
-"""A record of the half topic or the discard topic as transactions see it: read in one go, its properties left as bytes."""
+"""The half message: a message kept where no consumer sees it. Read from its record in one go, its properties left as bytes.
+
+topic RMQ_SYS_TRANS_HALF_TOPIC, queue 0; the message's own topic and queue id in the properties REAL_TOPIC and REAL_QID
+"""
 
 from __future__ import annotations
 
@@ -16,13 +19,13 @@ HALF_TOPIC: Final = topics.HALF_TOPIC.encode()
 DISCARD_TOPIC: Final = topics.CHECK_MAX_TIME_TOPIC.encode()
 
 RESUMED_FROM: Final = "RESUMED_FROM"
-"""A property of ours in a resumed message."""
+"""The property of a resumed message that names the discarded one; RocketMQ has no such property."""
 
 _UINT16 = struct.Struct(">H")
 
 
 class HalfMessage(NamedTuple):
-    """A record of the half topic, or of the discard topic, its strings left as bytes."""
+    """A half message, or a message made from one, as its record holds it."""
 
     topic: bytes
     queue_offset: int
@@ -35,7 +38,7 @@ class HalfMessage(NamedTuple):
     store_host: bytes
     reconsume_times: int
     prepared_transaction_offset: int
-    crc: int
+    body_crc: int
     body: bytes
     properties: bytes
 
@@ -46,44 +49,26 @@ class HalfMessage(NamedTuple):
 
     @property
     def transaction_id(self) -> str | None:
-        """The producer's id of the message, which is its transaction's as well."""
+        """The id that the producer gave the message; it names the transaction, too."""
         return props.find(self.properties, props.UNIQUE_KEY)
 
     @property
+    def keys(self) -> list[str]:
+        """The keys that the producer gave the message."""
+        return (props.find(self.properties, props.KEYS) or "").split()
+
+    @property
     def check_times(self) -> int | None:
-        """How often it had been checked when it was written; None if it was never rewritten or resumed."""
+        """How often the transaction had been checked when the record was written; None in a first half message."""
         return find_number(self.properties, props.TRANSACTION_CHECK_TIMES)
 
     @property
-    def first_queue_offset(self) -> int | None:
-        """Of a copy: the half queue offset of the first one, where the copy tells."""
-        return find_number(self.properties, props.TRANSACTION_PREPARED_QUEUE_OFFSET)
-
-    @property
-    def first_commit_log_offset(self) -> int | None:
-        """Of a copy of ours: the commit log offset of the first one."""
-        return max(self.prepared_transaction_offset, 0) if self.prepared_transaction_offset else None
-
-    @property
     def resumed_from(self) -> str | None:
-        """The commit log offset of the discarded message that this one was made from, or its half message was."""
+        """The commit log offset of the discarded message that was resumed, if the transaction began so."""
         return props.find(self.properties, RESUMED_FROM)
 
-    @property
-    def origin(self) -> tuple[str | None, str, int, bytes]:
-        """Which message it was that a producer sent. One that sends the same message twice changes the born timestamp.
-
-        The host is what the broker saw: nobody else can send a message that looks the same.
-        """
-        return self.transaction_id, self.producer_group, self.born_timestamp, self.born_host
-
-    @property
-    def identity(self) -> tuple[str | None, str, int, bytes, str | None]:
-        """What copies of one half message share, and the messages made from it."""
-        return (*self.origin, self.resumed_from)
-
     def destination(self) -> tuple[bytes, int]:
-        """The message's own topic and queue id. Raises NotAHalfMessage if it does not say, or names what cannot be."""
+        """The topic and queue id that the message is for. Raises NotAHalfMessage if they are missing or cannot be."""
         topic = props.find(self.properties, props.REAL_TOPIC)
         queue_id = find_number(self.properties, props.REAL_QUEUE_ID)
         if not topic or queue_id is None or not 0 <= queue_id < topics.MOST_QUEUES:
@@ -108,7 +93,7 @@ def read_half_message(data: bytes) -> HalfMessage:
 
 
 def read_any_message(data: bytes) -> HalfMessage:
-    """The same of a record of any topic: of a committed message, for one. Raises CorruptRecord."""
+    """Reads a record of any topic in this form: a committed message, for example. Raises CorruptRecord."""
     return _read(data)
 
 
@@ -124,7 +109,7 @@ def find_tag(encoded: bytes) -> str | None:
 
 @lru_cache(maxsize=1024)
 def tags_code(tag: str | None) -> int:
-    """The hash of a tag, remembered: a topic has few tags."""
+    """The hash of a tag. It is cached, because a topic has few tags."""
     return tags.tags_code(tag)
 
 

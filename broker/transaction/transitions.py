@@ -1,14 +1,14 @@
-"""The half message: a message kept where no consumer sees it, and what becomes of it (RocketMQ's TransactionalMessageBridge).
+"""The messages that the transitions of a transaction append (states.py; RocketMQ's TransactionalMessageBridge).
 
-    half message     topic RMQ_SYS_TRANS_HALF_TOPIC, queue 0; its own topic and queue in REAL_TOPIC and REAL_QID
-    committed        topic and queue its own again, sysFlag |= 8, preparedTransactionOffset = the half message's offset
-    check-back       topic and queue its own, numbered by TRANSACTION_CHECK_TIMES; sent to a producer, never stored
+    prepared         a half message: topic RMQ_SYS_TRANS_HALF_TOPIC, queue 0; its own topic and queue in REAL_TOPIC, REAL_QID
+    committed        its own topic and queue again, sysFlag |= 8, preparedTransactionOffset = where the half message lies
     discarded        topic TRANS_CHECK_MAX_TIME_TOPIC, queue 0
-    moved copy       a half message again, nearer to the queue's end; TRAN_PREPARED_QUEUE_OFFSET and
+    put back         a half message again, nearer to the queue's end; TRAN_PREPARED_QUEUE_OFFSET and
                      preparedTransactionOffset name the first one
-    resumed          a half message again, made from a discarded one; a transaction of its own
+    resumed          a half message again, made from a discarded one; it begins a transaction of its own
 
-All of them keep every property of the half message, REAL_TOPIC and TRAN_MSG included, as RocketMQ's do.
+Each keeps all properties of the half message, REAL_TOPIC and TRAN_MSG included, as RocketMQ's do. The op message is in
+op_message.py.
 """
 
 from __future__ import annotations
@@ -16,21 +16,53 @@ from __future__ import annotations
 from typing import Final
 
 from broker.message import properties as props
-from broker.message import record, sysflag
+from broker.message import sysflag
 from broker.message.inner_message import InnerMessage
+from broker.message.record import body_crc
 from broker.transaction.errors import DelayedTransaction
-from broker.transaction.half_message import DISCARD_TOPIC, HALF_TOPIC, RESUMED_FROM, HalfMessage, find_number
+from broker.transaction.half_message import (
+    DISCARD_TOPIC,
+    HALF_TOPIC,
+    RESUMED_FROM,
+    HalfMessage,
+    find_number,
+    find_tag,
+    tags_code,
+)
+from broker.transaction.pending_transaction import PendingTransaction
 
 FIRST_OF_ALL: Final = -1
-"""In a moved copy's preparedTransactionOffset: the first half message lies at 0, which the field cannot tell from none."""
+"""preparedTransactionOffset of a copy whose first half message lies at 0: the field itself has 0 where it names none."""
 
 _DELAY = b"DELAY\x01"
 
 
-def half_properties(encoded: bytes, topic: bytes, queue_id: int, producer_group: str) -> bytes:
-    """The properties of the half message that stands for a message: its destination is added, and its group if it is missing.
+def prepared(message: InnerMessage, producer_group: str) -> InnerMessage:
+    """The half message of a message. Raises DelayedTransaction.
 
-    What stands last among them counts, so the destination is this one whatever the message says before.
+    It has no transaction type, or the store would hide it from its own queue.
+    """
+    encoded = half_properties(message.properties, message.topic, message.queue_id, producer_group)
+    return InnerMessage(
+        HALF_TOPIC,
+        0,
+        message.body,
+        encoded,
+        message.flag,
+        message.sys_flag & ~sysflag.TRANSACTION_MASK,
+        message.born_timestamp,
+        message.born_host,
+        message.reconsume_times,
+        0,
+        tags_code(find_tag(encoded)),
+        body_crc(message.body),
+    )
+
+
+def half_properties(encoded: bytes, topic: bytes, queue_id: int, producer_group: str) -> bytes:
+    """Adds a message's destination to its properties, and its producer group if that is missing.
+
+    Of several properties with one name the last counts, so a message cannot claim another destination.
     Raises DelayedTransaction if the message is to be delayed as well.
     """
     if encoded.find(_DELAY) >= 0 and (find_number(encoded, props.DELAY_TIME_LEVEL) or 0) > 0:
@@ -41,70 +73,47 @@ def half_properties(encoded: bytes, topic: bytes, queue_id: int, producer_group:
     return b"%b%bREAL_TOPIC\x01%b\x02REAL_QID\x01%d" % (encoded, separator, topic, queue_id)
 
 
-def half_sys_flag(sys_flag: int) -> int:
-    """The half message's flag: stored without a transaction type, or the store would hide it from its own queue."""
-    return sys_flag & ~sysflag.TRANSACTION_MASK
-
-
-def committed(half: HalfMessage, *, topic: bytes, queue_id: int, tags_code: int, half_offset: int, checks: int) -> InnerMessage:
-    """The message that consumers get. `half_offset` is the offset that the decision referred to."""
+def committed(half: HalfMessage | InnerMessage, transaction: PendingTransaction) -> InnerMessage:
+    """The message that consumers get."""
+    checks = transaction.checks
     return InnerMessage(
-        topic,
-        queue_id,
+        transaction.topic,
+        transaction.queue_id,
         half.body,
-        _with_check_times(half.properties, checks) if checks else half.properties,
+        with_check_times(half.properties, checks) if checks else half.properties,
         half.flag,
         half.sys_flag & ~sysflag.TRANSACTION_MASK | sysflag.TRANSACTION_COMMIT,
         half.born_timestamp,
         half.born_host,
         half.reconsume_times,
-        half_offset,
-        tags_code,
-        half.crc,
+        transaction.commit_log_offset,
+        transaction.tags_code,
+        half.body_crc,
     )
 
 
-def check_back(half: HalfMessage, *, commit_log_offset: int, queue_offset: int, checks: int) -> bytes:
-    """The record a producer is asked about; both offsets are those that its decision shall refer to.
-
-    Raises NotAHalfMessage if it does not say its topic.
-    """
-    topic, queue_id = half.destination()
-    return record.encode_record(
-        topic=topic,
-        queue_id=queue_id,
-        queue_offset=queue_offset,
-        commit_log_offset=commit_log_offset,
-        flag=half.flag,
-        sys_flag=half.sys_flag,
-        born_timestamp=half.born_timestamp,
-        born_host=half.born_host,
-        store_timestamp=half.store_timestamp,
-        store_host=half.store_host,
-        reconsume_times=half.reconsume_times,
-        prepared_transaction_offset=half.prepared_transaction_offset,
-        body=half.body,
-        properties=_with_check_times(half.properties, checks),
-        crc=half.crc,
-    )
+def discarded(half: HalfMessage, transaction: PendingTransaction) -> InnerMessage:
+    """The message for TRANS_CHECK_MAX_TIME_TOPIC, where operators and mqadmin can read it."""
+    properties = with_check_times(half.properties, transaction.checks)
+    return _system_message(half, DISCARD_TOPIC, properties, transaction.commit_log_offset)
 
 
-def discarded(half: HalfMessage, *, half_offset: int, checks: int) -> InnerMessage:
-    """What goes to TRANS_CHECK_MAX_TIME_TOPIC, where people and mqadmin can read it."""
-    return _system_message(half, DISCARD_TOPIC, _with_check_times(half.properties, checks), half_offset)
-
-
-def moved(half: HalfMessage, *, first_commit_log_offset: int, first_queue_offset: int, checks: int) -> InnerMessage:
-    """A copy for the half queue's end. It names the first half message twice: for RocketMQ in a property, for us in a field."""
-    named = _put_if_it_fits(half.properties, props.TRANSACTION_PREPARED_QUEUE_OFFSET, first_queue_offset)
-    return _system_message(half, HALF_TOPIC, _with_check_times(named, checks), first_commit_log_offset or FIRST_OF_ALL)
+def put_back(half: HalfMessage, transaction: PendingTransaction, checks: int) -> InnerMessage:
+    """A copy for the half queue's end. It names the first half message in a property, for RocketMQ, and in a field, for us."""
+    named = _put_if_it_fits(half.properties, props.TRANSACTION_PREPARED_QUEUE_OFFSET, transaction.queue_offset)
+    return _system_message(half, HALF_TOPIC, with_check_times(named, checks), transaction.commit_log_offset or FIRST_OF_ALL)
 
 
 def resumed(discarded_message: HalfMessage) -> InnerMessage:
-    """A half message made anew from a discarded one, its checks to be counted from 0."""
+    """A half message made anew from a discarded message. Its checks are counted from 0."""
     fresh = props.remove(discarded_message.properties, (props.TRANSACTION_PREPARED_QUEUE_OFFSET,))
     fresh = _put_if_it_fits(fresh, RESUMED_FROM, discarded_message.commit_log_offset)
-    return _system_message(discarded_message, HALF_TOPIC, _with_check_times(fresh, 0), 0)
+    return _system_message(discarded_message, HALF_TOPIC, with_check_times(fresh, 0), 0)
+
+
+def with_check_times(encoded: bytes, checks: int) -> bytes:
+    """Properties that say how often the transaction was checked."""
+    return _put_if_it_fits(encoded, props.TRANSACTION_CHECK_TIMES, checks)
 
 
 def _system_message(half: HalfMessage, topic: bytes, encoded_properties: bytes, prepared_transaction_offset: int) -> InnerMessage:
@@ -120,15 +129,11 @@ def _system_message(half: HalfMessage, topic: bytes, encoded_properties: bytes, 
         half.reconsume_times,
         prepared_transaction_offset,
         half.tags_code(),
-        half.crc,
+        half.body_crc,
     )
 
 
-def _with_check_times(encoded: bytes, checks: int) -> bytes:
-    return _put_if_it_fits(encoded, props.TRANSACTION_CHECK_TIMES, checks)
-
-
 def _put_if_it_fits(encoded: bytes, name: str, value: int) -> bytes:
-    """A number among properties that may already fill all the space there is: better without it than not at all."""
+    """Adds a number, unless the properties fill all their space: the message counts more than the number."""
     longer = props.put(encoded, name, str(value))
     return longer if len(longer) <= props.MAX_PROPERTIES_LENGTH else encoded
