@@ -28,7 +28,6 @@ from broker.server.schedule import delayed_delivery
 from broker.server.schedule.broker_clock import LOOK_EVERY_S, BrokerClock, wall_ms
 from broker.server.statistics.flow_counter import SAMPLE_INTERVAL_S
 from broker.server.topics.identity import BrokerIdentity
-from broker.server.transactions.check_back import SHORTEST_SLEEP_S
 from broker.store import FlushDiskType, StoreError, StoreUnwritable
 
 if TYPE_CHECKING:
@@ -208,9 +207,7 @@ class Broker:
         tasks.every(LOOK_EVERY_S, "following the wall clock", self._clock.follow)
         tasks.start("following the certificate", self._contexts.follow())
         tasks.start("registration", serving.registration.run())
-        check_back = serving.transactions.check_back
-        tasks.when_due("check-back", check_back.look_now, check_back.alarm, rest_s=SHORTEST_SLEEP_S)
-        tasks.start("notes of transactions", serving.transactions.notes.keep())
+        serving.transactions.start(tasks)
         pulls = serving.pull_processor
         tasks.when_due("answering overdue pulls", pulls.answer_overdue, pulls.alarm, rest_s=0)
         notices = serving.consumer_notices

@@ -20,7 +20,7 @@ def start_metrics(
     """The port that answers with the metrics of what serves. Raises OSError if it cannot be had."""
     sources = MetricsSources(
         labels=common_labels(settings),
-        transactions=serving.transactions.log,
+        transactions=serving.transactions.messages,
         statistics=serving.statistics,
         group_commit=serving.group_commit,
         store=store.messages,

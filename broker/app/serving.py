@@ -10,7 +10,6 @@ import msgspec
 
 from broker.app.arrivals import Arrivals
 from broker.app.opened_store import OpenedStore
-from broker.app.transactions import Transactions, build_transactions
 from broker.config import BrokerSettings
 from broker.config.settings import OTHER_NAMES
 from broker.protocol.java_properties import property_line
@@ -40,6 +39,7 @@ from broker.server.pulling.pull_processor import PullProcessor
 from broker.server.pulling.query_processor import QueryProcessor
 from broker.server.schedule.broker_clock import BrokerClock
 from broker.server.schedule.delayed_delivery import DelayedDelivery
+from broker.server.schedule.expiry_clock import ExpiryClock
 from broker.server.sending.reply_processor import ReplyProcessor
 from broker.server.sending.send_back_processor import SendBackProcessor
 from broker.server.sending.send_destination import SendDestination
@@ -51,10 +51,10 @@ from broker.server.topics.registration import Registration
 from broker.server.topics.subscription_group_table import SubscriptionGroupTable
 from broker.server.topics.topic_deletion import TopicDeletion
 from broker.server.topics.topic_table import TopicRules, TopicTable
-from broker.server.transactions.expiry_clock import ExpiryClock
-from broker.server.transactions.resume_processor import ResumeProcessor
-from broker.server.transactions.transaction_admin_processor import TransactionAdminProcessor
-from broker.server.transactions.transaction_finder import TransactionFinder
+from broker.server.transactions import NoTransactions, Transactions, build_transactions
+from broker.store.tables.config_file import ConfigFile
+from broker.transaction.check_counts import FILE_NAME
+from broker.transaction.check_policy import CheckPolicy
 
 YOUNG_QUEUE_SHARE_OF_MEMORY = 0.4
 """As long as a queue's first message is no older than this much of the log, RocketMQ takes it to be in memory."""
@@ -136,28 +136,16 @@ class _Builder:
             period_s=min(max(self.settings.register_name_server_period, 10_000), 60_000) / 1000,
         )
         self.topic_table.on_change = registration.request
-        transactions = build_transactions(
-            self.settings,
-            self.store,
-            self.group_commit,
-            self.topic_table,
-            self.producer_groups,
-            self.clock,
-            self.expiry_clock,
-        )
-        self.clock.tell(transactions.log.table.clock_stepped)
-        self.clock.tell(transactions.checks_in_flight.clock_stepped)
+        transactions = self._transactions()
         delayed_delivery = self._delayed_delivery()
         self.clock.tell(delayed_delivery.clock_stepped)
-        self.group_commit.listeners += [transactions.log, delayed_delivery, self.parked]
-        self.dispatcher.tell_disconnected(transactions.check_back.on_disconnected)
+        self.group_commit.listeners += [delayed_delivery, self.parked]
         pull_processor = self._pull_processor()
         client_processor = self._client_processor()
         flows = self._message_flows()
         self.store.messages.arrival_listener = Arrivals(
             delayed_delivery.on_arrival, pull_processor.on_arrival, self.parked.on_arrival, counter=flows.on_arrival
         )
-        self.dispatcher.add(transactions.processor.handlers)
         self.dispatcher.add(pull_processor.handlers)
         self.dispatcher.add(client_processor.handlers)
         self._add_senders(transactions)
@@ -165,11 +153,10 @@ class _Builder:
         cleaner = StoreCleaner(
             self.store.messages,
             self.group_commit.file_lock,
-            needed_from=transactions.log.table.needed_from,
+            needed_from=transactions.needed_from,
             clock=self.expiry_clock,
         )
         self._add_administration(registration, delayed_delivery, cleaner)
-        self._add_transaction_administration(transactions)
         self._add_dead_letters()
         return Serving(
             self.group_commit,
@@ -197,6 +184,28 @@ class _Builder:
             for queue_id in queue_ids
         )
         return flows
+
+    def _transactions(self) -> Transactions:
+        settings, store = self.settings, self.store
+        return build_transactions(
+            store=store.messages,
+            consumer_offsets=store.consumer_offsets,
+            counts_file=ConfigFile(store.messages.config.config_directory / FILE_NAME),
+            topic_table=self.topic_table,
+            producers=self.producer_groups,
+            parked=self.parked,
+            group_commit=self.group_commit,
+            dispatcher=self.dispatcher,
+            tasks=self.tasks,
+            policy=CheckPolicy(
+                transaction_timeout_ms=settings.transaction_time_out,
+                check_interval_ms=settings.transaction_check_interval,
+                check_max=settings.transaction_check_max,
+                file_reserved_ms=settings.file_reserved_time * 3_600_000,
+            ),
+            clock=self.clock,
+            expiry_clock=self.expiry_clock,
+        )
 
     def _delayed_delivery(self) -> DelayedDelivery:
         return DelayedDelivery(
@@ -246,7 +255,9 @@ class _Builder:
             store=self.store.messages,
             group_commit=self.group_commit,
             destination=destination,
-            half_messages=transactions.processor,
+            half_messages=NoTransactions(self.settings.broker_ip1)
+            if self.settings.reject_transaction_message
+            else transactions.messages,
             region_id=self.settings.region_id,
             is_trace_on=self.settings.trace_on,
             statistics=self.statistics,
@@ -339,26 +350,6 @@ class _Builder:
         flows = FlowProcessor(self.statistics.flows)
         for processor in (topics, groups, progress, consumer_calls, info, consume_queues, flows, SettingsProcessor()):
             self.dispatcher.add(processor.handlers)
-
-    def _add_transaction_administration(self, transactions: Transactions) -> None:
-        resume = ResumeProcessor(
-            log=transactions.log,
-            store=self.store.messages,
-            parked=self.parked,
-            group_commit=self.group_commit,
-            tasks=self.tasks,
-            clock=self.clock,
-        )
-        self.dispatcher.add(resume.handlers)
-        processor = TransactionAdminProcessor(
-            log=transactions.log,
-            finder=TransactionFinder(transactions.log, self.store.messages),
-            producers=self.producer_groups,
-            checks_in_flight=transactions.checks_in_flight,
-            group_commit=self.group_commit,
-            clock=self.clock,
-        )
-        self.dispatcher.add(processor.handlers)
 
     def _add_dead_letters(self) -> None:
         processor = DeadLetterProcessor(

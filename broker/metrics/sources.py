@@ -13,7 +13,7 @@ from broker.server.parked import ParkedMessages
 from broker.server.statistics.statistics import BrokerStatistics
 from broker.server.topics.subscription_group_table import SubscriptionGroupTable
 from broker.server.topics.topic_table import TopicTable
-from broker.server.transactions.transaction_log import TransactionLog
+from broker.server.transactions import TransactionalMessages
 from broker.store import ConsumerOffsets, MessageStore
 
 T = TypeVar("T")
@@ -27,7 +27,7 @@ class MetricsSources:
 
     labels: Mapping[str, str]
     """Labels that every metric has."""
-    transactions: TransactionLog
+    transactions: TransactionalMessages
     statistics: BrokerStatistics
     group_commit: GroupCommit
     store: MessageStore

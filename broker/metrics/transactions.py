@@ -26,7 +26,7 @@ def transaction_metrics(families: Families, sources: MetricsSources) -> Iterator
 
 
 def _pending(families: Families, sources: MetricsSources) -> Iterator[Metric]:
-    pending = steadily(lambda: list(sources.transactions.table))
+    pending = steadily(lambda: list(sources.transactions))
     by_topic = Counter(transaction.topic for transaction in pending)
     by_topic.update(dict.fromkeys(steadily(lambda: list(sources.transactions.outcomes)), 0))  # none, where there were some
     oldest_ms = min((transaction.begun_ms for transaction in pending), default=None)

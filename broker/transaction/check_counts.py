@@ -1,9 +1,9 @@
-"""How often each undecided transaction was checked, as a small file keeps it: RocketMQ rewrites the half message for it.
+"""The file that keeps how often each pending transaction was checked. RocketMQ writes the half message anew for that.
 
     {"checks": {"COMMIT LOG OFFSET": CHECKS, ...}}
 
-Only transactions with a check that was answered, or that timed out, are in it: the answer to one that is under way when the
-broker ends reaches nobody. Losing the file costs a few checks too many, nothing else.
+It counts only checks that a producer answered or that timed out: the answer to a check that is under way when the broker ends
+reaches nobody. Losing the file costs a few checks too many, nothing else.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from broker.transaction.pending import PendingTransaction
+from broker.transaction.pending_transaction import PendingTransaction
 
 FILE_NAME = "transactionCheckTimes.json"
 

@@ -12,9 +12,6 @@ from broker.transaction.decision import Refusal
 class TransactionCounts:
     """Plain counters; they only grow."""
 
-    half_messages: int = 0
-    commits: int = 0
-    rollbacks: int = 0
     unknown_answers: int = 0
     checks_sent: int = 0
     checks_without_producer: int = 0

@@ -1,4 +1,4 @@
-"""What to do about a transaction: when its producer decides, and when it does not. Decided here, done by the caller.
+"""Decides what to do about a transaction when its producer answers, and when no answer comes. The caller does it.
 
 The first decision wins (RocketMQ's EndTransactionProcessor lets every one win), and each refusal has its reason.
 """
@@ -10,9 +10,10 @@ from typing import NamedTuple
 
 from broker.message import sysflag
 from broker.transaction.check_policy import CheckPolicy
-from broker.transaction.half_record import HALF_TOPIC, HalfMessage
-from broker.transaction.pending import Outcome, PendingTransaction, PendingTransactions
-from broker.transaction.recovered_copies import RecoveredCopies
+from broker.transaction.half_message import HALF_TOPIC, HalfMessage
+from broker.transaction.pending import PendingTransactions
+from broker.transaction.pending_transaction import PendingTransaction
+from broker.transaction.states import State
 
 
 class EndAction(Enum):
@@ -30,7 +31,6 @@ class EndAction(Enum):
 class Refusal(Enum):
     """Why a decision does not count; the value names it in metrics."""
 
-    UNKNOWN_DECISION = "unknown_decision"
     PRODUCER_GROUP = "producer_group"
     STATE_TABLE_OFFSET = "state_table_offset"
     COMMIT_LOG_OFFSET = "commit_log_offset"
@@ -46,7 +46,7 @@ class EndRequest(NamedTuple):
     """What a producer asks for (EndTransactionRequestHeader)."""
 
     commit_or_rollback: int
-    """One of sysflag.TRANSACTION_*."""
+    """TRANSACTION_NOT, TRANSACTION_COMMIT or TRANSACTION_ROLLBACK (sysflag): the header refuses all others."""
     commit_log_offset: int
     queue_offset: int
     producer_group: str
@@ -64,36 +64,31 @@ class EndDecision(NamedTuple):
 _KEEP = EndDecision(EndAction.KEEP)
 _LOOK_UP = EndDecision(EndAction.LOOK_UP)
 _ALREADY = {
-    Outcome.COMMITTED: Refusal.ALREADY_COMMITTED,
-    Outcome.ROLLED_BACK: Refusal.ALREADY_ROLLED_BACK,
-    Outcome.DISCARDED: Refusal.ALREADY_DISCARDED,
-    Outcome.LOST: Refusal.ALREADY_DECIDED,
+    State.COMMITTED: Refusal.ALREADY_COMMITTED,
+    State.ROLLED_BACK: Refusal.ALREADY_ROLLED_BACK,
+    State.DISCARDED: Refusal.ALREADY_DISCARDED,
+    State.LOST: Refusal.ALREADY_DECIDED,
 }
 
 
 def decide_end(table: PendingTransactions, request: EndRequest) -> EndDecision:
     """What an END_TRANSACTION request leads to, as far as the table knows."""
-    answer = request.commit_or_rollback
-    if answer == sysflag.TRANSACTION_NOT:
+    if request.commit_or_rollback == sysflag.TRANSACTION_NOT:
         return _KEEP
-    if answer != sysflag.TRANSACTION_COMMIT and answer != sysflag.TRANSACTION_ROLLBACK:
-        return _refuse(Refusal.UNKNOWN_DECISION, f"commitOrRollback is {answer}; known are 0, 8 (commit) and 12 (rollback)")
     transaction = table.find(request.commit_log_offset)
     if transaction is not None:
         return _decide(request, transaction, transaction.queue_offset)
-    alias = table.find_alias(request.commit_log_offset)
-    if alias is not None:
-        return _decide(request, *alias)
-    outcome = table.outcome(request.commit_log_offset)
-    if outcome is not None:
-        return _refuse(_ALREADY[outcome], f"the transaction is {outcome.value} already; its first decision counts")
+    copy = table.copies.find(request.commit_log_offset)
+    if copy is not None:
+        return _decide(request, *copy)
+    state = table.ended.state_of(request.commit_log_offset)
+    if state is not None:
+        return _refuse(_ALREADY[state], f"the transaction is {state.value} already; its first decision counts")
     return _LOOK_UP
 
 
-def decide_late_end(
-    table: PendingTransactions, copies: RecoveredCopies, request: EndRequest, half: HalfMessage | None
-) -> EndDecision:
-    """The same where the table knows nothing, by what is stored at the offset: nothing readable if `half` is None."""
+def decide_late_end(table: PendingTransactions, request: EndRequest, half: HalfMessage | None) -> EndDecision:
+    """What the request leads to where the table knows nothing: `half` is what the store has at its offset, if it can be read."""
     if half is None:
         return _refuse(Refusal.NOT_FOUND, f"there is no half message at commit log offset {request.commit_log_offset}")
     if half.topic != HALF_TOPIC:
@@ -104,8 +99,8 @@ def decide_late_end(
         return _wrong_group(request, half.producer_group)
     if half.queue_offset != request.queue_offset:
         return _wrong_queue_offset(request, half.queue_offset)
-    transaction = copies.find(half.identity)
-    if transaction is not None and table.find(transaction.commit_log_offset) is transaction:
+    transaction = table.copies.find_unread(half)
+    if transaction is not None:
         return _decide(request, transaction, half.queue_offset)
     return _refuse(Refusal.ALREADY_DECIDED, "the transaction is decided already; its first decision counts")
 
@@ -181,13 +176,12 @@ def decide_check(transaction: PendingTransaction, now_ms: int, policy: CheckPoli
     return CheckAction.HOLD if group.is_online else CheckAction.NO_PRODUCER
 
 
-def must_move_forward(table: PendingTransactions, policy: CheckPolicy) -> PendingTransaction | None:
-    """The transaction whose half message must be copied to the queue's end, because it holds the consumer offset back too far.
+def must_be_put_back(table: PendingTransactions, policy: CheckPolicy) -> PendingTransaction | None:
+    """The transaction whose half message must be put back, because it holds the consumer offset too far behind the queue's end.
 
-    The distance allowed grows with the number of undecided ones, so that of five half messages at most one is such a copy.
+    The distance allowed grows with the number of pending ones, so that of five half messages at most one is a copy.
     """
     oldest = table.oldest()
     if oldest is None:
         return None
-    behind = table.next_queue_offset - oldest.stored_queue_offset
-    return oldest if behind > max(policy.hold_back_max, 4 * len(table)) else None
+    return oldest if table.behind_newest(oldest) > max(policy.hold_back_max, 4 * len(table)) else None

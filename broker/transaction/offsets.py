@@ -1,8 +1,8 @@
-"""How far the group CID_RMQ_SYS_TRANS may say it has consumed the half queue and the op queue.
+"""How far the group CID_RMQ_SYS_TRANS has consumed the half queue and the op queue.
 
-RocketMQ goes on from there: it takes every half message from the half offset on for undecided, unless one of the op messages
-from the op offset on names it. So the half offset stops at the oldest undecided half message, and the op offset at the first
-op message that names a half message from there on.
+A broker that starts reads both queues from these offsets on. It takes a half message for undecided unless one of the op messages
+names it. So the half queue's offset stops at the oldest pending half message, and the op queue's offset at the first op message
+that names a half message from there on.
 """
 
 from __future__ import annotations
@@ -24,38 +24,38 @@ class OpWindow:
     def __init__(self, first_offset: int = 0) -> None:
         self._first = first_offset
         self._passed = 0
-        self._half_offsets = array("q")
+        self._named = array("q")
 
     @property
     def next_offset(self) -> int:
         """The queue offset that the next op message is expected to have."""
-        return self._first + len(self._half_offsets)
+        return self._first + len(self._named)
 
     def __len__(self) -> int:
-        return len(self._half_offsets) - self._passed
+        return len(self._named) - self._passed
 
-    def add(self, op_offset: int, half_offset: int) -> None:
-        """An op message and the (last) half message it names. One that was not seen before it names none."""
-        while self.next_offset < op_offset:
-            self._half_offsets.append(-1)
-        if self.next_offset == op_offset:
-            self._half_offsets.append(half_offset)
+    def add(self, op_queue_offset: int, half_queue_offset: int) -> None:
+        """An op message was appended; `half_queue_offset` is the last half message that it names."""
+        while self.next_offset < op_queue_offset:
+            self._named.append(-1)
+        if self.next_offset == op_queue_offset:
+            self._named.append(half_queue_offset)
 
     def take_back(self) -> None:
         """The last op message was lost before it reached the disk."""
-        if self._half_offsets:
-            self._half_offsets.pop()
-            self._passed = min(self._passed, len(self._half_offsets))
+        if self._named:
+            self._named.pop()
+            self._passed = min(self._passed, len(self._named))
         else:
             self._first -= 1
 
-    def advance(self, half_offset: int) -> int:
-        """Passes the op messages before the first that names a half message from `half_offset` on; returns its offset."""
-        half_offsets, passed = self._half_offsets, self._passed
-        while passed < len(half_offsets) and half_offsets[passed] < half_offset:
+    def advance(self, half_queue_offset: int) -> int:
+        """Passes the op messages before the first that names a half message from `half_queue_offset` on; returns its offset."""
+        named, passed = self._named, self._passed
+        while passed < len(named) and named[passed] < half_queue_offset:
             passed += 1
-        if passed > 1024 and passed * 2 > len(half_offsets):
-            del half_offsets[:passed]
+        if passed > 1024 and passed * 2 > len(named):
+            del named[:passed]
             self._first += passed
             passed = 0
         self._passed = passed

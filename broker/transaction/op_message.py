@@ -8,41 +8,37 @@ RocketMQ 5 writes several offsets into one op message, separated by commas; read
 from typing import Final
 
 from broker.message import properties as props
-from broker.message import record, tags, topics
+from broker.message import tags, topics
 from broker.message.inner_message import InnerMessage
 from broker.transaction.errors import NotAnOpMessage
-from broker.transaction.half_record import HalfMessage
+from broker.transaction.half_message import HalfMessage
+from broker.transaction.states import State
 
 OP_TOPIC: Final = topics.OP_HALF_TOPIC.encode()
 REMOVE_TAG: Final = "d"
 OP_TAGS_CODE: Final = tags.tags_code(REMOVE_TAG)
 OP_PROPERTIES: Final = props.encode({props.TAGS: REMOVE_TAG})
 REASON: Final = "REASON"
-"""A property of ours: why a person decided, or the broker gave up."""
+"""A property that RocketMQ does not have: why an operator decided, or the transaction was lost."""
 OUTCOME: Final = "OUTCOME"
-"""A property of ours beside the reason: what was decided."""
+"""A property beside the reason: the state in which the transaction ended."""
 GIVEN_REASON_KEY: Final = "DECIDED_WITH_REASON"
-"""The key by which the index finds all op messages that have a reason; the half queue offset is another key of theirs."""
+"""The key by which the index finds all op messages with a reason. Their other key is the half queue offset."""
 
 
-def op_body(half_queue_offset: int) -> bytes:
-    """What the op message of one half message says."""
-    return b"%d" % half_queue_offset
+def op_message(half_queue_offset: int, now_ms: int, store_host: bytes, state: State | None, reason: str | None) -> InnerMessage:
+    """The op message that closes a half message. A `reason` is kept with it and the state, and can be found by key.
 
-
-def op_message(
-    half_queue_offset: int, *, now_ms: int, store_host: bytes, reason: str | None = None, outcome: str | None = None
-) -> InnerMessage:
-    """The op message that closes a half message. A `reason` is kept with it, and can be found by key.
-
-    Raises IllegalMessage if it holds \\x01 or \\x02.
+    Raises IllegalMessage if the reason holds \\x01 or \\x02.
     """
-    body = op_body(half_queue_offset)
-    encoded = OP_PROPERTIES
-    if reason:
-        keys = f"{half_queue_offset}{props.KEY_SEPARATOR}{GIVEN_REASON_KEY}"
-        encoded = props.encode({props.TAGS: REMOVE_TAG, props.KEYS: keys, REASON: reason, OUTCOME: outcome or ""})
-    return InnerMessage(OP_TOPIC, 0, body, encoded, 0, 0, now_ms, store_host, 0, 0, OP_TAGS_CODE, record.body_crc(body))
+    encoded = OP_PROPERTIES if reason is None else _with_reason(half_queue_offset, state, reason)
+    return InnerMessage(OP_TOPIC, 0, b"%d" % half_queue_offset, encoded, 0, 0, now_ms, store_host, 0, 0, OP_TAGS_CODE)
+
+
+def _with_reason(half_queue_offset: int, state: State | None, reason: str) -> bytes:
+    keys = f"{half_queue_offset}{props.KEY_SEPARATOR}{GIVEN_REASON_KEY}"
+    ended = state.value if state is not None else ""
+    return props.encode({props.TAGS: REMOVE_TAG, props.KEYS: keys, REASON: reason, OUTCOME: ended})
 
 
 def decided_offsets(op: HalfMessage) -> list[int]:

@@ -2,33 +2,38 @@
 
 from __future__ import annotations
 
-from broker.transaction.half_record import HalfMessage
+from broker.message.inner_message import InnerMessage
 
 
 class RecentHalfMessages:
-    """As many as a bound in bytes allows; the oldest go first. What is not here must be read from the store."""
+    """Keeps as many as a bound in bytes allows, and drops the oldest first. The others must be read from the store."""
 
     def __init__(self, max_bytes: int = 8 * 1024 * 1024) -> None:
         self._max_bytes = max_bytes
         self._bytes = 0
-        self._kept: dict[int, HalfMessage] = {}
+        self._kept: dict[int, tuple[int, InnerMessage]] = {}
 
-    def keep(self, half: HalfMessage) -> None:
+    def keep(self, commit_log_offset: int, queue_offset: int, half: InnerMessage) -> None:
         """A half message was appended."""
-        self.take(half.commit_log_offset)
-        self._kept[half.commit_log_offset] = half
+        self._drop(commit_log_offset)
+        self._kept[commit_log_offset] = queue_offset, half
         self._bytes += len(half.body) + len(half.properties)
         while self._bytes > self._max_bytes:
-            self.take(next(iter(self._kept)))
+            self._drop(next(iter(self._kept)))
 
-    def take(self, commit_log_offset: int) -> HalfMessage | None:
-        """The half message at that offset, which is kept no longer."""
-        half = self._kept.pop(commit_log_offset, None)
-        if half is not None:
-            self._bytes -= len(half.body) + len(half.properties)
-        return half
+    def take(self, commit_log_offset: int, queue_offset: int) -> InnerMessage | None:
+        """The half message with these offsets. It is kept no longer."""
+        kept = self._kept.pop(commit_log_offset, None)
+        if kept is None:
+            return None
+        kept_queue_offset, half = kept
+        self._bytes -= len(half.body) + len(half.properties)
+        return half if kept_queue_offset == queue_offset else None
+
+    def _drop(self, commit_log_offset: int) -> None:
+        self.take(commit_log_offset, -1)
 
     def clear(self) -> None:
-        """Other messages may come to lie at the offsets known here."""
+        """Records were lost: other messages may come to lie at the offsets known here."""
         self._kept.clear()
         self._bytes = 0

@@ -1,6 +1,6 @@
-"""Whether a discarded message may be checked again (RESUME_CHECK_HALF_MESSAGE).
+"""Decides whether a discarded message may be resumed (RESUME_CHECK_HALF_MESSAGE).
 
-RocketMQ resumes whatever it is given, as often as it is asked, and delivers it as often.
+RocketMQ resumes a message as often as operators ask, and may deliver it as often. Here a message is resumed once.
 """
 
 from __future__ import annotations
@@ -8,8 +8,9 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from broker.message import sysflag
+from broker.transaction.copies import origin_of
 from broker.transaction.errors import AlreadyResumed, NotResumable
-from broker.transaction.half_record import DISCARD_TOPIC, HALF_TOPIC, HalfMessage
+from broker.transaction.half_message import DISCARD_TOPIC, HALF_TOPIC, HalfMessage
 
 
 def refuse_if_not_resumable(discarded: HalfMessage, alike: Iterable[HalfMessage]) -> None:
@@ -20,7 +21,7 @@ def refuse_if_not_resumable(discarded: HalfMessage, alike: Iterable[HalfMessage]
     if discarded.topic != DISCARD_TOPIC:
         raise NotResumable("it was not discarded: TRANS_CHECK_MAX_TIME_TOPIC is where discarded messages are")
     for message in alike:
-        if message.origin != discarded.origin:
+        if origin_of(message) != origin_of(discarded):
             continue
         if message.topic == HALF_TOPIC:
             if message.commit_log_offset > discarded.commit_log_offset:

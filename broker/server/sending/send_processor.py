@@ -37,8 +37,8 @@ _DEAD_LETTERS: Final = topics.DEAD_LETTER_PREFIX.encode()
 class HalfMessages(Protocol):
     """Where messages go that begin a transaction."""
 
-    def append(self, message: InnerMessage, producer_group: str, now_ms: int) -> Appended:
-        """Appends the half message to the store. Raises RequestRefused or IllegalMessage, then nothing is appended."""
+    def prepare(self, message: InnerMessage, producer_group: str, now_ms: int) -> Appended:
+        """Stores the message as a half message. Raises RequestRefused or IllegalMessage, then nothing is appended."""
 
 
 class SendProcessor:
@@ -105,7 +105,7 @@ class SendProcessor:
         if is_transactional and not (header.reconsume_times > 0 and level > 0):
             place = Place(topic, queue_id, self._properties.of_waiting(encoded))
             message = _message(connection, header, place, command.body, header.flag, sys_flag)
-            appended = self._half_messages.append(message, header.producer_group, now_ms)
+            appended = self._half_messages.prepare(message, header.producer_group, now_ms)
             counts = traffic.transactional
         else:
             place = self._place(topic, queue_id, encoded, level)

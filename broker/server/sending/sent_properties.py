@@ -15,7 +15,7 @@ from broker.message import properties as props
 from broker.message import sysflag, topics
 from broker.message.errors import IllegalMessage
 from broker.server.schedule.delay_levels import delay_level
-from broker.transaction.half_record import RESUMED_FROM
+from broker.transaction.half_message import RESUMED_FROM
 
 BROKERS_OWN: Final = (
     props.REAL_TOPIC,

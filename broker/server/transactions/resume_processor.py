@@ -1,4 +1,4 @@
-"""Discarded messages that operators want to be checked again (RocketMQ's AdminBrokerProcessor.resumeCheckHalfMessage)."""
+"""RESUME_CHECK_HALF_MESSAGE: operators resume discarded messages (RocketMQ's AdminBrokerProcessor.resumeCheckHalfMessage)."""
 
 from __future__ import annotations
 
@@ -19,10 +19,10 @@ from broker.remoting.tasks import Tasks
 from broker.server.parked import ParkedMessages, ParkedPlace, Treatment
 from broker.server.ports import Durability
 from broker.server.pulling.queue_records import records_from
-from broker.server.transactions.transaction_log import TransactionLog
+from broker.server.transactions.transactional_messages import TransactionalMessages
 from broker.store import MessageStore, RecordNotFound, StoreUnwritable
 from broker.transaction.errors import AlreadyResumed, NotAHalfMessage, NotResumable
-from broker.transaction.half_record import HALF_TOPIC, HalfMessage, read_any_message, read_half_message
+from broker.transaction.half_message import HALF_TOPIC, HalfMessage, read_any_message, read_half_message
 from broker.transaction.resumption import refuse_if_not_resumable
 
 logger = logging.getLogger(__name__)
@@ -35,19 +35,19 @@ _EVER_MS: Final = 2**62
 
 
 class ResumeProcessor:
-    """Resumes a message once. Whether it was resumed already, the index tells; without it, all half messages since then."""
+    """Resumes a message once. The index tells whether it was resumed already; without an index, all half messages since then."""
 
     def __init__(
         self,
         *,
-        log: TransactionLog,
+        messages: TransactionalMessages,
         store: MessageStore,
         parked: ParkedMessages,
         group_commit: Durability,
         tasks: Tasks,
         clock: Callable[[], int],
     ) -> None:
-        self._log = log
+        self._messages = messages
         self._store = store
         self._parked = parked
         self._group_commit = group_commit
@@ -61,7 +61,7 @@ class ResumeProcessor:
         return {RequestCode.RESUME_CHECK_HALF_MESSAGE: self.resume_check}
 
     def resume_check(self, connection: Connection, command: RemotingCommand) -> bytes | None:
-        """An operator wants a discarded message to be checked again."""
+        """An operator resumes a discarded message."""
         message_id = command.decode_header(ResumeCheckHalfMessageRequestHeader).msg_id or ""
         reply_to = ReplyTo(command.opaque, command.serialize_type)
         try:
@@ -100,12 +100,12 @@ class ResumeProcessor:
             self._is_searching = False
 
     def _search_on(self, connection: Connection, discarded: HalfMessage, alike: Iterator[HalfMessage]) -> bool:
-        """Looks at some more messages; whether that were all. Raises NotResumable, CorruptRecord, StoreUnwritable."""
+        """Looks at some more messages. Returns whether those were all. Raises NotResumable, CorruptRecord, StoreUnwritable."""
         some = list(islice(alike, MOST_AT_ONCE))
         try:
             refuse_if_not_resumable(discarded, some)
         except AlreadyResumed:
-            # By a broker of Apache's, or by one that died before it wrote the mark: the message waits for nobody.
+            # Apache's broker resumed it, or this one ended before it wrote the mark: no operator needs to look at the message.
             place = _place(discarded)
             if not self._parked.is_being_treated(place) and self._parked.latest_mark(*place[:3]) is None:
                 self._mark_resumed(place, connection)
@@ -115,7 +115,7 @@ class ResumeProcessor:
     def _resume(self, connection: Connection, reply_to: ReplyTo, message_id: str, discarded: HalfMessage) -> None:
         """Raises RequestRefused, StoreUnwritable."""
         try:
-            self._log.resume(discarded, self._clock())
+            self._messages.resume(discarded, self._clock())
         except (NotAHalfMessage, NotResumable) as error:
             raise _refused(message_id, error) from None
         end_position = self._mark_resumed(_place(discarded), connection)

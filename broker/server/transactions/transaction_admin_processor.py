@@ -1,4 +1,4 @@
-"""What operators see of transactions and decide by hand; RocketMQ has nothing like it (its issues 4343, 4435, 4436)."""
+"""Operators look at transactions and decide them by hand. RocketMQ has nothing like it (its issues 4343, 4435, 4436)."""
 
 from __future__ import annotations
 
@@ -7,7 +7,6 @@ from collections.abc import Callable, Iterable, Mapping
 from heapq import nsmallest
 from typing import Final
 
-from broker.message.errors import CorruptRecord
 from broker.protocol.bodies import TransactionInfo, TransactionList
 from broker.protocol.codes import AdminRequestCode, ResponseCode
 from broker.protocol.command import RemotingCommand, encode_response
@@ -21,13 +20,14 @@ from broker.remoting.connection import Connection
 from broker.remoting.dispatcher import Handler, RequestRefused
 from broker.server.ports import Durability
 from broker.server.sending.given_reason import acceptable_reason
-from broker.server.transactions.check_back import Producers
-from broker.server.transactions.transaction_finder import PENDING, TransactionFinder
-from broker.server.transactions.transaction_log import TransactionLog
-from broker.store import RecordNotFound
+from broker.server.transactions.check_requests import Producers
+from broker.server.transactions.transaction_finder import Found, FoundPending, TransactionFinder
+from broker.server.transactions.transaction_infos import decided_info, decided_now_info, pending_info
+from broker.server.transactions.transactional_messages import TransactionalMessages
 from broker.transaction.checks_in_flight import ChecksInFlight
-from broker.transaction.errors import NotAHalfMessage
-from broker.transaction.pending import PendingTransaction
+from broker.transaction.errors import HalfMessageUnreadable
+from broker.transaction.pending_transaction import PendingTransaction
+from broker.transaction.states import State
 
 logger = logging.getLogger(__name__)
 
@@ -40,14 +40,14 @@ class TransactionAdminProcessor:
     def __init__(
         self,
         *,
-        log: TransactionLog,
+        messages: TransactionalMessages,
         finder: TransactionFinder,
         producers: Producers,
         checks_in_flight: ChecksInFlight[Connection],
         group_commit: Durability,
         clock: Callable[[], int],
     ) -> None:
-        self._log = log
+        self._messages = messages
         self._finder = finder
         self._producers = producers
         self._checks_in_flight = checks_in_flight
@@ -67,62 +67,60 @@ class TransactionAdminProcessor:
     def list_pending(self, connection: Connection, command: RemotingCommand) -> bytes:
         """Pending transactions that match, the oldest first. Reads the half messages of one page, and no others."""
         header = command.decode_header(ListPendingTransactionsRequestHeader)
-        now_ms = self._clock()
-        matching = _matching(self._log.table, header, now_ms)
+        matching = _matching(self._messages, header, self._clock())
         rest = [transaction for transaction in matching if transaction.commit_log_offset > header.after]
         count = max(1, min(header.max_count, LARGEST_PAGE))
         page = nsmallest(count, rest, key=lambda transaction: transaction.commit_log_offset)
-        infos = [self._finder.describe_pending(transaction, now_ms) for transaction in page]
-        next_after = infos[-1].half_offset if len(rest) > len(page) else None
-        return self._answer(command, infos, len(matching), next_after)
+        next_after = page[-1].commit_log_offset if len(rest) > len(page) else None
+        return self._answer(command, map(self._finder.found_pending, page), len(matching), next_after)
 
     def show(self, connection: Connection, command: RemotingCommand) -> bytes:
         """Pending or decided transactions, by id, key or half offset. None found is an empty answer."""
         header = command.decode_header(ShowTransactionRequestHeader)
-        now_ms = self._clock()
-        infos: dict[int, TransactionInfo] = {}
+        found: dict[int, Found] = {}
         if header.half_offset is not None:
-            infos |= {info.half_offset: info for info in self._finder.by_offset(header.half_offset, now_ms)}
+            found |= {one.commit_log_offset: one for one in self._finder.by_offset(header.half_offset)}
         for word in filter(None, dict.fromkeys((header.transaction_id, header.key))):
             self._refuse_search_without_index()
-            infos |= {info.half_offset: info for info in self._finder.by_word(word, now_ms)}
-        return self._answer(command, list(infos.values()), len(infos))
+            found |= {one.commit_log_offset: one for one in self._finder.by_word(word)}
+        return self._answer(command, found.values(), len(found))
 
     def decide(self, connection: Connection, command: RemotingCommand) -> bytes | None:
-        """A person commits or rolls back. Like every decision it must be the first; its reason is kept in the op message."""
+        """An operator commits or rolls back. Like every decision it must be the first. Its reason is kept in the op message."""
         header = command.decode_header(DecideTransactionRequestHeader)
         reason = acceptable_reason(header.reason, what_for="a decision by hand")
-        transaction = self._the_one_pending(header)
-        now_ms = self._clock()
+        transaction, now_ms = self._the_one_pending(header), self._clock()
         try:
-            end_position = (self._log.commit if header.commit else self._log.roll_back)(transaction, now_ms, reason)
-        except (RecordNotFound, CorruptRecord, NotAHalfMessage) as error:
+            end_position = self._carry_out(transaction, now_ms, reason, is_commit=header.commit)
+        except HalfMessageUnreadable as error:
             raise RequestRefused(
                 ResponseCode.SYSTEM_ERROR, f"the half message cannot be read, so it can only be rolled back: {error}"
             ) from None
-        if header.commit:
-            self._log.counts.commits_by_hand += 1
-        else:
-            self._log.counts.rollbacks_by_hand += 1
-        decision = "committed" if header.commit else "rolled back"
+        state = State.COMMITTED if header.commit else State.ROLLED_BACK
         logger.warning(
             "%s %s by hand the transaction at %d of %s: %s",
-            connection.peer, decision, transaction.commit_log_offset, transaction.producer_group, reason,
+            connection.peer, state.value, transaction.commit_log_offset, transaction.producer_group, reason,
         )  # fmt: skip
-        info = TransactionInfo(
-            decision, transaction.commit_log_offset, header.transaction_id, transaction.producer_group, reason=reason,
-            topic=transaction.topic.decode(errors="replace"), decided_ms=now_ms,
-        )  # fmt: skip
+        info = decided_now_info(transaction, state, header.transaction_id, reason, now_ms)
         self._group_commit.appended()
-        self._group_commit.after_durable(end_position, connection, self._answer(command, [info], 1))
+        self._group_commit.after_durable(end_position, connection, _encode(command, [info], 1))
         return None
 
+    def _carry_out(self, transaction: PendingTransaction, now_ms: int, reason: str, *, is_commit: bool) -> int:
+        if is_commit:
+            end_position = self._messages.commit(transaction, now_ms, reason)
+            self._messages.counts.commits_by_hand += 1
+        else:
+            end_position = self._messages.roll_back(transaction, now_ms, reason)
+            self._messages.counts.rollbacks_by_hand += 1
+        return end_position
+
     def list_decided(self, connection: Connection, command: RemotingCommand) -> bytes:
-        """What was decided with a reason, the latest first."""
+        """Transactions that were decided with a reason, the latest first."""
         self._refuse_search_without_index()
         header = command.decode_header(ListDecidedTransactionsRequestHeader)
-        infos = self._finder.with_reason(header.before_ms, max(1, min(header.max_count, LARGEST_PAGE)))
-        return self._answer(command, infos, len(infos))
+        found = self._finder.with_reason(header.before_ms, max(1, min(header.max_count, LARGEST_PAGE)))
+        return self._answer(command, found, len(found))
 
     def _the_one_pending(self, header: DecideTransactionRequestHeader) -> PendingTransaction:
         """Raises RequestRefused unless there is one, and only one."""
@@ -147,14 +145,14 @@ class TransactionAdminProcessor:
         return found[0]
 
     def _not_pending(self, which: str, header: DecideTransactionRequestHeader) -> RequestRefused:
-        now_ms = self._clock()
         if header.half_offset is not None:
-            infos = self._finder.by_offset(header.half_offset, now_ms)
+            found = self._finder.by_offset(header.half_offset)
         else:
-            infos = self._finder.by_word(header.transaction_id or "", now_ms)
-        if not infos:
+            found = self._finder.by_word(header.transaction_id or "")
+        if not found:
             return RequestRefused(ResponseCode.QUERY_NOT_FOUND, f"there is no transaction {which}")
-        remark = f"the transaction {which} is {infos[-1].state} already; its first decision counts"
+        state = self._info(found[-1]).state
+        remark = f"the transaction {which} is {state} already; its first decision counts"
         return RequestRefused(ResponseCode.SYSTEM_ERROR, remark)
 
     def _refuse_search_without_index(self) -> None:
@@ -162,18 +160,26 @@ class TransactionAdminProcessor:
             remark = "without an index (messageIndexEnable=false) transactions are found by their half offset only"
             raise RequestRefused(ResponseCode.SYSTEM_ERROR, remark)
 
-    def _answer(self, command: RemotingCommand, infos: list[TransactionInfo], total: int, next_after: int | None = None) -> bytes:
-        for info in infos:
-            if info.state == PENDING:
-                self._add_producers(info)
-        body = TransactionList(transactions=infos, total=total, next_after=next_after)
-        return encode_response(command, ResponseCode.SUCCESS, body=body.encode())
+    def _answer(self, command: RemotingCommand, found: Iterable[Found], total: int, next_after: int | None = None) -> bytes:
+        return _encode(command, [self._info(one) for one in found], total, next_after)
 
-    def _add_producers(self, info: TransactionInfo) -> None:
-        online = self._producers.connections(info.producer_group)
-        info.is_producer_online = bool(online)
-        owed_since_ms = self._checks_in_flight.owed_since_ms(online, info.half_offset)
-        info.answer_owed_ms = max(0, self._clock() - owed_since_ms) if owed_since_ms is not None else None
+    def _info(self, found: Found) -> TransactionInfo:
+        if not isinstance(found, FoundPending):
+            return decided_info(found)
+        online = self._producers.connections(found.transaction.producer_group)
+        owed_since_ms = self._checks_in_flight.owed_since_ms(online, found.commit_log_offset)
+        return pending_info(
+            found,
+            now_ms=self._clock(),
+            check_max=self._messages.policy.check_max,
+            is_producer_online=bool(online),
+            owed_since_ms=owed_since_ms,
+        )
+
+
+def _encode(command: RemotingCommand, infos: list[TransactionInfo], total: int, next_after: int | None = None) -> bytes:
+    body = TransactionList(transactions=infos, total=total, next_after=next_after)
+    return encode_response(command, ResponseCode.SUCCESS, body=body.encode())
 
 
 def _matching(

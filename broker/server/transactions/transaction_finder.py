@@ -1,34 +1,66 @@
-"""Transactions as operators look for them, pending or decided: by transaction id, by key, or by half offset."""
+"""Finds transactions for operators, pending or decided: by transaction id, by key, or by where a half message lies."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Final
 
 from broker.message import properties as props
 from broker.message import sysflag
-from broker.message.errors import CorruptRecord
-from broker.message.ids import offset_message_id
-from broker.protocol.bodies import TransactionInfo
-from broker.server.transactions.transaction_log import TransactionLog
-from broker.store import MessageStore, RecordNotFound
-from broker.transaction.errors import NotAHalfMessage, NotAnOpMessage
-from broker.transaction.half_record import DISCARD_TOPIC, HALF_TOPIC, HalfMessage, read_any_message, read_half_message
-from broker.transaction.op_message import GIVEN_REASON_KEY, OP_TOPIC, OUTCOME, REASON, decided_offsets
-from broker.transaction.pending import Outcome, PendingTransaction
+from broker.server.transactions.transaction_bridge import message_at
+from broker.server.transactions.transactional_messages import TransactionalMessages
+from broker.store import MessageStore
+from broker.transaction.copies import identity_of
+from broker.transaction.errors import HalfMessageUnreadable, NotAnOpMessage
+from broker.transaction.half_message import DISCARD_TOPIC, HALF_TOPIC, HalfMessage, read_any_message, read_half_message
+from broker.transaction.op_message import GIVEN_REASON_KEY, OP_TOPIC, decided_offsets
+from broker.transaction.pending_transaction import PendingTransaction
+from broker.transaction.states import State
 
-PENDING = "pending"
-DECIDED = "decided"
-"""How, cannot be told."""
+_FIND_ALL: Final = 64
+_EVER_MS: Final = 2**62
 
-_FIND_ALL = 64
-_EVER_MS = 2**62
+
+@dataclass(frozen=True, slots=True)
+class FoundPending:
+    """A pending transaction."""
+
+    transaction: PendingTransaction
+    half: HalfMessage | None
+    """None if it cannot be read; then `problem` says why."""
+    problem: str | None = None
+
+    @property
+    def commit_log_offset(self) -> int:
+        """Of the first half message."""
+        return self.transaction.commit_log_offset
+
+
+@dataclass(frozen=True, slots=True)
+class FoundDecided:
+    """A decided transaction, as far as the store still tells."""
+
+    commit_log_offset: int
+    """Of the first half message; -1 if nothing tells."""
+    state: State | None
+    """None if nothing tells how it was decided."""
+    half: HalfMessage | None = None
+    made: HalfMessage | None = None
+    """The committed or discarded message."""
+    op: HalfMessage | None = None
+    """The op message, if it gives a reason."""
+    problem: str | None = None
+
+
+Found = FoundPending | FoundDecided
 
 
 class TransactionFinder:
     """Puts together what table, index and commit log know of a transaction. Reads a few records for each, and changes nothing."""
 
-    def __init__(self, log: TransactionLog, store: MessageStore) -> None:
-        self._log = log
+    def __init__(self, messages: TransactionalMessages, store: MessageStore) -> None:
+        self._messages = messages
         self._store = store
 
     @property
@@ -37,173 +69,123 @@ class TransactionFinder:
         return self._store.config.is_index_enabled
 
     def finds_all(self, transaction_id: str) -> bool:
-        """Whether no half messages with that id can be missing from what is found: somebody may send any number of them."""
+        """Whether the index shows all half messages with that id: a client may send any number of them."""
         return self._store.query(HALF_TOPIC, transaction_id, _FIND_ALL, 0, _EVER_MS).are_all
 
     def pending_by_id(self, transaction_id: str) -> list[PendingTransaction]:
-        """The undecided ones: two of them if a producer sent one message twice."""
+        """The pending ones with that id: two of them if a producer sent one message twice."""
         found = [self._pending(half) for half in self._halves(transaction_id) if half.transaction_id == transaction_id]
         return list(dict.fromkeys(transaction for transaction in found if transaction is not None))
 
-    def pending_by_offset(self, half_offset: int) -> PendingTransaction | None:
-        """The undecided one whose half message, or a copy of it, lies there."""
-        transaction = self._log.table.find(half_offset)
-        if transaction is None:
-            alias = self._log.table.find_alias(half_offset)
-            transaction = alias[0] if alias is not None else None
+    def pending_by_offset(self, commit_log_offset: int) -> PendingTransaction | None:
+        """The pending one whose half message, or a copy of it, lies there."""
+        table = self._messages.table
+        transaction = table.find(commit_log_offset)
+        if transaction is None and (copy := table.copies.find(commit_log_offset)) is not None:
+            return copy[0]
         return transaction
 
-    def by_word(self, word: str, now_ms: int) -> list[TransactionInfo]:
+    def by_word(self, word: str) -> list[Found]:
         """All with that transaction id or key, oldest first."""
-        return self._described(self._halves(word), now_ms)
+        return self._found(self._halves(word))
 
-    def by_offset(self, half_offset: int, now_ms: int) -> list[TransactionInfo]:
+    def by_offset(self, commit_log_offset: int) -> list[Found]:
         """The one whose half message, or a copy of it, lies there; none if there is no half message."""
-        transaction = self.pending_by_offset(half_offset)
+        transaction = self.pending_by_offset(commit_log_offset)
         if transaction is not None:
-            return [self.describe_pending(transaction, now_ms)]
-        half = self._half_at(half_offset)
+            return [self.found_pending(transaction)]
+        half = self._half_at(commit_log_offset)
         if half is None or half.topic != HALF_TOPIC:
             return []
-        copies = [copy for copy in self._halves(half.transaction_id or "") if copy.identity == half.identity]
-        return self._described(copies or [half], now_ms)
+        copies = [copy for copy in self._halves(half.transaction_id or "") if identity_of(copy) == identity_of(half)]
+        return self._found(copies or [half])
 
-    def with_reason(self, before_ms: int, max_count: int) -> list[TransactionInfo]:
-        """What was decided by hand, or given up for a reason, until that time; the latest first."""
+    def with_reason(self, before_ms: int, max_count: int) -> list[FoundDecided]:
+        """Those that operators decided, or that were lost, until that time; the latest first."""
         records = self._store.query(OP_TOPIC, GIVEN_REASON_KEY, max_count, 0, before_ms).records
-        infos = [info for record in records for info in self._describe_op(read_any_message(record))]
-        return sorted(infos, key=lambda info: info.decided_ms or 0, reverse=True)
+        ops = sorted(map(read_any_message, records), key=lambda op: op.store_timestamp, reverse=True)
+        return [decided for op in ops for decided in self._closed_by(op)]
 
-    def describe_pending(self, transaction: PendingTransaction, now_ms: int) -> TransactionInfo:
-        """All but whether its producer is online. An unreadable half message is a problem of its own, and no error."""
-        policy = self._log.policy
-        info = TransactionInfo(
-            PENDING,
-            transaction.commit_log_offset,
-            producer_group=transaction.producer_group,
-            topic=transaction.topic.decode(errors="replace"),
-            queue_id=transaction.queue_id,
-            begun_ms=transaction.begun_ms,
-            checks=transaction.checks,
-            age_ms=max(0, now_ms - transaction.begun_ms),
-            check_max=policy.check_max,
-            next_check_in_ms=max(0, transaction.due_ms - now_ms),
-        )
+    def found_pending(self, transaction: PendingTransaction) -> FoundPending:
+        """The transaction with its half message. One that cannot be read is a problem of the transaction, and no error."""
         try:
-            _add_message(info, self._log.read(transaction))
-        except (RecordNotFound, CorruptRecord, NotAHalfMessage) as error:
-            info.problem = str(error)
-        return info
+            return FoundPending(transaction, self._messages.read(transaction))
+        except HalfMessageUnreadable as error:
+            return FoundPending(transaction, None, str(error))
 
-    def _described(self, halves: Iterable[HalfMessage], now_ms: int) -> list[TransactionInfo]:
-        copies: dict[object, list[HalfMessage]] = {}
+    def _found(self, halves: Iterable[HalfMessage]) -> list[Found]:
+        """The transactions of these half messages, each once."""
+        pending: dict[int, PendingTransaction] = {}
+        decided: dict[object, list[HalfMessage]] = {}
         for half in halves:
             transaction = self._pending(half)
-            copies.setdefault(transaction.commit_log_offset if transaction else half.identity, []).append(half)
-        infos = []
-        for same in copies.values():
-            transaction = self._pending(same[0])
-            infos.append(self.describe_pending(transaction, now_ms) if transaction else self._describe_decided(same))
-        return sorted(infos, key=lambda info: info.half_offset)
+            if transaction is not None:
+                pending[transaction.commit_log_offset] = transaction
+            else:
+                decided.setdefault(identity_of(half), []).append(half)
+        found: list[Found] = [self.found_pending(transaction) for transaction in pending.values()]
+        found += [self._found_decided(copies) for copies in decided.values()]
+        return sorted(found, key=lambda one: one.commit_log_offset)
 
-    def _describe_decided(self, copies: list[HalfMessage]) -> TransactionInfo:
+    def _found_decided(self, copies: list[HalfMessage], op: HalfMessage | None = None) -> FoundDecided:
+        """The transaction of these half messages, and the op message that closed it if the caller knows that."""
         first = min(copies, key=lambda half: half.commit_log_offset)
-        info = TransactionInfo(Outcome.ROLLED_BACK.value, first.commit_log_offset, begun_ms=first.store_timestamp)
-        info.producer_group = first.producer_group
-        _add_message(info, first)
-        _add_destination(info, first)
-        message, is_certain = self._made_from(first)
-        if not is_certain:
-            info.state = DECIDED
-            info.problem = "too many messages have its transaction id to tell how it was decided"
-        if message is not None:
-            outcome = Outcome.DISCARDED if message.topic == DISCARD_TOPIC else Outcome.COMMITTED
-            info.state = outcome.value
-            info.checks = message.check_times
-            info.decided_ms = message.store_timestamp
-            info.message_id = offset_message_id(message.store_host, message.commit_log_offset)
-        outcome_known = self._log.table.outcome(first.commit_log_offset)
-        if outcome_known is not None:
-            info.state = outcome_known.value
-        for copy in copies:
-            self._add_reason(info, copy.queue_offset)
-        return info
+        made, is_certain = self._made_from(first)
+        state: State | None = State.ROLLED_BACK
+        if made is not None:
+            state = State.DISCARDED if made.topic == DISCARD_TOPIC else State.COMMITTED
+        elif not is_certain:
+            state = None
+        problem = None if is_certain else "too many messages have its transaction id to tell how it was decided"
+        state = self._messages.table.ended.state_of(first.commit_log_offset) or state
+        if op is None:
+            ops = [self._op_with_reason(copy.queue_offset) for copy in copies]
+            op = next((found for found in reversed(ops) if found is not None), None)
+        return FoundDecided(first.commit_log_offset, state, first, made, op, problem)
 
-    def _describe_op(self, op: HalfMessage) -> list[TransactionInfo]:
+    def _closed_by(self, op: HalfMessage) -> list[FoundDecided]:
         try:
             queue_offsets = decided_offsets(op)
         except NotAnOpMessage:
             return []
-        infos = []
-        for queue_offset in queue_offsets:
-            half_offset = self._store.commit_log_offset(HALF_TOPIC, 0, queue_offset)
-            half = self._half_at(half_offset) if half_offset is not None else None
-            info = self._describe_decided([half]) if half is not None else TransactionInfo("", half_offset or -1)
-            if half is None:
-                info.problem = "the half message is not in the files any more"
-            _add_decision(info, op)
-            infos.append(info)
-        return infos
+        return [self._closed_half(queue_offset, op) for queue_offset in queue_offsets]
 
-    def _add_reason(self, info: TransactionInfo, half_queue_offset: int) -> None:
-        for record in self._store.query(OP_TOPIC, str(half_queue_offset), _FIND_ALL, 0, _EVER_MS).records:
-            op = read_any_message(record)
-            if op.body == b"%d" % half_queue_offset:
-                _add_decision(info, op)
+    def _closed_half(self, queue_offset: int, op: HalfMessage) -> FoundDecided:
+        commit_log_offset = self._store.commit_log_offset(HALF_TOPIC, 0, queue_offset)
+        half = self._half_at(commit_log_offset) if commit_log_offset is not None else None
+        if half is not None:
+            return self._found_decided([half], op)
+        problem = "the half message is not in the files any more"
+        return FoundDecided(-1 if commit_log_offset is None else commit_log_offset, None, op=op, problem=problem)
+
+    def _op_with_reason(self, half_queue_offset: int) -> HalfMessage | None:
+        found = self._store.query(OP_TOPIC, str(half_queue_offset), _FIND_ALL, 0, _EVER_MS).records
+        ops = [op for op in map(read_any_message, found) if op.body == b"%d" % half_queue_offset]
+        return ops[-1] if ops else None
 
     def _made_from(self, half: HalfMessage) -> tuple[HalfMessage | None, bool]:
-        """The committed or discarded message that the half message became, if there is one, and whether that is certain."""
+        """The committed or discarded message that was made from the half message, and whether the answer is certain."""
         if half.transaction_id is None:
             return None, True
         is_certain = True
         for topic in ((props.find(half.properties, props.REAL_TOPIC) or "").encode(), DISCARD_TOPIC):
             found = self._store.query(topic, half.transaction_id, _FIND_ALL, 0, _EVER_MS)
             is_certain = is_certain and found.are_all
-            for record in found.records:
-                message = read_any_message(record)
+            for message in map(read_any_message, found.records):
                 is_made = topic == DISCARD_TOPIC or message.sys_flag & sysflag.TRANSACTION_MASK == sysflag.TRANSACTION_COMMIT
-                if is_made and message.identity == half.identity:
+                if is_made and identity_of(message) == identity_of(half):
                     return message, True
         return None, is_certain
 
     def _pending(self, half: HalfMessage) -> PendingTransaction | None:
-        first = half.first_commit_log_offset
-        return self.pending_by_offset(half.commit_log_offset if first is None else first)
+        named = half.prepared_transaction_offset  # by a copy that this broker put back: its first half message
+        return self.pending_by_offset(max(named, 0) if named else half.commit_log_offset)
 
     def _halves(self, word: str) -> list[HalfMessage]:
         """Half messages with that transaction id or key."""
         found = [read_half_message(record) for record in self._store.query(HALF_TOPIC, word, _FIND_ALL, 0, _EVER_MS).records]
-        return [half for half in found if word == half.transaction_id or word in _keys(half)]
+        return [half for half in found if word == half.transaction_id or word in half.keys]
 
     def _half_at(self, commit_log_offset: int) -> HalfMessage | None:
-        try:
-            return read_half_message(self._store.read_queued(commit_log_offset))
-        except (RecordNotFound, CorruptRecord, NotAHalfMessage):
-            return None
-
-
-def _add_message(info: TransactionInfo, half: HalfMessage) -> None:
-    info.transaction_id = half.transaction_id
-    info.keys = _keys(half)
-    info.tags = props.find(half.properties, props.TAGS)
-    info.body_size = len(half.body)
-    resumed_from = half.resumed_from
-    info.resumed_from = int(resumed_from) if resumed_from is not None and resumed_from.isdigit() else None
-
-
-def _add_destination(info: TransactionInfo, half: HalfMessage) -> None:
-    try:
-        topic, info.queue_id = half.destination()
-        info.topic = topic.decode(errors="replace")
-    except NotAHalfMessage as error:
-        info.problem = str(error)
-
-
-def _add_decision(info: TransactionInfo, op: HalfMessage) -> None:
-    info.reason = props.find(op.properties, REASON)
-    info.state = props.find(op.properties, OUTCOME) or info.state
-    info.decided_ms = op.store_timestamp
-
-
-def _keys(half: HalfMessage) -> list[str]:
-    return (props.find(half.properties, props.KEYS) or "").split()
+        half = message_at(self._store, commit_log_offset)
+        return half if half is not None and half.topic in (HALF_TOPIC, DISCARD_TOPIC) else None

@@ -1,17 +1,18 @@
-"""What the next broker needs to know of transactions: how far CID_RMQ_SYS_TRANS has come, and how often each was checked."""
+"""Keeps what the next start needs: the consumer offsets of CID_RMQ_SYS_TRANS, and how often each transaction was checked."""
 
 from __future__ import annotations
 
 import asyncio
 import logging
 import threading
+from collections.abc import Callable
 from typing import Any, NamedTuple, Protocol
 
 from broker.message import topics
 from broker.remoting.connection import Connection
-from broker.server.transactions.transaction_log import TransactionLog
-from broker.store import ConsumerOffsets, MessageStore
-from broker.transaction.check_counts import check_counts_as_json
+from broker.server.transactions.transactional_messages import TransactionalMessages
+from broker.store import ConsumerOffsets, DamagedStore, MessageStore
+from broker.transaction.check_counts import check_counts_as_json, check_counts_from_json
 from broker.transaction.checks_in_flight import ChecksInFlight
 from broker.transaction.offsets import TransactionOffsets
 
@@ -23,31 +24,43 @@ KEEP_INTERVAL_S = 2.0
 class CheckCountsFile(Protocol):
     """Where check counts survive a restart (ConfigFile)."""
 
+    def read(self, decode: Callable[[Any], dict[int, int]]) -> dict[int, int]:
+        """The decoded content. Raises DamagedStore."""
+
     def write(self, value: dict[str, Any]) -> None:
         """Replaces the content; durable when it returns. Raises OSError."""
+
+
+def read_check_counts(counts_file: CheckCountsFile) -> dict[int, int]:
+    """How often each transaction was checked; nothing if the file is damaged: that costs a few checks, and no start."""
+    try:
+        return counts_file.read(check_counts_from_json)
+    except DamagedStore as error:
+        logger.warning("how often transactions were checked is not known any more: %s", error)
+        return {}
 
 
 class _NotedOffsets(NamedTuple):
     offsets: TransactionOffsets
     position: int
-    """The commit log offset before which everything must be on disk."""
+    """The commit log offset before which all records must be on disk."""
     take_backs: int
-    """Something taken back makes them wrong."""
+    """How often records had been lost by then: one more loss makes the offsets wrong."""
 
 
 class TransactionNotes:
-    """Keeps the notes every few seconds, and a last time when the broker stops."""
+    """Writes both every few seconds, and a last time when the broker stops."""
 
     def __init__(
         self,
         *,
-        log: TransactionLog,
+        messages: TransactionalMessages,
         store: MessageStore,
         checks_in_flight: ChecksInFlight[Connection],
         consumer_offsets: ConsumerOffsets,
         counts_file: CheckCountsFile,
     ) -> None:
-        self._log = log
+        self._messages = messages
         self._store = store
         self._checks_in_flight = checks_in_flight
         self._consumer_offsets = consumer_offsets
@@ -58,7 +71,7 @@ class TransactionNotes:
         self._counts_turn = threading.Lock()
 
     async def keep(self) -> None:
-        """Keeps the notes every few seconds, until it is cancelled."""
+        """Writes both every few seconds, until it is cancelled."""
         while True:
             try:
                 self.note_offsets()
@@ -73,7 +86,7 @@ class TransactionNotes:
             await asyncio.sleep(KEEP_INTERVAL_S)
 
     def finish(self) -> None:
-        """The store is flushed for the last time: keeps what the next broker needs. Raises OSError."""
+        """Writes both for the last time, after the last flush of the store. Raises OSError."""
         self._noted = None
         self.note_offsets()
         with self._counts_turn:
@@ -82,15 +95,15 @@ class TransactionNotes:
             self._counts_file.write(self._counts())
 
     def note_offsets(self) -> None:
-        """Commits how far CID_RMQ_SYS_TRANS has come, as soon as all that rests on is on disk."""
-        take_backs = self._log.counts.take_backs
+        """Commits the consumer offsets of CID_RMQ_SYS_TRANS as soon as all records before them are on disk."""
+        take_backs = self._messages.counts.take_backs
         if self._noted is None or self._noted.take_backs != take_backs:
-            self._noted = _NotedOffsets(self._log.table.consumer_offsets(), self._log.appended_position, take_backs)
+            self._noted = _NotedOffsets(self._messages.table.advance_offsets(), self._messages.appended_position, take_backs)
         if self._store.flushed_position >= self._noted.position:
-            half_offset, op_offset = self._noted.offsets
+            half_queue_offset, op_queue_offset = self._noted.offsets
             group = topics.TRANSACTION_CONSUMER_GROUP
-            self._consumer_offsets.commit(group, topics.HALF_TOPIC, 0, half_offset)
-            self._consumer_offsets.commit(group, topics.OP_HALF_TOPIC, 0, op_offset)
+            self._consumer_offsets.commit(group, topics.HALF_TOPIC, 0, half_queue_offset)
+            self._consumer_offsets.commit(group, topics.OP_HALF_TOPIC, 0, op_queue_offset)
             self._noted = None
 
     def _write_counts(self, counts: dict[str, Any]) -> None:
@@ -106,4 +119,4 @@ class TransactionNotes:
         return self._counts()
 
     def _counts(self) -> dict[str, Any]:
-        return check_counts_as_json(self._log.table, self._checks_in_flight.unanswered())
+        return check_counts_as_json(self._messages, self._checks_in_flight.unanswered())

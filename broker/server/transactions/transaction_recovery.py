@@ -1,22 +1,22 @@
-"""The table of pending transactions as a store has them, whichever broker left it."""
+"""Makes TransactionalMessages from what a store holds, whichever broker left it."""
 
 from __future__ import annotations
 
 import logging
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
 
 from broker.message import topics
-from broker.message.errors import CorruptRecord
 from broker.server.pulling.queue_records import records_from
-from broker.store import ConsumerOffsets, MessageStore, RecordNotFound
+from broker.server.transactions.transaction_bridge import TransactionBridge
+from broker.server.transactions.transactional_messages import Topics, TransactionalMessages
+from broker.store import ConsumerOffsets, MessageStore, StoreUnwritable
 from broker.transaction.check_policy import CheckPolicy
 from broker.transaction.evidence import Evidence
-from broker.transaction.half_record import DISCARD_TOPIC, HALF_TOPIC, HalfMessage, read_any_message
+from broker.transaction.half_message import DISCARD_TOPIC, HALF_TOPIC
 from broker.transaction.op_message import OP_TOPIC
-from broker.transaction.pending import Outcome, PendingTransactions
-from broker.transaction.recovered_copies import RecoveredCopies
-from broker.transaction.recovery import RecoveredTransaction, TransactionRecovery
+from broker.transaction.pending import PendingTransactions
+from broker.transaction.recovery import RecoveredTable, RecoveredTransaction, TransactionRecovery
+from broker.transaction.states import State
 
 logger = logging.getLogger(__name__)
 
@@ -24,56 +24,59 @@ _FIND_ALL = 64
 _EVER_MS = 2**62
 
 
-@dataclass(frozen=True, slots=True)
-class RecoveredTransactions:
-    """What was found, and what is left to do: `TransactionLog.complete`."""
-
-    table: PendingTransactions
-    copies: RecoveredCopies
-    to_close: tuple[int, ...]
-    """Half queue offsets that want an op message: of older copies, and of messages that were delivered or discarded without."""
-
-
 def recover_transactions(
     store: MessageStore,
     consumer_offsets: ConsumerOffsets,
+    topic_table: Topics,
     policy: CheckPolicy,
     now_ms: int,
     check_counts: Mapping[int, int] | None = None,
-) -> RecoveredTransactions:
-    """Reads the half and the op queue from the offsets of CID_RMQ_SYS_TRANS on, and looks for messages delivered already."""
-    half_offset = _first_offset(store, consumer_offsets, HALF_TOPIC)
-    op_offset = _first_offset(store, consumer_offsets, OP_TOPIC)
-    recovery = TransactionRecovery(policy, now_ms, op_offset=op_offset, check_counts=check_counts or {})
-    for op in records_from(store, OP_TOPIC, 0, op_offset):
-        recovery.add_op(op)
-    for half in records_from(store, HALF_TOPIC, 0, half_offset):
-        recovery.add_half(half)
-    found = recovery.finish()
-    for complaint in found.damaged:
-        logger.error("passed over a record of a transaction: %s", complaint)
-    outcomes = _late_outcomes(store, found.undecided)
-    pending = [one for one in found.undecided if one.transaction.commit_log_offset not in outcomes]
-    settled = [one.transaction.stored_queue_offset for one in found.undecided if one.transaction.commit_log_offset in outcomes]
+) -> TransactionalMessages:
+    """Finds the pending transactions, and appends the op messages that a crash left out.
+
+    If it appended any, `appended_position` is not 0, and the store has something to write.
+    """
+    found = _read_queues(store, consumer_offsets, policy, now_ms, check_counts or {})
+    bridge = TransactionBridge(store)
+    ended = _ended_without_op(store, bridge, found.undecided)
     table = PendingTransactions(
         check_interval_ms=policy.check_interval_ms,
         next_queue_offset=store.next_offset(HALF_TOPIC, 0),
         op_window=found.op_window,
     )
-    copies = RecoveredCopies()
-    for recovered in pending:
-        _take_over(recovered, table, copies)
+    to_close = list(found.superseded)
+    for recovered in found.undecided:
+        if recovered.transaction.commit_log_offset in ended:
+            to_close.append(recovered.transaction.stored_queue_offset)
+        else:
+            _add(table, recovered, topic_table)
     table.confirm(store.written_position)
-    logger.info("%d transactions are pending; %d more were decided just when a broker ended", len(pending), len(settled))
-    return RecoveredTransactions(table, copies, tuple(sorted(found.superseded + settled)))
+    logger.info("%d transactions are pending; %d more were decided just when a broker ended", len(table), len(ended))
+    for topic in (HALF_TOPIC, OP_TOPIC):
+        topic_table.internal(topic.decode(), 1)
+    _close(table, bridge, sorted(to_close), now_ms)
+    return TransactionalMessages(table, bridge, policy, topic_table)
 
 
-def _take_over(recovered: RecoveredTransaction, table: PendingTransactions, copies: RecoveredCopies) -> None:
-    table.add(recovered.transaction)
-    for commit_log_offset, queue_offset in recovered.aliases:
-        table.add_alias(recovered.transaction, commit_log_offset, queue_offset)
-    if recovered.has_older_copies:
-        copies.add(recovered.identity, recovered.transaction)
+def _read_queues(
+    store: MessageStore,
+    consumer_offsets: ConsumerOffsets,
+    policy: CheckPolicy,
+    now_ms: int,
+    check_counts: Mapping[int, int],
+) -> RecoveredTable:
+    """Reads the half queue and the op queue from the offsets of CID_RMQ_SYS_TRANS on."""
+    first_half = _first_offset(store, consumer_offsets, HALF_TOPIC)
+    first_op = _first_offset(store, consumer_offsets, OP_TOPIC)
+    recovery = TransactionRecovery(policy, now_ms, op_offset=first_op, check_counts=check_counts)
+    for op in records_from(store, OP_TOPIC, 0, first_op):
+        recovery.add_op(op)
+    for half in records_from(store, HALF_TOPIC, 0, first_half):
+        recovery.add_half(half)
+    found = recovery.finish()
+    for complaint in found.damaged:
+        logger.error("passed over a record of a transaction: %s", complaint)
+    return found
 
 
 def _first_offset(store: MessageStore, consumer_offsets: ConsumerOffsets, topic: bytes) -> int:
@@ -83,39 +86,61 @@ def _first_offset(store: MessageStore, consumer_offsets: ConsumerOffsets, topic:
     return offset if offset is not None and first <= offset <= end else first
 
 
-def message_at(store: MessageStore, commit_log_offset: int) -> HalfMessage | None:
-    """The message of any queue at a place that a client, or another record, names; None if there is none."""
-    try:
-        return read_any_message(store.read_queued(commit_log_offset))
-    except (RecordNotFound, CorruptRecord):
-        return None
+def _add(table: PendingTransactions, recovered: RecoveredTransaction, topic_table: Topics) -> None:
+    transaction = recovered.transaction
+    transaction.queue_id = topic_table.existing_queue(transaction.topic, transaction.queue_id)
+    table.add(transaction)
+    for copy in recovered.copies:
+        table.copies.add(transaction, copy)
+    if recovered.has_unread_copies:
+        table.copies.add_unread(transaction, recovered.identity)
 
 
-def _late_outcomes(store: MessageStore, undecided: list[RecoveredTransaction]) -> dict[int, Outcome]:
-    evidence = Evidence(undecided, lambda commit_log_offset: message_at(store, commit_log_offset))
-    unindexed = []
-    for recovered in undecided:
-        if recovered.transaction_id is None or not store.config.is_index_enabled:
-            unindexed.append(recovered)
-            continue
-        for topic in (recovered.transaction.topic, DISCARD_TOPIC):
-            found = store.query(topic, recovered.transaction_id, _FIND_ALL, 0, _EVER_MS)
-            for record in found.records:
-                evidence.consider(record)
-            if not found.are_all:  # somebody sent many with that id: what is looked for may be behind them
-                unindexed.append(recovered)
+def _close(table: PendingTransactions, bridge: TransactionBridge, half_queue_offsets: list[int], now_ms: int) -> None:
+    """Appends op messages. What cannot be written now, the next start tries."""
+    for count, half_queue_offset in enumerate(half_queue_offsets):
+        try:
+            op = bridge.append_op(half_queue_offset, now_ms)
+        except StoreUnwritable as error:
+            logger.warning("%d half messages cannot be closed now: %s", len(half_queue_offsets) - count, error)
+            return
+        table.close_copy(half_queue_offset, op)
+
+
+# Transactions that were decided just when a broker ended.
+
+
+def _ended_without_op(
+    store: MessageStore, bridge: TransactionBridge, undecided: Sequence[RecoveredTransaction]
+) -> Mapping[int, State]:
+    """Finds undecided transactions whose committed or discarded message is stored: by the index, or else by reading queues."""
+    evidence = Evidence(undecided, bridge.message_at)
+    unindexed = [recovered for recovered in undecided if not _consider_indexed(store, evidence, recovered)]
     for topic, queue_id, first in _queues_to_read(unindexed):
         for record in records_from(store, topic, queue_id, store.first_behind(topic, queue_id, first)):
             evidence.consider(record)
-    return evidence.outcomes
+    return evidence.states
+
+
+def _consider_indexed(store: MessageStore, evidence: Evidence, recovered: RecoveredTransaction) -> bool:
+    """Looks at the messages that the index finds by the transaction's id. Returns whether these are all there can be."""
+    if recovered.transaction_id is None or not store.config.is_index_enabled:
+        return False
+    are_all = True
+    for topic in (recovered.transaction.topic, DISCARD_TOPIC):
+        found = store.query(topic, recovered.transaction_id, _FIND_ALL, 0, _EVER_MS)
+        for record in found.records:
+            evidence.consider(record)
+        are_all = are_all and found.are_all  # a client may have sent many with that id: the right one may be behind them
+    return are_all
 
 
 def _queues_to_read(unindexed: list[RecoveredTransaction]) -> list[tuple[bytes, int, int]]:
-    """The queues where messages may have been delivered that no index knows, and the commit log offset they lie behind."""
+    """The queues that may hold messages of these transactions, and the commit log offset behind which they lie."""
     first: dict[tuple[bytes, int], int] = {}
     for recovered in unindexed:
         transaction = recovered.transaction
-        begins = min(transaction.commit_log_offset, *(offset for offset, _ in recovered.aliases), transaction.stored_at)
+        begins = min(*recovered.commit_log_offsets, transaction.stored_at)
         for key in ((transaction.topic, transaction.queue_id), (DISCARD_TOPIC, 0)):
             first[key] = min(first.get(key, begins), begins)
     return [(topic, queue_id, begins) for (topic, queue_id), begins in first.items()]

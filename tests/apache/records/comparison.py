@@ -12,7 +12,7 @@ from broker.message import properties as props
 from broker.message import topics
 from broker.message.ids import parse_offset_message_id
 from broker.message.record import Record, host_text
-from broker.transaction.half_record import RESUMED_FROM
+from broker.transaction.half_message import RESUMED_FROM
 from tests.apache.records.stage import Check, Reply, Stage, is_resumed, way_of
 from tests.apache.records.ways import CHECK_MAX, DEAD_LETTERS, REPLIES, RETRY
 

@@ -54,7 +54,7 @@ class Running:
         assert serving is not None
         serving.client_processor.close_expired()
         serving.delayed_delivery.deliver_due()
-        serving.transactions.check_back.look(self.broker._clock())
+        serving.transactions.check_service.look(self.broker._clock())
         await serving.cleaner.clean()
         assert self.broker._name_server is not None
         self.broker._name_server._expire()
@@ -129,5 +129,5 @@ async def test_a_pending_transaction_is_given_up_neither_asked_nor_unasked(runni
     await running.do_what_timers_do()
     serving = running.broker._serving
     assert serving is not None
-    counts = serving.transactions.log.counts
-    assert (len(serving.transactions.log.table), counts.skips, counts.discards) == (1, 0, 0)
+    counts = serving.transactions.messages.counts
+    assert (len(serving.transactions.messages), counts.skips, counts.discards) == (1, 0, 0)

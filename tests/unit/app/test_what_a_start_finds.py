@@ -5,10 +5,10 @@ from pathlib import Path
 import pytest
 
 from broker.app.opened_store import correct_consumer_offsets
-from broker.app.transactions import read_check_counts
 from broker.message.inner_message import InnerMessage
 from broker.message.record import host_bytes
 from broker.message.topics import TRANSACTION_CONSUMER_GROUP as TRANSACTIONS
+from broker.server.transactions.transaction_notes import read_check_counts
 from broker.store import ConsumerOffsets, MessageStore, StoreConfig
 from broker.store.tables.config_file import ConfigFile
 from broker.transaction.check_counts import FILE_NAME

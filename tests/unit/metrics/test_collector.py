@@ -43,7 +43,7 @@ class Scraper:
         self.group_commit = SimpleNamespace(flush_times_s=Histogram((0.001, 0.01)))
         sources = MetricsSources(
             labels={"cluster": "DefaultCluster", "node_type": "broker", "node_id": "broker-a"},
-            transactions=self.broker.log,
+            transactions=self.broker.messages,
             statistics=self.statistics,
             group_commit=cast(Any, self.group_commit),
             store=self.broker.store,
@@ -249,7 +249,7 @@ def test_the_size_on_disk_counts_blocks_and_no_holes(tmp_path: Path) -> None:
 
 
 def test_operators_see_what_they_mended(scrape: Scraper) -> None:
-    counts = scrape.broker.log.counts
+    counts = scrape.broker.messages.counts
     counts.commits_by_hand, counts.rollbacks_by_hand, counts.resumes, counts.moves = 1, 2, 3, 4
 
     assert scrape("rocketmq_transaction_decisions_by_hand_total", decision="commit") == 1

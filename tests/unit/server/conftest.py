@@ -140,7 +140,7 @@ class NoHalfMessages:
         self.begun: list[InnerMessage] = []
         self.producer_groups: list[str] = []
 
-    def append(self, message: InnerMessage, producer_group: str, now_ms: int) -> Appended:
+    def prepare(self, message: InnerMessage, producer_group: str, now_ms: int) -> Appended:
         self.begun.append(message)
         self.producer_groups.append(producer_group)
         return Appended(4711, 3, self._store.written_position)

@@ -36,8 +36,6 @@ from broker.server.sending.send_processor import SendProcessor
 from broker.server.statistics.message_flows import MessageFlows
 from broker.server.statistics.statistics import BrokerStatistics
 from broker.server.topics.subscription_group_table import SubscriptionGroupTable
-from broker.server.transactions.transaction_admin_processor import TransactionAdminProcessor
-from broker.server.transactions.transaction_finder import TransactionFinder
 from broker.store import DelayOffsets, StoreUnwritable, SubscriptionGroups
 from tests.unit.server.conftest import IDENTITY, Wire
 from tests.unit.server.transaction_broker import GROUP, ROOT, STORE_HOST, TransactionBroker
@@ -104,7 +102,7 @@ class HostileWire:
 
     def _add_processors(self, subscription_groups: SubscriptionGroups) -> None:
         broker, offsets, topics = self.broker, self.broker.consumer_offsets, self.broker.topics
-        store, log, commit = broker.store, broker.log, cast(Any, broker)
+        store, commit = broker.store, cast(Any, broker)
 
         def clock() -> int:
             return broker.now_ms
@@ -114,11 +112,9 @@ class HostileWire:
         statistics = BrokerStatistics(start_ms=clock(), flows=MessageFlows("DefaultCluster"))
         filters = MessageFilters(is_property_filter_enabled=True)
         for processor in (
-            broker.processor,
-            broker.resumption,
             SendProcessor(
                 identity=IDENTITY, store=store, group_commit=commit, destination=SendDestination(topics, groups),
-                half_messages=broker.processor, region_id="r", is_trace_on=True, statistics=statistics,
+                half_messages=broker.half_messages, region_id="r", is_trace_on=True, statistics=statistics,
                 highest_delay_level=HIGHEST_DELAY_LEVEL, clock=clock,
             ),
             SendBackProcessor(
@@ -147,16 +143,13 @@ class HostileWire:
                 identity=IDENTITY, store=store, topic_table=topics, consumer_groups=consumers, offsets=offsets, tasks=Tasks()
             ),
             QueryProcessor(store=store, tasks=Tasks()),
-            TransactionAdminProcessor(
-                log=log, finder=TransactionFinder(log, store), producers=broker, checks_in_flight=broker.in_flight,
-                group_commit=commit, clock=clock,
-            ),
             DeadLetterProcessor(
                 parked=broker.parked, store=store, group_commit=commit, topic_table=topics, subscription_groups=groups,
                 clock=clock,
             ),
         ):  # fmt: skip
             self._dispatcher.add(cast(Any, processor).handlers)
+        self._dispatcher.add(broker.dispatcher.handlers)
 
 
 def sent(transaction_id: str, born_ms: int, *more: tuple[str, str], **changes: object) -> SendMessageRequestHeaderV2:

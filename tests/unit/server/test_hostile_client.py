@@ -107,12 +107,12 @@ def test_the_producers_decision_counts_after_the_next_start(attack: Attack, answ
     attack(HostileWire(broker), half, broker.now_ms)
 
     after = broker.restarted()
-    assert [one.checks for one in after.log.table if one.commit_log_offset == half.commit_log_offset] == [0]
+    assert [one.checks for one in after.messages if one.commit_log_offset == half.commit_log_offset] == [0]
     after.end(producer, half, answer)
 
     assert bodies(after).count(b"genuine") == (1 if answer == COMMIT else 0)
     assert b"forged" not in bodies(after)
-    assert len(after.restarted().log.table) == len(after.log.table)
+    assert len(after.restarted().messages) == len(after.messages)
 
 
 def record_inside_a_body(wire: HostileWire, **record: object) -> int:
@@ -135,7 +135,7 @@ def test_a_record_forged_inside_a_body_cannot_be_resumed(
     header = ResumeCheckHalfMessageRequestHeader(msg_id=offset_message_id(STORE_HOST, at))
     assert wire.ask(RequestCode.RESUME_CHECK_HALF_MESSAGE, header) == ResponseCode.SYSTEM_ERROR
     assert broker.records(HALF_TOPIC) == []
-    assert len(broker.log.table) == 0
+    assert len(broker.messages) == 0
 
 
 def test_a_record_forged_inside_a_body_decides_nothing(broker: TransactionBroker, producer: Producer) -> None:

@@ -14,9 +14,9 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, pr
 from broker.message import properties as props
 from broker.message.ids import offset_message_id
 from broker.remoting.dispatcher import RequestRefused
-from broker.server.transactions.check_back import HELD_BACK_MS
+from broker.server.transactions.check_service import HELD_BACK_MS
 from broker.store import Appended
-from broker.transaction.pending import PendingTransaction
+from broker.transaction.pending_transaction import PendingTransaction
 from tests.unit.server.hostile_attacks import ATTACKS, FORGED, HostileClient
 from tests.unit.server.transaction_broker import (
     DISCARD_TOPIC,
@@ -217,7 +217,7 @@ class TransactionalBroker(RuleBasedStateMachine):
 
     def _were_given_back(self, transaction: Transaction, debts: Debts) -> None:
         offset = transaction.half.commit_log_offset
-        found = self.broker.log.table.find(offset)
+        found = self.broker.messages.table.find(offset)
         assert found is not None
         transaction.checks -= debts.count(offset)
         assert found.checks == transaction.checks
@@ -383,7 +383,7 @@ class TransactionalBroker(RuleBasedStateMachine):
         return [record for record in self.broker.records(topic, queue_id) if record.body != FORGED]
 
     def _honestly_pending(self) -> list[PendingTransaction]:
-        return [one for one in self.broker.log.table if one.commit_log_offset not in self.forged]
+        return [one for one in self.broker.messages if one.commit_log_offset not in self.forged]
 
     def _flush(self) -> None:
         self.broker.flush()

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Coroutine
+from collections.abc import Callable, Coroutine, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, cast
@@ -20,17 +20,15 @@ from broker.protocol.headers import (
     ResumeCheckHalfMessageRequestHeader,
 )
 from broker.remoting.connection import Connection
+from broker.remoting.dispatcher import Dispatcher, Handler
 from broker.remoting.errors import ConnectionClosed
 from broker.remoting.tasks import Tasks
+from broker.server.durability.group_commit import CommitListener, GroupCommit
 from broker.server.parked import ParkedMessages
+from broker.server.schedule.broker_clock import BrokerClock
+from broker.server.schedule.expiry_clock import ExpiryClock
 from broker.server.topics.topic_table import TopicRules, TopicTable
-from broker.server.transactions.check_back import CheckBack
-from broker.server.transactions.expiry_clock import ExpiryClock
-from broker.server.transactions.resume_processor import ResumeProcessor
-from broker.server.transactions.transaction_log import TransactionLog
-from broker.server.transactions.transaction_notes import TransactionNotes
-from broker.server.transactions.transaction_processor import TransactionProcessor
-from broker.server.transactions.transaction_recovery import recover_transactions
+from broker.server.transactions import NoTransactions, build_transactions
 from broker.store import (
     Appended,
     ConsumerOffsets,
@@ -109,6 +107,9 @@ class CountsFile:
 
     content: dict[str, Any] = field(default_factory=dict)
 
+    def read(self, parse: Callable[[Any], dict[int, int]]) -> dict[int, int]:
+        return parse(self.content)
+
     def write(self, value: dict[str, Any]) -> None:
         self.content = value
 
@@ -120,6 +121,17 @@ class AtOnce:
         with contextlib.suppress(StopIteration):
             while True:
                 work.send(None)
+
+
+class Handlers(Dispatcher):
+    """Shows the handlers, so that a test sees what they raise."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.handlers: dict[int, Handler] = {}
+
+    def add(self, handlers: Mapping[int, Handler]) -> None:
+        self.handlers.update(handlers)
 
 
 class TransactionBroker:
@@ -160,51 +172,39 @@ class TransactionBroker:
         for topic, offset in (offsets or {}).items():
             self.consumer_offsets.commit(TRANSACTION_GROUP, topic, 0, offset)
         self.counts_file = counts_file or CountsFile()
-        counts = {int(offset): int(checks) for offset, checks in self.counts_file.content.get("checks", {}).items()}
+        self.clock = BrokerClock(lambda: self.now_ms, lambda: (self.now_ms - self._stepped_ms) * 1_000_000)
         self.topics = self._topic_table(queue_nums)
         self.parked = ParkedMessages(self.store, self.topics)
         self.parked.load()
         self.store.arrival_listener = Arrivals(self.parked.on_arrival, counter=lambda *arrival: None)
         self.producers: dict[str, list[Producer]] = {}
-        recovered = recover_transactions(self.store, self.consumer_offsets, policy, now_ms, counts)
-        self.log = TransactionLog(self.store, recovered, policy, self.topics)
-        self.in_flight: ChecksInFlight[Connection] = ChecksInFlight(limit=in_flight_limit, answer_timeout_ms=answer_timeout_ms)
-        self.completed = self.log.complete(recovered, now_ms)
+        self.listeners: list[CommitListener] = []
+        self.dispatcher = Handlers()
+        self.tasks = AtOnce()
         self._waiting: list[tuple[int, Producer, bytes]] = []
         self._has_appended = False
-        self.processor = TransactionProcessor(
-            log=self.log,
+        self.transactions = build_transactions(
             store=self.store,
-            group_commit=self,
-            checks_in_flight=self.in_flight,
-            reject_transaction_message=reject_transaction_message,
-            broker_host="127.0.0.1",
-            clock=lambda: self.now_ms,
-        )
-        self.resumption = ResumeProcessor(
-            log=self.log,
-            store=self.store,
-            parked=self.parked,
-            group_commit=self,
-            tasks=cast(Tasks, AtOnce()),
-            clock=lambda: self.now_ms,
-        )
-        self.check_back = CheckBack(
-            log=self.log,
-            store=self.store,
-            producers=self,
-            checks_in_flight=self.in_flight,
-            appended=self.appended,
-            clock=lambda: self.now_ms,
-            expiry_clock=ExpiryClock(lambda: self.now_ms, self._steady_ms, self.store.recovery.last_store_timestamp or None),
-        )
-        self.notes = TransactionNotes(
-            log=self.log,
-            store=self.store,
-            checks_in_flight=self.in_flight,
             consumer_offsets=self.consumer_offsets,
             counts_file=self.counts_file,
+            topic_table=self.topics,
+            producers=self,
+            parked=self.parked,
+            group_commit=cast(GroupCommit, self),
+            dispatcher=self.dispatcher,
+            tasks=cast(Tasks, self.tasks),
+            policy=policy,
+            clock=self.clock,
+            expiry_clock=ExpiryClock(self.clock, self.clock.steady_ms, self.store.recovery.last_store_timestamp or None),
+            checks_in_flight=ChecksInFlight(limit=in_flight_limit, answer_timeout_ms=answer_timeout_ms),
         )
+        self.messages = self.transactions.messages
+        self.check_service = self.transactions.check_service
+        self.notes = self.transactions.notes
+        self.in_flight = self.transactions.checks_in_flight
+        self.half_messages = NoTransactions("127.0.0.1") if reject_transaction_message else self.messages
+        self.completed = self.store.unpublished
+        """Op messages that recovery appended."""
         self.flush()
 
     def _topic_table(self, queue_nums: int) -> TopicTable:
@@ -232,12 +232,13 @@ class TransactionBroker:
             self.store.flush()
         except StoreUnwritable:
             self.store.abandon_unflushed()
-            self.log.take_back(self.store.flushed_position)
-            self.parked.take_back(self.store.flushed_position)
+            for listener in (*self.listeners, self.parked):
+                listener.take_back(self.store.flushed_position)
             self._waiting.clear()
             return
         self.store.publish(self.store.flushed_position)
-        self.log.confirm(self.store.flushed_position)
+        for listener in self.listeners:
+            listener.confirm(self.store.flushed_position)
         self.parked.take_note()
         for _, connection, frame in self._waiting:
             connection.send(frame)
@@ -268,7 +269,7 @@ class TransactionBroker:
     def leave(self, producer: Producer, group: str = GROUP) -> None:
         """The producer's connection ends."""
         self.producers[group].remove(producer)
-        self.check_back.on_disconnected(producer.connection)
+        self.dispatcher.on_disconnected(producer.connection)
 
     def send(
         self,
@@ -283,7 +284,7 @@ class TransactionBroker:
     ) -> Appended:
         encoded = props.encode({"UNIQ_KEY": transaction_id, "TRAN_MSG": "true", "PGROUP": GROUP, "TAGS": "created", **more})
         message = InnerMessage(topic, queue_id, body, encoded, 0, 4, self.now_ms, producer.connection.born_host)
-        appended = self.processor.append(message, GROUP, self.now_ms)
+        appended = self.half_messages.prepare(message, GROUP, self.now_ms)
         if flush:
             self.flush()
         return appended
@@ -307,31 +308,33 @@ class TransactionBroker:
             from_transaction_check=from_check,
             msg_id="x",
         )
-        frame = self.processor.end_transaction(producer.connection, _request(RequestCode.END_TRANSACTION, header, is_oneway))
+        frame = self._ask(producer, RequestCode.END_TRANSACTION, header, is_oneway=is_oneway)
         if flush:
             self.flush()
         return frame
 
     def resume(self, producer: Producer, message_id: str, *, flush: bool = True) -> None:
         header = ResumeCheckHalfMessageRequestHeader(msg_id=message_id)
-        self.resumption.resume_check(producer.connection, _request(RequestCode.RESUME_CHECK_HALF_MESSAGE, header, False))
+        self._ask(producer, RequestCode.RESUME_CHECK_HALF_MESSAGE, header)
         if flush:
             self.flush()
 
+    def _ask(self, producer: Producer, code: int, header: Any, *, is_oneway: bool = False) -> bytes | None:
+        """Raises what the handler raises."""
+        answer = self.dispatcher.handlers[code](producer.connection, _request(code, header, is_oneway))
+        assert answer is None or isinstance(answer, bytes)
+        return answer
+
     def tick(self, elapsed_ms: int = 0) -> None:
         self.now_ms += elapsed_ms
-        self.check_back.look(self.now_ms)
+        self.check_service.look(self.now_ms)
         self.flush()
 
     def step_clock(self, step_ms: int) -> None:
-        """The wall clock is set, as BrokerClock tells of it."""
-        self.log.table.clock_stepped(step_ms)
-        self.in_flight.clock_stepped(step_ms)
+        """The wall clock is set by more than a second."""
         self.now_ms += step_ms
         self._stepped_ms += step_ms
-
-    def _steady_ms(self) -> int:
-        return self.now_ms - self._stepped_ms
+        self.clock.follow()
 
     def records(self, topic: str, queue_id: int = 0) -> list[Any]:
         found: list[Any] = []

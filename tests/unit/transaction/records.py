@@ -4,10 +4,9 @@ from broker.message import properties as props
 from broker.message.inner_message import InnerMessage
 from broker.message.record import decode_record, encode_message, encode_record, size_of
 from broker.message.tags import tags_code
-from broker.transaction.half_message import half_properties, half_sys_flag
-from broker.transaction.half_record import HALF_TOPIC
 from broker.transaction.op_message import op_message
-from broker.transaction.pending import PendingTransaction
+from broker.transaction.pending_transaction import PendingTransaction
+from broker.transaction.transitions import prepared
 
 HOST = bytes((127, 0, 0, 1, 0, 0, 0x2A, 0x9F))
 PRODUCER_HOST = bytes((127, 0, 0, 1, 0, 0, 0x15, 0xB3))
@@ -27,10 +26,8 @@ def half_inner(
     queue_id: int = 3,
     **more: str,
 ) -> InnerMessage:
-    encoded = half_properties(sent_properties(transaction_id, **more), b"orders", queue_id, GROUP)
-    return InnerMessage(
-        HALF_TOPIC, 0, body, encoded, 7, half_sys_flag(sys_flag), born_ms, PRODUCER_HOST, 0, 0, tags_code("created")
-    )
+    properties = sent_properties(transaction_id, **more)
+    return prepared(InnerMessage(b"orders", queue_id, body, properties, 7, sys_flag, born_ms, PRODUCER_HOST), GROUP)
 
 
 def changed(message: InnerMessage, **fields: object) -> InnerMessage:
@@ -72,7 +69,7 @@ def rewritten_by_apache(data: bytes, *, commit_log_offset: int, queue_offset: in
 
 def op_record(half_queue_offset: int, *, queue_offset: int = 0, commit_log_offset: int = 9000) -> bytes:
     return stored(
-        op_message(half_queue_offset, now_ms=2000, store_host=HOST),
+        op_message(half_queue_offset, 2000, HOST, None, None),
         commit_log_offset=commit_log_offset,
         queue_offset=queue_offset,
     )

@@ -4,6 +4,7 @@ import pytest
 
 from broker.message.sysflag import TRANSACTION_COMMIT, TRANSACTION_NOT, TRANSACTION_ROLLBACK
 from broker.transaction.check_policy import CheckPolicy
+from broker.transaction.copies import identity_of
 from broker.transaction.decision import (
     CheckAction,
     EndAction,
@@ -13,11 +14,12 @@ from broker.transaction.decision import (
     decide_check,
     decide_end,
     decide_late_end,
-    must_move_forward,
+    must_be_put_back,
 )
-from broker.transaction.half_record import read_any_message
-from broker.transaction.pending import Outcome, PendingTransactions, Place
-from broker.transaction.recovered_copies import RecoveredCopies
+from broker.transaction.half_message import read_any_message
+from broker.transaction.pending import PendingTransactions
+from broker.transaction.pending_transaction import RecordOffsets
+from broker.transaction.states import State
 from tests.unit.transaction.records import GROUP, changed, half_inner, half_record, stored, transaction
 
 POLICY = CheckPolicy(transaction_timeout_ms=1000, check_interval_ms=2000, check_max=3, file_reserved_ms=100_000, hold_back_max=10)
@@ -52,7 +54,6 @@ def test_a_pending_transaction_is_decided_as_its_producer_says(
     [
         (request(group="other"), Refusal.PRODUCER_GROUP),
         (request(queue_offset=6), Refusal.STATE_TABLE_OFFSET),
-        (request(answer=4), Refusal.UNKNOWN_DECISION),
     ],
 )
 def test_a_decision_that_does_not_fit_is_refused(table: PendingTransactions, wrong: EndRequest, refusal: Refusal) -> None:
@@ -66,16 +67,16 @@ def test_a_decision_that_does_not_fit_is_refused(table: PendingTransactions, wro
 @pytest.mark.parametrize(
     ("outcome", "refusal"),
     [
-        (Outcome.COMMITTED, Refusal.ALREADY_COMMITTED),
-        (Outcome.ROLLED_BACK, Refusal.ALREADY_ROLLED_BACK),
-        (Outcome.DISCARDED, Refusal.ALREADY_DISCARDED),
+        (State.COMMITTED, Refusal.ALREADY_COMMITTED),
+        (State.ROLLED_BACK, Refusal.ALREADY_ROLLED_BACK),
+        (State.DISCARDED, Refusal.ALREADY_DISCARDED),
     ],
 )
 @pytest.mark.parametrize("answer", [TRANSACTION_COMMIT, TRANSACTION_ROLLBACK])
-def test_the_first_decision_wins(table: PendingTransactions, outcome: Outcome, refusal: Refusal, answer: int) -> None:
+def test_the_first_decision_wins(table: PendingTransactions, outcome: State, refusal: Refusal, answer: int) -> None:
     found = table.find(100)
     assert found is not None
-    table.settle(found, outcome, Place(900, 0))
+    table.end(found, outcome, RecordOffsets(900, 0))
 
     decision = decide_end(table, request(answer))
 
@@ -105,28 +106,27 @@ def test_a_late_decision_is_refused_with_its_reason(
 ) -> None:
     half = read_any_message(data) if data else None
 
-    assert decide_late_end(table, RecoveredCopies(), late, half).refusal is refusal
+    assert decide_late_end(table, late, half).refusal is refusal
 
 
 def test_a_late_decision_about_an_older_copy_reaches_the_transaction(table: PendingTransactions) -> None:
     found = table.find(100)
     assert found is not None
     older = read_any_message(half_record(50, 2))
-    copies = RecoveredCopies()
-    copies.add(older.identity, found)
+    table.copies.add_unread(found, identity_of(older))
 
-    decision = decide_late_end(table, copies, request(offset=50, queue_offset=2), older)
+    decision = decide_late_end(table, request(offset=50, queue_offset=2), older)
 
     assert (decision.action, decision.transaction) == (EndAction.COMMIT, found)
 
-    table.settle(found, Outcome.COMMITTED, Place(900, 0))
-    assert decide_late_end(table, copies, request(offset=50, queue_offset=2), older).refusal is Refusal.ALREADY_DECIDED
+    table.end(found, State.COMMITTED, RecordOffsets(900, 0))
+    assert decide_late_end(table, request(offset=50, queue_offset=2), older).refusal is Refusal.ALREADY_DECIDED
 
 
 def test_a_decision_about_a_known_copy_reaches_the_transaction(table: PendingTransactions) -> None:
     found = table.find(100)
     assert found is not None
-    table.add_alias(found, 50, 2)
+    table.copies.add(found, RecordOffsets(50, 2))
 
     assert decide_end(table, request(offset=50, queue_offset=2)).transaction is found
     assert decide_end(table, request(offset=50, queue_offset=5)).refusal is Refusal.STATE_TABLE_OFFSET
@@ -135,7 +135,7 @@ def test_a_decision_about_a_known_copy_reaches_the_transaction(table: PendingTra
 def test_a_decision_after_a_move_refers_to_the_first_half_message(table: PendingTransactions) -> None:
     found = table.find(100)
     assert found is not None
-    table.move(found, Place(900, 77), Place(1000, 0))
+    table.put_back(found, RecordOffsets(900, 77), RecordOffsets(1000, 0))
 
     assert decide_end(table, request()).transaction is found
 
@@ -195,10 +195,10 @@ def test_a_half_message_is_moved_only_when_it_holds_the_queue_back_too_far() -> 
     for number in range(1, 11):
         found = table.find(number)
         assert found is not None
-        table.settle(found, Outcome.COMMITTED, Place(1000 + number, number - 1))
+        table.end(found, State.COMMITTED, RecordOffsets(1000 + number, number - 1))
 
-    assert must_move_forward(table, replace(POLICY, hold_back_max=11)) is None
-    assert must_move_forward(table, POLICY) is table.find(0)
+    assert must_be_put_back(table, replace(POLICY, hold_back_max=11)) is None
+    assert must_be_put_back(table, POLICY) is table.find(0)
 
 
 def test_many_undecided_half_messages_are_not_moved_round_and_round() -> None:
@@ -206,8 +206,8 @@ def test_many_undecided_half_messages_are_not_moved_round_and_round() -> None:
     for number in range(100):
         table.add(transaction(number, number))
 
-    assert must_move_forward(table, POLICY) is None
+    assert must_be_put_back(table, POLICY) is None
 
 
 def test_an_empty_table_moves_nothing() -> None:
-    assert must_move_forward(PendingTransactions(check_interval_ms=2000), POLICY) is None
+    assert must_be_put_back(PendingTransactions(check_interval_ms=2000), POLICY) is None

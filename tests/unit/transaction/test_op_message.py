@@ -3,8 +3,9 @@ import pytest
 from broker.message import properties as props
 from broker.message.record import decode_record
 from broker.transaction.errors import NotAnOpMessage
-from broker.transaction.half_record import read_any_message
+from broker.transaction.half_message import read_any_message
 from broker.transaction.op_message import decided_offsets, op_message
+from broker.transaction.states import State
 from tests.unit.transaction.records import HOST, changed, op_record, stored
 
 
@@ -18,7 +19,7 @@ def test_an_op_message_names_its_half_message_as_apache_writes_it() -> None:
 
 
 def _op(body: bytes, tag: str = "d") -> bytes:
-    draft = changed(op_message(0, now_ms=0, store_host=HOST), body=body, properties=props.encode({"TAGS": tag}))
+    draft = changed(op_message(0, 0, HOST, None, None), body=body, properties=props.encode({"TAGS": tag}))
     return stored(draft, commit_log_offset=0, queue_offset=0)
 
 
@@ -34,7 +35,7 @@ def test_an_op_message_that_names_none_is_said_so(data: bytes) -> None:
 
 
 def test_the_reason_of_a_decision_by_hand_is_kept() -> None:
-    draft = op_message(42, now_ms=0, store_host=HOST, reason="customer called, order 1 was cancelled")
+    draft = op_message(42, 0, HOST, State.ROLLED_BACK, "customer called, order 1 was cancelled")
 
     assert props.find(draft.properties, "REASON") == "customer called, order 1 was cancelled"
     assert props.find(draft.properties, props.TAGS) == "d"

@@ -48,7 +48,7 @@ def test_passed_op_messages_cost_no_memory() -> None:
         window.advance(offset)
 
     assert len(window) <= 1
-    assert len(window._half_offsets) < 3000
+    assert len(window._named) < 3000
 
 
 def test_an_op_message_that_is_read_again_changes_nothing() -> None:
@@ -67,7 +67,7 @@ def test_an_op_message_can_be_taken_back_after_it_was_dropped_from_memory() -> N
     for offset in range(2000):
         window.add(offset, offset)
     assert window.advance(2000) == 2000
-    assert window._half_offsets == array("q")
+    assert window._named == array("q")
 
     window.take_back()
 

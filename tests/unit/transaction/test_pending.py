@@ -2,7 +2,9 @@ import sys
 
 import pytest
 
-from broker.transaction.pending import Outcome, PendingTransactions, Place
+from broker.transaction.pending import PendingTransactions
+from broker.transaction.pending_transaction import RecordOffsets
+from broker.transaction.states import State
 from tests.unit.transaction.records import transaction
 
 
@@ -15,43 +17,43 @@ def table_of(*begun: tuple[int, int]) -> PendingTransactions:
     return table
 
 
-def settle(table: PendingTransactions, offset: int, op_offset: int, outcome: Outcome = Outcome.COMMITTED) -> None:
+def settle(table: PendingTransactions, offset: int, op_offset: int, outcome: State = State.COMMITTED) -> None:
     found = table.find(offset)
     assert found is not None
-    table.settle(found, outcome, Place(10_000 + op_offset, op_offset))
+    table.end(found, outcome, RecordOffsets(10_000 + op_offset, op_offset))
 
 
 def test_what_is_due_comes_in_the_order_of_its_time_and_not_before() -> None:
     table = table_of((100, 6000), (200, 4000), (300, 9000))
 
-    assert [t.commit_log_offset for t in table.due(6000, 10)] == [200, 100]
-    assert table.due(6000, 10) == []
-    assert table.next_due_ms() == 9000
+    assert [t.commit_log_offset for t in table.due_times.take_due(6000, 10)] == [200, 100]
+    assert table.due_times.take_due(6000, 10) == []
+    assert table.due_times.next_ms() == 9000
 
 
 def test_what_was_due_is_due_again_after_the_interval_whatever_the_caller_did() -> None:
     table = table_of((100, 6000))
 
-    table.due(6000, 10)
+    table.due_times.take_due(6000, 10)
 
-    assert table.due(65_999, 10) == []
-    assert len(table.due(66_000, 10)) == 1
+    assert table.due_times.take_due(65_999, 10) == []
+    assert len(table.due_times.take_due(66_000, 10)) == 1
 
 
 def test_a_limit_leaves_the_rest_due() -> None:
     table = table_of((100, 1), (200, 2), (300, 3))
 
-    assert len(table.due(10, 2)) == 2
-    assert [t.commit_log_offset for t in table.due(10, 2)] == [300]
+    assert len(table.due_times.take_due(10, 2)) == 2
+    assert [t.commit_log_offset for t in table.due_times.take_due(10, 2)] == [300]
 
 
 def test_a_settled_transaction_is_never_due() -> None:
     table = table_of((100, 6000))
     settle(table, 100, 0)
 
-    assert table.due(10_000, 10) == []
+    assert table.due_times.take_due(10_000, 10) == []
     assert table.find(100) is None
-    assert table.outcome(100) is Outcome.COMMITTED
+    assert table.ended.state_of(100) is State.COMMITTED
 
 
 def test_a_decision_is_taken_back_if_it_did_not_reach_the_disk() -> None:
@@ -61,11 +63,11 @@ def test_a_decision_is_taken_back_if_it_did_not_reach_the_disk() -> None:
     table.take_back(10_000)
 
     assert table.find(100) is not None
-    assert table.outcome(100) is None
+    assert table.ended.state_of(100) is None
     assert [t.commit_log_offset for t in table] == [100, 200]
-    assert sorted(t.commit_log_offset for t in table.due(6000, 10)) == [100, 200]
-    assert table.due(6000, 10) == []
-    assert table.consumer_offsets() == (0, 0)
+    assert sorted(t.commit_log_offset for t in table.due_times.take_due(6000, 10)) == [100, 200]
+    assert table.due_times.take_due(6000, 10) == []
+    assert table.advance_offsets() == (0, 0)
 
 
 def test_only_what_was_lost_is_taken_back() -> None:
@@ -76,7 +78,7 @@ def test_only_what_was_lost_is_taken_back() -> None:
     table.take_back(10_001)
 
     assert [t.commit_log_offset for t in table] == [200]
-    assert table.outcome(100) is Outcome.COMMITTED
+    assert table.ended.state_of(100) is State.COMMITTED
 
 
 def test_what_is_confirmed_cannot_be_taken_back() -> None:
@@ -96,17 +98,17 @@ def test_a_half_message_is_taken_back() -> None:
     table.take_back(200)
 
     assert [t.commit_log_offset for t in table] == [100]
-    assert table.next_queue_offset == 1
+    assert [table.behind_newest(t) for t in table] == [1]
 
 
 def test_a_taken_back_transaction_whose_due_time_had_passed_is_due_once() -> None:
     table = table_of((100, 6000))
     settle(table, 100, 0)
-    assert table.due(7000, 10) == []
+    assert table.due_times.take_due(7000, 10) == []
 
     table.take_back(10_000)
 
-    assert len(table.due(7000, 10)) == 1
+    assert len(table.due_times.take_due(7000, 10)) == 1
 
 
 def test_a_move_keeps_the_offsets_that_decisions_refer_to() -> None:
@@ -114,26 +116,26 @@ def test_a_move_keeps_the_offsets_that_decisions_refer_to() -> None:
     moving = table.find(100)
     assert moving is not None
 
-    table.move(moving, Place(900, 2), Place(10_000, 0))
+    table.put_back(moving, RecordOffsets(900, 2), RecordOffsets(10_000, 0))
 
     assert table.find(100) is moving
     assert (moving.commit_log_offset, moving.queue_offset) == (100, 0)
     assert (moving.stored_at, moving.stored_queue_offset) == (900, 2)
     assert [t.commit_log_offset for t in table] == [200, 100]
-    assert table.consumer_offsets() == (1, 1)
+    assert table.advance_offsets() == (1, 1)
 
 
 def test_a_move_is_taken_back() -> None:
     table = table_of((100, 6000), (200, 6000))
     moving = table.find(100)
     assert moving is not None
-    table.move(moving, Place(900, 2), Place(10_000, 0))
+    table.put_back(moving, RecordOffsets(900, 2), RecordOffsets(10_000, 0))
 
     table.take_back(900)
 
     assert (moving.stored_at, moving.stored_queue_offset) == (100, 0)
     assert [t.commit_log_offset for t in table] == [100, 200]
-    assert table.next_queue_offset == 2
+    assert [table.behind_newest(t) for t in table] == [2, 1]
 
 
 def test_consumer_offsets_stop_at_the_oldest_undecided_one() -> None:
@@ -141,9 +143,9 @@ def test_consumer_offsets_stop_at_the_oldest_undecided_one() -> None:
     settle(table, 300, 0)
     settle(table, 100, 1)
 
-    assert table.consumer_offsets() == (1, 0)
+    assert table.advance_offsets() == (1, 0)
     settle(table, 200, 2)
-    assert table.consumer_offsets() == (3, 3)
+    assert table.advance_offsets() == (3, 3)
 
 
 @pytest.mark.parametrize("step_ms", [-3_599_000, 3_600_000, 4 * 24 * 3_600_000])
@@ -155,8 +157,8 @@ def test_a_clock_that_is_set_neither_puts_checks_off_nor_lets_anybody_grow_older
     table.add(transaction(200, 1, begun_ms=3_600_000 + step_ms, due_ms=3_606_000 + step_ms))
 
     assert [one.begun_ms for one in table] == [3_600_000 + step_ms] * 2
-    assert table.due(3_605_999 + step_ms, 10) == []
-    assert sorted(t.commit_log_offset for t in table.due(3_606_000 + step_ms, 10)) == [100, 200]
+    assert table.due_times.take_due(3_605_999 + step_ms, 10) == []
+    assert sorted(t.commit_log_offset for t in table.due_times.take_due(3_606_000 + step_ms, 10)) == [100, 200]
 
 
 def test_a_decision_that_is_taken_back_after_the_clock_was_set_leaves_the_transaction_as_old_as_it_was() -> None:
@@ -170,19 +172,19 @@ def test_a_decision_that_is_taken_back_after_the_clock_was_set_leaves_the_transa
 
     (one,) = table
     assert (one.begun_ms, one.due_ms) == (-1_000_000, -994_000)
-    assert table.due(-994_000, 10) == [one]
+    assert table.due_times.take_due(-994_000, 10) == [one]
 
 
 def watched(table: PendingTransactions, until_ms: int | None) -> list[str]:
     """What is noted when something becomes due before that time."""
     noted: list[str] = []
-    table.watch(until_ms, lambda: noted.append("sooner"))
+    table.due_times.watch(until_ms, lambda: noted.append("sooner"))
     return noted
 
 
 def test_whoever_sleeps_hears_once_that_a_half_message_is_due_sooner() -> None:
     table = table_of((100, 6000))
-    noted = watched(table, table.next_due_ms())
+    noted = watched(table, table.due_times.next_ms())
 
     table.add(transaction(200, 1, due_ms=6000))
     assert noted == []
@@ -205,7 +207,7 @@ def test_whoever_sleeps_while_the_clock_is_set_hears_of_what_is_due_sooner_by_th
     step_ms: int,
 ) -> None:
     table = table_of((100, 6000))
-    noted = watched(table, table.next_due_ms())
+    noted = watched(table, table.due_times.next_ms())
     table.clock_stepped(step_ms)
 
     table.add(transaction(200, 1, due_ms=6000 + step_ms))
@@ -217,8 +219,8 @@ def test_whoever_sleeps_while_the_clock_is_set_hears_of_what_is_due_sooner_by_th
 def test_whoever_sleeps_hears_of_a_transaction_whose_decision_was_taken_back() -> None:
     table = table_of((100, 6000))
     settle(table, 100, 0)
-    table.due(7000, 10)
-    noted = watched(table, table.next_due_ms())
+    table.due_times.take_due(7000, 10)
+    noted = watched(table, table.due_times.next_ms())
 
     table.take_back(10_000)
 
@@ -232,8 +234,8 @@ def test_settled_transactions_do_not_pile_up_in_the_heap() -> None:
         settle(table, number, number)
         table.confirm(1_000_000)
 
-    assert len(table._due) < 10_000
-    assert len(table._outcomes) + len(table._older_outcomes) <= 20_000 + 2
+    assert len(table.due_times) < 10_000
+    assert len(table.ended) <= 20_000 + 2
 
 
 def test_asking_what_is_due_does_not_touch_what_is_not() -> None:
@@ -247,7 +249,7 @@ def test_asking_what_is_due_does_not_touch_what_is_not() -> None:
     sys.setprofile(count)
     try:
         for now_ms in range(100):
-            assert table.due(now_ms, 100) == []
+            assert table.due_times.take_due(now_ms, 100) == []
     finally:
         sys.setprofile(None)
 
@@ -257,24 +259,24 @@ def test_asking_what_is_due_does_not_touch_what_is_not() -> None:
 def test_transactions_held_back_again_and_again_do_not_fill_the_memory() -> None:
     table = table_of(*((number, 0) for number in range(1000)))
     for now_ms in range(0, 30_000, 1000):
-        held_back = table.due(now_ms, 1000)
+        held_back = table.due_times.take_due(now_ms, 1000)
         assert len(held_back) == 1000
         for each in held_back:
-            table.reschedule(each, now_ms + 1000)
-    assert len(table._due) < 10_000
+            table.due_times.reschedule(each, now_ms + 1000)
+    assert len(table.due_times) < 10_000
 
 
 def test_the_closing_of_a_superseded_copy_is_taken_back() -> None:
     table = table_of((100, 6000), (200, 6000))
     settle(table, 100, 0)
-    table.close_copy(7, Place(10_001, 1))
-    assert table.consumer_offsets() == (1, 1)
+    table.close_copy(7, RecordOffsets(10_001, 1))
+    assert table.advance_offsets() == (1, 1)
 
     table.take_back(10_001)
     settle(table, 200, 1)
 
-    assert table.outcome(100) is Outcome.COMMITTED
-    assert table.consumer_offsets() == (2, 2)
+    assert table.ended.state_of(100) is State.COMMITTED
+    assert table.advance_offsets() == (2, 2)
 
 
 def test_a_transaction_put_off_to_the_time_it_has_already_is_due_once() -> None:
@@ -282,8 +284,8 @@ def test_a_transaction_put_off_to_the_time_it_has_already_is_due_once() -> None:
     found = table.find(100)
     assert found is not None
 
-    table.reschedule(found, 6000)
+    table.due_times.reschedule(found, 6000)
 
-    assert table.due(6000, 10) == [found]
-    assert table.due(6000, 10) == []
-    assert table.next_due_ms() == 66_000
+    assert table.due_times.take_due(6000, 10) == [found]
+    assert table.due_times.take_due(6000, 10) == []
+    assert table.due_times.next_ms() == 66_000

@@ -1,18 +1,18 @@
 import pytest
 
 from broker.transaction.errors import NotResumable
-from broker.transaction.half_message import committed, discarded
-from broker.transaction.half_record import HalfMessage, read_any_message, read_half_message
+from broker.transaction.half_message import HalfMessage, read_any_message, read_half_message
 from broker.transaction.resumption import refuse_if_not_resumable
-from tests.unit.transaction.records import half_record, stored
+from broker.transaction.transitions import committed, discarded
+from tests.unit.transaction.records import half_record, stored, transaction
 
 
 def gone(half: HalfMessage) -> HalfMessage:
-    return read_half_message(stored(discarded(half, half_offset=100, checks=15), commit_log_offset=500, queue_offset=0))
+    return read_half_message(stored(discarded(half, transaction(100, checks=15)), commit_log_offset=500, queue_offset=0))
 
 
 def delivered(half: HalfMessage) -> HalfMessage:
-    draft = committed(half, topic=b"orders", queue_id=3, tags_code=0, half_offset=100, checks=0)
+    draft = committed(half, transaction(100))
     return read_any_message(stored(draft, commit_log_offset=400, queue_offset=0))
 
 

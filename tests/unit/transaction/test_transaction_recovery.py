@@ -9,12 +9,21 @@ from broker.message import properties as props
 from broker.message.inner_message import InnerMessage
 from broker.transaction.check_policy import CheckPolicy
 from broker.transaction.evidence import Evidence
-from broker.transaction.half_message import committed, discarded, moved, resumed
-from broker.transaction.half_record import read_half_message
+from broker.transaction.half_message import read_half_message
 from broker.transaction.op_message import op_message
-from broker.transaction.pending import Outcome
 from broker.transaction.recovery import RecoveredTable, RecoveredTransaction, TransactionRecovery
-from tests.unit.transaction.records import HOST, changed, half_inner, half_record, op_record, rewritten_by_apache, stored
+from broker.transaction.states import State
+from broker.transaction.transitions import committed, discarded, put_back, resumed
+from tests.unit.transaction.records import (
+    HOST,
+    changed,
+    half_inner,
+    half_record,
+    op_record,
+    rewritten_by_apache,
+    stored,
+    transaction,
+)
 
 NOW_MS = 50_000
 POLICY = CheckPolicy(transaction_timeout_ms=6000, check_interval_ms=60_000)
@@ -37,13 +46,13 @@ def undecided(table: RecoveredTable) -> list[int]:
     return [recovered.transaction.commit_log_offset for recovered in table.undecided]
 
 
-def settled_by(recovered: RecoveredTransaction, candidates: Iterable[bytes], halves: Iterable[bytes] = ()) -> Outcome | None:
+def settled_by(recovered: RecoveredTransaction, candidates: Iterable[bytes], halves: Iterable[bytes] = ()) -> State | None:
     """`halves` are the half messages that the store still has, read or not."""
     stored_halves = {half.commit_log_offset: half for half in map(read_half_message, halves)}
     evidence = Evidence([recovered], stored_halves.get)
     for data in candidates:
         evidence.consider(data)
-    return evidence.outcomes.get(recovered.transaction.commit_log_offset)
+    return evidence.states.get(recovered.transaction.commit_log_offset)
 
 
 def test_half_messages_without_an_op_message_are_undecided() -> None:
@@ -62,7 +71,7 @@ def test_half_messages_without_an_op_message_are_undecided() -> None:
 def test_op_messages_of_rocketmq_5_decide_several() -> None:
     recovery = TransactionRecovery(POLICY, NOW_MS, op_offset=7)
     recovery.add_op(op_record(0, queue_offset=7))
-    several = changed(op_message(0, now_ms=0, store_host=HOST), body=b"1,2,")
+    several = changed(op_message(0, 0, HOST, None, None), body=b"1,2,")
     recovery.add_op(stored(several, commit_log_offset=9100, queue_offset=8))
     for number in range(4):
         recovery.add_half(half_record(100 * number, number, transaction_id=str(number)))
@@ -99,7 +108,7 @@ def test_of_copies_that_apache_wrote_at_its_checks_the_newest_counts() -> None:
 
     (left,) = table.undecided
     assert (left.transaction.commit_log_offset, left.transaction.queue_offset, left.transaction.checks) == (900, 2, 2)
-    assert left.aliases == [(100, 0), (500, 1)]
+    assert left.copies == [(100, 0), (500, 1)]
     assert table.superseded == [0, 1]
     assert left.transaction.begun_ms == 1000
 
@@ -139,7 +148,7 @@ def test_a_message_that_was_sent_twice_is_two_transactions() -> None:
 
 
 def _moved(data: bytes, *, commit_log_offset: int, queue_offset: int, first: tuple[int, int], checks: int = 1) -> bytes:
-    draft = moved(read_half_message(data), first_commit_log_offset=first[0], first_queue_offset=first[1], checks=checks)
+    draft = put_back(read_half_message(data), transaction(*first), checks)
     return stored(draft, commit_log_offset=commit_log_offset, queue_offset=queue_offset, store_ms=30_000)
 
 
@@ -189,14 +198,14 @@ def test_a_copy_of_ours_that_apache_rewrote_is_undecided() -> None:
 
     (left,) = table.undecided
     assert left.transaction.commit_log_offset == 900
-    assert left.aliases == [(100, 0), (500, 1)]
+    assert left.copies == [(100, 0), (500, 1)]
     assert undecided(recover([first, copy, rewritten], decided=[0, 1])) == []
 
 
 def test_a_resumed_message_is_a_transaction_of_its_own() -> None:
     first = half_record(100, 0)
     gone = read_half_message(
-        stored(discarded(read_half_message(first), half_offset=100, checks=15), commit_log_offset=500, queue_offset=0)
+        stored(discarded(read_half_message(first), transaction(100, checks=15)), commit_log_offset=500, queue_offset=0)
     )
     again = stored(resumed(gone), commit_log_offset=900, queue_offset=1, store_ms=40_000)
 
@@ -204,7 +213,7 @@ def test_a_resumed_message_is_a_transaction_of_its_own() -> None:
 
     (left,) = table.undecided
     assert (left.transaction.commit_log_offset, left.transaction.checks, left.transaction.begun_ms) == (900, 0, 40_000)
-    assert left.aliases == []
+    assert left.copies == []
 
 
 def test_one_bad_record_costs_that_record_only() -> None:
@@ -228,7 +237,7 @@ def test_one_bad_record_costs_that_record_only() -> None:
 
 
 def _committed(half: bytes, *, half_offset: int, commit_log_offset: int) -> bytes:
-    draft = committed(read_half_message(half), topic=b"orders", queue_id=3, tags_code=0, half_offset=half_offset, checks=0)
+    draft = committed(read_half_message(half), transaction(half_offset))
     return stored(draft, commit_log_offset=commit_log_offset, queue_offset=0)
 
 
@@ -236,7 +245,7 @@ def test_a_committed_message_without_its_op_message_is_recognised() -> None:
     half = half_record(100, 0)
     (left,) = recover([half]).undecided
 
-    assert settled_by(left, [_committed(half, half_offset=100, commit_log_offset=500)]) is Outcome.COMMITTED
+    assert settled_by(left, [_committed(half, half_offset=100, commit_log_offset=500)]) is State.COMMITTED
 
 
 def test_a_message_that_merely_looks_alike_settles_nothing() -> None:
@@ -256,23 +265,23 @@ def test_a_copy_of_apaches_is_settled_by_the_commit_of_its_first_one() -> None:
     (left,) = recover([copy]).undecided
 
     commit = _committed(first, half_offset=100, commit_log_offset=450)
-    assert settled_by(left, [commit], [first, copy]) is Outcome.COMMITTED
+    assert settled_by(left, [commit], [first, copy]) is State.COMMITTED
     assert settled_by(left, [commit], [copy]) is None
     assert settled_by(left, [commit], [half_record(100, 0, born_ms=77), copy]) is None
 
 
 def test_a_discarded_message_settles_what_came_before_it_and_not_what_was_resumed() -> None:
     half = half_record(100, 0)
-    gone = stored(discarded(read_half_message(half), half_offset=100, checks=15), commit_log_offset=500, queue_offset=0)
+    gone = stored(discarded(read_half_message(half), transaction(100, checks=15)), commit_log_offset=500, queue_offset=0)
     again = stored(resumed(read_half_message(gone)), commit_log_offset=900, queue_offset=1)
 
-    assert settled_by(recover([half]).undecided[0], [gone]) is Outcome.DISCARDED
+    assert settled_by(recover([half]).undecided[0], [gone]) is State.DISCARDED
     assert settled_by(recover([again]).undecided[0], [gone]) is None
 
 
 def test_a_message_that_apache_resumed_is_not_settled_by_the_discard_before_it() -> None:
     half = half_record(100, 0)
-    gone = stored(discarded(read_half_message(half), half_offset=100, checks=15), commit_log_offset=500, queue_offset=0)
+    gone = stored(discarded(read_half_message(half), transaction(100, checks=15)), commit_log_offset=500, queue_offset=0)
     again = rewritten_by_apache(half, commit_log_offset=900, queue_offset=1, store_ms=40_000, **{TIMES: "0"})
 
     (left,) = recover([half, again], decided=[0]).undecided
@@ -289,7 +298,7 @@ def test_without_a_transaction_id_the_prepared_offset_tells() -> None:
 
     assert left.transaction_id is None
     assert settled_by(left, [_committed(half, half_offset=200, commit_log_offset=500)]) is None
-    assert settled_by(left, [_committed(half, half_offset=100, commit_log_offset=500)]) is Outcome.COMMITTED
+    assert settled_by(left, [_committed(half, half_offset=100, commit_log_offset=500)]) is State.COMMITTED
 
 
 def test_two_messages_without_a_transaction_id_are_two_transactions() -> None:
@@ -324,14 +333,14 @@ def test_the_commit_of_somebody_elses_half_message_with_the_same_identity_settle
     mine, theirs = recover([half, other]).undecided
     commit = _committed(other, half_offset=300, commit_log_offset=500)
 
-    assert settled_by(theirs, [commit], [half, other]) is Outcome.COMMITTED
+    assert settled_by(theirs, [commit], [half, other]) is State.COMMITTED
     assert settled_by(mine, [commit], [half, other]) is None
 
 
 def test_a_committed_message_that_names_the_half_message_and_is_another_one_settles_nothing() -> None:
     half = half_record(100, 0)
     (left,) = recover([half]).undecided
-    elsewhere = committed(read_half_message(half), topic=b"%RETRY%g", queue_id=0, tags_code=0, half_offset=100, checks=0)
+    elsewhere = committed(read_half_message(half), replace(transaction(100), topic=b"%RETRY%g", queue_id=0))
 
     assert settled_by(left, [stored(elsewhere, commit_log_offset=500, queue_offset=0)]) is None
     assert settled_by(left, [_committed(half, half_offset=100, commit_log_offset=50)]) is None
@@ -345,14 +354,14 @@ def test_a_half_message_that_claims_to_be_a_later_copy_is_a_transaction_of_its_o
     table = recover([half, _forged(later, commit_log_offset=300, queue_offset=1)])
 
     assert undecided(table) == [100, 300]
-    assert [recovered.aliases for recovered in table.undecided] == [[], []]
+    assert [recovered.copies for recovered in table.undecided] == [[], []]
     assert table.superseded == []
 
 
 def test_a_discarded_message_that_names_another_half_message_settles_nothing() -> None:
     half = half_record(100, 0)
     (left,) = recover([half]).undecided
-    gone = discarded(read_half_message(half), half_offset=400, checks=15)
+    gone = discarded(read_half_message(half), transaction(400, checks=15))
 
     assert settled_by(left, [stored(gone, commit_log_offset=500, queue_offset=0)]) is None
 
@@ -361,7 +370,7 @@ def test_a_message_that_apache_discarded_settles_its_transaction() -> None:
     """It names no half message: only the broker can put one there."""
     half = half_record(100, 0)
     (left,) = recover([half]).undecided
-    gone = discarded(read_half_message(half), half_offset=0, checks=15)
+    gone = discarded(read_half_message(half), transaction(0, checks=15))
 
-    assert settled_by(left, [stored(gone, commit_log_offset=500, queue_offset=0)]) is Outcome.DISCARDED
+    assert settled_by(left, [stored(gone, commit_log_offset=500, queue_offset=0)]) is State.DISCARDED
     assert settled_by(left, [_forged(gone, commit_log_offset=500)]) is None

@@ -17,8 +17,6 @@ from broker.protocol.headers import (
     ShowTransactionRequestHeader,
 )
 from broker.remoting.dispatcher import RequestRefused
-from broker.server.transactions.transaction_admin_processor import TransactionAdminProcessor
-from broker.server.transactions.transaction_finder import TransactionFinder
 from tests.unit.server.transaction_broker import OP_TOPIC, STORE_HOST, Producer, TransactionBroker
 
 COMMIT, ROLLBACK = 8, 12
@@ -38,16 +36,8 @@ class Operator:
 
     def ask(self, header: CommandHeader) -> TransactionList:
         broker, caller = self.broker, Producer("127.0.0.1:9")
-        processor = TransactionAdminProcessor(
-            log=broker.log,
-            finder=TransactionFinder(broker.log, broker.store),
-            producers=broker,
-            checks_in_flight=broker.in_flight,
-            group_commit=broker,
-            clock=lambda: broker.now_ms,
-        )
         code = CODES[type(header)]
-        frame = processor.handlers[code](caller.connection, _decoded(encode_request(code, header, opaque=7)))
+        frame = broker.dispatcher.handlers[code](caller.connection, _decoded(encode_request(code, header, opaque=7)))
         if frame is None:
             assert caller.answers == [], "answered before it was on disk"
             broker.flush()
@@ -288,7 +278,7 @@ def test_an_unreadable_half_message_is_listed_and_can_be_rolled_back_only(
     broker: TransactionBroker, producer: Producer, operator: Operator
 ) -> None:
     half = broker.send(producer, "A")
-    transaction = broker.log.table.find(half.commit_log_offset)
+    transaction = broker.messages.table.find(half.commit_log_offset)
     assert transaction is not None
     transaction.stored_queue_offset += 7  # the record there says otherwise
 
@@ -337,7 +327,7 @@ def test_a_moved_half_message_is_named_by_its_first_offset_and_keeps_its_reason(
     for number in range(12):
         broker.end(producer, broker.send(producer, f"T{number}"), ROLLBACK)
         broker.tick()
-    transaction = broker.log.table.find(half.commit_log_offset)
+    transaction = broker.messages.table.find(half.commit_log_offset)
     assert transaction is not None
     assert transaction.stored_at > half.commit_log_offset, "nothing was moved"
 
@@ -404,7 +394,7 @@ def test_how_a_transaction_was_decided_is_not_guessed_where_many_have_its_id(
     broker.end(producer, half, COMMIT)
     (info,) = operator.show("A")
     assert (info.state, info.problem) == ("committed", None)
-    broker.log.table._outcomes.clear()  # it was long ago
+    broker.messages.table.ended._newer.clear()  # it was long ago
     for _ in range(64):
         broker.end(producer, broker.send(Producer("127.0.0.1:6666"), "A", b"forged"), COMMIT)
 

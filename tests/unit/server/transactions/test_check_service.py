@@ -8,8 +8,8 @@ import pytest
 from broker.message import properties as props
 from broker.protocol.codes import ResponseCode
 from broker.remoting.tasks import Tasks
-from broker.server.transactions import check_back
-from broker.server.transactions.expiry_clock import BELIEVED_AFTER_MS
+from broker.server.schedule.expiry_clock import BELIEVED_AFTER_MS
+from broker.server.transactions import check_service
 from tests.unit.client.waiting import until
 from tests.unit.server.transaction_broker import (
     DISCARD_TOPIC,
@@ -131,7 +131,7 @@ def test_nothing_is_read_for_a_group_that_is_not_online(broker: TransactionBroke
     broker.tick(2000)
 
     assert broker.files.reads == before
-    assert broker.log.counts.checks_without_producer == 10
+    assert broker.messages.counts.checks_without_producer == 10
 
 
 def test_the_producer_that_sent_the_message_is_asked_first(broker: TransactionBroker) -> None:
@@ -195,9 +195,9 @@ def test_a_sender_that_connected_anew_is_asked_before_other_machines(broker: Tra
 def test_what_was_given_up_is_written_though_moving_another_fails(
     broker: TransactionBroker, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(broker.log, "move_forward", lambda *_: 1 / 0)
+    monkeypatch.setattr(broker.messages, "put_back", lambda *_: 1 / 0)
     broker.send(Producer(), "A")
-    given_up = broker.log.table.find(broker.send(Producer(), "B").commit_log_offset)
+    given_up = broker.messages.table.find(broker.send(Producer(), "B").commit_log_offset)
     assert given_up is not None
     given_up.checks = broker.policy.check_max
     for number in range(broker.policy.hold_back_max):
@@ -206,7 +206,7 @@ def test_what_was_given_up_is_written_though_moving_another_fails(
     broker.now_ms += 1000
 
     with pytest.raises(ZeroDivisionError):
-        broker.check_back.look(broker.now_ms)
+        broker.check_service.look(broker.now_ms)
 
     assert broker._has_appended
 
@@ -253,7 +253,7 @@ def test_a_producer_is_not_flooded_and_what_is_held_back_uses_no_check_up() -> N
     broker.tick(1000)
     assert [check.transaction_id for check in producer.checks] == ["0", "1", "2"]
     assert {check.times for check in producer.checks} == {1}
-    assert broker.log.counts.checks_held_back > 0
+    assert broker.messages.counts.checks_held_back > 0
 
 
 def test_no_check_is_sent_or_counted_while_the_only_producer_owes_the_answer() -> None:
@@ -268,7 +268,7 @@ def test_no_check_is_sent_or_counted_while_the_only_producer_owes_the_answer() -
 
     assert broker.delivered() == ["A"]
     assert broker.discarded() == []
-    assert broker.log.counts.checks_held_back > 20
+    assert broker.messages.counts.checks_held_back > 20
 
 
 def test_the_last_answer_is_awaited_before_a_message_is_discarded() -> None:
@@ -347,8 +347,8 @@ def test_a_producer_that_does_not_read_is_not_asked_and_no_check_counts(broker: 
         broker.tick(2000)
 
     assert (producer.checks, broker.discarded()) == ([], [])
-    assert broker.log.counts.checks_held_back == 10
-    assert broker.log.counts.checks_without_producer == 0
+    assert broker.messages.counts.checks_held_back == 10
+    assert broker.messages.counts.checks_without_producer == 0
 
 
 def test_checks_that_a_producer_left_unanswered_count_no_more(broker: TransactionBroker, producer: Producer) -> None:
@@ -362,7 +362,7 @@ def test_checks_that_a_producer_left_unanswered_count_no_more(broker: Transactio
 
     assert {check.times for check in producer.checks} == {1}
     assert broker.discarded() == []
-    assert broker.log.counts.checks_given_back == 10
+    assert broker.messages.counts.checks_given_back == 10
 
 
 def test_a_check_that_was_answered_still_counts_when_its_producer_leaves(broker: TransactionBroker, producer: Producer) -> None:
@@ -386,7 +386,7 @@ def test_a_check_for_a_transaction_that_was_decided_meanwhile_is_given_back_to_n
 
     broker.leave(producer)
 
-    assert broker.log.counts.checks_given_back == 0
+    assert broker.messages.counts.checks_given_back == 0
 
 
 def test_one_bad_record_stops_nothing(broker: TransactionBroker, producer: Producer, caplog: pytest.LogCaptureFixture) -> None:
@@ -401,20 +401,20 @@ def test_one_bad_record_stops_nothing(broker: TransactionBroker, producer: Produ
             broker.end(producer, check, UNKNOWN, from_check=True, is_oneway=True)
 
     assert sorted(check.transaction_id for check in producer.checks) == ["A"] * 3 + ["C"] * 3
-    assert broker.log.counts.bad_records == 3
+    assert broker.messages.counts.bad_records == 3
     assert len([record for record in caplog.records if f"at {bad.commit_log_offset} " in record.message]) == 1
 
 
 def test_a_damaged_half_message_whose_time_is_over_is_closed(broker: TransactionBroker, producer: Producer) -> None:
     half = broker.send(producer, "A", b"body of the bad one")
-    transaction = broker.log.table.find(half.commit_log_offset)
+    transaction = broker.messages.table.find(half.commit_log_offset)
     assert transaction is not None
     transaction.checks = POLICY.check_max
     damage(broker, b"body of the bad one")
 
     broker.tick(1000)
 
-    assert len(broker.log.table) == 0
+    assert len(broker.messages) == 0
     assert broker.discarded() == []
 
 
@@ -426,8 +426,8 @@ def test_a_damaged_half_message_does_not_hold_the_queue_back(broker: Transaction
 
     broker.tick()
 
-    assert len(broker.log.table) == 0
-    assert broker.log.table.consumer_offsets().half == 10
+    assert len(broker.messages) == 0
+    assert broker.messages.table.advance_offsets().half == 10
 
 
 def test_nothing_is_moved_while_the_store_refuses_writes(broker: TransactionBroker, producer: Producer) -> None:
@@ -438,18 +438,18 @@ def test_nothing_is_moved_while_the_store_refuses_writes(broker: TransactionBrok
 
     broker.tick()
 
-    assert broker.log.counts.moves == 0
-    assert len(broker.log.table) == 1
+    assert broker.messages.counts.moves == 0
+    assert len(broker.messages) == 1
 
 
 def test_a_half_message_that_expired_from_the_commit_log_is_closed(broker: TransactionBroker, producer: Producer) -> None:
     broker.send(producer, "A")
-    lost = next(iter(broker.log.table))
+    lost = next(iter(broker.messages))
     lost.stored_at = -1
 
     broker.tick(1000)
 
-    assert len(broker.log.table) == 0
+    assert len(broker.messages) == 0
     assert [op.get_property("REASON") for op in broker.records(OP_TOPIC)] == ["the half message cannot be read"]
 
 
@@ -477,7 +477,7 @@ def test_a_message_older_than_the_store_keeps_is_given_up_if_nobody_can_be_asked
     forgetful.tick(2000)
 
     assert forgetful.discarded() == ["A"]
-    assert forgetful.log.counts.skips == 1
+    assert forgetful.messages.counts.skips == 1
 
 
 def test_a_message_that_grew_old_while_nobody_could_be_asked_gets_one_check(forgetful: TransactionBroker) -> None:
@@ -680,12 +680,12 @@ def test_a_moved_message_does_not_carry_a_check_that_nobody_answered(broker: Tra
     for number in range(9):
         broker.end(producer, broker.send(producer, str(number)), COMMIT)
     broker.tick()
-    assert broker.log.counts.moves == 1
+    assert broker.messages.counts.moves == 1
 
     broker.leave(producer)
     after = broker.restarted()
 
-    assert [transaction.checks for transaction in after.log.table] == [0]
+    assert [transaction.checks for transaction in after.messages] == [0]
 
 
 def test_the_check_of_a_moved_message_refers_to_its_first_offset(broker: TransactionBroker, producer: Producer) -> None:
@@ -700,7 +700,7 @@ def test_the_check_of_a_moved_message_refers_to_its_first_offset(broker: Transac
     assert (check.commit_log_offset, check.queue_offset) == (old.commit_log_offset, old.queue_offset)
     broker.end(producer, check, COMMIT)
     assert broker.delivered()[-1] == "OLD"
-    assert len(broker.restarted().log.table) == 0
+    assert len(broker.restarted().messages) == 0
 
 
 def test_a_moved_message_is_moved_no_more_until_it_is_far_behind_again(broker: TransactionBroker, producer: Producer) -> None:
@@ -710,22 +710,22 @@ def test_a_moved_message_is_moved_no_more_until_it_is_far_behind_again(broker: T
     for _ in range(5):
         broker.tick(100)
 
-    assert broker.log.counts.moves == 1
+    assert broker.messages.counts.moves == 1
 
 
 def test_100_000_pending_transactions_cost_nothing_until_they_are_due() -> None:
     broker, producer = TransactionBroker(policy=replace(POLICY, transaction_timeout_ms=60_000)), Producer()
     broker.online(producer)
     template = broker.send(producer, "A")
-    first = next(iter(broker.log.table))
+    first = next(iter(broker.messages))
     for number in range(1, 100_000):
         offset = template.commit_log_offset + number
-        broker.log.table.add(replace(first, commit_log_offset=offset, stored_at=offset, stored_queue_offset=number))
+        broker.messages.table.add(replace(first, commit_log_offset=offset, stored_at=offset, stored_queue_offset=number))
     reads, writes = broker.files.reads, broker.files.writes
 
     for _ in range(50):
         broker.now_ms += 1000
-        broker.check_back.look(broker.now_ms)
+        broker.check_service.look(broker.now_ms)
         broker.notes.note_offsets()
 
     assert (broker.files.reads, broker.files.writes) == (reads, writes)
@@ -733,21 +733,21 @@ def test_100_000_pending_transactions_cost_nothing_until_they_are_due() -> None:
 
 
 def test_without_pending_transactions_nothing_is_looked_at_until_one_comes(broker: TransactionBroker, producer: Producer) -> None:
-    assert broker.check_back.look_now() is None
+    assert broker.check_service.look_now() is None
 
     broker.send(producer, "A")
 
-    assert broker.check_back.look_now() == 1.0
+    assert broker.check_service.look_now() == 1.0
     broker.now_ms += 600
-    assert broker.check_back.look_now() == pytest.approx(0.4)
+    assert broker.check_service.look_now() == pytest.approx(0.4)
 
 
 async def test_a_half_message_that_is_due_sooner_than_all_others_wakes_the_timer(
     broker: TransactionBroker, producer: Producer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(check_back, "LONGEST_SLEEP_S", 3600)
+    monkeypatch.setattr(check_service, "LONGEST_SLEEP_S", 3600)
     tasks = Tasks()
-    tasks.when_due("check-back", broker.check_back.look_now, broker.check_back.alarm, rest_s=0)
+    tasks.when_due("check-back", broker.check_service.look_now, broker.check_service.alarm, rest_s=0)
     await asyncio.sleep(0)
     broker.send(producer, "LATE", CHECK_IMMUNITY_TIME_IN_SECONDS="3000")
     await asyncio.sleep(0.01)

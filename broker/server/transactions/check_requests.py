@@ -1,0 +1,113 @@
+"""Checks on their way to producers: whom to ask, and who owes an answer (RocketMQ's AbstractTransactionalMessageCheckListener).
+
+A producer's answer is an END_TRANSACTION request like any other. Here a check is sent, and counted once it is.
+"""
+
+from __future__ import annotations
+
+from typing import Final, Protocol
+
+from broker.message.ids import offset_message_id
+from broker.protocol.codes import RequestCode
+from broker.protocol.headers import CheckTransactionStateRequestHeader
+from broker.remoting.connection import Connection
+from broker.remoting.errors import RemotingError
+from broker.server.transactions.transactional_messages import TransactionalMessages
+from broker.transaction.check_message import check_message
+from broker.transaction.checks_in_flight import ChecksInFlight
+from broker.transaction.decision import GroupState
+from broker.transaction.half_message import HalfMessage
+from broker.transaction.pending_transaction import PendingTransaction
+
+_PORT_LENGTH: Final = 4
+
+
+class Producers(Protocol):
+    """Who is online (ProducerGroups)."""
+
+    def connections(self, group: str) -> list[Connection]:
+        """The connections of a group's members."""
+
+
+class CheckRequests:
+    """Sends checks to producers."""
+
+    def __init__(
+        self,
+        *,
+        messages: TransactionalMessages,
+        producers: Producers,
+        checks_in_flight: ChecksInFlight[Connection],
+        store_host: bytes,
+    ) -> None:
+        self._messages = messages
+        self._producers = producers
+        self._checks_in_flight = checks_in_flight
+        self._store_host = store_host
+        self._turn = 0
+
+    def group(self, transaction: PendingTransaction) -> tuple[GroupState, list[Connection]]:
+        """What the producers of the transaction's group can do about it now, and who of them could answer a check."""
+        online = self._producers.connections(transaction.producer_group)
+        may_ask, offset = self._checks_in_flight.may_ask, transaction.commit_log_offset
+        able = [connection for connection in online if connection.is_writable and may_ask(connection, offset)]
+        owes_answer = transaction.checks > 0 and self._checks_in_flight.owed_since_ms(online, offset) is not None
+        return GroupState(bool(online), bool(able), owes_answer), able
+
+    def send(self, transaction: PendingTransaction, able: list[Connection], now_ms: int) -> None:
+        """Asks one of the producers that could answer. Raises NotWrittenYet, HalfMessageLost, NotAHalfMessage."""
+        half = self._messages.read(transaction)
+        header = _header(transaction, half, self._store_host)
+        body = check_message(half, transaction)
+        for connection in self._in_turn(able, half.born_host):
+            try:
+                connection.invoke_oneway(RequestCode.CHECK_TRANSACTION_STATE, header, body)
+            except RemotingError:
+                continue
+            transaction.checks += 1
+            self._checks_in_flight.asked(connection, transaction.commit_log_offset, now_ms)
+            self._messages.counts.checks_sent += 1
+            return
+        self._messages.counts.checks_without_producer += 1
+
+    def notice_time(self, now_ms: int) -> None:
+        """Checks that were not answered in time are overdue from now on."""
+        self._checks_in_flight.notice_time(now_ms)
+
+    def unanswered_about(self, transaction: PendingTransaction) -> int:
+        """How many checks of the transaction nobody has answered."""
+        return self._checks_in_flight.unanswered_about(transaction.commit_log_offset)
+
+    def on_disconnected(self, connection: Connection) -> None:
+        """A producer is gone: checks that it left unanswered do not count, because nobody can answer them."""
+        for commit_log_offset, checks in self._checks_in_flight.departed(connection).items():
+            transaction = self._messages.table.find(commit_log_offset)
+            if transaction is not None:
+                transaction.checks -= checks
+                self._messages.counts.checks_given_back += checks
+
+    def _in_turn(self, able: list[Connection], born_host: bytes) -> list[Connection]:
+        """Whom to ask, best first: who sent the half message, then its machine, then the others in turn.
+
+        A producer that let a check time out and has answered none since comes last.
+        """
+        self._turn += 1
+        start = self._turn % len(able)
+        in_turn = able[start:] + able[:start]
+        is_silent = self._checks_in_flight.is_silent
+        return sorted(in_turn, key=lambda one: (is_silent(one), *_strangeness(one.born_host, born_host)))
+
+
+def _strangeness(host: bytes, born_host: bytes) -> tuple[bool, bool]:
+    """Whether that is another connection, and whether another machine: one that connected anew has another port."""
+    return host != born_host, host[:-_PORT_LENGTH] != born_host[:-_PORT_LENGTH]
+
+
+def _header(transaction: PendingTransaction, half: HalfMessage, store_host: bytes) -> CheckTransactionStateRequestHeader:
+    return CheckTransactionStateRequestHeader(
+        tran_state_table_offset=transaction.queue_offset,
+        commit_log_offset=transaction.commit_log_offset,
+        msg_id=half.transaction_id,
+        transaction_id=half.transaction_id,
+        offset_msg_id=offset_message_id(store_host, transaction.commit_log_offset),
+    )
