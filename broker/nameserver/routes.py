@@ -6,6 +6,7 @@ import logging
 from collections.abc import Callable, Generator, Hashable, Iterable
 from dataclasses import dataclass, field
 
+from broker.message import permissions
 from broker.nameserver import limits
 from broker.nameserver.live_brokers import LiveBroker, LiveBrokers
 from broker.protocol.bodies import DataVersion, TopicConfig, TopicConfigSerializeWrapper
@@ -13,8 +14,6 @@ from broker.protocol.codes import ResponseCode
 from broker.protocol.route import MASTER_ID, BrokerData, ClusterInfo, QueueData, TopicRouteData
 from broker.remoting.dispatcher import RequestRefused
 
-READ = 4
-WRITE = 2
 TOPICS_AT_ONCE = 500
 """Topics of a registration that are taken over in one step, which takes a millisecond."""
 
@@ -169,7 +168,7 @@ class Routes:
         if broker is None:
             return 0
         for data in broker.queues.values():
-            data.perm = READ | WRITE if is_writeable else data.perm & ~WRITE
+            data.perm = permissions.READ_AND_WRITE if is_writeable else data.perm & ~permissions.WRITE
         return len(broker.queues)
 
     def _remove(self, *, name: str, broker_id: int, address: str) -> None:
