@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 from broker.message import topic_sysflag
 from broker.nameserver.kv_config import KVConfig
-from broker.nameserver.routes import Routes
+from broker.nameserver.routes import RouteTable
 from broker.protocol.bodies import KVTable, TopicList
 from broker.protocol.codes import RequestCode, ResponseCode
 from broker.protocol.command import RemotingCommand, encode_response
@@ -31,7 +31,7 @@ from broker.remoting.dispatcher import Handler, RequestRefused
 class AdminProcessor:
     """Lists of topics, permissions of brokers, names and values."""
 
-    def __init__(self, routes: Routes, kv_config: KVConfig) -> None:
+    def __init__(self, routes: RouteTable, kv_config: KVConfig) -> None:
         self._routes = routes
         self._kv_config = kv_config
 

@@ -38,7 +38,7 @@ class Master:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Registration:
+class BrokerRegistration:
     """What a broker says of itself."""
 
     cluster: str
@@ -50,7 +50,7 @@ class Registration:
     filter_servers: list[str]
 
 
-class Routes:
+class RouteTable:
     """What brokers registered. A topic whose last broker goes is forgotten."""
 
     def __init__(self) -> None:
@@ -58,7 +58,7 @@ class Routes:
         self._brokers: dict[str, _Broker] = {}
         """By broker name."""
 
-    def register(self, connection: Hashable, registration: Registration, now_ms: int) -> Generator[None, None, Master]:
+    def register(self, connection: Hashable, registration: BrokerRegistration, now_ms: int) -> Generator[None, None, Master]:
         """Takes over what a broker says of itself, in steps, and tells a slave who its master is. Raises RequestRefused."""
         name, broker_id, address = registration.name, registration.broker_id, registration.address
         _refuse_too_much(registration)
@@ -219,7 +219,7 @@ def _topics_of(brokers: Iterable[_Broker]) -> list[str]:
     return list(names)
 
 
-def _live_broker(connection: Hashable, registration: Registration, now_ms: int) -> LiveBroker:
+def _live_broker(connection: Hashable, registration: BrokerRegistration, now_ms: int) -> LiveBroker:
     return LiveBroker(
         name=registration.name,
         broker_id=registration.broker_id,
@@ -232,7 +232,7 @@ def _live_broker(connection: Hashable, registration: Registration, now_ms: int) 
     )
 
 
-def _refuse_too_much(registration: Registration) -> None:
+def _refuse_too_much(registration: BrokerRegistration) -> None:
     """Raises RequestRefused if names are too long or filter servers too many."""
     names = registration.cluster, registration.name, registration.address, registration.ha_address, *registration.filter_servers
     if any(len(name) > limits.LONGEST_NAME for name in names):

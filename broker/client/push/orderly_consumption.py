@@ -14,7 +14,7 @@ from broker.client.push.listener_call import ListenerCall
 from broker.client.push.listener_threads import ListenerThreads, NoThreadLeft
 from broker.client.push.message_return import MessageReturn
 from broker.client.push.orderly_queue import OrderlyQueue, split_at_first_postponed
-from broker.client.rebalance.queue_locks import QueueLocks
+from broker.client.rebalance.queue_locks import OwnQueueLocks
 from broker.message import MessageExt, MessageQueue
 from broker.remoting.tasks import Tasks
 
@@ -36,7 +36,7 @@ class OrderlyConsumption:
         threads: ListenerThreads,
         on_progress: Callable[[ProcessQueue], None],
         message_return: MessageReturn | None,
-        locks: QueueLocks | None,
+        locks: OwnQueueLocks | None,
         *,
         batch_size: int,
         max_reconsume_times: int | None,

@@ -19,7 +19,7 @@ from broker.client.producer.producer import Producer
 from broker.client.producer.send_result import LocalTransactionState, SendResult, TransactionSendResult
 from broker.client.producer.wire_message import check_message
 from broker.client.push.listener_threads import ListenerNotRun, ListenerThreads
-from broker.client.transaction.check_back import CheckBack
+from broker.client.transaction.check_answers import CheckAnswers
 from broker.client.transaction.transaction_decision import end_after_local_transaction, state_of_answer, state_without_listener
 from broker.message import Message, properties
 from broker.protocol.codes import RequestCode
@@ -160,5 +160,5 @@ class TransactionProducer(Producer):
 
     def _handlers(self) -> RequestHandlers:
         assert self._check_threads is not None
-        check_back = CheckBack(self.group, self._listener, self._check_threads, self._check_request_hold_max)
+        check_back = CheckAnswers(self.group, self._listener, self._check_threads, self._check_request_hold_max)
         return {RequestCode.CHECK_TRANSACTION_STATE: check_back.on_check}

@@ -27,7 +27,7 @@ class _Question(NamedTuple):
     message: MessageExt
 
 
-class CheckBack:
+class CheckAnswers:
     """Asks the listener in a few threads and answers on the connection the question came by.
 
     Questions beyond a bound are dropped: the broker asks again. A second one about a transaction that is looked at takes the
