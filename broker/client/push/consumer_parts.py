@@ -19,9 +19,9 @@ from broker.client.pull.subscription import Subscription
 from broker.client.pull.subscription_check import SubscriptionCheck
 from broker.client.push.concurrent_consumption import ConcurrentConsumption
 from broker.client.push.consumer_settings import ConsumerSettings
-from broker.client.push.listener_threads import ListenerThreads
 from broker.client.push.message_return import MessageReturn
 from broker.client.push.orderly_consumption import OrderlyConsumption
+from broker.client.push.runner_choice import runner_of
 from broker.client.rebalance.assignment import Assignment
 from broker.client.rebalance.consumption import Consumption
 from broker.client.rebalance.queue_locks import OwnQueueLocks
@@ -90,7 +90,7 @@ class ConsumerParts:
 
     def _consumption(self, listener: MessageListener, calls: BrokerCalls) -> Consumption:
         settings = self._settings
-        threads = ListenerThreads(f"listener-{self._group[:100]}", settings.consume_thread_max)
+        threads = runner_of(listener, f"listener-{self._group[:100]}", settings.consume_thread_max)
         message_return = None if settings.is_broadcasting else self._message_return(calls)
         if self._is_orderly:
             return OrderlyConsumption(
