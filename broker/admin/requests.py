@@ -10,12 +10,14 @@ from broker.admin.errors import CannotAsk, NotSupported, Refused
 from broker.message.errors import CorruptRecord
 from broker.message.ids import MessageId
 from broker.message.record import Record, decode_record, decode_records
+from broker.protocol import pull_sysflag
 from broker.protocol.bodies import MarkInfo, MarkList, ParkedCounts, TopicConfigSerializeWrapper, TransactionInfo, TransactionList
 from broker.protocol.codes import AdminRequestCode, RequestCode, ResponseCode
 from broker.protocol.command import RemotingCommand
 from broker.protocol.command_header import CommandHeader
 from broker.protocol.errors import ProtocolError
 from broker.protocol.headers import (
+    FOREVER_MS,
     DecideTransactionRequestHeader,
     DismissDeadLetterRequestHeader,
     GetMaxOffsetRequestHeader,
@@ -41,9 +43,7 @@ TIMEOUT_MS: Final = 5000
 TOOLS_GROUP: Final = "TOOLS_CONSUMER"
 """The consumer group that RocketMQ's own tools read by; every broker has it."""
 
-_SUBSCRIPTION: Final = 0x4
 _FIND_ALL: Final = 64
-_EVER_MS: Final = 2**62
 
 T = TypeVar("T")
 
@@ -121,7 +121,7 @@ class BrokerRequests:
             queue_id=queue_id,
             queue_offset=queue_offset,
             max_msg_nums=count,
-            sys_flag=_SUBSCRIPTION,
+            sys_flag=pull_sysflag.SUBSCRIPTION,
             commit_offset=0,
             suspend_timeout_millis=0,
             subscription="*",
@@ -143,7 +143,7 @@ class BrokerRequests:
 
     async def query(self, topic: str, key: str) -> list[Record]:
         """Messages of a topic, also of the broker's own ones, with that key or unique id."""
-        header = QueryMessageRequestHeader(topic=topic, key=key, max_num=_FIND_ALL, begin_timestamp=0, end_timestamp=_EVER_MS)
+        header = QueryMessageRequestHeader(topic=topic, key=key, max_num=_FIND_ALL, begin_timestamp=0, end_timestamp=FOREVER_MS)
         answer = await self._ask(RequestCode.QUERY_MESSAGE, header, ResponseCode.QUERY_NOT_FOUND)
         with _understood(self.address):
             return decode_records(answer.body) if answer.code == ResponseCode.SUCCESS else []

@@ -112,26 +112,39 @@ class Broker:
             raise
 
     async def stop(self) -> None:
-        """Takes no more requests, answers those it has, and leaves everything on disk."""
+        """Takes no more requests, answers those it has, and leaves everything on disk.
+
+        The order is the design: nothing is stored after the last flush, and nothing is answered that is not stored.
+        A start that failed ends here as well, with whatever it had come to.
+        """
+        # Nobody new comes in, and nothing begins by itself: no check-back, no delayed delivery, no retention.
         self._ports.stop_listening()
         serving, store = self._serving, self._store
         await self._tasks.stop()
+        # Clients learn of other brokers while this one still answers.
         if serving is not None:
             await serving.registration.unregister()
+        # From here on nothing is appended, so the flush that follows is the last one: its end answers all senders that wait.
         self._dispatcher.stop()
         if serving is not None:
             await serving.group_commit.stop()
+            # A reply is answered after it was stored, pushed and acknowledged: its turn comes after the flush.
             await serving.replies.settle(_REPLIES_END_WITHIN_S)
             await serving.replies.stop()
+        # All answers are given: the connections send what is unsent and close.
         await self._ports.stop()
         await self._client.close()
         if self._metrics is not None:
             await asyncio.to_thread(self._metrics.stop)
+        # The name server ends after the broker has taken leave of it, and after everybody who may ask where the broker is.
         if self._name_server is not None:
             await self._name_server.stop()
+        # The thread may still write offsets: it ends first, so that the tables are written last and by one thread.
         self._disk_thread.shutdown()
+        # A store that another broker may be using must not be written to.
         if serving is not None and store is not None and not store.messages.is_given_up:
             self._persist(serving, store)
+        # Last of all: closing takes the abort file away, which says that everything is on disk.
         if store is not None:
             store.messages.close()
         self._store = self._serving = None

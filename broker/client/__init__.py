@@ -1,4 +1,14 @@
-"""The client: producers, transactions, consumers. It serves this broker and Apache RocketMQ alike."""
+"""The client: producers, transactions, consumers. It serves this broker and Apache RocketMQ alike.
+
+All that a program needs is here:
+
+    from broker.client import Message, Producer
+
+    async with Producer("order-producers") as producer:
+        await producer.send(Message.of("orders", "order 1 is paid", keys=["order-1"]))
+
+A program without an event loop of its own uses an EventLoopThread.
+"""
 
 from broker.acl import SessionCredentials
 from broker.client.errors import (
@@ -29,8 +39,10 @@ from broker.client.producer.send_result import LocalTransactionState, SendResult
 from broker.client.pull.message_selector import MessageSelector
 from broker.client.pull.pull_consumer import PullConsumer
 from broker.client.pull.queue_progress import QueueProgress
+from broker.client.pull.queue_requests import Pulled
 from broker.client.push.push_consumer import PushConsumer
 from broker.client.transaction.transaction_producer import TransactionProducer
+from broker.message import IllegalMessage, Message, MessageExt, MessageQueue
 from broker.protocol.heartbeat import ConsumeFromWhere, MessageModel
 from broker.remoting.tls import ClientTls
 
@@ -44,9 +56,13 @@ __all__ = [
     "ConsumeStatus",
     "EventLoopThread",
     "IllegalConfiguration",
+    "IllegalMessage",
     "LocalTransactionState",
+    "Message",
+    "MessageExt",
     "MessageListener",
     "MessageModel",
+    "MessageQueue",
     "MessageRefused",
     "MessageSelector",
     "MessagesWithdrawn",
@@ -55,6 +71,7 @@ __all__ = [
     "NotRunning",
     "Producer",
     "PullConsumer",
+    "Pulled",
     "PushConsumer",
     "QueueProgress",
     "RequestTimedOut",

@@ -5,8 +5,9 @@ from __future__ import annotations
 import asyncio
 import logging
 import threading
-from collections.abc import Coroutine
+from collections.abc import Coroutine, Iterator
 from concurrent.futures import CancelledError
+from contextlib import AbstractAsyncContextManager, contextmanager
 from types import TracebackType
 from typing import Any, Self, TypeVar
 
@@ -16,15 +17,14 @@ from broker.message.mistakes import kind_of
 logger = logging.getLogger(__name__)
 
 T = TypeVar("T")
+C = TypeVar("C")
 
 
 class EventLoopThread:
     """Runs coroutines of the client for threads that wait for their results. Any number of threads may call `run` at a time.
 
-    with EventLoopThread() as loop:
-        loop.run(producer.start())
+    with EventLoopThread() as loop, loop.running(Producer("order-producers")) as producer:
         result = loop.run(producer.send(message))
-        loop.run(producer.shutdown())
     """
 
     def __init__(self, name: str = "client-event-loop") -> None:
@@ -76,6 +76,15 @@ class EventLoopThread:
         except CancelledError:
             raise NotRunning("the event loop thread was stopped meanwhile") from None
 
+    @contextmanager
+    def running(self, client: AbstractAsyncContextManager[C]) -> Iterator[C]:
+        """A producer or consumer, started on the way in and shut down on the way out. Raises what `run` raises."""
+        entered = self.run(_enter(client))
+        try:
+            yield entered
+        finally:
+            self.run(_leave(client))
+
     def stop(self, timeout_s: float = 3.0) -> None:
         """End the loop; tasks that still run are cancelled and awaited. Shut producers and consumers down first."""
         loop, thread = self._loop, self._thread
@@ -100,6 +109,14 @@ class EventLoopThread:
             self._loop = runner.get_loop()
             self._loop.call_soon(is_running.set)
             self._loop.run_forever()
+
+
+async def _enter(client: AbstractAsyncContextManager[C]) -> C:
+    return await client.__aenter__()
+
+
+async def _leave(client: AbstractAsyncContextManager[Any]) -> None:
+    await client.__aexit__(None, None, None)
 
 
 def _no_coroutine(work: object) -> str:

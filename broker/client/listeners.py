@@ -2,29 +2,36 @@
 
 from __future__ import annotations
 
-import threading
-from collections.abc import Callable
+import asyncio
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
 from enum import Enum
 from typing import Protocol
 
-from broker.client.errors import MessagesWithdrawn
+from broker.client.errors import MessagesWithdrawn, NotRunning
 from broker.client.producer.send_result import LocalTransactionState
+from broker.client.pull.withdrawal import Withdrawal
 from broker.message import Message, MessageExt, MessageQueue
 
 
 class TransactionListener(Protocol):
     """The two halves of a transactional message's local side (RocketMQ's TransactionListener).
 
-    Both run in threads of the client, never on its event loop. One that raises or returns None means UNKNOWN.
+    Each is a function or an async function. Functions run in threads of the client, never on its event loop; async functions run
+    on its event loop and must not block it. One that raises or returns None means UNKNOWN.
     """
 
-    def execute_local_transaction(self, message: Message, arg: object) -> LocalTransactionState:
+    def execute_local_transaction(
+        self, message: Message, arg: object
+    ) -> LocalTransactionState | Awaitable[LocalTransactionState]:
         """Do the local transaction. The half message is stored; `message.transaction_id` is set; `arg` is the sender's."""
         ...
 
-    def check_local_transaction(self, message: MessageExt) -> LocalTransactionState:
-        """Say what became of the local transaction of `message.transaction_id`. Read it from where it is durable."""
+    def check_local_transaction(self, message: MessageExt) -> LocalTransactionState | Awaitable[LocalTransactionState]:
+        """Say how the local transaction of `message.transaction_id` ended. Read it from where it is durable.
+
+        `message.transaction_check_times` says how often the broker has asked, this time included.
+        """
         ...
 
 
@@ -47,7 +54,7 @@ class ConsumeContext:
     """For RECONSUME_LATER of an orderly consumer: how long the queue waits (10 ms to 30 s)."""
     postponed: dict[int, int | None] = field(default_factory=dict)
     """Queue offset -> delay level of the messages given to `reconsume_later`."""
-    withdrawn: threading.Event = field(default_factory=threading.Event, repr=False)
+    withdrawn: Withdrawal = field(default_factory=Withdrawal, repr=False)
     """Set by the consumer when the listener has to let go of the messages."""
 
     @property
@@ -60,10 +67,17 @@ class ConsumeContext:
 
         A listener may hold its messages for as long as it takes. Meanwhile the consumer stays in its group, sends heartbeats,
         keeps its locks, and pulls ahead only up to `pull_threshold_for_queue`. RocketMQ's consumeTimeout does not exist here.
-        Raises MessagesWithdrawn as soon as the messages are to be let go of: let it pass.
+        Raises MessagesWithdrawn as soon as the messages are to be let go of: let it pass. Raises NotRunning on an event loop.
         """
+        if _is_on_an_event_loop():
+            raise NotRunning("hold() would stop the event loop: in an async listener write await context.hold_async(seconds)")
         if self.withdrawn.wait(seconds):
-            raise MessagesWithdrawn(f"the messages of {self.message_queue} were withdrawn from their listener")
+            raise self._were_withdrawn()
+
+    async def hold_async(self, seconds: float) -> None:
+        """Wait in an async listener and keep the messages. It promises and raises what `hold` does."""
+        if await self.withdrawn.wait_async(seconds):
+            raise self._were_withdrawn()
 
     def reconsume_later(self, message: MessageExt, delay_level: int | None = None) -> None:
         """Mark one message of a batch: it comes again although the listener answers CONSUME_SUCCESS for the others.
@@ -72,6 +86,20 @@ class ConsumeContext:
         """
         self.postponed[message.queue_offset] = delay_level
 
+    def _were_withdrawn(self) -> MessagesWithdrawn:
+        return MessagesWithdrawn(f"the messages of {self.message_queue} were withdrawn from their listener")
 
-MessageListener = Callable[[list[MessageExt], ConsumeContext], ConsumeStatus | None]
-"""Called in a thread of the client. To raise or to return None is RECONSUME_LATER, but for what `ConsumeContext.hold` raises."""
+
+MessageListener = Callable[[list[MessageExt], ConsumeContext], ConsumeStatus | Awaitable[ConsumeStatus | None] | None]
+"""A function, called in a thread of the client, or an async function, which runs on its event loop and must not block it.
+
+To raise or to return None is RECONSUME_LATER, but for what `ConsumeContext.hold` raises.
+"""
+
+
+def _is_on_an_event_loop() -> bool:
+    try:
+        asyncio.get_running_loop()
+    except RuntimeError:
+        return False
+    return True

@@ -47,7 +47,7 @@ class Message:
     def of(
         cls,
         topic: str,
-        body: bytes,
+        body: bytes | str,
         *,
         tags: str | None = None,
         keys: Iterable[str] = (),
@@ -58,14 +58,20 @@ class Message:
     ) -> Message:
         """A message with its tag, keys and delay level where RocketMQ keeps them: among the properties.
 
-        A key may not hold a space. Delay level 0 means at once; 1 to 18 are 1 s to 2 h by default. Raises TypeError for what has
+        A body that is a str is sent in UTF-8. A key may not hold a space.
+        Delay level 0 means at once; 1 to 18 are 1 s to 2 h by default. Raises TypeError for what has
         the wrong type or name, and IllegalMessage for what RocketMQ could not keep.
         """
         if unknown:
             raise TypeError(no_such_parameter("Message.of", unknown, _PARAMETERS))
         _check_flag(flag)
         named = named_properties(tags, keys, delay_time_level, user_properties)
-        return Message(topic=topic, body=body, properties=MappingProxyType(named), flag=flag)
+        return Message(topic=topic, body=_encoded(topic, body), properties=MappingProxyType(named), flag=flag)
+
+    @property
+    def text(self) -> str:
+        """The body as text in UTF-8. Raises UnicodeDecodeError if it is something else."""
+        return self.body.decode()
 
     @property
     def tags(self) -> str | None:
@@ -136,6 +142,15 @@ class MessageExt(Message):
     def host_and_offset(self) -> ids.MessageId:
         """The broker's address and the commit log offset, as the offset message id says them."""
         return ids.parse_offset_message_id(self.offset_message_id)
+
+
+def _encoded(topic: object, body: bytes | str) -> bytes:
+    if not (isinstance(body, str) and isinstance(topic, str)):
+        return body  # type: ignore[return-value]  # the message itself refuses what is no bytes
+    try:
+        return body.encode()
+    except UnicodeEncodeError:
+        raise IllegalMessage("the body holds a character that UTF-8 cannot encode (half a surrogate pair)") from None
 
 
 def _wrong_type(message: Message) -> str:

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from broker.message import topic_sysflag
 from broker.nameserver.kv_config import KVConfig
-from broker.nameserver.routes import Routes
+from broker.nameserver.routes import RouteTable
 from broker.protocol.bodies import KVTable, TopicList
 from broker.protocol.codes import RequestCode, ResponseCode
 from broker.protocol.command import RemotingCommand, encode_response
@@ -26,14 +27,11 @@ from broker.protocol.route import QueueData
 from broker.remoting.connection import Connection
 from broker.remoting.dispatcher import Handler, RequestRefused
 
-UNIT_FLAG = 1
-UNIT_SUBSCRIPTION_FLAG = 2
-
 
 class AdminProcessor:
     """Lists of topics, permissions of brokers, names and values."""
 
-    def __init__(self, routes: Routes, kv_config: KVConfig) -> None:
+    def __init__(self, routes: RouteTable, kv_config: KVConfig) -> None:
         self._routes = routes
         self._kv_config = kv_config
 
@@ -100,7 +98,7 @@ class AdminProcessor:
 
     def get_unit_topics(self, connection: Connection, command: RemotingCommand) -> bytes:
         """The topics that belong to a unit."""
-        return _topics(command, self._routes.topics_where(lambda queues: bool(queues.topic_sys_flag & UNIT_FLAG)))
+        return _topics(command, self._routes.topics_where(_is_unit))
 
     def get_unit_subscription_topics(self, connection: Connection, command: RemotingCommand) -> bytes:
         """The topics that a unit subscribes to."""
@@ -108,7 +106,9 @@ class AdminProcessor:
 
     def get_unit_subscription_of_no_unit_topics(self, connection: Connection, command: RemotingCommand) -> bytes:
         """Those of them that belong to no unit."""
-        found = self._routes.topics_where(lambda queues: _has_unit_subscription(queues) and not queues.topic_sys_flag & UNIT_FLAG)
+        found = self._routes.topics_where(
+            lambda queues: _has_unit_subscription(queues) and not queues.topic_sys_flag & topic_sysflag.UNIT
+        )
         return _topics(command, found)
 
     def delete_topic(self, connection: Connection, command: RemotingCommand) -> bytes:
@@ -134,5 +134,9 @@ def _topics(command: RemotingCommand, names: list[str], broker_address: str | No
     return encode_response(command, ResponseCode.SUCCESS, body=TopicList(topic_list=names, broker_addr=broker_address).encode())
 
 
+def _is_unit(queues: QueueData) -> bool:
+    return bool(queues.topic_sys_flag & topic_sysflag.UNIT)
+
+
 def _has_unit_subscription(queues: QueueData) -> bool:
-    return bool(queues.topic_sys_flag & UNIT_SUBSCRIPTION_FLAG)
+    return bool(queues.topic_sys_flag & topic_sysflag.UNIT_SUBSCRIPTION)

@@ -9,7 +9,7 @@ from broker.message.record import body_crc
 from broker.message.steps import finish
 from broker.nameserver import limits
 from broker.nameserver.kv_config import ORDER_TOPIC_CONFIG, KVConfig
-from broker.nameserver.routes import Registration, Routes
+from broker.nameserver.routes import BrokerRegistration, RouteTable
 from broker.protocol.bodies import DataVersion, KVTable, RegisterBrokerBody
 from broker.protocol.codes import RequestCode, ResponseCode
 from broker.protocol.command import RemotingCommand, encode_response
@@ -35,7 +35,7 @@ READ_AT_ONCE: Final = 4096
 class RouteProcessor:
     """Keeps the routes, and answers from them."""
 
-    def __init__(self, routes: Routes, kv_config: KVConfig, clock: Callable[[], int]) -> None:
+    def __init__(self, routes: RouteTable, kv_config: KVConfig, clock: Callable[[], int]) -> None:
         self._routes = routes
         self._kv_config = kv_config
         self._clock = clock
@@ -93,7 +93,7 @@ class RouteProcessor:
 
     def _register(self, connection: Connection, command: RemotingCommand, header: RegisterBrokerRequestHeader) -> Steps:
         body = yield from _read_registration(command.body, is_compressed=header.compressed)
-        registration = Registration(
+        registration = BrokerRegistration(
             cluster=header.cluster_name,
             name=header.broker_name,
             broker_id=header.broker_id,

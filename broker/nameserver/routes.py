@@ -6,6 +6,7 @@ import logging
 from collections.abc import Callable, Generator, Hashable, Iterable
 from dataclasses import dataclass, field
 
+from broker.message import permissions
 from broker.nameserver import limits
 from broker.nameserver.live_brokers import LiveBroker, LiveBrokers
 from broker.protocol.bodies import DataVersion, TopicConfig, TopicConfigSerializeWrapper
@@ -13,8 +14,6 @@ from broker.protocol.codes import ResponseCode
 from broker.protocol.route import MASTER_ID, BrokerData, ClusterInfo, QueueData, TopicRouteData
 from broker.remoting.dispatcher import RequestRefused
 
-READ = 4
-WRITE = 2
 TOPICS_AT_ONCE = 500
 """Topics of a registration that are taken over in one step, which takes a millisecond."""
 
@@ -39,7 +38,7 @@ class Master:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Registration:
+class BrokerRegistration:
     """What a broker says of itself."""
 
     cluster: str
@@ -51,7 +50,7 @@ class Registration:
     filter_servers: list[str]
 
 
-class Routes:
+class RouteTable:
     """What brokers registered. A topic whose last broker goes is forgotten."""
 
     def __init__(self) -> None:
@@ -59,7 +58,7 @@ class Routes:
         self._brokers: dict[str, _Broker] = {}
         """By broker name."""
 
-    def register(self, connection: Hashable, registration: Registration, now_ms: int) -> Generator[None, None, Master]:
+    def register(self, connection: Hashable, registration: BrokerRegistration, now_ms: int) -> Generator[None, None, Master]:
         """Takes over what a broker says of itself, in steps, and tells a slave who its master is. Raises RequestRefused."""
         name, broker_id, address = registration.name, registration.broker_id, registration.address
         _refuse_too_much(registration)
@@ -169,7 +168,7 @@ class Routes:
         if broker is None:
             return 0
         for data in broker.queues.values():
-            data.perm = READ | WRITE if is_writeable else data.perm & ~WRITE
+            data.perm = permissions.READ_AND_WRITE if is_writeable else data.perm & ~permissions.WRITE
         return len(broker.queues)
 
     def _remove(self, *, name: str, broker_id: int, address: str) -> None:
@@ -220,7 +219,7 @@ def _topics_of(brokers: Iterable[_Broker]) -> list[str]:
     return list(names)
 
 
-def _live_broker(connection: Hashable, registration: Registration, now_ms: int) -> LiveBroker:
+def _live_broker(connection: Hashable, registration: BrokerRegistration, now_ms: int) -> LiveBroker:
     return LiveBroker(
         name=registration.name,
         broker_id=registration.broker_id,
@@ -233,7 +232,7 @@ def _live_broker(connection: Hashable, registration: Registration, now_ms: int) 
     )
 
 
-def _refuse_too_much(registration: Registration) -> None:
+def _refuse_too_much(registration: BrokerRegistration) -> None:
     """Raises RequestRefused if names are too long or filter servers too many."""
     names = registration.cluster, registration.name, registration.address, registration.ha_address, *registration.filter_servers
     if any(len(name) > limits.LONGEST_NAME for name in names):

@@ -10,7 +10,7 @@ from broker.nameserver.admin_processor import AdminProcessor
 from broker.nameserver.config_processor import ConfigProcessor
 from broker.nameserver.kv_config import KVConfig
 from broker.nameserver.route_processor import RouteProcessor
-from broker.nameserver.routes import Routes
+from broker.nameserver.routes import RouteTable
 from broker.protocol.codes import ResponseCode
 from broker.remoting.dispatcher import Dispatcher
 from broker.remoting.memory_budget import MemoryBudget
@@ -43,7 +43,7 @@ class NameServer:
         Raises OSError or ValueError if the file of the kv config cannot be read.
         """
         self._clock = clock
-        self._routes = Routes()
+        self._routes = RouteTable()
         self._tasks = Tasks()
         kv_config = KVConfig(kv_config_path)
         refusals: dict[type[Exception], ResponseCode] = {OSError: ResponseCode.SYSTEM_ERROR}

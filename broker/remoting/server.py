@@ -56,23 +56,12 @@ class RemotingServer:
 
     async def bind(self) -> None:
         """Takes the port, but does not listen yet. Raises OSError if the address cannot be had."""
-        loop = asyncio.get_running_loop()
-        self._turn = Turn(loop)
-        server = await loop.create_server(self._new_connection, self.host, self._port, start_serving=False)
-        # asyncio resolves the name and binds; accepting is the acceptor's.
-        sockets = [sock.dup() for sock in server.sockets]
-        server.close()
-        for sock in sockets:
-            sock.setblocking(False)
-        self._acceptor = Acceptor(sockets, self._new_connection, self._backlog)
-        self._port = sockets[0].getsockname()[1]
+        await self._bind()
 
     async def start(self) -> None:
         """Listens when it returns. Raises OSError if the address cannot be had."""
-        if self._acceptor is None:
-            await self.bind()
-        assert self._acceptor is not None
-        self._acceptor.start()
+        acceptor = self._acceptor or await self._bind()
+        acceptor.start()
 
     def stop_listening(self) -> None:
         """Takes no more connections; those there are stay."""
@@ -88,6 +77,19 @@ class RemotingServer:
             connection.close()
         await asyncio.gather(*(connection.wait_closed() for connection in closing))
         self._acceptor = None
+
+    async def _bind(self) -> Acceptor:
+        loop = asyncio.get_running_loop()
+        self._turn = Turn(loop)
+        server = await loop.create_server(self._new_connection, self.host, self._port, start_serving=False)
+        # asyncio resolves the name and binds; accepting is the acceptor's.
+        sockets = [sock.dup() for sock in server.sockets]
+        server.close()
+        for sock in sockets:
+            sock.setblocking(False)
+        self._port = sockets[0].getsockname()[1]
+        self._acceptor = Acceptor(sockets, self._new_connection, self._backlog)
+        return self._acceptor
 
     def _new_connection(self) -> asyncio.Protocol:
         connection = Connection(

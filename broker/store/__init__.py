@@ -21,7 +21,7 @@ from broker.store.tables.config_file import DataVersion
 from broker.store.tables.consumer_offsets import ConsumerOffsets
 from broker.store.tables.delay_offsets import DelayOffsets
 from broker.store.tables.subscription_groups import SubscriptionGroupConfig, SubscriptionGroups
-from broker.store.tables.topic_configs import Permission, TopicConfig, TopicConfigs
+from broker.store.tables.topic_configs import TopicConfig, TopicConfigs
 
 __all__ = [
     "Appended",
@@ -35,7 +35,6 @@ __all__ = [
     "GetMessageStatus",
     "IllegalMessage",
     "MessageStore",
-    "Permission",
     "PulledMessages",
     "QueriedMessages",
     "RecordNotFound",

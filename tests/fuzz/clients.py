@@ -116,7 +116,7 @@ async def fuzz_requests(watch: Watch, chance: random.Random, inputs: int) -> Non
             await consumer.start()
             try:
                 for number in range(inputs):
-                    instance = cast(Any, consumer if number % 2 else producer)._instance
+                    instance = cast(Any, consumer if number % 2 else producer)._lifecycle.running().instance
                     code, frame = maker.request(list(instance._dispatcher._handlers))
                     connection, transport = connected(instance._dispatcher, instance.remoting.connections, 1 + number % 60_000)
                     with watch.frame("client's requests", code_name(code), frame):

@@ -6,7 +6,7 @@ import base64
 
 import msgspec
 
-from broker.admin.dead_letters.dead_letter import DeadLetter, Treatment
+from broker.admin.dead_letters.dead_letter import DeadLetter, Treated
 from broker.admin.dead_letters.finding import FoundLetter
 from broker.admin.dead_letters.treatments import treatment_history
 from broker.message import properties as props
@@ -22,7 +22,7 @@ class DeadLetterContent(msgspec.Struct, frozen=True, rename="camel"):
     body: str | None
     """As text, where it is text in UTF-8; uncompressed."""
     body_base64: str
-    history: list[Treatment]
+    history: list[Treated]
     """All that was done about it, the latest first."""
     problem: str | None = None
     """Why its body cannot be uncompressed."""

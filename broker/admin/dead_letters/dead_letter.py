@@ -10,7 +10,7 @@ from broker.message.ids import offset_message_id
 from broker.message.record import Record
 
 
-class Treatment(msgspec.Struct, frozen=True, rename="camel"):
+class Treated(msgspec.Struct, frozen=True, rename="camel"):
     """What somebody did about it."""
 
     treatment: str
@@ -42,7 +42,7 @@ class DeadLetter(msgspec.Struct, frozen=True, rename="camel"):
     queue_id: int
     queue_offset: int
     commit_log_offset: int
-    treatment: Treatment | None = None
+    treatment: Treated | None = None
     """What was done about it last."""
 
 

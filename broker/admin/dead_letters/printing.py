@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from broker.admin.dead_letters.content import DeadLetterContent
-from broker.admin.dead_letters.dead_letter import DeadLetter, Treatment
+from broker.admin.dead_letters.dead_letter import DeadLetter, Treated
 from broker.admin.dead_letters.finding import DeadLetterGroup
 from broker.admin.durations import duration_text
 from broker.admin.printing import print_facts, print_table, time_text
@@ -67,14 +67,14 @@ def _letter_cells(letter: DeadLetter, now_ms: int) -> list[str]:
     ]
 
 
-def _treatment(treatment: Treatment) -> str:
+def _treatment(treatment: Treated) -> str:
     when = time_text(treatment.at_ms)
     by = f" from {treatment.by}" if treatment.by else ""
     times = f", retry {treatment.retries}" if treatment.treatment == "retried" and treatment.retries else ""
     return f"{when}{by}{times}{_because(treatment)}"
 
 
-def _because(treatment: Treatment) -> str:
+def _because(treatment: Treated) -> str:
     return f": {treatment.reason}" if treatment.reason else ""
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from broker.admin.dead_letters.dead_letter import Treatment
+from broker.admin.dead_letters.dead_letter import Treated
 from broker.admin.dead_letters.finding import FoundLetter
 from broker.admin.dead_letters.treatments import treatment_of
 from broker.admin.errors import NotSupported, Refused
@@ -26,7 +26,7 @@ def the_one_meant(found: list[FoundLetter], word: str) -> FoundLetter:
     return candidates[0]
 
 
-async def retry(found: FoundLetter, *, again: bool, reason: str) -> Treatment:
+async def retry(found: FoundLetter, *, again: bool, reason: str) -> Treated:
     """Delivers a dead letter to its group once more, and to no other. Raises Refused if it was treated, unless `again`."""
     header = RetryDeadLetterRequestHeader(found.letter.commit_log_offset, again, reason)
     try:
@@ -35,13 +35,13 @@ async def retry(found: FoundLetter, *, again: bool, reason: str) -> Treatment:
         return await _retry_at_apaches(found, again=again)
 
 
-async def dismiss(found: FoundLetter, *, reason: str) -> Treatment:
+async def dismiss(found: FoundLetter, *, reason: str) -> Treated:
     """Takes a dead letter out of the list, and keeps why. Raises Refused if it was treated, NotSupported at Apache's brokers."""
     header = DismissDeadLetterRequestHeader(found.letter.commit_log_offset, reason)
     return treatment_of(await found.requests.dismiss(header))
 
 
-async def _retry_at_apaches(found: FoundLetter, *, again: bool) -> Treatment:
+async def _retry_at_apaches(found: FoundLetter, *, again: bool) -> Treated:
     letter, record = found.letter, found.record
     if letter.treatment is not None and not again:
         raise Refused(f"the dead letter {letter.offset_message_id} was retried already; --again retries it all the same")
@@ -63,4 +63,4 @@ async def _retry_at_apaches(found: FoundLetter, *, again: bool) -> Treatment:
         properties=kept.decode(errors="replace"),
     )
     await found.requests.send(header, record.body)
-    return Treatment("retried", retries=retries)
+    return Treated("retried", retries=retries)

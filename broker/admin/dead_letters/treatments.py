@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from broker.admin.dead_letters.dead_letter import DeadLetter, Treatment
+from broker.admin.dead_letters.dead_letter import DeadLetter, Treated
 from broker.admin.errors import NotSupported
 from broker.admin.requests import BrokerRequests
 from broker.message import topics
@@ -15,7 +15,7 @@ from broker.protocol.headers import ListMarksRequestHeader
 _MARKS_AT_ONCE: Final = 1000
 
 
-async def latest_treatments(requests: BrokerRequests, letters: list[DeadLetter]) -> dict[int, Treatment]:
+async def latest_treatments(requests: BrokerRequests, letters: list[DeadLetter]) -> dict[int, Treated]:
     """What was done last about these dead letters of one queue, by commit log offset."""
     if not letters:
         return {}
@@ -28,7 +28,7 @@ async def latest_treatments(requests: BrokerRequests, letters: list[DeadLetter])
     return {places[mark.queue_offset]: treatment_of(mark) for mark in marks if mark.queue_offset in places}
 
 
-async def treatment_history(requests: BrokerRequests, letter: DeadLetter) -> list[Treatment]:
+async def treatment_history(requests: BrokerRequests, letter: DeadLetter) -> list[Treated]:
     """All that was done about a dead letter, the latest first, as far as the broker knows."""
     topic = topics.dead_letter_topic(letter.consumer_group)
     header = ListMarksRequestHeader(topic, letter.queue_id, letter.queue_offset, history=True)
@@ -38,9 +38,9 @@ async def treatment_history(requests: BrokerRequests, letter: DeadLetter) -> lis
         return [letter.treatment] if letter.treatment is not None else []
 
 
-def treatment_of(mark: MarkInfo) -> Treatment:
+def treatment_of(mark: MarkInfo) -> Treated:
     """What a mark says."""
-    return Treatment(mark.treatment, mark.at_ms, mark.by, mark.reason, mark.retries)
+    return Treated(mark.treatment, mark.at_ms, mark.by, mark.reason, mark.retries)
 
 
 async def _marks(requests: BrokerRequests, letters: list[DeadLetter]) -> list[MarkInfo]:
@@ -52,7 +52,7 @@ async def _marks(requests: BrokerRequests, letters: list[DeadLetter]) -> list[Ma
     return [mark for offset in offsets for mark in await requests.marks(ListMarksRequestHeader(topic, queue_id, offset))]
 
 
-async def _retry_seen(requests: BrokerRequests, letter: DeadLetter) -> Treatment | None:
+async def _retry_seen(requests: BrokerRequests, letter: DeadLetter) -> Treated | None:
     """The retry that the group's retry topic holds. Without an index it cannot be told."""
     retried = [
         record
@@ -64,4 +64,4 @@ async def _retry_seen(requests: BrokerRequests, letter: DeadLetter) -> Treatment
     if not retried:
         return None
     latest = max(retried, key=lambda record: record.commit_log_offset)
-    return Treatment("retried", at_ms=latest.store_timestamp, retries=retries_of(latest))
+    return Treated("retried", at_ms=latest.store_timestamp, retries=retries_of(latest))

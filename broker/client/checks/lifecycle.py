@@ -4,17 +4,24 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable
+from typing import Generic, TypeVar
 
 from broker.client.errors import NotRunning
 
+Running = TypeVar("Running")
 
-class Lifecycle:
-    """Not started, running on one event loop, shut down: in this order, each once."""
+
+class Lifecycle(Generic[Running]):
+    """Not started, running on one event loop, shut down: in this order, each once.
+
+    It keeps what exists only while the client runs, and gives it to none but a call that may use it.
+    """
 
     def __init__(self, who: str) -> None:
         """`who` begins the sentences: `producer orders`."""
         self._who = who
         self._loop: asyncio.AbstractEventLoop | None = None
+        self._running: Running | None = None
         self._is_stopped = False
 
     @property
@@ -29,29 +36,40 @@ class Lifecycle:
         if self._loop is not None:
             raise NotRunning(f"{self._who} was started before: start it once")
 
-    def started(self) -> None:
-        """It runs, on the event loop of the caller."""
+    @property
+    def running_parts(self) -> Running | None:
+        """What runs now, on whatever event loop; None before the start and from the shutdown on."""
+        return self._running
+
+    def started(self, running: Running) -> None:
+        """It runs, on the event loop of the caller, and consists of this."""
         self._loop = asyncio.get_running_loop()
+        self._running = running
 
     def start_failed(self) -> None:
         """What was started is stopped again, as if it had never been."""
-        self._loop = None
+        self._loop = self._running = None
 
-    def require_running(self) -> None:
-        """Raises NotRunning unless it runs, and on the caller's event loop."""
+    def running(self) -> Running:
+        """What runs. Raises NotRunning unless it runs, and on the caller's event loop."""
         if self._is_stopped:
             raise NotRunning(f"{self._who} is not running: it was shut down")
-        if self._loop is None:
+        if self._running is None:
             raise NotRunning(f"{self._who} is not running: start it first")
         if not self._is_on_its_loop():
             raise NotRunning(self._elsewhere())
+        return self._running
 
-    def stop(self) -> bool:
-        """From now on nothing is started or sent. Whether it was started. Raises NotRunning on another event loop."""
+    def stop(self) -> Running | None:
+        """What ran until now and has to be ended; None if nothing did. From now on nothing is started or sent.
+
+        Raises NotRunning on another event loop.
+        """
         if self._loop is not None and not self._is_on_its_loop():
             raise NotRunning(self._elsewhere())
         self._is_stopped = True
-        return self._loop is not None
+        running, self._running = self._running, None
+        return running
 
     def change(self, change: Callable[[], None]) -> None:
         """Make a change that the background work will read: at once, or on the event loop if that runs in another thread.

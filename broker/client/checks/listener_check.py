@@ -35,11 +35,18 @@ def check_transaction_listener(producer: str, listener: object) -> None:
         _check_call(f"{producer}: {name} of the transaction listener", method, arguments, "a LocalTransactionState")
 
 
+def is_async(listener: object) -> bool:
+    """Whether calling this gives something to await: an async function, or an object that is called as one."""
+    return any(inspect.iscoroutinefunction(each) for each in (listener, _called(listener)))
+
+
+def _called(function: object) -> object:
+    return function if inspect.isroutine(function) else getattr(function, "__call__", function)  # noqa: B004 (the method is meant)
+
+
 def _check_call(who: str, function: object, arguments: tuple[str, ...], answer: str) -> None:
-    call = function if inspect.isroutine(function) else getattr(function, "__call__", function)  # noqa: B004 (the method is meant)
-    if any(inspect.iscoroutinefunction(each) or inspect.isasyncgenfunction(each) for each in (function, call)):
-        raise IllegalConfiguration(f"{who} is an async function; the client calls listeners in threads: write def, not async def")
-    if any(inspect.isgeneratorfunction(each) for each in (function, call)):
+    call = _called(function)
+    if any(inspect.isgeneratorfunction(each) or inspect.isasyncgenfunction(each) for each in (function, call)):
         raise IllegalConfiguration(f"{who} is a generator function; it has to return {answer}, not to yield")
     try:
         signature = inspect.signature(function)  # type: ignore[arg-type]

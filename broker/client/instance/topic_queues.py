@@ -5,11 +5,9 @@ from __future__ import annotations
 from typing import Final
 
 from broker.client.errors import NoRoute
-from broker.message import MessageQueue
+from broker.message import MessageQueue, permissions
 from broker.protocol.route import MASTER_ID, TopicRouteData
 
-_READABLE = 4
-_WRITEABLE = 2
 MOST_QUEUES: Final = 65_535
 """Of a topic at one broker. Brokers refuse more; a name server that says more would make a client build objects without end."""
 MOST_QUEUES_OF_A_TOPIC: Final = 4 * MOST_QUEUES
@@ -37,7 +35,7 @@ def publish_queues(topic: str, route: TopicRouteData, *, at_most: int | None = N
     with_master = {broker.broker_name for broker in route.broker_datas if MASTER_ID in broker.broker_addrs}
     queues = []
     for data in sorted(route.queue_datas, key=lambda data: data.broker_name):
-        if data.perm & _WRITEABLE and data.broker_name in with_master:
+        if permissions.is_writeable(data.perm) and data.broker_name in with_master:
             count = data.write_queue_nums if at_most is None else min(at_most, data.read_queue_nums)
             queues += [MessageQueue(topic, data.broker_name, queue_id) for queue_id in range(count)]
     return queues
@@ -48,7 +46,7 @@ def subscribe_queues(topic: str, route: TopicRouteData) -> list[MessageQueue]:
     return sorted(
         MessageQueue(topic, data.broker_name, queue_id)
         for data in route.queue_datas
-        if data.perm & _READABLE
+        if permissions.is_readable(data.perm)
         for queue_id in range(data.read_queue_nums)
     )
 

@@ -5,10 +5,12 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Never
 
 from broker.acl import SessionCredentials
 from broker.client.checks.lifecycle import Lifecycle
+from broker.client.checks.runs_within import RunsWithin
 from broker.client.checks.settings_check import check_group, check_topic, check_whole_number, refuse_unknown
 from broker.client.errors import NoRoute
 from broker.client.instance.broker_calls import BrokerCalls
@@ -28,8 +30,21 @@ logger = logging.getLogger(__name__)
 _TOPIC_APPEARS_WITHIN_S = 5.0
 
 
-class Producer:
-    """Sends messages. It can be started before any broker; what it cannot send it refuses with a ClientError that says why."""
+@dataclass(frozen=True, slots=True)
+class RunningProducer:
+    """What a producer consists of while it runs."""
+
+    instance: ClientInstance
+    requests: SendRequests
+    sender: MessageSender
+
+
+class Producer(RunsWithin):
+    """Sends messages. It can be started before any broker; what it cannot send it refuses with a ClientError that says why.
+
+    async with Producer("order-producers") as producer:
+        await producer.send(Message.of("orders", "order 1 is paid", keys=["order-1"]))
+    """
 
     def __init__(
         self,
@@ -64,43 +79,37 @@ class Producer:
         self._settings = SendSettings(
             timeout_ms=send_timeout_ms, retry_times=retry_times_when_send_failed, compress_over=compress_message_body_over
         )
-        self._instance: ClientInstance | None = None
-        self._requests: SendRequests | None = None
-        self._sender: MessageSender | None = None
-        self._lifecycle = Lifecycle(f"producer {group}")
+        self._lifecycle: Lifecycle[RunningProducer] = Lifecycle(f"producer {group}")
 
     async def start(self) -> None:
         """Begin: from now on brokers learn of this producer as soon as they are up. It is no error if none is."""
         self._lifecycle.require_new()
-        instance = self._instance = ClientInstance(
+        instance = ClientInstance(
             self._namesrv_addr,
             self._membership,
             credentials=self._credentials,
             tls=self._tls,
             queues_of_new_topics=self._queues_of_new_topics,
         )
-        self._requests = SendRequests(BrokerCalls(instance.remoting, instance.routes))
-        self._sender = MessageSender(
-            self.group, self._requests, instance.routes, UniqueIdMaker(instance.client_ip), self._settings
-        )
+        requests = SendRequests(BrokerCalls(instance.remoting, instance.routes))
+        sender = MessageSender(self.group, requests, instance.routes, UniqueIdMaker(instance.client_ip), self._settings)
         instance.answer(self._handlers())
         instance.routes.on_change = instance.heartbeats.send_soon
         instance.routes.watch(
             topics.AUTO_CREATE_TOPIC
         )  # every broker that creates topics has it: so all are known from the start
         instance.start()
-        self._lifecycle.started()
+        self._lifecycle.started(RunningProducer(instance, requests, sender))
         logger.info("producer %s (%s) started", self.group, instance.client_id)
 
     async def shutdown(self) -> None:
         """Take leave of the brokers. Further sends raise NotRunning."""
-        if self._lifecycle.stop():
-            await self._stop()
+        if (running := self._lifecycle.stop()) is not None:
+            await self._stop(running)
 
-    async def _stop(self) -> None:
+    async def _stop(self, running: RunningProducer) -> None:
         """What is left to do when nothing more is sent."""
-        assert self._instance is not None
-        await self._instance.stop()
+        await running.instance.stop()
         logger.info("producer %s stopped", self.group)
 
     async def send(self, message: Message, queue: MessageQueue | None = None, *, timeout_ms: int | None = None) -> SendResult:
@@ -109,31 +118,31 @@ class Producer:
         Raises MessageRefused, NoRoute, NameServerUnreachable, BrokerError if a broker refuses, SendFailed if none can be reached:
         then the message may be stored all the same.
         """
-        return await self._running_sender().send(message, queue, timeout_ms=timeout_ms)
+        return await self._lifecycle.running().sender.send(message, queue, timeout_ms=timeout_ms)
 
     async def send_oneway(self, message: Message, queue: MessageQueue | None = None) -> None:
         """Send and never know whether it was stored. Raises a ClientError only if it could not leave."""
-        await self._running_sender().send_oneway(message, queue)
+        await self._lifecycle.running().sender.send_oneway(message, queue)
 
     async def send_batch(
         self, messages: Sequence[Message], queue: MessageQueue | None = None, *, timeout_ms: int | None = None
     ) -> SendResult:
         """Send messages of one topic as one: all are stored, next to each other, or none. Raises as `send` does."""
-        return await self._running_sender().send_batch(messages, queue, timeout_ms=timeout_ms)
+        return await self._lifecycle.running().sender.send_batch(messages, queue, timeout_ms=timeout_ms)
 
     async def is_heard(self) -> bool:
         """Whether every broker of interest answers a heartbeat now: it takes messages then, and can check back."""
-        return await self._running_instance().heartbeats.send()
+        return await self._lifecycle.running().instance.heartbeats.send()
 
     async def queues(self, topic: str) -> list[MessageQueue]:
         """The queues a message to the topic can go to. Raises NoRoute or NameServerUnreachable."""
         check_topic(topic)
-        return await self._running_instance().routes.queues_to_publish(topic)
+        return await self._lifecycle.running().instance.routes.queues_to_publish(topic)
 
     async def create_topic(self, topic: str, queue_count: int = 4) -> None:
         """Create the topic on every broker, or change how many queues it has there. When this returns it can be sent to."""
-        instance = self._running_instance()
-        assert self._requests is not None
+        running = self._lifecycle.running()
+        instance = running.instance
         check_topic(topic)
         check_whole_number("queue_count", queue_count, least=1)
         info = await instance.name_servers.cluster_info()
@@ -141,7 +150,7 @@ class Producer:
         addresses = [address for address in masters if address]
         if not addresses:
             raise NoRoute(f"no broker is registered at {';'.join(instance.name_servers.addresses)}: start one")
-        await asyncio.gather(*(self._requests.create_topic(address, topic, queue_count) for address in addresses))
+        await asyncio.gather(*(running.requests.create_topic(address, topic, queue_count) for address in addresses))
         await self._until_known(instance, topic)
 
     async def _until_known(self, instance: ClientInstance, topic: str) -> None:
@@ -159,13 +168,3 @@ class Producer:
     def _handlers(self) -> RequestHandlers:
         """What brokers may ask of this producer."""
         return {}
-
-    def _running_instance(self) -> ClientInstance:
-        self._lifecycle.require_running()
-        assert self._instance is not None
-        return self._instance
-
-    def _running_sender(self) -> MessageSender:
-        self._running_instance()
-        assert self._sender is not None
-        return self._sender

@@ -8,7 +8,7 @@ from broker.client.instance.calls import ask_for_success
 from broker.client.instance.unreadable import understood
 from broker.client.producer.send_result import SendResult, SendStatus
 from broker.client.producer.wire_message import WireMessage
-from broker.message import MessageQueue, topics
+from broker.message import MessageQueue, permissions, topics
 from broker.protocol.codes import RequestCode, ResponseCode
 from broker.protocol.headers import (
     CreateTopicRequestHeader,
@@ -16,8 +16,6 @@ from broker.protocol.headers import (
     SendMessageRequestHeaderV2,
     SendMessageResponseHeader,
 )
-
-_READ_AND_WRITE = 6
 
 _STORED: dict[int, SendStatus] = {
     ResponseCode.SUCCESS: SendStatus.SEND_OK,
@@ -71,7 +69,7 @@ class SendRequests:
             default_topic=topics.AUTO_CREATE_TOPIC,
             read_queue_nums=queue_count,
             write_queue_nums=queue_count,
-            perm=_READ_AND_WRITE,
+            perm=permissions.READ_AND_WRITE,
             topic_filter_type="SINGLE_TAG",
             topic_sys_flag=0,
         )

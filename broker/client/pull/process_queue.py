@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import threading
 import time
 from collections import deque
 from collections.abc import Callable, Iterable
 from typing import Final
 
 from broker.client.pull.queue_progress import QueueProgress
+from broker.client.pull.withdrawal import Withdrawal
 from broker.message import MessageExt, MessageQueue
 
 _PULL_TAKES_AT_MOST_S: Final = 30.0
@@ -31,7 +31,7 @@ class ProcessQueue:
         """The offset to pull next: everything before it was pulled or filtered out."""
         self.is_dropped = False
         """Whether the queue now belongs to somebody else: results for it no longer count."""
-        self.withdrawn = threading.Event()
+        self.withdrawn = Withdrawal()
         """Set once listeners have to let go of the queue's messages soon; what they answer still counts until it is dropped."""
         self.message_bytes = 0
         self._unacknowledged: dict[int, MessageExt] = {}

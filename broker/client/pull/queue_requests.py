@@ -12,6 +12,7 @@ from broker.client.instance.unreadable import messages_of, understood
 from broker.client.pull.subscription import Subscription
 from broker.message import MessageExt, MessageQueue
 from broker.message.record import LONGEST_BODY, decode_records
+from broker.protocol import pull_sysflag
 from broker.protocol.codes import RequestCode, ResponseCode
 from broker.protocol.headers import (
     GetMaxOffsetRequestHeader,
@@ -31,10 +32,6 @@ from broker.protocol.route import MASTER_ID
 PULL_SUSPEND_MS = 15_000
 PULL_GRACE_MS = 15_000
 """A broker that has not answered this long after it should have is taken to be gone."""
-
-_COMMIT_OFFSET = 0x1
-_SUSPEND = 0x2
-_SUBSCRIPTION = 0x4
 
 _PULLED = (
     ResponseCode.SUCCESS,
@@ -91,9 +88,9 @@ class QueueRequests:
             queue_id=queue.queue_id,
             queue_offset=offset,
             max_msg_nums=max_messages,
-            sys_flag=(_COMMIT_OFFSET if commit_offset is not None and broker_id == MASTER_ID else 0)
-            | (_SUSPEND if suspend_ms else 0)
-            | (_SUBSCRIPTION if sends_expression else 0),
+            sys_flag=(pull_sysflag.COMMIT_OFFSET if commit_offset is not None and broker_id == MASTER_ID else 0)
+            | (pull_sysflag.SUSPEND if suspend_ms else 0)
+            | (pull_sysflag.SUBSCRIPTION if sends_expression else 0),
             commit_offset=commit_offset or 0,
             suspend_timeout_millis=suspend_ms,
             subscription=subscription.expression if sends_expression else None,

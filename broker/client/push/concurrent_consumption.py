@@ -9,7 +9,7 @@ from collections.abc import Callable
 from broker.client.listeners import ConsumeContext, ConsumeStatus, MessageListener
 from broker.client.pull.process_queue import ProcessQueue
 from broker.client.push.listener_call import ListenerCall
-from broker.client.push.listener_threads import ListenerThreads, NoThreadLeft
+from broker.client.push.listener_runner import ListenerRunner, NoThreadLeft
 from broker.client.push.message_return import MessageReturn
 from broker.message import MessageExt, MessageQueue
 from broker.remoting.tasks import Tasks
@@ -28,7 +28,7 @@ class ConcurrentConsumption:
     def __init__(
         self,
         listener: MessageListener,
-        threads: ListenerThreads,
+        threads: ListenerRunner,
         on_progress: Callable[[ProcessQueue], None],
         message_return: MessageReturn | None,
         *,

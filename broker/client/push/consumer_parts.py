@@ -19,12 +19,12 @@ from broker.client.pull.subscription import Subscription
 from broker.client.pull.subscription_check import SubscriptionCheck
 from broker.client.push.concurrent_consumption import ConcurrentConsumption
 from broker.client.push.consumer_settings import ConsumerSettings
-from broker.client.push.listener_threads import ListenerThreads
 from broker.client.push.message_return import MessageReturn
 from broker.client.push.orderly_consumption import OrderlyConsumption
+from broker.client.push.runner_choice import runner_of
 from broker.client.rebalance.assignment import Assignment
 from broker.client.rebalance.consumption import Consumption
-from broker.client.rebalance.queue_locks import QueueLocks
+from broker.client.rebalance.queue_locks import OwnQueueLocks
 from broker.client.rebalance.rebalance import Rebalance
 from broker.message.ids import UniqueIdMaker
 
@@ -83,14 +83,14 @@ class ConsumerParts:
         instance = f"{self._instance.client_ip}@{self._settings.instance_name}"
         return LocalFileOffsetStore(self._settings.local_offset_directory / instance / self._group)
 
-    def _queue_locks(self) -> QueueLocks | None:
+    def _queue_locks(self) -> OwnQueueLocks | None:
         if not self._is_orderly or self._settings.is_broadcasting:
             return None
-        return QueueLocks(self._group, self._instance.client_id, self._group_requests)
+        return OwnQueueLocks(self._group, self._instance.client_id, self._group_requests)
 
     def _consumption(self, listener: MessageListener, calls: BrokerCalls) -> Consumption:
         settings = self._settings
-        threads = ListenerThreads(f"listener-{self._group[:100]}", settings.consume_thread_max)
+        threads = runner_of(listener, f"listener-{self._group[:100]}", settings.consume_thread_max)
         message_return = None if settings.is_broadcasting else self._message_return(calls)
         if self._is_orderly:
             return OrderlyConsumption(

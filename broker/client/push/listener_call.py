@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import logging
+from collections.abc import Awaitable
 from typing import Final
 
 from broker.client.errors import MessagesWithdrawn
 from broker.client.instance.unreadable import UnreadableMessage
 from broker.client.listeners import ConsumeContext, ConsumeStatus, MessageListener
 from broker.client.pull.process_queue import ProcessQueue
-from broker.client.push.listener_threads import ListenerNotRun
+from broker.client.push.listener_runner import ListenerCancelled, ListenerNotRun
 from broker.message import MessageExt
 
 logger = logging.getLogger(__name__)
@@ -19,7 +20,7 @@ TO_THE_DEAD_LETTERS: Final = -1
 
 
 class ListenerCall:
-    """One call of the listener with some messages of a queue; `run` is for a thread, the rest for the event loop."""
+    """One call of the listener with some messages of a queue; `run` is for its runner, the rest for the event loop."""
 
     __slots__ = ("_is_orderly", "_listener", "context", "messages", "process_queue")
 
@@ -39,8 +40,8 @@ class ListenerCall:
         self.messages = messages
         self.context = context
 
-    def run(self) -> ConsumeStatus | None:
-        """Call the listener. Raises ListenerNotRun if the queue was given up meanwhile."""
+    def run(self) -> ConsumeStatus | Awaitable[ConsumeStatus | None] | None:
+        """Call the listener; an async one is to be awaited. Raises ListenerNotRun if the queue was given up meanwhile."""
         if self.process_queue.is_dropped:
             raise ListenerNotRun(f"{self.process_queue.queue} was given up")
         readable = self._readable()
@@ -64,7 +65,7 @@ class ListenerCall:
     def was_let_go(self, error: BaseException | None) -> bool:
         """Whether the messages are neither consumed nor failed: their turn did not come, or they were withdrawn meanwhile."""
         is_withdrawn = isinstance(error, MessagesWithdrawn) and self.process_queue.withdrawn.is_set()
-        return is_withdrawn or isinstance(error, ListenerNotRun)
+        return is_withdrawn or isinstance(error, ListenerNotRun | ListenerCancelled)
 
     def sort_out(self, status: ConsumeStatus | None, error: BaseException | None) -> tuple[list[MessageExt], list[MessageExt]]:
         """The messages that are consumed, and those to come again."""

@@ -10,7 +10,7 @@ from collections import deque
 from collections.abc import Callable
 from typing import Any, TypeVar
 
-from broker.client.errors import ClientError, NotRunning
+from broker.client.push.listener_runner import Job, ListenerNotRun, ListenerRunner, NoThreadLeft
 
 logger = logging.getLogger(__name__)
 
@@ -20,15 +20,7 @@ _Job = tuple[Callable[[], Any], Callable[[Any, BaseException | None], None]]
 _Outcome = tuple[Callable[[Any, BaseException | None], None], Any, BaseException | None]
 
 
-class ListenerNotRun(NotRunning):
-    """The client was shut down before the listener's turn came."""
-
-
-class NoThreadLeft(ClientError):
-    """The system has no thread for the listener, which did not run."""
-
-
-class ListenerThreads:
+class ListenerThreads(ListenerRunner):
     """A bounded pool of daemon threads. All methods belong to the event loop; only the jobs run elsewhere.
 
     Results come back in bulk, many to one turn of the loop: a fast listener costs no task and no future for each message. Threads
@@ -42,14 +34,12 @@ class ListenerThreads:
         self._threads: list[threading.Thread] = []
         self._jobs: queue.SimpleQueue[_Job | None] = queue.SimpleQueue()
         self._outcomes: deque[_Outcome] = deque()
-        self._loop = asyncio.get_running_loop()
         self._is_waking = False
         self._is_stopped = False
         self._all_done = asyncio.Event()
         self.unfinished = 0
-        """Jobs submitted whose outcome has not been handed over yet."""
 
-    def submit(self, job: Callable[[], T], on_done: Callable[[T | None, BaseException | None], None]) -> None:
+    def submit(self, job: Job[T], on_done: Callable[[T | None, BaseException | None], None]) -> None:
         """Run the job in a thread; `on_done(result, error)` is then called on the event loop.
 
         After `stop()` nothing is run any more: the error is ListenerNotRun. Where not even one thread can be started, it is
@@ -63,24 +53,9 @@ class ListenerThreads:
             error = self._start_thread()
             if error is not None and not self._threads:
                 self._outcomes.append((on_done, None, error))
-                self._wake_loop()
+                self._wake(asyncio.get_running_loop())
                 return
         self._jobs.put((job, on_done))
-
-    async def run(self, job: Callable[[], T]) -> T:
-        """Run the job in a thread and wait for its result; what it raises is raised here."""
-        done: asyncio.Future[T] = self._loop.create_future()
-
-        def settle(result: T | None, error: BaseException | None) -> None:
-            if done.done():
-                return
-            if error is not None:
-                done.set_exception(error if isinstance(error, Exception) else RuntimeError(f"the listener ended with {error!r}"))
-            else:
-                done.set_result(result)  # type: ignore[arg-type]
-
-        self.submit(job, settle)
-        return await done
 
     async def stop(self, timeout_s: float) -> None:
         """Begin no further job, and wait at most that long for those that run. What was waiting is dropped.
@@ -111,11 +86,13 @@ class ListenerThreads:
                 return
             if job is not None:
                 self._outcomes.append((job[1], None, ListenerNotRun("the client was shut down before the listener's turn came")))
-                self._wake_loop()
+                self._wake(asyncio.get_running_loop())
 
     def _start_thread(self) -> NoThreadLeft | None:
         """One more thread, if the system has one left."""
-        thread = threading.Thread(target=self._work, name=f"{self._name}-{len(self._threads) + 1}", daemon=True)
+        thread = threading.Thread(
+            target=self._work, args=(asyncio.get_running_loop(),), name=f"{self._name}-{len(self._threads) + 1}", daemon=True
+        )
         try:
             thread.start()
         except RuntimeError as error:
@@ -124,7 +101,7 @@ class ListenerThreads:
         self._threads.append(thread)
         return None
 
-    def _work(self) -> None:
+    def _work(self, loop: asyncio.AbstractEventLoop) -> None:
         while (item := self._jobs.get()) is not None:
             job, on_done = item
             try:
@@ -132,15 +109,15 @@ class ListenerThreads:
             except BaseException as raised:
                 result, error = None, raised
             self._outcomes.append((on_done, result, error))
-            self._wake_loop()
+            self._wake(loop)
             del item, job, on_done, result, error
 
-    def _wake_loop(self) -> None:
+    def _wake(self, loop: asyncio.AbstractEventLoop) -> None:
         if self._is_waking:
             return
         self._is_waking = True
         try:
-            self._loop.call_soon_threadsafe(self._hand_over)
+            loop.call_soon_threadsafe(self._hand_over)
         except RuntimeError:
             return  # the loop is closed: nobody waits for the answer any more
 

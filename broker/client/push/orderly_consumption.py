@@ -11,10 +11,10 @@ from broker.client.instance.unreadable import UnreadableMessage
 from broker.client.listeners import ConsumeContext, ConsumeStatus, MessageListener
 from broker.client.pull.process_queue import ProcessQueue
 from broker.client.push.listener_call import ListenerCall
-from broker.client.push.listener_threads import ListenerThreads, NoThreadLeft
+from broker.client.push.listener_runner import ListenerRunner, NoThreadLeft
 from broker.client.push.message_return import MessageReturn
 from broker.client.push.orderly_queue import OrderlyQueue, split_at_first_postponed
-from broker.client.rebalance.queue_locks import QueueLocks
+from broker.client.rebalance.queue_locks import OwnQueueLocks
 from broker.message import MessageExt, MessageQueue
 from broker.remoting.tasks import Tasks
 
@@ -33,10 +33,10 @@ class OrderlyConsumption:
     def __init__(
         self,
         listener: MessageListener,
-        threads: ListenerThreads,
+        threads: ListenerRunner,
         on_progress: Callable[[ProcessQueue], None],
         message_return: MessageReturn | None,
-        locks: QueueLocks | None,
+        locks: OwnQueueLocks | None,
         *,
         batch_size: int,
         max_reconsume_times: int | None,

@@ -4,18 +4,20 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from dataclasses import fields
+from dataclasses import dataclass, fields
 from typing import Any
 
 from broker.acl import SessionCredentials
 from broker.client.checks.lifecycle import Lifecycle
 from broker.client.checks.listener_check import check_message_listener
+from broker.client.checks.runs_within import RunsWithin
 from broker.client.checks.settings_check import check_group, check_topic, refuse_unknown
 from broker.client.errors import ClientError, IllegalConfiguration, NotRunning
 from broker.client.instance.clock import now_ms
 from broker.client.instance.instance import ClientInstance
 from broker.client.listeners import MessageListener
 from broker.client.pull.message_selector import MessageSelector
+from broker.client.pull.process_queue import ProcessQueue
 from broker.client.pull.queue_progress import QueueProgress
 from broker.client.pull.subscription import Subscription
 from broker.client.push.consumer_parts import ConsumerParts
@@ -34,7 +36,15 @@ _PERSIST_AT_SHUTDOWN_S = 0.6
 _FAREWELL_S = 1.2
 
 
-class PushConsumer:
+@dataclass(frozen=True, slots=True)
+class _RunningConsumer:
+    """What a push consumer consists of while it runs."""
+
+    instance: ClientInstance
+    parts: ConsumerParts
+
+
+class PushConsumer(RunsWithin):
     """Consumes its share of the queues of its topics, or with broadcasting all of them.
 
     Delivery is at least once: a message is acknowledged after the listener answered for it; one that was not comes again after a
@@ -65,9 +75,7 @@ class PushConsumer:
         self._subscriptions: dict[str, Subscription] = {}
         self._listener: MessageListener | None = None
         self._is_orderly = False
-        self._lifecycle = Lifecycle(f"consumer {group}")
-        self._instance: ClientInstance | None = None
-        self._parts: ConsumerParts | None = None
+        self._lifecycle: Lifecycle[_RunningConsumer] = Lifecycle(f"consumer {group}")
         self._tasks = Tasks()
 
     def subscribe(self, topic: str, expression: MessageSelector | str = "*") -> None:
@@ -108,21 +116,22 @@ class PushConsumer:
     @property
     def queues(self) -> set[MessageQueue]:
         """The queues this consumer has now."""
-        return set(self._parts.assignment.process_queues) if self._parts else set()
+        return set(self._process_queues())
 
     @property
     def progress(self) -> list[QueueProgress]:
         """How each queue gets on that this consumer has now."""
-        return [one.progress for one in self._parts.assignment.process_queues.values()] if self._parts else []
+        return [one.progress for one in self._process_queues().values()]
 
     async def is_heard(self) -> bool:
         """Whether every broker of interest answers a heartbeat now; before the topic exists, whether brokers are registered.
 
         Raises NameServerUnreachable.
         """
-        instance = self._instance
-        if instance is None:
+        running = self._lifecycle.running_parts
+        if running is None:
             return False
+        instance = running.instance
         if instance.routes.brokers:
             return await instance.heartbeats.send()
         info = await instance.name_servers.cluster_info()
@@ -140,10 +149,8 @@ class PushConsumer:
         if not self._subscriptions:
             raise IllegalConfiguration(f"consumer {self.group} has no subscription: call subscribe first")
         self._add_retry_topic()
-        instance = self._instance = ClientInstance(
-            self._namesrv_addr, self._membership, credentials=self._credentials, tls=self._tls
-        )
-        parts = self._parts = ConsumerParts(
+        instance = ClientInstance(self._namesrv_addr, self._membership, credentials=self._credentials, tls=self._tls)
+        parts = ConsumerParts(
             self.group, instance, self.settings, self._subscriptions, self._listener, is_orderly=self._is_orderly
         )
         instance.answer(ConsumerRequests(self.group, parts.assignment, parts.rebalance).handlers)
@@ -151,11 +158,12 @@ class PushConsumer:
         for topic in self._subscriptions:
             instance.routes.watch(topic)
         instance.start()
-        self._lifecycle.started()
+        running = _RunningConsumer(instance, parts)
+        self._lifecycle.started(running)
         try:
             await self._be_known(instance, parts)
         except IllegalConfiguration:
-            await self._end(instance, parts, _FAREWELL_S)
+            await self._end(running, _FAREWELL_S)
             self._lifecycle.start_failed()
             raise
         self._tasks.start("client-rebalance", parts.rebalance.run())
@@ -164,15 +172,16 @@ class PushConsumer:
 
     async def shutdown(self, timeout_s: float = 3.0) -> None:
         """Consume no more: wait a moment for running listeners, keep the offsets, leave the group. At most `timeout_s`."""
-        if not self._lifecycle.stop() or self._instance is None or self._parts is None:
-            return
-        await self._end(self._instance, self._parts, timeout_s)
+        if (running := self._lifecycle.stop()) is not None:
+            await self._end(running, timeout_s)
 
-    async def _end(self, instance: ClientInstance, parts: ConsumerParts, timeout_s: float) -> None:
-        self._parts = None
-        await self._tasks.stop()
-        await parts.assignment.stop_pulling()
+    async def _end(self, running: _RunningConsumer, timeout_s: float) -> None:
+        """End it in the one order in which nothing is lost: each step relies on the ones before."""
+        parts = running.parts
+        await self._tasks.stop()  # no rebalance gives queues up or takes new ones from here on
+        await parts.assignment.stop_pulling()  # before listeners end, or they would never have nothing left to do
         parts.assignment.withdraw_all()
+        # Listeners end before the offsets are kept, so that what they still consume counts.
         await parts.consumption.stop(max(0.1, timeout_s - _FAREWELL_S - _PERSIST_AT_SHUTDOWN_S))
         try:
             async with asyncio.timeout(_PERSIST_AT_SHUTDOWN_S):
@@ -180,9 +189,10 @@ class PushConsumer:
         except TimeoutError:
             logger.warning("the offsets of consumer %s were not confirmed: what came last may come again", self.group)
         parts.assignment.drop_all()
+        # Locks go last but the connections: another member may begin as soon as they are free.
         if parts.locks is not None:
             await parts.locks.stop()
-        await instance.stop()
+        await running.instance.stop()
         logger.info("consumer %s stopped", self.group)
 
     def _add_retry_topic(self) -> None:
@@ -213,16 +223,20 @@ class PushConsumer:
         )
         return HeartbeatData(client_id=client_id, consumer_data_set=[consumer])
 
+    def _process_queues(self) -> dict[MessageQueue, ProcessQueue]:
+        running = self._lifecycle.running_parts
+        return running.parts.assignment.process_queues if running is not None else {}
+
     def _routes_changed(self) -> None:
-        if self._instance is not None and self._parts is not None:
-            self._instance.heartbeats.send_soon()
-            self._parts.rebalance.trigger()
+        if (running := self._lifecycle.running_parts) is not None:
+            running.instance.heartbeats.send_soon()
+            running.parts.rebalance.trigger()
 
     def _subscriptions_changed(self) -> None:
-        if self._instance is not None:
+        if (running := self._lifecycle.running_parts) is not None:
             for topic in self._subscriptions:
-                self._instance.routes.watch(topic)
-            self._instance.routes.refresh_soon()
+                running.instance.routes.watch(topic)
+            running.instance.routes.refresh_soon()
             self._routes_changed()
 
     async def _persist_offsets(self, parts: ConsumerParts) -> None:

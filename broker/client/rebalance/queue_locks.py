@@ -21,7 +21,7 @@ HELD_FOR_S = 30.0
 """How long a lock counts here without a renewal. The broker keeps it for 60 s, so it ends here first."""
 
 
-class QueueLocks:
+class OwnQueueLocks:
     """The locks this client holds, renewed every 20 s; sooner while one is missing."""
 
     def __init__(self, group: str, client_id: str, requests: GroupRequests) -> None:

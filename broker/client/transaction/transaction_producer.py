@@ -15,11 +15,12 @@ from broker.client.instance.instance import RequestHandlers
 from broker.client.instance.parked_requests import ParkedRequests
 from broker.client.instance.routes import DEFAULT_TOPIC_QUEUE_NUMS
 from broker.client.listeners import TransactionListener
-from broker.client.producer.producer import Producer
+from broker.client.producer.producer import Producer, RunningProducer
 from broker.client.producer.send_result import LocalTransactionState, SendResult, TransactionSendResult
 from broker.client.producer.wire_message import check_message
-from broker.client.push.listener_threads import ListenerNotRun, ListenerThreads
-from broker.client.transaction.check_back import CheckBack
+from broker.client.push.listener_runner import ListenerNotRun
+from broker.client.push.runner_choice import runner_of
+from broker.client.transaction.check_answers import CheckAnswers
 from broker.client.transaction.transaction_decision import end_after_local_transaction, state_of_answer, state_without_listener
 from broker.message import Message, properties
 from broker.protocol.codes import RequestCode
@@ -52,7 +53,7 @@ class TransactionProducer(Producer):
         check_request_hold_max: int = 2000,
         **unknown: Never,
     ) -> None:
-        """At most `transaction_threads` local transactions and `check_threads` checks run at a time, each in a thread.
+        """At most `transaction_threads` local transactions and `check_threads` checks run at a time, async ones as tasks.
 
         At most `check_request_hold_max` checks wait; a broker whose question found no room asks again later.
         Raises IllegalConfiguration as `Producer` does.
@@ -72,36 +73,32 @@ class TransactionProducer(Producer):
             default_topic_queue_nums=default_topic_queue_nums,
         )
         self._listener = listener
-        self._transaction_threads_max = transaction_threads
-        self._check_threads_max = check_threads
         self._check_request_hold_max = check_request_hold_max
-        self._transaction_threads: ListenerThreads | None = None
-        self._check_threads: ListenerThreads | None = None
+        execute, check = (getattr(listener, method, None) for method in ("execute_local_transaction", "check_local_transaction"))
+        self._executing = runner_of(execute, f"transaction-{group[:100]}", transaction_threads)
+        self._checking = runner_of(check, f"check-{group[:100]}", check_threads)
         self._transactions = Tasks()
 
     async def start(self) -> None:
         """Begin; from now on check-backs are answered. Raises IllegalConfiguration without a usable listener."""
         self._lifecycle.require_new()
         check_transaction_listener(f"producer {self.group}", self._listener)
-        self._transaction_threads = ListenerThreads(f"transaction-{self.group[:100]}", self._transaction_threads_max)
-        self._check_threads = ListenerThreads(f"check-{self.group[:100]}", self._check_threads_max)
         await super().start()
 
-    async def _stop(self) -> None:
+    async def _stop(self, running: RunningProducer) -> None:
         """Let running local transactions end and be told to the broker, for a moment; the rest the broker will check back."""
         await self._transactions.settle(_LOCAL_TRANSACTIONS_END_WITHIN_S)
-        for threads in (self._transaction_threads, self._check_threads):
-            if threads is not None:
-                await threads.stop(0.2)
+        for runner in (self._executing, self._checking):
+            await runner.stop(0.2)
         await self._transactions.stop()
-        await super()._stop()
+        await super()._stop(running)
 
     async def count_discarded(self) -> int:
         """How many of this group's messages the brokers gave up after too many checks, and nobody has resumed yet.
 
         Apache's brokers can only tell how many there are of all groups. Raises a ClientError if a broker does not answer.
         """
-        instance = self._running_instance()
+        instance = self._lifecycle.running().instance
         requests = ParkedRequests(BrokerCalls(instance.remoting, instance.routes))
         masters = [by_id[MASTER_ID] for by_id in instance.routes.brokers.values() if MASTER_ID in by_id]
         return sum(await asyncio.gather(*(requests.discarded(address, self.group) for address in masters)))
@@ -112,22 +109,21 @@ class TransactionProducer(Producer):
         Raises a ClientError if it is not certain that the half message is stored; then the local transaction did not run. Once it
         has run nothing is raised any more. Whoever stops waiting leaves the transaction to end by itself.
         """
-        self._running_instance()
+        running = self._lifecycle.running()
         check_message(message)
         if properties.DELAY_TIME_LEVEL in message.properties:
             raise MessageRefused("a transactional message cannot be delayed: send it without a delay level")
         return await asyncio.shield(
-            self._transactions.start("client-transaction", self._transaction(message, arg), is_awaited=True)
+            self._transactions.start("client-transaction", self._transaction(running, message, arg), is_awaited=True)
         )
 
-    async def _transaction(self, message: Message, arg: object) -> TransactionSendResult:
+    async def _transaction(self, running: RunningProducer, message: Message, arg: object) -> TransactionSendResult:
         half = message.with_properties({properties.TRANSACTION_PREPARED: "true", properties.PRODUCER_GROUP: self.group})
-        assert self._sender is not None
-        sent = await self._sender.send(half, new_id_each_attempt=True)
+        sent = await running.sender.send(half, new_id_each_attempt=True)
         state = state_without_listener(sent.send_status)
         if state is None:
             state = await self._execute(half.with_properties({properties.UNIQUE_KEY: sent.message_id}), arg)
-        await self._end(sent, state)
+        await self._end(running, sent, state)
         return TransactionSendResult(
             send_status=sent.send_status,
             message_id=sent.message_id,
@@ -139,26 +135,23 @@ class TransactionProducer(Producer):
         )
 
     async def _execute(self, message: Message, arg: object) -> LocalTransactionState:
-        assert self._transaction_threads is not None
         try:
-            answer = await self._transaction_threads.run(lambda: self._listener.execute_local_transaction(message, arg))
+            answer = await self._executing.run(lambda: self._listener.execute_local_transaction(message, arg))
         except ListenerNotRun:
             return LocalTransactionState.ROLLBACK_MESSAGE
         except Exception as error:
             return state_of_answer(None, error, message.transaction_id)
         return state_of_answer(answer, None, message.transaction_id)
 
-    async def _end(self, sent: SendResult, state: LocalTransactionState) -> None:
-        assert self._requests is not None
+    async def _end(self, running: RunningProducer, sent: SendResult, state: LocalTransactionState) -> None:
         try:
             header = end_after_local_transaction(self.group, sent, state)
-            await self._requests.end_transaction(sent.queue.broker_name, header)
+            await running.requests.end_transaction(sent.queue.broker_name, header)
         except (ClientError, ValueError) as error:
             logger.warning(
                 "%s of transaction %s did not reach the broker: %s; it checks back", state.name, sent.message_id, error
             )
 
     def _handlers(self) -> RequestHandlers:
-        assert self._check_threads is not None
-        check_back = CheckBack(self.group, self._listener, self._check_threads, self._check_request_hold_max)
+        check_back = CheckAnswers(self.group, self._listener, self._checking, self._check_request_hold_max)
         return {RequestCode.CHECK_TRANSACTION_STATE: check_back.on_check}

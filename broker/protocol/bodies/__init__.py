@@ -10,7 +10,7 @@ from broker.protocol.bodies.broker import (
 )
 from broker.protocol.bodies.group import (
     CheckClientRequestBody,
-    Connection,
+    ClientConnection,
     ConsumerConnection,
     ConsumerOffsetSerializeWrapper,
     ConsumeStats,
@@ -36,7 +36,7 @@ from broker.protocol.bodies.running_info import (
     CMResult,
     ConsumeMessageDirectlyResult,
     ConsumerRunningInfo,
-    ConsumeStatus,
+    ConsumeSpeed,
     ProcessQueueInfo,
 )
 from broker.protocol.bodies.topic import (
@@ -59,12 +59,12 @@ __all__ = [
     "BrokerStatsItem",
     "CMResult",
     "CheckClientRequestBody",
-    "Connection",
+    "ClientConnection",
     "ConsumeMessageDirectlyResult",
     "ConsumeQueueData",
+    "ConsumeSpeed",
     "ConsumeStats",
     "ConsumeStatsList",
-    "ConsumeStatus",
     "ConsumerConnection",
     "ConsumerOffsetSerializeWrapper",
     "ConsumerRunningInfo",

@@ -43,8 +43,8 @@ class UnlockBatchRequestBody(Body):
     mq_set: list[MessageQueueData] = []
 
 
-class Connection(BodyPart):
-    """A client of a group, as its broker sees it."""
+class ClientConnection(BodyPart):
+    """A client of a group, as its broker sees it (RocketMQ's Connection)."""
 
     client_id: str
     client_addr: str
@@ -55,7 +55,7 @@ class Connection(BodyPart):
 class ConsumerConnection(Body):
     """The answer to GET_CONSUMER_CONNECTION_LIST."""
 
-    connection_set: list[Connection] = []
+    connection_set: list[ClientConnection] = []
     subscription_table: dict[str, SubscriptionData] = {}
     """By topic."""
     consume_type: ConsumeType | None = None
@@ -66,7 +66,7 @@ class ConsumerConnection(Body):
 class ProducerConnection(Body):
     """The answer to GET_PRODUCER_CONNECTION_LIST."""
 
-    connection_set: list[Connection] = []
+    connection_set: list[ClientConnection] = []
 
 
 class ProducerInfo(BodyPart):

@@ -38,8 +38,8 @@ class ProcessQueueInfo(BodyPart):
     last_consume_timestamp: int = 0
 
 
-class ConsumeStatus(BodyPart):
-    """How fast a consumer is on one topic: milliseconds, and messages a second."""
+class ConsumeSpeed(BodyPart):
+    """How fast a consumer is on one topic (RocketMQ's ConsumeStatus): milliseconds, and messages a second."""
 
     pull_rt: float = msgspec.field(name="pullRT", default=0.0)
     pull_tps: float = msgspec.field(name="pullTPS", default=0.0)
@@ -56,7 +56,7 @@ class ConsumerRunningInfo(Body):
     """By the PROP_* names, and the consumer's settings by theirs."""
     subscription_set: list[SubscriptionData] = []
     mq_table: QueueTable[ProcessQueueInfo] = msgspec.field(default_factory=QueueTable)
-    status_table: dict[str, ConsumeStatus] = {}
+    status_table: dict[str, ConsumeSpeed] = {}
     """By topic."""
     jstack: str | None = None
 

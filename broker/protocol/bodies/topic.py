@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import msgspec
 
+from broker.message import permissions
 from broker.protocol.body import Body, BodyPart
 from broker.protocol.command_header import Int32, Int64
 from broker.protocol.queue_table import MessageQueueData, QueueTable
@@ -23,7 +24,7 @@ class TopicConfig(BodyPart):
     topic_name: str
     read_queue_nums: int = 16
     write_queue_nums: int = 16
-    perm: int = 6
+    perm: int = permissions.READ_AND_WRITE
     """4 read, 2 write, 1 inherit."""
     topic_filter_type: str = "SINGLE_TAG"
     topic_sys_flag: int = 0

@@ -6,9 +6,7 @@ from collections.abc import Callable, Iterable, Mapping
 
 from broker.message.topics import MOST_QUEUES
 from broker.protocol.bodies import (
-    Connection as ConnectionBody,
-)
-from broker.protocol.bodies import (
+    ClientConnection,
     ConsumerConnection,
     ProducerConnection,
     ProducerInfo,
@@ -127,9 +125,9 @@ class GroupAdminProcessor:
         )
 
 
-def _connections(channels: Iterable[ClientChannel]) -> list[ConnectionBody]:
+def _connections(channels: Iterable[ClientChannel]) -> list[ClientConnection]:
     return [
-        ConnectionBody(
+        ClientConnection(
             client_id=channel.client_id,
             client_addr=channel.connection.peer,
             language=channel.language,

@@ -7,6 +7,8 @@ from collections import deque
 from collections.abc import Callable, Iterable, Mapping
 from typing import Final
 
+from broker.message import permissions
+from broker.protocol import pull_sysflag
 from broker.protocol.codes import RequestCode, ResponseCode
 from broker.protocol.command import RemotingCommand, ReplyTo, encode_response
 from broker.protocol.headers import PullMessageRequestHeader, PullMessageResponseHeader
@@ -20,15 +22,10 @@ from broker.server.clients.message_filters import MessageFilter, MessageFilters
 from broker.server.pulling.held_pulls import DEADLINE_STEP_MS, HeldPull, HeldPulls
 from broker.server.statistics.statistics import BrokerStatistics
 from broker.server.statistics.traffic import count
-from broker.server.topics import permissions
 from broker.server.topics.names import refuse_offsets
 from broker.server.topics.subscription_group_table import SubscriptionGroupTable
 from broker.server.topics.topic_table import TopicTable
 from broker.store import ConsumerOffsets, GetMessageStatus, MessageStore, PulledMessages
-
-COMMIT_OFFSET_FLAG: Final = 1
-SUSPEND_FLAG: Final = 2
-SUBSCRIPTION_FLAG: Final = 4
 
 LONGEST_SUSPENSION_MS: Final = 120_000
 MOST_FILTERING_NS: Final = 10_000_000
@@ -96,7 +93,7 @@ class PullProcessor:
         """Messages of one queue from an offset on."""
         header = command.decode_header(PullMessageRequestHeader)
         self._refuse_forbidden(header)
-        if header.sys_flag & COMMIT_OFFSET_FLAG:
+        if header.sys_flag & pull_sysflag.COMMIT_OFFSET:
             refuse_offsets(header.consumer_group, header.topic)
         pull = HeldPull(
             connection,
@@ -109,12 +106,12 @@ class PullProcessor:
             self._message_filter(header),
             self._clock() + self._suspension_ms(header),
         )
-        if header.sys_flag & COMMIT_OFFSET_FLAG:
+        if header.sys_flag & pull_sysflag.COMMIT_OFFSET:
             self._offsets.commit(header.consumer_group, header.topic, header.queue_id, header.commit_offset)
         found = self._read(pull)
         code = _code(found, pull.offset)
         is_at_end = code is ResponseCode.PULL_NOT_FOUND and found.next_begin_offset <= pull.offset
-        if is_at_end and header.sys_flag & SUSPEND_FLAG and self._held.hold(pull):
+        if is_at_end and header.sys_flag & pull_sysflag.SUSPEND and self._held.hold(pull):
             if pull.deadline_ms <= self._next_due_ms - DEADLINE_STEP_MS:
                 self._next_due_ms = pull.deadline_ms
                 self.alarm.ring()
@@ -229,7 +226,7 @@ class PullProcessor:
 
     def _message_filter(self, header: PullMessageRequestHeader) -> MessageFilter:
         """What the pull itself subscribes to, or what the group's heartbeats subscribed to. Raises RequestRefused."""
-        if header.sys_flag & SUBSCRIPTION_FLAG:
+        if header.sys_flag & pull_sysflag.SUBSCRIPTION:
             return self._filters.of_pull(header)
         subscription = self._subscription(header)
         if subscription.sub_version < header.sub_version:

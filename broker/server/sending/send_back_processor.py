@@ -6,8 +6,8 @@ import random
 from collections.abc import Callable, Mapping
 from typing import Final
 
+from broker.message import permissions, topics
 from broker.message import properties as props
-from broker.message import topics
 from broker.message.ids import offset_message_id
 from broker.message.record import Record, decode_record, moved_message
 from broker.protocol.codes import RequestCode, ResponseCode
@@ -20,7 +20,6 @@ from broker.server.clients.consumer_groups import ConsumerGroups
 from broker.server.durability.group_commit import GroupCommit
 from broker.server.schedule.delay_levels import Place, waiting_place
 from broker.server.statistics.statistics import BrokerStatistics
-from broker.server.topics import permissions
 from broker.server.topics.names import refuse_as_consumer, refuse_message_of_the_broker
 from broker.server.topics.subscription_group_table import SubscriptionGroupTable
 from broker.server.topics.topic_table import TopicTable

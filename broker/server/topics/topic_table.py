@@ -5,19 +5,16 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 
-from broker.message import topics
+from broker.message import permissions, topic_sysflag, topics
 from broker.protocol.codes import ResponseCode
 from broker.protocol.faq import FURTHER_DETAILS
 from broker.remoting.dispatcher import RequestRefused
-from broker.server.topics import permissions
 from broker.server.topics.names import refuse_illegal_topic
 from broker.store import TopicConfig, TopicConfigs
 
 SCHEDULE_TOPIC_QUEUES = 18
 BENCHMARK_TOPIC_QUEUES = 1024
 REPLY_TOPIC_SUFFIX = "_REPLY_TOPIC"
-UNIT_FLAG = 1
-UNIT_SUBSCRIPTION_FLAG = 2
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -105,7 +102,7 @@ class TopicTable:
 
     def retry_topic(self, group: str, queue_nums: int, *, unit_mode: bool = False) -> TopicConfig:
         """Where the group's messages wait for another attempt."""
-        flag = UNIT_SUBSCRIPTION_FLAG if unit_mode else 0
+        flag = topic_sysflag.UNIT_SUBSCRIPTION if unit_mode else 0
         return self.internal(topics.retry_topic(group), queue_nums, topic_sys_flag=flag)
 
     def dead_letter_topic(self, group: str) -> TopicConfig:
@@ -157,7 +154,7 @@ class TopicTable:
             self._refuse_if_full(topic)
             count = max(min(queue_nums, model.write_queue_nums), 0)
             config = replace(model, topic_name=topic, read_queue_nums=count, write_queue_nums=count)
-            flag = UNIT_FLAG if unit_mode else 0
+            flag = topic_sysflag.UNIT if unit_mode else 0
             self._put(replace(config, perm=model.perm & ~permissions.INHERIT, topic_sys_flag=flag, order=False))
             self.persist_changes()
         elif topic.startswith(topics.RETRY_PREFIX):
@@ -186,7 +183,7 @@ class TopicTable:
 
 def _initial_topics(rules: TopicRules) -> Iterator[TopicConfig]:
     """The topics that every broker of 4.9.7 has from its first start on."""
-    read_write = permissions.READ | permissions.WRITE
+    read_write = permissions.READ_AND_WRITE
     yield TopicConfig(topics.SELF_TEST_TOPIC, 1, 1)
     if rules.auto_create_topic_enable:
         count = rules.default_topic_queue_nums

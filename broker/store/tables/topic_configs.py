@@ -4,22 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from enum import IntFlag
 from pathlib import Path
 from typing import Any
 
-from broker.message import topics
+from broker.message import permissions, topics
 from broker.store.files import FileSystem
 from broker.store.tables.config_file import ConfigFile
 from broker.store.tables.config_table import ConfigTable
-
-
-class Permission(IntFlag):
-    """What clients may do with a topic (RocketMQ's PermName)."""
-
-    INHERIT = 1
-    WRITE = 2
-    READ = 4
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,7 +20,7 @@ class TopicConfig:
     topic_name: str
     read_queue_nums: int = 16
     write_queue_nums: int = 16
-    perm: int = Permission.READ | Permission.WRITE
+    perm: int = permissions.READ_AND_WRITE
     topic_filter_type: str = "SINGLE_TAG"
     topic_sys_flag: int = 0
     order: bool = False

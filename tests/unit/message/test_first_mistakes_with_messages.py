@@ -11,7 +11,6 @@ from broker.message.mistakes import kind_of, nearest_name, no_such_parameter
 @pytest.mark.parametrize(
     ("body", "sentence"),
     [
-        ("text", "the body of a message to orders is a str; bytes are expected: encode it, as in text.encode()"),
         (bytearray(b"x"), "is a bytearray; bytes are expected: copy it with bytes()"),
         ({"order": 1}, "is a dict; bytes are expected: encode it, for example json.dumps(body).encode()"),
         (None, "is None; bytes are expected"),
@@ -22,6 +21,23 @@ def test_a_body_that_is_no_bytes_is_refused(body: Any, sentence: str) -> None:
         with pytest.raises(TypeError) as refused:
             make()
         assert sentence in str(refused.value)
+
+
+def test_a_body_that_is_text_is_sent_in_utf_8() -> None:
+    message = Message.of("orders", "Grüße")
+    assert (message.body, message.text) == ("Grüße".encode(), "Grüße")
+    with pytest.raises(IllegalMessage, match="the body holds a character that UTF-8 cannot encode"):
+        Message.of("orders", "\ud800")
+
+
+def test_a_body_that_is_no_text_says_so_when_it_is_read_as_text() -> None:
+    with pytest.raises(UnicodeDecodeError):
+        _ = Message.of("orders", b"\xff").text
+
+
+def test_the_bare_class_takes_bytes_alone() -> None:
+    with pytest.raises(TypeError, match="the body of a message to orders is a str; bytes are expected: encode it, as in"):
+        Message(topic="orders", body="text")  # type: ignore[arg-type]
 
 
 def test_a_topic_that_is_no_str_is_refused() -> None:

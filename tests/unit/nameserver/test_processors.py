@@ -7,7 +7,7 @@ import pytest
 from broker.nameserver.admin_processor import AdminProcessor
 from broker.nameserver.kv_config import ORDER_TOPIC_CONFIG, KVConfig
 from broker.nameserver.route_processor import RouteProcessor
-from broker.nameserver.routes import Routes
+from broker.nameserver.routes import RouteTable
 from broker.protocol.bodies import (
     DataVersion,
     KVTable,
@@ -60,7 +60,7 @@ class Desk:
 
     def __init__(self) -> None:
         self.kv_config = KVConfig(None)
-        routes = Routes()
+        routes = RouteTable()
         self.dispatcher = Dispatcher()
         self.dispatcher.add(RouteProcessor(routes, self.kv_config, lambda: 1).handlers)
         self.dispatcher.add(AdminProcessor(routes, self.kv_config).handlers)

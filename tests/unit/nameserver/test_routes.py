@@ -6,7 +6,7 @@ import pytest
 
 from broker.nameserver import limits, live_brokers
 from broker.nameserver.live_brokers import BROKER_EXPIRES_MS, BROKER_HOLDS_NAME_MS
-from broker.nameserver.routes import Master, Registration, Routes
+from broker.nameserver.routes import BrokerRegistration, Master, RouteTable
 from broker.protocol.bodies import DataVersion, TopicConfig, TopicConfigSerializeWrapper
 from broker.remoting.dispatcher import RequestRefused
 
@@ -22,7 +22,7 @@ def topics(*names: str, counter: int = 1, queues: int = 4, sys_flag: int = 0) ->
 
 
 def register(
-    routes: Routes,
+    routes: RouteTable,
     registered: TopicConfigSerializeWrapper,
     *,
     name: str = "broker-a",
@@ -33,7 +33,7 @@ def register(
     now_ms: int = NOW_MS,
     filter_servers: Sequence[str] = (),
 ) -> Master:
-    registration = Registration(
+    registration = BrokerRegistration(
         cluster=cluster,
         name=name,
         broker_id=broker_id,
@@ -53,12 +53,12 @@ def finish(steps: Generator[None, None, Master]) -> Master:
         return ended.value
 
 
-def unregister(routes: Routes, *, name: str, broker_id: int, address: str, connection: object = "connection") -> None:
+def unregister(routes: RouteTable, *, name: str, broker_id: int, address: str, connection: object = "connection") -> None:
     routes.unregister(connection, name=name, broker_id=broker_id, address=address, now_ms=NOW_MS)
 
 
 def test_a_registered_topic_has_a_route_to_its_broker() -> None:
-    routes = Routes()
+    routes = RouteTable()
     register(routes, topics("orders"))
     route = routes.route("orders")
     assert route is not None
@@ -68,11 +68,11 @@ def test_a_registered_topic_has_a_route_to_its_broker() -> None:
 
 
 def test_an_unknown_topic_has_no_route() -> None:
-    assert Routes().route("orders") is None
+    assert RouteTable().route("orders") is None
 
 
 def test_topics_are_taken_over_only_when_their_version_changed() -> None:
-    routes = Routes()
+    routes = RouteTable()
     register(routes, topics("orders", counter=1))
     register(routes, topics("credits", counter=1))
     assert routes.topics() == ["orders"]
@@ -81,7 +81,7 @@ def test_topics_are_taken_over_only_when_their_version_changed() -> None:
 
 
 def test_two_brokers_share_a_topic_until_one_leaves() -> None:
-    routes = Routes()
+    routes = RouteTable()
     register(routes, topics("orders"))
     register(routes, topics("orders"), name="broker-b", address="127.0.0.1:20911")
     unregister(routes, name="broker-a", broker_id=0, address="127.0.0.1:10911")
@@ -94,7 +94,7 @@ def test_two_brokers_share_a_topic_until_one_leaves() -> None:
 
 
 def test_a_slave_is_told_its_master_and_adds_no_topics() -> None:
-    routes = Routes()
+    routes = RouteTable()
     assert register(routes, topics("orders")) == Master()
     told = register(routes, topics("other"), broker_id=1, address="127.0.0.1:10921")
     assert told == Master("127.0.0.1:10911", "127.0.0.1:109110")
@@ -105,14 +105,14 @@ def test_a_slave_is_told_its_master_and_adds_no_topics() -> None:
 
 
 def test_a_slave_that_becomes_master_is_listed_once() -> None:
-    routes = Routes()
+    routes = RouteTable()
     register(routes, topics("orders"), broker_id=1)
     register(routes, topics("orders"), broker_id=0)
     assert routes.cluster_info().broker_addr_table["broker-a"].broker_addrs == {0: "127.0.0.1:10911"}
 
 
 def test_a_silent_broker_is_forgotten_after_two_minutes() -> None:
-    routes = Routes()
+    routes = RouteTable()
     register(routes, topics("orders"))
     assert routes.expire(NOW_MS + BROKER_EXPIRES_MS) == []
     assert routes.expire(NOW_MS + BROKER_EXPIRES_MS + 1) == ["127.0.0.1:10911"]
@@ -120,14 +120,14 @@ def test_a_silent_broker_is_forgotten_after_two_minutes() -> None:
 
 
 def test_a_broker_that_renews_is_not_silent() -> None:
-    routes = Routes()
+    routes = RouteTable()
     register(routes, topics("orders"))
     routes.renew("127.0.0.1:10911", NOW_MS + BROKER_EXPIRES_MS)
     assert routes.expire(NOW_MS + 2 * BROKER_EXPIRES_MS) == []
 
 
 def test_a_closed_connection_takes_its_broker_away() -> None:
-    routes = Routes()
+    routes = RouteTable()
     register(routes, topics("orders"), connection="one")
     register(routes, topics("credits"), name="broker-b", address="127.0.0.1:20911", connection="two")
     routes.forget("one")
@@ -135,7 +135,7 @@ def test_a_closed_connection_takes_its_broker_away() -> None:
 
 
 def test_a_broker_that_registered_by_a_new_connection_stays_when_the_old_one_closes() -> None:
-    routes = Routes()
+    routes = RouteTable()
     register(routes, topics("orders"), connection="old")
     register(routes, topics("orders"), connection="new")
     routes.forget("old")
@@ -143,7 +143,7 @@ def test_a_broker_that_registered_by_a_new_connection_stays_when_the_old_one_clo
 
 
 def test_a_topic_can_be_deleted_in_one_cluster_alone() -> None:
-    routes = Routes()
+    routes = RouteTable()
     register(routes, topics("orders"))
     register(routes, topics("orders"), name="broker-b", address="127.0.0.1:20911", cluster="d")
     routes.delete_topic("orders", "c")
@@ -156,7 +156,7 @@ def test_a_topic_can_be_deleted_in_one_cluster_alone() -> None:
 
 
 def test_write_permission_is_taken_and_given_back() -> None:
-    routes = Routes()
+    routes = RouteTable()
     register(routes, topics("orders", "credits"))
     assert routes.set_writeable("broker-a", is_writeable=False) == 2
     route = routes.route("orders")
@@ -167,7 +167,7 @@ def test_write_permission_is_taken_and_given_back() -> None:
 
 
 def test_topics_are_found_by_their_flag() -> None:
-    routes = Routes()
+    routes = RouteTable()
     register(routes, topics("units", sys_flag=1))
     assert routes.topics_where(lambda queues: queues.topic_sys_flag == 1) == ["units"]
     assert routes.topics_where(lambda queues: queues.topic_sys_flag == 2) == []
@@ -176,12 +176,12 @@ def test_topics_are_found_by_their_flag() -> None:
 STRANGER = "10.0.0.66:10911"
 
 
-def addresses(routes: Routes) -> dict[int, str]:
+def addresses(routes: RouteTable) -> dict[int, str]:
     return routes.cluster_info().broker_addr_table["broker-a"].broker_addrs
 
 
 def test_a_stranger_with_a_brokers_name_is_refused_and_named(caplog: pytest.LogCaptureFixture) -> None:
-    routes = Routes()
+    routes = RouteTable()
     register(routes, topics("orders"))
     with pytest.raises(RequestRefused, match=r"is at 127\.0\.0\.1:10911"):
         register(routes, topics("forged"), address=STRANGER, connection="stranger")
@@ -193,7 +193,7 @@ def test_a_stranger_with_a_brokers_name_is_refused_and_named(caplog: pytest.LogC
 
 
 def test_a_broker_that_starts_at_a_new_address_takes_its_name_along_once_its_old_connection_ended() -> None:
-    routes = Routes()
+    routes = RouteTable()
     register(routes, topics("orders"), connection="old")
     routes.forget("old")
     register(routes, topics("orders"), address=STRANGER, connection="new")
@@ -201,7 +201,7 @@ def test_a_broker_that_starts_at_a_new_address_takes_its_name_along_once_its_old
 
 
 def test_a_broker_whose_machine_died_is_replaced_when_it_has_missed_its_registrations(caplog: pytest.LogCaptureFixture) -> None:
-    routes = Routes()
+    routes = RouteTable()
     register(routes, topics("orders"), connection="dead")
     register(routes, topics("orders"), address=STRANGER, connection="new", now_ms=NOW_MS + BROKER_HOLDS_NAME_MS + 1)
     assert addresses(routes) == {0: STRANGER}
@@ -211,14 +211,14 @@ def test_a_broker_whose_machine_died_is_replaced_when_it_has_missed_its_registra
 
 
 def test_a_broker_may_change_its_address_by_the_connection_that_it_has() -> None:
-    routes = Routes()
+    routes = RouteTable()
     register(routes, topics("orders"))
     register(routes, topics("orders"), address=STRANGER)
     assert addresses(routes) == {0: STRANGER}
 
 
 def test_a_slave_takes_its_dead_masters_place() -> None:
-    routes = Routes()
+    routes = RouteTable()
     register(routes, topics("orders"), connection="master")
     register(routes, topics("orders"), broker_id=1, address="127.0.0.1:10921", connection="slave")
     routes.forget("master")
@@ -227,7 +227,7 @@ def test_a_slave_takes_its_dead_masters_place() -> None:
 
 
 def test_the_address_of_a_broker_is_not_given_to_another_name() -> None:
-    routes = Routes()
+    routes = RouteTable()
     register(routes, topics("orders"))
     with pytest.raises(RequestRefused, match="is that of the broker broker-a"):
         register(routes, topics("forged"), name="broker-x", connection="stranger")
@@ -236,7 +236,7 @@ def test_the_address_of_a_broker_is_not_given_to_another_name() -> None:
 
 
 def test_who_registers_under_a_brokers_name_and_address_and_hangs_up_does_not_take_it_away() -> None:
-    routes = Routes()
+    routes = RouteTable()
     register(routes, topics("orders"))
     register(routes, topics("orders"), connection="stranger")
     routes.forget("stranger")
@@ -246,7 +246,7 @@ def test_who_registers_under_a_brokers_name_and_address_and_hangs_up_does_not_ta
 
 
 def test_only_the_broker_itself_says_goodbye() -> None:
-    routes = Routes()
+    routes = RouteTable()
     register(routes, topics("orders"))
     with pytest.raises(RequestRefused, match="registered by another connection"):
         unregister(routes, name="broker-a", broker_id=0, address="127.0.0.1:10911", connection="stranger")
@@ -255,7 +255,7 @@ def test_only_the_broker_itself_says_goodbye() -> None:
 
 def test_brokers_are_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(live_brokers, "MOST_BROKERS", 2)
-    routes = Routes()
+    routes = RouteTable()
     for number in range(2):
         register(routes, topics("orders"), name=f"broker-{number}", address=f"127.0.0.1:{number}")
     with pytest.raises(RequestRefused, match="2 brokers are registered"):
@@ -267,7 +267,7 @@ def test_brokers_are_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_topics_are_bounded_for_a_broker_and_over_all(monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture) -> None:
     monkeypatch.setattr(limits, "MOST_TOPICS_OF_A_BROKER", 3)
     monkeypatch.setattr(limits, "MOST_ENTRIES", 4)
-    routes = Routes()
+    routes = RouteTable()
     register(routes, topics("a", "b", "c", "d"))
     register(routes, topics("a", "e", counter=2), name="broker-b", address="127.0.0.1:20911", connection="b")
     assert routes.topics() == ["a", "b", "c"]
@@ -275,7 +275,7 @@ def test_topics_are_bounded_for_a_broker_and_over_all(monkeypatch: pytest.Monkey
 
 
 def test_a_topic_with_billions_of_queues_is_left_out_and_the_others_are_not() -> None:
-    routes = Routes()
+    routes = RouteTable()
     registered = topics("orders", queues=2**31 - 1)
     registered.topic_config_table |= topics("credits").topic_config_table
     register(routes, registered)
@@ -284,15 +284,15 @@ def test_a_topic_with_billions_of_queues_is_left_out_and_the_others_are_not() ->
 
 def test_filter_servers_and_names_are_bounded() -> None:
     with pytest.raises(RequestRefused, match="17 filter servers; 16 are the most"):
-        register(Routes(), topics("orders"), filter_servers=["127.0.0.1:1"] * 17)
+        register(RouteTable(), topics("orders"), filter_servers=["127.0.0.1:1"] * 17)
     with pytest.raises(RequestRefused, match="more than 255 characters"):
-        register(Routes(), topics("orders"), name="b" * 256)
+        register(RouteTable(), topics("orders"), name="b" * 256)
 
 
 def test_a_registration_that_breaks_off_is_not_taken_for_whole() -> None:
-    routes = Routes()
+    routes = RouteTable()
     wrapper = topics(*(f"topic-{number}" for number in range(2000)))
-    registration = Registration(
+    registration = BrokerRegistration(
         cluster="c", name="broker-a", broker_id=0, address="127.0.0.1:10911", ha_address="", topics=wrapper, filter_servers=[]
     )
     steps = routes.register("first", registration, NOW_MS)

@@ -9,44 +9,44 @@ from broker.client.checks.lifecycle import Lifecycle
 
 
 @pytest.fixture
-def client() -> Lifecycle:
+def client() -> Lifecycle[str]:
     return Lifecycle("producer p")
 
 
-async def test_before_the_start_it_does_not_run(client: Lifecycle) -> None:
+async def test_before_the_start_it_does_not_run(client: Lifecycle[str]) -> None:
     with pytest.raises(NotRunning, match="producer p is not running: start it first"):
-        client.require_running()
+        client.running()
     client.require_new()
 
 
-async def test_it_is_started_once(client: Lifecycle) -> None:
-    client.started()
-    client.require_running()
+async def test_it_is_started_once(client: Lifecycle[str]) -> None:
+    client.started("its parts")
+    assert client.running() == client.running_parts == "its parts"
     with pytest.raises(NotRunning, match="producer p was started before: start it once"):
         client.require_new()
 
 
-async def test_after_the_shutdown_it_neither_runs_nor_starts(client: Lifecycle) -> None:
-    client.started()
-    assert client.stop()
+async def test_after_the_shutdown_it_neither_runs_nor_starts(client: Lifecycle[str]) -> None:
+    client.started("its parts")
+    assert client.stop() == "its parts"
     with pytest.raises(NotRunning, match="not running: it was shut down"):
-        client.require_running()
+        client.running()
     with pytest.raises(NotRunning, match="was shut down and cannot be started again: make a new one"):
         client.require_new()
 
 
-async def test_a_shutdown_before_the_start_stops_nothing(client: Lifecycle) -> None:
-    assert not client.stop()
+async def test_a_shutdown_before_the_start_stops_nothing(client: Lifecycle[str]) -> None:
+    assert client.stop() is None
     with pytest.raises(NotRunning, match="cannot be started again"):
         client.require_new()
 
 
-def test_a_client_started_in_one_asyncio_run_is_not_used_in_another(client: Lifecycle) -> None:
+def test_a_client_started_in_one_asyncio_run_is_not_used_in_another(client: Lifecycle[str]) -> None:
     async def start() -> None:
-        client.started()
+        client.started("its parts")
 
     async def use() -> None:
-        client.require_running()
+        client.running()
 
     async def stop() -> None:
         client.stop()
@@ -56,15 +56,15 @@ def test_a_client_started_in_one_asyncio_run_is_not_used_in_another(client: Life
         with pytest.raises(NotRunning, match=r"use it within one asyncio.run\(\), or hand its coroutines to one EventLoopThread"):
             asyncio.run(wrong())
     with pytest.raises(NotRunning, match="this call comes from elsewhere"):
-        client.require_running()
+        client.running()
     with pytest.raises(NotRunning, match="this call comes from elsewhere"):
         client.change(lambda: None)
 
 
-async def test_a_change_is_made_at_once_before_the_start_and_on_the_event_loop(client: Lifecycle) -> None:
+async def test_a_change_is_made_at_once_before_the_start_and_on_the_event_loop(client: Lifecycle[str]) -> None:
     made: list[str] = []
     client.change(lambda: made.append("before"))
-    client.started()
+    client.started("its parts")
     client.change(lambda: made.append("running"))
     assert made == ["before", "running"]
     client.stop()
@@ -72,11 +72,11 @@ async def test_a_change_is_made_at_once_before_the_start_and_on_the_event_loop(c
         client.change(lambda: made.append("after"))
 
 
-def test_a_change_from_another_thread_is_made_on_the_event_loop(client: Lifecycle) -> None:
+def test_a_change_from_another_thread_is_made_on_the_event_loop(client: Lifecycle[str]) -> None:
     made: list[asyncio.AbstractEventLoop] = []
 
     async def start() -> asyncio.AbstractEventLoop:
-        client.started()
+        client.started("its parts")
         return asyncio.get_running_loop()
 
     async def nothing() -> None: ...
@@ -86,3 +86,20 @@ def test_a_change_from_another_thread_is_made_on_the_event_loop(client: Lifecycl
         client.change(lambda: made.append(asyncio.get_running_loop()))
         loop.run(nothing())
     assert made == [its_loop]
+
+
+async def test_what_ran_is_ended_by_the_first_shutdown_alone(client: Lifecycle[str]) -> None:
+    client.started("its parts")
+    assert client.stop() == "its parts"
+    assert client.stop() is None
+    assert client.running_parts is None
+
+
+async def test_a_start_that_failed_may_be_tried_again(client: Lifecycle[str]) -> None:
+    client.started("half of its parts")
+    client.start_failed()
+    client.require_new()
+    with pytest.raises(NotRunning, match="start it first"):
+        client.running()
+    client.started("its parts")
+    assert client.running() == "its parts"

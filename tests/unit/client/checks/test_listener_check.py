@@ -6,9 +6,7 @@ from typing import Any
 import pytest
 
 from broker.client import ConsumeStatus, IllegalConfiguration, LocalTransactionState
-from broker.client.checks.listener_check import check_message_listener, check_transaction_listener
-
-ASYNC = "is an async function; the client calls listeners in threads: write def, not async def"
+from broker.client.checks.listener_check import check_message_listener, check_transaction_listener, is_async
 
 
 def plain(messages: Any, context: Any) -> ConsumeStatus:
@@ -20,6 +18,10 @@ async def asynchronous(messages: Any, context: Any) -> ConsumeStatus:
 
 
 def generator(messages: Any, context: Any) -> Any:
+    yield ConsumeStatus.CONSUME_SUCCESS
+
+
+async def asynchronous_generator(messages: Any, context: Any) -> Any:
     yield ConsumeStatus.CONSUME_SUCCESS
 
 
@@ -43,7 +45,17 @@ def more(first: Any, messages: Any, context: Any) -> ConsumeStatus:
 
 
 @pytest.mark.parametrize(
-    "listener", [plain, WithCall(), LikeJava().consume_message, partial(more, 1), lambda *arguments: None, print]
+    "listener",
+    [
+        plain,
+        WithCall(),
+        LikeJava().consume_message,
+        partial(more, 1),
+        lambda *arguments: None,
+        print,
+        asynchronous,
+        WithAsyncCall(),
+    ],
 )
 def test_whatever_takes_messages_and_context_is_a_listener(listener: Any) -> None:
     check_message_listener("consumer g", listener)
@@ -56,9 +68,7 @@ def test_whatever_takes_messages_and_context_is_a_listener(listener: Any) -> Non
         ("listener", "is a str; a function is expected"),
         (LikeJava(), "is a LikeJava; a function is expected: pass its method consume_message"),
         (LikeJava, "is the class LikeJava; a function or a method of an instance is expected"),
-        (asynchronous, ASYNC),
-        (partial(asynchronous), ASYNC),
-        (WithAsyncCall(), ASYNC),
+        (asynchronous_generator, "is a generator function; it has to return a ConsumeStatus, not to yield"),
         (generator, "is a generator function; it has to return a ConsumeStatus, not to yield"),
         (lambda messages: None, "is called with (messages, context) and cannot take that: too many positional arguments"),
         (more, "is called with (messages, context) and cannot take that: missing a required argument: 'context'"),
@@ -93,8 +103,19 @@ class AsynchronousCheck(Right):
         return LocalTransactionState.COMMIT_MESSAGE
 
 
-def test_an_object_with_both_methods_is_a_transaction_listener() -> None:
-    check_transaction_listener("producer p", Right())
+@pytest.mark.parametrize("listener", [Right(), AsynchronousCheck()])
+def test_an_object_with_both_methods_is_a_transaction_listener(listener: Any) -> None:
+    check_transaction_listener("producer p", listener)
+
+
+@pytest.mark.parametrize("listener", [asynchronous, partial(asynchronous), WithAsyncCall(), WithAsyncCall().__call__])
+def test_an_async_function_is_known_however_it_is_wrapped(listener: Any) -> None:
+    assert is_async(listener)
+
+
+@pytest.mark.parametrize("listener", [plain, partial(plain), WithCall(), print, None, generator])
+def test_other_functions_are_not_taken_for_async_ones(listener: Any) -> None:
+    assert not is_async(listener)
 
 
 @pytest.mark.parametrize(
@@ -108,7 +129,6 @@ def test_an_object_with_both_methods_is_a_transaction_listener() -> None:
             WithoutArg(),
             "execute_local_transaction of the transaction listener is called with (message, arg) and cannot take that",
         ),
-        (AsynchronousCheck(), f"check_local_transaction of the transaction listener {ASYNC}"),
     ],
 )
 def test_what_is_no_transaction_listener_is_told_what_it_lacks(listener: Any, sentence: str) -> None:

@@ -6,7 +6,8 @@ from functools import partial
 
 import pytest
 
-from broker.client.push.listener_threads import ListenerNotRun, ListenerThreads, NoThreadLeft
+from broker.client.push.listener_runner import ListenerNotRun, NoThreadLeft
+from broker.client.push.listener_threads import ListenerThreads
 from tests.unit.client.waiting import until
 
 

@@ -13,18 +13,18 @@ from broker.message import properties
 from broker.message.inner_message import InnerMessage
 from broker.message.record import decode_records
 from broker.message.tags import tags_code
+from broker.protocol import pull_sysflag
 from broker.protocol.codes import RequestCode, ResponseCode
 from broker.protocol.command import RemotingCommand
 from broker.protocol.headers import PullMessageRequestHeader, PullMessageResponseHeader
 from broker.protocol.heartbeat import ConsumerData, MessageModel, SubscriptionData
 from broker.remoting.alarm import Alarm
-from broker.server.pulling.pull_processor import COMMIT_OFFSET_FLAG, SUBSCRIPTION_FLAG, SUSPEND_FLAG
 from broker.store import SubscriptionGroupConfig, TopicConfig
 from tests.unit.server.conftest import PULL, START_MS, Desk, Wire
 
 
 def pull(**changes: object) -> PullMessageRequestHeader:
-    return msgspec.structs.replace(PULL, **{"sys_flag": SUBSCRIPTION_FLAG, "subscription": "*", **changes})
+    return msgspec.structs.replace(PULL, **{"sys_flag": pull_sysflag.SUBSCRIPTION, "subscription": "*", **changes})
 
 
 def put(desk: Desk, *tags: str) -> None:
@@ -119,7 +119,7 @@ def test_messages_that_do_not_match_are_skipped_at_once(desk: Desk) -> None:
 
 
 def waiting(**changes: object) -> PullMessageRequestHeader:
-    return pull(sys_flag=SUBSCRIPTION_FLAG | SUSPEND_FLAG, **{"suspend_timeout_millis": 15_000, **changes})
+    return pull(sys_flag=pull_sysflag.SUBSCRIPTION | pull_sysflag.SUSPEND, **{"suspend_timeout_millis": 15_000, **changes})
 
 
 def test_a_pull_that_may_wait_is_answered_when_a_message_arrives(desk: Desk) -> None:
@@ -177,7 +177,7 @@ async def test_a_pull_that_waits_less_long_than_all_others_wakes_the_timer(desk:
 
 
 def test_a_pull_commits_the_offset_it_brings(desk: Desk) -> None:
-    desk.ask(RequestCode.PULL_MESSAGE, pull(sys_flag=SUBSCRIPTION_FLAG | COMMIT_OFFSET_FLAG, commit_offset=7))
+    desk.ask(RequestCode.PULL_MESSAGE, pull(sys_flag=pull_sysflag.SUBSCRIPTION | pull_sysflag.COMMIT_OFFSET, commit_offset=7))
     assert desk.offsets.get("g", "orders", 0) == 7
 
 
@@ -264,7 +264,7 @@ def by_sql(expression: str, **changes: object) -> PullMessageRequestHeader:
 
 
 def waiting_for(expression: str) -> PullMessageRequestHeader:
-    return by_sql(expression, sys_flag=SUBSCRIPTION_FLAG | SUSPEND_FLAG, suspend_timeout_millis=15_000)
+    return by_sql(expression, sys_flag=pull_sysflag.SUBSCRIPTION | pull_sysflag.SUSPEND, suspend_timeout_millis=15_000)
 
 
 def test_only_messages_come_whose_properties_match(sql_desk: Desk) -> None:

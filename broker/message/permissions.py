@@ -5,6 +5,7 @@ from typing import Final
 READ: Final = 4
 WRITE: Final = 2
 INHERIT: Final = 1
+READ_AND_WRITE: Final = READ | WRITE
 
 
 def is_readable(permission: int) -> bool:

@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 from broker.client.listeners import TransactionListener
 from broker.client.producer.send_result import LocalTransactionState
-from broker.client.push.listener_threads import ListenerNotRun, ListenerThreads
+from broker.client.push.listener_runner import ListenerNotRun, ListenerRunner
 from broker.client.transaction.transaction_decision import end_after_check, state_of_answer
 from broker.message import MessageError, MessageExt, properties
 from broker.message.record import decode_record, to_message
@@ -27,14 +27,14 @@ class _Question(NamedTuple):
     message: MessageExt
 
 
-class CheckBack:
+class CheckAnswers:
     """Asks the listener in a few threads and answers on the connection the question came by.
 
     Questions beyond a bound are dropped: the broker asks again. A second one about a transaction that is looked at takes the
     place of the first: a broker that was started again gets the answer, and the listener is asked once.
     """
 
-    def __init__(self, group: str, listener: TransactionListener, threads: ListenerThreads, max_waiting: int) -> None:
+    def __init__(self, group: str, listener: TransactionListener, threads: ListenerRunner, max_waiting: int) -> None:
         """At most `max_waiting` questions wait or are looked at."""
         self._group = group
         self._listener = listener

@@ -7,7 +7,7 @@ import pytest
 
 from broker.client import LocalTransactionState
 from broker.client.push.listener_threads import ListenerThreads
-from broker.client.transaction.check_back import CheckBack
+from broker.client.transaction.check_answers import CheckAnswers
 from broker.message import Message, MessageExt
 from broker.message.record import encode_record, host_bytes
 from broker.protocol.codes import RequestCode
@@ -80,7 +80,7 @@ async def settled(threads: ListenerThreads) -> None:
 
 async def test_the_listener_is_asked_and_its_answer_goes_back_by_the_same_connection(threads: ListenerThreads) -> None:
     listener, connection = Listener(), Connection()
-    CheckBack("group", listener, threads, 10).on_check(connection, check(7))  # type: ignore[arg-type]
+    CheckAnswers("group", listener, threads, 10).on_check(connection, check(7))  # type: ignore[arg-type]
     await settled(threads)
     (told,) = connection.told
     assert listener.asked == ["T7"]
@@ -91,7 +91,7 @@ async def test_the_listener_is_asked_and_its_answer_goes_back_by_the_same_connec
 async def test_a_transaction_that_is_being_looked_at_is_not_looked_at_twice(threads: ListenerThreads) -> None:
     listener, connection = Listener(), Connection()
     listener.gate.clear()
-    check_back = CheckBack("group", listener, threads, 10)
+    check_back = CheckAnswers("group", listener, threads, 10)
     check_back.on_check(connection, check(7))  # type: ignore[arg-type]
     check_back.on_check(connection, check(7))  # type: ignore[arg-type]
     listener.gate.set()
@@ -104,7 +104,7 @@ async def test_a_transaction_that_is_being_looked_at_is_not_looked_at_twice(thre
 async def test_a_broker_that_asks_anew_after_a_restart_gets_the_answer(threads: ListenerThreads) -> None:
     listener, before, after = Listener(), Connection(), Connection()
     listener.gate.clear()
-    check_back = CheckBack("group", listener, threads, 10)
+    check_back = CheckAnswers("group", listener, threads, 10)
     check_back.on_check(before, check(7))  # type: ignore[arg-type]
     check_back.on_check(after, check(7))  # type: ignore[arg-type]
     listener.gate.set()
@@ -116,7 +116,7 @@ async def test_a_broker_that_asks_anew_after_a_restart_gets_the_answer(threads: 
 async def test_questions_beyond_the_bound_are_left_to_the_brokers_next(threads: ListenerThreads) -> None:
     listener, connection = Listener(), Connection()
     listener.gate.clear()
-    check_back = CheckBack("group", listener, threads, 3)
+    check_back = CheckAnswers("group", listener, threads, 3)
     for offset in range(1, 6):
         check_back.on_check(connection, check(offset))  # type: ignore[arg-type]
     listener.gate.set()
@@ -126,6 +126,6 @@ async def test_questions_beyond_the_bound_are_left_to_the_brokers_next(threads: 
 
 async def test_a_question_for_another_group_is_not_answered(threads: ListenerThreads) -> None:
     listener, connection = Listener(), Connection()
-    CheckBack("group", listener, threads, 10).on_check(connection, check(7, group="other"))  # type: ignore[arg-type]
+    CheckAnswers("group", listener, threads, 10).on_check(connection, check(7, group="other"))  # type: ignore[arg-type]
     await settled(threads)
     assert (listener.asked, connection.told) == ([], [])
