@@ -7,10 +7,12 @@ from broker.store.errors import (
     CorruptRecord,
     DamagedStore,
     IllegalMessage,
+    RecordLost,
     RecordNotFound,
     StoreError,
     StoreLocked,
     StoreUnwritable,
+    UnreadableRecord,
 )
 from broker.store.message_store import MessageStore
 from broker.store.queues.consume_queue import Unsynced
@@ -38,6 +40,7 @@ __all__ = [
     "Permission",
     "PulledMessages",
     "QueriedMessages",
+    "RecordLost",
     "RecordNotFound",
     "RecoveryReport",
     "StoreConfig",
@@ -48,5 +51,6 @@ __all__ = [
     "SubscriptionGroups",
     "TopicConfig",
     "TopicConfigs",
+    "UnreadableRecord",
     "Unsynced",
 ]

@@ -17,7 +17,7 @@ from broker.remoting.alarm import Alarm
 from broker.remoting.connection import Connection
 from broker.remoting.errors import RemotingError
 from broker.server.transactions.transaction_log import TransactionLog
-from broker.store import MessageStore, RecordNotFound, StoreUnwritable
+from broker.store import MessageStore, RecordLost, RecordNotFound, StoreUnwritable
 from broker.transaction.checks_in_flight import ChecksInFlight
 from broker.transaction.decision import CheckAction, GroupState, decide_check, must_move_forward
 from broker.transaction.errors import NotAHalfMessage
@@ -143,7 +143,12 @@ class CheckBack:
         try:
             half = self._log.read(transaction)
         except RecordNotFound:
-            self._not_found(transaction, now_ms)
+            self._look_again_soon(transaction, now_ms)
+            return
+        except RecordLost:
+            if transaction.stored_at >= self._store.commit_log_min_offset:
+                raise  # damaged, and not expired: it is closed when its time is over
+            self._give_up(transaction, now_ms)
             return
         header = _header(transaction, half, self._store.config.store_host)
         body = check_back(
@@ -179,7 +184,7 @@ class CheckBack:
         try:
             self._log.discard(transaction, now_ms)
         except RecordNotFound:
-            self._not_found(transaction, now_ms)
+            self._look_again_soon(transaction, now_ms)
             return
         except (CorruptRecord, NotAHalfMessage):
             self._give_up(transaction, now_ms)
@@ -188,13 +193,6 @@ class CheckBack:
             self._log.counts.skips += 1
         else:
             self._log.counts.discards += 1
-
-    def _not_found(self, transaction: PendingTransaction, now_ms: int) -> None:
-        """The half message is not in the files: it expired, or it has not been written yet."""
-        if transaction.stored_at < self._store.commit_log_min_offset:
-            self._give_up(transaction, now_ms)
-        else:
-            self._look_again_soon(transaction, now_ms)
 
     def _give_up(self, transaction: PendingTransaction, now_ms: int) -> None:
         self._log.give_up(transaction, now_ms)
@@ -215,7 +213,7 @@ class CheckBack:
             except StoreUnwritable:
                 return
             except RecordNotFound:
-                self._not_found(transaction, now_ms)
+                self._look_again_soon(transaction, now_ms)
                 return
             except (CorruptRecord, NotAHalfMessage):
                 self._give_up(transaction, now_ms)
