@@ -9,13 +9,12 @@ from broker.acl.needs import StoredUnder
 from broker.app.errors import StartError
 from broker.config import BrokerSettings
 from broker.message import properties as props
-from broker.message.errors import CorruptRecord
 from broker.message.record import decode_record
 from broker.remoting.dispatcher import Dispatcher
 from broker.remoting.tasks import Tasks
 from broker.server.access import AccessControl, AccountFiles, AclProcessor, NoAclProcessor
 from broker.server.topics.identity import BrokerIdentity
-from broker.store import MessageStore, RecordNotFound
+from broker.store import MessageStore, UnreadableRecord
 
 
 def guard(
@@ -43,7 +42,7 @@ def stored_under(store: MessageStore, commit_log_offset: int) -> StoredUnder | N
     """The topics of the message at the offset; None where there is none that can be read."""
     try:
         message = decode_record(store.read(commit_log_offset))
-    except (RecordNotFound, CorruptRecord):
+    except UnreadableRecord:
         return None
     topic = message.topic.decode(errors="replace")
     return StoredUnder(topic, message.get_property(props.REAL_TOPIC) or topic)

@@ -15,7 +15,7 @@ import struct
 import zlib
 from dataclasses import dataclass, replace
 from types import MappingProxyType
-from typing import Final
+from typing import Any, Final
 
 from broker.message import ids, properties, sysflag
 from broker.message.errors import BodyTooLong, CorruptRecord
@@ -173,46 +173,72 @@ class Record:
         )
 
 
+Head = tuple[int, int, int, int, int, int, int, int, int, bytes, int, bytes, int, int, int]
+"""TOTALSIZE, MAGICCODE, BODYCRC, QUEUEID, FLAG, QUEUEOFFSET, PHYSICALOFFSET, SYSFLAG, BORNTIMESTAMP, BORNHOST, STORETIMESTAMP,
+STOREHOST, RECONSUMETIMES, PREPAREDTRANSACTIONOFFSET, BODYLENGTH."""
+
+
+def read_fields(data: bytes | memoryview, at: int = 0) -> tuple[Head, int, int, int]:
+    """The head of the record that begins at `at`, and where its body, its topic and its properties begin.
+
+    The one reader of the layout: it verifies lengths, but no checksum. Raises CorruptRecord if the bytes are no whole record.
+    """
+    try:
+        head: Head = HEAD_V4.unpack_from(data, at)
+        body_at = at + HEAD_V4.size
+        if head[7] & sysflag.HOSTS_V6:
+            head, body_at = _read_head_v6(data, at)
+        size, body_length = head[0], head[14]
+        topic_at = body_at + body_length + 1
+        end = at + size
+        if head[1] != MESSAGE_MAGIC or body_length < 0 or size < FIXED_LENGTH or end > len(data) or topic_at + 2 > end:
+            raise CorruptRecord(_what_is_wrong(data, at, size, head[1], body_length))
+        properties_at = topic_at + data[topic_at - 1] + 2
+        parts_end = properties_at + (data[properties_at - 2] << 8 | data[properties_at - 1])
+    except (struct.error, IndexError) as error:
+        raise CorruptRecord(f"the record at {at} is torn: {error}") from None
+    if parts_end != end:
+        raise CorruptRecord(f"the record at {at} has {size} bytes, but its parts add up to {parts_end - at}")
+    return head, body_at, topic_at, properties_at
+
+
+def _read_head_v6(data: bytes | memoryview, at: int) -> tuple[Any, int]:
+    """The head where a host is an IPv6 address, and where the body begins."""
+    head = _UNTIL_BORN_TIMESTAMP.unpack_from(data, at)
+    sys_flag = head[7]
+    at += _UNTIL_BORN_TIMESTAMP.size
+    born_host = bytes(data[at : at + (20 if sys_flag & sysflag.BORN_HOST_V6 else 8)])
+    at += len(born_host)
+    (store_timestamp,) = _INT64.unpack_from(data, at)
+    at += _INT64.size
+    store_host = bytes(data[at : at + (20 if sys_flag & sysflag.STORE_HOST_V6 else 8)])
+    at += len(store_host)
+    tail = _RECONSUME_TO_BODY_LENGTH.unpack_from(data, at)
+    return (*head, born_host, store_timestamp, store_host, *tail), at + _RECONSUME_TO_BODY_LENGTH.size
+
+
+def _what_is_wrong(data: bytes | memoryview, at: int, size: int, magic: int, body_length: int) -> str:
+    if magic != MESSAGE_MAGIC:
+        return f"no record at {at}: its magic code is {magic & 0xFFFFFFFF:#x}"
+    if size < FIXED_LENGTH or at + size > len(data):
+        return f"the record at {at} says it has {size} bytes; {len(data) - at} are there"
+    return f"the record at {at} says its body has {body_length} bytes; it has {size} in all"
+
+
 def decode_record(data: bytes | memoryview, position: int = 0) -> Record:
     """The record that begins at `position`. Its checksum is not verified: see `Record.is_intact`.
 
     Raises CorruptRecord if the bytes are no whole record.
     """
-    try:
-        size, magic, crc, queue_id, flag, queue_offset, commit_log_offset, sys_flag, born_timestamp = (
-            _UNTIL_BORN_TIMESTAMP.unpack_from(data, position)
-        )
-        if magic != MESSAGE_MAGIC:
-            raise CorruptRecord(f"no record at {position}: its magic code is {magic & 0xFFFFFFFF:#x}")
-        end = position + size
-        if size < FIXED_LENGTH or end > len(data):
-            raise CorruptRecord(f"the record at {position} says it has {size} bytes; {len(data) - position} are there")
-        at = position + _UNTIL_BORN_TIMESTAMP.size
-        born_host = bytes(data[at : at + (20 if sys_flag & sysflag.BORN_HOST_V6 else 8)])
-        at += len(born_host)
-        (store_timestamp,) = _INT64.unpack_from(data, at)
-        at += 8
-        store_host = bytes(data[at : at + (20 if sys_flag & sysflag.STORE_HOST_V6 else 8)])
-        at += len(store_host)
-        reconsume_times, prepared_transaction_offset, body_length = _RECONSUME_TO_BODY_LENGTH.unpack_from(data, at)
-        at += _RECONSUME_TO_BODY_LENGTH.size
-        if body_length < 0 or at + body_length + 3 > end:
-            raise CorruptRecord(f"the record at {position} says its body has {body_length} bytes; it has {size} in all")
-        body = bytes(data[at : at + body_length])
-        at += body_length
-        topic = bytes(data[at + 1 : at + 1 + data[at]])
-        at += 1 + data[at]
-        (properties_length,) = _UINT16.unpack_from(data, at)
-        at += 2
-    except (struct.error, IndexError) as error:
-        raise CorruptRecord(f"the record at {position} is torn: {error}") from None
-    if at + properties_length != end:
-        raise CorruptRecord(
-            f"the record at {position} has {size} bytes, but its parts add up to {at + properties_length - position}"
-        )
+    head, body_at, topic_at, properties_at = read_fields(data, position)
+    (
+        size, _, crc, queue_id, flag, queue_offset, commit_log_offset, sys_flag, born_timestamp, born_host, store_timestamp,
+        store_host, reconsume_times, prepared_transaction_offset, _,
+    ) = head  # fmt: skip
     return Record(
         size, crc, queue_id, flag, queue_offset, commit_log_offset, sys_flag, born_timestamp, born_host, store_timestamp,
-        store_host, reconsume_times, prepared_transaction_offset, body, topic, bytes(data[at:end]),
+        store_host, reconsume_times, prepared_transaction_offset, bytes(data[body_at : topic_at - 1]),
+        bytes(data[topic_at : properties_at - 2]), bytes(data[properties_at : position + size]),
     )  # fmt: skip
 
 
@@ -235,10 +261,7 @@ def queue_offset_of(data: bytes) -> int:
 
 def properties_of(data: bytes) -> bytes:
     """The encoded properties of a whole record: its end."""
-    (sys_flag,) = _INT32.unpack_from(data, SYS_FLAG_POSITION)
-    at = HEAD_V4.size + 12 * ((sys_flag & sysflag.BORN_HOST_V6 != 0) + (sys_flag & sysflag.STORE_HOST_V6 != 0))
-    topic_at = at + _INT32.unpack_from(data, at - _INT32.size)[0] + 1
-    return data[topic_at + data[topic_at - 1] + _UINT16.size :]
+    return data[read_fields(data)[3] :]
 
 
 def to_message(record: Record, broker_name: str = "", *, longest_body: int = LONGEST_BODY) -> MessageExt:

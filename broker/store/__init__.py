@@ -7,10 +7,12 @@ from broker.store.errors import (
     CorruptRecord,
     DamagedStore,
     IllegalMessage,
+    RecordLost,
     RecordNotFound,
     StoreError,
     StoreLocked,
     StoreUnwritable,
+    UnreadableRecord,
 )
 from broker.store.message_store import MessageStore
 from broker.store.queues.consume_queue import Unsynced
@@ -37,6 +39,7 @@ __all__ = [
     "MessageStore",
     "PulledMessages",
     "QueriedMessages",
+    "RecordLost",
     "RecordNotFound",
     "RecoveryReport",
     "StoreConfig",
@@ -47,5 +50,6 @@ __all__ = [
     "SubscriptionGroups",
     "TopicConfig",
     "TopicConfigs",
+    "UnreadableRecord",
     "Unsynced",
 ]

@@ -2,7 +2,17 @@
 
 from broker.message.errors import CorruptRecord, IllegalMessage
 
-__all__ = ["CorruptRecord", "DamagedStore", "IllegalMessage", "RecordNotFound", "StoreError", "StoreLocked", "StoreUnwritable"]
+__all__ = [
+    "CorruptRecord",
+    "DamagedStore",
+    "IllegalMessage",
+    "RecordLost",
+    "RecordNotFound",
+    "StoreError",
+    "StoreLocked",
+    "StoreUnwritable",
+    "UnreadableRecord",
+]
 
 
 class StoreError(Exception):
@@ -13,8 +23,16 @@ class StoreUnwritable(StoreError):
     """Nothing can be stored now: the disk is full, read-only or failing. Nothing of what was refused is stored."""
 
 
-class RecordNotFound(StoreError):
-    """No record begins at that offset: it was never written, is not visible yet, or has expired."""
+class UnreadableRecord(StoreError):
+    """No record can be read at that offset; the two classes below tell whether asking again can help."""
+
+
+class RecordNotFound(UnreadableRecord):
+    """The record is not there yet: the commit log has not come that far, or no queue shows the message."""
+
+
+class RecordLost(UnreadableRecord, CorruptRecord):
+    """No intact record is there, and none will be: it expired, is damaged, or never was."""
 
 
 class StoreLocked(StoreError):

@@ -8,7 +8,7 @@ from typing import Final
 
 from broker.message import properties as message_properties
 from broker.message.steps import finish
-from broker.store.errors import CorruptRecord, RecordNotFound
+from broker.store.errors import RecordNotFound, UnreadableRecord
 from broker.store.index.index import MAX_FOUND, Index
 from broker.store.log.commit_log import CommitLog
 from broker.store.queues.consume_queue import ConsumeQueue, Unit
@@ -31,11 +31,11 @@ class StoreReader:
         self._index = index
 
     def read(self, commit_log_offset: int) -> bytes:
-        """One record. Raises RecordNotFound, CorruptRecord."""
+        """One record. Raises UnreadableRecord: RecordNotFound if it is not there yet, RecordLost if it will never be."""
         return self._log.read(commit_log_offset)[0]
 
     def read_queued(self, commit_log_offset: int) -> bytes:
-        """One message at a place that somebody outside names: the one that its queue shows. Raises RecordNotFound, CorruptRecord.
+        """One message at a place that somebody outside names: the one that its queue shows. Raises like `read`.
 
         A message's body may hold bytes that are a record in every respect but this: no consume queue unit points to it.
         """
@@ -150,7 +150,7 @@ class StoreReader:
         size = 0
         are_all = len(found) < min(max_messages, MAX_FOUND)
         for commit_log_offset in sorted(set(found)):
-            with suppress(RecordNotFound, CorruptRecord):
+            with suppress(UnreadableRecord):
                 record, checked = self._log.read(commit_log_offset)
                 if checked.topic == topic and _has_key(checked.properties, key):
                     size += len(record)

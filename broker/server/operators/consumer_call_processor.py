@@ -29,7 +29,7 @@ from broker.server.clients.consumer_groups import ConsumerGroup, ConsumerGroups
 from broker.server.topics.identity import BrokerIdentity
 from broker.server.topics.names import refuse_message_of_the_broker, refuse_offsets
 from broker.server.topics.topic_table import TopicTable
-from broker.store import ConsumerOffsets, CorruptRecord, MessageStore, RecordNotFound
+from broker.store import ConsumerOffsets, MessageStore, UnreadableRecord
 
 CALL_TIMEOUT_MS: Final = 10_000
 STATUS_TIMEOUT_MS: Final = 5_000
@@ -107,7 +107,7 @@ class ConsumerCallProcessor:
         channel = self._member(header.consumer_group, header.client_id or "")
         try:
             record = self._store.read_queued(parse_offset_message_id(header.msg_id or "").commit_log_offset)
-        except (ValueError, RecordNotFound, CorruptRecord):
+        except (ValueError, UnreadableRecord):
             raise RequestRefused(ResponseCode.SYSTEM_ERROR, f"there is no message {header.msg_id}") from None
         refuse_message_of_the_broker(decode_record(record).topic)
         header.broker_name = self._identity.name

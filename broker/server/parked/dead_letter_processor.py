@@ -24,7 +24,7 @@ from broker.server.sending.given_reason import acceptable_reason
 from broker.server.topics.names import refuse_as_consumer
 from broker.server.topics.subscription_group_table import SubscriptionGroupTable
 from broker.server.topics.topic_table import TopicTable
-from broker.store import Appended, CorruptRecord, MessageStore, RecordNotFound
+from broker.store import Appended, MessageStore, UnreadableRecord
 
 logger = logging.getLogger(__name__)
 
@@ -103,7 +103,7 @@ class DeadLetterProcessor:
         """The dead letter there, its group, and what was done about it last. Raises RequestRefused."""
         try:
             record = decode_record(self._store.read_queued(commit_log_offset))
-        except (RecordNotFound, CorruptRecord) as error:
+        except UnreadableRecord as error:
             raise _refused(f"there is no message at commit log offset {commit_log_offset}: {error}") from None
         group = group_of(record)
         if group is None:

@@ -19,7 +19,7 @@ from broker.server.parked.parked_log import parked_line, waiting_line
 from broker.server.parked.parked_queue import ParkedQueue
 from broker.server.ports import SystemTopics
 from broker.server.pulling.queue_records import records_from
-from broker.store import Appended, MessageStore, RecordNotFound
+from broker.store import Appended, MessageStore, UnreadableRecord
 
 logger = logging.getLogger(__name__)
 
@@ -209,7 +209,7 @@ class ParkedMessages:
             return None
         try:
             return read_mark(self._store.read(commit_log_offset))
-        except (RecordNotFound, CorruptRecord, NotAMark):
+        except (UnreadableRecord, NotAMark):
             return None
 
     def _untreated(self, *, is_discarded: bool) -> Mapping[str, int]:

@@ -14,7 +14,7 @@ from broker.protocol.headers import QueryMessageRequestHeader, QueryMessageRespo
 from broker.remoting.connection import Connection
 from broker.remoting.dispatcher import Handler, RequestRefused
 from broker.remoting.tasks import Tasks
-from broker.store import CorruptRecord, MessageStore, QueriedMessages, RecordNotFound
+from broker.store import MessageStore, QueriedMessages, UnreadableRecord
 
 UNIQUE_KEY_QUERY: Final = "_UNIQUE_KEY_QUERY"
 MOST_BY_UNIQUE_KEY: Final = 32
@@ -84,7 +84,7 @@ class QueryProcessor:
         header = command.decode_header(ViewMessageRequestHeader)
         try:
             record = self._store.read_queued(header.offset)
-        except (RecordNotFound, CorruptRecord):
+        except UnreadableRecord:
             remark = f"can not find message by the offset, {header.offset}"
             raise RequestRefused(ResponseCode.SYSTEM_ERROR, remark) from None
         return encode_response(command, ResponseCode.SUCCESS, body=record)

@@ -23,7 +23,7 @@ from broker.server.statistics.statistics import BrokerStatistics
 from broker.server.topics.names import refuse_as_consumer, refuse_message_of_the_broker
 from broker.server.topics.subscription_group_table import SubscriptionGroupTable
 from broker.server.topics.topic_table import TopicTable
-from broker.store import ConsumerOffsets, CorruptRecord, MessageStore, RecordNotFound, SubscriptionGroupConfig
+from broker.store import ConsumerOffsets, MessageStore, SubscriptionGroupConfig, UnreadableRecord
 
 FIRST_RETRY_LEVEL: Final = 3
 """The delay level of the first retry: 10 s; each further one is a level longer."""
@@ -85,7 +85,7 @@ class SendBackProcessor:
     def _find(self, commit_log_offset: int) -> Record:
         try:
             return decode_record(self._store.read_queued(commit_log_offset))
-        except (RecordNotFound, CorruptRecord):
+        except UnreadableRecord:
             remark = f"look message by offset failed, {commit_log_offset}"
             raise RequestRefused(ResponseCode.SYSTEM_ERROR, remark) from None
 

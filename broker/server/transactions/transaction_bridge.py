@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from broker.message.errors import CorruptRecord
 from broker.message.inner_message import InnerMessage
-from broker.store import Appended, MessageStore, RecordNotFound
+from broker.store import Appended, MessageStore, RecordLost, RecordNotFound, UnreadableRecord
 from broker.transaction.errors import HalfMessageExpired, HalfMessageLost, NotAHalfMessage, NotWrittenYet
 from broker.transaction.half_message import HalfMessage, read_any_message, read_half_message
 from broker.transaction.op_message import op_message
@@ -46,10 +45,10 @@ class TransactionBridge:
         try:
             half = read_half_message(self._store.read(transaction.stored_at))
         except RecordNotFound as error:
+            raise NotWrittenYet(str(error)) from None
+        except (RecordLost, NotAHalfMessage) as error:
             is_expired = transaction.stored_at < self._store.commit_log_min_offset
-            raise (HalfMessageExpired if is_expired else NotWrittenYet)(str(error)) from None
-        except (CorruptRecord, NotAHalfMessage) as error:
-            raise HalfMessageLost(str(error)) from None
+            raise (HalfMessageExpired if is_expired else HalfMessageLost)(str(error)) from None
         if half.queue_offset != transaction.stored_queue_offset:
             raise HalfMessageLost(f"the half message at {transaction.stored_at} has another queue offset: {half.queue_offset}")
         return half
@@ -63,5 +62,5 @@ def message_at(store: MessageStore, commit_log_offset: int) -> HalfMessage | Non
     """Reads the message of any queue at an offset that a client or another record names; None if there is none."""
     try:
         return read_any_message(store.read_queued(commit_log_offset))
-    except (RecordNotFound, CorruptRecord):
+    except UnreadableRecord:
         return None

@@ -8,10 +8,9 @@ from __future__ import annotations
 
 import struct
 
-from broker.message.errors import CorruptRecord
 from broker.message.record import BLANK_MAGIC, MESSAGE_MAGIC, SIZE_AND_MAGIC, STORE_TIMESTAMP_POSITION, encode_blank
 from broker.message.sysflag import BORN_HOST_V6
-from broker.store.errors import RecordNotFound
+from broker.store.errors import RecordLost, RecordNotFound
 from broker.store.log.record_check import HEAD, MAX_SIZE, CheckedRecord, check_record
 from broker.store.log.segments import Segments
 
@@ -96,22 +95,20 @@ class CommitLog:
         self._clear_tail()
 
     def read(self, commit_log_offset: int) -> tuple[bytes, CheckedRecord]:
-        """One record, its checksum verified. Raises RecordNotFound, CorruptRecord, OSError."""
-        if not self.min_offset <= commit_log_offset < self.written_position:
-            raise RecordNotFound(
-                f"no record at {commit_log_offset}: the log goes from {self.min_offset} to {self.written_position}"
-            )
+        """One record, its checksum verified. Raises RecordNotFound beyond the end, RecordLost, OSError."""
+        if commit_log_offset >= self.written_position:
+            raise RecordNotFound(f"no record at {commit_log_offset} yet: the log ends at {self.written_position}")
+        if commit_log_offset < self.min_offset:
+            raise RecordLost(f"no record at {commit_log_offset} any more: the log begins at {self.min_offset}")
         data = self.segments.read(commit_log_offset, min(_FIRST_READ, self.written_position - commit_log_offset))
-        if len(data) < SIZE_AND_MAGIC.size:
-            raise RecordNotFound(f"no record at {commit_log_offset}")
-        size, magic = SIZE_AND_MAGIC.unpack_from(data)
+        size, magic = SIZE_AND_MAGIC.unpack_from(data) if len(data) >= SIZE_AND_MAGIC.size else (0, 0)
         if magic != MESSAGE_MAGIC:
-            raise RecordNotFound(f"no record begins at {commit_log_offset}")
+            raise RecordLost(f"no record begins at {commit_log_offset}")
         if size > len(data):
             data = self.segments.read(commit_log_offset, min(size, MAX_SIZE, self.written_position - commit_log_offset))
         checked = check_record(data, 0, commit_log_offset)
         if checked is None:
-            raise CorruptRecord(f"the record at {commit_log_offset} is damaged")
+            raise RecordLost(f"the record at {commit_log_offset} is damaged")
         return data[: checked.size], checked
 
     def store_timestamp(self, commit_log_offset: int) -> int:

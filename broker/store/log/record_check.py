@@ -10,7 +10,8 @@ import struct
 import zlib
 from typing import Final, NamedTuple
 
-from broker.message import record, sysflag
+from broker.message import record
+from broker.message.errors import CorruptRecord
 
 HEAD: Final = struct.Struct(">iiiiiqqi8x")
 """TOTALSIZE, MAGICCODE, BODYCRC, QUEUEID, FLAG, QUEUEOFFSET, PHYSICALOFFSET, SYSFLAG; then BORNTIMESTAMP."""
@@ -18,10 +19,6 @@ MIN_SIZE: Final = record.FIXED_LENGTH
 MAX_SIZE: Final = 32 << 20
 """More than any record has: none is longer than a frame."""
 MAGIC: Final = record.MESSAGE_MAGIC.to_bytes(4, "big", signed=True)
-
-_AFTER_BORN_HOST = struct.Struct(">q")
-_BODY_LENGTH = struct.Struct(">i")
-_UINT16 = struct.Struct(">H")
 
 
 class CheckedRecord(NamedTuple):
@@ -38,39 +35,15 @@ class CheckedRecord(NamedTuple):
 
 def check_record(data: bytes, at: int, commit_log_offset: int) -> CheckedRecord | None:
     """The record that begins at `data[at]` and at that offset of the commit log, or None if it is not whole and intact."""
-    available = len(data) - at
-    if available < MIN_SIZE:
+    try:
+        head, body_at, topic_at, properties_at = record.read_fields(data, at)
+    except CorruptRecord:
         return None
-    size, magic, crc, queue_id, _, queue_offset, physical_offset, sys_flag = HEAD.unpack_from(data, at)
-    if magic != record.MESSAGE_MAGIC or physical_offset != commit_log_offset or not MIN_SIZE <= size <= available:
+    size, _, crc, queue_id, _, queue_offset, physical_offset, sys_flag, _, _, store_timestamp, _, _, _, _ = head
+    if physical_offset != commit_log_offset or zlib.crc32(data[body_at : topic_at - 1]) & 0x7FFFFFFF != crc:
         return None
-    store_timestamp_at = at + record.STORE_TIMESTAMP_POSITION
-    body_at = at + record.FIXED_LENGTH - 3
-    if sys_flag & sysflag.HOSTS_V6:
-        if sys_flag & sysflag.BORN_HOST_V6:
-            store_timestamp_at += 12
-            body_at += 12
-        if sys_flag & sysflag.STORE_HOST_V6:
-            body_at += 12
-    end = at + size
-    (body_length,) = _BODY_LENGTH.unpack_from(data, body_at - 4)
-    topic_at = body_at + body_length + 1
-    if body_length < 0 or topic_at + 2 > end:
-        return None
-    properties_at = topic_at + data[topic_at - 1] + 2
-    if properties_at > end or properties_at + _UINT16.unpack_from(data, properties_at - 2)[0] != end:
-        return None
-    if zlib.crc32(data[body_at : topic_at - 1]) & 0x7FFFFFFF != crc:
-        return None
-    return CheckedRecord(
-        size,
-        queue_id,
-        queue_offset,
-        sys_flag,
-        _AFTER_BORN_HOST.unpack_from(data, store_timestamp_at)[0],
-        data[topic_at : properties_at - 2],
-        data[properties_at:end],
-    )
+    topic, properties = data[topic_at : properties_at - 2], data[properties_at : at + size]
+    return CheckedRecord(size, queue_id, queue_offset, sys_flag, store_timestamp, topic, properties)
 
 
 def resembles_record(head: bytes, size: int, commit_log_offset: int) -> bool:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from broker.store.errors import CorruptRecord, RecordNotFound
+from broker.store.errors import UnreadableRecord
 from broker.store.log.commit_log import CommitLog
 from broker.store.log.record_check import CheckedRecord
 from broker.store.queues.consume_queue import ConsumeQueue, Unit
@@ -59,7 +59,7 @@ class LostUnits:
                 continue
             try:
                 data, checked = self.log.read(position)
-            except (RecordNotFound, CorruptRecord):
+            except UnreadableRecord:
                 break
             position += checked.size
             if is_of(checked, self.queue, queue_offset):
@@ -83,7 +83,7 @@ class LostUnits:
             place = unit.commit_log_offset
         try:
             data, checked = self.log.read(place)
-        except (RecordNotFound, CorruptRecord):
+        except UnreadableRecord:
             return None
         return (data, place + checked.size) if is_of(checked, self.queue, queue_offset) else None
 

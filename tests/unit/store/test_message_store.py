@@ -13,6 +13,7 @@ from broker.store import (
     GetMessageStatus,
     IllegalMessage,
     MessageStore,
+    RecordLost,
     RecordNotFound,
     StoreConfig,
     StoreLocked,
@@ -188,9 +189,26 @@ def test_messages_are_found_by_any_of_their_keys(store: MessageStore) -> None:
 
 def test_what_is_no_record_is_not_read(store: MessageStore) -> None:
     (appended,) = send(store, b"x" * 50)
-    for offset in (-1, appended.commit_log_offset + 1, appended.end_position, 5000):
+    for offset in (-1, appended.commit_log_offset + 1):
+        with pytest.raises(RecordLost):
+            store.read(offset)
+
+
+def test_a_record_that_is_not_written_yet_may_be_there_later(store: MessageStore) -> None:
+    (appended,) = send(store, b"x" * 50)
+    for offset in (appended.end_position, 5000):
         with pytest.raises(RecordNotFound):
             store.read(offset)
+    send(store, b"y")
+    assert decode_record(store.read(appended.end_position)).body == b"y"
+
+
+def test_a_record_whose_beginning_was_overwritten_is_lost(store: MessageStore, config: StoreConfig) -> None:
+    first, _ = send(store, b"first", b"second")
+    path = config.commit_log_directory / "00000000000000000000"
+    path.write_bytes(bytes(64) + path.read_bytes()[64:])
+    with pytest.raises(RecordLost):
+        store.read(first.commit_log_offset)
 
 
 def test_a_record_with_a_wrong_checksum_is_never_served(store: MessageStore, config: StoreConfig) -> None:

@@ -6,7 +6,7 @@ import struct
 import pytest
 
 from broker.message.sysflag import BORN_HOST_V6
-from broker.store import CorruptRecord, GetMessageStatus, MessageStore, RecordNotFound, StoreConfig
+from broker.store import CorruptRecord, GetMessageStatus, MessageStore, StoreConfig, UnreadableRecord
 from tests.unit.store.conftest import HOST, NOW, append, bodies, crash, send
 
 UNIT_SIZE = 20
@@ -23,7 +23,7 @@ def test_no_record_begins_in_the_last_bytes_of_the_log(store: MessageStore) -> N
     end = send(store, b"1", b"2")[1].end_position
     for offset in range(end - 100, end + 10):
         if offset != end - 98:
-            with pytest.raises(RecordNotFound):
+            with pytest.raises(UnreadableRecord):
                 store.read(offset)
     assert store.read(end - 98)
 
