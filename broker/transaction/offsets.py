@@ -10,7 +10,6 @@ from __future__ import annotations
 from array import array
 from typing import Final, NamedTuple
 
-
 _NONE: Final = -1
 """Stands for an op message that was not read: it names no half message."""
 
