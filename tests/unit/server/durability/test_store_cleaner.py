@@ -97,13 +97,13 @@ async def test_what_has_expired_is_deleted_and_operators_are_told(broker: Broker
         "2 messages in 2 commit log segments have expired (fileReservedTime=72) and are deleted: "
         "00000000000000000000 to 00000000000000001024"
     )
-    assert sorted(os.listdir(broker.messages))[0] == "00000000000000002048"
+    assert sorted(os.listdir(broker.log))[0] == "00000000000000002048"
     assert broker.store.min_offset(b"orders", 0) == 2
 
 
 async def test_what_has_not_expired_stays_on_a_disk_86_percent_full(broker: Broker, caplog: pytest.LogCaptureFixture) -> None:
     await broker.at(NOW + 12 * HOUR, used=0.86).cleaner.clean()
-    assert (len(os.listdir(broker.messages)), caplog.records) == (12, [])
+    assert (len(os.listdir(broker.log)), caplog.records) == (12, [])
 
 
 async def test_what_goes_before_its_time_is_a_warning_with_number_and_age(
@@ -124,7 +124,7 @@ async def test_what_pending_transactions_need_is_kept_for_twice_the_time_that_fi
     broker.needed_from = 1024
     await broker.at(NOW + 96 * HOUR).cleaner.clean()
     assert broker.asked == [NOW + 96 * HOUR - 144 * HOUR]
-    assert sorted(os.listdir(broker.messages))[0] == "00000000000000001024"
+    assert sorted(os.listdir(broker.log))[0] == "00000000000000001024"
 
 
 async def test_entering_and_leaving_the_state_of_a_full_disk_is_told_once(
@@ -144,13 +144,13 @@ async def test_an_operator_may_ask_at_any_hour(broker: Broker) -> None:
         broker.now_ms += HOUR
     broker.at(broker.now_ms + 96 * HOUR, used=0.1)
     await broker.cleaner.clean()
-    assert len(os.listdir(broker.messages)) == 12
+    assert len(os.listdir(broker.log)) == 12
     broker.cleaner.ask()
     await broker.cleaner.clean()
-    assert len(os.listdir(broker.messages)) < 12
-    before = len(os.listdir(broker.messages))
+    assert len(os.listdir(broker.log)) < 12
+    before = len(os.listdir(broker.log))
     await broker.cleaner.clean()
-    assert len(os.listdir(broker.messages)) == before
+    assert len(os.listdir(broker.log)) == before
 
 
 async def test_a_segment_that_cannot_be_deleted_keeps_those_after_it_and_is_tried_again(
@@ -165,6 +165,6 @@ async def test_a_segment_that_cannot_be_deleted_keeps_those_after_it_and_is_trie
         patch.setattr(os, "unlink", refuse)
         with pytest.raises(PermissionError):
             await broker.cleaner.clean()
-    assert len(os.listdir(broker.messages)) == 12
+    assert len(os.listdir(broker.log)) == 12
     await broker.cleaner.clean()
-    assert sorted(os.listdir(broker.messages))[0] == "00000000000000002048"
+    assert sorted(os.listdir(broker.log))[0] == "00000000000000002048"
