@@ -1,4 +1,4 @@
-"""Messages that became visible: who is told."""
+"""Tells listeners of messages that became visible."""
 
 import logging
 from collections.abc import Callable
@@ -10,15 +10,15 @@ Counter = Callable[[bytes, int, int, int], None]
 
 
 class Arrivals:
-    """Passes topic, queue id and max offset on. What goes wrong with one listener concerns neither the others nor the store."""
+    """Passes topic, queue id and max offset on. An error of one listener reaches neither the others nor the store."""
 
     def __init__(self, *listeners: Listener, counter: Counter) -> None:
-        """`counter` is told the bytes as well."""
+        """`counter` is told the number of bytes, too."""
         self._listeners = listeners
         self._counter = counter
 
     def __call__(self, topic: bytes, queue_id: int, max_offset: int, size: int) -> None:
-        """A queue reaches further now, by records of so many bytes."""
+        """Records of `size` bytes became visible in a queue."""
         for listener in self._listeners:
             _tell(listener, topic, queue_id, max_offset)
         _tell(self._counter, topic, queue_id, max_offset, size)

@@ -127,7 +127,7 @@ class Broker:
         # From here on nothing is appended, so the flush that follows is the last one: its end answers all senders that wait.
         self._dispatcher.stop()
         if serving is not None:
-            await serving.group_commit.stop()
+            await serving.context.group_commit.stop()
             # A reply is answered after it was stored, pushed and acknowledged: its turn comes after the flush.
             await serving.replies.settle(_REPLIES_END_WITHIN_S)
             await serving.replies.stop()
@@ -216,27 +216,27 @@ class Broker:
             raise cannot_listen(error, *where) from None
 
     def _start_work(self, serving: Serving, store: OpenedStore) -> None:
-        settings, tasks = self._settings, self._tasks
+        settings, tasks, context = self._settings, self._tasks, serving.context
         tasks.every(LOOK_EVERY_S, "following the wall clock", self._clock.follow)
         tasks.start("following the certificate", self._contexts.follow())
         tasks.start("registration", serving.registration.run())
         serving.transactions.start(tasks)
         pulls = serving.pull_processor
         tasks.when_due("answering overdue pulls", pulls.answer_overdue, pulls.alarm, rest_s=0)
-        notices = serving.consumer_notices
+        notices = context.clients.consumer_notices
         tasks.when_due("notices to consumers", notices.tell, notices.alarm, rest_s=consumer_notices.REST_S)
         delayed = serving.delayed_delivery
         tasks.when_due("delayed delivery", delayed.deliver_due, delayed.alarm, rest_s=delayed_delivery.REST_S)
         parked = serving.parked
         tasks.when_due("parked messages", parked.take_note, parked.alarm, rest_s=parked.REST_S)
         tasks.every(1, "expired parked messages", parked.forget_expired)
-        tasks.every(1, "statistics", lambda: serving.statistics.sample(self._clock()))
-        tasks.every(SAMPLE_INTERVAL_S, "figures of topics and groups", lambda: serving.statistics.sample_flows(self._clock()))
-        tasks.every(_LOCK_INTERVAL_S, "the store's lock", lambda: self._look_at_lock(serving.group_commit, store))
-        tasks.every(60, "how long messages took", serving.group_commit.put_times.begin_minute)
-        tasks.every(1, "topics to disk", serving.topic_table.persist_changes)
-        tasks.every(1, "groups to disk", serving.subscription_groups.persist_changes)
-        tasks.every(10, "closing silent clients", serving.client_processor.close_expired)
+        tasks.every(1, "statistics", lambda: context.statistics.sample(self._clock()))
+        tasks.every(SAMPLE_INTERVAL_S, "figures of topics and groups", lambda: context.statistics.sample_flows(self._clock()))
+        tasks.every(_LOCK_INTERVAL_S, "the store's lock", lambda: self._look_at_lock(context.group_commit, store))
+        tasks.every(60, "how long messages took", context.group_commit.put_times.begin_minute)
+        tasks.every(1, "topics to disk", context.topic_table.persist_changes)
+        tasks.every(1, "groups to disk", context.subscription_groups.persist_changes)
+        tasks.every(10, "closing silent clients", context.clients.processor.close_expired)
         tasks.start("offsets to disk", self._keep_offsets(store))
         tasks.every(settings.flush_delay_offset_interval / 1000, "delay offsets to disk", serving.delayed_delivery.persist)
         tasks.start("retention", serving.cleaner.run(settings.clean_resource_interval / 1000))
@@ -260,8 +260,8 @@ class Broker:
 
     def _persist(self, serving: Serving, store: OpenedStore) -> None:
         for persist in (
-            serving.topic_table.persist_changes,
-            serving.subscription_groups.persist_changes,
+            serving.context.topic_table.persist_changes,
+            serving.context.subscription_groups.persist_changes,
             serving.delayed_delivery.persist,
             serving.transactions.notes.finish,
             store.consumer_offsets.persist,

@@ -14,7 +14,7 @@ from broker.transaction.decision import Refusal
 
 
 def transaction_metrics(families: Families, sources: MetricsSources) -> Iterator[Metric]:
-    """All about transactions. Costs a look at each pending one."""
+    """All metrics of transactions. Costs a look at each pending one."""
     yield from _pending(families, sources)
     yield from _outcomes(families, sources)
     yield from _checks(families, sources.transactions.counts)
@@ -62,7 +62,7 @@ def _checks(families: Families, counts: TransactionCounts) -> Iterator[Metric]:
     refusals = steadily(lambda: dict(counts.refusals))
     yield families.counters(
         "rocketmq_transaction_checks_total",
-        "What became of transactions that were due for a check",
+        "Transactions that were due for a check, by what the broker did",
         ("outcome",),
         [((outcome,), count) for outcome, count in checks.items()],
     )

@@ -1,1 +1,1 @@
-"""Transactional messages: half message, decision, check-back, discard; all of it bytes, values and the time given."""
+"""Transactional messages: states and transitions, decisions, check-backs, recovery. It takes bytes, values and the time."""

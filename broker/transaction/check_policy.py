@@ -1,4 +1,4 @@
-"""When and how often a producer is asked what became of its transaction (RocketMQ's BrokerConfig)."""
+"""When and how often the broker asks producers about their pending transactions (RocketMQ's BrokerConfig)."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ class CheckPolicy:
     check_interval_ms: int = 60_000
     """transactionCheckInterval: the time from one check to the next, and from the last one to the discard."""
     check_max: int = 15
-    """transactionCheckMax: so many checks, then the message is discarded."""
+    """transactionCheckMax: after this many checks the message is discarded."""
     file_reserved_ms: int = 72 * 3600 * 1000
-    """fileReservedTime: a half message older than this is given up unasked."""
+    """fileReservedTime: an older half message is discarded, however often its producers were asked."""
     hold_back_max: int = 100_000
-    """How many half messages an undecided one may lie behind the newest before it is moved forward."""
+    """How many half messages a pending one may lie behind the newest before it is put back."""
 
     def first_check_due(self, begun_ms: int, encoded_properties: bytes) -> int:
         """When a half message is checked first: CHECK_IMMUNITY_TIME_IN_SECONDS counts instead of the time-out, if it is a number.

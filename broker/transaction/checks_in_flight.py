@@ -1,4 +1,4 @@
-"""Which answers each producer owes: whom a check may go to, and which checks nobody could answer.
+"""The answers that each producer owes: they say whom a check may go to, and which checks nobody can answer any more.
 
 A check counts against its message, so none is sent to a producer that is still busy with the one before, and those that a
 producer left unanswered when its connection ended are given back. An Apache client would queue a second check behind the
@@ -112,11 +112,11 @@ class ChecksInFlight(Generic[Producer]):
         return _unanswered([owed])
 
     def unanswered(self) -> Mapping[int, int]:
-        """How many checks of each transaction no producer has answered, or has been given up by, yet."""
+        """How many checks of each transaction no producer has answered yet."""
         return _unanswered(self._owed.values())
 
     def unanswered_about(self, commit_log_offset: int) -> int:
-        """How many checks of that transaction they are."""
+        """How many checks of that transaction no producer has answered yet."""
         return sum(owed.overdue.get(commit_log_offset, 0) + (commit_log_offset in owed.in_flight) for owed in self._owed.values())
 
     def count(self, producer: Producer) -> int:

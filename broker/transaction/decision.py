@@ -25,7 +25,7 @@ class EndAction(Enum):
     """The producer does not know yet."""
     REFUSE = "refuse"
     LOOK_UP = "look up"
-    """No undecided transaction is known by that offset: read what is stored there, and `decide_late_end`."""
+    """The table knows no transaction by that offset: read what the store has there, and `decide_late_end`."""
 
 
 class Refusal(Enum):
@@ -39,7 +39,7 @@ class Refusal(Enum):
     ALREADY_ROLLED_BACK = "already_rolled_back"
     ALREADY_DISCARDED = "already_discarded"
     ALREADY_DECIDED = "already_decided"
-    """Too long ago to tell how."""
+    """Decided so long ago that the broker no longer knows how."""
 
 
 class EndRequest(NamedTuple):
@@ -53,7 +53,7 @@ class EndRequest(NamedTuple):
 
 
 class EndDecision(NamedTuple):
-    """What to do about it. `transaction` is there for COMMIT and ROLLBACK, `refusal` and `remark` for REFUSE."""
+    """What to do about an EndRequest. COMMIT and ROLLBACK have a `transaction`, REFUSE has `refusal` and `remark`."""
 
     action: EndAction
     transaction: PendingTransaction | None = None
@@ -135,14 +135,14 @@ class CheckAction(Enum):
     """What to do about a transaction that is due."""
 
     NO_PRODUCER = "no producer"
-    """Nobody of the group is online; this uses no check up."""
+    """No producer of the group is online. No check is used up."""
     CHECK_BACK = "check back"
     HOLD = "hold"
-    """Nobody of the group could answer one more check now; this uses no check up."""
+    """No producer of the group could answer one more check now. No check is used up."""
     DISCARD = "discard"
     """All checks are used up."""
     SKIP = "skip"
-    """Too old: it goes where discarded ones go, though its checks are not used up."""
+    """The transaction is too old: it is discarded, though its checks are not used up."""
 
 
 class GroupState(NamedTuple):
@@ -160,9 +160,9 @@ def decide_check(transaction: PendingTransaction, now_ms: int, policy: CheckPoli
     """What to do about a transaction that is due (RocketMQ's TransactionalMessageServiceImpl.check).
 
     It is due once time-out or immunity are over (CheckPolicy.first_check_due) and then at every interval. RocketMQ asks, counts
-    and discards whether or not an answer can still come; here nothing is counted that nobody could answer. One that is too old
-    is given up, but never unasked while its group is online: RocketMQ does not ask about such any more. `now_ms` must be a time
-    that may be believed (ExpiryClock): what is given up for its age does not come back.
+    and discards whether or not an answer can still come; here no check counts that nobody could answer. A transaction that is too
+    old is discarded, but first its group is asked once if it is online; RocketMQ does not ask about such any more. `now_ms` must
+    be a time that may be believed (ExpiryClock): a discard cannot be taken back.
     """
     are_checks_used_up = transaction.checks >= policy.check_max
     was_never_asked = not transaction.checks and group.is_online

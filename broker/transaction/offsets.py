@@ -8,7 +8,10 @@ that names a half message from there on.
 from __future__ import annotations
 
 from array import array
-from typing import NamedTuple
+from typing import Final, NamedTuple
+
+_NONE: Final = -1
+"""Stands for an op message that was not read: it names no half message."""
 
 
 class TransactionOffsets(NamedTuple):
@@ -36,9 +39,10 @@ class OpWindow:
 
     def add(self, op_queue_offset: int, half_queue_offset: int) -> None:
         """An op message was appended; `half_queue_offset` is the last half message that it names."""
-        while self.next_offset < op_queue_offset:
-            self._named.append(-1)
-        if self.next_offset == op_queue_offset:
+        missing = op_queue_offset - self._first - len(self._named)
+        if missing > 0:
+            self._named.extend([_NONE] * missing)
+        if missing >= 0:
             self._named.append(half_queue_offset)
 
     def take_back(self) -> None:

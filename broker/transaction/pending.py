@@ -1,4 +1,4 @@
-"""The table of pending transactions (states.py draws what leads into it and out of it).
+"""The table of pending transactions (states.py draws the states).
 
 Nothing here reads or writes the store. The caller appends the records of a transition and then tells the table. Later it says
 up to which commit log offset the records are safe (`confirm`), or from which one on they were lost (`take_back`).

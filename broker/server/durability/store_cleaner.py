@@ -25,7 +25,7 @@ logger = logging.getLogger(__name__)
 _HOUR_MS: Final = 3_600_000
 _SLICE_S: Final = 0.01
 _NEEDED_FOR_FILE_RESERVED_TIMES: Final = 2
-"""A half message is kept for its transaction up to this age, in fileReservedTimes; after one of them it is given up anyway."""
+"""A half message is kept for its transaction up to this age, in fileReservedTimes; after one of them it is discarded."""
 
 NeededFrom = Callable[[int], int | None]
 """The commit log offset from which on records are needed for transactions begun after a time, or None without any."""

@@ -1,4 +1,4 @@
-"""How a topic's transactions ended: plain counters for metrics (RocketMQ 5's transaction metrics)."""
+"""Counts how the transactions of a topic ended, for metrics (RocketMQ 5's transaction metrics)."""
 
 from __future__ import annotations
 
@@ -17,23 +17,23 @@ _PROMPT_MS: Final = _BOUNDS_MS[0]
 
 @dataclass(slots=True)
 class TopicOutcomes:
-    """Counters; they only grow, and each event adds to one of them."""
+    """Counters. They only grow, and each event adds to one of them."""
 
     rollbacks: int = 0
     prompt_commits: int = 0
     """Commits within the first bound, as nearly all are."""
     late_commits: list[int] = field(default_factory=lambda: [0] * len(_BOUNDS_MS))
-    """The others, by the bound above that they lie within; the last ones within none."""
+    """Later commits, by the bounds above the first one; the last counter is for commits beyond all bounds."""
     latency_ms: int = 0
     """The sum of the times from half message to commit."""
 
     @property
     def commits(self) -> int:
-        """All of them."""
+        """All commits, prompt and late."""
         return self.prompt_commits + sum(self.late_commits)
 
     def committed(self, latency_ms: int) -> None:
-        """A commit, so long after its half message; less than 0 if the clock was set back."""
+        """Counts a commit. `latency_ms` is the time since its half message, less than 0 if the clock was set back."""
         if latency_ms <= _PROMPT_MS:
             self.prompt_commits += 1
             if latency_ms < 0:

@@ -78,7 +78,7 @@ class TransactionFinder:
         return list(dict.fromkeys(transaction for transaction in found if transaction is not None))
 
     def pending_by_offset(self, commit_log_offset: int) -> PendingTransaction | None:
-        """The pending one whose half message, or a copy of it, lies there."""
+        """The pending transaction whose half message, or a copy of the half message, lies there."""
         table = self._messages.table
         transaction = table.find(commit_log_offset)
         if transaction is None and (copy := table.copies.find(commit_log_offset)) is not None:
@@ -90,7 +90,7 @@ class TransactionFinder:
         return self._found(self._halves(word))
 
     def by_offset(self, commit_log_offset: int) -> list[Found]:
-        """The one whose half message, or a copy of it, lies there; none if there is no half message."""
+        """The transaction whose half message, or a copy of the half message, lies there; none if no half message lies there."""
         transaction = self.pending_by_offset(commit_log_offset)
         if transaction is not None:
             return [self.found_pending(transaction)]

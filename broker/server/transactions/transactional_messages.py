@@ -92,6 +92,8 @@ class TransactionalMessages:
     def commit(self, transaction: PendingTransaction, now_ms: int, reason: str | None = None) -> int:
         """Delivers the message. Raises HalfMessageUnreadable, and then the transaction is still pending."""
         half = self._recent.take(transaction.stored_at, transaction.stored_queue_offset) or self._bridge.read(transaction)
+        # The message comes before its op message. If a crash keeps only the message, recovery finds it and adds the op message;
+        # the other way round the message would be lost.
         self._bridge.append(transitions.committed(half, transaction), now_ms)
         end_position = self._end(transaction, State.COMMITTED, now_ms, reason)
         self.outcomes[transaction.topic].committed(now_ms - transaction.begun_ms)

@@ -52,7 +52,7 @@ class Running:
     async def do_what_timers_do(self) -> None:
         serving = self.broker._serving
         assert serving is not None
-        serving.client_processor.close_expired()
+        serving.context.clients.processor.close_expired()
         serving.delayed_delivery.deliver_due()
         serving.transactions.check_service.look(self.broker._clock())
         await serving.cleaner.clean()
@@ -96,8 +96,8 @@ async def test_no_client_and_no_registration_is_forgotten(running: Running) -> N
     await asyncio.sleep(0.1)  # a connection that was closed is forgotten
     serving = running.broker._serving
     assert serving is not None
-    assert len(serving.producer_groups.connections("p")) == 1
-    assert serving.consumer_groups.find("g") is not None
+    assert len(serving.context.clients.producer_groups.connections("p")) == 1
+    assert serving.context.clients.consumer_groups.find("g") is not None
     (name_server,) = running.broker.name_servers
     route = GetRouteInfoRequestHeader(topic="TBW102")
     answer = await running.client.invoke(name_server, RequestCode.GET_ROUTEINFO_BY_TOPIC, route, timeout_ms=20_000)

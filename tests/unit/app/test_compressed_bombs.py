@@ -46,7 +46,7 @@ async def test_a_bomb_goes_to_the_dead_letters_and_what_follows_is_consumed(
             while not (  # noqa: ASYNC110 (nobody tells)
                 sorted(seen) == [b"first", b"second"]
                 and broker._serving is not None
-                and broker._serving.topic_table.get("%DLQ%credits") is not None
+                and broker._serving.context.topic_table.get("%DLQ%credits") is not None
                 and all(not one.unacknowledged for one in consumer.progress)
             ):
                 await asyncio.sleep(0.02)

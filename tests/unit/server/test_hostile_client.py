@@ -216,3 +216,15 @@ def test_a_transaction_that_claims_a_destination_can_be_discarded(broker: Transa
     for _ in range(broker.policy.check_max + 1):
         broker.tick(5000)
     assert bodies(broker, DISCARD_TOPIC, 0) == [b"mine"]
+
+
+@pytest.mark.parametrize(
+    ("more", "changes"),
+    [((("DELAY", "3"),), {}), ((), {"topic": "%RETRY%credit_service"})],
+)
+def test_a_message_that_cannot_begin_a_transaction_is_refused_as_illegal(
+    wire: HostileWire, broker: TransactionBroker, more: tuple[tuple[str, str], ...], changes: dict[str, str]
+) -> None:
+    header = sent("A", broker.now_ms, AS_HALF, *more, **PREPARED_FLAG, **changes)
+    assert wire.ask(RequestCode.SEND_MESSAGE_V2, header, b"body") == ResponseCode.MESSAGE_ILLEGAL
+    assert len(broker.messages) == 0
