@@ -8,7 +8,6 @@ from broker.admin.errors import CannotAsk
 from broker.client.errors import ClientError
 from broker.client.instance.name_servers import NameServers, name_server_addresses
 from broker.protocol.errors import ProtocolError
-from broker.protocol.route import MASTER_ID
 from broker.remoting.client import RemotingClient, split_address
 
 
@@ -35,9 +34,9 @@ async def find_brokers(remoting: RemotingClient, *, namesrv_addr: str | None, br
     except ProtocolError as error:
         raise CannotAsk(f"a name server answered what cannot be understood: {error}") from None
     masters = [
-        BrokerAddress(name, broker.broker_addrs[MASTER_ID])
+        BrokerAddress(name, broker.master_address)
         for name, broker in sorted((cluster.broker_addr_table if cluster is not None else {}).items())
-        if MASTER_ID in broker.broker_addrs
+        if broker.master_address is not None
     ]
     if not masters:
         raise CannotAsk(f"no broker is registered at {';'.join(name_servers.addresses)}")

@@ -157,11 +157,6 @@ class BrokerSettings(Struct, frozen=True, kw_only=True, rename="camel", forbid_u
         return {name: str(value) for name, value in values.items() if name.startswith("tls.")}
 
     @property
-    def advertised_host(self) -> str:
-        """The address that the broker registers, and that message ids hold."""
-        return self.broker_ip1
-
-    @property
     def metrics_host(self) -> str:
         """The address that metrics are served on: that of the broker's other ports unless another is given."""
         return self.metrics_prom_exporter_host or self.bind_address

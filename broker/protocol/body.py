@@ -88,7 +88,7 @@ def _tidied(value: Any, constants: Mapping[str, type[Enum]]) -> Any:
 
 
 def _member(name: str, value: Any, constants: Mapping[str, type[Enum]]) -> Any:
-    if name in constants and isinstance(value, int):
+    if name in constants and isinstance(value, int) and not isinstance(value, bool):
         known = list(constants[name])
         return known[value].value if 0 <= value < len(known) else value
     return _tidied(value, constants)

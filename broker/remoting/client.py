@@ -113,11 +113,6 @@ class RemotingClient:
         """Whether there is an open connection to the address."""
         return self._open(address) is not None
 
-    def disconnect(self, address: str) -> None:
-        """Closes the connection to the address, if there is one."""
-        if connection := self._by_address.pop(address, None):
-            connection.close()
-
     async def close(self) -> None:
         """Sends what is unsent and closes all connections."""
         self._is_closed = True

@@ -22,7 +22,6 @@ from broker.client.producer.send_result import SendResult
 from broker.message import Message, MessageQueue, topics
 from broker.message.ids import UniqueIdMaker
 from broker.protocol.heartbeat import HeartbeatData, ProducerData
-from broker.protocol.route import MASTER_ID
 from broker.remoting.tls import ClientTls
 
 logger = logging.getLogger(__name__)
@@ -146,7 +145,7 @@ class Producer(RunsWithin):
         check_topic(topic)
         check_whole_number("queue_count", queue_count, least=1)
         info = await instance.name_servers.cluster_info()
-        masters = [] if info is None else [broker.broker_addrs.get(MASTER_ID) for broker in info.broker_addr_table.values()]
+        masters = [] if info is None else [broker.master_address for broker in info.broker_addr_table.values()]
         addresses = [address for address in masters if address]
         if not addresses:
             raise NoRoute(f"no broker is registered at {';'.join(instance.name_servers.addresses)}: start one")

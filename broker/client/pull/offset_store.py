@@ -27,9 +27,6 @@ class OffsetStore(Protocol):
     def update(self, queue: MessageQueue, offset: int) -> None:
         """Remember it; `persist` keeps it."""
 
-    def known(self, queue: MessageQueue) -> int | None:
-        """What is remembered."""
-
     def forget(self, queue: MessageQueue) -> None:
         """The queue belongs to somebody else now."""
 
@@ -52,10 +49,6 @@ class BrokerOffsetStore:
     def update(self, queue: MessageQueue, offset: int) -> None:
         """Remember it."""
         self._offsets[queue] = offset
-
-    def known(self, queue: MessageQueue) -> int | None:
-        """What is remembered."""
-        return self._offsets.get(queue)
 
     def forget(self, queue: MessageQueue) -> None:
         """The queue belongs to another member now."""
@@ -104,10 +97,6 @@ class LocalFileOffsetStore:
     def update(self, queue: MessageQueue, offset: int) -> None:
         """Remember it."""
         self._offsets[queue] = offset
-
-    def known(self, queue: MessageQueue) -> int | None:
-        """What is remembered."""
-        return self._offsets.get(queue)
 
     def forget(self, queue: MessageQueue) -> None:
         """Nobody else gets the queue: what is remembered stays."""

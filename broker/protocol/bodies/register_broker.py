@@ -17,7 +17,6 @@ from typing import Final
 
 import msgspec
 
-from broker.message.steps import finish
 from broker.protocol.bodies.topic import DataVersion, TopicConfig, TopicConfigSerializeWrapper
 from broker.protocol.body import Body, decode_body
 from broker.protocol.errors import BodyError
@@ -44,11 +43,6 @@ class RegisterBrokerBody(Body):
         parts += [_sized(_topic_text(topic).encode()) for topic in wrapper.topic_config_table.values()]
         parts.append(_sized(msgspec.json.encode(self.filter_server_list)))
         return zlib.compress(b"".join(parts), 9)
-
-    @classmethod
-    def decode_compressed(cls, data: bytes) -> RegisterBrokerBody:
-        """The body that a peer sent compressed. Raises BodyError."""
-        return finish(cls.read_compressed(data))
 
     @classmethod
     def read_compressed(cls, data: bytes, *, most_topics: int = MOST_TOPICS) -> Generator[None, None, RegisterBrokerBody]:

@@ -10,6 +10,7 @@ from contextlib import asynccontextmanager
 
 import pytest
 
+from broker.message.steps import finish
 from broker.protocol.bodies import RegisterBrokerBody
 from broker.protocol.codes import RequestCode, ResponseCode
 from broker.protocol.command import RemotingCommand, encode_request, encode_response
@@ -189,7 +190,7 @@ async def test_very_many_topics_are_registered_compressed(desk: Desk) -> None:
     header, body = stage.name_servers.registrations[0]
     assert header.compressed
     assert header.body_crc32 == zlib.crc32(body) & 0x7FFFFFFF
-    table = RegisterBrokerBody.decode_compressed(body).topic_config_serialize_wrapper.topic_config_table
+    table = finish(RegisterBrokerBody.read_compressed(body)).topic_config_serialize_wrapper.topic_config_table
     assert set(table) == {config.topic_name for config in desk.topics}
 
 

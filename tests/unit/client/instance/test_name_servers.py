@@ -1,0 +1,85 @@
+"""Asking name servers: one that answers is enough, and the error says what to do where none does."""
+
+import pytest
+
+from broker.client import NameServerUnreachable, UnreadableAnswer
+from broker.client.instance.name_servers import NameServers
+from broker.protocol.codes import RequestCode, ResponseCode
+from broker.protocol.headers import GetRouteInfoRequestHeader
+from broker.protocol.route import BrokerData, ClusterInfo, QueueData, TopicRouteData
+from tests.unit.client.peers import Peer, Peers, answer, success
+
+ROUTE = TopicRouteData(queue_datas=[QueueData("b", 4, 4, 6)], broker_datas=[BrokerData("c", "b", {0: "b:1"})])
+
+
+def knowing(request: object) -> bytes:
+    return success(body=ROUTE.encode())
+
+
+def ignorant(request: object) -> bytes:
+    return answer(ResponseCode.TOPIC_NOT_EXIST, remark="No topic route info")
+
+
+def a_broker(request: object) -> bytes:
+    return answer(ResponseCode.REQUEST_CODE_NOT_SUPPORTED, remark=" request type 105 not supported")
+
+
+def asking(**peers: Peer) -> tuple[NameServers, Peers]:
+    servers = Peers(**peers)
+    return NameServers(("a:1", "b:1"), servers.as_remoting()), servers
+
+
+async def test_a_route_is_asked_for_in_standard_json() -> None:
+    servers, peers = asking(a=knowing)
+    assert await servers.find_route("orders") == ROUTE
+    header = peers.asked[0].command.decode_header(GetRouteInfoRequestHeader)
+    assert (header.topic, header.accept_standard_json_only) == ("orders", True)
+
+
+async def test_one_that_is_away_is_passed_over_and_remembered() -> None:
+    servers, peers = asking(b=knowing)
+    assert await servers.find_route("orders") == ROUTE
+    assert await servers.find_route("orders") == ROUTE
+    assert [asked.address for asked in peers.asked] == ["a:1", "b:1", "b:1"]
+
+
+async def test_one_that_does_not_know_the_topic_yet_is_not_the_last_word() -> None:
+    servers, _ = asking(a=ignorant, b=knowing)
+    assert await servers.find_route("orders") == ROUTE
+
+
+@pytest.mark.parametrize("silent_too", [False, True])
+async def test_a_topic_that_nobody_knows_is_none(silent_too: bool) -> None:
+    servers, _ = asking(a=ignorant) if silent_too else asking(a=ignorant, b=ignorant)
+    assert await servers.find_route("orders") is None
+
+
+async def test_an_empty_answer_counts_as_not_knowing() -> None:
+    servers, _ = asking(a=lambda request: success(), b=lambda request: success())
+    assert await servers.find_route("orders") is None
+
+
+async def test_where_none_answers_the_error_says_what_to_do() -> None:
+    servers, _ = asking()
+    with pytest.raises(NameServerUnreachable, match=r"no name server answers at a:1;b:1 .*Start the broker, or set NAMESRV_ADDR"):
+        await servers.find_route("orders")
+
+
+async def test_a_broker_in_a_name_servers_place_is_told_from_silence() -> None:
+    servers, _ = asking(a=a_broker)
+    with pytest.raises(NameServerUnreachable, match="A broker listens there: set NAMESRV_ADDR to the name server"):
+        await servers.find_route("orders")
+
+
+async def test_an_answer_that_makes_no_sense_is_named_so() -> None:
+    servers, _ = asking(a=lambda request: success(body=b"<html>"))
+    with pytest.raises(UnreadableAnswer, match="the answer cannot be understood"):
+        await servers.find_route("orders")
+
+
+async def test_the_cluster_is_asked_for_without_a_header() -> None:
+    info = ClusterInfo(broker_addr_table={"b": BrokerData("c", "b", {0: "b:1"})}, cluster_addr_table={"c": ["b"]})
+    servers, peers = asking(a=lambda request: success(body=info.encode()))
+    assert await servers.cluster_info() == info
+    assert peers.asked[0].command.code == RequestCode.GET_BROKER_CLUSTER_INFO
+    assert peers.asked[0].command.ext_fields() == {}

@@ -1,0 +1,133 @@
+"""The locks of an orderly consumer: held as long as the broker said so, and never longer."""
+
+from collections.abc import Iterable, Iterator
+from typing import cast
+
+import pytest
+
+from broker.client import BrokerUnreachable, MessageQueue
+from broker.client.pull.group_requests import GroupRequests
+from broker.client.rebalance.queue_locks import HELD_FOR_S, OwnQueueLocks
+from tests.unit.client.messages import QUEUE
+
+OTHER = MessageQueue("orders", "broker-a", 1)
+ELSEWHERE = MessageQueue("orders", "broker-b", 0)
+
+
+class Brokers:
+    """Grant what is not taken by another client."""
+
+    def __init__(self) -> None:
+        self.taken: set[MessageQueue] = set()
+        self.away: set[str] = set()
+        self.unlocked: list[tuple[str, list[MessageQueue]]] = []
+
+    async def lock_queues(
+        self, group: str, client_id: str, broker_name: str, queues: Iterable[MessageQueue]
+    ) -> set[MessageQueue]:
+        if broker_name in self.away:
+            raise BrokerUnreachable("down")
+        return set(queues) - self.taken
+
+    async def unlock_queues(self, group: str, client_id: str, broker_name: str, queues: Iterable[MessageQueue]) -> None:
+        self.unlocked.append((broker_name, list(queues)))
+        if broker_name in self.away:
+            raise BrokerUnreachable("down")
+
+
+class Clock:
+    def __init__(self) -> None:
+        self.now_s = 100.0
+
+
+@pytest.fixture
+def clock(monkeypatch: pytest.MonkeyPatch) -> Iterator[Clock]:
+    clock = Clock()
+    with monkeypatch.context() as patched:
+        patched.setattr("broker.client.rebalance.queue_locks.time.monotonic", lambda: clock.now_s)
+        yield clock
+
+
+def locks_at(brokers: Brokers) -> OwnQueueLocks:
+    return OwnQueueLocks("group", "client", cast(GroupRequests, brokers))
+
+
+async def test_a_lock_that_is_had_is_held() -> None:
+    locks = locks_at(Brokers())
+    assert not locks.holds(QUEUE)
+    assert await locks.acquire(QUEUE)
+    assert locks.holds(QUEUE)
+    assert not locks.holds(OTHER)
+    await locks.stop()
+
+
+async def test_a_queue_that_another_has_is_not_had() -> None:
+    brokers = Brokers()
+    brokers.taken.add(QUEUE)
+    locks = locks_at(brokers)
+    assert not await locks.acquire(QUEUE)
+    brokers.taken.clear()
+    assert await locks.acquire(QUEUE)
+    await locks.stop()
+
+
+async def test_a_broker_that_is_away_gives_no_lock() -> None:
+    brokers = Brokers()
+    brokers.away.add("broker-a")
+    locks = locks_at(brokers)
+    assert not await locks.acquire(QUEUE)
+    await locks.stop()
+    assert brokers.unlocked == []
+
+
+async def test_a_lock_ends_here_before_it_ends_at_the_broker(clock: Clock) -> None:
+    locks = locks_at(Brokers())
+    await locks.acquire(QUEUE)
+    clock.now_s += HELD_FOR_S - 0.001
+    assert locks.holds(QUEUE)
+    clock.now_s += 0.001
+    assert not locks.holds(QUEUE)
+    await locks.stop()
+
+
+async def test_a_broker_that_is_away_for_a_moment_takes_nothing_away(clock: Clock) -> None:
+    brokers = Brokers()
+    locks = locks_at(brokers)
+    await locks.acquire(QUEUE)
+    brokers.away.add("broker-a")
+    assert await locks.acquire(QUEUE), "what was granted holds until its time is over"
+    clock.now_s += HELD_FOR_S
+    assert not await locks.acquire(QUEUE)
+    await locks.stop()
+
+
+async def test_a_lock_that_the_broker_gave_to_another_is_lost_at_once() -> None:
+    brokers = Brokers()
+    locks = locks_at(brokers)
+    await locks.acquire(QUEUE)
+    brokers.taken.add(QUEUE)
+    assert not await locks.acquire(QUEUE)
+    assert not locks.holds(QUEUE)
+    await locks.stop()
+
+
+async def test_a_lock_given_back_is_not_held_any_more() -> None:
+    brokers = Brokers()
+    locks = locks_at(brokers)
+    for queue in (QUEUE, OTHER, ELSEWHERE):
+        await locks.acquire(queue)
+    await locks.release([QUEUE, ELSEWHERE])
+    assert [locks.holds(queue) for queue in (QUEUE, OTHER, ELSEWHERE)] == [False, True, False]
+    assert sorted(brokers.unlocked) == [("broker-a", [QUEUE]), ("broker-b", [ELSEWHERE])]
+    await locks.stop()
+
+
+async def test_at_the_end_everything_is_given_back_even_if_a_broker_is_away() -> None:
+    brokers = Brokers()
+    locks = locks_at(brokers)
+    for queue in (QUEUE, ELSEWHERE):
+        await locks.acquire(queue)
+    brokers.away.add("broker-a")
+    await locks.stop()
+    assert {name for name, _ in brokers.unlocked} == {"broker-a", "broker-b"}
+    assert not locks.holds(QUEUE)

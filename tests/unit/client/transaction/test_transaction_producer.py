@@ -1,0 +1,219 @@
+"""A transaction from the producer's side: what runs, what the broker is told, and what the caller hears."""
+
+import asyncio
+import logging
+from typing import Any, cast
+
+import pytest
+
+from broker.client import (
+    BrokerUnreachable,
+    IllegalConfiguration,
+    LocalTransactionState,
+    Message,
+    MessageQueue,
+    MessageRefused,
+    NotRunning,
+    SendFailed,
+    SendResult,
+    SendStatus,
+    TransactionProducer,
+)
+from broker.client.instance.instance import ClientInstance
+from broker.client.producer.message_sender import MessageSender
+from broker.client.producer.producer import RunningProducer
+from broker.client.producer.send_requests import SendRequests
+from broker.message import sysflag
+from broker.protocol.headers import EndTransactionRequestHeader
+from tests.unit.client.waiting import until
+
+COMMIT, ROLLBACK, UNKNOWN = LocalTransactionState
+MESSAGE = Message.of("orders", b"order 1")
+STORED_AT = 0x64
+
+
+class Broker:
+    """Sender, requests and instance in one."""
+
+    def __init__(self) -> None:
+        self.status = SendStatus.SEND_OK
+        self.send_error: Exception | None = None
+        self.end_error: Exception | None = None
+        self.halves: list[Message] = []
+        self.ended: list[EndTransactionRequestHeader] = []
+        self.is_stopped = False
+
+    async def send(self, message: Message, *, new_id_each_attempt: bool) -> SendResult:
+        assert new_id_each_attempt, "two half messages must never count as one"
+        self.halves.append(message)
+        if self.send_error is not None:
+            raise self.send_error
+        return SendResult(
+            send_status=self.status,
+            message_id="ID",
+            offset_message_id=f"7F00000100002A9F{STORED_AT:016X}",
+            queue=MessageQueue("orders", "broker-a", 0),
+            queue_offset=5,
+        )
+
+    async def end_transaction(self, broker_name: str, header: EndTransactionRequestHeader) -> None:
+        if self.end_error is not None:
+            raise self.end_error
+        self.ended.append(header)
+
+    async def stop(self) -> None:
+        self.is_stopped = True
+
+
+class Listener:
+    """Answers, or raises, what the test says."""
+
+    def __init__(self, answer: object = COMMIT) -> None:
+        self.answer = answer
+        self.executed: list[tuple[Message, object]] = []
+
+    def execute_local_transaction(self, message: Message, arg: object) -> Any:
+        self.executed.append((message, arg))
+        if isinstance(self.answer, Exception):
+            raise self.answer
+        return self.answer
+
+    def check_local_transaction(self, message: object) -> Any:
+        raise NotImplementedError
+
+
+def running(listener: Any, broker: Broker) -> TransactionProducer:
+    """A producer that runs, without a network."""
+    producer = TransactionProducer("p", listener)
+    parts = RunningProducer(cast(ClientInstance, broker), cast(SendRequests, broker), cast(MessageSender, broker))
+    producer._lifecycle.started(parts)
+    return producer
+
+
+@pytest.mark.parametrize(
+    ("answer", "state", "bits"),
+    [
+        (COMMIT, COMMIT, sysflag.TRANSACTION_COMMIT),
+        (ROLLBACK, ROLLBACK, sysflag.TRANSACTION_ROLLBACK),
+        (UNKNOWN, UNKNOWN, sysflag.TRANSACTION_NOT),
+        (None, UNKNOWN, sysflag.TRANSACTION_NOT),
+        ("COMMIT", UNKNOWN, sysflag.TRANSACTION_NOT),
+        (LookupError("no database"), UNKNOWN, sysflag.TRANSACTION_NOT),
+    ],
+)
+async def test_the_broker_is_told_what_the_listener_said(answer: object, state: LocalTransactionState, bits: int) -> None:
+    broker = Broker()
+    producer = running(Listener(answer), broker)
+    sent = await producer.send_message_in_transaction(MESSAGE)
+    assert sent.local_transaction_state is state
+    (told,) = broker.ended
+    assert (told.commit_or_rollback, told.from_transaction_check) == (bits, False)
+    assert (told.commit_log_offset, told.tran_state_table_offset, told.msg_id) == (STORED_AT, 5, "ID")
+    await producer.shutdown()
+
+
+async def test_the_half_message_says_that_it_is_one_and_whose() -> None:
+    broker, listener = Broker(), Listener()
+    producer = running(listener, broker)
+    sent = await producer.send_message_in_transaction(MESSAGE, "arg")
+    (half,) = broker.halves
+    assert (half.properties["TRAN_MSG"], half.properties["PGROUP"]) == ("true", "p")
+    ((seen, arg),) = listener.executed
+    assert (seen.transaction_id, arg) == ("ID", "arg") == (sent.transaction_id, "arg")
+    await producer.shutdown()
+
+
+@pytest.mark.parametrize("status", [status for status in SendStatus if status is not SendStatus.SEND_OK])
+async def test_nothing_depends_on_a_half_message_that_may_be_lost(status: SendStatus) -> None:
+    broker, listener = Broker(), Listener()
+    broker.status = status
+    producer = running(listener, broker)
+    sent = await producer.send_message_in_transaction(MESSAGE)
+    assert (sent.local_transaction_state, sent.send_status, listener.executed) == (ROLLBACK, status, [])
+    assert broker.ended[0].commit_or_rollback == sysflag.TRANSACTION_ROLLBACK
+    await producer.shutdown()
+
+
+async def test_without_a_half_message_the_local_transaction_does_not_run() -> None:
+    broker, listener = Broker(), Listener()
+    broker.send_error = SendFailed("nobody there")
+    producer = running(listener, broker)
+    with pytest.raises(SendFailed, match="nobody there"):
+        await producer.send_message_in_transaction(MESSAGE)
+    assert (listener.executed, broker.ended) == ([], [])
+    await producer.shutdown()
+
+
+async def test_a_decision_that_does_not_arrive_is_left_to_the_check_back(caplog: pytest.LogCaptureFixture) -> None:
+    broker = Broker()
+    broker.end_error = BrokerUnreachable("down")
+    producer = running(Listener(), broker)
+    sent = await producer.send_message_in_transaction(MESSAGE)
+    assert sent.local_transaction_state is COMMIT
+    assert "COMMIT_MESSAGE of transaction ID did not reach the broker: down; it checks back" in caplog.text
+    await producer.shutdown()
+
+
+async def test_whoever_stops_waiting_leaves_the_transaction_to_end_by_itself() -> None:
+    gate = asyncio.Event()
+
+    class Slow(Listener):
+        async def execute_local_transaction(self, message: Message, arg: object) -> Any:
+            self.executed.append((message, arg))
+            await gate.wait()
+            return COMMIT
+
+    broker, listener = Broker(), Slow()
+    producer = running(listener, broker)
+    waiting = asyncio.ensure_future(producer.send_message_in_transaction(MESSAGE))
+    await until(lambda: len(listener.executed) == 1)
+    waiting.cancel()
+    gate.set()
+    await until(lambda: len(broker.ended) == 1)
+    assert broker.ended[0].commit_or_rollback == sysflag.TRANSACTION_COMMIT
+    await producer.shutdown()
+
+
+async def test_a_local_transaction_that_runs_at_the_shutdown_is_told_to_the_broker() -> None:
+    gate = asyncio.Event()
+
+    class Slow(Listener):
+        async def execute_local_transaction(self, message: Message, arg: object) -> Any:
+            self.executed.append((message, arg))
+            await gate.wait()
+            return COMMIT
+
+    broker, listener = Broker(), Slow()
+    producer = running(listener, broker)
+    sending = asyncio.ensure_future(producer.send_message_in_transaction(MESSAGE))
+    await until(lambda: len(listener.executed) == 1)
+    shutting_down = asyncio.ensure_future(producer.shutdown())
+    await asyncio.sleep(0)
+    gate.set()
+    await shutting_down
+    assert (await sending).local_transaction_state is COMMIT
+    assert len(broker.ended) == 1
+    assert broker.is_stopped
+
+
+async def test_a_delayed_message_is_no_half_message() -> None:
+    producer = running(Listener(), Broker())
+    with pytest.raises(MessageRefused, match="a transactional message cannot be delayed"):
+        await producer.send_message_in_transaction(Message.of("orders", b"x", delay_time_level=3))
+    await producer.shutdown()
+
+
+async def test_what_is_no_message_is_told_so() -> None:
+    producer = running(Listener(), Broker())
+    with pytest.raises(TypeError, match="a Message is expected"):
+        await producer.send_message_in_transaction(cast(Message, b"order"))
+    await producer.shutdown()
+    with pytest.raises(NotRunning):
+        await producer.send_message_in_transaction(MESSAGE)
+
+
+async def test_a_producer_without_a_usable_listener_does_not_start(caplog: pytest.LogCaptureFixture) -> None:
+    for listener in (None, object()):
+        with caplog.at_level(logging.INFO), pytest.raises(IllegalConfiguration, match="needs a transaction listener"):
+            await TransactionProducer("p", cast(Any, listener)).start()
+    assert "started" not in caplog.text

@@ -1,0 +1,80 @@
+"""Addresses of peers, pauses between attempts, and the answer of those who only ask."""
+
+import itertools
+from typing import Any, cast
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from broker.acl import SessionCredentials
+from broker.protocol import FrameDecoder, RemotingCommand, RequestCode, ResponseCode, encode_request
+from broker.protocol.headers import ViewMessageRequestHeader
+from broker.remoting.backoff import Backoff
+from broker.remoting.client import RefusingHandler, split_address
+from broker.remoting.signed_header import SignedHeader, signed
+
+
+@pytest.mark.parametrize(
+    ("address", "parts"),
+    [
+        ("127.0.0.1:10911", ("127.0.0.1", 10911)),
+        ("[::1]:10911", ("::1", 10911)),
+        ("broker.example:0", ("broker.example", 0)),
+        ("a:65535", ("a", 65535)),
+    ],
+)
+def test_an_address_is_host_and_port(address: str, parts: tuple[str, int]) -> None:
+    assert split_address(address) == parts
+
+
+@pytest.mark.parametrize("address", ["", "host", "host:", ":1", "host:-1", "host:65536", "host:1.5", "host:x"])
+def test_what_is_no_address_says_what_one_looks_like(address: str) -> None:
+    with pytest.raises(ValueError, match="is no address: HOST:PORT is expected"):
+        split_address(address)
+
+
+@given(st.floats(0.001, 10), st.floats(10, 100), st.integers(1, 20))
+def test_pauses_double_up_to_the_longest_and_begin_anew_after_a_success(first: float, longest: float, failures: int) -> None:
+    backoff = Backoff(first, longest)
+    pauses = [backoff.next_pause_s() for _ in range(failures)]
+    assert pauses[0] == first
+    assert all(later == min(earlier * 2, longest) for earlier, later in itertools.pairwise(pauses))
+    backoff.succeeded()
+    assert backoff.next_pause_s() == first
+
+
+def request(oneway: bool) -> RemotingCommand:
+    (command,) = FrameDecoder().feed(encode_request(RequestCode.HEART_BEAT, opaque=9, oneway=oneway))
+    return command
+
+
+def test_who_only_asks_refuses_what_it_is_asked() -> None:
+    sent: list[bytes] = []
+
+    class Connection:
+        def send(self, frame: bytes) -> None:
+            sent.append(frame)
+
+    handler, connection = RefusingHandler(), cast(Any, Connection())
+    handler.on_connected(connection)
+    handler.on_requests(connection, [request(oneway=True), request(oneway=False)])
+    handler.on_disconnected(connection)
+    (answer,) = FrameDecoder().feed(b"".join(sent))
+    assert (answer.code, answer.opaque) == (ResponseCode.REQUEST_CODE_NOT_SUPPORTED, 9)
+    assert answer.remark == f" request type {RequestCode.HEART_BEAT} not supported"
+
+
+def test_a_signed_header_has_the_fields_of_the_one_it_signs() -> None:
+    credentials = SessionCredentials("key", "the secret", "token")
+    fields = signed(ViewMessageRequestHeader(offset=7), b"body", credentials).ext_fields()
+    assert fields["offset"] == "7"
+    assert (fields["AccessKey"], fields["SecurityToken"]) == ("key", "token")
+    assert signed(ViewMessageRequestHeader(offset=7), b"other", credentials).ext_fields()["Signature"] != fields["Signature"]
+    assert set(signed(None, b"", credentials).ext_fields()) == {"AccessKey", "SecurityToken", "Signature"}
+
+
+def test_an_empty_value_is_signed_but_not_written_in_binary() -> None:
+    header = SignedHeader({"topic": "t", "properties": ""})
+    assert b"properties" not in header.encode_binary()
+    assert header.ext_fields()["properties"] == ""
