@@ -5,7 +5,11 @@ import socket
 import subprocess
 import sys
 
+import pytest
+from redis import RedisError
+
 from credit_service.adapters.worker_heartbeats import Heartbeat, LivingWorker
+from credit_service.worker import check
 from credit_service.worker.check import find_worker
 
 HERE = socket.gethostname()
@@ -38,3 +42,50 @@ def test_a_worker_of_this_machine_whose_process_is_gone_is_not_alive_although_it
 
 def test_the_process_of_a_worker_elsewhere_cannot_be_looked_for() -> None:
     assert find_worker([a_worker("one", host="elsewhere", pid=a_dead_process())], "one") is not None
+
+
+class Heartbeats:
+    """What the check reads from Redis: workers, or an error."""
+
+    def __init__(self, found: list[LivingWorker] | Exception) -> None:
+        self.found = found
+
+    def living(self) -> list[LivingWorker]:
+        if isinstance(self.found, Exception):
+            raise self.found
+        return self.found
+
+
+def check_says(monkeypatch: pytest.MonkeyPatch, found: list[LivingWorker] | Exception, *arguments: str) -> int:
+    monkeypatch.setenv("CREDIT_WORKER_NAME", "one")
+    monkeypatch.setattr(sys, "argv", ["credit_service.worker", "--check", *arguments])
+    monkeypatch.setattr(check, "WorkerHeartbeats", lambda _url, timeout_s: Heartbeats(found))
+    return check.main()
+
+
+def test_a_check_of_a_living_worker_succeeds(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    assert check_says(monkeypatch, [a_worker("one", heard_s_ago=2)]) == 0
+    assert capsys.readouterr().out == f"worker one (process {os.getpid()}) was heard 2.0 s ago, up for 60 s\n"
+
+
+@pytest.mark.parametrize(
+    ("found", "words"),
+    [
+        ([a_worker("two")], "no worker named one"),
+        ([], "no worker named one"),
+        (RedisError("refused"), "Redis cannot be asked: refused"),
+    ],
+)
+def test_a_check_without_that_worker_or_without_redis_fails_in_one_line(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], found: list[LivingWorker] | Exception, words: str
+) -> None:
+    assert check_says(monkeypatch, found) == 1
+    said = capsys.readouterr().err
+    assert words in said
+    assert said.count("\n") == 1
+
+
+def test_a_check_with_a_wrong_setting_names_it(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    monkeypatch.setenv("CREDIT_WORKER_PROCESSES", "0")
+    assert check_says(monkeypatch, []) == 2
+    assert "CREDIT_WORKER_PROCESSES" in capsys.readouterr().err

@@ -1,0 +1,109 @@
+"""The credit service's consumer, on a push consumer that answers as a test says."""
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import pytest
+
+from broker.client import ClientError, ConsumeContext, ConsumeFromWhere, ConsumeStatus
+from broker.message import MessageExt
+from credit_service.adapters import order_consumer
+from credit_service.adapters.order_consumer import CONSUMER_GROUP, OrderConsumer
+from credit_service.domain.order_created import TAG, TOPIC
+
+
+class Consumer:
+    """What OrderConsumer uses of a PushConsumer. The answer is a value, or an error to raise."""
+
+    def __init__(self, group: str, **settings: Any) -> None:
+        self.group = group
+        self.settings = settings
+        self.events: list[object] = []
+        self.answer: object = True
+
+    def subscribe(self, topic: str, expression: str) -> None:
+        self.events.append((topic, expression))
+
+    def register_message_listener(self, listener: object) -> None:
+        self.events.append(listener)
+
+    async def start(self) -> None:
+        self.events.append("started")
+
+    async def shutdown(self, timeout_s: float) -> None:
+        self.events.append(f"shut down within {timeout_s:g} s")
+        self._answer()
+
+    async def is_heard(self) -> object:
+        return self._answer()
+
+    @property
+    def progress(self) -> object:
+        return self._answer()
+
+    def _answer(self) -> object:
+        if isinstance(self.answer, Exception):
+            raise self.answer
+        return self.answer
+
+
+def listener(_messages: list[MessageExt], _context: ConsumeContext) -> ConsumeStatus:
+    return ConsumeStatus.CONSUME_SUCCESS
+
+
+@pytest.fixture
+def orders(monkeypatch: pytest.MonkeyPatch) -> Iterator[OrderConsumer]:
+    monkeypatch.setattr(order_consumer, "PushConsumer", Consumer)
+    made = OrderConsumer(listener, namesrv_addr="127.0.0.1:1", threads=3, batch_size=7, max_reconsume_times=5)
+    made.start()
+    yield made
+    made.stop(1)
+
+
+@pytest.fixture
+def consumer(orders: OrderConsumer) -> Consumer:
+    found = orders._consumer
+    assert isinstance(found, Consumer)
+    return found
+
+
+def test_it_listens_to_new_orders_before_it_starts(consumer: Consumer) -> None:
+    assert consumer.group == CONSUMER_GROUP
+    assert consumer.events == [(TOPIC, TAG), listener, "started"]
+
+
+def test_a_new_group_begins_with_the_first_order(consumer: Consumer) -> None:
+    assert consumer.settings["consume_from_where"] is ConsumeFromWhere.CONSUME_FROM_FIRST_OFFSET
+
+
+def test_a_pull_brings_no_more_than_one_batch(consumer: Consumer) -> None:
+    assert consumer.settings["pull_batch_size"] == consumer.settings["consume_message_batch_max_size"] == 7
+    assert (consumer.settings["consume_thread_max"], consumer.settings["max_reconsume_times"]) == (3, 5)
+
+
+def test_a_stop_leaves_time_for_the_batches_and_for_the_goodbye(orders: OrderConsumer, consumer: Consumer) -> None:
+    orders.stop(10)
+    assert consumer.events[-1] == "shut down within 12 s"
+
+
+def test_a_goodbye_that_the_broker_does_not_take_is_logged_and_no_error(
+    orders: OrderConsumer, consumer: Consumer, caplog: pytest.LogCaptureFixture
+) -> None:
+    consumer.answer = ClientError("gone")
+    orders.stop(0)
+    assert caplog.messages == ["the consumer did not shut down cleanly: gone"]
+
+
+@pytest.mark.parametrize("error", [ClientError("gone"), TimeoutError()])
+@pytest.mark.parametrize(("ask", "if_away"), [(OrderConsumer.is_reachable, False), (OrderConsumer.progress, [])])
+def test_a_broker_that_does_not_answer_is_no_error_of_a_health_check(
+    orders: OrderConsumer, consumer: Consumer, ask: Callable[[OrderConsumer], object], if_away: object, error: Exception
+) -> None:
+    consumer.answer = error
+    assert ask(orders) == if_away
+
+
+def test_a_health_check_passes_on_what_the_consumer_says(orders: OrderConsumer, consumer: Consumer) -> None:
+    assert orders.is_reachable()
+    consumer.answer = ["a queue"]
+    assert orders.progress() == ["a queue"]

@@ -1,0 +1,119 @@
+"""The order service's broker, on a producer that answers as a test says."""
+
+from collections.abc import Callable, Iterator
+
+import pytest
+
+from broker.client import ClientError, LocalTransactionState
+from broker.message import Message, MessageExt
+from order_service.adapters import order_broker
+from order_service.adapters.order_broker import PRODUCER_GROUP, OrderBroker
+from order_service.service_layer.attempt import Attempt
+from order_service.service_layer.order_message import order_message
+from order_service.service_layer.placing import BrokerUnavailable, OutcomePending
+from tests.unit.order_service.conftest import an_order
+
+
+class Producer:
+    """What OrderBroker uses of a TransactionProducer. Each answer is a value, or an error to raise."""
+
+    def __init__(self, group: str, listener: object, *, namesrv_addr: str, send_timeout_ms: int) -> None:
+        self.made_with = (group, namesrv_addr, send_timeout_ms)
+        self.sent: list[tuple[Message, object]] = []
+        self.events: list[str] = []
+        self.answer: object = True
+
+    async def start(self) -> None:
+        self.events.append("started")
+
+    async def shutdown(self) -> None:
+        self.events.append("shut down")
+        self._answer()
+
+    async def send_message_in_transaction(self, message: Message, arg: object) -> object:
+        self.sent.append((message, arg))
+        return self._answer()
+
+    async def is_heard(self) -> object:
+        return self._answer()
+
+    async def count_discarded(self) -> object:
+        return self._answer()
+
+    def _answer(self) -> object:
+        if isinstance(self.answer, Exception):
+            raise self.answer
+        return self.answer
+
+
+class Listener:
+    def execute_local_transaction(self, message: Message, arg: object) -> LocalTransactionState:
+        return LocalTransactionState.UNKNOWN
+
+    def check_local_transaction(self, message: MessageExt) -> LocalTransactionState:
+        return LocalTransactionState.UNKNOWN
+
+
+@pytest.fixture
+def broker(monkeypatch: pytest.MonkeyPatch) -> Iterator[OrderBroker]:
+    monkeypatch.setattr(order_broker, "TransactionProducer", Producer)
+    made = OrderBroker(Listener(), namesrv_addr="127.0.0.1:1", send_timeout_ms=3000)
+    made.start()
+    yield made
+    made.stop()
+
+
+@pytest.fixture
+def producer(broker: OrderBroker) -> Producer:
+    found = broker._producer
+    assert isinstance(found, Producer)
+    return found
+
+
+def test_it_joins_the_group_of_all_order_services(producer: Producer) -> None:
+    assert producer.made_with == (PRODUCER_GROUP, "127.0.0.1:1", 3000)
+    assert producer.events == ["started"]
+
+
+def test_an_order_is_sent_with_its_attempt(broker: OrderBroker, producer: Producer) -> None:
+    attempt = Attempt(an_order())
+    broker.send_in_transaction(order_message(attempt.order), attempt)
+    assert producer.sent == [(order_message(attempt.order), attempt)]
+
+
+def test_a_half_message_that_was_not_stored_is_no_order(broker: OrderBroker, producer: Producer) -> None:
+    producer.answer = ClientError("no route")
+    attempt = Attempt(an_order())
+    with pytest.raises(BrokerUnavailable, match="nothing was ordered"):
+        broker.send_in_transaction(order_message(attempt.order), attempt)
+
+
+def test_a_local_transaction_that_outlasts_the_wait_leaves_the_outcome_pending(broker: OrderBroker, producer: Producer) -> None:
+    producer.answer = TimeoutError()
+    attempt = Attempt(an_order())
+    with pytest.raises(OutcomePending, match="23 s"):
+        broker.send_in_transaction(order_message(attempt.order), attempt)
+
+
+@pytest.mark.parametrize("error", [ClientError("gone"), TimeoutError()])
+@pytest.mark.parametrize(("ask", "if_away"), [(OrderBroker.is_reachable, False), (OrderBroker.count_discarded, None)])
+def test_a_broker_that_does_not_answer_is_no_error_of_a_health_check(
+    broker: OrderBroker, producer: Producer, ask: Callable[[OrderBroker], object], if_away: object, error: Exception
+) -> None:
+    producer.answer = error
+    assert ask(broker) is if_away
+
+
+def test_a_health_check_passes_on_what_the_producer_says(broker: OrderBroker, producer: Producer) -> None:
+    assert broker.is_reachable()
+    producer.answer = 2
+    assert broker.count_discarded() == 2
+
+
+def test_a_goodbye_that_the_broker_does_not_take_is_logged_and_no_error(
+    broker: OrderBroker, producer: Producer, caplog: pytest.LogCaptureFixture
+) -> None:
+    producer.answer = ClientError("gone")
+    broker.stop()
+    assert producer.events == ["started", "shut down"]
+    assert caplog.messages == ["the producer did not shut down cleanly: gone"]
