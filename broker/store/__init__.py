@@ -15,7 +15,7 @@ from broker.store.errors import (
     UnreadableRecord,
 )
 from broker.store.message_store import MessageStore
-from broker.store.queues.consume_queue import Unsynced
+from broker.store.queues.unit_files import Unsynced
 from broker.store.recovery.report import RecoveryReport
 from broker.store.results import Appended, Expired, GetMessageStatus, PulledMessages, QueriedMessages
 from broker.store.settings import FlushDiskType, StoreConfig

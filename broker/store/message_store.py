@@ -24,9 +24,10 @@ from broker.store.index.index import Index
 from broker.store.log.commit_log import CommitLog
 from broker.store.log.retention import removable
 from broker.store.log.segments import Segments
-from broker.store.queues.consume_queue import Unsynced
 from broker.store.queues.consume_queue_table import ConsumeQueueTable
 from broker.store.queues.dispatch import VISIBILITY, DispatchRequest, unit_tags_code
+from broker.store.queues.unit_files import Unsynced
+from broker.store.recovery.damaged_units import DamagedUnits
 from broker.store.recovery.durable_state import DurableMark, DurableState
 from broker.store.recovery.recovery import recover
 from broker.store.recovery.report import RecoveryReport
@@ -54,11 +55,9 @@ class MessageStore(StoreReader):
         self._store_host = config.store_host
         self._max_message_size = config.max_message_size
         self._open_files = OpenFiles(files, config.max_open_files)
-        super().__init__(
-            CommitLog(Segments(config.commit_log_directory, config.commit_log_segment_size, self._open_files)),
-            ConsumeQueueTable(config, self._open_files),
-            Index(config, self._open_files),
-        )
+        log = CommitLog(Segments(config.commit_log_directory, config.commit_log_segment_size, self._open_files))
+        queues = ConsumeQueueTable(config, self._open_files)
+        super().__init__(log, queues, Index(config, self._open_files), DamagedUnits(log, queues, config.delay_levels_ms))
         self._durable = DurableState(config.root, files)
         self._lock = StoreLock(files, config.root, config.commit_log_directory)
         self._is_open = False
@@ -242,6 +241,7 @@ class MessageStore(StoreReader):
         What was appended or written but not made visible is lost to this broker. The store stays marked as crashed.
         """
         self._is_given_up = True
+        self._queues.may_mend_on_disk = False
         self.refuse_writes(reason)
         self._forget_after(self.flushed_position)
         self._log.drop_batch()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Generator
 from contextlib import suppress
+from dataclasses import replace
 from typing import Final
 
 from broker.message import properties as message_properties
@@ -14,9 +15,9 @@ from broker.store.log.commit_log import CommitLog
 from broker.store.queues.consume_queue import ConsumeQueue, Unit
 from broker.store.queues.consume_queue_table import ConsumeQueueTable
 from broker.store.queues.filtered_read import RecordFilter
-from broker.store.queues.lost_unit import find_record
 from broker.store.queues.pull import pull_messages
-from broker.store.results import PulledMessages, QueriedMessages
+from broker.store.recovery.damaged_units import DamagedUnits, Search, find_message
+from broker.store.results import GetMessageStatus, PulledMessages, QueriedMessages
 
 _UNITS_LOOKED_AT: Final = 800
 
@@ -24,8 +25,9 @@ _UNITS_LOOKED_AT: Final = 800
 class StoreReader:
     """The reading half of `MessageStore`. Only intact records leave it, and by queue or key only published ones."""
 
-    def __init__(self, log: CommitLog, queues: ConsumeQueueTable, index: Index) -> None:
-        """Reads what these hold."""
+    def __init__(self, log: CommitLog, queues: ConsumeQueueTable, index: Index, damaged_units: DamagedUnits) -> None:
+        """Reads what these hold; `damaged_units` mends what a pull cannot read."""
+        self._damaged_units = damaged_units
         self._log = log
         self._queues = queues
         self._index = index
@@ -41,9 +43,18 @@ class StoreReader:
         """
         record, checked = self._log.read(commit_log_offset)
         queue = self._queues.find(checked.topic, checked.queue_id)
-        if queue is None or not _shows(self._log, queue, checked.queue_offset, commit_log_offset, record):
+        if queue is None or not self._shows(queue, checked.queue_offset, commit_log_offset):
             raise RecordNotFound(f"no queue has a message at {commit_log_offset}")
         return record
+
+    def _shows(self, queue: ConsumeQueue, queue_offset: int, commit_log_offset: int) -> bool:
+        """Whether the queue has the record of that place at the queue offset."""
+        if not queue.min_offset <= queue_offset < queue.max_offset:
+            return False
+        unit = queue.unit(queue_offset)
+        if unit is not None and unit.commit_log_offset == commit_log_offset:
+            return True
+        return find_message(self._log, queue, queue_offset) == commit_log_offset  # where its unit is damaged
 
     def pull(
         self,
@@ -61,7 +72,17 @@ class StoreReader:
         message comes even if larger than `max_bytes`.
         """
         queue = self._queues.find(topic, queue_id)
-        return pull_messages(self._log, queue, offset, max_messages, max_bytes, tags_codes, record_filter)
+        if queue is None or queue.max_offset == 0:
+            return PulledMessages(GetMessageStatus.NO_MESSAGE_IN_QUEUE, 0, 0, 0)
+        pulled = pull_messages(self._log, queue, offset, max_messages, max_bytes, tags_codes, record_filter)
+        search = Search()
+        while pulled.damaged_at == offset:
+            next_offset = self._damaged_units.mend(queue, offset, search)
+            if next_offset >= queue.max_offset or (search.is_over and next_offset > offset):
+                return replace(pulled.messages, next_begin_offset=next_offset)
+            offset = next_offset
+            pulled = pull_messages(self._log, queue, offset, max_messages, max_bytes, tags_codes, record_filter)
+        return pulled.messages
 
     def min_offset(self, topic: bytes, queue_id: int) -> int:
         """The first queue offset there is; 0 for a queue without messages."""
@@ -174,16 +195,6 @@ class StoreReader:
     def queues(self) -> dict[bytes, list[int]]:
         """The topics that hold messages, and the ids of their queues."""
         return self._queues.names()
-
-
-def _shows(log: CommitLog, queue: ConsumeQueue, queue_offset: int, commit_log_offset: int, record: bytes) -> bool:
-    """Whether the queue has that record at the queue offset."""
-    if not queue.min_offset <= queue_offset < queue.max_offset:
-        return False
-    unit = queue.unit(queue_offset)
-    if unit is not None and (unit.commit_log_offset, unit.size) == (commit_log_offset, len(record)):
-        return True
-    return find_record(log, queue, queue_offset) == record  # where its unit is damaged
 
 
 def _has_key(properties: bytes, key: str) -> bool:

@@ -18,8 +18,8 @@ from broker.message import properties as message_properties
 from broker.message.tags import java_hash_code
 from broker.store.files import OpenFiles
 from broker.store.index.index_file import IndexFile, IndexHeader
-from broker.store.queues.consume_queue import Unsynced
 from broker.store.queues.dispatch import DispatchRequest
+from broker.store.queues.unit_files import Unsynced
 from broker.store.settings import StoreConfig
 
 _WAITING_LIMIT: Final = 512

@@ -9,8 +9,9 @@ from broker.message import topics
 from broker.message.errors import IllegalMessage
 from broker.store.files import OpenFiles
 from broker.store.log.segments import Segments
-from broker.store.queues.consume_queue import UNIT_SIZE, ConsumeQueue, Unsynced
+from broker.store.queues.consume_queue import ConsumeQueue, Unit
 from broker.store.queues.dispatch import DispatchRequest
+from broker.store.queues.unit_files import UNIT_SIZE, Unsynced
 from broker.store.results import Trimmed
 from broker.store.settings import StoreConfig
 
@@ -27,6 +28,8 @@ class ConsumeQueueTable:
         self._table: dict[tuple[bytes, int], ConsumeQueue] = {}
         self._touched: dict[tuple[bytes, int], ConsumeQueue] = {}
         """Those that may have something to write."""
+        self.may_mend_on_disk = True
+        """Whether the files are this broker's to change."""
 
     def load(self) -> None:
         """Finds the queues on disk. They are empty until each is recovered. What cannot be one is passed over."""
@@ -51,6 +54,11 @@ class ConsumeQueueTable:
         queue.put(request.queue_offset, request.commit_log_offset, request.size, request.tags_code)
         self._touched[(request.topic, request.queue_id)] = queue
         return queue
+
+    def mend(self, queue: ConsumeQueue, queue_offset: int, unit: Unit) -> None:
+        """Puts the right unit in the place of a damaged one: on disk with the next checkpoint."""
+        queue.mend(queue_offset, unit, may_write=self.may_mend_on_disk)
+        self._touched[(queue.topic, queue.queue_id)] = queue
 
     def write(self) -> Iterator[Unsynced]:
         """Hands waiting units to the file system, one queue at each step, and says what was written since the last time.

@@ -6,9 +6,9 @@ from collections.abc import Iterator
 from typing import Final, NamedTuple, Protocol
 
 from broker.message.record import properties_of, queue_offset_of
+from broker.store.log.commit_log import CommitLog
 from broker.store.log.record_check import MAX_SIZE
-from broker.store.queues.consume_queue import BLANK_SIZE, Unit
-from broker.store.queues.lost_unit import LostUnits
+from broker.store.queues.consume_queue import BLANK_SIZE, ConsumeQueue, Unit
 from broker.store.queues.unit_read import read_units
 
 READ_AT_ONCE: Final = 256 << 10
@@ -33,37 +33,38 @@ class Found(NamedTuple):
     """What one pull found."""
 
     records: list[bytes]
-    was_expired: bool
     looked_at: int
     """How many units from the pull's offset on need not be looked at again."""
+    is_damaged: bool = False
+    """Whether the unit behind those does not point to its message."""
     cost_ns: int = 0
 
 
 def find_wanted(
-    lost_units: LostUnits, offset: int, units: list[Unit], max_messages: int, max_bytes: int, record_filter: RecordFilter
+    log: CommitLog, queue: ConsumeQueue, offset: int, units: list[Unit], max_messages: int, max_bytes: int, wants: RecordFilter
 ) -> Found:
     """The wanted records among those of the units, which begin at queue offset `offset`; stops after enough work for one pull."""
     wanted: list[bytes] = []
     wanted_bytes = read_bytes = cost_ns = 0
-    was_expired = False
     for end, size, part in _parts(units):
-        read = read_units(lost_units, offset, part, READ_AT_ONCE)
-        was_expired = was_expired or read.was_expired
+        read = read_units(log, queue, offset, part, READ_AT_ONCE)
         for record in read.records:
             place = queue_offset_of(record) - offset
             properties = properties_of(record)
-            cost_ns += record_filter.cost_ns(properties)
-            if record_filter.matches(properties):
+            cost_ns += wants.cost_ns(properties)
+            if wants.matches(properties):
                 wanted_bytes += len(record)
                 if wanted and wanted_bytes > max_bytes:
-                    return Found(wanted, was_expired, place, cost_ns)
+                    return Found(wanted, place, cost_ns=cost_ns)
                 wanted.append(record)
             if len(wanted) >= max_messages or cost_ns > MOST_COST_NS:
-                return Found(wanted, was_expired, place + 1, cost_ns)
+                return Found(wanted, place + 1, cost_ns=cost_ns)
         read_bytes += min(size, MAX_SIZE)
-        if read.stopped_at is not None or read_bytes > MOST_READ:
-            return Found(wanted, was_expired, end if read.stopped_at is None else read.stopped_at, cost_ns)
-    return Found(wanted, was_expired, len(units), cost_ns)
+        if read.stopped_at is not None:
+            return Found(wanted, read.stopped_at, read.is_damaged, cost_ns)
+        if read_bytes > MOST_READ:
+            return Found(wanted, end, cost_ns=cost_ns)
+    return Found(wanted, len(units), cost_ns=cost_ns)
 
 
 def _parts(units: list[Unit]) -> Iterator[tuple[int, int, list[tuple[int, Unit]]]]:

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 from broker.store.log.commit_log import CommitLog
 from broker.store.queues.consume_queue import BLANK_SIZE, ConsumeQueue, Unit
 from broker.store.queues.filtered_read import Found, RecordFilter, find_wanted
-from broker.store.queues.lost_unit import LostUnits
 from broker.store.queues.unit_read import read_units
 from broker.store.results import GetMessageStatus, PulledMessages
 
@@ -13,36 +14,56 @@ _UNITS_SEARCHED = 800
 """How many units one pull looks through for matching tags: RocketMQ's 16,000 bytes."""
 
 
+class Pulled(NamedTuple):
+    """What reading a queue once leads to."""
+
+    messages: PulledMessages
+    damaged_at: int | None = None
+    """The queue offset where reading ended because the unit there does not point to its message."""
+
+
 def pull_messages(
     log: CommitLog,
-    queue: ConsumeQueue | None,
+    queue: ConsumeQueue,
     offset: int,
     max_messages: int,
     max_bytes: int,
     tags_codes: frozenset[int] | None,
     record_filter: RecordFilter | None,
-) -> PulledMessages:
-    """See `MessageStore.pull`."""
-    if queue is None or queue.max_offset == 0:
-        return PulledMessages(GetMessageStatus.NO_MESSAGE_IN_QUEUE, 0, 0, 0)
+) -> Pulled:
+    """See `MessageStore.pull`. Ends before the first unit that is damaged."""
     if refusal := _offset_outside(queue, offset):
-        return PulledMessages(*refusal, queue.min_offset, queue.max_offset)
+        return _nothing(queue, *refusal)
     is_searched = tags_codes is not None or record_filter is not None
     units = queue.units(offset, _UNITS_SEARCHED if is_searched else max(max_messages, 1))
     if not units:
-        next_offset = queue.start_of_next_file(offset)
-        return PulledMessages(GetMessageStatus.OFFSET_FOUND_NULL, next_offset, queue.min_offset, queue.max_offset)
+        return _nothing(queue, GetMessageStatus.OFFSET_FOUND_NULL, queue.start_of_next_file(offset))
     if record_filter is None:
-        wanted, looked_at = _choose(units, max_messages, max_bytes, tags_codes)
-        read = read_units(LostUnits(log, queue), offset, wanted, max_bytes)
-        found = Found(read.records, read.was_expired, looked_at if read.stopped_at is None else read.stopped_at)
+        found = _find(log, queue, offset, units, max_messages, max_bytes, tags_codes)
     else:
-        found = find_wanted(LostUnits(log, queue), offset, units, max_messages, max_bytes, record_filter)
-    status = GetMessageStatus.FOUND
-    if not found.records:
-        status = GetMessageStatus.MESSAGE_WAS_REMOVING if found.was_expired else GetMessageStatus.NO_MATCHED_MESSAGE
-    next_offset = offset + found.looked_at
-    return PulledMessages(status, next_offset, queue.min_offset, queue.max_offset, found.records, found.cost_ns)
+        found = find_wanted(log, queue, offset, units, max_messages, max_bytes, record_filter)
+    end = offset + found.looked_at
+    status = GetMessageStatus.FOUND if found.records else GetMessageStatus.NO_MATCHED_MESSAGE
+    messages = PulledMessages(status, end, queue.min_offset, queue.max_offset, found.records, found.cost_ns)
+    return Pulled(messages, end if found.is_damaged else None)
+
+
+def _nothing(queue: ConsumeQueue, status: GetMessageStatus, next_offset: int) -> Pulled:
+    return Pulled(PulledMessages(status, next_offset, queue.min_offset, queue.max_offset))
+
+
+def _find(
+    log: CommitLog,
+    queue: ConsumeQueue,
+    offset: int,
+    units: list[Unit],
+    max_messages: int,
+    max_bytes: int,
+    tags_codes: frozenset[int] | None,
+) -> Found:
+    wanted, looked_at = _choose(units, max_messages, max_bytes, tags_codes)
+    read = read_units(log, queue, offset, wanted, max_bytes)
+    return Found(read.records, looked_at if read.stopped_at is None else read.stopped_at, read.is_damaged)
 
 
 def _offset_outside(queue: ConsumeQueue, offset: int) -> tuple[GetMessageStatus, int] | None:

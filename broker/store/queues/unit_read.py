@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import NamedTuple
 
+from broker.store.log.commit_log import CommitLog
 from broker.store.log.record_check import MAX_SIZE, check_record
-from broker.store.queues.consume_queue import Unit
-from broker.store.queues.lost_unit import LostUnits, is_of
+from broker.store.queues.consume_queue import ConsumeQueue, Unit
 
 
 class UnitsRead(NamedTuple):
@@ -15,42 +15,32 @@ class UnitsRead(NamedTuple):
 
     records: list[bytes]
     """The intact ones."""
-    was_expired: bool
-    """Whether any had expired."""
     stopped_at: int | None
     """The place of the unit that the next pull begins with, if not all were read."""
+    is_damaged: bool
+    """Whether that unit does not point to its message."""
 
 
-def read_units(lost_units: LostUnits, offset: int, wanted: list[tuple[int, Unit]], max_bytes: int) -> UnitsRead:
-    """Reads the records of some units, each given with its place behind `offset`, the queue offset where the pull begins.
-
-    A unit without its record is looked up by `lost_units`, the pull's own.
-    """
-    log, queue = lost_units.log, lost_units.queue
+def read_units(log: CommitLog, queue: ConsumeQueue, offset: int, wanted: list[tuple[int, Unit]], max_bytes: int) -> UnitsRead:
+    """Reads the records of some units, each given with its place behind `offset`; ends before the first that has none."""
     records: list[bytes] = []
     total = 0
-    was_expired = False
     for run in _adjacent(wanted, log.segments.segment_size):
         first = run[0][1].commit_log_offset
         length = run[-1][1].commit_log_offset + run[-1][1].size - first
         data = log.segments.read(first, max(0, min(length, MAX_SIZE)))
-        was_expired = was_expired or not data
         for index, unit in run:
             at = unit.commit_log_offset - first
             checked = check_record(data, at, unit.commit_log_offset)
-            if checked is not None and is_of(checked, queue, offset + index):
-                record = data[at : at + checked.size]
-            elif (found := lost_units.find(offset + index)) is not None:
-                record = found
-            elif lost_units.is_cut_short:
-                return UnitsRead(records, was_expired, index)
-            else:
-                continue
-            total += len(record)
-            if records and total > max_bytes:  # a damaged unit did not say how much it would be
-                return UnitsRead(records, was_expired, index)
-            records.append(record)
-    return UnitsRead(records, was_expired, None)
+            if checked is None or (checked.queue_offset, checked.queue_id, checked.topic) != (
+                offset + index, queue.queue_id, queue.topic,
+            ):  # fmt: skip
+                return UnitsRead(records, index, True)
+            total += checked.size
+            if records and total > max_bytes:
+                return UnitsRead(records, index, False)
+            records.append(data[at : at + checked.size])
+    return UnitsRead(records, None, False)
 
 
 def _adjacent(wanted: list[tuple[int, Unit]], segment_size: int) -> Iterator[list[tuple[int, Unit]]]:

@@ -16,8 +16,9 @@ from broker.store.log.record_check import CheckedRecord
 from broker.store.queues.consume_queue import ConsumeQueue
 from broker.store.queues.consume_queue_table import ConsumeQueueTable
 from broker.store.queues.dispatch import DispatchRequest, is_indexed, is_queued, unit_tags_code
-from broker.store.queues.lost_unit import find_record
+from broker.store.recovery.damaged_units import find_message
 from broker.store.recovery.durable_state import Checkpoint, DurableState, Progress
+from broker.store.recovery.queue_recovery import cut_at, cut_behind, recover_queue
 from broker.store.recovery.report import RecoveryReport
 from broker.store.recovery.requeue import LacksOlderMessages, Requeue
 from broker.store.settings import StoreConfig
@@ -42,27 +43,33 @@ def recover(
     report.actions += log.segments.load()
     progress, checkpoint = durable.progress(), durable.checkpoint()
     report.last_store_timestamp = checkpoint.commit_log
-    _load_queues(queues, progress, log.min_offset, report)
+    has_cut = _load_queues(queues, progress, log.min_offset, report)
     _load_index(index, report)
     if not log.segments.starts:
         _start_empty(log, queues, index, report)
         return report
-    _Recovery(log, queues, index, config, report).run(progress, checkpoint)
+    _Recovery(log, queues, index, config, report, reads_all=has_cut).run(progress, checkpoint)
     return report
 
 
-def _load_queues(queues: ConsumeQueueTable, progress: Progress | None, log_begins: int, report: RecoveryReport) -> None:
+def _load_queues(queues: ConsumeQueueTable, progress: Progress | None, log_begins: int, report: RecoveryReport) -> bool:
+    """Whether a queue lacks units that were there: they must be found in the commit log again."""
     queues.load()
+    has_cut = False
     for queue in queues:
         synced_offset = progress.max_offset(queue.topic, queue.queue_id) if progress else None
-        report.actions += queue.recover(synced_offset)
+        recovered = recover_queue(queue, synced_offset)
+        report.actions += recovered.mended
+        has_cut = has_cut or recovered.was_cut
         if progress is not None and synced_offset is None and queue.is_empty:
             # It began after the progress was saved, and so did all its messages: they are found from there on.
             continue
         if queue.is_empty or queue.min_offset > log_begins == 0:
             # A queue has files as long as its folder, and its first one until a message expires.
             report.actions.append(f"consume queue {queue.topic.decode()}/{queue.queue_id} lacks its beginning")
-            queue.start_anew()
+            queue.destroy()
+            has_cut = True
+    return has_cut
 
 
 def _load_index(index: Index, report: RecoveryReport) -> None:
@@ -86,8 +93,16 @@ class _Recovery:
     """One recovery of a store that has a commit log."""
 
     def __init__(
-        self, log: CommitLog, queues: ConsumeQueueTable, index: Index, config: StoreConfig, report: RecoveryReport
+        self,
+        log: CommitLog,
+        queues: ConsumeQueueTable,
+        index: Index,
+        config: StoreConfig,
+        report: RecoveryReport,
+        *,
+        reads_all: bool,
     ) -> None:
+        self._reads_all = reads_all
         self._log = log
         self._queues = queues
         self._index = index
@@ -127,7 +142,7 @@ class _Recovery:
         if self._config.is_index_enabled and self._index.is_empty and (progress is None or progress.index_end_offset >= 0):
             self._report.actions.append("there is no index: it is rebuilt from the commit log")
             return first
-        if any(queue.was_cut for queue in self._queues):
+        if self._reads_all:
             return first
         if progress is not None:
             if lost := self._what_was_lost(progress):
@@ -247,12 +262,12 @@ class _Recovery:
     def _cut_queues(self) -> bool:
         """Whether the log has a message that one of them lost by it: its unit was damaged."""
         cut = [queue for queue in self._queues if self._cut_queue(queue)]
-        return any(find_record(self._log, queue, queue.max_offset) is not None for queue in cut)
+        return any(find_message(self._log, queue, queue.max_offset) is not None for queue in cut)
 
     def _cut_queue(self, queue: ConsumeQueue) -> bool:
-        dropped = queue.truncate(self._log.end)
+        dropped = cut_behind(queue, self._log.end)
         while queue.max_offset and not self._requeue.is_true(queue, queue.max_offset - 1):
-            dropped += queue.truncate_to(queue.max_offset - 1)
+            dropped += cut_at(queue, queue.max_offset - 1)
         if dropped:
             name = f"{queue.topic.decode()}/{queue.queue_id}"
             self._report.actions.append(f"consume queue {name} pointed past the commit log: {dropped} units were dropped")

@@ -12,6 +12,7 @@ from broker.store.log.record_check import HEAD, MAX_SIZE, MIN_SIZE, check_record
 from broker.store.queues.consume_queue import BLANK_SIZE, ConsumeQueue, Unit
 from broker.store.queues.consume_queue_table import ConsumeQueueTable
 from broker.store.queues.dispatch import DispatchRequest
+from broker.store.recovery.queue_recovery import cut_at, fill_gap
 from broker.store.recovery.report import RecoveryReport
 
 _UNITS_READ_AHEAD = 512
@@ -104,7 +105,7 @@ class Requeue:
         return units[queue_offset - first] if units else None
 
     def _truncate(self, queue: ConsumeQueue, queue_offset: int) -> None:
-        queue.truncate_to(queue_offset)
+        cut_at(queue, queue_offset)
         self._known.pop((queue.topic, queue.queue_id), None)
 
     def _believe(self, request: DispatchRequest) -> None:
@@ -125,7 +126,7 @@ class Requeue:
         queue = self._queues.find_or_create(request.topic, request.queue_id)
         if request.queue_offset > queue.max_offset and not queue.is_empty:
             name = f"{queue.topic.decode()}/{queue.queue_id}"
-            lost = queue.fill_gap(request.queue_offset, *self._damage_before(request.commit_log_offset))
+            lost = fill_gap(queue, request.queue_offset, *self._damage_before(request.commit_log_offset))
             self._report.actions.append(f"consume queue {name} lost {lost} damaged messages before offset {request.queue_offset}")
         self._queues.put(request)
         self._report.units_added += 1

@@ -8,6 +8,7 @@ import pytest
 
 from broker.message.record import decode_record
 from broker.store import ConsumerOffsets, MessageStore, StoreConfig, Unsynced
+from broker.store.queues.unit_files import UNIT_SIZE
 from tests.unit.store.conftest import NOW, append, bodies, send, small_config
 from tests.unit.store.crash_disk import Crash, CrashDisk, Operation
 
@@ -124,6 +125,27 @@ def test_a_crash_while_recovering_loses_nothing_either(crash: Crash) -> None:
     MessageStore.open(CONFIG, recovering)
     for point in range(len(base), len(recovering.operations) + 1):
         check(CONFIG, recovering.image(recovering.operations[:point], crash, point), kept, everything)
+
+
+@pytest.mark.parametrize("crash", Crash)
+def test_a_crash_while_damaged_units_are_mended_loses_nothing(crash: Crash) -> None:
+    run = a_run(CONFIG)
+    acknowledged = [(topic, body) for _, topic, body in run.acknowledged]
+    run.store = MessageStore.open(CONFIG, run.disk)
+    for topic in TOPICS:
+        inode = run.disk.names[CONFIG.consume_queue_directory / topic.decode() / "0" / f"{0:020d}"]
+        run.disk.write(inode, bytes(3 * UNIT_SIZE), 2 * UNIT_SIZE)
+        run.disk.sync(inode)
+    damaged = len(run.disk.operations)
+    for topic in TOPICS:
+        assert bodies(run.store, topic) == [body for name, body in acknowledged if name == topic]
+    run.batch(4)
+    run.checkpoint()
+    assert len(run.disk.operations) > damaged + 3 * 3
+    for point in range(damaged, len(run.disk.operations) + 1):
+        kept = [(topic, body) for count, topic, body in run.acknowledged if count <= point]
+        image = run.disk.image(run.disk.operations[:point], crash, point)
+        check(CONFIG, image, kept, [body for _, _, body in run.acknowledged])
 
 
 @pytest.mark.parametrize("crash", Crash)

@@ -11,9 +11,10 @@ import pytest
 
 from broker.message import sysflag
 from broker.message.record import BLANK_MAGIC, QUEUE_OFFSET_POSITION, decode_record, host_bytes
+from broker.message.tags import tags_code
 from broker.store import Appended, MessageStore, StoreConfig
 from broker.store.log.record_check import MAGIC
-from broker.store.queues import consume_queue, lost_unit
+from broker.store.recovery import damaged_units
 from tests.unit.store.conftest import HOST, NOW, append, bodies, crash, send, small_config
 
 TOPIC_POSITION = 89
@@ -292,7 +293,7 @@ def test_a_unit_that_points_where_no_record_is_is_rebuilt(config: StoreConfig, s
 def test_a_message_whose_unit_is_damaged_is_found_though_the_units_before_it_are_damaged_too(
     config: StoreConfig, store: MessageStore, monkeypatch: pytest.MonkeyPatch, units_searched: int
 ) -> None:
-    monkeypatch.setattr(lost_unit, "_UNITS_SEARCHED", units_searched)
+    monkeypatch.setattr(damaged_units, "_UNITS_SEARCHED", units_searched)
     send(store, *[b"%d" % number for number in range(7)])
     (other,) = send(store, b"other", queue_id=1)
     store.flush()
@@ -304,14 +305,14 @@ def test_a_message_whose_unit_is_damaged_is_found_though_the_units_before_it_are
 def test_a_message_too_far_from_the_one_before_it_is_passed_over_if_its_unit_is_damaged(
     config: StoreConfig, store: MessageStore, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(lost_unit, "_BYTES_SEARCHED", 1000)
+    monkeypatch.setattr(damaged_units, "_BYTES_SEARCHED", 1000)
     send(store, b"0")
     send(store, *[b"other"] * 30, queue_id=1)
     send(store, b"1", b"2")
     store.flush()
     patch_unit(config, 1, -5, 98)
     assert bodies(store) == [b"0", b"2"]
-    monkeypatch.setattr(lost_unit, "_BYTES_SEARCHED", 10_000)
+    monkeypatch.setattr(damaged_units, "_BYTES_SEARCHED", 10_000)
     assert bodies(store) == [b"0", b"1", b"2"]
 
 
@@ -356,33 +357,38 @@ def damage_units_far_apart(store: MessageStore, config: StoreConfig, count: int)
         patch_unit(config, number, 0, 0)
 
 
-def test_one_pull_searches_only_so_far_for_messages_and_the_next_goes_on_at_the_one_it_did_not_find(
+def test_a_pull_ends_before_a_damaged_unit_and_the_next_mends_as_many_as_it_comes_across(
     config: StoreConfig, store: MessageStore, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(lost_unit, "_BYTES_SEARCHED", 1500)
+    monkeypatch.setattr(damaged_units, "_BYTES_SEARCHED", 1500)
     damage_units_far_apart(store, config, 20)
-    assert store.pull(b"orders", 0, 0, 32, 1 << 20).next_begin_offset == 3
+    assert store.pull(b"orders", 0, 0, 32, 1 << 20).next_begin_offset == 1
+    assert store.pull(b"orders", 0, 1, 32, 1 << 20).next_begin_offset == 3
+    assert [unit.holds_message for unit in store.consume_queue_units(b"orders", 0, 0, 5) or []] == [True] * 3 + [False] * 2
     assert bodies(store, max_messages=32) == [b"%d" % number for number in range(21)]
 
 
 def test_a_search_by_itself_ends_so_that_every_pull_goes_on(
     config: StoreConfig, store: MessageStore, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(lost_unit, "_BYTES_SEARCHED", 500)
+    monkeypatch.setattr(damaged_units, "_BYTES_SEARCHED", 500)
     damage_units_far_apart(store, config, 5)
     send(store, b"6")
-    assert [store.pull(b"orders", 0, offset, 32, 1 << 20).next_begin_offset for offset in range(7)] == [2, 2, 3, 4, 5, 7, 7]
+    assert [store.pull(b"orders", 0, offset, 32, 1 << 20).next_begin_offset for offset in range(7)] == [1, 2, 3, 4, 5, 6, 7]
     assert bodies(store, max_messages=32) == [b"0", b"6"]
 
 
 def test_a_message_with_a_zeroed_unit_reaches_those_who_want_a_tag_only(config: StoreConfig, store: MessageStore) -> None:
     for number in range(4):
-        append(store, b"%d" % number, tags_code=7 + number % 2)
+        append(store, b"%d" % number, properties=b"TAGS\x01" + (b"wanted" if number % 2 else b"other"))
     store.publish(store.write())
     store.flush()
     patch_unit(config, 1, 0, 0)
-    pulled = store.pull(b"orders", 0, 0, 32, 1 << 20, frozenset({8}))
-    assert [decode_record(record).body for record in pulled.records] == [b"1", b"3"]
+    wanted = frozenset({tags_code("wanted")})
+    assert store.pull(b"orders", 0, 0, 32, 1 << 20, wanted).next_begin_offset == 1
+    for offset in (1, 0):
+        pulled = store.pull(b"orders", 0, offset, 32, 1 << 20, wanted)
+        assert [decode_record(record).body for record in pulled.records] == [b"1", b"3"]
 
 
 def test_a_pull_over_damaged_units_is_no_longer_than_it_may_be(config: StoreConfig, store: MessageStore) -> None:
@@ -406,17 +412,29 @@ def test_messages_with_damaged_units_that_were_found_once_are_not_searched_for_a
     damage_units_far_apart(store, config, 5)
     everything = [b"%d" % number for number in range(6)]
     assert bodies(store) == everything
-    monkeypatch.setattr(lost_unit, "_BYTES_SEARCHED", 0)
+    monkeypatch.setattr(damaged_units, "_BYTES_SEARCHED", 0)
     assert bodies(store) == everything
 
 
-def test_only_so_many_places_of_found_messages_are_remembered(
-    config: StoreConfig, store: MessageStore, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(consume_queue, "_PLACES_FOUND", 2)
-    damage_units_far_apart(store, config, 5)
+def test_a_damaged_unit_is_mended_on_disk_by_the_first_pull(config: StoreConfig, store: MessageStore) -> None:
+    send(store, *[b"%d" % number for number in range(6)])
+    store.flush()
+    path = config.consume_queue_directory / "orders" / "0" / f"{0:020d}"
+    before = path.read_bytes()
+    for number in (1, 2, 4):
+        patch_unit(config, number, 0, 0)
+    assert bodies(store, max_messages=32) == [b"%d" % number for number in range(6)]
+    assert path.read_bytes() == before
+    assert path in [path for unsynced in store.write_queues() for path in unsynced.files]
+
+
+def test_a_store_that_was_given_up_mends_in_memory_alone(config: StoreConfig, store: MessageStore) -> None:
+    send(store, *[b"%d" % number for number in range(4)])
+    store.flush()
+    patch_unit(config, 1, 0, 0)
+    path = config.consume_queue_directory / "orders" / "0" / f"{0:020d}"
+    before = path.read_bytes()
+    store.give_up("another broker uses the store")
     for _ in range(2):
-        assert bodies(store) == [b"%d" % number for number in range(6)]
-    queue = store._queues.find(b"orders", 0)
-    assert queue is not None
-    assert list(queue.places_found) == [4, 5]
+        assert bodies(store) == [b"0", b"1", b"2", b"3"]
+    assert path.read_bytes() == before

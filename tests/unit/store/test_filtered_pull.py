@@ -121,8 +121,15 @@ def test_a_message_with_a_damaged_unit_is_found_and_filtered_like_others(config:
     store.flush()
     for number in (1, 2, 4):
         patch_unit(config, number, 0, 0)
-    pulled = pull(store, Wants(1, 4, 5))
-    assert (bodies(pulled), pulled.next_begin_offset) == ([b"1", b"4", b"5"], 6)
+    first = pull(store, Wants(1, 4, 5))
+    assert (bodies(first), first.next_begin_offset) == ([], 1)
+    second = pull(store, Wants(1, 4, 5), 1)
+    assert (bodies(second), second.next_begin_offset) == ([b"1"], 4)
+    again = pull(store, Wants(1, 4, 5))
+    assert bodies(again) == [b"1"]
+    third = pull(store, Wants(1, 4, 5), 4)
+    assert (bodies(third), third.next_begin_offset) == ([b"4", b"5"], 6)
+    assert bodies(pull(store, Wants(1, 4, 5))) == [b"1", b"4", b"5"]
 
 
 def test_units_without_a_message_are_passed_over(config: StoreConfig, store: MessageStore) -> None:

@@ -6,7 +6,9 @@ import pytest
 
 from broker.store.files import OpenFiles
 from broker.store.log.segments import Segments
-from broker.store.queues.consume_queue import BLANK_SIZE, UNIT, UNIT_SIZE, ConsumeQueue
+from broker.store.queues import unit_files
+from broker.store.queues.consume_queue import BLANK_SIZE, UNIT, ConsumeQueue, Unit
+from broker.store.queues.unit_files import UNIT_SIZE
 from tests.unit.store.crash_disk import CrashDisk
 
 DIRECTORY = Path("/store/consumequeue/orders/0")
@@ -98,7 +100,7 @@ def test_a_damaged_page_hides_no_message_from_a_search(
     long_queue: ConsumeQueue, disk: CrashDisk, damage: bytes, expired: int
 ) -> None:
     for first, last in ((1900, 2048), (2048, 2245)):
-        long_queue._segments.write(first * UNIT_SIZE, damage * (last - first))
+        long_queue.files.segments.write(first * UNIT_SIZE, damage * (last - first))
     right = expired if expired != 2100 else 1900  # one in the page counts as not expired
     log_begins = 1000 + expired * 100
     deleted = long_queue.forget_expired(log_begins)
@@ -118,13 +120,34 @@ def test_the_first_message_there_is_lies_before_a_file_that_was_cut(
 
 
 def test_zeroed_units_at_the_beginning_are_not_passed_over(long_queue: ConsumeQueue) -> None:
-    long_queue._segments.write(0, bytes(205 * UNIT_SIZE))
+    long_queue.files.segments.write(0, bytes(205 * UNIT_SIZE))
     long_queue.correct_min_offset(500)
     assert long_queue.min_offset == 0
 
 
 def test_a_queue_whose_units_are_all_damaged_keeps_them(long_queue: ConsumeQueue) -> None:
     for first in range(0, 4096, 1024):
-        long_queue._segments.write(first * UNIT_SIZE, bytes(1024 * UNIT_SIZE))
+        long_queue.files.segments.write(first * UNIT_SIZE, bytes(1024 * UNIT_SIZE))
     assert long_queue.forget_expired(1 << 40) == []
     assert long_queue.min_offset == 0
+
+
+def test_mended_units_that_the_disk_refuses_are_kept_in_memory_but_not_all_of_them(
+    long_queue: ConsumeQueue, disk: CrashDisk, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(unit_files, "_REFUSED_UNITS", 2)
+    disk.refuse_writes_after = 0
+    for offset in (5, 6, 7):
+        long_queue.mend(offset, Unit(9, 9, offset), may_write=True)
+    assert [unit.tags_code for unit in long_queue.units(4, 5)] == [0, 0, 6, 7, 0]
+    disk.refuse_writes_after = None
+    long_queue.mend(5, Unit(9, 9, 5), may_write=True)
+    assert [unit.tags_code for unit in long_queue.units(4, 5)] == [0, 5, 6, 7, 0]
+
+
+def test_a_unit_that_is_not_written_yet_is_mended_in_memory(queue: ConsumeQueue) -> None:
+    queue.put(0, 100, 10, 1)
+    queue.put(1, 110, 10, 2)
+    queue.mend(1, Unit(200, 20, 3), may_write=True)
+    assert queue.units(0, 2) == [(100, 10, 1), (200, 20, 3)]
+    assert queue.max_commit_log_offset == 220
