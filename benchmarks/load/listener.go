@@ -21,6 +21,8 @@ type heard struct {
 	P99Ms   float64 `json:"p99_ms"`
 	Missing int64   `json:"missing"`
 	Doubled int64   `json:"doubled"`
+	Errors  int64   `json:"errors"` // sends that were refused
+	Error   string  `json:"error,omitempty"`
 }
 
 // listen sends transactions at a steady rate and takes the messages as they become visible: a pull is held for each queue.
@@ -29,11 +31,11 @@ func listen(address, topicName string, perSecond, bodySize int, warmUp, measured
 		return nil, err
 	}
 	total := int64(float64(perSecond) * (warmUp + measured).Seconds())
-	listener, err := newListener(address, topicName, total)
+	paced, err := newPacedSender(address, topicName, bodySize)
 	if err != nil {
 		return nil, err
 	}
-	paced, err := newPacedSender(address, topicName, bodySize)
+	listener, err := newListener(address, topicName, total, &paced.refused)
 	if err != nil {
 		return nil, err
 	}
@@ -56,8 +58,10 @@ func listen(address, topicName string, perSecond, bodySize int, warmUp, measured
 		Items:   int64(len(listener.latencies)),
 		P50Ms:   listener.latencies.quantileMs(0.50),
 		P99Ms:   listener.latencies.quantileMs(0.99),
-		Missing: total - listener.inbox.distinct,
+		Missing: total - paced.refused - listener.inbox.distinct,
 		Doubled: listener.inbox.doubled,
+		Errors:  paced.refused,
+		Error:   paced.firstError,
 	}, nil
 }
 
@@ -66,14 +70,15 @@ type listener struct {
 	connection *connection
 	topicName  string
 	total      int64
+	refused    *int64 // of these, how many the broker refused so far
 	inbox      *inbox
 	from       int64 // latencies count for what was sent from then on
 	latencies  latencies
 }
 
-func newListener(address, topicName string, total int64) (*listener, error) {
+func newListener(address, topicName string, total int64, refused *int64) (*listener, error) {
 	connection, err := connect(address)
-	return &listener{connection: connection, topicName: topicName, total: total, inbox: newInbox(total)}, err
+	return &listener{connection: connection, topicName: topicName, total: total, refused: refused, inbox: newInbox(total)}, err
 }
 
 // run returns when all messages came, or none for some time.
@@ -107,7 +112,7 @@ func (l *listener) run() error {
 		return appendPull(out, l.topicName, int(answer.opaque), next, withExpression|suspend), err
 	}
 	return l.connection.exchange(first, answered, func() bool {
-		return l.inbox.distinct == l.total || time.Duration(clock()-lastCame) > settledAfter
+		return l.inbox.distinct+atomic.LoadInt64(l.refused) == l.total || time.Duration(clock()-lastCame) > settledAfter
 	})
 }
 
@@ -117,6 +122,8 @@ type pacedSender struct {
 	template   *template
 	writing    sync.Mutex
 	answered   int64
+	refused    int64
+	firstError string
 }
 
 func newPacedSender(address, topicName string, bodySize int) (*pacedSender, error) {
@@ -144,14 +151,17 @@ func (p *pacedSender) answers(total int64) error {
 		if !answer.isResponse {
 			return out, nil
 		}
+		defer atomic.AddInt64(&p.answered, 1)
 		if answer.code != success {
-			return out, refused(answer)
+			if atomic.AddInt64(&p.refused, 1) == 1 {
+				p.firstError = refused(answer).Error()
+			}
+			return out, nil
 		}
 		out, err := appendCommit(out, int64(answer.opaque), answer)
 		if err == nil {
 			err = p.write(out)
 		}
-		atomic.AddInt64(&p.answered, 1)
 		return out[:0], err
 	}
 	return p.connection.exchange(nil, commit, func() bool { return atomic.LoadInt64(&p.answered) == total })
