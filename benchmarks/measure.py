@@ -57,8 +57,11 @@ class _Bench:
         """A load of Apache's Java client."""
         with watching(self.broker.process) as watch:
             printed = drive(self.processes, [str(part) for part in arguments], self.load.header, on_start=watch.add_driver)
-        seen = self._seen(watch, watch.readings[0].at_s, watch.readings[-1].at_s)
-        return java_sample(self.load.kind, printed, seen, start_s)
+        return java_sample(self.load.kind, printed, self.seen_all_along(watch), start_s)
+
+    def seen_all_along(self, watch: Watch) -> Seen:
+        """What was seen from the first reading to the last."""
+        return self._seen(watch, watch.readings[0].at_s, watch.readings[-1].at_s)
 
     def _seen(self, watch: Watch, began_s: float, ended_s: float) -> Seen:
         spent = used(watch.readings, began_s, ended_s)
@@ -107,8 +110,10 @@ def _restart(bench: _Bench) -> Sample:
     bench.fill("fill", TOPIC, bench.plan.backlog)
     bench.fill("halves", PENDING_TOPIC, bench.plan.pending)
     bench.broker.kill()
-    start_s = bench.broker.start()
-    return Sample(result=start_s, start_s=start_s, others=Others(load_before=bench.load_before))
+    with watching(None) as watch:
+        start_s = bench.broker.start()
+        watch.add_driver(bench.broker.process.pid)
+    return Sample(result=start_s, start_s=start_s, others=bench.seen_all_along(watch).others)
 
 
 def _java_transactions(bench: _Bench) -> Sample:

@@ -69,19 +69,19 @@ def _at(readings: Sequence[Reading], at_s: float) -> Reading:
 class Watch:
     """Reads, in a thread of its own, what is used."""
 
-    def __init__(self, broker: psutil.Process) -> None:
-        """`broker` is the broker's process; the children that it has now belong to it."""
+    def __init__(self, broker: psutil.Process | None) -> None:
+        """`broker` is the broker's process; the children that it has now belong to it. None: it has not started yet."""
         self.peak_mib = 0.0
         """The most memory in use at any time: PSS, of what several processes share each has its part."""
         self.readings: list[Reading] = []
-        self._broker = [broker, *broker.children(recursive=True)]
+        self._broker = [broker, *broker.children(recursive=True)] if broker is not None else []
         self._bench = [psutil.Process()]
         self._before = _cpu_of_programs()
         self._is_over = threading.Event()
         self._thread = threading.Thread(target=self._read_until_over, daemon=True)
 
     def add_driver(self, pid: int) -> None:
-        """The process of a load driver: what it and its children use is the bench's."""
+        """The process of a load driver, or of another program that takes part: what it uses from its birth on is the bench's."""
         self._bench.append(psutil.Process(pid))
 
     def start(self) -> None:
@@ -93,6 +93,7 @@ class Watch:
         """Ends it."""
         self._is_over.set()
         self._thread.join()
+        self._read()
 
     def other_programs(self) -> list[tuple[str, float]]:
         """The programs, of those that take no part, which used most since the start: names and CPU seconds, the most first."""
@@ -114,7 +115,7 @@ class Watch:
 
 
 @contextmanager
-def watching(broker: psutil.Process) -> Iterator[Watch]:
+def watching(broker: psutil.Process | None) -> Iterator[Watch]:
     """Watches while the block runs."""
     watch = Watch(broker)
     watch.start()
