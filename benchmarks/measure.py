@@ -66,7 +66,12 @@ class _Bench:
     def _seen(self, watch: Watch, began_s: float, ended_s: float) -> Seen:
         spent = used(watch.readings, began_s, ended_s)
         programs = ", ".join(f"{name} {cpu_s:.1f} s" for name, cpu_s in watch.other_programs())
-        others = Others(load_before=self.load_before, processors=spent.others_s / (ended_s - began_s), programs=programs)
+        others = Others(
+            load_before=self.load_before,
+            load_after=load_average(),
+            processors=spent.others_s / (ended_s - began_s),
+            programs=programs,
+        )
         return Seen(spent.broker_s, watch.peak_mib, others)
 
 

@@ -28,6 +28,8 @@ COLUMNS = (
     "dropped",
 )
 BUSY_MARK = "!"
+LESS_MEMORY = 10
+"""How many times less memory than Apache's broker ours may need."""
 _UNKNOWN = ""
 
 
@@ -57,10 +59,7 @@ class Results:
     def footer(self) -> list[str]:
         """What the table has no place for."""
         lines = [f"{name}: {value}" for name, value in self.environment.items()]
-        short = [load.name for load in self._loads() if (self.ratio(load) or load.wanted) < load.wanted]
-        if short:
-            lines.append(f"Below what is wanted: {', '.join(short)}")
-        return lines + self._failures() + self._busy()
+        return lines + self._short() + self._failures() + self._busy()
 
     def write(self, directory: Path) -> None:
         """Writes results.json and results.md."""
@@ -119,6 +118,21 @@ class Results:
     def _mark(self, samples: Sequence[Sample]) -> str:
         return BUSY_MARK if any(sample.others.is_busy for sample in samples) else ""
 
+    def _short(self) -> list[str]:
+        """Where ours is not what the project wants."""
+        loads = self._loads()
+        short = {
+            "Ratio below what is wanted": [load for load in loads if (self.ratio(load) or load.wanted) < load.wanted],
+            f"More than 1/{LESS_MEMORY} of Apache's memory": list(filter(self._needs_much_memory, loads)),
+        }
+        return [f"{what}: {', '.join(load.name for load in names)}" for what, names in short.items() if names]
+
+    def _needs_much_memory(self, load: Load) -> bool:
+        if any((load, side) not in self.samples for side in Side):
+            return False
+        ours, apache = (self._median(load, side, "peak_mib") for side in (Side.OURS, Side.APACHE))
+        return ours is not None and apache is not None and ours * LESS_MEMORY > apache
+
     def _failures(self) -> list[str]:
         lines = []
         for (load, side), samples in self.samples.items():
@@ -131,7 +145,7 @@ class Results:
     def _busy(self) -> list[str]:
         busy = [
             f"{load.name}, {side.value}: {sample.others.processors:.1f} processors ({sample.others.programs}), "
-            f"load average before it {sample.others.load_before:.1f}"
+            f"load average {sample.others.load_before:.1f} before and {sample.others.load_after:.1f} after"
             for (load, side), samples in self.samples.items()
             for sample in samples
             if sample.others.is_busy

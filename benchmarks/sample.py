@@ -17,7 +17,9 @@ class Others:
     """What programs that take no part did meanwhile."""
 
     load_before: float
-    """The machine's load average when the run began."""
+    """The machine's load average (1 minute) when the run began."""
+    load_after: float = 0.0
+    """And when it ended; broker and load driver have their part in it."""
     processors: float = 0.0
     """How many processors they used, on average."""
     programs: str = ""

@@ -25,8 +25,24 @@ def results(load: Load, ours: list[Sample], apache: list[Sample]) -> Results:
     return made
 
 
-def sample(result: float, *, others: Others = QUIET, messages: int = 0, dropped: int = 0, doubled: int = 0) -> Sample:
-    return Sample(result=result, start_s=0.5, others=others, messages=messages, dropped=dropped, doubled=doubled)
+def sample(
+    result: float,
+    *,
+    others: Others = QUIET,
+    messages: int = 0,
+    dropped: int = 0,
+    doubled: int = 0,
+    peak_mib: float | None = None,
+) -> Sample:
+    return Sample(
+        result=result,
+        start_s=0.5,
+        others=others,
+        messages=messages,
+        dropped=dropped,
+        doubled=doubled,
+        peak_mib=peak_mib,
+    )
 
 
 def cell(made: Results, row: int, column: str) -> str:
@@ -70,8 +86,15 @@ def test_messages_that_were_dropped_show_as_a_share() -> None:
 
 
 def test_the_footer_names_rows_below_what_is_wanted() -> None:
-    assert "Below what is wanted: SYNC sends 32 in flight" in results(SENDS, [sample(19)], [sample(10)]).footer()
+    assert "Ratio below what is wanted: SYNC sends 32 in flight" in results(SENDS, [sample(19)], [sample(10)]).footer()
     assert not any("wanted" in line for line in results(SENDS, [sample(20)], [sample(10)]).footer())
+
+
+def test_the_footer_names_rows_in_which_ours_needs_more_than_a_tenth_of_apaches_memory() -> None:
+    more, equal = ([sample(2, peak_mib=mib)] for mib in (101, 100))
+    apache = [sample(1, peak_mib=1000)]
+    assert "More than 1/10 of Apache's memory: SYNC sends 32 in flight" in results(SENDS, more, apache).footer()
+    assert not any("memory" in line for line in results(SENDS, equal, apache).footer())
 
 
 def test_messages_that_came_twice_are_in_the_footer() -> None:
