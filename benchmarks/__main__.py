@@ -20,6 +20,7 @@ from benchmarks.generator import CannotBuild, build
 from benchmarks.measure import measure
 from benchmarks.plan import ASYNC, BINARY_HEADERS, GENERATED, SYNC, Kind, Load, Plan, generated_loads, java_loads
 from benchmarks.report import Results
+from benchmarks.sample import Sample
 from demo.processes import ProcessFailed
 
 RESULTS = Path(__file__).resolve().parent.parent / "data" / "benchmarks"
@@ -90,6 +91,7 @@ def _run(plan: Plan, results: Results, console: Console) -> int:
     code = 0
     try:
         _measure_all(plan, results, console)
+        code = CANNOT_MEASURE if results.failed else 0
     except ProcessFailed as error:
         console.print(f"[red]The benchmark could not go on:[/red] {error}", highlight=False)
         code = CANNOT_MEASURE
@@ -120,13 +122,23 @@ def _measure_all(plan: Plan, results: Results, console: Console) -> None:
         for number, run in enumerate(runs):
             what = f"{run.load.name}, {run.side.value}"
             progress.update(task, description=what)
-            sample = measure(plan, run, Path(folder) / str(number))
-            results.add(run.load, run.side, sample)
-            busy = f", beside other programs that used {sample.others.processors:.1f} processors" if sample.others.is_busy else ""
-            progress.console.print(
-                f"{number + 1}/{len(runs)} {what}: {sample.result:,.2f} {run.load.unit}{busy}", highlight=False, markup=False
-            )
+            try:
+                sample = measure(plan, run, Path(folder) / str(number))
+            except ProcessFailed as error:
+                if not results.samples:
+                    raise
+                results.failed.append(f"{what}: {error}")
+                said = f"could not be measured: {error}"
+            else:
+                results.add(run.load, run.side, sample)
+                said = _in_short(run.load, sample)
+            progress.console.print(f"{number + 1}/{len(runs)} {what}: {said}", highlight=False, markup=False)
             progress.advance(task, plan.run_s(run))
+
+
+def _in_short(load: Load, sample: Sample) -> str:
+    busy = f", beside other programs that used {sample.others.processors:.1f} processors" if sample.others.is_busy else ""
+    return f"{sample.result:,.2f} {load.unit}{busy}"
 
 
 def _check_tools(console: Console, *, needs_generator: bool) -> None:

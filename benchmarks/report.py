@@ -39,6 +39,8 @@ class Results:
 
     environment: Mapping[str, str]
     samples: dict[tuple[Load, Side], list[Sample]] = field(default_factory=dict)
+    failed: list[str] = field(default_factory=list)
+    """Runs that gave no sample, and why."""
 
     def add(self, load: Load, side: Side, sample: Sample) -> None:
         """One more."""
@@ -59,13 +61,14 @@ class Results:
     def footer(self) -> list[str]:
         """What the table has no place for."""
         lines = [f"{name}: {value}" for name, value in self.environment.items()]
-        return lines + self._short() + self._failures() + self._busy()
+        return lines + [f"Could not be measured: {run}" for run in self.failed] + self._short() + self._failures() + self._busy()
 
     def write(self, directory: Path) -> None:
         """Writes results.json and results.md."""
         directory.mkdir(parents=True, exist_ok=True)
         document = {
             "environment": dict(self.environment),
+            "failed": self.failed,
             "samples": [
                 {**asdict(load), "unit": load.unit, "broker": side.value, **asdict(sample)}
                 for (load, side), samples in self.samples.items()

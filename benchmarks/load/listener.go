@@ -148,7 +148,7 @@ func (p *pacedSender) sends(total int64, perSecond int) error {
 // answers commits each half message when its answer comes.
 func (p *pacedSender) answers(total int64) error {
 	commit := func(answer *frame, out []byte) ([]byte, error) {
-		if !answer.isResponse {
+		if !answer.isResponse || answer.opaque == endOpaque {
 			return out, nil
 		}
 		defer atomic.AddInt64(&p.answered, 1)

@@ -75,6 +75,25 @@ func TestACommitHasTheOffsetsOfTheAnswer(t *testing.T) {
 	}
 }
 
+func TestARefusedCommitIsNoAnswerToAMessage(t *testing.T) {
+	sender := &sender{template: newTemplate("topic", true, 16), inFlight: make([]flight, 1), limit: 2, until: 1 << 62, commits: true}
+	sender.next(nil, 0)
+	answer := decoded(t, appendRequest(nil, success, responseFlag, 0, nil,
+		field{"msgId", "7F00000100002A9F00000000000004D2"}, field{"queueOffset", "17"}))
+	out, err := sender.answered(&answer, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	commit := decoded(t, out)
+	refusal := decoded(t, appendRequest(nil, 2, responseFlag, commit.opaque, nil))
+	if _, err := sender.answered(&refusal, nil); err != nil {
+		t.Fatal(err)
+	}
+	if sender.waiting != 1 || sender.errors != 0 || sender.refused != 1 {
+		t.Errorf("%d wait, %d errors, %d refused", sender.waiting, sender.errors, sender.refused)
+	}
+}
+
 func record(queueOffset uint64, sysFlag uint32, hostBytes int, body []byte) []byte {
 	out := make([]byte, 36)
 	binary.BigEndian.PutUint64(out[20:], queueOffset)

@@ -20,6 +20,10 @@ const (
 // A body begins with the message's number and the time at which it was sent, 8 bytes each, as nanoseconds of `clock`.
 const bodyHead = 16
 
+// endOpaque is the opaque of every END_TRANSACTION, and of no other request. It is one-way, but Apache's broker answers one that it
+// drops because it waited too long (BrokerFastFailure).
+const endOpaque = 1 << 30
+
 const (
 	uniqueKeyDigits = 32
 	bornPlaceholder = "0000000000000"
@@ -83,7 +87,7 @@ func appendCommit(out []byte, number int64, answer *frame) ([]byte, error) {
 
 // appendEnd appends an END_TRANSACTION that commits.
 func appendEnd(out []byte, uniqueKey, commitLogOffset, queueOffset, fromCheck string) []byte {
-	return appendRequest(out, endTransaction, onewayFlag, 0, nil,
+	return appendRequest(out, endTransaction, onewayFlag, endOpaque, nil,
 		field{"producerGroup", producerGroup}, field{"tranStateTableOffset", queueOffset},
 		field{"commitLogOffset", commitLogOffset}, field{"commitOrRollback", strconv.Itoa(transactionCommit)},
 		field{"fromTransactionCheck", fromCheck}, field{"msgId", uniqueKey}, field{"bname", brokerName})

@@ -1,7 +1,9 @@
 package main
 
 import (
+	"errors"
 	"fmt"
+	"os"
 	"time"
 )
 
@@ -14,9 +16,10 @@ type sent struct {
 	Items   int64   `json:"items"`       // messages that became visible while it was measured
 	P50Ms   float64 `json:"p50_ms"`      // from a send to its answer
 	P99Ms   float64 `json:"p99_ms"`
-	Taken   int64   `json:"taken"`   // all messages that the broker took, warm-up included
-	Visible int64   `json:"visible"` // all of these that consumers can see in the end
-	Errors  int64   `json:"errors"`  // sends that were refused
+	Taken   int64   `json:"taken"`           // all messages that the broker took, warm-up included
+	Visible int64   `json:"visible"`         // all of these that consumers can see in the end
+	Refused int64   `json:"refused_commits"` // COMMITs of which the broker said that it dropped them
+	Errors  int64   `json:"errors"`          // sends that were refused, or not answered
 	Error   string  `json:"error,omitempty"`
 }
 
@@ -32,6 +35,7 @@ type sender struct {
 	waiting    int   // messages without an answer
 	until      int64 // the time after which nothing is sent
 	taken      int64
+	refused    int64 // COMMITs
 	errors     int64
 	firstError string
 	measured   latencies
@@ -59,7 +63,19 @@ func (s *sender) run() error {
 	for slot := range s.inFlight {
 		first = s.next(first, int32(slot))
 	}
-	return s.connection.exchange(first, s.answered, func() bool { return s.waiting == 0 })
+	err := s.connection.exchange(first, s.answered, func() bool { return s.waiting == 0 })
+	if errors.Is(err, os.ErrDeadlineExceeded) && clock() > s.until {
+		s.failed(int64(s.waiting), fmt.Sprintf("%d sends were not answered within %s", s.waiting, patience))
+		return nil
+	}
+	return err
+}
+
+func (s *sender) failed(count int64, why string) {
+	s.errors += count
+	if s.firstError == "" {
+		s.firstError = why
+	}
 }
 
 func (s *sender) next(out []byte, slot int32) []byte {
@@ -79,6 +95,10 @@ func (s *sender) answered(answer *frame, out []byte) ([]byte, error) {
 	if !answer.isResponse {
 		return out, nil // a check-back or a notice
 	}
+	if answer.opaque == endOpaque {
+		s.refused++
+		return out, nil
+	}
 	if answer.opaque < 0 || int(answer.opaque) >= len(s.inFlight) {
 		return out, fmt.Errorf("an answer has the opaque %d, which was not sent", answer.opaque)
 	}
@@ -86,10 +106,7 @@ func (s *sender) answered(answer *frame, out []byte) ([]byte, error) {
 	isMeasured := message.sentAt >= s.from && message.sentAt < s.to
 	s.waiting--
 	if answer.code != success {
-		s.errors++
-		if s.firstError == "" {
-			s.firstError = refused(answer).Error()
-		}
+		s.failed(1, refused(answer).Error())
 		return s.next(out, answer.opaque), nil
 	}
 	s.taken++
@@ -138,6 +155,7 @@ func sendForAWhile(address, topicName string, isHalf bool, inFlight, bodySize in
 		P99Ms:   sender.measured.quantileMs(0.99),
 		Taken:   sender.taken,
 		Visible: visible,
+		Refused: sender.refused,
 		Errors:  sender.errors,
 		Error:   sender.firstError,
 	}, err
