@@ -1,14 +1,13 @@
-"""python -m benchmarks: our broker side by side with Apache RocketMQ 4.9.7, driven by Apache's own Java client."""
+"""python -m benchmarks: our broker side by side with Apache RocketMQ 4.9.7, under the same load."""
 
 from __future__ import annotations
 
-import os
-import platform
 import shutil
 import signal
 import sys
 import tempfile
 import time
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated
 
@@ -16,47 +15,83 @@ import typer
 from rich.console import Console
 from rich.progress import BarColumn, Progress, ProgressColumn, SpinnerColumn, TextColumn, TimeElapsedColumn
 
-from benchmarks.brokers import Side
-from benchmarks.measure import measure, measure_recovery
-from benchmarks.plan import Plan, loads
+from benchmarks.environment import environment
+from benchmarks.generator import CannotBuild, build
+from benchmarks.measure import measure
+from benchmarks.plan import ASYNC, BINARY_HEADERS, GENERATED, SYNC, Kind, Load, Plan, generated_loads, java_loads
 from benchmarks.report import Results
+from benchmarks.sample import Sample
 from demo.processes import ProcessFailed
 
 RESULTS = Path(__file__).resolve().parent.parent / "data" / "benchmarks"
 CANNOT_MEASURE = 2
 INTERRUPTED = 130
-QUICK_THREADS = "1,32"
-QUICK_SECONDS = 5
-QUICK_MESSAGES = 100_000
-WIDTH = 130
+WIDTH = 160
+QUICK_LOADS = (
+    Load(Kind.TRANSACTIONS, SYNC, 32),
+    Load(Kind.TRANSACTIONS, ASYNC, 32),
+    Load(Kind.SENDS, ASYNC, 32),
+    Load(Kind.LISTENER, ASYNC),
+    Load(Kind.PULLS, ASYNC),
+    Load(Kind.CHECKS, SYNC),
+)
+QUICK_SECONDS = 3
+QUICK_BACKLOG = 100_000
+QUICK_PENDING = 10_000
 
 
 def main(
-    threads: Annotated[str, typer.Option(help="How many threads send, one row of the table for each number.")] = "1,8,32,128",
-    flush: Annotated[str, typer.Option(help="flushDiskType, one row for each.")] = "SYNC_FLUSH,ASYNC_FLUSH",
-    headers: Annotated[str, typer.Option(help="The client's serializer, one row for each.")] = "JSON,ROCKETMQ",
+    rows: Annotated[str, typer.Option(help="Which kinds of load.")] = ",".join(GENERATED),
+    in_flight: Annotated[str, typer.Option(help="Messages without an answer, one row for each number.")] = "1,32,128",
+    flush: Annotated[str, typer.Option(help="flushDiskType, one row for each.")] = f"{SYNC},{ASYNC}",
     rounds: Annotated[int, typer.Option(min=1, help="How often each row is measured.")] = 3,
-    seconds: Annotated[int, typer.Option(min=1, help="Seconds of each load, after 10 s of warm-up.")] = 10,
+    warm_up: Annotated[int, typer.Option(min=1, help="Seconds of each load before it is measured.")] = 10,
+    seconds: Annotated[int, typer.Option(min=1, help="Seconds of each load that are measured.")] = 10,
     size: Annotated[int, typer.Option(min=16, help="Bytes of a message's body.")] = 1024,
-    consume: Annotated[int, typer.Option(min=0, help="Messages of the rows with a consumer; 0 for none.")] = 100_000,
-    recover: Annotated[int, typer.Option(min=0, help="Messages in the store that is recovered; 0 for none.")] = 1_000_000,
-    quick: Annotated[bool, typer.Option("--quick", help="A part of it: JSON, 1 and 32 threads, one round.")] = False,
+    rate: Annotated[int, typer.Option(min=1, help="Transactions a second of the row listener.")] = 1000,
+    backlog: Annotated[int, typer.Option(min=1, help="Messages that are pulled, and that a restart finds.")] = 1_000_000,
+    pending: Annotated[
+        int, typer.Option(min=1, help="Pending transactions that are checked, and that a restart finds.")
+    ] = 100_000,
+    quick: Annotated[bool, typer.Option("--quick", help="A part of it, in under five minutes.")] = False,
+    java: Annotated[bool, typer.Option("--java", help="Apache's Java client sends: what a Java program gets.")] = False,
+    threads: Annotated[str, typer.Option(help="With --java: how many threads send, one row for each number.")] = "1,8,32,128",
+    headers: Annotated[str, typer.Option(help="With --java: the client's serializer, one row for each.")] = "JSON,ROCKETMQ",
+    consume: Annotated[int, typer.Option(min=0, help="With --java: messages of the rows with a consumer; 0: none.")] = 100_000,
 ) -> None:
     """Measures both brokers in turn, and prints one table."""
     console = _console()
-    missing = [program for program in ("java", "mvn") if shutil.which(program) is None]
-    if missing:
-        console.print(f"{' and '.join(missing)} not found: the benchmark needs Java 17 and Maven", highlight=False)
-        sys.exit(CANNOT_MEASURE)
-    signal.signal(signal.SIGTERM, signal.default_int_handler)
+    flushes = _chosen(flush, [SYNC, ASYNC])
+    if java:
+        loads = java_loads(flushes, _chosen(headers, ["JSON", BINARY_HEADERS]), _numbers(threads), with_consumer=consume > 0)
+    else:
+        loads = generated_loads([Kind(row) for row in _chosen(rows, GENERATED)], flushes, _numbers(in_flight))
     if quick:
-        threads, headers, rounds, seconds, recover = QUICK_THREADS, "JSON", 1, QUICK_SECONDS, min(recover, QUICK_MESSAGES)
-    rows = loads(flush.split(","), headers.split(","), [int(number) for number in threads.split(",")], with_consumer=consume > 0)
-    plan = Plan(loads=rows, rounds=rounds, seconds=seconds, body_size=size, consumed=consume, recovered=recover)
-    results = Results(_environment(), recovered=recover)
+        rounds, warm_up, seconds = 1, QUICK_SECONDS, QUICK_SECONDS
+        backlog, pending = min(backlog, QUICK_BACKLOG), min(pending, QUICK_PENDING)
+        loads = java_loads(flushes, ["JSON"], [1, 32], with_consumer=False) if java else list(QUICK_LOADS)
+    plan = Plan(
+        loads=loads,
+        rounds=rounds,
+        warm_up_s=warm_up,
+        seconds=seconds,
+        body_size=size,
+        rate=rate,
+        backlog=backlog,
+        pending=pending,
+        consumed=consume,
+    )
+    _check_tools(console, needs_generator=not java)
+    sys.exit(_run(plan, Results(environment()), console))
+
+
+def _run(plan: Plan, results: Results, console: Console) -> int:
+    """Measures, prints what came out, and returns the exit code."""
+    signal.signal(signal.SIGTERM, signal.default_int_handler)
     code = 0
     try:
         _measure_all(plan, results, console)
+        code = CANNOT_MEASURE if results.failed else 0
     except ProcessFailed as error:
         console.print(f"[red]The benchmark could not go on:[/red] {error}", highlight=False)
         code = CANNOT_MEASURE
@@ -66,11 +101,11 @@ def main(
     if results.samples:
         console.print(results.table())
         for line in results.footer():
-            console.print(line, highlight=False)
+            console.print(line, highlight=False, markup=False)
         directory = RESULTS / time.strftime("%Y-%m-%d-%H%M%S")
         results.write(directory)
         console.print(f"Written to {directory}", highlight=False)
-    sys.exit(code)
+    return code
 
 
 def _measure_all(plan: Plan, results: Results, console: Console) -> None:
@@ -85,19 +120,55 @@ def _measure_all(plan: Plan, results: Results, console: Console) -> None:
     ):
         task = progress.add_task("", total=plan.total_s())
         for number, run in enumerate(runs):
-            what = f"{run.load.flush} {run.load.header} {run.load.name}, {run.side.value}"
+            what = f"{run.load.name}, {run.side.value}"
             progress.update(task, description=what)
-            sample = measure(plan, run, Path(folder) / str(number))
-            results.add(run.load, run.side, sample)
-            progress.console.print(
-                f"{number + 1}/{len(runs)} {what}: {sample.committed_per_s:,.0f} committed/s, p99 {sample.p99_ms:.1f} ms",
-                highlight=False,
-            )
+            try:
+                sample = measure(plan, run, Path(folder) / str(number))
+            except ProcessFailed as error:
+                if not results.samples:
+                    raise
+                results.failed.append(f"{what}: {error}")
+                said = f"could not be measured: {error}"
+            else:
+                results.add(run.load, run.side, sample)
+                said = _in_short(run.load, sample)
+            progress.console.print(f"{number + 1}/{len(runs)} {what}: {said}", highlight=False, markup=False)
             progress.advance(task, plan.run_s(run))
-        for side in Side if plan.recovered else ():
-            progress.update(task, description=f"recovery of {plan.recovered:,} messages, {side.value}")
-            results.recovery_s[side] = measure_recovery(plan, side, Path(folder) / f"recovery-{side.value}")
-            progress.advance(task, plan.recovery_s(side))
+
+
+def _in_short(load: Load, sample: Sample) -> str:
+    busy = f", beside other programs that used {sample.others.processors:.1f} processors" if sample.others.is_busy else ""
+    return f"{sample.result:,.2f} {load.unit}{busy}"
+
+
+def _check_tools(console: Console, *, needs_generator: bool) -> None:
+    missing = [program for program in ("java", "mvn") if shutil.which(program) is None]
+    if missing:
+        console.print(
+            f"{' and '.join(missing)} not found: the benchmark needs Java 17 and Maven for Apache's broker", highlight=False
+        )
+        sys.exit(CANNOT_MEASURE)
+    if needs_generator:
+        try:
+            build()
+        except CannotBuild as error:
+            console.print(str(error), highlight=False, markup=False)
+            sys.exit(CANNOT_MEASURE)
+
+
+def _numbers(text: str) -> Sequence[int]:
+    numbers = [int(number) for number in text.split(",") if number.isdecimal()]
+    if len(numbers) != text.count(",") + 1 or 0 in numbers:
+        raise typer.BadParameter(f"{text!r} is no list of numbers of 1 or more, such as 1,32")
+    return numbers
+
+
+def _chosen(text: str, known: Sequence[str]) -> Sequence[str]:
+    chosen = text.split(",")
+    for name in chosen:
+        if name not in known:
+            raise typer.BadParameter(f"{name!r} is none of {', '.join(known)}")
+    return chosen
 
 
 def _columns() -> list[ProgressColumn]:
@@ -109,14 +180,6 @@ def _console() -> Console:
     """As wide as the table needs where nobody says how wide it is."""
     console = Console()
     return console if console.is_terminal else Console(width=WIDTH)
-
-
-def _environment() -> dict[str, str]:
-    load = ", ".join(f"{value:.1f}" for value in os.getloadavg())
-    return {
-        "Python": f"{platform.python_version()} ({Path(sys.executable).resolve()}, {platform.python_compiler()})",
-        "machine": f"{os.cpu_count()} processors, {platform.platform()}, load at the start {load}",
-    }
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""The two brokers that are compared, each a process of its own with an empty store."""
+"""The two brokers that are compared, each a process of its own."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ import sys
 import time
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
 
@@ -31,11 +32,28 @@ class Side(StrEnum):
     APACHE = "Apache"
 
 
+@dataclass(frozen=True, slots=True)
+class Checks:
+    """When the broker checks transactions back, in milliseconds."""
+
+    transaction_time_out: int = 6_000
+    transaction_check_interval: int = 60_000
+
+
+NEVER_DUE = Checks(24 * 3_600_000, 3_600_000)
+"""Longer than any measurement. RocketMQ's checks of such transactions come after it."""
+ALL_DUE = Checks(1_000, 10_000)
+"""Every transaction is due that an earlier start left. RocketMQ's first check comes an interval after the start."""
+
+
 class BrokerUnderTest(ABC):
     """A broker with its name server. `home` holds its settings, its store and its logs."""
 
+    checks = Checks()
+    """Counts from the next start on."""
+
     def __init__(self, processes: Processes, home: Path, flush: str) -> None:
-        """`flush` is SYNC_FLUSH or ASYNC_FLUSH; all other settings are the defaults."""
+        """`flush` is SYNC_FLUSH or ASYNC_FLUSH; all other settings but `checks` are the defaults."""
         self.home = home
         self._processes = processes
         self._flush = flush
@@ -55,7 +73,7 @@ class BrokerUnderTest(ABC):
     def start(self) -> float:
         """Starts it; the seconds from the broker process's birth to the first message it accepted.
 
-        After `kill` it opens the store again. Raises ProcessFailed.
+        After `kill` or `stop` it opens the store again. Raises ProcessFailed.
         """
         self._spawn()
         accepted_s = asyncio.run(first_accepted_s(self.address, START_TIMEOUT_S))
@@ -95,6 +113,8 @@ class OurBroker(BrokerUnderTest):
             "listenPort": self._port,
             "namesrvListenPort": self._namesrv_port,
             "flushDiskType": self._flush,
+            "transactionTimeOut": self.checks.transaction_time_out,
+            "transactionCheckInterval": self.checks.transaction_check_interval,
             "storePathRootDir": self.home / "store",
         }
         configuration = self.home / "broker.conf"
@@ -136,6 +156,8 @@ class ApacheBroker(BrokerUnderTest):
             "BROKER_PORT": str(self._port),
             "FLUSH": self._flush,
             "HEAP": APACHE_HEAP,
+            "TRANSACTION_TIMEOUT_MS": str(self.checks.transaction_time_out),
+            "CHECK_INTERVAL_MS": str(self.checks.transaction_check_interval),
         }
 
     def _wait_until_ready(self) -> None:

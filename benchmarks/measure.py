@@ -1,162 +1,143 @@
-"""One load on one broker, and one recovery."""
+"""One load on one broker, which starts with an empty store."""
 
 from __future__ import annotations
 
-import asyncio
-import contextlib
-import json
 import shutil
-import threading
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-import psutil
+from benchmarks.brokers import ALL_DUE, BROKERS, NEVER_DUE, BrokerUnderTest
+from benchmarks.generator import generate
+from benchmarks.java_client import drive
+from benchmarks.plan import Kind, Load, Plan, Run
+from benchmarks.sample import Others, Sample, Seen, generated_sample, java_sample
+from benchmarks.usage import Watch, load_average, used, watching
+from demo.processes import Processes
 
-from benchmarks.brokers import BROKERS, BrokerUnderTest, Side
-from benchmarks.plan import Plan, Run
-from benchmarks.probe import fill
-from demo.processes import Processes, ProcessFailed
-
-BENCH = Path(__file__).resolve().parent.parent / "tests" / "conformance" / "java" / "bench"
-_DRIVER_TIMEOUT_S = 600
-_SAMPLE_S = 0.2
-_MEBIBYTE = 1024 * 1024
-
-
-@dataclass(frozen=True, slots=True)
-class Sample:
-    """What one run gave."""
-
-    sent_per_s: float
-    """Transactions that the broker took, or, consuming, messages that arrived."""
-    committed_per_s: float
-    """Of these, the ones whose message became visible."""
-    p50_ms: float
-    p99_ms: float
-    failures: int
-    """Sends that failed; consuming, also what was lost or came twice."""
-    cpu_s_per_1000: float
-    """CPU seconds of the broker's process and its children for 1000 committed transactions, warm-up included."""
-    peak_mib: float
-    """Resident memory of the same; mapped files count where they are resident."""
-    start_s: float
-    """From the process's birth to the first message accepted."""
-
-
-@dataclass(slots=True)
-class Usage:
-    """What a process and its children have used."""
-
-    cpu_s: float = 0
-    peak_mib: float = 0
+TOPIC = "Benchmark"
+PENDING_TOPIC = "BenchmarkPending"
 
 
 def measure(plan: Plan, run: Run, home: Path) -> Sample:
-    """Starts the broker with an empty store, puts the load on it and stops it. Raises ProcessFailed."""
-    with _broker(home, run.side, run.load.flush) as (processes, broker):
-        start_s = broker.start()
-        with _usage(broker.process) as usage:
-            printed = drive(processes, _arguments(plan, run, broker), run.load.header)
-    return _consumed(printed, usage, start_s) if run.load.threads is None else _sent(printed, usage, start_s)
-
-
-def measure_recovery(plan: Plan, side: Side, home: Path) -> float:
-    """Seconds from the start after a kill -9 to the first message accepted. Raises ProcessFailed."""
-    with _broker(home, side, "ASYNC_FLUSH") as (_, broker):
-        broker.start()
-        asyncio.run(fill(broker.address, plan.recovered, plan.body_size))
-        broker.kill()
-        return broker.start()
-
-
-@contextmanager
-def _broker(home: Path, side: Side, flush: str) -> Iterator[tuple[Processes, BrokerUnderTest]]:
+    """Starts the broker, puts the load on it and stops it; `home` is removed. Raises ProcessFailed."""
+    load_before = load_average()
     try:
         with Processes(home / "logs") as processes:
-            broker = BROKERS[side](processes, home / "broker", flush)
+            broker = BROKERS[run.side](processes, home / "broker", run.load.flush)
             try:
-                yield processes, broker
+                return _MEASURES[run.load.kind](_Bench(plan, run.load, processes, broker, load_before))
             finally:
                 broker.stop()
     finally:
         shutil.rmtree(home, ignore_errors=True)
 
 
-def _arguments(plan: Plan, run: Run, broker: BrokerUnderTest) -> list[str]:
-    if run.load.threads is None:
-        return ["consume", broker.namesrv_addr, str(plan.consumed), str(plan.body_size)]
-    return [broker.namesrv_addr, str(run.load.threads), str(plan.body_size), str(plan.seconds)]
+@dataclass(frozen=True, slots=True)
+class _Bench:
+    """What a measurement needs."""
+
+    plan: Plan
+    load: Load
+    processes: Processes
+    broker: BrokerUnderTest
+    load_before: float
+
+    def fill(self, mode: str, topic: str, messages: int) -> None:
+        """Sends so many messages, or half messages; this is not measured."""
+        generate(self.processes, mode, self.broker.address, topic=topic, messages=messages, body=self.plan.body_size)
+
+    def generated(self, start_s: float, mode: str, **options: object) -> Sample:
+        """A load of our generator, which says itself when its warm-up was over."""
+        with watching(self.broker.process) as watch:
+            printed = generate(self.processes, mode, self.broker.address, on_start=watch.add_driver, topic=TOPIC, **options)
+        return generated_sample(self.load.kind, printed, self._seen(watch, printed["began_s"], printed["ended_s"]), start_s)
+
+    def driven(self, start_s: float, *arguments: object) -> Sample:
+        """A load of Apache's Java client."""
+        with watching(self.broker.process) as watch:
+            printed = drive(self.processes, [str(part) for part in arguments], self.load.header, on_start=watch.add_driver)
+        return java_sample(self.load.kind, printed, self.seen_all_along(watch), start_s)
+
+    def seen_all_along(self, watch: Watch) -> Seen:
+        """What was seen from the first reading to the last."""
+        return self._seen(watch, watch.readings[0].at_s, watch.readings[-1].at_s)
+
+    def _seen(self, watch: Watch, began_s: float, ended_s: float) -> Seen:
+        spent = used(watch.readings, began_s, ended_s)
+        programs = ", ".join(f"{name} {cpu_s:.1f} s" for name, cpu_s in watch.other_programs())
+        others = Others(
+            load_before=self.load_before,
+            load_after=load_average(),
+            processors=spent.others_s / (ended_s - began_s),
+            programs=programs,
+        )
+        return Seen(spent.broker_s, watch.peak_mib, others)
 
 
-def drive(processes: Processes, arguments: list[str], header: str) -> dict[str, float]:
-    """What the load driver printed. Raises ProcessFailed."""
-    driver = processes.add("driver", [str(BENCH), *arguments], environment={"ROCKETMQ_SERIALIZE_TYPE": header})
-    driver.spawn()
-    driver.wait(_DRIVER_TIMEOUT_S)
-    for line in driver.output().splitlines():
-        if line.startswith("{"):
-            printed: dict[str, float] = json.loads(line)
-            return printed
-    raise ProcessFailed(f"the load driver printed no result:\n{driver.output()}")
+def _transactions(bench: _Bench) -> Sample:
+    return _sending(bench, "transactions", in_flight=bench.load.in_flight)
 
 
-def _sent(printed: dict[str, float], usage: Usage, start_s: float) -> Sample:
-    # The driver times what it sends after its warm-up, and counts what is visible over all of it.
-    committed_share = printed["committed_total"] / printed["sent_total"]
-    return Sample(
-        sent_per_s=printed["tx_per_s"],
-        committed_per_s=printed["tx_per_s"] * committed_share,
-        p50_ms=printed["p50_ms"],
-        p99_ms=printed["p99_ms"],
-        failures=int(printed["failures"]),
-        cpu_s_per_1000=usage.cpu_s / printed["committed_total"] * 1000,
-        peak_mib=usage.peak_mib,
-        start_s=start_s,
-    )
+def _sends(bench: _Bench) -> Sample:
+    return _sending(bench, "sends", in_flight=bench.load.in_flight)
 
 
-def _consumed(printed: dict[str, float], usage: Usage, start_s: float) -> Sample:
-    return Sample(
-        sent_per_s=printed["n"] / printed["send_s"],
-        committed_per_s=printed["msg_per_s"],
-        p50_ms=printed["p50_ms"],
-        p99_ms=printed["p99_ms"],
-        failures=int(printed["failures"] + printed["lost"] + printed["duplicates"]),
-        cpu_s_per_1000=usage.cpu_s / printed["n"] * 1000,
-        peak_mib=usage.peak_mib,
-        start_s=start_s,
-    )
+def _listener(bench: _Bench) -> Sample:
+    return _sending(bench, "listener", rate=bench.plan.rate)
 
 
-@contextmanager
-def _usage(process: psutil.Process) -> Iterator[Usage]:
-    usage, is_over = Usage(), threading.Event()
-    before = _cpu_s(process)
-
-    def sample() -> None:
-        while not is_over.wait(_SAMPLE_S):
-            with contextlib.suppress(psutil.NoSuchProcess):
-                usage.peak_mib = max(usage.peak_mib, _memory_mib(process))
-
-    sampler = threading.Thread(target=sample, daemon=True)
-    sampler.start()
-    try:
-        yield usage
-        usage.cpu_s = _cpu_s(process) - before
-    finally:
-        is_over.set()
-        sampler.join()
+def _sending(bench: _Bench, mode: str, **options: object) -> Sample:
+    plan = bench.plan
+    times = {"warm_up": f"{plan.warm_up_s}s", "measured": f"{plan.seconds}s"}
+    return bench.generated(bench.broker.start(), mode, body=plan.body_size, **times, **options)
 
 
-def _family(process: psutil.Process) -> list[psutil.Process]:
-    return [process, *process.children(recursive=True)]
+def _pulls(bench: _Bench) -> Sample:
+    start_s = bench.broker.start()
+    bench.fill("fill", TOPIC, bench.plan.backlog)
+    return bench.generated(start_s, "pulls", messages=bench.plan.backlog)
 
 
-def _cpu_s(process: psutil.Process) -> float:
-    return float(sum(times.user + times.system for times in (member.cpu_times() for member in _family(process))))
+def _checks(bench: _Bench) -> Sample:
+    """The transactions are sent to a broker that does not check them. When it starts again, all are due at the first check."""
+    bench.broker.checks = NEVER_DUE
+    bench.broker.start()
+    bench.fill("halves", TOPIC, bench.plan.pending)
+    bench.broker.stop()
+    bench.broker.checks = ALL_DUE
+    return bench.generated(bench.broker.start(), "checks", messages=bench.plan.pending)
 
 
-def _memory_mib(process: psutil.Process) -> float:
-    return float(sum(member.memory_info().rss for member in _family(process)) / _MEBIBYTE)
+def _restart(bench: _Bench) -> Sample:
+    bench.broker.checks = NEVER_DUE
+    bench.broker.start()
+    bench.fill("fill", TOPIC, bench.plan.backlog)
+    bench.fill("halves", PENDING_TOPIC, bench.plan.pending)
+    bench.broker.kill()
+    with watching(None) as watch:
+        start_s = bench.broker.start()
+        watch.add_driver(bench.broker.process.pid)
+    return Sample(result=start_s, start_s=start_s, others=bench.seen_all_along(watch).others)
+
+
+def _java_transactions(bench: _Bench) -> Sample:
+    broker, plan = bench.broker, bench.plan
+    return bench.driven(broker.start(), broker.namesrv_addr, bench.load.in_flight, plan.body_size, plan.seconds)
+
+
+def _java_consumer(bench: _Bench) -> Sample:
+    broker, plan = bench.broker, bench.plan
+    return bench.driven(broker.start(), "consume", broker.namesrv_addr, plan.consumed, plan.body_size)
+
+
+_MEASURES: Mapping[Kind, Callable[[_Bench], Sample]] = {
+    Kind.TRANSACTIONS: _transactions,
+    Kind.SENDS: _sends,
+    Kind.LISTENER: _listener,
+    Kind.PULLS: _pulls,
+    Kind.CHECKS: _checks,
+    Kind.RESTART: _restart,
+    Kind.JAVA_TRANSACTIONS: _java_transactions,
+    Kind.JAVA_CONSUMER: _java_consumer,
+}

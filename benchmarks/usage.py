@@ -1,0 +1,165 @@
+"""What a broker uses while it is measured, and what other programs take of the machine meanwhile."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import threading
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+
+import psutil
+
+_READ_EVERY_S = 0.25
+_READINGS_FOR_ONE_OF_MEMORY = 4
+"""To read a process's PSS stops it for some milliseconds where much is mapped."""
+_MEBIBYTE = 1024 * 1024
+_NAMED_PROGRAMS = 3
+
+
+@dataclass(frozen=True, slots=True)
+class Reading:
+    """CPU seconds used up to a time (seconds since the epoch)."""
+
+    at_s: float
+    broker_s: float
+    """By the broker's process and its children."""
+    bench_s: float
+    """By this program and the load drivers."""
+    machine_s: float
+    """By everybody on this machine, and by its host's other guests."""
+
+
+@dataclass(frozen=True, slots=True)
+class Used:
+    """CPU seconds between two times."""
+
+    broker_s: float
+    others_s: float
+    """By programs that take no part."""
+
+
+def used(readings: Sequence[Reading], began_s: float, ended_s: float) -> Used:
+    """What was used between the two times; what was used between two readings counts by time. Needs a reading."""
+    began, ended = _at(readings, began_s), _at(readings, ended_s)
+    broker_s, bench_s = ended.broker_s - began.broker_s, ended.bench_s - began.bench_s
+    return Used(broker_s, max(0.0, ended.machine_s - began.machine_s - broker_s - bench_s))
+
+
+def _at(readings: Sequence[Reading], at_s: float) -> Reading:
+    later = next((number for number, reading in enumerate(readings) if reading.at_s >= at_s), len(readings))
+    if later in (0, len(readings)):
+        return readings[0 if later == 0 else -1]
+    before, after = readings[later - 1], readings[later]
+    share = (at_s - before.at_s) / (after.at_s - before.at_s)
+
+    def between(low: float, high: float) -> float:
+        return low + share * (high - low)
+
+    return Reading(
+        at_s,
+        between(before.broker_s, after.broker_s),
+        between(before.bench_s, after.bench_s),
+        between(before.machine_s, after.machine_s),
+    )
+
+
+class Watch:
+    """Reads, in a thread of its own, what is used."""
+
+    def __init__(self, broker: psutil.Process | None) -> None:
+        """`broker` is the broker's process; the children that it has now belong to it. None: it has not started yet."""
+        self.peak_mib = 0.0
+        """The most memory in use at any time: PSS, of what several processes share each has its part."""
+        self.readings: list[Reading] = []
+        self._broker = [broker, *broker.children(recursive=True)] if broker is not None else []
+        self._bench = [psutil.Process()]
+        self._before = _cpu_of_programs()
+        self._is_over = threading.Event()
+        self._thread = threading.Thread(target=self._read_until_over, daemon=True)
+
+    def add_driver(self, pid: int) -> None:
+        """The process of a load driver, or of another program that takes part: what it uses from its birth on is the bench's."""
+        self._bench.append(psutil.Process(pid))
+
+    def start(self) -> None:
+        """Begins to read."""
+        self._read()
+        self._thread.start()
+
+    def stop(self) -> None:
+        """Ends it."""
+        self._is_over.set()
+        self._thread.join()
+        self._read()
+
+    def other_programs(self) -> list[tuple[str, float]]:
+        """The programs, of those that take no part, which used most since the start: names and CPU seconds, the most first."""
+        own = {process.pid for process in (*self._broker, *self._bench)}
+        return top_programs(self._before, _cpu_of_programs(), own)
+
+    def _read_until_over(self) -> None:
+        count = 0
+        while not self._is_over.wait(_READ_EVERY_S):
+            self._read()
+            if count % _READINGS_FOR_ONE_OF_MEMORY == 0:
+                self.peak_mib = max(self.peak_mib, sum(map(_memory_mib, self._broker)))
+            count += 1
+
+    def _read(self) -> None:
+        machine = psutil.cpu_times()
+        busy_s = machine.user + machine.nice + machine.system + machine.irq + machine.softirq + machine.steal
+        self.readings.append(Reading(time.time(), sum(map(_cpu_s, self._broker)), sum(map(_cpu_s, self._bench)), busy_s))
+
+
+@contextmanager
+def watching(broker: psutil.Process | None) -> Iterator[Watch]:
+    """Watches while the block runs."""
+    watch = Watch(broker)
+    watch.start()
+    try:
+        yield watch
+    finally:
+        watch.stop()
+
+
+def load_average() -> float:
+    """How many processes ran or waited for a processor during the last minute, on average."""
+    return os.getloadavg()[0]
+
+
+Programs = dict[int, tuple[str, float]]
+"""By process id: a program's name and the CPU seconds that it has used."""
+
+
+def top_programs(before: Programs, after: Programs, own: set[int]) -> list[tuple[str, float]]:
+    """The programs which used most in between, without those whose process ids are `own`; the most first."""
+    grown: dict[str, float] = {}
+    for pid, (name, cpu_s) in after.items():
+        if pid not in own:
+            grown[name] = grown.get(name, 0.0) + cpu_s - before.get(pid, (name, 0.0))[1]
+    return sorted(grown.items(), key=lambda program: -program[1])[:_NAMED_PROGRAMS]
+
+
+def _cpu_of_programs() -> Programs:
+    return {
+        process.pid: (process.info["name"], process.info["cpu_times"].user + process.info["cpu_times"].system)
+        for process in psutil.process_iter(["name", "cpu_times"])
+        if process.info["cpu_times"] is not None
+    }
+
+
+def _cpu_s(process: psutil.Process) -> float:
+    """What it used, with its children that are over and that it waited for."""
+    with contextlib.suppress(psutil.NoSuchProcess):
+        times = process.cpu_times()
+        return float(times.user + times.system + times.children_user + times.children_system)
+    return 0.0
+
+
+def _memory_mib(process: psutil.Process) -> float:
+    with contextlib.suppress(psutil.NoSuchProcess, psutil.AccessDenied):
+        return float(process.memory_full_info().pss / _MEBIBYTE)
+    return 0.0
