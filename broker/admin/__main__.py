@@ -54,7 +54,7 @@ def pending(
     group: Group = None,
     older_than: OlderThan = "0",  # type: ignore[assignment]
     limit: Limit = 100,
-    after: Annotated[int, typer.Option(min=-1, help="The half offset that the page before ended with.")] = -1,
+    after: Annotated[int, typer.Option(min=-1, help="The half offset at the end of the last page.")] = -1,
     as_json: AsJson = False,
     namesrv_addr: NameServers = None,
     broker_addr: BrokerAddr = None,
@@ -109,8 +109,8 @@ def decide(
     context: typer.Context,
     transaction: Annotated[str, typer.Argument(help="Transaction id or half offset.")],
     reason: Annotated[str, typer.Option(help="Why; it is kept with the decision.")],
-    commit: Annotated[bool, typer.Option("--commit", help="Deliver the message.")] = False,
-    rollback: Annotated[bool, typer.Option("--rollback", help="Never deliver it.")] = False,
+    commit: Annotated[bool, typer.Option("--commit", help="COMMIT: deliver the message.")] = False,
+    rollback: Annotated[bool, typer.Option("--rollback", help="ROLLBACK: never deliver the message.")] = False,
     namesrv_addr: NameServers = None,
     broker_addr: BrokerAddr = None,
 ) -> None:
@@ -133,7 +133,7 @@ def decide(
 @app.command()
 def decided(
     context: typer.Context,
-    limit: Annotated[int, typer.Option("-l", "--limit", min=1, max=64, help="At most so many from each broker.")] = 50,
+    limit: Annotated[int, typer.Option("-l", "--limit", min=1, max=64, help="The most lines from each broker.")] = 50,
     before: Annotated[int, typer.Option(parser=duration, metavar="DURATION", help="Only those decided before: 2d ago.")] = "0",  # type: ignore[assignment]
     as_json: AsJson = False,
     namesrv_addr: NameServers = None,

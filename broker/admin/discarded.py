@@ -15,7 +15,7 @@ from broker.message.record import Record
 
 
 class DiscardedMessage(msgspec.Struct, frozen=True, rename="camel"):
-    """One message that was given up unanswered."""
+    """A message that the broker discarded."""
 
     message_id: str
     """Its offset message id, by which it is resumed."""
@@ -56,7 +56,7 @@ async def discarded_with_id(requests: BrokerRequests, word: str) -> list[Discard
 
 
 async def with_resumption(requests: BrokerRequests, message: DiscardedMessage) -> DiscardedMessage:
-    """The same, and whether a later half message was made from it. Without an index it cannot be told."""
+    """The message, and whether an operator made a half message from it later. Without an index nobody can tell."""
     if message.transaction_id is None:
         return message
     halves = await requests.query(topics.HALF_TOPIC, message.transaction_id)

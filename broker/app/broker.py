@@ -244,7 +244,7 @@ class Broker:
     def _look_at_lock(self, group_commit: GroupCommit, store: OpenedStore) -> None:
         complaint = store.messages.what_is_wrong_with_the_lock()
         if complaint is not None and not store.messages.is_given_up:
-            logger.critical("%s. This one stores nothing more, and ends", complaint)
+            logger.critical("%s. This broker stores nothing more, and ends", complaint)
             group_commit.give_up(complaint)
             self.cannot_go_on.set()
 

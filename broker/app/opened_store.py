@@ -80,7 +80,10 @@ def correct_consumer_offsets(offsets: ConsumerOffsets, messages: MessageStore) -
         for queue_id, offset in queues.items():
             end = messages.max_offset(topic.encode(), queue_id)
             if offset > end:
-                logger.warning("group %s was at %d of %s/%d, which ends at %d: led back", group, offset, topic, queue_id, end)
+                logger.warning(
+                    "the offset of group %s was %d in queue %s/%d, which ends at %d: it is set back to the end",
+                    group, offset, topic, queue_id, end,
+                )  # fmt: skip
                 offsets.commit(group, topic, queue_id, end)
 
 

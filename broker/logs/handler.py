@@ -91,14 +91,14 @@ def log_to_stderr(level: int) -> None:
 def _log_unexpected(kind: type[BaseException], error: BaseException, traceback: TracebackType | None) -> None:
     if issubclass(kind, KeyboardInterrupt):
         return
-    logger.critical("the process ends by an unexpected error", exc_info=(kind, error, traceback))
+    logger.critical("an unexpected error ends the process", exc_info=(kind, error, traceback))
 
 
 def _log_unexpected_in_thread(ended: threading.ExceptHookArgs) -> None:
     if ended.exc_value is None or issubclass(ended.exc_type, SystemExit):
         return
     name = ended.thread.name if ended.thread else "a thread"
-    logger.critical("%s ends by an unexpected error", name, exc_info=(ended.exc_type, ended.exc_value, ended.exc_traceback))
+    logger.critical("an unexpected error ends %s", name, exc_info=(ended.exc_type, ended.exc_value, ended.exc_traceback))
 
 
 def _place(record: logging.LogRecord) -> str:

@@ -48,5 +48,5 @@ class IdleWatch:
         elif left_s > 0:
             self._timer = self._loop.call_later(left_s, self._look)
         else:
-            logger.info("closing the connection of %s: nothing moved on it for %.0f s", self._peer, self._limits.idle_timeout_s)
+            logger.info("closing the connection of %s: it was idle for %.0f s", self._peer, self._limits.idle_timeout_s)
             self._close()

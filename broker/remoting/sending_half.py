@@ -89,7 +89,7 @@ class SendingHalf(asyncio.Protocol):
         self._transport.write(data)
         buffered_bytes = self._transport.get_write_buffer_size()
         if buffered_bytes > self._limits.max_unsent_bytes:
-            logger.warning("closing the connection of %s: it does not read what it is sent", self.peer)
+            logger.warning("closing the connection of %s: its client does not read the answers", self.peer)
             self._transport.abort()
         elif buffered_bytes > NOT_COUNTED_BYTES:
             self._note_memory()

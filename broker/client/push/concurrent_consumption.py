@@ -72,7 +72,9 @@ class ConcurrentConsumption:
             async with asyncio.timeout(max(0.1, deadline - asyncio.get_running_loop().time())):
                 await self._to_return.join()
         except TimeoutError:
-            logger.warning("%d messages were not given back before the shutdown; they come again", self._to_return.qsize())
+            logger.warning(
+                "%d messages were not given back before the shutdown; they will be delivered again", self._to_return.qsize()
+            )
         await self._tasks.stop()
 
     def _answered(self, call: ListenerCall, status: ConsumeStatus | None, error: BaseException | None) -> None:

@@ -187,7 +187,7 @@ class PushConsumer(RunsWithin):
             async with asyncio.timeout(_PERSIST_AT_SHUTDOWN_S):
                 await parts.assignment.persist(confirmed=True)
         except TimeoutError:
-            logger.warning("the offsets of consumer %s were not confirmed: what came last may come again", self.group)
+            logger.warning("the offsets of consumer %s were not confirmed: the last messages may be delivered again", self.group)
         parts.assignment.drop_all()
         # Locks go last but the connections: another member may begin as soon as they are free.
         if parts.locks is not None:

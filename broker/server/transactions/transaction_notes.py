@@ -36,7 +36,7 @@ def read_check_counts(counts_file: CheckCountsFile) -> dict[int, int]:
     try:
         return counts_file.read(check_counts_from_json)
     except DamagedStore as error:
-        logger.warning("how often transactions were checked is not known any more: %s", error)
+        logger.warning("the check counts of the pending transactions cannot be read, some are checked more often: %s", error)
         return {}
 
 
@@ -80,7 +80,7 @@ class TransactionNotes:
                     await asyncio.to_thread(self._write_counts, counts)
             except OSError as error:
                 self._changes_kept = None
-                logger.warning("cannot keep how often transactions were checked: %s", error)
+                logger.warning("the check counts of the pending transactions cannot be written: %s", error)
             except Exception:
                 logger.exception("cannot keep what the next start needs to know of transactions")
             await asyncio.sleep(KEEP_INTERVAL_S)
