@@ -1,0 +1,40 @@
+"""COMMIT is what the broker is told; a database has a local commit or a database commit (docs/glossary.md)."""
+
+import ast
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+SERVICES = ("order_service", "credit_service", "service_runtime")
+PAPERS = [ROOT / "README.md", *sorted((ROOT / "tutorials").glob("*/README.md")), ROOT / "docs" / "architecture.md"]
+
+OF_A_DATABASE = re.compile(r"local_commit|commit_in_database", re.IGNORECASE)
+THE_BROKERS = re.compile(r"broker commit|│ committed")
+"""A line on which the broker commits, or the demo counts what it committed."""
+NOT_A_DECISION = re.compile(
+    r"`[^`\n]*`|#commit-and-local-commit|(local|database)[\s-]+commits?|commit log|commit-log|commit_log|lose-a-commit"
+    r"|--[a-z-]*commit",
+    re.IGNORECASE,
+)
+
+
+def names_in(path: Path) -> Iterator[str]:
+    for node in ast.walk(ast.parse(path.read_text())):
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
+            yield node.name
+
+
+@pytest.mark.parametrize("package", SERVICES)
+def test_a_name_of_a_service_that_says_commit_says_which(package: str) -> None:
+    names = {name for path in (ROOT / package).rglob("*.py") for name in names_in(path)}
+    assert {name for name in names if "commit" in name.lower() and not OF_A_DATABASE.search(name)} == set()
+
+
+@pytest.mark.parametrize("paper", PAPERS, ids=lambda paper: str(paper.relative_to(ROOT)))
+def test_a_line_that_says_commit_in_small_letters_says_whose(paper: Path) -> None:
+    text = NOT_A_DECISION.sub("", paper.read_text())
+    unclear = [line for line in text.splitlines() if re.search(r"\bcommit(s|ted)?\b", line) and not THE_BROKERS.search(line)]
+    assert unclear == []
