@@ -1,6 +1,6 @@
 # Everything runs from .venv in the checkout; each target sets it up first.
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test check coverage format fuzz lock bench profile
+.PHONY: help setup wheel demo test check coverage format fuzz lock bench profile
 
 PYTHON_IN_VENV := .venv/bin/python
 TESTS ?= tests tutorials
@@ -13,6 +13,12 @@ help: ## Show this list
 
 setup: ## Make .venv from requirements.lock; find or install Java 17 and redis-server
 	@scripts/setup
+
+wheel: setup ## Build wheel and sdist of the broker into dist
+	@rm -rf build dist
+	@$(PYTHON_IN_VENV) -m pip wheel --quiet --disable-pip-version-check --no-deps --no-build-isolation --wheel-dir dist .
+	@$(PYTHON_IN_VENV) -c 'from setuptools import build_meta; build_meta.build_sdist("dist")' >/dev/null
+	@ls dist
 
 demo: setup ## Run orders through broker, services and kills; end with the reconciliation's table
 	@$(PYTHON_IN_VENV) -m demo $(DEMO)
@@ -46,6 +52,7 @@ format: setup ## Format and sort imports
 LOCK = uv pip compile --quiet pyproject.toml --python-version 3.11 --generate-hashes --no-emit-index-url --no-header
 
 lock: ## Renew the lock files from pyproject.toml (needs uv): everything, and what each image needs of it
-	$(LOCK) --extra demo --group dev -o requirements.lock
-	$(LOCK) -c requirements.lock -o docker/services.lock
-	$(LOCK) --extra demo -c requirements.lock -o docker/demo.lock
+	$(LOCK) --group demo --group dev -o requirements.lock
+	$(LOCK) -c requirements.lock -o docker/broker.lock
+	$(LOCK) --group services -c requirements.lock -o docker/services.lock
+	$(LOCK) --group demo -c requirements.lock -o docker/demo.lock

@@ -14,6 +14,7 @@ import typer
 
 from broker.app import Broker, StartError
 from broker.app.serving import settings_text
+from broker.build_info import version_text
 from broker.config import BrokerSettings, ConfigError, load_settings
 from broker.logs import log_to_stderr
 from broker.message.printable import printable
@@ -29,8 +30,12 @@ def main(
     config: Annotated[Path | None, typer.Option("-c", "--config", help="Settings under RocketMQ's names: broker.conf.")] = None,
     namesrv_addr: Annotated[str | None, typer.Option("-n", "--namesrv-addr", help="Name servers, HOST:PORT;HOST:PORT.")] = None,
     print_config: Annotated[bool, typer.Option("-p", "--print-config", help="Print all settings, and end.")] = False,
+    version: Annotated[bool, typer.Option("--version", help="Print the version, and end.")] = False,
 ) -> None:
     """Runs a RocketMQ broker until SIGTERM or Ctrl-C. Without -c all settings are the defaults; see -p."""
+    if version:
+        print(version_text())
+        return
     try:
         loaded = load_settings(config, {"namesrvAddr": namesrv_addr} if namesrv_addr else None, os.environ)
     except ConfigError as error:
@@ -84,5 +89,10 @@ async def _serve(settings: BrokerSettings) -> bool:
     return not broker.cannot_go_on.is_set()
 
 
-if __name__ == "__main__":
+def run() -> None:
+    """Runs the command line."""
     typer.run(main)
+
+
+if __name__ == "__main__":
+    run()

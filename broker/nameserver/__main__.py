@@ -64,5 +64,10 @@ async def _serve(settings: NameServerSettings) -> None:
     await server.stop()
 
 
-if __name__ == "__main__":
+def run() -> None:
+    """Runs the command line."""
     typer.run(main)
+
+
+if __name__ == "__main__":
+    run()

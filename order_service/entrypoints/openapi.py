@@ -1,11 +1,11 @@
 """The OpenAPI document, made from the request and response models."""
 
-from importlib.metadata import PackageNotFoundError, version
 from typing import Any, Final
 
 from pydantic import BaseModel
 from pydantic.json_schema import models_json_schema
 
+from broker import __version__
 from order_service.entrypoints.schemas import (
     HealthResponse,
     OrderPageResponse,
@@ -27,7 +27,7 @@ def openapi_document() -> dict[str, Any]:
     _, schemas = models_json_schema([(model, "validation") for model in _MODELS], ref_template="#/components/schemas/{model}")
     return {
         "openapi": "3.1.0",
-        "info": {"title": "Order service", "version": _version()},
+        "info": {"title": "Order service", "version": __version__},
         "paths": {
             "/orders": {
                 "post": {
@@ -107,10 +107,3 @@ def _answer(description: str, model: type[BaseModel]) -> dict[str, Any]:
 def _problems(descriptions: dict[str, str]) -> dict[str, Any]:
     content = {"application/problem+json": {"schema": {"type": "object"}}}
     return {status: {"description": description, "content": content} for status, description in descriptions.items()}
-
-
-def _version() -> str:
-    try:
-        return version("transactional-messages")
-    except PackageNotFoundError:
-        return "0"

@@ -3,6 +3,7 @@
 import re
 import tomllib
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -13,7 +14,11 @@ def pins(lock: Path) -> dict[str, str]:
     return dict(re.findall(r"^([a-z0-9._-]+)(?:\[[^]]*\])?==(\S+)", lock.read_text(), re.MULTILINE))
 
 
-@pytest.mark.parametrize("image", ["services", "demo"])
+def names(requirements: list[Any]) -> set[str]:
+    return {re.split(r"[\[<>=!~; ]", requirement)[0] for requirement in requirements if isinstance(requirement, str)}
+
+
+@pytest.mark.parametrize("image", ["broker", "services", "demo"])
 def test_an_image_has_the_versions_that_the_tests_have(image: str) -> None:
     installed, tested = pins(ROOT / "docker" / f"{image}.lock"), pins(ROOT / "requirements.lock")
     assert installed
@@ -21,11 +26,12 @@ def test_an_image_has_the_versions_that_the_tests_have(image: str) -> None:
 
 
 def test_every_dependency_is_in_the_locks_of_those_who_need_it() -> None:
-    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
-    services, demo = (
-        {re.split(r"[\[<>=!~; ]", requirement)[0] for requirement in requirements}
-        for requirements in (project["dependencies"], project["optional-dependencies"]["demo"])
-    )
-    assert services <= pins(ROOT / "docker" / "services.lock").keys()
-    assert services | demo <= pins(ROOT / "docker" / "demo.lock").keys()
-    assert not demo & pins(ROOT / "docker" / "services.lock").keys()
+    pyproject = tomllib.loads((ROOT / "pyproject.toml").read_text())
+    broker = names(pyproject["project"]["dependencies"])
+    services, demo = (names(pyproject["dependency-groups"][group]) for group in ("services", "demo"))
+    locked = {image: pins(ROOT / "docker" / f"{image}.lock").keys() for image in ("broker", "services", "demo")}
+    assert broker <= locked["broker"]
+    assert not services & locked["broker"]
+    assert broker | services <= locked["services"]
+    assert not demo & locked["services"]
+    assert broker | services | demo <= locked["demo"]

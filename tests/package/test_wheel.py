@@ -1,0 +1,106 @@
+"""The wheel as users get it: built from the sdist, installed into an empty environment, and the README's example run there."""
+
+import os
+import re
+import subprocess
+import sys
+import zipfile
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from demo.ports import free_ports
+from demo.processes import PROJECT_ROOT
+
+pytestmark = [pytest.mark.e2e, pytest.mark.slow, pytest.mark.timeout(900)]
+BUILD_SDIST = "import sys; from setuptools import build_meta; build_meta.build_sdist(sys.argv[1])"
+
+
+def run(*command: str | Path, cwd: Path, **environment: str) -> str:
+    """What the command prints, in an environment without the checkout's settings."""
+    kept = {name: value for name, value in os.environ.items() if not name.startswith("PYTHON")}
+    done = subprocess.run(command, cwd=cwd, env={**kept, **environment}, capture_output=True, text=True, timeout=600)
+    assert done.returncode == 0, f"{command}\n{done.stdout}\n{done.stderr}"
+    return done.stdout
+
+
+@pytest.fixture(scope="module")
+def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A wheel made of what the sdist holds and nothing else."""
+    folder = tmp_path_factory.mktemp("wheel")
+    tree = folder / "tree"
+    run("git", "clone", "--quiet", PROJECT_ROOT, tree, cwd=folder)
+    changed = run("git", "ls-files", "--modified", "--others", "--exclude-standard", cwd=PROJECT_ROOT).splitlines()
+    for name in changed:
+        if (PROJECT_ROOT / name).is_file():
+            (tree / name).parent.mkdir(parents=True, exist_ok=True)
+            (tree / name).write_bytes((PROJECT_ROOT / name).read_bytes())
+    run(sys.executable, "-c", BUILD_SDIST, folder, cwd=tree)
+    (sdist,) = folder.glob("*.tar.gz")
+    pip = [sys.executable, "-m", "pip", "wheel", "--quiet", "--no-deps", "--no-build-isolation"]
+    run(*pip, "--wheel-dir", folder, sdist, cwd=folder)
+    (built,) = folder.glob("*.whl")
+    return built
+
+
+@pytest.fixture(scope="module")
+def environment(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The programs of an environment that has the wheel and what it asks for, nothing else."""
+    folder = tmp_path_factory.mktemp("environment")
+    run(sys.executable, "-m", "venv", folder, cwd=folder)
+    pip = [folder / "bin" / "python", "-m", "pip", "install", "--quiet", "--disable-pip-version-check"]
+    run(*pip, "--constraint", unhashed(PROJECT_ROOT / "docker" / "broker.lock", folder), wheel, cwd=folder)
+    return folder / "bin"
+
+
+def unhashed(lock: Path, folder: Path) -> Path:
+    """The lock's versions alone: pip wants a hash of our own wheel otherwise."""
+    versions = re.findall(r"^\S+==\S+", lock.read_text(), re.MULTILINE)
+    (folder / "constraints.txt").write_text("\n".join(versions))
+    return folder / "constraints.txt"
+
+
+@pytest.fixture
+def namesrv_addr(environment: Path, tmp_path: Path) -> Iterator[str]:
+    """Where to find a broker that the installed command runs."""
+    namesrv_port, port = free_ports(2)
+    settings = {"namesrvListenPort": namesrv_port, "listenPort": port, "storePathRootDir": tmp_path / "store"}
+    (tmp_path / "broker.conf").write_text("".join(f"{name}={value}\n" for name, value in settings.items()))
+    command = [environment / "rocketmq-broker", "-c", tmp_path / "broker.conf"]
+    with subprocess.Popen(command, cwd=tmp_path, stdout=subprocess.PIPE, text=True) as broker:
+        assert broker.stdout is not None
+        assert "boot success" in broker.stdout.readline()
+        yield f"127.0.0.1:{namesrv_port}"
+        broker.terminate()
+        assert broker.wait(60) == 0
+
+
+def test_the_wheel_holds_the_broker_alone_and_its_types(wheel: Path) -> None:
+    names = zipfile.ZipFile(wheel).namelist()
+    assert {name.split("/")[0] for name in names if ".dist-info/" not in name} == {"broker"}
+    assert "broker/py.typed" in names
+    source = {path.relative_to(PROJECT_ROOT).as_posix() for path in PROJECT_ROOT.glob("broker/**/*.py")}
+    assert source == {name for name in names if name.endswith(".py")}
+
+
+def test_every_module_imports_with_the_dependencies_that_the_wheel_names(environment: Path, tmp_path: Path) -> None:
+    program = (
+        "import importlib, pkgutil, broker\n"
+        "for module in pkgutil.walk_packages(broker.__path__, 'broker.'): importlib.import_module(module.name)"
+    )
+    run(environment / "python", "-c", program, cwd=tmp_path)
+
+
+def test_the_commands_say_what_they_are(environment: Path, tmp_path: Path) -> None:
+    assert re.match(r"rocketmq-broker \d+\.\d+\.\d+, ", run(environment / "rocketmq-broker", "--version", cwd=tmp_path))
+    assert "Usage: rocketmq-namesrv" in run(environment / "rocketmq-namesrv", "--help", cwd=tmp_path)
+    assert "Usage: rocketmq-admin" in run(environment / "rocketmq-admin", "--help", cwd=tmp_path)
+
+
+def test_the_example_of_the_readme_runs(environment: Path, namesrv_addr: str, tmp_path: Path) -> None:
+    example = re.search(r"^```python\n(.*?)^```", (PROJECT_ROOT / "README.md").read_text(), re.MULTILINE | re.DOTALL)
+    assert example is not None
+    (tmp_path / "example.py").write_text(example[1])
+    printed = run(environment / "python", "example.py", cwd=tmp_path, NAMESRV_ADDR=namesrv_addr)
+    assert printed == "sent: SEND_OK\nreceived 'hello' from greetings\n"
