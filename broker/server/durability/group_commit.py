@@ -225,7 +225,7 @@ class GroupCommit:
             self._delayed_flush = None
         store = self._store
         position = store.written_position
-        if self._flushing_to is not None or store.is_given_up:
+        if self._flushing_to is not None or store.writability.is_given_up:
             return
         if position <= store.flushed_position:
             # Somebody flushed the whole store in the meantime.
@@ -342,11 +342,11 @@ class GroupCommit:
         store = self._store
         unflushed, unpublished = store.written_position - store.flushed_position, store.unpublished
         if unflushed > MOST_UNFLUSHED_BYTES or unpublished > MOST_UNPUBLISHED or self._no_flusher is not None:
-            store.note_busy(
+            store.writability.note_busy(
                 self._no_flusher or f"{unpublished} messages, {unflushed} bytes, wait for a disk that is slow or hangs"
             )
-        elif store.is_busy and unflushed <= MOST_UNFLUSHED_BYTES // 2 and unpublished <= MOST_UNPUBLISHED // 2:
-            store.note_busy(None)
+        elif store.writability.is_busy and unflushed <= MOST_UNFLUSHED_BYTES // 2 and unpublished <= MOST_UNPUBLISHED // 2:
+            store.writability.note_busy(None)
 
 
 def _answer_failure(sink: FrameSink, frame: bytes, code: ResponseCode, remark: str, *, keep_header: bool) -> None:
