@@ -169,20 +169,17 @@ class MessageStore(StoreReader):
         ready = self._backlog.take(position)
         if not ready:
             return
-        # Queues before index and listeners: who is told of a message must be able to pull it.
-        touched = {}
-        sizes: defaultdict[tuple[bytes, int], int] = defaultdict(int)
-        put = self._queues.put
+        runs: defaultdict[tuple[bytes, int], list[DispatchRequest]] = defaultdict(list)
         for request in ready:
             if request.is_queued:
-                key = (request.topic, request.queue_id)
-                touched[key] = put(request)
-                sizes[key] += request.size
+                runs[request.topic, request.queue_id].append(request)
+        # Queues before index and listeners: who is told of a message must be able to pull it.
+        queues = {key: self._queues.put_run(key, run) for key, run in runs.items()}
         self.checkpoints.last_store_timestamp = ready[-1].store_timestamp
         self._index.add(ready)
         if self.arrival_listener is not None:
-            for key, queue in touched.items():
-                self.arrival_listener(*key, queue.max_offset, sizes[key])
+            for key, run in runs.items():
+                self.arrival_listener(*key, queues[key].max_offset, sum([request.size for request in run]))
 
     @property
     def written_position(self) -> int:
