@@ -142,7 +142,7 @@ class Broker:
         # The thread may still write offsets: it ends first, so that the tables are written last and by one thread.
         self._disk_thread.shutdown()
         # A store that another broker may be using must not be written to.
-        if serving is not None and store is not None and not store.messages.is_given_up:
+        if serving is not None and store is not None and not store.messages.writability.is_given_up:
             self._persist(serving, store)
         # Last of all: closing takes the abort file away, which says that everything is on disk.
         if store is not None:
@@ -242,8 +242,8 @@ class Broker:
         tasks.start("retention", serving.cleaner.run(settings.clean_resource_interval / 1000))
 
     def _look_at_lock(self, group_commit: GroupCommit, store: OpenedStore) -> None:
-        complaint = store.messages.what_is_wrong_with_the_lock()
-        if complaint is not None and not store.messages.is_given_up:
+        complaint = store.messages.lock.what_is_wrong()
+        if complaint is not None and not store.messages.writability.is_given_up:
             logger.critical("%s. This broker stores nothing more, and ends", complaint)
             group_commit.give_up(complaint)
             self.cannot_go_on.set()

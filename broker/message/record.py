@@ -46,6 +46,8 @@ _RECONSUME_TO_BODY_LENGTH = struct.Struct(">iqi")
 _INT32 = struct.Struct(">i")
 _INT64 = struct.Struct(">q")
 _UINT16 = struct.Struct(">H")
+_HOSTS_V4_LENGTH: Final = 16
+_NO_HOST_V6: Final = ~sysflag.HOSTS_V6
 _HOST_V4 = struct.Struct(">4sI")
 _HOST_V6 = struct.Struct(">16sI")
 
@@ -94,14 +96,15 @@ def encode_message(
     body, topic, encoded, born_host, crc = message.body, message.topic, message.properties, message.born_host, message.body_crc
     if crc is None:
         crc = body_crc(body)
-    sys_flag = sysflag.with_hosts(message.sys_flag, born_host, store_host)
-    if not sys_flag & sysflag.HOSTS_V6:
+    if len(born_host) + len(store_host) == _HOSTS_V4_LENGTH:
+        sys_flag = message.sys_flag & _NO_HOST_V6
         head = HEAD_V4.pack(
             size, MESSAGE_MAGIC, crc, message.queue_id, message.flag, queue_offset, commit_log_offset, sys_flag,
             message.born_timestamp, born_host, store_timestamp, store_host, message.reconsume_times,
             message.prepared_transaction_offset, len(body),
         )  # fmt: skip
     else:
+        sys_flag = sysflag.with_hosts(message.sys_flag, born_host, store_host)
         head = b"".join(
             (
                 _UNTIL_BORN_TIMESTAMP.pack(

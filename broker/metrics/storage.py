@@ -28,7 +28,9 @@ def storage_metrics(families: Families, sources: MetricsSources) -> Iterator[Met
         _LABELS,
         [(_LOCAL_DISK, behind)],
     )
-    yield families.gauge("rocketmq_storage_disk_used_ratio", "How full the store's disk is, 0 to 1", store.disk_used_ratio())
+    yield families.gauge(
+        "rocketmq_storage_disk_used_ratio", "How full the store's disk is, 0 to 1", store.expiry.disk_used_ratio()
+    )
     yield families.gauge(
         "rocketmq_storage_writable", "1, or 0 while the store refuses messages: disk full or failing", store.refusal is None
     )

@@ -24,8 +24,10 @@ from broker.store.tables.consumer_offsets import ConsumerOffsets
 from broker.store.tables.delay_offsets import DelayOffsets
 from broker.store.tables.subscription_groups import SubscriptionGroupConfig, SubscriptionGroups
 from broker.store.tables.topic_configs import TopicConfig, TopicConfigs
+from broker.store.upkeep.checkpoint_rounds import ROUNDS
 
 __all__ = [
+    "ROUNDS",
     "Appended",
     "ConsumerOffsets",
     "CorruptRecord",

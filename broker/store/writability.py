@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from broker.store.errors import StoreUnwritable
 from broker.store.log.disk_space import Admission, admission
 
 
 class Writability:
     """One state out of several causes: a disk that is full, flushes that fall behind, a store that cannot go on."""
 
-    __slots__ = ("_admission", "_busy", "_full", "is_broken", "is_everything_refused", "refusal")
+    __slots__ = ("_admission", "_busy", "_full", "is_broken", "is_everything_refused", "is_given_up", "refusal")
 
     def __init__(self) -> None:
         self.refusal: str | None = None
@@ -17,6 +18,8 @@ class Writability:
         """Whether what ends a transaction is refused as well."""
         self.is_broken = False
         """Whether nothing is stored until the store is opened again."""
+        self.is_given_up = False
+        """Whether the files are left as they are, too: another broker may be using them."""
         self._admission = Admission.EVERYTHING
         self._full: str | None = None
         self._busy: str | None = None
@@ -43,6 +46,16 @@ class Writability:
         """Nothing is stored any more."""
         self.refusal = reason
         self.is_broken = self.is_everything_refused = True
+
+    def give_up(self, reason: str) -> None:
+        """Nothing is stored any more, and no file is changed."""
+        self.is_given_up = True
+        self.break_for_good(reason)
+
+    def refuse_if_given_up(self) -> None:
+        """Raises StoreUnwritable."""
+        if self.is_given_up:
+            raise StoreUnwritable(self.refusal or "")
 
     def _settle(self) -> None:
         if self.is_broken:

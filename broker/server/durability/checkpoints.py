@@ -13,7 +13,7 @@ from time import monotonic
 from typing import Final
 
 from broker.server.durability.file_work import on_thread
-from broker.store import MessageStore, StoreUnwritable, Unsynced
+from broker.store import ROUNDS, MessageStore, StoreUnwritable, Unsynced
 
 logger = logging.getLogger(__name__)
 
@@ -42,23 +42,23 @@ class Checkpoints:
 
     async def write(self) -> None:
         """Spares the next recovery all that is published by now. Raises OSError, StoreUnwritable."""
-        for _ in range(self._store.CHECKPOINT_ROUNDS):
+        for _ in range(ROUNDS):
             async with self._file_lock:
                 await self._write_once()
 
     async def _write_once(self) -> None:
-        store = self._store
-        mark = store.begin_checkpoint()
+        rounds = self._store.checkpoints
+        mark = rounds.begin()
         slice_end_s = monotonic() + _SLICE_S
-        for _ in store.write_queues():
+        for _ in rounds.write_queues():
             if monotonic() > slice_end_s:
                 await asyncio.sleep(0)
                 slice_end_s = monotonic() + _SLICE_S
-        queues = store.unsynced_queues()
+        queues = rounds.unsynced_queues()
         await on_thread(partial(_sync, queues))
         # The index takes no entries until it is synced: that must not last as long as the queues may.
-        await on_thread(partial(_sync, store.write_index()))
-        if save := store.finish_checkpoint(mark, queues):
+        await on_thread(partial(_sync, rounds.write_index()))
+        if save := rounds.finish(mark, queues):
             await on_thread(save)
 
 

@@ -10,17 +10,16 @@ from __future__ import annotations
 import asyncio
 import logging
 import os
-from collections import deque
 from collections.abc import Sequence
-from typing import Final, NamedTuple, Protocol
+from typing import Final, Protocol
 
-from broker.protocol.codes import ResponseCode
-from broker.protocol.frame import FrameDecoder
 from broker.remoting.tasks import Tasks
 from broker.server.durability.checkpoints import Checkpoints
 from broker.server.durability.flusher import Flusher
 from broker.server.durability.next_segment import NextSegment
 from broker.server.durability.put_times import PutTimes
+from broker.server.durability.waiting_answers import FrameSink, WaitingAnswers
+from broker.server.durability.written_batches import WrittenBatches
 from broker.server.statistics.histogram import Histogram
 from broker.store import FlushDiskType, MessageStore, StoreUnwritable
 
@@ -36,16 +35,6 @@ _REQUESTS_SHOWN_AT_ONCE: Final = 500
 _FLUSH_TIMES_S: Final = (0.0005, 0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.25, 0.5, 1, 5)
 
 
-class FrameSink(Protocol):
-    """Where answers go: a Connection."""
-
-    def send(self, frame: bytes) -> None:
-        """Sends a whole frame."""
-
-    def send_at_once(self, frames: list[bytes]) -> None:
-        """Sends whole frames, and waits for no others."""
-
-
 class CommitListener(Protocol):
     """Who must know what the commit log can no longer lose; `PendingTransactions` is one."""
 
@@ -54,35 +43,6 @@ class CommitListener(Protocol):
 
     def take_back(self, position: int) -> None:
         """What was appended from this commit log offset on is lost."""
-
-
-class _Waiter:
-    """Somebody inside the broker who waits for durability as a connection does."""
-
-    def __init__(self, future: asyncio.Future[None]) -> None:
-        self._future = future
-
-    def send(self, frame: bytes) -> None:
-        """It is durable."""
-        if not self._future.done():
-            self._future.set_result(None)
-
-    def send_at_once(self, frames: list[bytes]) -> None:
-        """It is durable."""
-        self.send(b"")
-
-    def fail(self, error: Exception) -> None:
-        """It is lost, or takes too long."""
-        if not self._future.done():
-            self._future.set_exception(error)
-
-
-class _Batch(NamedTuple):
-    """What was written in one go."""
-
-    end_position: int
-    requests: int
-    began_s: float
 
 
 class GroupCommit:
@@ -106,12 +66,13 @@ class GroupCommit:
         self._unwaited_delay_s = unwaited_delay_s
         self._flush_timeout_s = flush_timeout_s
         self._async_flush_interval_s = async_flush_interval_s
-        self._waiting: deque[tuple[int, FrameSink, bytes]] = deque()
+        self._waiting = WaitingAnswers()
         self._is_write_scheduled = False
         self._requests = 0
         self._requests_began_s = 0.0
-        self._batches: deque[_Batch] = deque()
-        """Written, and not visible yet."""
+        self.put_times = PutTimes()
+        """How long requests that stored something waited until it was durable."""
+        self._batches = WrittenBatches(self.put_times)
         self._flushing_to: int | None = None
         self._flush_began_s = 0.0
         self._visible_to = store.written_position
@@ -128,9 +89,7 @@ class GroupCommit:
         self.checkpoints = Checkpoints(store, self.file_lock, checkpoint_interval_s)
         self._next_segment = NextSegment(store, self._tasks)
         self.flushes = 0
-        """How many flushes there were, for the statistics."""
-        self.put_times = PutTimes()
-        """How long requests that stored something waited until it was durable."""
+        """How many flushes were begun."""
         self.flush_times_s = Histogram(_FLUSH_TIMES_S)
         """How long those took that succeeded."""
 
@@ -178,7 +137,7 @@ class GroupCommit:
 
         Positions must come in ascending order, as appending hands them out.
         """
-        self._waiting.append((position, connection, frame))
+        self._waiting.add(position, connection, frame)
 
     def wait(self, position: int) -> asyncio.Future[None]:
         """Done once everything before `position` is durable and visible. Call it right after appending, await it when you like.
@@ -189,7 +148,7 @@ class GroupCommit:
         if position <= self._visible_to:
             future.set_result(None)
         else:
-            self.after_durable(position, _Waiter(future), b"")
+            self._waiting.add_future(position, future)
             self.appended()
         return future
 
@@ -201,7 +160,7 @@ class GroupCommit:
         except StoreUnwritable as error:
             self._lose_after(self._store.written_position, error)
             return
-        self._batches.append(_Batch(position, requests, self._requests_began_s))
+        self._batches.add(position, requests, self._requests_began_s)
         if self._is_sync:
             self._flush_soon()
             if self._overdue is None:
@@ -225,7 +184,7 @@ class GroupCommit:
             self._delayed_flush = None
         store = self._store
         position = store.written_position
-        if self._flushing_to is not None or store.is_given_up:
+        if self._flushing_to is not None or store.writability.is_given_up:
             return
         if position <= store.flushed_position:
             # Somebody flushed the whole store in the meantime.
@@ -267,7 +226,7 @@ class GroupCommit:
         """A few batches at a time: after a disk that hung there are very many, and others want to be served."""
         self._is_showing = False
         slice_end_s = self._loop.time() + _SLICE_S
-        while (position := self._next_to_show()) < self._durable_to:
+        while (position := self._batches.end_of_first(_REQUESTS_SHOWN_AT_ONCE, self._durable_to)) < self._durable_to:
             self._show(position)
             if self._loop.time() >= slice_end_s:
                 self._is_showing = True
@@ -275,63 +234,31 @@ class GroupCommit:
                 return
         self._show(self._durable_to)
 
-    def _next_to_show(self) -> int:
-        requests = 0
-        for batch in self._batches:
-            requests += batch.requests
-            if requests >= _REQUESTS_SHOWN_AT_ONCE:
-                return batch.end_position
-        return self._durable_to
-
     def _show(self, position: int) -> None:
+        # The order is the design. Readers first: who is answered may pull at once. Then the listeners: a decision about a half
+        # message that arrives right after its answer must find the transaction confirmed. The answers last.
         self._store.publish(position)
         self._visible_to = max(self._visible_to, position)
         for listener in self.listeners:
             listener.confirm(position)
-        self._measure(position)
-        waiting = self._waiting
-        answers: dict[FrameSink, list[bytes]] = {}
-        while waiting and waiting[0][0] <= position:
-            _, connection, frame = waiting.popleft()
-            if connection in answers:
-                answers[connection].append(frame)
-            else:
-                answers[connection] = [frame]
-        for connection, frames in answers.items():
-            connection.send_at_once(frames)
-
-    def _measure(self, position: int) -> None:
-        while self._batches and self._batches[0].end_position <= position:
-            batch = self._batches.popleft()
-            self.put_times.observe(self._loop.time() - batch.began_s, batch.requests)
+        self._batches.shown(position, self._loop.time())
+        self._waiting.succeed(position)
 
     def _lose_after(self, position: int, error: StoreUnwritable) -> None:
         for listener in self.listeners:
             listener.take_back(max(position, 0))
-        while self._batches and self._batches[-1].end_position > position:
-            self._batches.pop()
-        lost = []
-        while self._waiting and self._waiting[-1][0] > position:
-            lost.append(self._waiting.pop())
-        for _, connection, frame in reversed(lost):
-            _answer_failure(connection, frame, ResponseCode.SERVICE_NOT_AVAILABLE, str(error), keep_header=False)
+        self._batches.drop_behind(position)
+        self._waiting.fail_behind(position, str(error))
 
     def _answer_overdue(self) -> None:
         """The disk hangs: whoever waited too long learns that the message may or may not be stored (FLUSH_DISK_TIMEOUT)."""
         self._overdue = None
         now_s = self._loop.time()
-        overdue_to, due_s = -1, None
-        for batch in self._batches:
-            if batch.began_s + self._flush_timeout_s > now_s:
-                due_s = batch.began_s + self._flush_timeout_s
-                break
-            overdue_to = batch.end_position
-        if due_s is not None:
-            self._overdue = self._loop.call_later(max(due_s - now_s, _SHORTEST_WATCH_S), self._answer_overdue)
-        remark = f"the flush takes longer than {self._flush_timeout_s:g} s"
-        while self._waiting and self._waiting[0][0] <= overdue_to:
-            _, connection, frame = self._waiting.popleft()
-            _answer_failure(connection, frame, ResponseCode.FLUSH_DISK_TIMEOUT, remark, keep_header=True)
+        overdue_to, next_began_s = self._batches.overdue(now_s - self._flush_timeout_s)
+        if next_began_s is not None:
+            due_in_s = next_began_s + self._flush_timeout_s - now_s
+            self._overdue = self._loop.call_later(max(due_in_s, _SHORTEST_WATCH_S), self._answer_overdue)
+        self._waiting.time_out(overdue_to, f"the flush takes longer than {self._flush_timeout_s:g} s")
 
     def _on_flusher(self, unavailable: str | None) -> None:
         self._no_flusher = unavailable
@@ -342,26 +269,8 @@ class GroupCommit:
         store = self._store
         unflushed, unpublished = store.written_position - store.flushed_position, store.unpublished
         if unflushed > MOST_UNFLUSHED_BYTES or unpublished > MOST_UNPUBLISHED or self._no_flusher is not None:
-            store.note_busy(
+            store.writability.note_busy(
                 self._no_flusher or f"{unpublished} messages, {unflushed} bytes, wait for a disk that is slow or hangs"
             )
-        elif store.is_busy and unflushed <= MOST_UNFLUSHED_BYTES // 2 and unpublished <= MOST_UNPUBLISHED // 2:
-            store.note_busy(None)
-
-
-def _answer_failure(sink: FrameSink, frame: bytes, code: ResponseCode, remark: str, *, keep_header: bool) -> None:
-    if isinstance(sink, _Waiter):
-        sink.fail(StoreUnwritable(remark))
-    else:
-        sink.send(_answer_instead(frame, code, remark, keep_header=keep_header))
-
-
-def _answer_instead(frame: bytes, code: ResponseCode, remark: str, *, keep_header: bool) -> bytes:
-    """The answer that was prepared, with another code."""
-    command = FrameDecoder(len(frame)).feed(frame)[0]
-    command.code = code
-    command.remark = remark
-    if not keep_header:
-        command.json_fields = type(command.json_fields)(b"")
-        command.binary_fields = b""
-    return command.encode()
+        elif store.writability.is_busy and unflushed <= MOST_UNFLUSHED_BYTES // 2 and unpublished <= MOST_UNPUBLISHED // 2:
+            store.writability.note_busy(None)

@@ -28,9 +28,9 @@ class NextSegment:
         """Has the next segment made on another thread if it is time."""
         if self._store.written_position < self._from_position or self._is_under_way:
             return
-        prepared = self._store.segment_to_prepare()
+        prepared = self._store.next_segment.to_prepare()
         if prepared is None:
-            self._from_position = self._store.prepare_from
+            self._from_position = self._store.next_segment.prepare_from
             return
         self._is_under_way = True
         self._tasks.start("the next commit log segment", self._make(*prepared))
@@ -38,7 +38,7 @@ class NextSegment:
     async def _make(self, start: int, make: Callable[[], None]) -> None:
         try:
             await on_thread(make)
-            self._store.adopt_segment(start)
+            self._store.next_segment.adopt(start)
         except OSError as error:
             logger.warning("the next commit log segment could not be made ahead of time: %s", error)
             self._from_position = self._store.written_position + 1

@@ -78,7 +78,7 @@ class StoreCleaner:
         now_ms = self._clock()
         kept_ms = self._store.config.file_reserved_hours * _HOUR_MS * _NEEDED_FOR_FILE_RESERVED_TIMES
         at_any_hour, self._is_asked = self._is_asked, False
-        expired = self._store.expire(now_ms, self._needed_from(now_ms - kept_ms), at_any_hour=at_any_hour)
+        expired = self._store.expiry.expire(now_ms, self._needed_from(now_ms - kept_ms), at_any_hour=at_any_hour)
         self._undeleted += expired.paths
         self._tell_refusal()
         return expired
@@ -87,7 +87,7 @@ class StoreCleaner:
         """Forgets queue by queue, lest thousands of them stop the event loop; how many messages are gone."""
         messages = 0
         slice_end_s = monotonic() + _SLICE_S
-        for trimmed in self._store.trim():
+        for trimmed in self._store.expiry.trim():
             self._undeleted += trimmed.paths
             messages += trimmed.messages
             if monotonic() > slice_end_s:
@@ -103,7 +103,7 @@ class StoreCleaner:
             logger.warning(
                 "%d messages in %d commit log segments are deleted (%s), %d of these before their time: the disk is %.4g%% full "
                 "and cleanFileForciblyEnable=true. The youngest message was stored %.4g min ago",
-                messages, len(expired.paths), names, expired.unexpired, self._store.disk_used_ratio() * 100, age_min,
+                messages, len(expired.paths), names, expired.unexpired, self._store.expiry.disk_used_ratio() * 100, age_min,
             )  # fmt: skip
         else:
             logger.info(
@@ -116,7 +116,7 @@ class StoreCleaner:
         if refusal is not None and before is None:
             logger.warning("messages are refused: %s", refusal)
         elif refusal is None and before is not None:
-            logger.warning("messages are stored again; the disk is %.4g%% full", self._store.disk_used_ratio() * 100)
+            logger.warning("messages are stored again; the disk is %.4g%% full", self._store.expiry.disk_used_ratio() * 100)
         self._refusal = refusal
 
 

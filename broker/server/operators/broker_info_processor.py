@@ -135,7 +135,7 @@ class BrokerInfoProcessor:
 
     def _store_figures(self) -> dict[str, str]:
         config = self._store.config
-        ratio = str(math.ceil(self._store.disk_used_ratio() * 100) / 100)
+        ratio = str(math.ceil(self._store.expiry.disk_used_ratio() * 100) / 100)
         is_empty = self._store.commit_log_max_offset == 0
         usage = shutil.disk_usage(config.root)
         unflushed = self._store.written_position - self._store.flushed_position

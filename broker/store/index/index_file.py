@@ -62,6 +62,7 @@ class IndexFile:
         self.path = path
         self.slots = slots
         self.entries = entries
+        self._entries_at = HEADER_SIZE + slots * SLOT_SIZE
         self._open = open_files
         self._files = open_files.files
         self.header = IndexHeader.decode(self._read(0, HEADER_SIZE).ljust(HEADER_SIZE, b"\0"))
@@ -190,7 +191,10 @@ class IndexFile:
             self._header_written = self._slots_written
             self._slots_written = None
         if self._dirty_pages:
-            self._write_slots()
+            slots = memoryview(self._loaded_slots())
+            for first, end in _runs(sorted(self._dirty_pages)):
+                self._write(HEADER_SIZE + first * _PAGE, slots[first * _PAGE : end * _PAGE])
+            self._dirty_pages.clear()
             self._slots_written = self.header
 
     def mend(self) -> int:
@@ -217,10 +221,6 @@ class IndexFile:
         """Deletes the file."""
         self._open.forget(self.path)
         self._files.unlink(self.path)
-
-    @property
-    def _entries_at(self) -> int:
-        return HEADER_SIZE + self.slots * SLOT_SIZE
 
     def _older_than(self, number: int, count: int) -> int:
         while number >= count:
@@ -252,12 +252,6 @@ class IndexFile:
         if len(block) != (number - first + 1) * ENTRY.size:
             block = block.ljust((number - first + 1) * ENTRY.size, b"\0")
         return first, block
-
-    def _write_slots(self) -> None:
-        slots = memoryview(self._loaded_slots())
-        for first, end in _runs(sorted(self._dirty_pages)):
-            self._write(HEADER_SIZE + first * _PAGE, slots[first * _PAGE : end * _PAGE])
-        self._dirty_pages.clear()
 
     def _read(self, position: int, length: int) -> bytes:
         return self._files.read(self._open.get(self.path), length, position)

@@ -28,6 +28,8 @@ class CommitLog:
         self.segments = segments
         self.written_position = 0
         """Everything before it is in the files."""
+        self.flushed_position = 0
+        """Everything before it is on disk (RocketMQ's flushedWhere)."""
         self.end = 0
         """Where the next record goes, the batch included."""
         self._segment_end = 0

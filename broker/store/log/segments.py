@@ -84,27 +84,24 @@ class Segments:
         """Whether a file holds that position."""
         return bool(self.starts) and self.starts[0] <= position < self.end
 
-    def create(self, start: int) -> None:
-        """Adds a file, all zero; it and its name are on disk when this returns. It must follow the last one."""
-        self._check_follows(start)
-        self._files.make_directory(self.directory)
-        create_file(self._files, self.path(start), self.segment_size)
-        self.starts.append(start)
+    def create(self, start: int, *, is_durable: bool = True) -> None:
+        """Adds a file, all zero, which must follow the last one.
 
-    def create_lazily(self, start: int) -> None:
-        """Adds a file as `create` does, but neither it nor its name nor its directory's is on disk when this returns."""
-        self._check_follows(start)
-        create_file_lazily(self._files, self.path(start), self.segment_size)
+        It, its name and its directory's are on disk when this returns; only with `is_durable` False they are not.
+        """
+        if self.starts and start != self.end:
+            raise ValueError(f"a file at {start} would not follow the last one, which ends at {self.end}")
+        if is_durable:
+            self._files.make_directory(self.directory)
+            create_file(self._files, self.path(start), self.segment_size)
+        else:
+            create_file_lazily(self._files, self.path(start), self.segment_size)
         self.starts.append(start)
 
     def adopt(self, start: int) -> None:
         """Takes a file into account that somebody else made as `create` would; unless it has come to nothing meanwhile."""
         if start == self.end and start not in self.starts and self._files.size(self.path(start)) == self.segment_size:
             self.starts.append(start)
-
-    def _check_follows(self, start: int) -> None:
-        if self.starts and start != self.end:
-            raise ValueError(f"a file at {start} would not follow the last one, which ends at {self.end}")
 
     def read(self, position: int, length: int) -> bytes:
         """Bytes from a position, at most to the end of its file; none where there is no file."""

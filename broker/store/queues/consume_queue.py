@@ -9,11 +9,13 @@ offset is not 0 begins with blank units, (0, 0x7FFFFFFF, 0). Nothing here needs 
 from __future__ import annotations
 
 import struct
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from functools import lru_cache
 from pathlib import Path
 from typing import Final, NamedTuple
 
 from broker.store.log.segments import Segments
+from broker.store.queues.dispatch import DispatchRequest
 from broker.store.queues.unit_files import UNIT_SIZE, UnitFiles, Unsynced
 
 UNIT: Final = struct.Struct(">qiq")
@@ -70,6 +72,20 @@ class ConsumeQueue:
         self.files.append(UNIT.pack(commit_log_offset, size, tags_code))
         self.max_offset = queue_offset + 1
         self.max_commit_log_offset = commit_log_offset + size
+
+    def put_run(self, requests: Sequence[DispatchRequest]) -> None:
+        """Adds the units of messages that were appended one after the other: all of them in one go."""
+        first, last = requests[0], requests[-1]
+        if first.queue_offset != self.max_offset or last.queue_offset - first.queue_offset != len(requests) - 1:
+            for each in requests:
+                self.put(each.queue_offset, each.commit_log_offset, each.size, each.tags_code)
+            return
+        numbers: list[int] = []
+        for each in requests:
+            numbers += (each.commit_log_offset, each.size, each.tags_code)
+        self.files.append(_units_struct(len(requests)).pack(*numbers))
+        self.max_offset = last.queue_offset + 1
+        self.max_commit_log_offset = last.commit_log_offset + last.size
 
     def mend(self, queue_offset: int, unit: Unit, *, may_write: bool) -> None:
         """Puts the right unit in the place of a damaged one."""
@@ -178,3 +194,8 @@ class ConsumeQueue:
             if self.unit(first) is None:
                 first = self.start_of_next_file(first)
         return None
+
+
+@lru_cache(maxsize=512)
+def _units_struct(count: int) -> struct.Struct:
+    return struct.Struct(">" + "qiq" * count)

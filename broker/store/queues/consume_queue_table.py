@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from broker.message import topics
@@ -53,6 +53,13 @@ class ConsumeQueueTable:
         queue = self._table.get((request.topic, request.queue_id)) or self._create(request.topic, request.queue_id)
         queue.put(request.queue_offset, request.commit_log_offset, request.size, request.tags_code)
         self._touched[(request.topic, request.queue_id)] = queue
+        return queue
+
+    def put_run(self, key: tuple[bytes, int], requests: Sequence[DispatchRequest]) -> ConsumeQueue:
+        """Adds the units of one queue's records, in the order of the commit log."""
+        queue = self._table.get(key) or self._create(*key)
+        queue.put_run(requests)
+        self._touched[key] = queue
         return queue
 
     def mend(self, queue: ConsumeQueue, queue_offset: int, unit: Unit) -> None:

@@ -62,7 +62,7 @@ class UnitFiles:
         while self._tail:
             position = self._written_offset * UNIT_SIZE
             if not self.segments.has(position):
-                self.segments.create_lazily(self.segments.start_of(position))
+                self.segments.create(self.segments.start_of(position), is_durable=False)
                 self._has_new_file = True
             room = self.segments.segment_size - position % self.segments.segment_size
             part = self._tail[:room]

@@ -72,7 +72,7 @@ class Scraper:
 
 @pytest.fixture
 def scrape(monkeypatch: pytest.MonkeyPatch) -> Scraper:
-    monkeypatch.setattr("broker.store.message_store.MessageStore.disk_used_ratio", lambda store: 0.25)
+    monkeypatch.setattr("broker.store.upkeep.expiry.Expiry.disk_used_ratio", lambda store: 0.25)
     return Scraper()
 
 

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -8,7 +9,7 @@ import pytest
 
 from broker.message.inner_message import InnerMessage
 from broker.message.record import decode_record, host_bytes
-from broker.store import Appended, MessageStore, StoreConfig
+from broker.store import Appended, MessageStore, StoreConfig, StoreUnwritable
 
 HOST = host_bytes("127.0.0.1", 10911)
 NOW = 1_700_000_000_000
@@ -56,10 +57,22 @@ def bodies(store: MessageStore, topic: bytes = b"orders", queue_id: int = 0, **l
     return got
 
 
+def delete_topic(store: MessageStore, topic: bytes) -> None:
+    """Deletes a topic as the broker does, and all its files."""
+    for path in store.forget_topic(topic):
+        if store._files.is_directory(path):
+            if not store._files.list(path):
+                store._files.remove_directory(path)
+        elif store._files.size(path) is not None:
+            store._files.unlink(path)
+    with suppress(OSError, StoreUnwritable):
+        store._sync_all()
+
+
 def crash(store: MessageStore) -> None:
     """Ends a store as kill -9 does: nothing is written any more, only the locks go."""
     store._open_files.close()
-    store._lock.release()
+    store.lock.release()
     store._is_open = False
 
 

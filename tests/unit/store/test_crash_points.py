@@ -44,13 +44,13 @@ class Run:
         self.acknowledged += [(len(self.disk.operations), *message) for message in batch]
 
     def checkpoint(self) -> None:
-        mark = self.store.begin_checkpoint()
-        for _ in self.store.write_queues():
+        mark = self.store.checkpoints.begin()
+        for _ in self.store.checkpoints.write_queues():
             pass
-        queues = self.store.unsynced_queues()
+        queues = self.store.checkpoints.unsynced_queues()
         self._sync(queues)
-        self._sync(self.store.write_index())
-        if save := self.store.finish_checkpoint(mark, queues):
+        self._sync(self.store.checkpoints.write_index())
+        if save := self.store.checkpoints.finish(mark, queues):
             save()
 
     def _sync(self, unsynced: Unsynced) -> None:

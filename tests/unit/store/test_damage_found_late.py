@@ -15,7 +15,7 @@ from broker.message.tags import tags_code
 from broker.store import Appended, MessageStore, StoreConfig
 from broker.store.log.record_check import MAGIC
 from broker.store.recovery import damaged_units
-from tests.unit.store.conftest import HOST, NOW, append, bodies, crash, send, small_config
+from tests.unit.store.conftest import HOST, NOW, append, bodies, crash, delete_topic, send, small_config
 
 TOPIC_POSITION = 89
 
@@ -129,7 +129,7 @@ def test_a_last_record_with_an_impossible_queue_offset_costs_no_other(
 
 def test_messages_of_a_deleted_topic_stay_deleted_though_the_whole_log_is_read(config: StoreConfig, store: MessageStore) -> None:
     send(store, *[b"old %d" % number for number in range(5)])
-    store.delete_topic(b"orders")
+    delete_topic(store, b"orders")
     send(store, b"new 0", b"new 1", b"new 2")
     store.flush()
     crash(store)
@@ -425,7 +425,7 @@ def test_a_damaged_unit_is_mended_on_disk_by_the_first_pull(config: StoreConfig,
         patch_unit(config, number, 0, 0)
     assert bodies(store, max_messages=32) == [b"%d" % number for number in range(6)]
     assert path.read_bytes() == before
-    assert path in [path for unsynced in store.write_queues() for path in unsynced.files]
+    assert path in [path for unsynced in store.checkpoints.write_queues() for path in unsynced.files]
 
 
 def test_a_store_that_was_given_up_mends_in_memory_alone(config: StoreConfig, store: MessageStore) -> None:

@@ -9,6 +9,7 @@ from broker.message import sysflag
 from broker.message.record import decode_record, host_bytes
 from broker.message.tags import tags_code
 from broker.store import (
+    ROUNDS,
     CorruptRecord,
     GetMessageStatus,
     IllegalMessage,
@@ -20,7 +21,7 @@ from broker.store import (
     StoreUnwritable,
     Unsynced,
 )
-from tests.unit.store.conftest import HOST, NOW, append, bodies, send, small_config
+from tests.unit.store.conftest import HOST, NOW, append, bodies, delete_topic, send, small_config
 from tests.unit.store.crash_disk import Crash, CrashDisk
 
 
@@ -320,7 +321,7 @@ def test_nothing_more_is_stored_where_the_disk_lets_nothing_be_taken_back(monkey
 
 def test_a_disk_that_failed_is_not_trusted_again_because_it_has_space(store: MessageStore) -> None:
     store.refuse_writes("the disk failed")
-    store.delete_expired(NOW)
+    store.expiry.delete_expired(NOW)
     assert store.refusal == "the disk failed"
 
 
@@ -335,7 +336,7 @@ def test_a_store_that_refuses_writes_still_reads(store: MessageStore) -> None:
 def test_a_deleted_topic_begins_anew(store: MessageStore, config: StoreConfig) -> None:
     send(store, b"old", b"old 2")
     store.flush()
-    store.delete_topic(b"orders")
+    delete_topic(store, b"orders")
     assert store.max_offset(b"orders", 0) == 0
     assert not (config.consume_queue_directory / "orders").exists()
     assert send(store, b"new")[0].queue_offset == 0
@@ -346,7 +347,7 @@ def test_a_topic_deleted_while_messages_are_on_their_way_begins_anew(store: Mess
     send(store, b"old", b"old 2")
     append(store, b"on its way")
     on_its_way = store.write()
-    store.delete_topic(b"orders")
+    delete_topic(store, b"orders")
     store.publish(on_its_way)
     assert send(store, b"new")[0].queue_offset == 0
     assert bodies(store) == [b"new"]
@@ -358,7 +359,7 @@ def test_deleting_a_topic_on_a_full_disk_leaves_the_batch_to_the_next_write() ->
     send(store, b"old", topic=b"other")
     append(store, b"waits for its write")
     disk.refuse_writes_after = 0
-    store.delete_topic(b"other")
+    delete_topic(store, b"other")
     with pytest.raises(StoreUnwritable):
         store.write()
     assert store.next_offset(b"orders", 0) == 0
@@ -366,36 +367,36 @@ def test_deleting_a_topic_on_a_full_disk_leaves_the_batch_to_the_next_write() ->
 
 def test_a_file_whose_sync_failed_is_synced_with_the_next_checkpoint(store: MessageStore) -> None:
     send(store, b"x")
-    (failed,) = store.write_queues()
+    (failed,) = store.checkpoints.write_queues()
     assert [path.name for path in failed.files] == [f"{0:020d}"]
     assert [path.name for path in failed.directories][:3] == ["0", "orders", "consumequeue"]
-    assert list(store.write_queues()) == []
-    assert store.unsynced_queues() == failed
-    assert store.finish_checkpoint(store.begin_checkpoint(), failed) is not None
-    assert store.unsynced_queues() == Unsynced([], [])
+    assert list(store.checkpoints.write_queues()) == []
+    assert store.checkpoints.unsynced_queues() == failed
+    assert store.checkpoints.finish(store.checkpoints.begin(), failed) is not None
+    assert store.checkpoints.unsynced_queues() == Unsynced([], [])
 
 
 def test_a_checkpoint_that_a_later_one_overtook_is_not_noted(store: MessageStore, config: StoreConfig) -> None:
     send(store, b"old", b"old 2")
-    overtaken = store.begin_checkpoint()
-    store.delete_topic(b"orders")
+    overtaken = store.checkpoints.begin()
+    delete_topic(store, b"orders")
     after = (config.root / "progress.json").read_bytes()
-    assert store.finish_checkpoint(overtaken, Unsynced([], [])) is None
+    assert store.checkpoints.finish(overtaken, Unsynced([], [])) is None
     assert (config.root / "progress.json").read_bytes() == after
 
 
 def test_a_file_that_is_gone_does_not_fail_the_checkpoint(store: MessageStore) -> None:
     send(store, b"x")
-    store.begin_checkpoint()
-    store.delete_topic(b"orders")
+    store.checkpoints.begin()
+    delete_topic(store, b"orders")
     store.flush()
 
 
 def test_rounds_whose_sync_failed_do_not_make_the_index_durable(store: MessageStore) -> None:
     send(store, b"x", properties=b"KEYS\x01k")
-    for _ in range(store.CHECKPOINT_ROUNDS):
-        mark = store.begin_checkpoint()
-    store.finish_checkpoint(mark, Unsynced([], []))
+    for _ in range(ROUNDS):
+        mark = store.checkpoints.begin()
+    store.checkpoints.finish(mark, Unsynced([], []))
     assert store._index.durable_offset == -1
 
 

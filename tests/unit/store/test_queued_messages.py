@@ -9,7 +9,7 @@ import pytest
 
 from broker.message.record import decode_record, encode_record
 from broker.store import CorruptRecord, MessageStore, RecordNotFound, StoreConfig
-from tests.unit.store.conftest import HOST, NOW, append, crash, send, small_config
+from tests.unit.store.conftest import HOST, NOW, append, crash, delete_topic, send, small_config
 from tests.unit.store.test_damage_found_late import patch_unit
 
 HEAD_LENGTH = 88
@@ -55,7 +55,7 @@ def test_what_consumers_do_not_see_yet_is_not_found(store: MessageStore) -> None
 
 def test_a_message_of_a_deleted_topic_is_not_found_though_the_topic_begins_anew(store: MessageStore) -> None:
     (place,) = send(store, b"old")
-    store.delete_topic(b"orders")
+    delete_topic(store, b"orders")
     with pytest.raises(RecordNotFound):
         store.read_queued(place.commit_log_offset)
     (new,) = send(store, b"new")

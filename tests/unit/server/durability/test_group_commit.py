@@ -359,12 +359,12 @@ async def test_checkpoints_are_written_in_the_background(tmp_path: Path) -> None
 async def test_the_next_segment_is_made_before_it_is_needed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     async with stage(tmp_path) as it:
         log = tmp_path / "commitlog"
-        await it.until(lambda: it.store.prepare_from > 0)
+        await it.until(lambda: it.store.next_segment.prepare_from > 0)
         it.append(b"x" * 2000, opaque=1)
         await it.until(lambda: bool(it.client.frames))
         assert os.listdir(log) == [f"{0:020d}"]
         it.append(b"x" * 1200, opaque=2)
-        await it.until(lambda: it.store.prepare_from > 4096)
+        await it.until(lambda: it.store.next_segment.prepare_from > 4096)
         monkeypatch.setattr(Segments, "create", None)  # the loop makes none itself
         it.append(b"x" * 2000, opaque=3)
         await it.until(lambda: len(it.client.frames) == 3)
@@ -375,7 +375,7 @@ async def test_the_next_segment_is_made_before_it_is_needed(tmp_path: Path, monk
 async def test_a_segment_that_was_made_and_not_needed_does_not_disturb_the_next_start(tmp_path: Path, is_killed: bool) -> None:
     async with stage(tmp_path) as it:
         it.append(b"x" * 3200, opaque=1)
-        await it.until(lambda: it.store.prepare_from > 4096 and bool(it.client.frames))
+        await it.until(lambda: it.store.next_segment.prepare_from > 4096 and bool(it.client.frames))
         if is_killed:
             shutil.copytree(tmp_path, tmp_path / "killed")
     async with stage(tmp_path / "killed" if is_killed else tmp_path) as again:

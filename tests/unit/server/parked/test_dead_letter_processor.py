@@ -11,6 +11,7 @@ from broker.protocol.codes import AdminRequestCode
 from broker.protocol.headers import DismissDeadLetterRequestHeader, RetryDeadLetterRequestHeader
 from broker.store import SubscriptionGroupConfig
 from tests.unit.server.parked.conftest import OF_THE_FIRST_ATTEMPT, Parking
+from tests.unit.store.conftest import delete_topic
 
 RETRY, DISMISS = AdminRequestCode.RETRY_DEAD_LETTER, AdminRequestCode.DISMISS_DEAD_LETTER
 RETRY_TOPIC = "%RETRY%credits"
@@ -129,7 +130,7 @@ def test_only_dead_letters_are_treated(parking: Parking) -> None:
 def test_a_message_whose_topic_was_deleted_is_not_treated(parking: Parking) -> None:
     parking.park()
     gone = offset(parking)
-    parking.desk.store.delete_topic(b"%DLQ%credits")
+    delete_topic(parking.desk.store, b"%DLQ%credits")
 
     assert "no queue has a message" in parking.refused(RETRY, RetryDeadLetterRequestHeader(gone))
 

@@ -12,6 +12,7 @@ from broker.message.record import host_bytes
 from broker.server.parked import ParkedPlace, Treatment
 from broker.server.parked.parked_messages import AT_MOST_AT_ONCE
 from tests.unit.server.parked.conftest import DISCARD_TOPIC, DLQ, Parking, rings
+from tests.unit.store.conftest import delete_topic
 
 OPERATOR = host_bytes("10.0.0.9", 5555)
 
@@ -155,7 +156,7 @@ def test_a_topic_that_was_deleted_and_made_anew_begins_without_marks(
     parking.park()
     parking.parked.append_mark(place_of(parking, 0), Treatment.RETRIED, now_ms=5, by_host=OPERATOR)
     parking.settle()
-    parking.desk.store.delete_topic(DLQ.encode())
+    delete_topic(parking.desk.store, DLQ.encode())
 
     parking.park()
 
@@ -165,7 +166,7 @@ def test_a_topic_that_was_deleted_and_made_anew_begins_without_marks(
 
 def test_a_deleted_topic_waits_for_nobody(parking: Parking) -> None:
     parking.park()
-    parking.desk.store.delete_topic(DLQ.encode())
+    delete_topic(parking.desk.store, DLQ.encode())
 
     parking.parked.forget_expired()
 

@@ -45,7 +45,7 @@ def crashed(desk: Desk, make_desk: Callable[..., Desk]) -> Desk:
     """The broker that comes after one that crashed before it noted how far it had delivered."""
     desk.store.flush()
     desk.store._open_files.close()
-    desk.store._lock.release()
+    desk.store.lock.release()
     after = make_desk()
     after.clock.now_ms = desk.clock.now_ms
     return after

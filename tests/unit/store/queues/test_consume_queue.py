@@ -8,6 +8,7 @@ from broker.store.files import OpenFiles
 from broker.store.log.segments import Segments
 from broker.store.queues import unit_files
 from broker.store.queues.consume_queue import BLANK_SIZE, UNIT, ConsumeQueue, Unit
+from broker.store.queues.dispatch import DispatchRequest
 from broker.store.queues.unit_files import UNIT_SIZE
 from tests.unit.store.crash_disk import CrashDisk
 
@@ -151,3 +152,19 @@ def test_a_unit_that_is_not_written_yet_is_mended_in_memory(queue: ConsumeQueue)
     queue.mend(1, Unit(200, 20, 3), may_write=True)
     assert queue.units(0, 2) == [(100, 10, 1), (200, 20, 3)]
     assert queue.max_commit_log_offset == 220
+
+
+def request(queue_offset: int) -> DispatchRequest:
+    return DispatchRequest(b"orders", 0, queue_offset, 100 + queue_offset * 10, 10, queue_offset, 0, b"", True, True)
+
+
+@pytest.mark.parametrize("offsets", [[0], [0, 1, 2], [0, 1, 2, 2, 3], [0, 2, 3], [0, 1, 5, 5]])
+def test_units_of_a_run_are_those_that_come_one_by_one(queue: ConsumeQueue, disk: CrashDisk, offsets: list[int]) -> None:
+    one_by_one = ConsumeQueue(b"orders", 1, Segments(DIRECTORY.parent / "1", 8 * UNIT_SIZE, OpenFiles(disk, 4)))
+    for start in (0, 2):
+        queue.put_run([request(offset) for offset in offsets[start:] or offsets])
+        for offset in offsets[start:] or offsets:
+            each = request(offset)
+            one_by_one.put(offset, each.commit_log_offset, each.size, each.tags_code)
+    assert queue.units(0, 9) == one_by_one.units(0, 9)
+    assert (queue.max_offset, queue.max_commit_log_offset) == (one_by_one.max_offset, one_by_one.max_commit_log_offset)

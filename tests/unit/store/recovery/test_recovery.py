@@ -7,7 +7,7 @@ import pytest
 
 from broker.message.record import encode_record
 from broker.store import DamagedStore, MessageStore, StoreConfig
-from tests.unit.store.conftest import HOST, NOW, append, bodies, crash, send, small_config
+from tests.unit.store.conftest import HOST, NOW, append, bodies, crash, delete_topic, send, small_config
 
 SEGMENT = "00000000000000000000"
 
@@ -328,7 +328,7 @@ def test_queues_whose_first_messages_expired_keep_their_offsets_when_rebuilt(con
 
 def test_a_topic_that_was_deleted_and_began_anew_stays_so(config: StoreConfig, store: MessageStore) -> None:
     send(store, *[b"old"] * 5)
-    store.delete_topic(b"orders")
+    delete_topic(store, b"orders")
     send(store, b"new 1", b"new 2")
     crash(store)
     again = reopen(config)

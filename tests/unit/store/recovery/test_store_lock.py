@@ -58,12 +58,12 @@ def test_the_locked_folder_has_no_file_that_rocketmq_would_take_for_a_segment(tm
 @pytest.mark.parametrize("how", ["removed", "replaced"])
 def test_a_lock_that_was_removed_or_replaced_is_noticed(tmp_path: Path, what: str, how: str) -> None:
     store = MessageStore.open(small_config(tmp_path))
-    assert store.what_is_wrong_with_the_lock() is None
+    assert store.lock.what_is_wrong() is None
     path = tmp_path / what
     path.rename(tmp_path / "elsewhere")
     if how == "replaced":
         path.mkdir() if what == "commitlog" else path.touch()
-    complaint = store.what_is_wrong_with_the_lock()
+    complaint = store.lock.what_is_wrong()
     assert complaint is not None
     assert complaint.startswith(f"{path} was removed or replaced")
     crash(store)
@@ -94,7 +94,7 @@ def test_a_store_that_was_given_up_touches_no_file_any_more(tmp_path: Path) -> N
 
     store.give_up("another broker may use the store")
 
-    for deed in (lambda: append(store), store.write, store.flush, store.begin_checkpoint, lambda: store.expire(0)):
+    for deed in (lambda: append(store), store.write, store.flush, store.checkpoints.begin, lambda: store.expiry.expire(0)):
         with pytest.raises(StoreUnwritable, match="another broker may use the store"):
             deed()
     assert bodies(store) == [b"kept"]

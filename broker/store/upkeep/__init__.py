@@ -1,0 +1,1 @@
+"""What keeps an open store in order: checkpoints, room on the disk, the next segment."""
