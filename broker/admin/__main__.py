@@ -133,7 +133,7 @@ def decide(
 @app.command()
 def decided(
     context: typer.Context,
-    limit: Annotated[int, typer.Option("-l", "--limit", min=1, max=64, help="At most so many from each broker.")] = 50,
+    limit: Annotated[int, typer.Option("-l", "--limit", min=1, max=64, help="The most to list from each broker.")] = 50,
     before: Annotated[int, typer.Option(parser=duration, metavar="DURATION", help="Only those decided before: 2d ago.")] = "0",  # type: ignore[assignment]
     as_json: AsJson = False,
     namesrv_addr: NameServers = None,

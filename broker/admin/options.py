@@ -18,7 +18,7 @@ BrokerAddr = Annotated[str | None, typer.Option("-b", "--broker-addr", help="One
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON for programs.")]
 Topic = Annotated[str | None, typer.Option("-t", "--topic", help="Only messages for this topic.")]
 Group = Annotated[str | None, typer.Option("-g", "--group", help="Only messages of this producer group.")]
-Limit = Annotated[int, typer.Option("-l", "--limit", min=1, max=1000, help="At most so many from each broker.")]
+Limit = Annotated[int, typer.Option("-l", "--limit", min=1, max=1000, help="The most to list from each broker.")]
 
 
 def duration(text: str) -> int:

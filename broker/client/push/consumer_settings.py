@@ -35,7 +35,7 @@ class ConsumerSettings:
     pull_threshold_for_queue: int = 1000
     """Pulling a queue pauses with more unacknowledged messages than this."""
     pull_threshold_size_for_queue: int = 100
-    """The same in MiB of bodies."""
+    """Pulling a queue pauses with more MiB of unacknowledged bodies than this."""
     consume_concurrently_max_span: int = 2000
     """Pulling a queue pauses while its oldest unacknowledged message is this far behind."""
     max_body_size: int = LONGEST_BODY
@@ -83,6 +83,6 @@ class ConsumerSettings:
 
     @property
     def orderly_redeliveries(self) -> int | None:
-        """The same where order is kept; None: for ever."""
+        """The most redeliveries of a message that is consumed in order; None: without end."""
         given = self.max_reconsume_times
         return None if given is None or given < 0 else given
