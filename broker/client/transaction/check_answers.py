@@ -1,4 +1,4 @@
-"""Answers check-backs: asks the listener how the local transaction ended (RocketMQ's DefaultMQProducerImpl.checkTransactionState)."""
+"""Answers check-backs by asking the listener (RocketMQ's DefaultMQProducerImpl.checkTransactionState)."""
 
 from __future__ import annotations
 
