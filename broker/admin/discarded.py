@@ -56,7 +56,7 @@ async def discarded_with_id(requests: BrokerRequests, word: str) -> list[Discard
 
 
 async def with_resumption(requests: BrokerRequests, message: DiscardedMessage) -> DiscardedMessage:
-    """The message, and whether an operator made a half message from it later. Without an index nobody can tell."""
+    """Adds whether the message was resumed, that is, whether a later half message was made from it. Needs the broker's index."""
     if message.transaction_id is None:
         return message
     halves = await requests.query(topics.HALF_TOPIC, message.transaction_id)

@@ -27,7 +27,7 @@ def parse_duration_ms(text: str) -> int:
 
 
 def duration_text(duration_ms: int) -> str:
-    """The two largest units of it: `850 ms`, `12 s`, `3 m 20 s`, `2 d 4 h`."""
+    """A duration in its two largest units: `850 ms`, `12 s`, `3 m 20 s`, `2 d 4 h`."""
     if duration_ms < 1000:
         return f"{duration_ms} ms"
     seconds = duration_ms // 1000

@@ -15,4 +15,4 @@ MOST_QUEUES: Final = 65_535
 LONGEST_NAME: Final = 255
 """Characters of a topic, a broker, a cluster or an address. RocketMQ allows topics of 127."""
 LONGEST_PLAIN_REGISTRATION: Final = 5 * 1024 * 1024
-"""Bytes, about 30,000 topics: JSON is read in one go, so many bytes in some 40 ms. A compressed registration is read in steps."""
+"""Bytes, about 30,000 topics: JSON is read in one go, in some 40 ms. A compressed registration is read in steps."""

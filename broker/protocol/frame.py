@@ -14,7 +14,7 @@ _LENGTH = struct.Struct(">i")
 
 
 class FrameDecoder:
-    """Takes the bytes of one connection as they come. Holds at most one frame that is not whole, and no more of it than came."""
+    """Takes the bytes of one connection as they come. Holds at most the bytes that came of one frame that is not whole."""
 
     def __init__(self, max_frame_length: int = MAX_FRAME_LENGTH, max_header_length: int = MAX_FRAME_LENGTH) -> None:
         """Frames longer than `max_frame_length`, 4 bytes of length included, or with a longer header are refused."""

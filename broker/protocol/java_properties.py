@@ -56,7 +56,9 @@ def _name_and_value(line: str) -> tuple[str, str]:
 
 
 def _unescaped(text: str) -> str:
-    return _ESCAPE.sub(_character, text)
+    unescaped = _ESCAPE.sub(_character, text)
+    # Java writes a character beyond 16 bits as two escapes, which together are one character.
+    return unescaped.encode("utf-16", "surrogatepass").decode("utf-16", "surrogatepass") if "\\u" in text else unescaped
 
 
 def _character(match: re.Match[str]) -> str:

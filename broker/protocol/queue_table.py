@@ -23,11 +23,11 @@ class MessageQueueData(msgspec.Struct, rename="camel", frozen=True):
 
     @classmethod
     def of(cls, queue: MessageQueue) -> MessageQueueData:
-        """The same queue, for the wire."""
+        """A queue of the program, as the wire holds it."""
         return cls(broker_name=queue.broker_name, queue_id=queue.queue_id, topic=queue.topic)
 
     def to_queue(self) -> MessageQueue:
-        """The same queue, for the program."""
+        """A queue of the wire, as the program uses it."""
         return MessageQueue(topic=self.topic, broker_name=self.broker_name, queue_id=self.queue_id)
 
 

@@ -25,7 +25,7 @@ logger = logging.getLogger(__name__)
 
 
 class RequestHandler(Protocol):
-    """Who answers what peers ask. All of it is called on the event loop and must not block."""
+    """Who answers what peers ask. Its methods are called on the event loop and must not block."""
 
     def on_connected(self, connection: Connection) -> None:
         """The connection is ready for use."""

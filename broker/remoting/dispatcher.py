@@ -70,7 +70,7 @@ class Dispatcher:
         self._handlers.update({int(code): handler for code, handler in handlers.items()})
 
     def tell_disconnected(self, listener: Callable[[Connection], None]) -> None:
-        """Tells one more who keeps something for connections."""
+        """Adds a listener that is told when a connection ends."""
         self._on_disconnected.append(listener)
 
     def guard_by(self, guard: Guard) -> None:

@@ -49,7 +49,7 @@ class Tasks:
             await asyncio.wait(set(self._tasks), timeout=timeout_s)
 
     async def stop(self) -> None:
-        """Cancels what still runs, and returns when all of it has ended; one that does not heed that for 2 s is named in the log.
+        """Cancels what still runs, and returns when all tasks have ended. The log names a task that does not end within 2 s.
 
         A task may call it: it goes on, and ends when it will.
         """

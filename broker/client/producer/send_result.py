@@ -1,4 +1,4 @@
-"""What became of a message that was sent (RocketMQ's SendResult and TransactionSendResult)."""
+"""The result of a send (RocketMQ's SendResult and TransactionSendResult)."""
 
 from __future__ import annotations
 

@@ -184,7 +184,7 @@ class PullConsumer(RunsWithin):
         )
 
     async def committed(self, queue: MessageQueue) -> int | None:
-        """How far the group has come in the queue; None if the broker has no offset of it. Raises ClientError."""
+        """How far the group has come in the queue; None if the broker has no offset for the group. Raises ClientError."""
         requests = await self._requests_about(queue)
         return await requests.committed_offset(self.group, queue)
 

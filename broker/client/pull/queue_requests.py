@@ -80,6 +80,8 @@ class QueueRequests:
         """Messages from `offset` on that the subscription wants. With `suspend_ms` the broker may wait that long for one.
 
         `commit_offset` tells the broker by the way how far the group has come. `sends_expression` is for who sent no heartbeat.
+        The checksum of a body is not compared, as Apache's client does not either (MessageDecoder's checkCRC is false for it):
+        it is for the disk, and the broker compares it where it recovers a store.
         """
         address = await self._calls.routes.address_of(queue.broker_name, broker_id, or_any=True)
         header = PullMessageRequestHeader(

@@ -80,7 +80,7 @@ class ReadAhead:
         self._begin(queue, reading.subscription, offset)
 
     def give_up(self, queue: MessageQueue) -> None:
-        """Reads the queue no more; what waits of it is not given out."""
+        """Stops reading the queue. Messages of the queue that wait are not given out."""
         self._readings.pop(queue).drop()
 
     async def wait(self, seconds: float) -> bool:

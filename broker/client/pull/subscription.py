@@ -21,7 +21,7 @@ logger = logging.getLogger(__name__)
 
 @dataclass(frozen=True, slots=True)
 class Subscription:
-    """A topic and what is wanted of it; by tag, no tags means all messages."""
+    """A topic, and which of its messages are wanted; by tag, no tags means all messages."""
 
     topic: str
     expression: str

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import TypedDict
 
 from broker.client.checks.settings_check import check_member, check_whole_number
 from broker.client.errors import IllegalConfiguration
@@ -18,6 +19,24 @@ _DEFAULT_MAX_RECONSUME_TIMES = 16
 
 def _local_offset_directory() -> Path:
     return Path.home() / ".rocketmq_offsets"
+
+
+class ConsumerOptions(TypedDict, total=False):
+    """The settings that a program may pass to a PushConsumer by name, for editors and type checkers; see ConsumerSettings."""
+
+    message_model: MessageModel
+    consume_from_where: ConsumeFromWhere
+    consume_timestamp_ms: int
+    consume_thread_max: int
+    consume_message_batch_max_size: int
+    pull_batch_size: int
+    pull_threshold_for_queue: int
+    pull_threshold_size_for_queue: int
+    consume_concurrently_max_span: int
+    max_body_size: int
+    max_reconsume_times: int | None
+    instance_name: str
+    local_offset_directory: Path
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -35,7 +54,7 @@ class ConsumerSettings:
     pull_threshold_for_queue: int = 1000
     """Pulling a queue pauses with more unacknowledged messages than this."""
     pull_threshold_size_for_queue: int = 100
-    """The same in MiB of bodies."""
+    """Pulling a queue pauses with more MiB of unacknowledged bodies than this."""
     consume_concurrently_max_span: int = 2000
     """Pulling a queue pauses while its oldest unacknowledged message is this far behind."""
     max_body_size: int = LONGEST_BODY
@@ -83,6 +102,6 @@ class ConsumerSettings:
 
     @property
     def orderly_redeliveries(self) -> int | None:
-        """The same where order is kept; None: for ever."""
+        """The most redeliveries of a message that is consumed in order; None: without end."""
         given = self.max_reconsume_times
         return None if given is None or given < 0 else given

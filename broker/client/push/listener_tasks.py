@@ -21,7 +21,7 @@ _HEEDS_CANCELLATION_WITHIN_S: Final = 1.0
 
 
 class ListenerTasks(ListenerRunner):
-    """At most so many tasks at a time; what else is submitted waits. A listener that blocks stops the whole client."""
+    """Runs at most `max_tasks` tasks at a time; further jobs wait. A listener that blocks stops the whole client."""
 
     def __init__(self, name: str, max_tasks: int) -> None:
         """`name` is the tasks' name."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from dataclasses import dataclass, fields
-from typing import Any
+from typing import Unpack
 
 from broker.acl import SessionCredentials
 from broker.client.checks.lifecycle import Lifecycle
@@ -22,7 +22,7 @@ from broker.client.pull.queue_progress import QueueProgress
 from broker.client.pull.subscription import Subscription
 from broker.client.push.consumer_parts import ConsumerParts
 from broker.client.push.consumer_requests import ConsumerRequests
-from broker.client.push.consumer_settings import ConsumerSettings
+from broker.client.push.consumer_settings import ConsumerOptions, ConsumerSettings
 from broker.message import MessageQueue, topics
 from broker.protocol.heartbeat import ConsumerData, ConsumeType, HeartbeatData
 from broker.remoting.tasks import Tasks
@@ -58,7 +58,7 @@ class PushConsumer(RunsWithin):
         namesrv_addr: str | None = None,
         credentials: SessionCredentials | None = None,
         tls: ClientTls | bool | None = None,
-        **settings: Any,
+        **settings: Unpack[ConsumerOptions],
     ) -> None:
         """`settings` are those of ConsumerSettings; `namesrv_addr`, `credentials` and `tls` those of a Producer.
 

@@ -72,7 +72,7 @@ class Assignment:
         return True
 
     def give_up(self, queue: MessageQueue) -> None:
-        """Consume the queue no more; its offset is kept. What is in flight does not count, unless its lock makes sure of it."""
+        """Stop consuming the queue and keep its offset. Messages in flight do not count, unless the queue is locked."""
         if queue in self._table:
             logger.info("no longer consuming %s", queue)
             self._leave_in_background(queue, None)

@@ -1,4 +1,4 @@
-"""Answering check-backs: what became of the transaction? (RocketMQ's DefaultMQProducerImpl.checkTransactionState)."""
+"""Answers check-backs by asking the listener (RocketMQ's DefaultMQProducerImpl.checkTransactionState)."""
 
 from __future__ import annotations
 

@@ -144,7 +144,7 @@ class MessageQueueForC(BodyPart):
 
 
 class ResetOffsetBodyForC(Body):
-    """The same as ResetOffsetBody, for clients that are not written in Java."""
+    """A ResetOffsetBody for clients that are not written in Java."""
 
     offset_table: list[MessageQueueForC] = []
 

@@ -62,7 +62,7 @@ class ConsumerRunningInfo(Body):
 
 
 class CMResult(Enum):
-    """What became of a message that was consumed on request."""
+    """How a consumer answered for a message that it consumed on request."""
 
     CR_SUCCESS = "CR_SUCCESS"
     CR_LATER = "CR_LATER"

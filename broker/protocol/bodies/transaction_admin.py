@@ -31,7 +31,7 @@ class TransactionInfo(BodyPart):
     # While it is pending.
     age_ms: int | None = None
     check_max: int | None = None
-    """After so many checks it is discarded."""
+    """The number of checks after which the message is discarded."""
     next_check_in_ms: int | None = None
     """Until the next check, or until it is discarded."""
     is_producer_online: bool | None = None

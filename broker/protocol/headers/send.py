@@ -1,4 +1,4 @@
-"""Sending: what a producer says of a message, and what it is told of it."""
+"""Sending: what a producer says of a message, and what the broker answers."""
 
 import struct
 from typing import Final, TypeAlias

@@ -27,7 +27,7 @@ class EndTransactionRequestHeader(CommandHeader, kw_only=True):
 
 
 class CheckTransactionStateRequestHeader(CommandHeader):
-    """CHECK_TRANSACTION_STATE: the broker asks what became of a transaction; its body is the half message."""
+    """CHECK_TRANSACTION_STATE: the broker asks how a local transaction ended; its body is the half message."""
 
     tran_state_table_offset: Int64
     commit_log_offset: Int64

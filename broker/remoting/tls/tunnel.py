@@ -23,7 +23,7 @@ class TlsTunnel:
         self._unsent: list[bytes] = []
 
     def receive(self, data: bytes) -> bytes:
-        """The plain bytes that the data completes, maybe none. Raises ssl.SSLError; what tells the peer of it can be taken."""
+        """The plain bytes that the data completes, maybe none. Raises ssl.SSLError; `take_outgoing` has the alert then."""
         self._incoming.write(data)
         if not self.is_open and not self._shake_hands():
             return b""

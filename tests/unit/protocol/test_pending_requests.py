@@ -1,6 +1,8 @@
 """Pending requests: who waits for which answer, and how long."""
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from broker.protocol.pending import PendingRequests, TooManyPending
 
@@ -52,3 +54,38 @@ def test_no_more_wait_than_the_limit() -> None:
         pending.add("two", 1)
     pending.take(opaque)
     pending.add("two", 1)
+
+
+@given(st.lists(st.tuples(st.sampled_from(["add", "take", "expire"]), st.integers(0, 20)), max_size=60))
+def test_whoever_waits_is_told_once_and_by_one_alone(steps: list[tuple[str, int]]) -> None:
+    """Whatever the order of requests, answers and time: it is what a plain list of who waits would say."""
+    pending, waiting, now_ms = PendingRequests[int](), dict[int, int](), 0
+    for number, (step, by) in enumerate(steps):
+        if step == "add":
+            opaque = pending.add(number, now_ms + by)
+            assert opaque not in waiting
+            waiting[opaque] = now_ms + by
+        elif step == "take" and waiting:
+            opaque = sorted(waiting)[by % len(waiting)]
+            del waiting[opaque]
+            assert pending.take(opaque) is not None
+            assert pending.take(opaque) is None
+        elif step == "expire":
+            now_ms += by
+            late = [opaque for opaque, deadline_ms in waiting.items() if deadline_ms <= now_ms]
+            assert len(pending.take_expired(now_ms)) == len(late)
+            for opaque in late:
+                del waiting[opaque]
+        assert len(pending) == len(waiting)
+        assert pending.earliest_deadline_ms() == min(waiting.values(), default=None)
+    assert len(pending.take_all()) == len(waiting)
+    assert len(pending) == 0
+
+
+def test_an_opaque_for_a_request_that_nobody_waits_for_is_not_in_use() -> None:
+    pending = PendingRequests[str]()
+    opaque = pending.add("waits", 100)
+    oneway = pending.next_opaque()
+    assert oneway != opaque
+    assert pending.take(oneway) is None
+    assert len(pending) == 1

@@ -57,6 +57,12 @@ async def test_a_body_that_cannot_be_uncompressed_does_not_hold_its_queue_up() -
     assert [message.body for message in pulled.messages] == [b"no zlib", b"intact", b"lz4"]
 
 
+async def test_a_body_with_another_checksum_is_handed_on_as_apaches_client_hands_it_on() -> None:
+    requests = QueueRequests(Calls(a_record(0, b"body", body_crc=1)))  # type: ignore[arg-type]
+    pulled = await requests.pull("group", QUEUE, 0, subscription=Subscription.parse("orders", "*", 1), max_messages=32)
+    assert [(message.body, message.body_crc) for message in pulled.messages] == [(b"body", 1)]
+
+
 async def test_a_pull_tells_by_what_kind_of_expression_it_filters() -> None:
     calls = Calls()
     for selector in (MessageSelector.by_sql("a > 3"), MessageSelector.by_tag("a")):

@@ -1,11 +1,12 @@
 """Settings of a push consumer: RocketMQ's defaults, and what redeliveries mean with and without order."""
 
 from pathlib import Path
+from typing import get_type_hints
 
 import pytest
 
 from broker.client import ConsumeFromWhere, IllegalConfiguration, MessageModel
-from broker.client.push.consumer_settings import ConsumerSettings
+from broker.client.push.consumer_settings import ConsumerOptions, ConsumerSettings
 
 
 def test_the_defaults_are_those_of_javas_consumer() -> None:
@@ -17,6 +18,10 @@ def test_the_defaults_are_those_of_javas_consumer() -> None:
     assert (settings.pull_threshold_size_for_queue, settings.consume_concurrently_max_span) == (100, 2000)
     assert settings.local_offset_directory == Path.home() / ".rocketmq_offsets"
     assert not settings.is_broadcasting
+
+
+def test_editors_and_type_checkers_know_every_setting() -> None:
+    assert get_type_hints(ConsumerOptions) == get_type_hints(ConsumerSettings)
 
 
 @pytest.mark.parametrize(("given", "concurrent", "orderly"), [(None, 16, None), (-1, 16, None), (0, 0, 0), (3, 3, 3)])

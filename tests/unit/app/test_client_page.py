@@ -1,0 +1,37 @@
+"""Each block of docs/client.md runs as it stands, one after the other."""
+
+from __future__ import annotations
+
+import asyncio
+import re
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from broker.app import Broker
+
+PAGE = Path(__file__).parents[3] / "docs" / "client.md"
+
+
+def blocks() -> list[str]:
+    return re.findall(r"^```python\n(.*?)^```$", PAGE.read_text(encoding="utf-8"), re.DOTALL | re.MULTILINE)
+
+
+async def test_the_blocks_of_the_page_run(
+    new_broker: Callable[..., Broker], monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    broker = new_broker()
+    await broker.start()
+    monkeypatch.setenv("NAMESRV_ADDR", ";".join(broker.name_servers))
+    try:
+        for number, block in enumerate(blocks()):
+            code = compile(block, f"docs/client.md, block {number}", "exec")
+            async with asyncio.timeout(60):
+                await asyncio.to_thread(exec, code, {"__name__": "__main__"})
+    finally:
+        await broker.stop()
+    printed = capsys.readouterr().out
+    assert printed.count("SEND_OK") == 2
+    for word in ("('order-1',) order 1 is paid", "COMMIT_MESSAGE", "0 order "):
+        assert word in printed
