@@ -90,43 +90,30 @@ def build_transactions(
     be discarded for its age (ExpiryClock).
     """
     in_flight = checks_in_flight or ChecksInFlight()
-    counts = read_check_counts(counts_file)
-    messages = recover_transactions(store, consumer_offsets, topic_table, policy, clock(), counts)
+    messages = recover_transactions(store, consumer_offsets, topic_table, policy, clock(), read_check_counts(counts_file))
     if messages.appended_position:
         group_commit.appended()
     requests = CheckRequests(
         messages=messages, producers=producers, checks_in_flight=in_flight, store_host=store.config.store_host
     )
-    check_service = CheckService(
-        messages=messages,
-        requests=requests,
-        appended=group_commit.appended,
-        clock=clock,
-        expiry_clock=expiry_clock,
-    )
-    notes = TransactionNotes(
-        messages=messages,
-        store=store,
-        checks_in_flight=in_flight,
-        consumer_offsets=consumer_offsets,
-        counts_file=counts_file,
-    )
-    end_transaction = EndTransactionProcessor(
-        messages=messages, group_commit=group_commit, checks_in_flight=in_flight, clock=clock
-    )
-    resume = ResumeProcessor(messages=messages, store=store, parked=parked, group_commit=group_commit, tasks=tasks, clock=clock)
-    admin = TransactionAdminProcessor(
-        messages=messages,
-        finder=TransactionFinder(messages, store),
-        producers=producers,
-        checks_in_flight=in_flight,
-        group_commit=group_commit,
-        clock=clock,
-    )
-    for processor in (end_transaction, resume, admin):
+    for processor in (
+        EndTransactionProcessor(messages=messages, group_commit=group_commit, checks_in_flight=in_flight, clock=clock),
+        ResumeProcessor(messages=messages, store=store, parked=parked, group_commit=group_commit, tasks=tasks, clock=clock),
+        TransactionAdminProcessor(
+            messages=messages, finder=TransactionFinder(messages, store), producers=producers, checks_in_flight=in_flight,
+            group_commit=group_commit, clock=clock,
+        ),
+    ):  # fmt: skip
         dispatcher.add(processor.handlers)
     dispatcher.tell_disconnected(requests.on_disconnected)
     group_commit.listeners.append(messages)
     clock.tell(messages.table.clock_stepped)
     clock.tell(in_flight.clock_stepped)
-    return Transactions(messages=messages, check_service=check_service, checks_in_flight=in_flight, notes=notes)
+    return Transactions(
+        messages=messages,
+        check_service=CheckService(
+            messages=messages, requests=requests, appended=group_commit.appended, clock=clock, expiry_clock=expiry_clock
+        ),
+        checks_in_flight=in_flight,
+        notes=TransactionNotes(messages, store, in_flight, consumer_offsets, counts_file),
+    )

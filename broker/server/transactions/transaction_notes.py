@@ -53,7 +53,6 @@ class TransactionNotes:
 
     def __init__(
         self,
-        *,
         messages: TransactionalMessages,
         store: MessageStore,
         checks_in_flight: ChecksInFlight[Connection],
