@@ -365,7 +365,13 @@ async def test_the_next_segment_is_made_before_it_is_needed(tmp_path: Path, monk
         assert os.listdir(log) == [f"{0:020d}"]
         it.append(b"x" * 1200, opaque=2)
         await it.until(lambda: it.store.next_segment.prepare_from > 4096)
-        monkeypatch.setattr(Segments, "create", None)  # the loop makes none itself
+        create = Segments.create
+
+        def create_no_segment_of_the_log(segments: Segments, start: int, *, is_durable: bool = True) -> None:
+            assert not is_durable, "the loop makes none itself"
+            create(segments, start, is_durable=is_durable)
+
+        monkeypatch.setattr(Segments, "create", create_no_segment_of_the_log)
         it.append(b"x" * 2000, opaque=3)
         await it.until(lambda: len(it.client.frames) == 3)
         assert [it.client.answer(index)[1] for index in range(3)] == [ResponseCode.SUCCESS] * 3
