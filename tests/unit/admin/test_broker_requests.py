@@ -112,7 +112,7 @@ async def test_apaches_broker_is_told_from_one_that_refuses(ask: Ask) -> None:
         await ask(broker)
 
 
-@pytest.mark.parametrize("name", QUESTIONS.keys() - UNDERSTANDS_NOTHING_OF_THE_ANSWER)
+@pytest.mark.parametrize("name", [name for name in QUESTIONS if name not in UNDERSTANDS_NOTHING_OF_THE_ANSWER])
 async def test_an_answer_that_makes_no_sense_is_no_answer(name: str) -> None:
     broker, _ = broker_that(lambda request: success(body=b"<html>"))
     with pytest.raises(CannotAsk, match="broker a:1 answered what cannot be understood"):
