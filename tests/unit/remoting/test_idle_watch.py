@@ -40,7 +40,7 @@ def test_a_connection_on_which_nothing_moves_is_closed_at_its_time(watched: Watc
         assert not watched.closed
         watched.loop.pass_time(0.2)
     assert watched.closed == 1
-    assert "closing the connection of 10.0.0.1:5: nothing moved on it for 100 s" in caplog.text
+    assert "closing the connection of 10.0.0.1:5: it was idle for 100 s" in caplog.text
 
 
 def test_whatever_moves_gives_it_all_its_time_again(watched: Watched) -> None:
