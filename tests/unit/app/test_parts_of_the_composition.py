@@ -72,7 +72,7 @@ def test_a_group_that_is_said_to_be_ahead_of_its_queue_is_led_back(tmp_path: Pat
         f"RMQ_SYS_TRANS_HALF_TOPIC@{TRANSACTION_CONSUMER_GROUP}": {0: 5},
     }
     assert caplog.text.count("set back to the end") == 1
-    assert "group credits was at 5 of orders/0, which ends at 0: led back" in caplog.text
+    assert "the offset of group credits was 5 in queue orders/0, which ends at 0" in caplog.text
 
 
 def test_percentages_of_the_settings_are_ratios_of_the_store(tmp_path: Path) -> None:
