@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from typing import Final, Protocol
 
 from broker.filter.conversion import NUMBERS, Kind, Value
+from broker.message.properties import beginning
 
 
 class Operand(Protocol):
@@ -45,7 +46,7 @@ class Property:
     _among_others: bytes = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "_if_first", self.name.encode() + b"\x01")
+        object.__setattr__(self, "_if_first", beginning(self.name))
         object.__setattr__(self, "_among_others", b"\x02" + self._if_first)
 
     def evaluate(self, properties: bytes) -> str | None:

@@ -54,6 +54,11 @@ _LONGEST_REMEMBERED: Final = 64
 _PAIR_END = b"\x02"
 
 
+def beginning(name: str) -> bytes:
+    """The bytes that a property of that name begins with where properties are encoded."""
+    return name.encode() + _NAME_END
+
+
 def encode(properties: Mapping[str, str]) -> bytes:
     """The properties as one string, UTF-8.
 

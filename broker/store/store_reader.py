@@ -10,7 +10,7 @@ from typing import Final
 from broker.message import properties as message_properties
 from broker.message.steps import finish
 from broker.store.errors import RecordNotFound, UnreadableRecord
-from broker.store.index.index import MAX_FOUND, Index
+from broker.store.index.index import FOREVER_MS, MAX_FOUND, Index
 from broker.store.log.commit_log import CommitLog
 from broker.store.queues.consume_queue import ConsumeQueue, Unit
 from broker.store.queues.consume_queue_table import ConsumeQueueTable
@@ -149,7 +149,13 @@ class StoreReader:
         return queue.find_first(lambda unit: unit.commit_log_offset > commit_log_offset) if queue else 0
 
     def query(
-        self, topic: bytes, key: str, max_messages: int, begin_ms: int, end_ms: int, max_bytes: int | None = None
+        self,
+        topic: bytes,
+        key: str,
+        max_messages: int = MAX_FOUND,
+        begin_ms: int = 0,
+        end_ms: int = FOREVER_MS,
+        max_bytes: int | None = None,
     ) -> QueriedMessages:
         """The newest messages with that key or unique id, stored between the times, oldest first.
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from broker.message import properties as props
 
-_IMMUNITY = b"CHECK_IMMUNITY_TIME_IN_SECONDS\x01"
+_IMMUNITY = props.beginning(props.CHECK_IMMUNITY_TIME_IN_SECONDS)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

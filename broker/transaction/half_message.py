@@ -5,14 +5,11 @@ topic RMQ_SYS_TRANS_HALF_TOPIC, queue 0; the message's own topic and queue id in
 
 from __future__ import annotations
 
-import struct
 from functools import lru_cache
 from typing import Final, NamedTuple
 
 from broker.message import properties as props
-from broker.message import record, sysflag, tags, topics
-from broker.message.errors import CorruptRecord
-from broker.message.record import HEAD_V4
+from broker.message import record, tags, topics
 from broker.transaction.errors import NotAHalfMessage
 
 HALF_TOPIC: Final = topics.HALF_TOPIC.encode()
@@ -20,8 +17,6 @@ DISCARD_TOPIC: Final = topics.CHECK_MAX_TIME_TOPIC.encode()
 
 RESUMED_FROM: Final = "RESUMED_FROM"
 """The property of a resumed message that names the discarded one; RocketMQ has no such property."""
-
-_UINT16 = struct.Struct(">H")
 
 
 class HalfMessage(NamedTuple):
@@ -123,22 +118,13 @@ def find_number(encoded: bytes, name: str) -> int | None:
 
 
 def _read(data: bytes) -> HalfMessage:
-    try:
-        (
-            size, magic, crc, _, flag, queue_offset, commit_log_offset, sys_flag, born_timestamp, born_host,
-            store_timestamp, store_host, reconsume_times, prepared_transaction_offset, body_length,
-        ) = HEAD_V4.unpack_from(data)  # fmt: skip
-        if sys_flag & sysflag.HOSTS_V6:
-            return _from_record(record.decode_record(data))
-        body_end = HEAD_V4.size + body_length
-        topic_end = body_end + 1 + data[body_end]
-        (properties_length,) = _UINT16.unpack_from(data, topic_end)
-    except (struct.error, IndexError) as error:
-        raise CorruptRecord(f"no whole record: {error}") from None
-    if magic != record.MESSAGE_MAGIC or size > len(data) or topic_end + 2 + properties_length != size or body_length < 0:
-        raise CorruptRecord("no whole record: its parts do not add up")
+    head, body_at, topic_at, properties_at = record.read_fields(data)
+    (
+        size, _, crc, _, flag, queue_offset, commit_log_offset, sys_flag, born_timestamp, born_host,
+        store_timestamp, store_host, reconsume_times, prepared_transaction_offset, body_length,
+    ) = head  # fmt: skip
     return HalfMessage(
-        data[body_end + 1 : topic_end],
+        data[topic_at : properties_at - 2],
         queue_offset,
         commit_log_offset,
         flag,
@@ -150,25 +136,6 @@ def _read(data: bytes) -> HalfMessage:
         reconsume_times,
         prepared_transaction_offset,
         crc,
-        data[HEAD_V4.size : body_end],
-        data[topic_end + 2 : size],
-    )
-
-
-def _from_record(decoded: record.Record) -> HalfMessage:
-    return HalfMessage(
-        decoded.topic,
-        decoded.queue_offset,
-        decoded.commit_log_offset,
-        decoded.flag,
-        decoded.sys_flag,
-        decoded.born_timestamp,
-        decoded.born_host,
-        decoded.store_timestamp,
-        decoded.store_host,
-        decoded.reconsume_times,
-        decoded.prepared_transaction_offset,
-        decoded.body_crc,
-        decoded.body,
-        decoded.properties,
+        data[body_at : body_at + body_length],
+        data[properties_at:size],
     )

@@ -34,7 +34,7 @@ from broker.transaction.pending_transaction import PendingTransaction
 FIRST_OF_ALL: Final = -1
 """preparedTransactionOffset of a copy whose first half message lies at 0: the field itself has 0 where it names none."""
 
-_DELAY = b"DELAY\x01"
+_DELAY = props.beginning(props.DELAY_TIME_LEVEL)
 
 
 def prepared(message: InnerMessage, producer_group: str) -> InnerMessage:

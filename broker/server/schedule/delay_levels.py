@@ -9,7 +9,7 @@ SCHEDULE_TOPIC: Final = topics.SCHEDULE_TOPIC.encode()
 
 _UNITS_MS: Final = {"s": 1000, "m": 60_000, "h": 3_600_000, "d": 86_400_000}
 _MOST_DIGITS: Final = len(str(topics.MOST_QUEUES))
-_DELAY: Final = properties.DELAY_TIME_LEVEL.encode() + b"\x01"
+_DELAY: Final = properties.beginning(properties.DELAY_TIME_LEVEL)
 
 
 class Place(NamedTuple):

@@ -5,15 +5,10 @@ RocketMQ delivers those again that it delivered since it last noted its offsets.
 
 from __future__ import annotations
 
-from typing import Final
-
 from broker.message import properties
 from broker.message.record import Record, decode_record
 from broker.server.schedule.delay_levels import Place
 from broker.store import MessageStore
-
-_FIND_ALL: Final = 64
-_EVER_MS: Final = 2**62
 
 
 class DeliveredBefore:
@@ -31,7 +26,7 @@ class DeliveredBefore:
         unique_id = waiting.get_property(properties.UNIQUE_KEY)
         if unique_id is None:
             return False
-        found = self._store.query(place.topic, unique_id, _FIND_ALL, waiting.store_timestamp, _EVER_MS)
+        found = self._store.query(place.topic, unique_id, begin_ms=waiting.store_timestamp)
         return any(_is_delivery(decode_record(data), waiting, place) for data in found.records)
 
 

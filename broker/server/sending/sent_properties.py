@@ -28,18 +28,18 @@ BROKERS_OWN: Final = (
 """What only a broker writes. A client may hold them all the same: a consumer that sends a failed message anew by itself leaves
 in it what it was delivered with. So they are left out, and the message is stored."""
 
-_WAIT: Final = props.WAIT_STORE_MSG_OK.encode() + b"\x01"
+_WAIT: Final = props.beginning(props.WAIT_STORE_MSG_OK)
 _WAIT_AMONG_OTHERS: Final = b"\x02" + _WAIT + b"true\x02"
 """As Apache's client writes it; it saves looking for where it begins and ends."""
-_CLUSTER: Final = props.CLUSTER.encode() + b"\x01"
-_TRANSACTION: Final = props.TRANSACTION_PREPARED.encode() + b"\x01"
+_CLUSTER: Final = props.beginning(props.CLUSTER)
+_TRANSACTION: Final = props.beginning(props.TRANSACTION_PREPARED)
 _TRANSACTION_AMONG_OTHERS: Final = b"\x02" + _TRANSACTION + b"true\x02"
 _RETRY: Final = topics.RETRY_PREFIX.encode()
 # Together these are part of every name in BROKERS_OWN, and of hardly any other.
 _OWN_DESTINATION: Final = b"REAL_"
-_OWN_COUNT: Final = b"_CHECK_TIMES\x01"
-_OWN_OFFSET: Final = b"_QUEUE_OFFSET\x01"
-_OWN_ORIGIN: Final = b"RESUMED_FROM\x01"
+_OWN_COUNT: Final = props.beginning("_CHECK_TIMES")
+_OWN_OFFSET: Final = props.beginning("_QUEUE_OFFSET")
+_OWN_ORIGIN: Final = props.beginning(RESUMED_FROM)
 
 
 class StoredProperties:

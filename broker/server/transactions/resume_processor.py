@@ -30,9 +30,6 @@ logger = logging.getLogger(__name__)
 MOST_AT_ONCE: Final = 1024
 """Half messages looked at before others get their turn on the event loop."""
 
-_FIND_ALL: Final = 64
-_EVER_MS: Final = 2**62
-
 
 class ResumeProcessor:
     """Resumes a message once. The index tells whether it was resumed already; without an index, all half messages since then."""
@@ -134,7 +131,7 @@ class ResumeProcessor:
         if transaction_id is None or not self._store.config.is_index_enabled:
             return self._half_messages_since(discarded)
         topic, _ = discarded.destination()
-        found = [self._store.query(place, transaction_id, _FIND_ALL, 0, _EVER_MS) for place in (HALF_TOPIC, topic)]
+        found = [self._store.query(place, transaction_id) for place in (HALF_TOPIC, topic)]
         if not all(one.are_all for one in found):  # somebody sent many with that id: one that counts may be behind them
             return self._half_messages_since(discarded)
         return iter([read_any_message(record) for one in found for record in one.records])

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Final
 
 from broker.message import properties as props
 from broker.message import sysflag
@@ -17,9 +16,6 @@ from broker.transaction.half_message import DISCARD_TOPIC, HALF_TOPIC, HalfMessa
 from broker.transaction.op_message import GIVEN_REASON_KEY, OP_TOPIC, decided_offsets
 from broker.transaction.pending_transaction import PendingTransaction
 from broker.transaction.states import State
-
-_FIND_ALL: Final = 64
-_EVER_MS: Final = 2**62
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,7 +66,7 @@ class TransactionFinder:
 
     def finds_all(self, transaction_id: str) -> bool:
         """Whether the index shows all half messages with that id: a client may send any number of them."""
-        return self._store.query(HALF_TOPIC, transaction_id, _FIND_ALL, 0, _EVER_MS).are_all
+        return self._store.query(HALF_TOPIC, transaction_id).are_all
 
     def pending_by_id(self, transaction_id: str) -> list[PendingTransaction]:
         """The pending ones with that id: two of them if a producer sent one message twice."""
@@ -102,7 +98,7 @@ class TransactionFinder:
 
     def with_reason(self, before_ms: int, max_count: int) -> list[FoundDecided]:
         """Those that operators decided, or that were lost, until that time; the latest first."""
-        records = self._store.query(OP_TOPIC, GIVEN_REASON_KEY, max_count, 0, before_ms).records
+        records = self._store.query(OP_TOPIC, GIVEN_REASON_KEY, max_count, end_ms=before_ms).records
         ops = sorted(map(read_any_message, records), key=lambda op: op.store_timestamp, reverse=True)
         return [decided for op in ops for decided in self._closed_by(op)]
 
@@ -159,7 +155,7 @@ class TransactionFinder:
         return FoundDecided(-1 if commit_log_offset is None else commit_log_offset, None, op=op, problem=problem)
 
     def _op_with_reason(self, half_queue_offset: int) -> HalfMessage | None:
-        found = self._store.query(OP_TOPIC, str(half_queue_offset), _FIND_ALL, 0, _EVER_MS).records
+        found = self._store.query(OP_TOPIC, str(half_queue_offset)).records
         ops = [op for op in map(read_any_message, found) if op.body == b"%d" % half_queue_offset]
         return ops[-1] if ops else None
 
@@ -169,7 +165,7 @@ class TransactionFinder:
             return None, True
         is_certain = True
         for topic in ((props.find(half.properties, props.REAL_TOPIC) or "").encode(), DISCARD_TOPIC):
-            found = self._store.query(topic, half.transaction_id, _FIND_ALL, 0, _EVER_MS)
+            found = self._store.query(topic, half.transaction_id)
             is_certain = is_certain and found.are_all
             for message in map(read_any_message, found.records):
                 is_made = topic == DISCARD_TOPIC or message.sys_flag & sysflag.TRANSACTION_MASK == sysflag.TRANSACTION_COMMIT
@@ -183,7 +179,7 @@ class TransactionFinder:
 
     def _halves(self, word: str) -> list[HalfMessage]:
         """Half messages with that transaction id or key."""
-        found = [read_half_message(record) for record in self._store.query(HALF_TOPIC, word, _FIND_ALL, 0, _EVER_MS).records]
+        found = [read_half_message(record) for record in self._store.query(HALF_TOPIC, word).records]
         return [half for half in found if word == half.transaction_id or word in half.keys]
 
     def _half_at(self, commit_log_offset: int) -> HalfMessage | None:

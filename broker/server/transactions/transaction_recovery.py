@@ -20,9 +20,6 @@ from broker.transaction.states import State
 
 logger = logging.getLogger(__name__)
 
-_FIND_ALL = 64
-_EVER_MS = 2**62
-
 
 def recover_transactions(
     store: MessageStore,
@@ -128,7 +125,7 @@ def _consider_indexed(store: MessageStore, evidence: Evidence, recovered: Recove
         return False
     are_all = True
     for topic in (recovered.transaction.topic, DISCARD_TOPIC):
-        found = store.query(topic, recovered.transaction_id, _FIND_ALL, 0, _EVER_MS)
+        found = store.query(topic, recovered.transaction_id)
         for record in found.records:
             evidence.consider(record)
         are_all = are_all and found.are_all  # a client may have sent many with that id: the right one may be behind them

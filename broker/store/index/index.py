@@ -25,14 +25,16 @@ from broker.store.settings import StoreConfig
 _WAITING_LIMIT: Final = 512
 _APPLIED_AT_ONCE: Final = 4096
 _MASK: Final = 0xFFFFFFFF
+FOREVER_MS: Final = 2**62
+"""Later than any time."""
 MAX_FOUND: Final = 64
 _NAME_LENGTH: Final = 17
 _LONGEST_REMEMBERED: Final = 512
 """Bytes of properties, and of a key, for which hash codes and factors are kept: some MiB in all."""
 _LAST_MS: Final = 253_402_214_400_000
 """The last day of the year 9999."""
-_UNIQUE_KEY: Final = message_properties.UNIQUE_KEY.encode() + b"\x01"
-_KEYS: Final = message_properties.KEYS.encode() + b"\x01"
+_UNIQUE_KEY: Final = message_properties.beginning(message_properties.UNIQUE_KEY)
+_KEYS: Final = message_properties.beginning(message_properties.KEYS)
 _KEY_SEPARATOR: Final = message_properties.KEY_SEPARATOR.encode()
 
 

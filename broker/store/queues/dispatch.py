@@ -13,7 +13,7 @@ from broker.message import sysflag, topics
 from broker.message.tags import tags_code
 
 _SCHEDULE_TOPIC: Final = topics.SCHEDULE_TOPIC.encode()
-_TAGS: Final = message_properties.TAGS.encode() + b"\x01"
+_TAGS: Final = message_properties.beginning(message_properties.TAGS)
 _LONGEST_REMEMBERED: Final = 255
 """Characters of tags whose code is kept: a client chooses how long its tags are."""
 
