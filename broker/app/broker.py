@@ -25,7 +25,7 @@ from broker.remoting.tls import ClientTls, ServerContexts, ServerTls, TlsMode, T
 from broker.server.clients import consumer_notices
 from broker.server.durability.group_commit import GroupCommit
 from broker.server.schedule import delayed_delivery
-from broker.server.schedule.broker_clock import LOOK_EVERY_S, BrokerClock, wall_ms
+from broker.server.schedule.broker_clock import LOOK_EVERY_S, BrokerClock
 from broker.server.statistics.flow_counter import SAMPLE_INTERVAL_S
 from broker.server.topics.identity import BrokerIdentity
 from broker.store import FlushDiskType, StoreError, StoreUnwritable
@@ -50,8 +50,8 @@ _REPLIES_END_WITHIN_S: Final = 1.0
 class Broker:
     """A broker, and the name server in its process unless others are named."""
 
-    def __init__(self, settings: BrokerSettings, wall: Callable[[], int] = wall_ms) -> None:
-        """`wall` shows the milliseconds since the epoch, and may be set at any time."""
+    def __init__(self, settings: BrokerSettings, wall: Callable[[], int] | None = None) -> None:
+        """`wall` shows the milliseconds since the epoch, and may be set at any time; without it the world's clock does."""
         self._settings = settings
         self._clock = BrokerClock(wall)
         self._tasks = Tasks()

@@ -9,11 +9,11 @@ import asyncio
 import logging
 import os
 from functools import partial
-from time import monotonic
 from typing import Final
 
 from broker.server.durability.file_work import on_thread
 from broker.store import ROUNDS, MessageStore, StoreUnwritable, Unsynced
+from broker.world import current_world
 
 logger = logging.getLogger(__name__)
 
@@ -49,11 +49,12 @@ class Checkpoints:
     async def _write_once(self) -> None:
         rounds = self._store.checkpoints
         mark = rounds.begin()
-        slice_end_s = monotonic() + _SLICE_S
+        now_s = current_world().steady_s
+        slice_end_s = now_s() + _SLICE_S
         for _ in rounds.write_queues():
-            if monotonic() > slice_end_s:
+            if now_s() > slice_end_s:
                 await asyncio.sleep(0)
-                slice_end_s = monotonic() + _SLICE_S
+                slice_end_s = now_s() + _SLICE_S
         queues = rounds.unsynced_queues()
         await on_thread(partial(_sync, queues))
         # The index takes no entries until it is synced: that must not last as long as the queues may.

@@ -13,12 +13,12 @@ from collections.abc import Callable, Sequence
 from contextlib import suppress
 from functools import partial
 from pathlib import Path
-from time import monotonic
 from typing import Final
 
 from broker.remoting.alarm import Alarm
 from broker.server.durability.file_work import on_thread
 from broker.store import Expired, MessageStore
+from broker.world import current_world
 
 logger = logging.getLogger(__name__)
 
@@ -86,13 +86,14 @@ class StoreCleaner:
     async def _trim(self) -> int:
         """Forgets queue by queue, lest thousands of them stop the event loop; how many messages are gone."""
         messages = 0
-        slice_end_s = monotonic() + _SLICE_S
+        now_s = current_world().steady_s
+        slice_end_s = now_s() + _SLICE_S
         for trimmed in self._store.expiry.trim():
             self._undeleted += trimmed.paths
             messages += trimmed.messages
-            if monotonic() > slice_end_s:
+            if now_s() > slice_end_s:
                 await asyncio.sleep(0)
-                slice_end_s = monotonic() + _SLICE_S
+                slice_end_s = now_s() + _SLICE_S
         return messages
 
     def _tell_deleted(self, expired: Expired, messages: int) -> None:

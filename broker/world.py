@@ -1,0 +1,71 @@
+"""Everything that differs from one run to the next: time, chance, and what the process and the machine are called.
+
+Broker, name server and client read no clock, draw no random number and ask for no process id but here, or by the event loop
+(`loop.time()`, `call_later`, `asyncio.sleep`). So a test can put a world of its own in the place of the real one, and a run can
+be repeated to the byte. The other two things from outside have ports of their own: files `broker.store.files.FileSystem`,
+connections `broker.remoting.network.Network`.
+
+An object takes what it needs from `current_world()` when it is made, and keeps it: nothing is looked up for each message.
+"""
+
+from __future__ import annotations
+
+import os
+import random
+import socket
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
+from dataclasses import dataclass, field
+
+
+def address_of_this_machine() -> str:
+    """The IPv4 address others know this machine by; 127.0.0.1 where there is no network. Sends nothing."""
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as probe:
+        try:
+            probe.connect(("192.0.2.1", 9))  # TEST-NET-1: only asks which way packets would leave
+            return str(probe.getsockname()[0])
+        except OSError:
+            return "127.0.0.1"
+
+
+@dataclass(frozen=True, slots=True)
+class World:
+    """The real one, unless told otherwise. All of it may be called from any thread."""
+
+    wall_ns: Callable[[], int] = time.time_ns
+    """Nanoseconds since the epoch."""
+    steady_ns: Callable[[], int] = time.monotonic_ns
+    """Nanoseconds since some moment or other; they never go back."""
+    random: random.Random = field(default_factory=random.Random)
+    process_id: Callable[[], int] = os.getpid
+    nonce: Callable[[int], bytes] = os.urandom
+    """So many bytes that nobody else has."""
+    local_address: Callable[[], str] = address_of_this_machine
+
+    def wall_ms(self) -> int:
+        """Milliseconds since the epoch."""
+        return self.wall_ns() // 1_000_000
+
+    def steady_s(self) -> float:
+        """Seconds since some moment or other."""
+        return self.steady_ns() / 1_000_000_000
+
+
+_current: ContextVar[World] = ContextVar("world", default=World())  # noqa: B039 (a frozen value)
+
+
+def current_world() -> World:
+    """The world of whoever calls: the real one, or the one that `in_world` was entered with. Tasks and timers inherit it."""
+    return _current.get()
+
+
+@contextmanager
+def in_world(world: World) -> Iterator[None]:
+    """What is made inside lives in that world, for good."""
+    token = _current.set(world)
+    try:
+        yield
+    finally:
+        _current.reset(token)
