@@ -18,17 +18,19 @@ from broker.message.errors import IllegalMessage
 from broker.nameserver import NameServer
 from broker.protocol.codes import ResponseCode
 from broker.remoting.client import RemotingClient
+from broker.remoting.connection import RequestHandler
 from broker.remoting.dispatcher import Dispatcher
 from broker.remoting.memory_budget import MemoryBudget
 from broker.remoting.tasks import Tasks
 from broker.remoting.tls import ClientTls, ServerContexts, ServerTls, TlsMode, TlsUnusable
 from broker.server.clients import consumer_notices
+from broker.server.durability.flusher import Flusher, NewFlushing
 from broker.server.durability.group_commit import GroupCommit
 from broker.server.schedule import delayed_delivery
 from broker.server.schedule.broker_clock import LOOK_EVERY_S, BrokerClock
 from broker.server.statistics.flow_counter import SAMPLE_INTERVAL_S
 from broker.server.topics.identity import BrokerIdentity
-from broker.store import FlushDiskType, StoreError, StoreUnwritable
+from broker.store import FileSystem, FlushDiskType, StoreError, StoreUnwritable
 
 if TYPE_CHECKING:
     from broker.metrics import MetricsServer
@@ -50,9 +52,23 @@ _REPLIES_END_WITHIN_S: Final = 1.0
 class Broker:
     """A broker, and the name server in its process unless others are named."""
 
-    def __init__(self, settings: BrokerSettings, wall: Callable[[], int] | None = None) -> None:
-        """`wall` shows the milliseconds since the epoch, and may be set at any time; without it the world's clock does."""
+    def __init__(
+        self,
+        settings: BrokerSettings,
+        wall: Callable[[], int] | None = None,
+        *,
+        files: FileSystem | None = None,
+        new_flushing: NewFlushing = Flusher,
+        requests_to: Callable[[RequestHandler], RequestHandler] | None = None,
+    ) -> None:
+        """`wall` shows the milliseconds since the epoch, and may be set at any time; without it the world's clock does.
+
+        Tests put a disk of their own (`files`, `new_flushing`) in the place of the real one, and somebody between the
+        connections and the broker (`requests_to`, which gets who answers requests).
+        """
         self._settings = settings
+        self._files = files
+        self._new_flushing = new_flushing
         self._clock = BrokerClock(wall)
         self._tasks = Tasks()
         self._dispatcher = Dispatcher(refusals=REFUSALS)
@@ -61,7 +77,7 @@ class Broker:
         self._ports = BrokerPorts(
             settings.bind_address,
             settings.listen_port,
-            self._dispatcher,
+            self._dispatcher if requests_to is None else requests_to(self._dispatcher),
             self._contexts,
             memory=self._memory,
             most_connections=settings.server_max_connections,
@@ -155,12 +171,13 @@ class Broker:
         if not settings.name_servers:
             await self._start_name_server()
         await self._ports.bind()
-        store = self._store = open_store(settings, self.identity, self._clock())
+        store = self._store = open_store(settings, self.identity, self._clock(), self._files)
         group_commit = GroupCommit(
             store.messages,
             FlushDiskType(settings.flush_disk_type),
             async_flush_interval_s=settings.flush_interval_commit_log / 1000,
             flush_timeout_s=settings.sync_flush_timeout / 1000,
+            new_flushing=self._new_flushing,
         )
         try:
             await group_commit.start()
@@ -188,7 +205,7 @@ class Broker:
     async def _start_name_server(self) -> None:
         settings = self._settings
         try:
-            kv_config_path = settings.store_root / "config" / "kvConfig.json"
+            kv_config_path = settings.store_root / "config" / "kvConfig.json" if self._files is None else None
             server = NameServer(
                 settings.bind_address,
                 settings.namesrv_listen_port,

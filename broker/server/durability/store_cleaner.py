@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import asyncio
 import logging
-import os
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from functools import partial
@@ -17,7 +16,7 @@ from typing import Final
 
 from broker.remoting.alarm import Alarm
 from broker.server.durability.file_work import on_thread
-from broker.store import Expired, MessageStore
+from broker.store import Expired, FileSystem, MessageStore
 from broker.world import current_world
 
 logger = logging.getLogger(__name__)
@@ -72,7 +71,7 @@ class StoreCleaner:
                 messages = await self._trim()
                 self._tell_deleted(expired, messages)
             if self._undeleted:
-                await on_thread(partial(_delete, self._undeleted))
+                await on_thread(partial(_delete, self._store.files, self._undeleted))
 
     def _expire(self) -> Expired:
         now_ms = self._clock()
@@ -121,11 +120,11 @@ class StoreCleaner:
         self._refusal = refusal
 
 
-def _delete(paths: list[Path]) -> None:
+def _delete(files: FileSystem, paths: list[Path]) -> None:
     """In their order, and none after one that cannot be: a gap in the commit log would look like damage."""
     while paths:
         with suppress(FileNotFoundError):
-            os.unlink(paths[0])
+            files.unlink(paths[0])
         del paths[0]
 
 
