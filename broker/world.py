@@ -18,6 +18,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, field
+from typing import Protocol
 
 
 def address_of_this_machine() -> str:
@@ -28,6 +29,19 @@ def address_of_this_machine() -> str:
             return str(probe.getsockname()[0])
         except OSError:
             return "127.0.0.1"
+
+
+class Watch(Protocol):
+    """Knows which threads work for an event loop, and lets them wait by its time."""
+
+    def work_begins(self) -> None:
+        """A thread has something to do, whose result will come to the event loop. Called there."""
+
+    def work_ends(self) -> None:
+        """The result is there. Called on the event loop."""
+
+    def pause(self, wait: Callable[[float | None], bool], seconds: float | None) -> bool:
+        """Waits in a thread for so many seconds of the event loop, or until `wait`, given real seconds, returns True."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,6 +57,14 @@ class World:
     nonce: Callable[[int], bytes] = os.urandom
     """So many bytes that nobody else has."""
     local_address: Callable[[], str] = address_of_this_machine
+    clocks_differ: bool = True
+    """Whether the wall clock may be set, and may go faster or slower than the steady one and the event loop's."""
+    upkeep_s: float = 1.0
+    """How often a broker looks after what nobody waits for: its statistics, its lock, what it kept for too long."""
+    watch: Watch | None = None
+    """Who must know of threads that listeners run in, if anybody must."""
+    listeners_need_threads: bool = True
+    """Whether a listener that is a plain function may wait; otherwise it runs on the event loop, in an order that repeats."""
 
     def wall_ms(self) -> int:
         """Milliseconds since the epoch."""

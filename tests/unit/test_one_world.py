@@ -25,6 +25,7 @@ READERS = {
 
 MAY_READ = {
     "world.py": "it is the seam",
+    "build_info.py": "it says which build runs, for --version",
     "logs/handler.py": "a log line says when it was really written, and a flood of lines is one of real time",
 }
 
