@@ -1,15 +1,19 @@
-"""The pytest plugin: fixtures `rocketmq` and `rocketmq_session`, and what happened in the report of a test that fails."""
+"""The pytest plugin: fixtures `rocketmq` and `rocketmq_session`, and what happened in the report of a test that fails.
+
+It imports the broker only for tests that ask for one: pytest loads it wherever the package is installed.
+"""
 
 from __future__ import annotations
 
 import inspect
 from collections.abc import AsyncIterator, Generator, Iterator, Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from broker.testing.rocketmq import RocketMQ
-from broker.testing.sync import SyncRocketMQ
+if TYPE_CHECKING:
+    from broker.testing.rocketmq import RocketMQ
+    from broker.testing.sync import SyncRocketMQ
 
 try:
     from pytest_asyncio import fixture as async_fixture
@@ -50,12 +54,16 @@ def rocketmq(request: pytest.FixtureRequest) -> RocketMQ | SyncRocketMQ:
 @pytest.fixture(scope="session")
 def rocketmq_session(rocketmq_session_settings: Mapping[str, object]) -> Iterator[SyncRocketMQ]:
     """One RocketMQ for all tests that ask for it: what one test leaves there, the next one finds."""
+    from broker.testing.sync import SyncRocketMQ
+
     with SyncRocketMQ(rocketmq_session_settings) as running:
         yield running
 
 
 @pytest.fixture
 def _sync_rocketmq(request: pytest.FixtureRequest, rocketmq_settings: Mapping[str, object]) -> Iterator[SyncRocketMQ]:
+    from broker.testing.sync import SyncRocketMQ
+
     with SyncRocketMQ(rocketmq_settings, **_options(request)) as running:
         yield running
 
@@ -64,6 +72,8 @@ if async_fixture is not None:
 
     @async_fixture
     async def _async_rocketmq(request: pytest.FixtureRequest, rocketmq_settings: Mapping[str, object]) -> AsyncIterator[RocketMQ]:
+        from broker.testing.rocketmq import RocketMQ
+
         async with RocketMQ(rocketmq_settings, **_options(request)) as running:
             yield running
 
