@@ -8,12 +8,14 @@ from collections import deque
 from collections.abc import Iterator
 from typing import Any, Final
 
+from msgspec.structs import replace
+
 from broker.message import properties as props
 from broker.message import sysflag
 from broker.message.errors import CorruptRecord
 from broker.message.record import decode_records
 from broker.protocol.codes import RequestCode, ResponseCode
-from broker.protocol.command import RemotingCommand, encode_response
+from broker.protocol.command import ONEWAY_FLAG, RemotingCommand, encode_response
 from broker.protocol.errors import ProtocolError
 from broker.protocol.frame import FrameDecoder
 from broker.protocol.headers import (
@@ -26,6 +28,7 @@ from broker.protocol.headers import (
 )
 from broker.remoting.connection import Connection, RequestHandler
 from broker.testing.journal import Journal, Kind
+from broker.testing.memory_network import MemoryTransport
 
 _SENDS: Final = frozenset({RequestCode.SEND_MESSAGE, RequestCode.SEND_MESSAGE_V2, RequestCode.SEND_BATCH_MESSAGE})
 _PULLS: Final = frozenset({RequestCode.PULL_MESSAGE, RequestCode.LITE_PULL_MESSAGE})
@@ -56,6 +59,10 @@ class Door:
         self._latest: dict[Connection, list[RemotingCommand]] = {}
         self._pulls: dict[tuple[str, int], str] = {}
         self._held: deque[tuple[asyncio.Transport, bytes]] = deque()
+        self._peers_outside: set[str] = set()
+        self._heartbeats: dict[Connection, RemotingCommand] = {}
+        self.asked_outside: set[str | None] = set()
+        """The transactions that producers elsewhere were asked about and have not answered for yet."""
 
     # what comes in
 
@@ -66,6 +73,7 @@ class Door:
     def on_disconnected(self, connection: Connection) -> None:
         """See RequestHandler."""
         self._latest.pop(connection, None)
+        self._heartbeats.pop(connection, None)
         self.broker.on_disconnected(connection)
 
     def on_requests(self, connection: Connection, requests: list[RemotingCommand]) -> None:
@@ -91,6 +99,8 @@ class Door:
                 self._note_pull(connection, request)
             elif request.code == RequestCode.CONSUMER_SEND_MSG_BACK:
                 self._note_sent_back(request)
+            elif request.code == RequestCode.HEART_BEAT and connection.peer in self._peers_outside:
+                self._heartbeats[connection] = request
         except ProtocolError:
             pass  # the broker says what is wrong with it
         return True
@@ -99,6 +109,8 @@ class Door:
         header = request.decode_header(EndTransactionRequestHeader)
         decision = _DECISIONS.get(header.commit_or_rollback)
         keys = (header.transaction_id or header.msg_id,)
+        if header.from_transaction_check:
+            self.asked_outside.discard(keys[0])
         source = (
             f"the answer of {header.producer_group} to a check-back" if header.from_transaction_check else header.producer_group
         )
@@ -146,11 +158,19 @@ class Door:
         keys = (header.origin_msg_id,)
         self._journal.note(Kind.SENT_BACK, f"{header.group} gives the message back: it wants it again later", keys)
 
+    def repeat_heartbeats(self) -> None:
+        """Lets each client elsewhere send its latest heartbeat again: it cannot know how much time the test passes."""
+        for connection, heartbeat in list(self._heartbeats.items()):
+            connection.data_received(replace(heartbeat, flag=heartbeat.flag | ONEWAY_FLAG).encode())
+
     # what goes out
 
     def tap(self, transport: asyncio.Transport) -> asyncio.Transport:
         """What the broker writes to in the transport's place."""
-        return _Tapped(transport, self)
+        tapped = _Tapped(transport, self)
+        if not isinstance(transport, MemoryTransport):
+            self._peers_outside.add(tapped.peer)
+        return tapped
 
     def outgoing(self, transport: asyncio.Transport, peer: str, data: bytes) -> bytes:
         """Looks at what the broker writes; what is left of it goes out."""
@@ -193,6 +213,8 @@ class Door:
             self._held.append((transport, frame))
             self._journal.note(Kind.FAULT, f"check-back to {peer}: held, as the test asked for", keys)
             return False
+        if peer in self._peers_outside:
+            self.asked_outside.add(keys[0])
         self._journal.note(Kind.CHECK, f"the broker asks the producer at {peer}: check-back", keys)
         return True
 
@@ -216,16 +238,16 @@ class _Tapped(asyncio.Transport):
         self._transport = transport
         self._door = door
         host, port = (transport.get_extra_info("peername") or ("?", 0))[:2]
-        self._peer = f"{host}:{port}"
+        self.peer = f"{host}:{port}"
 
     def __getattribute__(self, name: str) -> Any:
         """All but `write` is the transport's own."""
-        if name in {"write", "_transport", "_door", "_peer"}:
+        if name in {"write", "_transport", "_door", "peer"}:
             return object.__getattribute__(self, name)
         return getattr(object.__getattribute__(self, "_transport"), name)
 
     def write(self, data: bytes | bytearray | memoryview) -> None:
-        if left := self._door.outgoing(self._transport, self._peer, bytes(data)):
+        if left := self._door.outgoing(self._transport, self.peer, bytes(data)):
             self._transport.write(left)
 
 

@@ -48,6 +48,11 @@ class MemoryNetwork:
         """How many real sockets listen now."""
         return sum(listener.is_listening and listener.is_real for listener in self._listeners.values())
 
+    @property
+    def clients_outside(self) -> int:
+        """How many connections come from elsewhere."""
+        return sum(not isinstance(transport, MemoryTransport) for transport in self._served)
+
     async def bind(self, new_protocol: NewProtocol, host: str, port: int, backlog: int) -> Listener:
         """See Network."""
         served = self._watched(new_protocol)

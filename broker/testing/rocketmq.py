@@ -38,6 +38,12 @@ MOMENT_S: Final = 0.01
 """Longer than anything is put off only to be done together with what comes next, such as the flush of a COMMIT."""
 LOOK_EVERY_S: Final = 0.1
 UPKEEP_S: Final = 30.0
+HEARTBEAT_S: Final = 30.0
+"""How often clients send heartbeats."""
+OUTSIDE_S: Final = 0.02
+"""How long clients elsewhere have, in real time, for what 30 s of the test's brought them."""
+ANSWERS_WITHIN_S: Final = 1.0
+"""So long a client elsewhere has, in real time, to answer the check-backs of 30 s of the test's."""
 _LOCAL_HOST: Final = "127.0.0.1"
 _MEMORY: Final = "/memory"
 _PROCESS_ID: Final = 4711
@@ -185,7 +191,14 @@ class RocketMQ:
 
     async def advance(self, *, seconds: float = 0, minutes: float = 0, hours: float = 0, days: float = 0) -> None:
         """Passes so much time at once: all that falls due happens, in order, and when it returns nothing is left to do."""
-        await self.time.advance(seconds + 60 * minutes + 3600 * hours + 86_400 * days)
+        left_s = seconds + 60 * minutes + 3600 * hours + 86_400 * days
+        while left_s > HEARTBEAT_S and self._door is not None and self._network.clients_outside:
+            self._door.repeat_heartbeats()
+            await self.time.advance(HEARTBEAT_S)
+            left_s -= HEARTBEAT_S
+            await self._hear_outside()
+        await self.time.advance(left_s)
+        await self._hear_outside()
 
     async def settle(self) -> None:
         """Returns when nothing is left to do but to wait for time. It takes ten milliseconds."""
@@ -348,6 +361,15 @@ class RocketMQ:
     def _the_door(self) -> Door:
         assert self._door is not None
         return self._door
+
+    async def _hear_outside(self) -> None:
+        """Gives clients elsewhere a moment of real time, and a longer one to answer the check-backs that were sent to them."""
+        if not self._network.clients_outside:
+            return
+        began_s = self.time.elapsed_s
+        await asyncio.sleep(OUTSIDE_S)
+        while self._door is not None and self._door.asked_outside and self.time.elapsed_s < began_s + ANSWERS_WITHIN_S:  # noqa: ASYNC110 (time must flow)
+            await asyncio.sleep(MOMENT_S)
 
     async def _in_its_context(self, work: Coroutine[Any, Any, T]) -> T:
         return await asyncio.get_running_loop().create_task(work, context=self._context)

@@ -31,7 +31,7 @@ PATIENCE_S: Final = 1.0
 MOST_UNASKED_S: Final = 3600
 """So much time passes, at most, without anybody having asked for it: a test that waits for longer waits for what never comes."""
 LOOK_OUTSIDE_EVERY: Final = 16
-"""While time is advanced, sockets are looked at once in so many jumps: there and back costs more than a timer."""
+"""While time is advanced, sockets are looked at once in so many rounds: to ask the system costs more than a timer."""
 _LOOP_BEGINS_S: Final = 1_000_000
 _LOOK_AGAIN_S: Final = 0.002
 
@@ -56,8 +56,12 @@ class NothingHappens(Exception):
 class VirtualTime:
     """The clock of one event loop and of all that lives on it. Reading it is safe on any thread, all else belongs to the loop."""
 
-    def __init__(self, start_ms: int, *, is_awaited: Callable[[], bool] = lambda: True) -> None:
-        """`start_ms` is the date when time begins, in milliseconds since the epoch; `is_awaited` whether the test waits now."""
+    def __init__(self, start_ms: int, *, is_awaited: Callable[[], bool] = lambda: True, is_flowing: bool = False) -> None:
+        """`start_ms` is the date when time begins, in milliseconds since the epoch; `is_awaited` whether the test waits now.
+
+        Time that `is_flowing` passes as it does outside, and faster only where it is advanced.
+        """
+        self._is_flowing = is_flowing
         self._start_ns = start_ms * 1_000_000
         self._is_awaited = is_awaited
         self._elapsed_ns = 0
@@ -214,10 +218,10 @@ class VirtualTime:
     def _wait(self, selector: selectors.BaseSelector, timeout: float | None) -> list[tuple[selectors.SelectorKey, int]]:
         """What became ready, after time has passed if nothing else could bring the loop on."""
         self._rounds += 1
-        if timeout == 0 or self._at_work or self._rounds % LOOK_OUTSIDE_EVERY == 0 or not self._advancing:
-            ready = selector.select(0)
-            if ready or timeout == 0:
-                return ready
+        is_quick = self._advancing and not self._at_work and self._rounds % LOOK_OUTSIDE_EVERY
+        ready = [] if is_quick else selector.select(0)
+        if ready or timeout == 0:
+            return ready
         if self._at_work > self._paused + self._hanging:
             if ready := selector.select(PATIENCE_S):
                 return ready
@@ -231,7 +235,7 @@ class VirtualTime:
         if timeout is not None and self._advancing:
             self._elapsed_ns += _ns(timeout)
             return []
-        leads_out = len(selector.get_map()) > 1 + self.own_sockets() or self._at_work > self._paused
+        leads_out = self._is_flowing or len(selector.get_map()) > 1 + self.own_sockets() or self._at_work > self._paused
         if leads_out:
             return self._wait_really(selector, timeout)
         if timeout is None or not self._is_awaited():

@@ -7,7 +7,7 @@ import time
 
 import pytest
 
-from broker.client import ClientError, EventLoopThread, Producer
+from broker.client import ClientError, EventLoopThread, Producer, TransactionProducer
 from broker.testing import SyncRocketMQ
 from tests.unit.testing.listeners import UNKNOWN, Consumption, Transactions, order
 
@@ -105,3 +105,16 @@ def test_a_session_shares_one(rocketmq_session: SyncRocketMQ, key: str) -> None:
 def test_a_marker_chooses_the_seed(rocketmq: SyncRocketMQ) -> None:
     assert rocketmq.namesrv_addr == "127.0.0.1:9876"
     assert threading.active_count() > 1
+
+
+def test_a_real_producer_on_another_thread_is_asked_for_fifteen_minutes_of_the_test(rocketmq: SyncRocketMQ) -> None:
+    listener = Transactions(UNKNOWN, UNKNOWN)
+    with EventLoopThread() as loop:
+        producer = TransactionProducer("p", listener, namesrv_addr=rocketmq.namesrv_addr)
+        loop.run(producer.start())
+        loop.run(producer.send_message_in_transaction(order()))
+        assert loop.run(producer.is_heard())
+        rocketmq.advance(minutes=20)
+        assert listener.checks == 15
+        assert [one.state for one in rocketmq.decided("order-1")] == ["discarded"]
+        loop.run(producer.shutdown())
