@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import time
 from typing import Annotated
 
 import typer
 
 from broker.admin.durations import parse_duration_ms
 from broker.admin.session import Target
+from broker.world import current_world
 
 NameServers = Annotated[
     str | None,
@@ -44,4 +44,4 @@ def target_of(context: typer.Context, namesrv_addr: str | None, broker_addr: str
 
 def now_ms() -> int:
     """Milliseconds since the epoch."""
-    return time.time_ns() // 1_000_000
+    return current_world().wall_ms()

@@ -18,17 +18,20 @@ from broker.message.errors import IllegalMessage
 from broker.nameserver import NameServer
 from broker.protocol.codes import ResponseCode
 from broker.remoting.client import RemotingClient
+from broker.remoting.connection import RequestHandler
 from broker.remoting.dispatcher import Dispatcher
 from broker.remoting.memory_budget import MemoryBudget
 from broker.remoting.tasks import Tasks
 from broker.remoting.tls import ClientTls, ServerContexts, ServerTls, TlsMode, TlsUnusable
 from broker.server.clients import consumer_notices
+from broker.server.durability.flusher import Flusher, NewFlushing
 from broker.server.durability.group_commit import GroupCommit
 from broker.server.schedule import delayed_delivery
-from broker.server.schedule.broker_clock import LOOK_EVERY_S, BrokerClock, wall_ms
+from broker.server.schedule.broker_clock import LOOK_EVERY_S, BrokerClock
 from broker.server.statistics.flow_counter import SAMPLE_INTERVAL_S
 from broker.server.topics.identity import BrokerIdentity
-from broker.store import FlushDiskType, StoreError, StoreUnwritable
+from broker.store import FileSystem, FlushDiskType, StoreError, StoreUnwritable
+from broker.world import current_world
 
 if TYPE_CHECKING:
     from broker.metrics import MetricsServer
@@ -42,7 +45,8 @@ REFUSALS: dict[type[Exception], ResponseCode] = {
 logger = logging.getLogger(__name__)
 
 
-_LOCK_INTERVAL_S: Final = 1.0
+_CHECKPOINT_EVERY: Final = 5
+"""Turns of upkeep."""
 _REPLIES_END_WITHIN_S: Final = 1.0
 """A reply that was stored and pushed is answered within a moment, unless its requester hangs."""
 
@@ -50,9 +54,25 @@ _REPLIES_END_WITHIN_S: Final = 1.0
 class Broker:
     """A broker, and the name server in its process unless others are named."""
 
-    def __init__(self, settings: BrokerSettings, wall: Callable[[], int] = wall_ms) -> None:
-        """`wall` shows the milliseconds since the epoch, and may be set at any time."""
+    def __init__(
+        self,
+        settings: BrokerSettings,
+        wall: Callable[[], int] | None = None,
+        *,
+        files: FileSystem | None = None,
+        new_flushing: NewFlushing = Flusher,
+        requests_to: Callable[[RequestHandler], RequestHandler] | None = None,
+    ) -> None:
+        """`wall` shows the milliseconds since the epoch, and may be set at any time; without it the world's clock does.
+
+        Tests put a disk of their own (`files`, `new_flushing`) in the place of the real one, and somebody between the
+        connections and the broker (`requests_to`, which gets who answers requests).
+        """
         self._settings = settings
+        world = current_world()
+        self._clocks_differ, self._upkeep_s = world.clocks_differ, world.upkeep_s
+        self._files = files
+        self._new_flushing = new_flushing
         self._clock = BrokerClock(wall)
         self._tasks = Tasks()
         self._dispatcher = Dispatcher(refusals=REFUSALS)
@@ -61,7 +81,7 @@ class Broker:
         self._ports = BrokerPorts(
             settings.bind_address,
             settings.listen_port,
-            self._dispatcher,
+            self._dispatcher if requests_to is None else requests_to(self._dispatcher),
             self._contexts,
             memory=self._memory,
             most_connections=settings.server_max_connections,
@@ -155,12 +175,14 @@ class Broker:
         if not settings.name_servers:
             await self._start_name_server()
         await self._ports.bind()
-        store = self._store = open_store(settings, self.identity, self._clock())
+        store = self._store = open_store(settings, self.identity, self._clock(), self._files)
         group_commit = GroupCommit(
             store.messages,
             FlushDiskType(settings.flush_disk_type),
             async_flush_interval_s=settings.flush_interval_commit_log / 1000,
             flush_timeout_s=settings.sync_flush_timeout / 1000,
+            checkpoint_interval_s=_CHECKPOINT_EVERY * self._upkeep_s,
+            new_flushing=self._new_flushing,
         )
         try:
             await group_commit.start()
@@ -188,7 +210,7 @@ class Broker:
     async def _start_name_server(self) -> None:
         settings = self._settings
         try:
-            kv_config_path = settings.store_root / "config" / "kvConfig.json"
+            kv_config_path = settings.store_root / "config" / "kvConfig.json" if self._files is None else None
             server = NameServer(
                 settings.bind_address,
                 settings.namesrv_listen_port,
@@ -217,7 +239,9 @@ class Broker:
 
     def _start_work(self, serving: Serving, store: OpenedStore) -> None:
         settings, tasks, context = self._settings, self._tasks, serving.context
-        tasks.every(LOOK_EVERY_S, "following the wall clock", self._clock.follow)
+        upkeep_s = self._upkeep_s
+        if self._clocks_differ:
+            tasks.every(LOOK_EVERY_S, "following the wall clock", self._clock.follow)
         tasks.start("following the certificate", self._contexts.follow())
         tasks.start("registration", serving.registration.run())
         serving.transactions.start(tasks)
@@ -229,13 +253,13 @@ class Broker:
         tasks.when_due("delayed delivery", delayed.deliver_due, delayed.alarm, rest_s=delayed_delivery.REST_S)
         parked = serving.parked
         tasks.when_due("parked messages", parked.take_note, parked.alarm, rest_s=parked.REST_S)
-        tasks.every(1, "expired parked messages", parked.forget_expired)
-        tasks.every(1, "statistics", lambda: context.statistics.sample(self._clock()))
+        tasks.every(upkeep_s, "expired parked messages", parked.forget_expired)
+        tasks.every(upkeep_s, "statistics", lambda: context.statistics.sample(self._clock()))
         tasks.every(SAMPLE_INTERVAL_S, "figures of topics and groups", lambda: context.statistics.sample_flows(self._clock()))
-        tasks.every(_LOCK_INTERVAL_S, "the store's lock", lambda: self._look_at_lock(context.group_commit, store))
+        tasks.every(upkeep_s, "the store's lock", lambda: self._look_at_lock(context.group_commit, store))
         tasks.every(60, "how long messages took", context.group_commit.put_times.begin_minute)
-        tasks.every(1, "topics to disk", context.topic_table.persist_changes)
-        tasks.every(1, "groups to disk", context.subscription_groups.persist_changes)
+        for name, table in (("topics to disk", context.topic_table), ("groups to disk", context.subscription_groups)):
+            tasks.when_due(name, table.persist_changes, table.has_changed, rest_s=1)
         tasks.every(10, "closing silent clients", context.clients.processor.close_expired)
         tasks.start("offsets to disk", self._keep_offsets(store))
         tasks.every(settings.flush_delay_offset_interval / 1000, "delay offsets to disk", serving.delayed_delivery.persist)

@@ -17,6 +17,7 @@ from broker.store import (
     ConsumerOffsets,
     DamagedStore,
     DelayOffsets,
+    FileSystem,
     FlushDiskType,
     MessageStore,
     StoreConfig,
@@ -39,20 +40,21 @@ class OpenedStore:
     delay_offsets: DelayOffsets
 
 
-def open_store(settings: BrokerSettings, identity: BrokerIdentity, now_ms: int) -> OpenedStore:
+def open_store(settings: BrokerSettings, identity: BrokerIdentity, now_ms: int, files: FileSystem | None = None) -> OpenedStore:
     """Opens or creates the store that the settings name. Raises StartError."""
     config = store_config(settings, identity)
     try:
-        messages = MessageStore.open(config)
+        messages = MessageStore.open(config, files)
     except StoreLocked as error:
         raise StartError(f"the store {error}") from None
     except (DamagedStore, OSError) as error:
         raise StartError(f"the store {config.root} cannot be opened: {error}") from None
-    _warn_of_open_folders(config)
+    if files is None:
+        _warn_of_open_folders(config)
     for action in messages.recovery.actions:
         logger.warning("recovery: %s", action)
     try:
-        topics, groups, consumer_offsets, delay_offsets = _load_tables(config.config_directory)
+        topics, groups, consumer_offsets, delay_offsets = _load_tables(config.config_directory, files)
     except (DamagedStore, OSError) as error:
         messages.close()
         raise StartError(f"the store {config.root} cannot be opened: {error}") from None
@@ -119,8 +121,15 @@ def _warn_of_open_folders(config: StoreConfig) -> None:
             logger.warning("other users may read or change %s, its mode is %o: chmod 700 %s", folder, mode, folder)
 
 
-def _load_tables(directory: Path) -> tuple[TopicConfigs, SubscriptionGroups, ConsumerOffsets, DelayOffsets]:
-    tables = TopicConfigs(directory), SubscriptionGroups(directory), ConsumerOffsets(directory), DelayOffsets(directory)
+def _load_tables(
+    directory: Path, files: FileSystem | None
+) -> tuple[TopicConfigs, SubscriptionGroups, ConsumerOffsets, DelayOffsets]:
+    tables = (
+        TopicConfigs(directory, files),
+        SubscriptionGroups(directory, files),
+        ConsumerOffsets(directory, files),
+        DelayOffsets(directory, files),
+    )
     for table in tables:
         table.load()
     return tables

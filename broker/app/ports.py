@@ -8,7 +8,6 @@ from typing import Final
 
 from broker.app.errors import StartError
 from broker.remoting.connection import RequestHandler
-from broker.remoting.dispatcher import Dispatcher
 from broker.remoting.limits import MAX_REQUEST_HEADER_LENGTH, ConnectionLimits
 from broker.remoting.memory_budget import MemoryBudget
 from broker.remoting.server import RemotingServer
@@ -29,7 +28,7 @@ class BrokerPorts:
         self,
         host: str,
         listen_port: int,
-        dispatcher: Dispatcher,
+        dispatcher: RequestHandler,
         contexts: ServerContexts,
         *,
         memory: MemoryBudget,

@@ -177,7 +177,7 @@ def _transactions(
     return build_transactions(
         store=context.store,
         consumer_offsets=context.offsets,
-        counts_file=ConfigFile(context.store.config.config_directory / FILE_NAME),
+        counts_file=ConfigFile(context.store.config.config_directory / FILE_NAME, context.store.files),
         topic_table=context.topic_table,
         producers=context.clients.producer_groups,
         parked=parked,

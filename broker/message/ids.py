@@ -1,12 +1,13 @@
 """Message ids: the one a client makes (UNIQ_KEY), and the one that says where a broker stored the message."""
 
 import calendar
-import os
 import socket
 import struct
 import threading
 import time
 from typing import NamedTuple
+
+from broker.world import current_world
 
 _HOST_AND_OFFSET = struct.Struct(">4sIq")
 
@@ -48,7 +49,9 @@ class UniqueIdMaker:
 
     def __init__(self, host: str = "127.0.0.1") -> None:
         """`host` is the IPv4 address others know this machine by."""
+        world = current_world()
         self._host = socket.inet_aton(host)
+        self._process_id_now, self._nonce = world.process_id, world.nonce
         self._counter = 0
         self._lock = threading.Lock()
         self._latest_ms = 0
@@ -59,11 +62,11 @@ class UniqueIdMaker:
     def make(self, now_ms: int) -> str:
         """A fresh id for the time given, in milliseconds since the epoch."""
         month_start_ms = _month_start_ms(now_ms)
-        process_id = os.getpid()
+        process_id = self._process_id_now()
         with self._lock:
             if now_ms < self._latest_ms or month_start_ms != self._month_start_ms or process_id != self._process_id:
                 self._month_start_ms, self._process_id = month_start_ms, process_id
-                self._prefix = struct.pack(">4sH4s", self._host, process_id & 0xFFFF, os.urandom(4)).hex().upper()
+                self._prefix = struct.pack(">4sH4s", self._host, process_id & 0xFFFF, self._nonce(4)).hex().upper()
             self._latest_ms = now_ms
             count = self._counter
             self._counter = (count + 1) & 0xFFFF

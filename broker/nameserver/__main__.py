@@ -4,7 +4,6 @@ import asyncio
 import logging
 import signal
 import sys
-import time
 from pathlib import Path
 from typing import Annotated
 
@@ -15,6 +14,7 @@ from broker.message.printable import printable
 from broker.nameserver import NameServer
 from broker.nameserver.settings import NameServerSettings, SettingsMistake, load_settings
 from broker.remoting.tls import ServerContexts, TlsUnusable
+from broker.world import current_world
 
 CANNOT_START = 1
 BAD_SETTINGS = 2
@@ -49,11 +49,12 @@ async def _serve(settings: NameServerSettings) -> None:
     for number in (signal.SIGTERM, signal.SIGINT):
         asyncio.get_running_loop().add_signal_handler(number, stopping.set)
     contexts = ServerContexts(settings.tls)
+    steady_ns = current_world().steady_ns
     server = NameServer(
         settings.bind_address,
         settings.port,
         kv_config_path=settings.kv_config_path,
-        clock=lambda: time.monotonic_ns() // 1_000_000,
+        clock=lambda: steady_ns() // 1_000_000,
         contexts=contexts,
     )
     await server.start()

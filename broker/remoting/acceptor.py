@@ -38,6 +38,11 @@ class Acceptor:
         self._connecting: set[asyncio.Task[object]] = set()
         self._complaints = Complaints()
 
+    @property
+    def port(self) -> int:
+        """Where it listens, or will. Ask before `stop`."""
+        return int(self._sockets[0].getsockname()[1])
+
     def start(self) -> None:
         """Listens when it returns. Raises OSError if an address cannot be had."""
         for sock in self._sockets:

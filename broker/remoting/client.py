@@ -15,6 +15,7 @@ from broker.remoting.connection import Connection, RequestHandler
 from broker.remoting.dispatcher import not_supported
 from broker.remoting.errors import ConnectFailed, ConnectionClosed, RemotingTimeout
 from broker.remoting.limits import ConnectionLimits
+from broker.remoting.network import current_network
 from broker.remoting.tls import ClientTls, TlsError, client_context, words_of
 
 _HIGHEST_PORT: Final = 65_535
@@ -64,6 +65,7 @@ class RemotingClient:
         self._tls = client_context(tls) if tls is not None else None
         self._by_address: dict[str, Connection] = {}
         self._connecting: dict[str, asyncio.Task[Connection]] = {}
+        self._network = current_network()
         self._is_closed = False
 
     async def invoke(
@@ -134,9 +136,7 @@ class RemotingClient:
         try:
             host, port = split_address(address)
             async with asyncio.timeout(self._connect_timeout_ms / 1000):
-                _, connection = await asyncio.get_running_loop().create_connection(
-                    self._new_connection, host, port, ssl=self._tls, server_hostname=host if self._tls is not None else None
-                )
+                connection = await self._network.connect(self._new_connection, host, port, self._tls)
         except TimeoutError:
             raise ConnectFailed(f"no connection to {address} within {self._connect_timeout_ms} ms") from None
         except TlsError as error:

@@ -3,11 +3,11 @@
 import asyncio
 from typing import Final
 
-from broker.remoting.acceptor import Acceptor
 from broker.remoting.complaints import Complaints
 from broker.remoting.connection import Connection, RequestHandler
 from broker.remoting.limits import MAX_REQUEST_HEADER_LENGTH, ConnectionLimits
 from broker.remoting.memory_budget import MemoryBudget
+from broker.remoting.network import Listener, current_network
 from broker.remoting.tasks import Tasks
 from broker.remoting.tls import Opening, ServerContexts, TlsMode
 from broker.remoting.turn import Turn
@@ -47,7 +47,8 @@ class RemotingServer:
         self._backlog = backlog
         self._contexts = contexts
         self._tasks = Tasks()
-        self._acceptor: Acceptor | None = None
+        self._network = current_network()
+        self._listener: Listener | None = None
 
     @property
     def port(self) -> int:
@@ -60,13 +61,13 @@ class RemotingServer:
 
     async def start(self) -> None:
         """Listens when it returns. Raises OSError if the address cannot be had."""
-        acceptor = self._acceptor or await self._bind()
-        acceptor.start()
+        listener = self._listener or await self._bind()
+        listener.start()
 
     def stop_listening(self) -> None:
         """Takes no more connections; those there are stay."""
-        if self._acceptor is not None:
-            self._acceptor.stop()
+        if self._listener is not None:
+            self._listener.stop()
 
     async def stop(self) -> None:
         """Listens no more, sends what is unsent and closes all connections."""
@@ -76,20 +77,13 @@ class RemotingServer:
         for connection in closing:
             connection.close()
         await asyncio.gather(*(connection.wait_closed() for connection in closing))
-        self._acceptor = None
+        self._listener = None
 
-    async def _bind(self) -> Acceptor:
-        loop = asyncio.get_running_loop()
-        self._turn = Turn(loop)
-        server = await loop.create_server(self._new_connection, self.host, self._port, start_serving=False)
-        # asyncio resolves the name and binds; accepting is the acceptor's.
-        sockets = [sock.dup() for sock in server.sockets]
-        server.close()
-        for sock in sockets:
-            sock.setblocking(False)
-        self._port = sockets[0].getsockname()[1]
-        self._acceptor = Acceptor(sockets, self._new_connection, self._backlog)
-        return self._acceptor
+    async def _bind(self) -> Listener:
+        self._turn = Turn(asyncio.get_running_loop())
+        listener = self._listener = await self._network.bind(self._new_connection, self.host, self._port, self._backlog)
+        self._port = listener.port
+        return listener
 
     def _new_connection(self) -> asyncio.Protocol:
         connection = Connection(

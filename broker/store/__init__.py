@@ -14,6 +14,7 @@ from broker.store.errors import (
     StoreUnwritable,
     UnreadableRecord,
 )
+from broker.store.files import FileSystem
 from broker.store.message_store import MessageStore
 from broker.store.queues.unit_files import Unsynced
 from broker.store.recovery.report import RecoveryReport
@@ -35,6 +36,7 @@ __all__ = [
     "DataVersion",
     "DelayOffsets",
     "Expired",
+    "FileSystem",
     "FlushDiskType",
     "GetMessageStatus",
     "IllegalMessage",

@@ -182,6 +182,11 @@ class MessageStore(StoreReader):
                 self.arrival_listener(*key, queues[key].max_offset, sum([request.size for request in run]))
 
     @property
+    def files(self) -> FileSystem:
+        """The disk that the store is on."""
+        return self._files
+
+    @property
     def written_position(self) -> int:
         """Everything before it is in the files."""
         return self._log.written_position

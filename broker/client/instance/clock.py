@@ -1,8 +1,8 @@
 """The time, read where the client needs it."""
 
-import time
+from broker.world import current_world
 
 
 def now_ms() -> int:
     """Milliseconds since the epoch."""
-    return time.time_ns() // 1_000_000
+    return current_world().wall_ms()

@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping
 
 from broker.acl import SessionCredentials
 from broker.client.instance.access import open_remoting
-from broker.client.instance.client_id import local_address, new_client_id
+from broker.client.instance.client_id import new_client_id
 from broker.client.instance.heartbeats import Heartbeats
 from broker.client.instance.name_servers import NameServers, name_server_addresses
 from broker.client.instance.routes import DEFAULT_TOPIC_QUEUE_NUMS, Routes
@@ -16,6 +16,7 @@ from broker.protocol.heartbeat import HeartbeatData
 from broker.remoting.connection import Connection
 from broker.remoting.dispatcher import Dispatcher, Handler
 from broker.remoting.tls import ClientTls
+from broker.world import current_world
 
 logger = logging.getLogger(__name__)
 
@@ -40,7 +41,7 @@ class ClientInstance:
         What is None of `namesrv_addr`, `credentials` and `tls`, the environment says.
         """
         addresses = name_server_addresses(namesrv_addr)
-        self.client_ip = local_address()
+        self.client_ip = current_world().local_address()
         self.client_id = new_client_id(self.client_ip)
         self._dispatcher = Dispatcher(on_disconnected=[self._disconnected])
         self.remoting = open_remoting(self._dispatcher, credentials, tls, os.environ)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import random
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
@@ -25,6 +24,7 @@ from broker.client.producer.wire_message import (
 from broker.message import Message, MessageQueue
 from broker.message.ids import UniqueIdMaker
 from broker.protocol.codes import ResponseCode
+from broker.world import current_world
 
 _WORTH_ANOTHER_TRY = frozenset(
     {
@@ -60,7 +60,7 @@ class MessageSender:
         self._routes = routes
         self._ids = ids
         self._settings = settings
-        self._selector = QueueSelector(random.randrange(1 << 16))
+        self._selector = QueueSelector(current_world().random.randrange(1 << 16))
 
     async def send(
         self,

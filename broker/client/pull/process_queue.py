@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections import deque
 from collections.abc import Callable, Iterable
 from typing import Final
@@ -10,6 +9,7 @@ from typing import Final
 from broker.client.pull.queue_progress import QueueProgress
 from broker.client.pull.withdrawal import Withdrawal
 from broker.message import MessageExt, MessageQueue
+from broker.world import current_world
 
 _PULL_TAKES_AT_MOST_S: Final = 30.0
 """What a broker may hold a pull back, and the grace for its answer."""
@@ -22,10 +22,10 @@ class ProcessQueue:
     event loop: not safe for several threads, but for `withdrawn`, which listeners wait for in threads of their own.
     """
 
-    def __init__(self, queue: MessageQueue, begin_offset: int, *, now_s: Callable[[], float] = time.monotonic) -> None:
+    def __init__(self, queue: MessageQueue, begin_offset: int, *, now_s: Callable[[], float] | None = None) -> None:
         """Consumption begins at `begin_offset`. `now_s` is a clock that never goes back."""
-        self._now_s = now_s
-        self._oldest_since_s = self._pulled_s = now_s()
+        self._now_s = now_s or current_world().steady_s
+        self._oldest_since_s = self._pulled_s = self._now_s()
         self.queue = queue
         self.next_offset = begin_offset
         """The offset to pull next: everything before it was pulled or filtered out."""

@@ -5,6 +5,8 @@ from __future__ import annotations
 import asyncio
 import threading
 
+from broker.world import current_world
+
 
 class Withdrawal(threading.Event):
     """Listeners wait for it in threads, or as coroutines of the consumer's event loop, where alone it is set."""
@@ -12,6 +14,7 @@ class Withdrawal(threading.Event):
     def __init__(self) -> None:
         """Not set."""
         super().__init__()
+        self._watch = current_world().watch
         self._coroutines: set[asyncio.Future[None]] = set()
 
     def set(self) -> None:
@@ -20,6 +23,10 @@ class Withdrawal(threading.Event):
         for waiting in self._coroutines:
             if not waiting.done():
                 waiting.set_result(None)
+
+    def wait(self, timeout: float | None = None) -> bool:
+        """Waits in a thread, by the time of the consumer's event loop; whether it is set."""
+        return super().wait(timeout) if self._watch is None else self._watch.pause(super().wait, timeout)
 
     async def wait_async(self, seconds: float) -> bool:
         """Waits at most that long, as `wait` does in a thread; whether it is set."""

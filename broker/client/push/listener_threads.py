@@ -11,6 +11,7 @@ from collections.abc import Callable
 from typing import Any, TypeVar
 
 from broker.client.push.listener_runner import Job, ListenerNotRun, ListenerRunner, NoThreadLeft
+from broker.world import current_world
 
 logger = logging.getLogger(__name__)
 
@@ -37,6 +38,7 @@ class ListenerThreads(ListenerRunner):
         self._is_waking = False
         self._is_stopped = False
         self._all_done = asyncio.Event()
+        self._watch = current_world().watch
         self.unfinished = 0
 
     def submit(self, job: Job[T], on_done: Callable[[T | None, BaseException | None], None]) -> None:
@@ -49,6 +51,8 @@ class ListenerThreads(ListenerRunner):
             on_done(None, ListenerNotRun("the client is shut down"))
             return
         self.unfinished += 1
+        if self._watch is not None:
+            self._watch.work_begins()
         if self.unfinished > len(self._threads) < self._max_threads:
             error = self._start_thread()
             if error is not None and not self._threads:
@@ -127,6 +131,8 @@ class ListenerThreads(ListenerRunner):
         while outcomes:
             on_done, result, error = outcomes.popleft()
             self.unfinished -= 1
+            if self._watch is not None:
+                self._watch.work_ends()
             try:
                 on_done(result, error)
             except Exception:

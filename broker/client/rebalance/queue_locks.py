@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import logging
-import time
 from collections import defaultdict
 from collections.abc import Iterable
 
@@ -12,6 +11,7 @@ from broker.client.errors import ClientError
 from broker.client.pull.group_requests import GroupRequests
 from broker.message import MessageQueue
 from broker.remoting.tasks import Tasks
+from broker.world import current_world
 
 logger = logging.getLogger(__name__)
 
@@ -31,12 +31,13 @@ class OwnQueueLocks:
         self._requests = requests
         self._wanted: set[MessageQueue] = set()
         self._held_until_s: dict[MessageQueue, float] = {}
+        self._now_s = current_world().steady_s
         self._tasks = Tasks()
         self._tasks.start("client-queue-locks", self._renew())
 
     def holds(self, queue: MessageQueue) -> bool:
         """Whether the queue is this client's alone."""
-        return time.monotonic() < self._held_until_s.get(queue, 0.0)
+        return self._now_s() < self._held_until_s.get(queue, 0.0)
 
     async def acquire(self, queue: MessageQueue) -> bool:
         """Try to get the lock; once had it is renewed until it is released."""
@@ -70,7 +71,7 @@ class OwnQueueLocks:
                 await self._lock(broker_name, queues)
 
     async def _lock(self, broker_name: str, queues: list[MessageQueue]) -> None:
-        asked_s = time.monotonic()
+        asked_s = self._now_s()
         try:
             locked = await self._requests.lock_queues(self._group, self._client_id, broker_name, queues)
         except ClientError as error:

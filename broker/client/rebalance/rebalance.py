@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import logging
-import random
 from collections.abc import Callable, Collection
 
 from broker.client.errors import ClientError
@@ -14,6 +13,7 @@ from broker.client.rebalance.allocation import allocate_averagely
 from broker.client.rebalance.assignment import Assignment
 from broker.message import MessageQueue
 from broker.protocol.errors import ProtocolError
+from broker.world import current_world
 
 logger = logging.getLogger(__name__)
 
@@ -45,6 +45,7 @@ class Rebalance:
         self._requests = requests
         self._assignment = assignment
         self._on_unknown_here = on_unknown_here
+        self._random = current_world().random
         self._wake = asyncio.Event()
 
     def trigger(self) -> None:
@@ -93,7 +94,7 @@ class Rebalance:
         """This client's part of the queues; None if the broker does not list it: then nothing is given up for that."""
         if self._requests is None:
             return set(queues)
-        members = await self._requests.consumer_ids(self._group, random.choice(queues).broker_name)
+        members = await self._requests.consumer_ids(self._group, self._random.choice(queues).broker_name)
         if self._client_id not in members:
             return None
         return set(allocate_averagely(queues, members, self._client_id))

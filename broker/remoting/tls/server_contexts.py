@@ -68,8 +68,11 @@ class ServerContexts:
             return self._current
 
     async def follow(self) -> None:
-        """Looks at the files each second, and reads them anew when they changed. Runs until it is cancelled."""
-        while True:
+        """Looks at the files each second, and reads them anew when they changed. Runs until it is cancelled.
+
+        Where TLS is disabled there is nothing to look at.
+        """
+        while self.mode is not TlsMode.DISABLED:
             await asyncio.sleep(LOOK_EVERY_S)
             self._follow_once()
 

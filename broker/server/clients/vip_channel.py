@@ -6,8 +6,8 @@ from typing import Final
 
 from broker.protocol.codes import RequestCode
 from broker.protocol.command import RemotingCommand
-from broker.remoting.connection import Connection
-from broker.remoting.dispatcher import Dispatcher, not_supported
+from broker.remoting.connection import Connection, RequestHandler
+from broker.remoting.dispatcher import not_supported
 
 PORTS_BELOW_LISTEN_PORT: Final = 2
 """By this much clients lower the port that they find in a route (MixAll.brokerVIPChannel)."""
@@ -21,7 +21,7 @@ class VipChannel:
     Java clients before 4.5 send here unless told otherwise, and so do Apache's dashboard and exporter.
     """
 
-    def __init__(self, dispatcher: Dispatcher) -> None:
+    def __init__(self, dispatcher: RequestHandler) -> None:
         """`dispatcher` serves listenPort."""
         self._dispatcher = dispatcher
 

@@ -7,13 +7,14 @@ from __future__ import annotations
 
 import asyncio
 import logging
-import os
+from contextlib import suppress
 from functools import partial
-from time import monotonic
+from pathlib import Path
 from typing import Final
 
 from broker.server.durability.file_work import on_thread
-from broker.store import ROUNDS, MessageStore, StoreUnwritable, Unsynced
+from broker.store import ROUNDS, FileSystem, MessageStore, StoreUnwritable, Unsynced
+from broker.world import current_world
 
 logger = logging.getLogger(__name__)
 
@@ -49,27 +50,33 @@ class Checkpoints:
     async def _write_once(self) -> None:
         rounds = self._store.checkpoints
         mark = rounds.begin()
-        slice_end_s = monotonic() + _SLICE_S
+        now_s = current_world().steady_s
+        slice_end_s = now_s() + _SLICE_S
         for _ in rounds.write_queues():
-            if monotonic() > slice_end_s:
+            if now_s() > slice_end_s:
                 await asyncio.sleep(0)
-                slice_end_s = monotonic() + _SLICE_S
-        queues = rounds.unsynced_queues()
-        await on_thread(partial(_sync, queues))
+                slice_end_s = now_s() + _SLICE_S
+        files, queues = self._store.files, rounds.unsynced_queues()
+        await on_thread(partial(_sync, files, queues))
         # The index takes no entries until it is synced: that must not last as long as the queues may.
-        await on_thread(partial(_sync, rounds.write_index()))
+        await on_thread(partial(_sync, files, rounds.write_index()))
         if save := rounds.finish(mark, queues):
             await on_thread(save)
 
 
-def _sync(unsynced: Unsynced) -> None:
-    for path in (*unsynced.files, *unsynced.directories):
-        try:
-            file = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
-        except FileNotFoundError:
-            # Its topic was deleted, or it expired.
-            continue
-        try:
-            os.fsync(file)
-        finally:
-            os.close(file)
+def _sync(files: FileSystem, unsynced: Unsynced) -> None:
+    # What is not there any more expired, or its topic was deleted.
+    for path in unsynced.files:
+        with suppress(FileNotFoundError):
+            _sync_file(files, path)
+    for path in unsynced.directories:
+        with suppress(FileNotFoundError):
+            files.sync_directory(path)
+
+
+def _sync_file(files: FileSystem, path: Path) -> None:
+    file = files.open(path)
+    try:
+        files.sync(file)
+    finally:
+        files.close(file)

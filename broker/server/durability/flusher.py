@@ -6,13 +6,30 @@ import asyncio
 import logging
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Final
+from typing import Final, Protocol, TypeAlias
 
 from broker.store.flush_process import FlushProcess
 
 logger = logging.getLogger(__name__)
 
 _AGAIN_AFTER_S: Final = 1.0
+
+
+class Flushing(Protocol):
+    """Brings files to the disk beside the event loop, one request at a time."""
+
+    def start(self) -> None:
+        """Makes ready. Raises OSError."""
+
+    def request(self, paths: Sequence[Path]) -> None:
+        """Asks that these files be brought to the disk; the answer comes on the event loop."""
+
+    def stop(self) -> None:
+        """Ends; an answer that is due does not come."""
+
+
+NewFlushing: TypeAlias = Callable[[Callable[[int], None], Callable[[str | None], None], Callable[[], None]], Flushing]
+"""Makes one, given what `Flusher` is given."""
 
 
 class Flusher:

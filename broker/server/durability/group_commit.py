@@ -15,7 +15,7 @@ from typing import Final, Protocol
 
 from broker.remoting.tasks import Tasks
 from broker.server.durability.checkpoints import Checkpoints
-from broker.server.durability.flusher import Flusher
+from broker.server.durability.flusher import Flusher, NewFlushing
 from broker.server.durability.next_segment import NextSegment
 from broker.server.durability.put_times import PutTimes
 from broker.server.durability.waiting_answers import FrameSink, WaitingAnswers
@@ -58,6 +58,7 @@ class GroupCommit:
         flush_timeout_s: float = 5.0,
         async_flush_interval_s: float = 0.5,
         checkpoint_interval_s: float = 5.0,
+        new_flushing: NewFlushing = Flusher,
     ) -> None:
         """`unwaited_delay_s` is how long what nobody waits for may wait for a flush to share."""
         self.listeners: list[CommitListener] = list(listeners)
@@ -80,7 +81,7 @@ class GroupCommit:
         self._is_showing = False
         self._delayed_flush: asyncio.TimerHandle | None = None
         self._overdue: asyncio.TimerHandle | None = None
-        self._flusher = Flusher(self._on_answer, self._on_flusher, store.close_files)
+        self._flusher = new_flushing(self._on_answer, self._on_flusher, store.close_files)
         self._no_flusher: str | None = None
         self._tasks = Tasks()
         self._loop: asyncio.AbstractEventLoop

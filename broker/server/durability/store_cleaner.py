@@ -8,17 +8,16 @@ from __future__ import annotations
 
 import asyncio
 import logging
-import os
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from functools import partial
 from pathlib import Path
-from time import monotonic
 from typing import Final
 
 from broker.remoting.alarm import Alarm
 from broker.server.durability.file_work import on_thread
-from broker.store import Expired, MessageStore
+from broker.store import Expired, FileSystem, MessageStore
+from broker.world import current_world
 
 logger = logging.getLogger(__name__)
 
@@ -72,7 +71,7 @@ class StoreCleaner:
                 messages = await self._trim()
                 self._tell_deleted(expired, messages)
             if self._undeleted:
-                await on_thread(partial(_delete, self._undeleted))
+                await on_thread(partial(_delete, self._store.files, self._undeleted))
 
     def _expire(self) -> Expired:
         now_ms = self._clock()
@@ -86,13 +85,14 @@ class StoreCleaner:
     async def _trim(self) -> int:
         """Forgets queue by queue, lest thousands of them stop the event loop; how many messages are gone."""
         messages = 0
-        slice_end_s = monotonic() + _SLICE_S
+        now_s = current_world().steady_s
+        slice_end_s = now_s() + _SLICE_S
         for trimmed in self._store.expiry.trim():
             self._undeleted += trimmed.paths
             messages += trimmed.messages
-            if monotonic() > slice_end_s:
+            if now_s() > slice_end_s:
                 await asyncio.sleep(0)
-                slice_end_s = monotonic() + _SLICE_S
+                slice_end_s = now_s() + _SLICE_S
         return messages
 
     def _tell_deleted(self, expired: Expired, messages: int) -> None:
@@ -120,11 +120,11 @@ class StoreCleaner:
         self._refusal = refusal
 
 
-def _delete(paths: list[Path]) -> None:
+def _delete(files: FileSystem, paths: list[Path]) -> None:
     """In their order, and none after one that cannot be: a gap in the commit log would look like damage."""
     while paths:
         with suppress(FileNotFoundError):
-            os.unlink(paths[0])
+            files.unlink(paths[0])
         del paths[0]
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import logging
-import random
 from collections.abc import Callable, Mapping
 from typing import Final
 
@@ -25,6 +24,7 @@ from broker.server.topics.names import refuse_as_consumer
 from broker.server.topics.subscription_group_table import SubscriptionGroupTable
 from broker.server.topics.topic_table import TopicTable
 from broker.store import Appended, MessageStore, UnreadableRecord
+from broker.world import current_world
 
 logger = logging.getLogger(__name__)
 
@@ -50,6 +50,7 @@ class DeadLetterProcessor:
         self._topics = topic_table
         self._groups = subscription_groups
         self._clock = clock
+        self._random = current_world().random
 
     @property
     def handlers(self) -> Mapping[int, Handler]:
@@ -123,7 +124,7 @@ class DeadLetterProcessor:
         if settings.retry_queue_nums <= 0:
             raise _refused(f"the group {group} has no retry queue (retryQueueNums)")
         topic = self._topics.retry_topic(group, settings.retry_queue_nums).topic_name
-        queue_id = random.randrange(settings.retry_queue_nums)
+        queue_id = self._random.randrange(settings.retry_queue_nums)
         message = moved_message(letter, topic.encode(), queue_id, retried_properties(letter, retries), 0)
         self._store.append(message, self._clock(), was_accepted=True)
 

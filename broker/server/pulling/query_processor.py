@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Generator, Mapping
-from time import monotonic
 from typing import Final, TypeAlias, cast
 
 from broker.protocol.codes import RequestCode, ResponseCode
@@ -15,6 +14,7 @@ from broker.remoting.connection import Connection
 from broker.remoting.dispatcher import Handler, RequestRefused
 from broker.remoting.tasks import Tasks
 from broker.store import MessageStore, QueriedMessages, UnreadableRecord
+from broker.world import current_world
 
 UNIQUE_KEY_QUERY: Final = "_UNIQUE_KEY_QUERY"
 MOST_BY_UNIQUE_KEY: Final = 32
@@ -92,8 +92,9 @@ class QueryProcessor:
 
 def _slice(steps: Steps) -> QueriedMessages | None:
     """Goes on for a moment; the result if that is the end of it."""
-    end_s = monotonic() + SLICE_S
-    while monotonic() < end_s:
+    now_s = current_world().steady_s
+    end_s = now_s() + SLICE_S
+    while now_s() < end_s:
         try:
             next(steps)
         except StopIteration as end:

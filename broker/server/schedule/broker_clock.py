@@ -8,9 +8,10 @@ follows the wall clock; and who compares dates with now is told of each leap, be
 from __future__ import annotations
 
 import logging
-import time
 from collections.abc import Callable
 from typing import Final
+
+from broker.world import current_world
 
 TOLERANCE_MS: Final = 1_000
 """The wall clock may differ by so much between two looks without having leapt: it is slewed, and looks come late."""
@@ -21,19 +22,18 @@ _NS_IN_MS: Final = 1_000_000
 logger = logging.getLogger(__name__)
 
 
-def wall_ms() -> int:
-    """Milliseconds since the epoch, by the wall clock."""
-    return time.time_ns() // _NS_IN_MS
-
-
 class BrokerClock:
     """Call it for the milliseconds since the epoch. Use it on one thread, and call `follow` several times a second."""
 
-    def __init__(self, wall: Callable[[], int] = wall_ms, steady_ns: Callable[[], int] = time.monotonic_ns) -> None:
-        """`wall` is in milliseconds since the epoch, `steady_ns` in nanoseconds since some moment or other."""
-        self._wall = wall
-        self._steady_ns = steady_ns
-        self._offset_ms = wall() - self.steady_ms()
+    def __init__(self, wall: Callable[[], int] | None = None, steady_ns: Callable[[], int] | None = None) -> None:
+        """`wall` is in milliseconds since the epoch, `steady_ns` in nanoseconds since some moment or other.
+
+        Without them the clocks are those of `current_world()`.
+        """
+        world = current_world()
+        self._wall = wall or world.wall_ms
+        self._steady_ns = steady_ns or world.steady_ns
+        self._offset_ms = self._wall() - self.steady_ms()
         self._listeners: list[Callable[[int], None]] = []
 
     def __call__(self) -> int:

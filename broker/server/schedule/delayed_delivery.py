@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import math
 from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -17,6 +18,7 @@ from broker.server.schedule.clock_of_queue import ClockOfQueue
 from broker.server.schedule.delay_levels import SCHEDULE_TOPIC, final_place
 from broker.server.schedule.delivered_before import DeliveredBefore
 from broker.store import CorruptRecord, DelayOffsets, MessageStore, StoreUnwritable
+from broker.world import current_world
 
 MOST_AT_ONCE: Final = 500
 """Messages delivered in one go; the event loop breathes in between."""
@@ -79,6 +81,7 @@ class DelayedDelivery:
         self._offsets = offsets
         self._queues = queues
         self._clock = clock
+        self._longest_sleep_s = LONGEST_SLEEP_S if current_world().clocks_differ else math.inf
         self._levels = [_Level(queue_id, delay_ms, offsets.get(queue_id + 1) or 0) for queue_id, delay_ms in enumerate(levels_ms)]
         self.alarm = Alarm()
         """Rings when something may be due sooner than the last `deliver_due` said."""
@@ -102,7 +105,7 @@ class DelayedDelivery:
                 except StoreUnwritable:
                     return UNWRITABLE_MS / 1000
         due_ms = min((level.next_due_ms for level in self._levels if level.next_due_ms is not None), default=None)
-        return None if due_ms is None else min(max((due_ms - now_ms) / 1000, 0), LONGEST_SLEEP_S)
+        return None if due_ms is None else min(max((due_ms - now_ms) / 1000, 0), self._longest_sleep_s)
 
     def confirm(self, position: int) -> None:
         """What was appended before this commit log offset stays: the messages among it are delivered."""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import random
 from collections.abc import Callable, Mapping
 from typing import Final
 
@@ -24,6 +23,7 @@ from broker.server.topics.names import refuse_as_consumer, refuse_message_of_the
 from broker.server.topics.subscription_group_table import SubscriptionGroupTable
 from broker.server.topics.topic_table import TopicTable
 from broker.store import ConsumerOffsets, MessageStore, SubscriptionGroupConfig, UnreadableRecord
+from broker.world import current_world
 
 FIRST_RETRY_LEVEL: Final = 3
 """The delay level of the first retry: 10 s; each further one is a level longer."""
@@ -56,6 +56,7 @@ class SendBackProcessor:
         self._offsets = offsets
         self._highest_delay_level = highest_delay_level
         self._clock = clock
+        self._random = current_world().random
 
     @property
     def handlers(self) -> Mapping[int, Handler]:
@@ -112,7 +113,7 @@ class SendBackProcessor:
         if not permissions.is_writeable(config.perm):
             remark = f"the topic[{config.topic_name}] sending message is forbidden"
             raise RequestRefused(ResponseCode.NO_PERMISSION, remark)
-        queue_id = random.randrange(group.retry_queue_nums)
+        queue_id = self._random.randrange(group.retry_queue_nums)
         level = header.delay_level or FIRST_RETRY_LEVEL + record.reconsume_times
         return waiting_place(Place(config.topic_name.encode(), queue_id, encoded), level, self._highest_delay_level)
 

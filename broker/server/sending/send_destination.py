@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import random
 from typing import Final, NamedTuple, TypeAlias
 
 from broker.message import sysflag, topics
@@ -11,6 +10,7 @@ from broker.protocol.headers import SendMessageRequestHeader, SendMessageRequest
 from broker.remoting.dispatcher import RequestRefused
 from broker.server.topics.subscription_group_table import SubscriptionGroupTable
 from broker.server.topics.topic_table import TopicTable
+from broker.world import current_world
 
 SendHeader: TypeAlias = SendMessageRequestHeader | SendMessageRequestHeaderV2
 
@@ -33,6 +33,7 @@ class SendDestination:
     def __init__(self, topic_table: TopicTable, subscription_groups: SubscriptionGroupTable) -> None:
         self._topics = topic_table
         self._groups = subscription_groups
+        self._random = current_world().random
 
     def of(self, header: SendHeader) -> Destination:
         """Raises RequestRefused."""
@@ -46,7 +47,7 @@ class SendDestination:
         if queue_id < 0:
             if config.write_queue_nums <= 0:
                 raise RequestRefused(ResponseCode.SYSTEM_ERROR, f"the topic has no queue to write to, {config}")
-            queue_id = random.randrange(config.write_queue_nums)
+            queue_id = self._random.randrange(config.write_queue_nums)
         topic_bits = sysflag.MULTI_TAGS if config.topic_filter_type == _MULTIPLE_TAGS else 0
         return Destination(topic.encode(), queue_id, topic_bits)
 

@@ -7,6 +7,7 @@ from typing import Final
 
 from broker.message import topics
 from broker.protocol.codes import ResponseCode
+from broker.remoting.alarm import Alarm
 from broker.remoting.dispatcher import RequestRefused
 from broker.server.topics.names import refuse_as_consumer, refuse_illegal_consumer_group
 from broker.store import SubscriptionGroupConfig, SubscriptionGroups
@@ -33,6 +34,8 @@ class SubscriptionGroupTable:
         self._auto_create = auto_create
         self._clock = clock
         self._most_groups = most_groups
+        self.has_changed = Alarm()
+        """Rings when there is something for `persist_changes` to do."""
         self._is_changed = False
         for name in INITIAL_GROUPS:
             if name not in groups:
@@ -78,6 +81,7 @@ class SubscriptionGroupTable:
             refuse_as_consumer(group)
         if self._groups.remove(group, self._clock()):
             self._is_changed = True
+            self.has_changed.ring()
             self.persist_changes()
 
     def persist_changes(self) -> None:
@@ -95,3 +99,4 @@ class SubscriptionGroupTable:
     def _put(self, config: SubscriptionGroupConfig) -> None:
         self._groups.put(config, self._clock())
         self._is_changed = True
+        self.has_changed.ring()

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from broker.server.durability.checkpoints import Checkpoints
 from broker.server.durability.file_work import on_thread
-from broker.store import ConsumerOffsets, MessageStore
+from broker.store import ConsumerOffsets, FileSystem, MessageStore
 
 
 class TopicDeletion:
@@ -30,18 +30,20 @@ class TopicDeletion:
         async with self._file_lock:
             paths = self._store.forget_topic(topic)
             self._offsets.remove_topic(topic.decode())
-            await on_thread(partial(_remove, paths))
+            await on_thread(partial(_remove, self._store.files, paths))
         # Recovery must not begin before this, or it would bring the queues back.
         await self._checkpoints.write()
 
 
-def _remove(paths: Sequence[Path]) -> None:
+def _remove(files: FileSystem, paths: Sequence[Path]) -> None:
     for path in paths:
         try:
-            if path.is_dir():
-                path.rmdir()
+            if files.is_directory(path):
+                files.remove_directory(path)
             else:
-                path.unlink(missing_ok=True)
+                files.unlink(path)
+        except FileNotFoundError:
+            continue
         except OSError as error:
             if error.errno != errno.ENOTEMPTY:  # somebody's own file lies in it
                 raise

@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 from broker.message import permissions, topic_sysflag, topics
 from broker.protocol.codes import ResponseCode
 from broker.protocol.faq import FURTHER_DETAILS
+from broker.remoting.alarm import Alarm
 from broker.remoting.dispatcher import RequestRefused
 from broker.server.topics.names import refuse_illegal_topic
 from broker.store import TopicConfig, TopicConfigs
@@ -48,6 +49,8 @@ class TopicTable:
         self._rules = rules
         self._clock = clock
         self._sendable: dict[str, TopicConfig] = {}
+        self.has_changed = Alarm()
+        """Rings when there is something for `persist_changes` to do."""
         self._is_changed = False
         for config in _initial_topics(rules):
             if configs.get(config.topic_name) != config:
@@ -178,6 +181,7 @@ class TopicTable:
     def _changed(self) -> None:
         self._sendable.clear()
         self._is_changed = True
+        self.has_changed.ring()
         self.on_change()
 
 

@@ -1,7 +1,6 @@
 """Message ids, tags, topics and groups."""
 
 import copy
-import os
 import threading
 
 import pytest
@@ -12,6 +11,7 @@ from broker.message import IllegalMessage, Message, MessageQueue, properties, to
 from broker.message.ids import UniqueIdMaker, offset_message_id, parse_offset_message_id
 from broker.message.record import host_bytes
 from broker.message.tags import java_hash_code, tags_code
+from broker.world import World, in_world
 
 
 @given(st.ip_addresses(v=4).map(str), st.integers(0, 65535), st.integers(0, 2**63 - 1))
@@ -57,13 +57,14 @@ def test_ids_stay_unique_when_the_clock_is_set_back() -> None:
     assert before.isdisjoint({maker.make(1_700_000_000_000) for _ in range(3)})
 
 
-def test_ids_stay_unique_in_a_forked_process(monkeypatch: pytest.MonkeyPatch) -> None:
-    maker = UniqueIdMaker()
+def test_ids_stay_unique_in_a_forked_process() -> None:
+    process_id = 4711
+    with in_world(World(process_id=lambda: process_id)):
+        maker = UniqueIdMaker()
     maker.make(1_700_000_000_000)
     child = copy.copy(maker)
-    process_id = os.getpid()
     mine = maker.make(1_700_000_000_000)
-    monkeypatch.setattr(os, "getpid", lambda: process_id + 0x10000)  # the id holds 16 bits of it
+    process_id += 0x10000  # the id holds 16 bits of it
     assert child.make(1_700_000_000_000) != mine
 
 

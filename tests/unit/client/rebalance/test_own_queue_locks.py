@@ -8,6 +8,7 @@ import pytest
 from broker.client import BrokerUnreachable, MessageQueue
 from broker.client.pull.group_requests import GroupRequests
 from broker.client.rebalance.queue_locks import HELD_FOR_S, OwnQueueLocks
+from broker.world import World, in_world
 from tests.unit.client.messages import QUEUE
 
 OTHER = MessageQueue("orders", "broker-a", 1)
@@ -41,10 +42,9 @@ class Clock:
 
 
 @pytest.fixture
-def clock(monkeypatch: pytest.MonkeyPatch) -> Iterator[Clock]:
+def clock() -> Iterator[Clock]:
     clock = Clock()
-    with monkeypatch.context() as patched:
-        patched.setattr("broker.client.rebalance.queue_locks.time.monotonic", lambda: clock.now_s)
+    with in_world(World(steady_ns=lambda: int(clock.now_s * 1e9))):
         yield clock
 
 

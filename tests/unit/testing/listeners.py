@@ -1,0 +1,50 @@
+"""Listeners that do as they are told."""
+
+from __future__ import annotations
+
+from broker.client import ConsumeContext, ConsumeStatus, LocalTransactionState
+from broker.message import Message, MessageExt
+
+COMMIT, ROLLBACK, UNKNOWN = (
+    LocalTransactionState.COMMIT_MESSAGE,
+    LocalTransactionState.ROLLBACK_MESSAGE,
+    LocalTransactionState.UNKNOWN,
+)
+
+
+class Transactions:
+    """Answers as it is told, and counts how often it is asked."""
+
+    def __init__(self, executed: LocalTransactionState = COMMIT, checked: LocalTransactionState = COMMIT) -> None:
+        self.executed, self.checked = executed, checked
+        self.checks = 0
+
+    def execute_local_transaction(self, message: Message, arg: object) -> LocalTransactionState:
+        return self.executed
+
+    def check_local_transaction(self, message: MessageExt) -> LocalTransactionState:
+        self.checks += 1
+        return self.checked
+
+
+class Consumption:
+    """Keeps what it gets; fails on the first messages, as often as it is told."""
+
+    def __init__(self, failures: int = 0) -> None:
+        self.got: list[MessageExt] = []
+        self.failures = failures
+
+    def __call__(self, messages: list[MessageExt], context: ConsumeContext) -> ConsumeStatus:
+        self.got += messages
+        if self.failures > 0:
+            self.failures -= 1
+            return ConsumeStatus.RECONSUME_LATER
+        return ConsumeStatus.CONSUME_SUCCESS
+
+    @property
+    def bodies(self) -> list[bytes]:
+        return [message.body for message in self.got]
+
+
+def order(key: str = "order-1", **settings: object) -> Message:
+    return Message.of("orders", b"1", keys=[key], **settings)  # type: ignore[arg-type]

@@ -1,0 +1,184 @@
+"""An event loop whose time is the test's."""
+
+from __future__ import annotations
+
+import asyncio
+import socket
+import threading
+import time
+from collections.abc import Awaitable, Callable
+from typing import TypeVar
+
+import pytest
+
+from broker.testing import virtual_time
+from broker.testing.virtual_time import NothingHappens, VirtualTime, without_threads
+
+T = TypeVar("T")
+
+
+def run(work: Callable[[VirtualTime], Awaitable[T]]) -> T:
+    """On a loop of its own."""
+    virtual = VirtualTime(0)
+
+    async def begin() -> T:
+        return await work(virtual)
+
+    with asyncio.Runner(loop_factory=virtual.new_loop) as runner:
+        return runner.run(begin())
+
+
+def test_a_sleep_takes_time_of_the_test_alone() -> None:
+    async def work(virtual: VirtualTime) -> float:
+        await asyncio.sleep(1000)
+        return virtual.elapsed_s
+
+    began_s = time.monotonic()
+    assert run(work) == pytest.approx(1000)
+    assert time.monotonic() - began_s < 100
+
+
+def test_timers_fire_in_their_order_each_at_its_time() -> None:
+    async def work(virtual: VirtualTime) -> list[float]:
+        fired: list[float] = []
+        loop = asyncio.get_running_loop()
+        for seconds in (30, 10, 20):
+            loop.call_later(seconds, lambda: fired.append(round(virtual.elapsed_s)))
+        await virtual.advance(25)
+        return fired
+
+    assert run(work) == [10, 20]
+
+
+def test_all_that_follows_from_a_timer_happens_before_advance_returns() -> None:
+    async def work(virtual: VirtualTime) -> list[str]:
+        done: list[str] = []
+
+        async def later() -> None:
+            await asyncio.sleep(5)
+            await asyncio.to_thread(done.append, "on a thread")
+            done.append("after it")
+
+        task = asyncio.create_task(later())
+        await virtual.advance(5)
+        assert task.done()
+        return done
+
+    assert run(work) == ["on a thread", "after it"]
+
+
+def test_a_clock_of_the_world_and_that_of_the_loop_go_alike() -> None:
+    async def work(virtual: VirtualTime) -> tuple[float, int, int]:
+        loop = asyncio.get_running_loop()
+        before = loop.time(), virtual.wall_ns(), virtual.steady_ns()
+        await asyncio.sleep(60)
+        return loop.time() - before[0], virtual.wall_ns() - before[1], virtual.steady_ns() - before[2]
+
+    loop_s, wall_ns, steady_ns = run(work)
+    assert wall_ns == steady_ns
+    assert loop_s == pytest.approx(60) == pytest.approx(wall_ns / 1e9)
+
+
+def test_time_goes_on_as_it_does_outside_while_a_socket_leads_there() -> None:
+    async def work(virtual: VirtualTime) -> float:
+        here, there = socket.socketpair()
+        with here, there:
+            asyncio.get_running_loop().add_reader(here, lambda: None)
+            began_s = time.monotonic()
+            await asyncio.sleep(0.05)
+            return time.monotonic() - began_s
+
+    assert run(work) >= 0.049
+
+
+def test_time_can_be_advanced_although_a_socket_leads_out() -> None:
+    async def work(virtual: VirtualTime) -> float:
+        here, there = socket.socketpair()
+        with here, there:
+            asyncio.get_running_loop().add_reader(here, lambda: None)
+            await virtual.advance(3600)
+            return virtual.elapsed_s
+
+    assert run(work) >= 3600
+
+
+def test_who_waits_for_what_never_comes_learns_it() -> None:
+    async def work(virtual: VirtualTime) -> None:
+        async def tick() -> None:
+            while True:  # noqa: ASYNC110 (it is what keeps time going)
+                await asyncio.sleep(10)
+
+        ticking = asyncio.create_task(tick())
+        await asyncio.get_running_loop().create_future()
+        ticking.cancel()
+
+    with pytest.raises(NothingHappens, match="3600 s"):
+        run(work)
+
+
+def test_a_thread_that_waits_for_the_loops_time_is_not_waited_for() -> None:
+    async def work(virtual: VirtualTime) -> float:
+        async def held() -> None:
+            virtual.work_begins()
+            try:
+                loop, over = asyncio.get_running_loop(), asyncio.Event()
+                threading.Thread(
+                    target=lambda: (virtual.pause(threading.Event().wait, 100), loop.call_soon_threadsafe(over.set))
+                ).start()
+                await over.wait()
+            finally:
+                virtual.work_ends()
+
+        await held()
+        return virtual.elapsed_s
+
+    assert run(work) == pytest.approx(100, abs=5)
+
+
+def test_a_thread_that_hangs_does_not_stop_time_for_ever(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(virtual_time, "PATIENCE_S", 0.01)
+
+    async def work(virtual: VirtualTime) -> float:
+        goes_on = threading.Event()
+        hanging = asyncio.create_task(asyncio.to_thread(goes_on.wait))
+        await virtual.advance(60)
+        goes_on.set()
+        await hanging
+        return virtual.elapsed_s
+
+    assert run(work) >= 60
+
+
+def test_time_goes_forward_only() -> None:
+    async def work(virtual: VirtualTime) -> None:
+        await virtual.advance(-1)
+
+    with pytest.raises(ValueError, match="forward only"):
+        run(work)
+
+
+def test_what_begins_without_threads_is_done_on_the_loop() -> None:
+    async def work(virtual: VirtualTime) -> tuple[int, int]:
+        with without_threads():
+            here = asyncio.create_task(asyncio.to_thread(threading.get_ident))
+        return await here, await asyncio.to_thread(threading.get_ident)
+
+    here, elsewhere = run(work)
+    assert here == threading.get_ident() != elsewhere
+
+
+async def test_a_loop_gets_its_own_time_back() -> None:
+    loop = asyncio.get_running_loop()
+    virtual = VirtualTime(0)
+    give_back = virtual.adopt(loop)
+    await asyncio.sleep(1000)
+    give_back()
+    assert abs(loop.time() - time.monotonic()) < 100
+
+
+def test_a_loop_without_a_selector_is_refused() -> None:
+    class Strange(asyncio.AbstractEventLoop):
+        pass
+
+    with pytest.raises(TypeError, match="asyncio's own event loops only"):
+        VirtualTime(0).adopt(Strange())
