@@ -32,7 +32,9 @@ def storage_metrics(families: Families, sources: MetricsSources) -> Iterator[Met
         "rocketmq_storage_disk_used_ratio", "How full the store's disk is, 0 to 1", store.expiry.disk_used_ratio()
     )
     yield families.gauge(
-        "rocketmq_storage_writable", "1, or 0 while the store refuses messages: disk full or failing", store.refusal is None
+        "rocketmq_storage_writable",
+        "1, or 0 while the store refuses messages: disk full or failing",
+        store.writability.refusal is None,
     )
     yield families.counter(
         "rocketmq_storage_lost_batches_total",

@@ -239,11 +239,6 @@ class MessageStore(StoreReader):
         """Gives back all file descriptors that can be had again."""
         self._open_files.close()
 
-    @property
-    def refusal(self) -> str | None:
-        """Why nothing is stored at present, or None."""
-        return self.writability.refusal
-
     def flush(self) -> None:
         """Brings everything to the disk: commit log, consume queues, index, checkpoint. Blocks.
 

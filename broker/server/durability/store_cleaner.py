@@ -112,7 +112,7 @@ class StoreCleaner:
             )  # fmt: skip
 
     def _tell_refusal(self) -> None:
-        refusal, before = self._store.refusal, self._refusal
+        refusal, before = self._store.writability.refusal, self._refusal
         if refusal is not None and before is None:
             logger.warning("messages are refused: %s", refusal)
         elif refusal is None and before is not None:

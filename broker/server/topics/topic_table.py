@@ -84,7 +84,12 @@ class TopicTable:
         """The topic a message is for, made after the default topic's model if there is none. Raises RequestRefused."""
         config = self._sendable.get(topic)
         if config is None:
-            config = self._checked_for_sending(topic, default_topic, queue_nums, unit_mode)
+            refuse_illegal_topic(topic)
+            if topic in topics.NOT_ALLOWED_SEND_TOPICS:
+                raise RequestRefused(ResponseCode.NO_PERMISSION, f"Sending message to topic[{topic}] is forbidden.")
+            config = self._configs.get(topic) or self._made_by_a_send(topic, default_topic, queue_nums, unit_mode)
+            if not permissions.is_writeable(config.perm):
+                raise RequestRefused(ResponseCode.NO_PERMISSION, f"the topic[{topic}] sending message is forbidden")
             self._sendable[topic] = config
         return config
 
@@ -139,15 +144,6 @@ class TopicTable:
         if self._is_changed:
             self._configs.persist()
             self._is_changed = False
-
-    def _checked_for_sending(self, topic: str, default_topic: str, queue_nums: int, unit_mode: bool) -> TopicConfig:
-        refuse_illegal_topic(topic)
-        if topic in topics.NOT_ALLOWED_SEND_TOPICS:
-            raise RequestRefused(ResponseCode.NO_PERMISSION, f"Sending message to topic[{topic}] is forbidden.")
-        config = self._configs.get(topic) or self._made_by_a_send(topic, default_topic, queue_nums, unit_mode)
-        if not permissions.is_writeable(config.perm):
-            raise RequestRefused(ResponseCode.NO_PERMISSION, f"the topic[{topic}] sending message is forbidden")
-        return config
 
     def _made_by_a_send(self, topic: str, default_topic: str, queue_nums: int, unit_mode: bool) -> TopicConfig:
         model = self._configs.get(default_topic)

@@ -305,11 +305,11 @@ def test_nothing_more_is_stored_where_the_disk_lets_nothing_be_taken_back(monkey
     def fail(file: int, length: int) -> None:
         raise OSError(errno.EIO, "input/output error")
 
-    assert store.refusal is None
+    assert store.writability.refusal is None
     with monkeypatch.context() as failing:
         failing.setattr(disk, "truncate", fail)
         store.abandon_unflushed()
-    assert store.refusal == "the disk failed, and what was not flushed cannot be taken back: EIO input/output error"
+    assert store.writability.refusal == "the disk failed, and what was not flushed cannot be taken back: EIO input/output error"
     with pytest.raises(StoreUnwritable, match="cannot be taken back"):
         append(store)
     assert bodies(store) == [b"kept"]
@@ -322,7 +322,7 @@ def test_nothing_more_is_stored_where_the_disk_lets_nothing_be_taken_back(monkey
 def test_a_disk_that_failed_is_not_trusted_again_because_it_has_space(store: MessageStore) -> None:
     store.refuse_writes("the disk failed")
     store.expiry.delete_expired(NOW)
-    assert store.refusal == "the disk failed"
+    assert store.writability.refusal == "the disk failed"
 
 
 def test_a_store_that_refuses_writes_still_reads(store: MessageStore) -> None:

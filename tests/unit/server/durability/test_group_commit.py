@@ -316,7 +316,7 @@ async def test_without_a_process_to_flush_sends_are_refused_until_there_is_one_a
             patch.setattr("subprocess.Popen", refuse)
             os.kill(it.flusher_pid, signal.SIGKILL)
             it.append(opaque=1)
-            await it.until(lambda: it.store.refusal is not None)
+            await it.until(lambda: it.store.writability.refusal is not None)
             with pytest.raises(StoreUnwritable, match="no flush process can be started: Too many open files"):
                 it.append()
         await it.until(lambda: bool(it.client.frames))

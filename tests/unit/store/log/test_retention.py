@@ -166,7 +166,7 @@ def test_a_disk_that_hovers_about_a_level_does_not_change_what_is_stored(store: 
     for used in (0.89, 0.905, 0.895, 0.9, 0.902, 0.889, 0.895, 0.9):
         disk.used = used
         store.expiry.expire(NOW)
-        told.append(store.refusal is not None)
+        told.append(store.writability.refusal is not None)
     assert told == [False, True, True, True, True, False, False, False]
 
 
