@@ -31,6 +31,12 @@ def main(
     namesrv_addr: Annotated[str | None, typer.Option("-n", "--namesrv-addr", help="Name servers, HOST:PORT;HOST:PORT.")] = None,
     print_config: Annotated[bool, typer.Option("-p", "--print-config", help="Print all settings, and end.")] = False,
     version: Annotated[bool, typer.Option("--version", help="Print the version, and end.")] = False,
+    ephemeral: Annotated[
+        bool, typer.Option("--ephemeral", help="For tests: any free ports, printed as JSON; the store is in memory.")
+    ] = False,
+    control: Annotated[
+        bool, typer.Option("--control", help="With --ephemeral: take commands of tests over HTTP on loopback.")
+    ] = False,
 ) -> None:
     """Runs a RocketMQ broker until SIGTERM or Ctrl-C. Without -c all settings are the defaults; see -p."""
     if version:
@@ -41,6 +47,9 @@ def main(
     except ConfigError as error:
         print(printable(str(error)), file=sys.stderr)
         raise typer.Exit(BAD_SETTINGS) from None
+    if control and not ephemeral:
+        print("--control goes with --ephemeral only", file=sys.stderr)
+        raise typer.Exit(BAD_SETTINGS)
     for warning in loaded.warnings:
         print(printable(f"warning: {warning}"), file=sys.stderr)
     if print_config:
@@ -50,12 +59,23 @@ def main(
     logging.getLogger(STORE_CLEANER_LOGGER).setLevel(logging.INFO)
     _allow_many_connections()
     try:
+        if ephemeral:
+            _run_ephemeral(config, is_controlled=control)
+            return
         went_well = asyncio.run(_serve(loaded.settings))
     except StartError as error:
         print(printable(f"The broker cannot start: {error}"), file=sys.stderr)
         raise typer.Exit(CANNOT_START) from None
     if not went_well:
         raise typer.Exit(CANNOT_GO_ON)
+
+
+def _run_ephemeral(config: Path | None, *, is_controlled: bool) -> None:
+    # Only here: what tests need is memory and start-up time for a broker that works.
+    from broker.protocol.java_properties import parse_properties
+    from broker.testing.ephemeral import run_ephemeral
+
+    run_ephemeral(parse_properties(config.read_text(encoding="utf-8")) if config else {}, is_controlled=is_controlled)
 
 
 def _allow_many_connections() -> None:

@@ -1,0 +1,86 @@
+"""`python -m broker --ephemeral`: a broker for the tests of programs in any language."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+import time
+import urllib.request
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from broker.client import EventLoopThread, LocalTransactionState, Message, MessageExt, TransactionProducer
+
+pytestmark = pytest.mark.e2e
+CHECKOUT = Path(__file__).parents[2]
+
+
+class Broker:
+    """The process, and its commands."""
+
+    def __init__(self, process: subprocess.Popen[str]) -> None:
+        self.process = process
+        assert process.stdout is not None
+        self.addresses: dict[str, Any] = json.loads(process.stdout.readline())
+
+    def get(self, path: str) -> Any:
+        with urllib.request.urlopen(f"{self.addresses['control']}/{path}", timeout=60) as answer:
+            return json.load(answer)
+
+    def post(self, path: str, **arguments: object) -> Any:
+        request = urllib.request.Request(f"{self.addresses['control']}/{path}", json.dumps(arguments).encode(), method="POST")
+        with urllib.request.urlopen(request, timeout=60) as answer:
+            return json.load(answer)
+
+
+def started(*options: str) -> subprocess.Popen[str]:
+    command = [sys.executable, "-m", "broker", "--ephemeral", *options]
+    return subprocess.Popen(command, cwd=CHECKOUT, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+
+
+@pytest.fixture
+def broker() -> Iterator[Broker]:
+    with started("--control") as process:
+        yield Broker(process)
+        process.terminate()
+        assert process.wait(30) == 0
+
+
+class Orders:
+    def execute_local_transaction(self, message: Message, arg: object) -> LocalTransactionState:
+        return LocalTransactionState.COMMIT_MESSAGE
+
+    def check_local_transaction(self, message: MessageExt) -> LocalTransactionState:
+        return LocalTransactionState.COMMIT_MESSAGE
+
+
+def test_a_lost_commit_is_settled_by_a_check_back_within_moments(broker: Broker) -> None:
+    with EventLoopThread() as loop:
+        producer = TransactionProducer("p", Orders(), namesrv_addr=broker.addresses["namesrvAddr"])
+        loop.run(producer.start())
+        broker.post("lose-next-decision")
+        loop.run(producer.send_message_in_transaction(Message.of("orders", b"1", keys=["order-1"])))
+        assert loop.run(producer.is_heard())
+        assert [one["keys"] for one in broker.get("pending")] == [["order-1"]]
+        began_s = time.monotonic()
+        broker.post("advance", minutes=1)
+        assert broker.get("committed?key=order-1")["body"] == "1"
+        assert time.monotonic() - began_s < 60
+        loop.run(producer.shutdown())
+
+
+def test_it_takes_no_commands_unless_asked_to() -> None:
+    with started() as process:
+        assert Broker(process).addresses["control"] is None
+        process.terminate()
+        assert process.wait(30) == 0
+
+
+def test_control_alone_makes_no_sense() -> None:
+    command = [sys.executable, "-m", "broker", "--control"]
+    ended = subprocess.run(command, cwd=CHECKOUT, capture_output=True, text=True, timeout=60)
+    assert (ended.returncode, ended.stderr) == (2, "--control goes with --ephemeral only\n")
