@@ -74,9 +74,9 @@ class MemoryFiles:
         """What the next process finds after a power failure: everything synced."""
         return self._left({path: file.synced() for path, file in self._files.items()})
 
-    def content(self, path: Path) -> bytes:
-        """What a file holds, without the zeros at its end that were never written."""
-        return bytes(self._files[path].content)
+    def content(self, path: Path) -> bytearray:
+        """What a file holds, without the zeros at its end that were never written; whoever changes it damages the file."""
+        return self._files[path].content
 
     @property
     def paths(self) -> list[Path]:

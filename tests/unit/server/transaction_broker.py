@@ -38,9 +38,9 @@ from broker.store import (
     TopicConfig,
     TopicConfigs,
 )
+from broker.testing.memory_files import MemoryFiles
 from broker.transaction.check_policy import CheckPolicy
 from broker.transaction.checks_in_flight import ChecksInFlight
-from tests.unit.server.memory_files import MemoryFiles
 
 ROOT = Path("/store")
 GROUP = "order_service"

@@ -38,8 +38,9 @@ def producer(broker: TransactionBroker) -> Producer:
 
 
 def damage(broker: TransactionBroker, body: bytes) -> None:
-    segment = next(path for path in broker.files._contents if path.parent.name == "commitlog")
-    broker.files._contents[segment][broker.files._contents[segment].index(body)] ^= 0xFF
+    segment = next(path for path in broker.files.paths if path.parent.name == "commitlog")
+    content = broker.files.content(segment)
+    content[content.index(body)] ^= 0xFF
 
 
 def test_the_first_check_comes_when_the_timeout_is_over(broker: TransactionBroker, producer: Producer) -> None:

@@ -12,9 +12,9 @@ from broker.protocol.codes import ResponseCode
 from broker.remoting.dispatcher import RequestRefused
 from broker.server.transactions.resume_processor import MOST_AT_ONCE
 from broker.store import Appended, StoreUnwritable
+from broker.testing.memory_files import MemoryFiles
 from broker.transaction.decision import Refusal
 from broker.transaction.half_message import read_half_message
-from tests.unit.server.memory_files import MemoryFiles
 from tests.unit.server.transaction_broker import (
     DISCARD_TOPIC,
     HALF_TOPIC,
@@ -476,15 +476,15 @@ def without_the_last_op_message(broker: TransactionBroker) -> MemoryFiles:
     op_size = 91 + len(OP_TOPIC) + len(b"0") + len("TAGS?d")
     end = broker.store.written_position
     files = broker.files.killed()
-    segment = next(path for path in files._contents if path.parent.name == "commitlog")
-    files._contents[segment][end - op_size : end] = bytes(op_size)
+    segment = next(path for path in files.paths if path.parent.name == "commitlog")
+    files.content(segment)[end - op_size : end] = bytes(op_size)
     return files
 
 
 def spoil(files: MemoryFiles, commit_log_offset: int) -> None:
     """Damages the body of the record there."""
-    segment = next(path for path in files._contents if path.name == f"{commit_log_offset >> 16 << 16:020d}")
-    files._contents[segment][commit_log_offset % (1 << 16) + 88] ^= 0xFF
+    segment = next(path for path in files.paths if path.name == f"{commit_log_offset >> 16 << 16:020d}")
+    files.content(segment)[commit_log_offset % (1 << 16) + 88] ^= 0xFF
 
 
 @pytest.mark.parametrize("is_index_enabled", [True, False])

@@ -1,0 +1,132 @@
+"""Connections within an event loop."""
+
+from __future__ import annotations
+
+import asyncio
+
+import pytest
+
+from broker.testing.memory_network import MemoryNetwork
+
+
+class End(asyncio.Protocol):
+    """Notes what happens to it."""
+
+    def __init__(self) -> None:
+        self.transport: asyncio.Transport
+        self.data = b""
+        self.events: list[str] = []
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        assert isinstance(transport, asyncio.Transport)
+        self.transport = transport
+
+    def data_received(self, data: bytes) -> None:
+        self.data += data
+
+    def eof_received(self) -> None:
+        self.events.append("end")
+
+    def pause_writing(self) -> None:
+        self.events.append("pause")
+
+    def resume_writing(self) -> None:
+        self.events.append("resume")
+
+    def connection_lost(self, error: Exception | None) -> None:
+        self.events.append(f"lost {type(error).__name__}" if error else "closed")
+
+
+async def turns() -> None:
+    for _ in range(10):
+        await asyncio.sleep(0)
+
+
+async def pair(network: MemoryNetwork) -> tuple[End, End]:
+    servers: list[End] = []
+
+    def new_server() -> End:
+        servers.append(End())
+        return servers[-1]
+
+    listener = await network.bind(new_server, "127.0.0.1", 0, 10)
+    listener.start()
+    client = await network.connect(End, "127.0.0.1", listener.port, None)
+    return client, servers[0]
+
+
+async def test_what_one_end_writes_the_other_end_has() -> None:
+    client, server = await pair(MemoryNetwork(is_open=False))
+    client.transport.write(b"1")
+    client.transport.write(b"2")
+    server.transport.write(b"3")
+    assert server.data == b""
+    await turns()
+    assert (server.data, client.data) == (b"12", b"3")
+    assert client.transport.get_extra_info("peername") == server.transport.get_extra_info("sockname")
+
+
+async def test_all_that_was_written_comes_before_the_end() -> None:
+    client, server = await pair(MemoryNetwork(is_open=False))
+    client.transport.write(b"last")
+    client.transport.close()
+    await turns()
+    assert (server.data, server.events, client.events) == (b"last", ["end", "closed"], ["closed"])
+
+
+async def test_a_connection_that_is_cut_is_lost_at_both_ends() -> None:
+    network = MemoryNetwork(is_open=False)
+    client, server = await pair(network)
+    client.transport.write(b"lost")
+    assert network.cut() == 1
+    await turns()
+    assert (server.data, server.events, client.events) == (b"", ["closed"], ["lost ConnectionResetError"])
+
+
+async def test_who_writes_more_than_the_other_end_reads_is_told_to_pause() -> None:
+    client, server = await pair(MemoryNetwork(is_open=False))
+    client.transport.set_write_buffer_limits(high=10)
+    server.transport.pause_reading()
+    client.transport.write(bytes(11))
+    await turns()
+    assert (client.events, client.transport.get_write_buffer_size()) == (["pause"], 11)
+    server.transport.resume_reading()
+    await turns()
+    assert (client.events, len(server.data)) == (["pause", "resume"], 11)
+
+
+async def test_nobody_is_at_a_port_that_was_given_back_and_none_is_outside() -> None:
+    network = MemoryNetwork(is_open=False)
+    listener = await network.bind(End, "127.0.0.1", 7, 10)
+    for _ in range(2):
+        with pytest.raises(ConnectionRefusedError):
+            await network.connect(End, "127.0.0.1", 7, None)
+        listener.start()
+        with pytest.raises(OSError, match="in use"):
+            await network.bind(End, "127.0.0.1", 7, 10)
+        listener.stop()
+        listener = await network.bind(End, "127.0.0.1", 7, 10)
+    with pytest.raises(ConnectionRefusedError):
+        await network.connect(End, "127.0.0.1", 9, None)
+
+
+async def test_an_open_network_serves_sockets_as_well() -> None:
+    network = MemoryNetwork()
+    servers: list[End] = []
+
+    def new_server() -> End:
+        servers.append(End())
+        return servers[-1]
+
+    listener = await network.bind(new_server, "127.0.0.1", 0, 10)
+    listener.start()
+    assert network.listening_sockets == 1
+    _, writer = await asyncio.open_connection("127.0.0.1", listener.port)
+    writer.write(b"from outside")
+    async with asyncio.timeout(30):
+        while not servers or not servers[0].data:  # noqa: ASYNC110 (nobody tells)
+            await asyncio.sleep(0.001)
+    assert network.clients_outside == 1
+    writer.close()
+    listener.stop()
+    assert network.listening_sockets == 0
