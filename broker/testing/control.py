@@ -51,6 +51,7 @@ class Control:
             "accept-sends": self._accept_sends,
             "fill-disk": self._fill_disk,
             "free-disk": self._free_disk,
+            "as-apache": self._as_apache,
             "crash": self._crash,
             "restart": self._restart,
         }
@@ -141,6 +142,10 @@ class Control:
 
     async def _free_disk(self, arguments: Arguments) -> Json:
         self._rocketmq.free_disk()
+        return {}
+
+    async def _as_apache(self, arguments: Arguments) -> Json:
+        self._rocketmq.as_apache()
         return {}
 
     async def _crash(self, arguments: Arguments) -> Json:

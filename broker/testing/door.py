@@ -28,6 +28,7 @@ from broker.protocol.headers import (
 )
 from broker.remoting.connection import Connection, RequestHandler
 from broker.testing.journal import Journal, Kind
+from broker.testing.like_apache import LikeApache
 from broker.testing.memory_network import MemoryTransport
 
 _SENDS: Final = frozenset({RequestCode.SEND_MESSAGE, RequestCode.SEND_MESSAGE_V2, RequestCode.SEND_BATCH_MESSAGE})
@@ -46,6 +47,7 @@ class Faults:
         self.refuse_sends_with: ResponseCode | None = None
         self.refusals_left: int | None = None
         self.are_checks_held = False
+        self.like_apache: LikeApache | None = None
 
 
 class Door:
@@ -108,7 +110,7 @@ class Door:
     def _takes_decision(self, connection: Connection, request: RemotingCommand) -> bool:
         header = request.decode_header(EndTransactionRequestHeader)
         decision = _DECISIONS.get(header.commit_or_rollback)
-        keys = (header.transaction_id or header.msg_id,)
+        keys, like_apache = (header.transaction_id or header.msg_id,), self._faults.like_apache
         if header.from_transaction_check:
             self.asked_outside.discard(keys[0])
         source = (
@@ -116,13 +118,13 @@ class Door:
         )
         if decision is None:
             self._journal.note(Kind.DECISION, f"{source}: UNKNOWN, no decision", keys)
-            return True
+            return like_apache is None or like_apache.takes_decision(header, keys[0])
         if self._faults.decisions_to_lose > 0:
             self._faults.decisions_to_lose -= 1
             self._journal.note(Kind.FAULT, f"{source}: {decision} was lost on its way, as the test asked for", keys)
             return False
         self._journal.note(Kind.DECISION, f"{source}: {decision}", keys)
-        return True
+        return like_apache is None or like_apache.takes_decision(header, keys[0])
 
     def _takes_message(self, connection: Connection, request: RemotingCommand) -> bool:
         header: SendMessageRequestHeader | SendMessageRequestHeaderV2
@@ -138,6 +140,8 @@ class Door:
         code = self._faults.refuse_sends_with
         if code is None or self._faults.refusals_left == 0:
             self._journal.note(kind, what, keys)
+            if is_half and self._faults.like_apache is not None:
+                self._faults.like_apache.half_message_comes(header.producer_group)
             return True
         if self._faults.refusals_left is not None:
             self._faults.refusals_left -= 1
@@ -215,6 +219,8 @@ class Door:
             return False
         if peer in self._peers_outside:
             self.asked_outside.add(keys[0])
+        if self._faults.like_apache is not None and keys[0] is not None:
+            self._faults.like_apache.check_leaves(transport, keys[0], frame)
         self._journal.note(Kind.CHECK, f"the broker asks the producer at {peer}: check-back", keys)
         return True
 

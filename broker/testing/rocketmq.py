@@ -23,6 +23,7 @@ from broker.testing.asked import Asked
 from broker.testing.disk import Disk, FlushHere
 from broker.testing.door import Door, Faults
 from broker.testing.journal import Journal, Kind
+from broker.testing.like_apache import LikeApache
 from broker.testing.memory_files import MemoryFiles
 from broker.testing.memory_network import MemoryNetwork
 from broker.testing.transactions import COMMITTED, PENDING, ROLLED_BACK, Inspection, Transaction
@@ -266,6 +267,18 @@ class RocketMQ:
         self._disk.is_full = False
         self.journal.note(Kind.FAULT, "there is room on the broker's disk again")
 
+    def as_apache(self) -> None:
+        """From now on the broker behaves as Apache's where that is worse.
+
+        A decision that comes after a check-back settles the first copy of the half message alone: the second one is checked
+        after a check interval, and its COMMIT delivers the message again, with the same message id. And checks count while no
+        producer of the group is online, so that its transactions are discarded unasked. Ask for it before half messages are sent.
+        """
+        settings = load_settings(None, self._properties).settings
+        like_apache = LikeApache(self._the_door.broker, self.journal, settings.transaction_check_interval / 1000)
+        self.faults.like_apache = like_apache
+        self._entered.callback(like_apache.stop)
+
     async def crash(self, *, power: bool = False) -> None:
         """The broker and its name server end as by kill -9: connections break, and what was not written is gone.
 
@@ -388,6 +401,8 @@ class RocketMQ:
 
     def _stand_before(self, broker: RequestHandler) -> Door:
         self._door = Door(broker, self.faults, self.journal)
+        if self.faults.like_apache is not None:
+            self.faults.like_apache.served_by(broker)
         return self._door
 
     async def _started(self, client: Client) -> Client:

@@ -180,6 +180,10 @@ class SyncRocketMQ:
         """There is room on the disk again."""
         self._call(self._rocketmq.free_disk)
 
+    def as_apache(self) -> None:
+        """From now on the broker behaves as Apache's where that is worse."""
+        self._call(self._rocketmq.as_apache)
+
     def crash(self, *, power: bool = False) -> None:
         """The broker and its name server end as by kill -9, or with `power` as by a power failure."""
         self.run(self._rocketmq.crash(power=power))

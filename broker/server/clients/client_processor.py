@@ -128,5 +128,5 @@ class ClientProcessor:
     def close_expired(self) -> None:
         """Closes the connections of clients whose heartbeats stopped; call it every few seconds."""
         now_ms = self._clock()
-        for connection in {*self._producers.expired(now_ms), *self._consumers.expired(now_ms)}:
+        for connection in dict.fromkeys((*self._producers.expired(now_ms), *self._consumers.expired(now_ms))):
             connection.close()

@@ -1,0 +1,79 @@
+"""What Apache's broker does, and this one only where a test asks for it."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+
+from broker.client import LocalTransactionState
+from broker.message import Message, topics
+from broker.testing import RocketMQ
+from tests.unit.testing.listeners import COMMIT, UNKNOWN, Consumption, Transactions, order
+
+
+class Late(Transactions):
+    """A local transaction that takes its time; checks do not know before it has ended."""
+
+    def __init__(self) -> None:
+        super().__init__(checked=UNKNOWN)
+        self.may_end = threading.Event()
+
+    def execute_local_transaction(self, message: Message, arg: object) -> LocalTransactionState:
+        self.may_end.wait()
+        self.checked = COMMIT
+        return COMMIT
+
+
+async def deliveries_after_a_late_commit(rocketmq: RocketMQ) -> list[bytes]:
+    listener, consumption = Late(), Consumption()
+    producer = await rocketmq.transaction_producer("p", listener)
+    await producer.create_topic("orders")
+    await rocketmq.consumer("c", "orders", consumption)
+    sending = asyncio.create_task(producer.send_message_in_transaction(order()))
+    await rocketmq.advance(seconds=10)
+    assert listener.checks == 1
+    listener.may_end.set()
+    await sending
+    await rocketmq.advance(minutes=5)
+    assert len({message.message_id for message in consumption.got}) == 1
+    return consumption.bodies
+
+
+async def test_a_commit_after_a_check_back_delivers_once(rocketmq: RocketMQ) -> None:
+    assert await deliveries_after_a_late_commit(rocketmq) == [b"1"]
+
+
+async def test_a_commit_after_a_check_back_delivers_twice_as_with_apache(rocketmq: RocketMQ) -> None:
+    rocketmq.as_apache()
+    assert await deliveries_after_a_late_commit(rocketmq) == [b"1", b"1"]
+    assert "delivered a second time" in rocketmq.timeline("order-1")
+
+
+async def test_a_transaction_whose_producer_is_away_waits(rocketmq: RocketMQ) -> None:
+    producer = await rocketmq.transaction_producer("p", Transactions(UNKNOWN))
+    await producer.send_message_in_transaction(order())
+    await producer.shutdown()
+    await rocketmq.advance(hours=1)
+    assert [one.checks for one in await rocketmq.pending()] == [0]
+
+
+async def test_a_transaction_whose_producer_is_away_is_discarded_unasked_as_with_apache(rocketmq: RocketMQ) -> None:
+    rocketmq.as_apache()
+    listener = Transactions(UNKNOWN)
+    producer = await rocketmq.transaction_producer("p", listener)
+    await producer.send_message_in_transaction(order())
+    await producer.shutdown()
+    await rocketmq.advance(minutes=17)
+    assert listener.checks == 0
+    assert [one.keys for one in await rocketmq.messages(topics.CHECK_MAX_TIME_TOPIC)] == [("order-1",)]
+
+
+async def test_it_lasts_over_a_crash(rocketmq: RocketMQ) -> None:
+    rocketmq.as_apache()
+    producer = await rocketmq.transaction_producer("p", Transactions(UNKNOWN))
+    await producer.send_message_in_transaction(order())
+    await producer.shutdown()
+    await rocketmq.crash()
+    await rocketmq.restart()
+    await rocketmq.advance(minutes=20)
+    assert [one.state for one in await rocketmq.decided()] == ["discarded"]
