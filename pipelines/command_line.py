@@ -11,18 +11,18 @@ import typer
 from rich.console import Console
 
 from broker.message.printable import printable
-from pipelines.commit_log import segments
-from pipelines.cut_off import GRACE_SECONDS, CutOff
-from pipelines.database_address import DatabaseAddress
-from pipelines.database_url import parse_database_url
 from pipelines.errors import UnusableDatabaseUrl
-from pipelines.findings import FindingTotal, is_consistent
+from pipelines.judging.cut_off import GRACE_SECONDS, CutOff
+from pipelines.judging.findings import FindingTotal, is_consistent
 from pipelines.message_report import report_messages, topics_table, transactions_table
 from pipelines.progress import shown_step, shown_tasks
 from pipelines.reconciliation import Books, reconcile
 from pipelines.report import classes_without_findings, explanations, findings_table, times_told, verdict_told
 from pipelines.session import spark_session
-from pipelines.tables import check_tables
+from pipelines.sources.commit_log import segments
+from pipelines.sources.database_address import DatabaseAddress
+from pipelines.sources.database_url import parse_database_url
+from pipelines.sources.tables import check_tables
 from pipelines.verdict import exit_with
 from service_runtime.secret_files import SecretUnusable, url_with_password
 

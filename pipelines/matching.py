@@ -5,8 +5,8 @@ from __future__ import annotations
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
-from pipelines.cut_off import CutOff
-from pipelines.findings import Finding
+from pipelines.judging.cut_off import CutOff
+from pipelines.judging.findings import Finding
 
 CENTS_PER_POINT = 100
 """One credit point for each full unit of currency."""

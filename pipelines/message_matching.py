@@ -7,8 +7,8 @@ from functools import reduce
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
-from pipelines.cut_off import CutOff
-from pipelines.findings import Finding
+from pipelines.judging.cut_off import CutOff
+from pipelines.judging.findings import Finding
 
 
 def match_messages(orders: DataFrame, transactions: DataFrame, cut_off: CutOff, log_begins_ms: int) -> DataFrame:

@@ -11,9 +11,9 @@ from rich.table import Table
 from rich.text import Text
 
 from broker.message.printable import printable
-from pipelines.commit_log_source import RecordKind
-from pipelines.cut_off import CutOff
-from pipelines.log_records import count_records, read_records
+from pipelines.judging.cut_off import CutOff
+from pipelines.sources.commit_log_source import RecordKind
+from pipelines.sources.log_records import count_records, read_records
 from pipelines.transactions import transactions_of
 
 

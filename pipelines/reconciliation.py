@@ -7,15 +7,15 @@ from pathlib import Path
 
 from pyspark.sql import DataFrame, SparkSession
 
-from pipelines.commit_log import first_record
-from pipelines.cut_off import CutOff
-from pipelines.database_address import DatabaseAddress
-from pipelines.findings import ABOUT_MESSAGES, ABOUT_ORDERS, FindingTotal
-from pipelines.log_records import read_records
+from pipelines.judging.cut_off import CutOff
+from pipelines.judging.findings import ABOUT_MESSAGES, ABOUT_ORDERS, FindingTotal
 from pipelines.matching import match_orders, with_outcome
 from pipelines.message_matching import match_messages
+from pipelines.sources.commit_log import first_record
+from pipelines.sources.database_address import DatabaseAddress
+from pipelines.sources.log_records import read_records
+from pipelines.sources.tables import CREDITS, ORDERS, TRANSACTIONS, read_table
 from pipelines.summary import write_findings, write_summary
-from pipelines.tables import CREDITS, ORDERS, TRANSACTIONS, read_table
 from pipelines.transactions import transactions_of
 
 

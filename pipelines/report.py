@@ -9,8 +9,8 @@ from rich.table import Table
 from rich.text import Text
 
 from broker.message.printable import printable
-from pipelines.cut_off import CutOff
-from pipelines.findings import ABOUT_ORDERS, MEANINGS, Finding, FindingTotal
+from pipelines.judging.cut_off import CutOff
+from pipelines.judging.findings import ABOUT_ORDERS, MEANINGS, Finding, FindingTotal
 
 
 def findings_table(totals: Sequence[FindingTotal], cut_off: CutOff) -> Table:

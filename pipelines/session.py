@@ -17,9 +17,9 @@ from pyspark.errors import PySparkException
 from pyspark.java_gateway import launch_gateway
 from pyspark.sql import SparkSession
 
-from pipelines.commit_log_source import CommitLogSource
-from pipelines.database_source import TableSource
 from pipelines.errors import SparkUnavailable
+from pipelines.sources.commit_log_source import CommitLogSource
+from pipelines.sources.database_source import TableSource
 
 LOCAL_SHUFFLE_PARTITIONS = 8
 

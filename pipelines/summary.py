@@ -9,8 +9,8 @@ import pyarrow
 from pyspark.sql import Column, DataFrame, Observation, SparkSession
 from pyspark.sql import functions as F
 
-from pipelines.cut_off import CutOff
-from pipelines.findings import CONSISTENT, MEANINGS, Finding, FindingTotal
+from pipelines.judging.cut_off import CutOff
+from pipelines.judging.findings import CONSISTENT, MEANINGS, Finding, FindingTotal
 
 SAMPLES = 3
 

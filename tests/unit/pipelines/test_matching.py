@@ -5,10 +5,10 @@ from collections.abc import Sequence
 import pytest
 from pyspark.sql import SparkSession
 
-from pipelines.cut_off import CutOff
-from pipelines.findings import Finding
+from pipelines.judging.cut_off import CutOff
+from pipelines.judging.findings import Finding
 from pipelines.matching import match_orders
-from pipelines.tables import CREDITS, ORDERS, TRANSACTIONS
+from pipelines.sources.tables import CREDITS, ORDERS, TRANSACTIONS
 
 CUT_OFF = CutOff(as_of_ms=1_000_000, grace_seconds=100)
 OLD = CUT_OFF.judged_until_ms

@@ -4,8 +4,8 @@ from collections.abc import Sequence
 
 from pyspark.sql import SparkSession
 
-from pipelines.cut_off import CutOff
-from pipelines.findings import Finding
+from pipelines.judging.cut_off import CutOff
+from pipelines.judging.findings import Finding
 from pipelines.message_matching import match_messages
 
 CUT_OFF = CutOff(as_of_ms=1_000_000, grace_seconds=100)

@@ -4,12 +4,12 @@ import pyarrow.parquet
 import pytest
 from pyspark.sql import SparkSession
 
-from pipelines.commit_log_source import RecordKind
-from pipelines.cut_off import CutOff
-from pipelines.database_url import parse_database_url
-from pipelines.findings import ABOUT_ORDERS, Finding
+from pipelines.judging.cut_off import CutOff
+from pipelines.judging.findings import ABOUT_ORDERS, Finding
 from pipelines.message_report import MessageReport, TopicCount, TransactionCounts
 from pipelines.reconciliation import Books, log_begins_ms, reconcile
+from pipelines.sources.commit_log_source import RecordKind
+from pipelines.sources.database_url import parse_database_url
 from tests.unit.pipelines.conftest import ShopDatabases
 from tests.unit.pipelines.log_writer import LogWriter
 

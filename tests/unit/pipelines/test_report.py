@@ -2,8 +2,8 @@
 
 from rich.console import Console
 
-from pipelines.cut_off import CutOff
-from pipelines.findings import ABOUT_ORDERS, Finding, FindingTotal
+from pipelines.judging.cut_off import CutOff
+from pipelines.judging.findings import ABOUT_ORDERS, Finding, FindingTotal
 from pipelines.report import classes_without_findings, findings_table, times_told, verdict_told
 
 

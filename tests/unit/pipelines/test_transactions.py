@@ -2,7 +2,7 @@ from pathlib import Path
 
 from pyspark.sql import SparkSession
 
-from pipelines.log_records import count_records, read_records
+from pipelines.sources.log_records import count_records, read_records
 from pipelines.transactions import decisions_of, transactions_of
 from tests.unit.pipelines.log_writer import LogWriter
 

@@ -6,7 +6,7 @@ from pyspark.errors import AnalysisException
 from rich.console import Console
 
 from pipelines.errors import UnreadableDatabase
-from pipelines.findings import Finding, FindingTotal, is_consistent
+from pipelines.judging.findings import Finding, FindingTotal, is_consistent
 from pipelines.report import amount
 from pipelines.verdict import Verdict, exit_with
 

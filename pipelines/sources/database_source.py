@@ -20,9 +20,9 @@ from pyspark.sql.datasource import DataSource, DataSourceReader, InputPartition
 from pyspark.sql.pandas.types import to_arrow_schema
 from pyspark.sql.types import StructType
 
-from pipelines.adbc import key_bounds, read_columns
-from pipelines.database_address import DatabaseAddress
-from pipelines.key_ranges import ROWS_PER_RANGE, KeyRange, split_keys
+from pipelines.sources.adbc import key_bounds, read_columns
+from pipelines.sources.database_address import DatabaseAddress
+from pipelines.sources.key_ranges import ROWS_PER_RANGE, KeyRange, split_keys
 
 
 @dataclass

@@ -7,7 +7,7 @@ from pathlib import Path
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
-from pipelines.commit_log_source import CommitLogSource
+from pipelines.sources.commit_log_source import CommitLogSource
 
 SCHEMA = (
     "commit_log_offset bigint, kind string, topic string, queue_id int, queue_offset bigint, stored_at_ms bigint, "

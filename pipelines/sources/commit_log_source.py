@@ -23,7 +23,7 @@ from pyspark.sql.types import StructType
 
 from broker.message import properties, sysflag, topics
 from broker.message.record import Record
-from pipelines.commit_log import RANGE_BYTES, Damage, LogRange, scan, split_log
+from pipelines.sources.commit_log import RANGE_BYTES, Damage, LogRange, scan, split_log
 
 BATCH_RECORDS = 16_384
 

@@ -13,9 +13,9 @@ import adbc_driver_sqlite.dbapi
 import pyarrow
 from adbc_driver_manager.dbapi import Connection, Error
 
-from pipelines.database_address import DatabaseAddress, Driver
 from pipelines.errors import UnreadableDatabase
-from pipelines.key_ranges import KeyRange
+from pipelines.sources.database_address import DatabaseAddress, Driver
+from pipelines.sources.key_ranges import KeyRange
 
 BATCH_ROWS = 65_536
 """SQLite has no column types: its driver guesses them from the first batch, which had better be a long one."""

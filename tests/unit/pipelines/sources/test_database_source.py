@@ -5,12 +5,12 @@ from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 from pyspark.sql.types import LongType, StringType, StructField, StructType
 
-from pipelines.adbc import BATCH_ROWS, check_table, read_columns
-from pipelines.database_source import TablePartition, TableReader
-from pipelines.database_url import parse_database_url
 from pipelines.errors import UnreadableDatabase
-from pipelines.key_ranges import KeyRange
-from pipelines.tables import CREDITS, ORDERS, TRANSACTIONS, check_tables, read_table
+from pipelines.sources.adbc import BATCH_ROWS, check_table, read_columns
+from pipelines.sources.database_source import TablePartition, TableReader
+from pipelines.sources.database_url import parse_database_url
+from pipelines.sources.key_ranges import KeyRange
+from pipelines.sources.tables import CREDITS, ORDERS, TRANSACTIONS, check_tables, read_table
 from tests.unit.pipelines.conftest import ShopDatabases
 
 SCHEMA = StructType([StructField("order_id", StringType()), StructField("total_cents", LongType())])

@@ -4,9 +4,9 @@ from dataclasses import dataclass
 
 from pyspark.sql import DataFrame, SparkSession
 
-from pipelines.adbc import check_table
-from pipelines.database_address import DatabaseAddress
-from pipelines.database_source import TableSource
+from pipelines.sources.adbc import check_table
+from pipelines.sources.database_address import DatabaseAddress
+from pipelines.sources.database_source import TableSource
 
 
 @dataclass(frozen=True, slots=True)
