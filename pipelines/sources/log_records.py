@@ -3,21 +3,36 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Final
 
-from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
 from pipelines.sources.commit_log_source import CommitLogSource
+from pipelines.sources.reading import Reading
 
-SCHEMA = (
-    "commit_log_offset bigint, kind string, topic string, queue_id int, queue_offset bigint, stored_at_ms bigint, "
-    "unique_key string, keys string, real_topic string, half_commit_log_offset bigint, decided_queue_offsets string, size int"
-)
+COLUMNS: Final = {
+    "commit_log_offset": "bigint",
+    "size": "int",
+    "kind": "string",
+    "topic": "string",
+    "queue_id": "int",
+    "queue_offset": "bigint",
+    "stored_at_ms": "bigint",
+    "born_at_ms": "bigint",
+    "unique_key": "string",
+    "keys": "string",
+    "real_topic": "string",
+    "half_commit_log_offset": "bigint",
+    "decided_queue_offsets": "string",
+    "body": "binary",
+}
+"""What the reconciliation reads of each record."""
 
 
-def read_records(spark: SparkSession, store: Path) -> DataFrame:
-    """Every record of a store's commit log, read when the DataFrame is used. CommitLogSource must be registered."""
-    return spark.read.format(CommitLogSource.name()).option("store", str(store.absolute())).schema(SCHEMA).load()
+def read_records(reading: Reading, store: Path) -> DataFrame:
+    """Every record of a store's commit log. Raises UnreadableStore, or Spark does when the DataFrame is used."""
+    return reading.frame(CommitLogSource, {"store": str(store.absolute())}, COLUMNS)
 
 
 def count_records(records: DataFrame) -> DataFrame:

@@ -60,7 +60,7 @@ def test_damage_in_the_middle_is_stepped_over_and_told(tmp_path: Path, place: in
     log.damage(second + place, b"\xee" * 4)
     found = read(tmp_path, range_bytes)
     assert [item.commit_log_offset for item in found if isinstance(item, Record)] == [first, third]
-    assert [item for item in found if isinstance(item, Damage)] == [Damage(second, third - second)]
+    assert [item for item in found if isinstance(item, Damage)] == [Damage(second, third - second, ("b",))]
 
 
 def test_damage_at_the_beginning_of_a_segment_is_told(tmp_path: Path) -> None:
@@ -124,3 +124,13 @@ def test_the_search_for_a_record_stays_within_the_file(tmp_path: Path, pages: in
         [sys.executable, "-c", _SCAN_BETWEEN_GUARD_PAGES, tmp_path], capture_output=True, text=True, check=False
     )
     assert (scanned.returncode, scanned.stdout, scanned.stderr) == (0, "[[]]\n", "")
+
+
+def test_keys_that_can_still_be_read_in_damage_are_told(tmp_path: Path) -> None:
+    log = LogWriter(tmp_path, segment_size=4096)
+    first = log.half("a-1 a-2")
+    second = log.half("b")
+    log.half("c")
+    log.damage(first + 4, b"\xee")
+    log.damage(second + 4, b"\xee")
+    assert [item.keys for item in read(tmp_path) if isinstance(item, Damage)] == [("a-1", "a-2", "b")]
