@@ -19,8 +19,6 @@ from pyspark.sql import SparkSession
 
 from pipelines import class_archive
 from pipelines.errors import SparkUnavailable
-from pipelines.sources.commit_log_source import CommitLogSource
-from pipelines.sources.database_source import TableSource
 
 _EVERYWHERE = {
     "spark.app.name": "reconciliation",
@@ -43,8 +41,8 @@ _FOR_SMALL_BOOKS = {
     "spark.sql.codegen.wholeStage": "false",
     "spark.sql.codegen.factoryMode": "NO_CODEGEN",
     "spark.sql.autoBroadcastJoinThreshold": "-1",
-    "spark.ui.enabled": "false",
-    "spark.shuffle.compress": "false",
+    "spark.sql.artifact.isolation.enabled": "false",
+    "spark.sql.dataFrameQueryContext.enabled": "false",
 }
 _JVM_FOR_SMALL_BOOKS = ("-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC", "-XX:-UsePerfData", "-Xshare:auto")
 """Compiling for a long run costs more than it brings where a table has some thousand rows."""
@@ -63,10 +61,11 @@ def spark_session(
     configuration = settings(master, is_small=is_small, memory=memory)
     if _is_local(configuration):
         _let_local_workers_import_this_package()
+    if is_small:
+        # spark-submit starts a JVM that only puts together the command line of the next one.
+        os.environ.setdefault("SPARK_LAUNCHER_OPTS", " ".join(_JVM_FOR_SMALL_BOOKS))
     with _opened(log_file) as log:
         session = _start(configuration, log)
-        session.dataSource.register(TableSource)
-        session.dataSource.register(CommitLogSource)
         try:
             yield session
         finally:

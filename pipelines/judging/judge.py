@@ -91,6 +91,5 @@ def findings_of(histories: DataFrame) -> DataFrame:
 
 def _with_all_columns(events: DataFrame) -> DataFrame:
     known = set(events.columns)
-    return events.select(
-        *[(F.col(name) if name in known else F.lit(None)).cast(kind).alias(name) for name, kind in EVENT_COLUMNS.items()]
-    )
+    columns = EVENT_COLUMNS.items()
+    return events.selectExpr(*[f"CAST({name if name in known else 'NULL'} AS {kind}) AS {name}" for name, kind in columns])

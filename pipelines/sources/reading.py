@@ -26,10 +26,11 @@ class Reading:
     def frame(self, source: type[DataSource], options: Mapping[str, str], columns: Mapping[str, str]) -> DataFrame:
         """These columns of a source, by their names and Spark's types.
 
-        Large books are read when the DataFrame is used; the source must be registered with the session.
+        Large books are read when the DataFrame is used.
         """
         schema = ", ".join(f"{name} {kind}" for name, kind in columns.items())
         if not self.is_small:
+            self.spark.dataSource.register(source)
             return self.spark.read.format(source.name()).options(**options).schema(schema).load()
         return self.spark.createDataFrame(_read(source, options, schema)).coalesce(1)
 

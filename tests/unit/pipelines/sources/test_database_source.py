@@ -7,7 +7,7 @@ from pyspark.sql.types import LongType, StringType, StructField, StructType
 
 from pipelines.errors import UnreadableDatabase
 from pipelines.sources.adbc import BATCH_ROWS, check_table, read_columns
-from pipelines.sources.database_source import TablePartition, TableReader
+from pipelines.sources.database_source import TablePartition, TableReader, TableSource
 from pipelines.sources.database_url import parse_database_url
 from pipelines.sources.key_ranges import KeyRange
 from pipelines.sources.reading import Reading
