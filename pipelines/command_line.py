@@ -26,6 +26,7 @@ from pipelines.arguments import (
     OrderPasswordFile,
     Output,
     Overdue,
+    Report,
     ShowOutput,
     SparkLog,
     Stores,
@@ -37,6 +38,7 @@ from pipelines.json_report import as_json
 from pipelines.judging.cut_off import GRACE_SECONDS, OVERDUE_SECONDS, CutOff
 from pipelines.judging.log_events import Route
 from pipelines.message_report import report_messages, topics_table, transactions_table
+from pipelines.page.page import write_page
 from pipelines.progress import shown_step, shown_tasks
 from pipelines.reconciliation import Books, Outcome, reconcile
 from pipelines.report import classes_without_findings, explanations, findings_table, times_told, verdict_told
@@ -84,6 +86,7 @@ def reconcile_command(
     fail_on: FailOn = None,
     output: Output = "data/reconciliation",
     show_output: ShowOutput = True,
+    report: Report = None,
     json: Json = False,
     spark_log: SparkLog = None,
 ) -> None:
@@ -100,11 +103,14 @@ def reconcile_command(
         cut_off = CutOff(_now_ms(), grace_seconds, overdue_seconds)
         tolerance = Tolerance(frozenset(allow or ()), frozenset(fail_on or ()))
         timed = _reconciled(books, cut_off, output, master, memory, spark_log, progress)
+        if report is not None:
+            write_page(report, timed.outcome, cut_off, tolerance)
         if json:
             Console().out(as_json(timed.outcome.totals, cut_off, tolerance), highlight=False)
         else:
             _print_outcome(timed, cut_off, tolerance)
-            _print_places([f"Parquet: {output}/findings and {output}/summary"] if show_output else [])
+            places = [f"Parquet: {output}/findings and {output}/summary"] if show_output else []
+            _print_places(places + ([f"Report: {report}"] if report is not None else []))
         return tolerance.is_consistent(timed.outcome.totals)
 
     exit_with(judge, progress)

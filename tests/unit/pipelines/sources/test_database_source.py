@@ -98,6 +98,7 @@ def test_spark_counts_what_is_there(spark: SparkSession, shop: ShopDatabases) ->
 def test_the_password_is_in_no_plan(spark: SparkSession, shop: ShopDatabases, capfd: pytest.CaptureFixture[str]) -> None:
     address = parse_database_url(shop.orders_url)
     with_password = type(address)(address.driver, address.public_uri, address.name, "topsecret")
+    spark.dataSource.register(TableSource)
     frame = (
         spark.read.format("adbc").options(**with_password.to_options()).option("table", "orders").schema("order_id string").load()
     )
