@@ -38,7 +38,8 @@ def reconcile(
 
     `store` is the broker's, where it can be read. `show_output` lets the job say where its Parquet is.
     """
-    arguments = [sys.executable, "-m", "pipelines", "reconcile", "--grace-seconds", "0", "--output", str(output)]
+    arguments = [sys.executable, "-m", "pipelines", "reconcile", "--grace-seconds", "0", "--overdue-seconds", "0"]
+    arguments += ["--output", str(output)]
     arguments.append("--show-output" if show_output else "--hide-output")
     if store is not None:
         arguments += ["--store", str(store)]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from contextlib import ExitStack
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated
 
@@ -11,18 +12,43 @@ import typer
 from rich.console import Console
 
 from broker.message.printable import printable
-from pipelines.commit_log import segments
-from pipelines.cut_off import GRACE_SECONDS, CutOff
-from pipelines.database_address import DatabaseAddress
-from pipelines.database_url import parse_database_url
+from pipelines.arguments import (
+    Allow,
+    ConsumerGroup,
+    CreditDatabase,
+    CreditPasswordFile,
+    FailOn,
+    Grace,
+    Json,
+    Master,
+    Memory,
+    OrderDatabase,
+    OrderPasswordFile,
+    Output,
+    Overdue,
+    Report,
+    ShowOutput,
+    SparkLog,
+    Stores,
+    Topic,
+)
+from pipelines.book_size import are_small, log_is_small
 from pipelines.errors import UnusableDatabaseUrl
-from pipelines.findings import FindingTotal, is_consistent
+from pipelines.json_report import as_json
+from pipelines.judging.cut_off import GRACE_SECONDS, OVERDUE_SECONDS, CutOff
+from pipelines.judging.log_events import Route
 from pipelines.message_report import report_messages, topics_table, transactions_table
+from pipelines.page.page import write_page
 from pipelines.progress import shown_step, shown_tasks
-from pipelines.reconciliation import Books, reconcile
+from pipelines.reconciliation import Books, Outcome, reconcile
 from pipelines.report import classes_without_findings, explanations, findings_table, times_told, verdict_told
 from pipelines.session import spark_session
-from pipelines.tables import check_tables
+from pipelines.sources.commit_log import segments
+from pipelines.sources.database_address import DatabaseAddress
+from pipelines.sources.database_url import parse_database_url
+from pipelines.sources.reading import Reading
+from pipelines.sources.tables import check_tables
+from pipelines.tolerance import Tolerance
 from pipelines.verdict import exit_with
 from service_runtime.secret_files import SecretUnusable, url_with_password
 
@@ -33,24 +59,14 @@ application = typer.Typer(
     add_completion=False,
 )
 
-OrderDatabase = Annotated[
-    str, typer.Option(envvar="ORDER_DATABASE_URL", show_envvar=True, help="database URL, as the services take it")
-]
-CreditDatabase = Annotated[
-    str, typer.Option(envvar="CREDIT_DATABASE_URL", show_envvar=True, help="database URL, as the services take it")
-]
-OrderPasswordFile = Annotated[
-    str, typer.Option(envvar="ORDER_DATABASE_PASSWORD_FILE", show_envvar=True, help="file with the order database's password")
-]
-CreditPasswordFile = Annotated[
-    str, typer.Option(envvar="CREDIT_DATABASE_PASSWORD_FILE", show_envvar=True, help="file with the credit database's password")
-]
-Master = Annotated[str | None, typer.Option(help="Spark's master: local[*] unless spark-submit says otherwise")]
-Grace = Annotated[int, typer.Option(min=0, help="seconds during which a new order may still lack its credit")]
-Output = Annotated[str, typer.Option(help="where the Parquet goes; on a cluster a place that all executors see")]
-ShowOutput = Annotated[bool, typer.Option("--show-output/--hide-output", help="whether to say where the Parquet is")]
-SparkLog = Annotated[Path | None, typer.Option(help="keep what Spark's JVM prints in this file")]
-Topic = Annotated[str, typer.Option(help="the topic that orders are announced on")]
+
+@dataclass(frozen=True, slots=True)
+class _Timed:
+    """What a reconciliation found, and how long Spark took to start and to compare."""
+
+    outcome: Outcome
+    start_s: float
+    compare_s: float
 
 
 @application.command("reconcile")
@@ -59,44 +75,43 @@ def reconcile_command(
     credit_database_url: CreditDatabase = "sqlite:///data/credits.db",
     order_database_password_file: OrderPasswordFile = "",
     credit_database_password_file: CreditPasswordFile = "",
-    store: Annotated[Path | None, typer.Option(help="a broker's store directory: compare messages, too")] = None,
+    store: Stores = None,
     topic: Topic = "orders",
+    consumer_group: ConsumerGroup = "credit_service",
     master: Master = None,
+    memory: Memory = None,
     grace_seconds: Grace = GRACE_SECONDS,
+    overdue_seconds: Overdue = OVERDUE_SECONDS,
+    allow: Allow = None,
+    fail_on: FailOn = None,
     output: Output = "data/reconciliation",
     show_output: ShowOutput = True,
+    report: Report = None,
+    json: Json = False,
     spark_log: SparkLog = None,
 ) -> None:
-    """Compare orders with credits, and with messages if a store is given."""
+    """Compare orders with credits, and with messages if stores are given."""
     progress = Console(stderr=True)
 
     def judge() -> bool:
         books = Books(
             _address("ORDER_DATABASE", order_database_url, order_database_password_file),
             _address("CREDIT_DATABASE", credit_database_url, credit_database_password_file),
-            store,
-            topic,
+            tuple(store or ()),
+            Route(topic, consumer_group),
         )
-        if store is not None:
-            segments(store)
-        check_tables(books.order_database, books.credit_database)
-        cut_off = CutOff(_now_ms(), grace_seconds)
-        with ExitStack() as stack:
-            begun_s = time.monotonic()
-            with shown_step(progress, "Starting Spark"):
-                spark = stack.enter_context(spark_session(master, spark_log))
-            started_s = time.monotonic()
-            with shown_tasks(progress, spark, "Comparing orders and credits"):
-                totals = reconcile(spark, books, cut_off, output)
-            compared_s = time.monotonic()
-        _print_totals(totals, cut_off)
-        screen = Console()
-        screen.print(times_told(started_s - begun_s, compared_s - started_s), highlight=False)
-        if show_output:
-            screen.print(
-                printable(f"Parquet: {output}/findings and {output}/summary"), markup=False, highlight=False, soft_wrap=True
-            )
-        return is_consistent(totals)
+        cut_off = CutOff(_now_ms(), grace_seconds, overdue_seconds)
+        tolerance = Tolerance(frozenset(allow or ()), frozenset(fail_on or ()))
+        timed = _reconciled(books, cut_off, output, master, memory, spark_log, progress)
+        if report is not None:
+            write_page(report, timed.outcome, cut_off, tolerance)
+        if json:
+            Console().out(as_json(timed.outcome.totals, cut_off, tolerance), highlight=False)
+        else:
+            _print_outcome(timed, cut_off, tolerance)
+            places = [f"Parquet: {output}/findings and {output}/summary"] if show_output else []
+            _print_places(places + ([f"Report: {report}"] if report is not None else []))
+        return tolerance.is_consistent(timed.outcome.totals)
 
     exit_with(judge, progress)
 
@@ -114,30 +129,61 @@ def messages_command(
     progress = Console(stderr=True)
 
     def judge() -> bool:
-        segments(store)
+        is_small = log_is_small([store])
         cut_off = CutOff(_now_ms(), grace_seconds)
         with ExitStack() as stack:
             with shown_step(progress, "Starting Spark"):
-                spark = stack.enter_context(spark_session(master, spark_log))
+                spark = stack.enter_context(spark_session(master, spark_log, is_small=is_small))
             with shown_tasks(progress, spark, "Reading the commit log"):
-                report = report_messages(spark, store, topic, cut_off, output)
+                report = report_messages(Reading(spark, is_small), store, topic, cut_off, output)
         screen = Console()
         screen.print(topics_table(report, store))
         screen.print(transactions_table(report, topic, cut_off))
-        screen.print(printable(f"Parquet: {output}/transactions"), markup=False, highlight=False, soft_wrap=True)
+        _print_places([f"Parquet: {output}/transactions"])
         return report.is_consistent
 
     exit_with(judge, progress)
 
 
-def _print_totals(totals: list[FindingTotal], cut_off: CutOff) -> None:
-    screen = Console()
-    screen.print(findings_table(totals, cut_off))
+def _reconciled(
+    books: Books,
+    cut_off: CutOff,
+    output: str,
+    master: str | None,
+    memory: str | None,
+    spark_log: Path | None,
+    progress: Console,
+) -> _Timed:
+    for store in books.stores:
+        segments(store)
+    check_tables(books.order_database, books.credit_database)
+    is_small = are_small(books.order_database, books.credit_database, books.stores)
+    with ExitStack() as stack:
+        begun_s = time.monotonic()
+        with shown_step(progress, "Starting Spark"):
+            spark = stack.enter_context(spark_session(master, spark_log, is_small=is_small, memory=memory))
+        started_s = time.monotonic()
+        with shown_tasks(progress, spark, "Comparing orders and credits"):
+            outcome = reconcile(Reading(spark, is_small), books, cut_off, output)
+        return _Timed(outcome, started_s - begun_s, time.monotonic() - started_s)
+
+
+def _print_outcome(timed: _Timed, cut_off: CutOff, tolerance: Tolerance) -> None:
+    screen, totals = Console(), timed.outcome.totals
+    screen.print(findings_table(totals, cut_off, tolerance))
     if none := classes_without_findings(totals):
         screen.print(none, highlight=False)
-    for explanation in explanations(totals):
-        screen.print(explanation)
-    screen.print(verdict_told(totals), style="bold green" if is_consistent(totals) else "bold red", highlight=False)
+    for explanation in explanations(totals, tolerance):
+        screen.print(explanation, highlight=False)
+    style = "bold green" if tolerance.is_consistent(totals) else "bold red"
+    screen.print(verdict_told(totals, tolerance), style=style, highlight=False)
+    screen.print(times_told(timed.start_s, timed.compare_s), highlight=False)
+
+
+def _print_places(lines: list[str]) -> None:
+    screen = Console()
+    for line in lines:
+        screen.print(printable(line), markup=False, highlight=False, soft_wrap=True)
 
 
 def _address(name: str, url: str, password_file: str) -> DatabaseAddress:

@@ -17,6 +17,10 @@ class UnreadableStore(PipelineError):
     """A store directory without a commit log, or one that cannot be opened."""
 
 
+class UnwritableOutput(PipelineError):
+    """The findings cannot be written where they shall go."""
+
+
 class SparkUnavailable(PipelineError):
     """No Java to run Spark with, or a Spark that does not start."""
 

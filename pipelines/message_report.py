@@ -5,15 +5,15 @@ from __future__ import annotations
 from dataclasses import dataclass
 from pathlib import Path
 
-from pyspark.sql import SparkSession
 from pyspark.sql import functions as F
 from rich.table import Table
 from rich.text import Text
 
 from broker.message.printable import printable
-from pipelines.commit_log_source import RecordKind
-from pipelines.cut_off import CutOff
-from pipelines.log_records import count_records, read_records
+from pipelines.judging.cut_off import CutOff
+from pipelines.sources.commit_log_source import RecordKind
+from pipelines.sources.log_records import count_records, read_records
+from pipelines.sources.reading import Reading
 from pipelines.transactions import transactions_of
 
 
@@ -54,9 +54,9 @@ class MessageReport:
         return not (is_damaged or self.transactions.doubled or self.transactions.pending)
 
 
-def report_messages(spark: SparkSession, store: Path, topic: str, cut_off: CutOff, output: str) -> MessageReport:
+def report_messages(reading: Reading, store: Path, topic: str, cut_off: CutOff, output: str) -> MessageReport:
     """Counts what the log holds and writes the transactions of `topic` as Parquet to `output`/transactions."""
-    records = read_records(spark, store)
+    records = read_records(reading, store)
     topics = [
         TopicCount(row["topic"], RecordKind(row["kind"]), row["records"], row["bytes"])
         for row in count_records(records).collect()
@@ -64,7 +64,7 @@ def report_messages(spark: SparkSession, store: Path, topic: str, cut_off: CutOf
     path = f"{output}/transactions"
     found = transactions_of(records, topic)
     found.write.mode("overwrite").parquet(path)
-    written = spark.read.schema(found.schema).parquet(path)
+    written = reading.spark.read.schema(found.schema).parquet(path)
     is_old = F.col("stored_at_ms") <= cut_off.judged_until_ms
     counts = written.agg(
         F.count(F.lit(1)),

@@ -1,61 +1,127 @@
-"""The reconciliation from tables to totals: what `python -m pipelines reconcile` runs."""
+"""The reconciliation from sources to totals: what `python -m pipelines reconcile` runs."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any, Final
 
-from pyspark.sql import DataFrame, SparkSession
+import pyarrow
+from pyspark.sql import DataFrame
 
-from pipelines.commit_log import first_record
-from pipelines.cut_off import CutOff
-from pipelines.database_address import DatabaseAddress
-from pipelines.findings import ABOUT_MESSAGES, ABOUT_ORDERS, FindingTotal
-from pipelines.log_records import read_records
-from pipelines.matching import match_orders, with_outcome
-from pipelines.message_matching import match_messages
-from pipelines.summary import write_findings, write_summary
-from pipelines.tables import CREDITS, ORDERS, TRANSACTIONS, read_table
-from pipelines.transactions import transactions_of
+from pipelines.judging.classes import NEEDS_STORE, Cause, Finding
+from pipelines.judging.cut_off import CutOff
+from pipelines.judging.judge import FINDING_COLUMNS, all_events, findings_of, histories_of, judged
+from pipelines.judging.log_events import Route, log_events
+from pipelines.judging.table_events import credit_events, item_events, markers, order_events, transaction_events
+from pipelines.judging.totals import FindingTotal, summed, totals_of
+from pipelines.outputs import write_findings, write_summary
+from pipelines.sources.commit_log import first_record
+from pipelines.sources.consumer_offsets import read_consumer_offsets
+from pipelines.sources.database_address import DatabaseAddress
+from pipelines.sources.log_records import read_records
+from pipelines.sources.reading import Reading
+from pipelines.sources.tables import CREDITS, ORDER_ITEMS, ORDERS, TRANSACTIONS, read_table, read_wrong_balances
+
+PERIOD_MS: Final = 60_000
 
 
 @dataclass(frozen=True, slots=True)
 class Books:
-    """What is compared: two databases, and the commit log between them if a store is given."""
+    """What is compared: two databases, and the commit logs between them if stores are given."""
 
     order_database: DatabaseAddress
     credit_database: DatabaseAddress
-    store: Path | None = None
-    topic: str = "orders"
+    stores: tuple[Path, ...] = ()
+    route: Route = field(default_factory=Route)
 
 
-def reconcile(spark: SparkSession, books: Books, cut_off: CutOff, output: str) -> list[FindingTotal]:
-    """Compares, writes Parquet to `output`/findings and `output`/summary, and returns the totals in the order of `Finding`.
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """What a reconciliation found: rows of `totals.summed`, and what they add up to."""
 
-    Raises UnreadableStore; and Spark's errors if a database or the output fails meanwhile.
+    totals: list[FindingTotal]
+    rows: list[dict[str, Any]]
+
+
+def reconcile(reading: Reading, books: Books, cut_off: CutOff, output: str) -> Outcome:
+    """Compares, and writes Parquet to `output`/findings and `output`/summary. Totals are in the order of `Finding`.
+
+    Raises UnreadableStore, UnreadableDatabase, UnwritableOutput; and Spark's errors if a source or the output fails meanwhile.
     """
-    kinds = ABOUT_ORDERS if books.store is None else ABOUT_ORDERS + ABOUT_MESSAGES
-    totals = write_findings(find(spark, books, cut_off), kinds, output)
-    write_summary(spark, totals, cut_off, output)
-    return totals
+    rows = summed(find(reading, books, cut_off), PERIOD_MS).toArrow().to_pylist()
+    totals = totals_of(rows, kinds_of(books))
+    write_findings(rows, output)
+    write_summary(totals, cut_off, output)
+    return Outcome(totals, rows)
 
 
-def find(spark: SparkSession, books: Books, cut_off: CutOff) -> DataFrame:
-    """All findings, matched ones included."""
-    orders = read_table(spark, books.order_database, ORDERS)
-    outcomes = read_table(spark, books.order_database, TRANSACTIONS)
-    credits = read_table(spark, books.credit_database, CREDITS)
-    found = match_orders(orders, outcomes, credits, cut_off)
-    if books.store is None:
-        return found
-    messages = transactions_of(read_records(spark, books.store), books.topic).persist()
-    return found.unionByName(match_messages(with_outcome(orders, outcomes), messages, cut_off, log_begins_ms(books.store)))
+def kinds_of(books: Books) -> tuple[Finding, ...]:
+    """The classes that these books can show."""
+    return tuple(kind for kind in Finding if (books.stores or kind not in NEEDS_STORE) and kind is not Finding.UNCLASSIFIED)
 
 
-def log_begins_ms(store: Path) -> int:
-    """From when on the commit log is complete: from the beginning of time if no segment was deleted.
+def find(reading: Reading, books: Books, cut_off: CutOff) -> DataFrame:
+    """All findings, those of healthy orders included."""
+    # First of all: what the consumer group has acknowledged by now has its credit in the ledger when that is read.
+    progress = [_progress(store, books.route) for store in books.stores]
+    wrong_balances = read_wrong_balances(books.credit_database)
+    # Items before orders: those of an order that is placed meanwhile must not be there without it.
+    items = read_table(reading, books.order_database, ORDER_ITEMS)
+    transactions = read_table(reading, books.order_database, TRANSACTIONS)
+    events = [
+        item_events(items),
+        transaction_events(transactions),
+        order_events(read_table(reading, books.order_database, ORDERS)),
+        credit_events(read_table(reading, books.credit_database, CREDITS)),
+        *(
+            log_events(reading.together(read_records(reading, store)), books.route, offsets)
+            for store, offsets in zip(books.stores, progress, strict=True)
+        ),
+    ]
+    histories = histories_of(reading.together(all_events(events)), reading.together(markers(transactions)))
+    found = findings_of(judged(histories, cut_off, log_begins_ms(books.stores)))
+    if wrong_balances.num_rows:
+        found = found.unionByName(reading.spark.createDataFrame(_balance_findings(wrong_balances)))
+    return reading.together(found)
+
+
+def log_begins_ms(stores: tuple[Path, ...]) -> int | None:
+    """From when on the commit logs are complete: from the beginning of time if no segment was deleted. None without a store.
 
     Raises UnreadableStore.
     """
+    begins = [_begins_ms(store) for store in stores]
+    return max(begins, default=None)
+
+
+def _begins_ms(store: Path) -> int:
     oldest = first_record(store)
     return oldest.store_timestamp if oldest is not None and oldest.commit_log_offset > 0 else 0
+
+
+def _progress(store: Path, route: Route) -> Mapping[str, Mapping[int, int] | None]:
+    topics = (route.topic, route.retry_topic)
+    return {topic: read_consumer_offsets(store, route.consumer_group, topic) for topic in topics}
+
+
+_ARROW_TYPES: Final = {"string": pyarrow.string(), "bigint": pyarrow.int64()}
+
+
+def _balance_findings(wrong: pyarrow.Table) -> pyarrow.Table:
+    """Customers with a wrong balance as findings; their points are what the ledger adds up to."""
+    schema = pyarrow.schema([(name, _ARROW_TYPES[kind]) for name, kind in FINDING_COLUMNS.items()])
+    return pyarrow.Table.from_pylist([_balance_finding(row) for row in wrong.to_pylist()], schema)
+
+
+def _balance_finding(row: Mapping[str, Any]) -> dict[str, object]:
+    is_missing = row["balances"] == 0
+    return {
+        "finding": Finding.MISSING_BALANCE.value if is_missing else Finding.BALANCE_MISMATCH.value,
+        "cause": Cause.LEDGER_SUM.value,
+        "stage": "credited",
+        "customer": row["customer"],
+        "points": row["points"],
+        "balance": None if is_missing else row["balance"],
+    }

@@ -1,64 +1,92 @@
-"""The findings as a table on the screen."""
+"""The findings on the screen: a table, what each class means, and the verdict in one line."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from datetime import UTC, datetime
+from typing import Final, Literal
 
 from rich.table import Table
 from rich.text import Text
 
 from broker.message.printable import printable
-from pipelines.cut_off import CutOff
-from pipelines.findings import ABOUT_ORDERS, MEANINGS, Finding, FindingTotal
+from pipelines.judging.classes import CAUSES, MEANINGS, Cause, Finding
+from pipelines.judging.cut_off import CutOff
+from pipelines.judging.totals import FindingTotal, Money
+from pipelines.tolerance import Tolerance
+
+_IN_THE_VERDICT: Final = (Finding.MISSING_CREDIT, Finding.DOUBLE_CREDIT)
+_AGE_TOLD: Final = (Finding.IN_FLIGHT, Finding.OVERDUE)
+_UNITS: Final = ((86_400, "d"), (3_600, "h"), (60, "min"), (1, "s"))
 
 
-def findings_table(totals: Sequence[FindingTotal], cut_off: CutOff) -> Table:
-    """Each class of finding that has any, with its count, amounts and a few order ids."""
+def findings_table(totals: Sequence[FindingTotal], cut_off: CutOff, tolerance: Tolerance) -> Table:
+    """Each class that has any findings, with count, amounts by currency, and where there are any causes and a few order ids."""
+    found = [total for total in totals if total.count]
+    columns = [_titles(found), _counts(found), _amounts(found, "order"), _amounts(found, "credit")]
+    columns += [column for column in (_all_causes(found, cut_off), _order_ids(found)) if any(column[1:])]
     table = Table(title=f"Reconciliation as of {_utc(cut_off.as_of_ms)}, grace period {cut_off.grace_seconds} s")
-    table.add_column("finding", no_wrap=True)
-    for name in ("count", "ordered", "credited"):
-        table.add_column(name, justify="right", no_wrap=True)
-    table.add_column("order ids, for example", overflow="fold")
-    for total in totals:
-        if not total.count:
-            continue
-        style = "bold red" if total.is_inconsistent else ""
-        table.add_row(
-            _title(total.finding),
-            f"{total.count:,}",
-            amount(total.order_cents),
-            amount(total.credit_cents),
-            Text("\n".join(map(printable, total.sample_order_ids))),
-            style=style,
-        )
+    for heading, *_ in columns:
+        is_number = heading in ("count", "ordered", "credited")
+        table.add_column(heading, justify="right" if is_number else "left", no_wrap=heading != "order ids, for example")
+    for total, *cells in zip(found, *(column[1:] for column in columns), strict=True):
+        table.add_row(*map(Text, cells), style="bold red" if tolerance.fails(total) else "")
     return table
 
 
-def explanations(totals: Sequence[FindingTotal]) -> list[str]:
-    """What each class of finding means that makes the books wrong."""
-    return [f"{_title(total.finding)}: {MEANINGS[total.finding]}" for total in totals if total.is_inconsistent]
+def _titles(found: Sequence[FindingTotal]) -> list[str]:
+    return ["finding", *(title(total.finding) for total in found)]
+
+
+def _counts(found: Sequence[FindingTotal]) -> list[str]:
+    return ["count", *(f"{total.count:,}" for total in found)]
+
+
+def _amounts(found: Sequence[FindingTotal], whose: Literal["order", "credit"]) -> list[str]:
+    heading = "ordered" if whose == "order" else "credited"
+    return [heading, *("\n".join(_amounts_of(total, whose)) for total in found)]
+
+
+def _amounts_of(total: FindingTotal, whose: Literal["order", "credit"]) -> list[str]:
+    """An amount for each currency that has any; one at least."""
+    told = [money for money in total.money if money.order_cents or money.credit_cents] or [Money("")]
+    return [amount(money.order_cents if whose == "order" else money.credit_cents, money.currency) for money in told]
+
+
+def _all_causes(found: Sequence[FindingTotal], cut_off: CutOff) -> list[str]:
+    return ["cause", *("\n".join(_causes(total, cut_off)) for total in found)]
+
+
+def _order_ids(found: Sequence[FindingTotal]) -> list[str]:
+    return ["order ids, for example", *("\n".join(map(printable, total.sample_order_ids)) for total in found)]
+
+
+def explanations(totals: Sequence[FindingTotal], tolerance: Tolerance) -> list[str]:
+    """What each class means that makes the books wrong, and each cause of it."""
+    told = [total for total in totals if tolerance.fails(total)]
+    causes = dict.fromkeys(cause for total in told for cause, _ in total.causes)
+    return [f"{title(total.finding)}: {MEANINGS[total.finding]}" for total in told] + [
+        f"  {title(cause)}: {CAUSES[cause]}" for cause in causes
+    ]
 
 
 def classes_without_findings(totals: Sequence[FindingTotal]) -> str | None:
-    """The classes that were looked for and not found, in one line; None if each has findings."""
-    names = [_title(total.finding) for total in totals if not total.count]
-    return f"{len(names)} other classes: none ({', '.join(names)})" if names else None
+    """How many classes were looked for and not found; None if each has findings."""
+    count = sum(not total.count for total in totals)
+    return f"{count} other classes: none" if count else None
 
 
-def verdict_told(totals: Sequence[FindingTotal]) -> str:
+def verdict_told(totals: Sequence[FindingTotal], tolerance: Tolerance) -> str:
     """The verdict in one line: how many orders and credits there are, and how many were lost, doubled or otherwise wrong."""
-    about_orders = [total for total in totals if total.finding in ABOUT_ORDERS]
-    orders = sum(total.order_count for total in about_orders if total.finding is not Finding.ROLLED_BACK_ORDER)
-    credits = sum(total.credit_count for total in about_orders)
+    orders, credits = sum(total.order_count for total in totals), sum(total.credit_count for total in totals)
     count_of = {total.finding: total.count for total in totals}
-    lost, doubled = count_of.get(Finding.MISSING_CREDIT, 0), count_of.get(Finding.DOUBLE_CREDIT, 0)
+    lost, doubled = (count_of.get(finding, 0) for finding in _IN_THE_VERDICT)
     others = [
-        f", {total.count:,} {_title(total.finding)}"
+        f", {total.count:,} {title(total.finding)}"
         for total in totals
-        if total.is_inconsistent and total.finding not in (Finding.MISSING_CREDIT, Finding.DOUBLE_CREDIT)
+        if tolerance.fails(total) and total.finding not in _IN_THE_VERDICT
     ]
-    verdict = "inconsistent" if any(total.is_inconsistent for total in totals) else "consistent"
+    verdict = "consistent" if tolerance.is_consistent(totals) else "inconsistent"
     return f"{verdict}: {orders:,} orders, {credits:,} credits, {lost:,} lost, {doubled:,} doubled{''.join(others)}"
 
 
@@ -67,14 +95,29 @@ def times_told(start_s: float, compare_s: float) -> str:
     return f"Spark started in {start_s:.1f} s, and compared in {compare_s:.1f} s."
 
 
-def _title(finding: Finding) -> str:
-    return finding.value.replace("_", " ")
+def title(name: Finding | Cause) -> str:
+    """A class or cause as people read it."""
+    return name.value.replace("_", " ")
 
 
-def amount(cents: int) -> str:
-    """Cents as units of currency with two decimals; currencies are added up as if they were one."""
+def amount(cents: int, currency: str = "") -> str:
+    """Cents as units of the currency with two decimals."""
     units, rest = divmod(abs(cents), 100)
-    return f"{'-' if cents < 0 else ''}{units:,}.{rest:02d}"
+    return printable(f"{'-' if cents < 0 else ''}{units:,}.{rest:02d} {currency}".rstrip())
+
+
+def age(milliseconds: int) -> str:
+    """A length of time in its greatest unit, cut off."""
+    seconds = max(milliseconds, 0) // 1000
+    size, unit = next(((size, unit) for size, unit in _UNITS if seconds >= size), (1, "s"))
+    return f"{seconds // size} {unit}"
+
+
+def _causes(total: FindingTotal, cut_off: CutOff) -> list[str]:
+    told = [f"{count:,} {title(cause)}" if len(total.causes) > 1 else title(cause) for cause, count in total.causes]
+    if total.finding in _AGE_TOLD and total.oldest_ms is not None:
+        told.append(f"oldest {age(cut_off.as_of_ms - total.oldest_ms)}")
+    return told
 
 
 def _utc(milliseconds: int) -> str:

@@ -17,11 +17,8 @@ from pyspark.errors import PySparkException
 from pyspark.java_gateway import launch_gateway
 from pyspark.sql import SparkSession
 
-from pipelines.commit_log_source import CommitLogSource
-from pipelines.database_source import TableSource
+from pipelines import class_archive
 from pipelines.errors import SparkUnavailable
-
-LOCAL_SHUFFLE_PARTITIONS = 8
 
 _EVERYWHERE = {
     "spark.app.name": "reconciliation",
@@ -35,34 +32,64 @@ _EVERYWHERE = {
 _ON_ONE_MACHINE = {
     "spark.driver.host": "127.0.0.1",
     "spark.driver.bindAddress": "127.0.0.1",
-    "spark.sql.shuffle.partitions": str(LOCAL_SHUFFLE_PARTITIONS),
 }
+_FOR_SMALL_BOOKS = {
+    # One task does all: what Spark does to find out how to divide the work would take longer than the work.
+    "spark.default.parallelism": "1",
+    "spark.sql.shuffle.partitions": "1",
+    "spark.sql.adaptive.enabled": "false",
+    "spark.sql.codegen.wholeStage": "false",
+    "spark.sql.codegen.factoryMode": "NO_CODEGEN",
+    "spark.sql.autoBroadcastJoinThreshold": "-1",
+    "spark.sql.artifact.isolation.enabled": "false",
+    "spark.sql.dataFrameQueryContext.enabled": "false",
+}
+_JVM_FOR_SMALL_BOOKS = ("-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC", "-XX:-UsePerfData", "-Xshare:auto")
+"""Compiling for a long run costs more than it brings where a table has some thousand rows."""
 
 
 @contextmanager
-def spark_session(master: str | None, log_file: Path | None = None) -> Iterator[SparkSession]:
+def spark_session(
+    master: str | None, log_file: Path | None = None, *, is_small: bool = False, memory: str | None = None
+) -> Iterator[SparkSession]:
     """A session on `master` (None: what spark-submit says, or else local[*]), stopped afterwards.
 
-    What Spark's JVM prints goes to `log_file`, or nowhere. Raises SparkUnavailable.
+    What Spark's JVM prints goes to `log_file`, or nowhere. `is_small` makes it quick to start, and slow with many rows. `memory`
+    is the heap of the JVM, such as 4g. Raises SparkUnavailable.
     """
     _require_java()
-    configuration = settings(master)
+    configuration = settings(master, is_small=is_small, memory=memory)
     if _is_local(configuration):
         _let_local_workers_import_this_package()
+    if is_small:
+        # spark-submit starts a JVM that only puts together the command line of the next one.
+        os.environ.setdefault("SPARK_LAUNCHER_OPTS", " ".join(_JVM_FOR_SMALL_BOOKS))
     with _opened(log_file) as log:
         session = _start(configuration, log)
-        session.dataSource.register(TableSource)
-        session.dataSource.register(CommitLogSource)
         try:
             yield session
         finally:
             session.stop()
 
 
-def settings(master: str | None) -> dict[str, str]:
+def settings(master: str | None, *, is_small: bool = False, memory: str | None = None) -> dict[str, str]:
     """Spark's settings for that master; without one, those of spark-submit are left as they are."""
     chosen = {"spark.master": master} if master else {} if _is_submitted() else {"spark.master": "local[*]"}
-    return {**_EVERYWHERE, **chosen, **(_ON_ONE_MACHINE if _is_local(chosen) else {})}
+    if memory:
+        chosen["spark.driver.memory"] = memory
+    if not _is_local(chosen):
+        return {**_EVERYWHERE, **chosen}
+    if not is_small:
+        processors = os.cpu_count() or 1
+        return {**_EVERYWHERE, **chosen, **_ON_ONE_MACHINE, "spark.sql.shuffle.partitions": str(4 * processors)}
+    options = [*_JVM_FOR_SMALL_BOOKS, *class_archive.options()]
+    return {
+        **_EVERYWHERE,
+        **chosen,
+        **_ON_ONE_MACHINE,
+        **_FOR_SMALL_BOOKS,
+        "spark.driver.extraJavaOptions": " ".join(options),
+    }
 
 
 def _is_submitted() -> bool:

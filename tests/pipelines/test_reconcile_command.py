@@ -1,5 +1,6 @@
 """The command as users run it: a process of its own, its exit code, its lines and its Parquet."""
 
+import json
 import os
 import re
 import shutil
@@ -49,7 +50,7 @@ def test_equal_books_are_consistent(shop: ShopDatabases, tmp_path: Path) -> None
     shop.add_credits(["a", "b"])
     done = reconcile(shop, tmp_path)
     assert (done.returncode, done.stderr.splitlines()) == (0, ["Starting Spark …", "Comparing orders and credits …"])
-    assert "8 other classes: none (in flight, missing credit, " in done.stdout
+    assert "16 other classes: none\n" in done.stdout
     assert "consistent: 2 orders, 2 credits, 0 lost, 0 doubled\n" in done.stdout
     assert re.search(r"^Spark started in [\d.]+ s, and compared in [\d.]+ s\.$", done.stdout, re.MULTILINE)
     assert "Parquet: data/reconciliation/findings" in done.stdout
@@ -72,6 +73,12 @@ def test_what_is_wrong_is_shown_and_written(shop: ShopDatabases, tmp_path: Path)
     }
     summary = {row["finding"]: row for row in pyarrow.parquet.read_table(tmp_path / "out/summary").to_pylist()}
     assert summary["matched"]["count"] == 1
+    assert {row["order_id"]: row["cause"] for row in found} == {
+        "forgotten": "unknown",
+        "doubled": "one_message",
+        "invented": "unknown",
+        "young": "young",
+    }
     assert summary["double_credit"]["credit_cents"] == 2500
     assert summary["missing_credit"]["order_cents"] == 1250
     assert all(order_id in done.stdout for order_id in ("forgotten", "doubled", "invented", "young"))
@@ -90,21 +97,37 @@ def test_a_shorter_grace_period_judges_younger_orders(shop: ShopDatabases, tmp_p
 
 
 def test_messages_are_compared_when_a_store_is_given(shop: ShopDatabases, tmp_path: Path) -> None:
-    shop.add_orders(["fine", "silent", "doubled"])
+    shop.add_orders(["fine", "silent", "doubled", "waiting"])
     shop.add_credits(["fine", "silent", "doubled"])
     log = LogWriter(tmp_path / "store")
-    for order_id in ("fine", "doubled", "doubled", "unknown"):
+    for order_id in ("fine", "doubled", "unknown"):
         log.deliver(order_id, half=log.half(order_id))
-    log.half("waiting")
-    done = reconcile(shop, tmp_path, "--store", str(log.store), "--output", "out")
+    log.deliver("doubled")
+    log.half("waiting", at=time.time_ns() // 1_000_000 - 300_000)
+    done = reconcile(shop, tmp_path, "--store", str(log.store), "--output", "out", "--overdue-seconds", str(10**12))
     assert done.returncode == 1
     found = pyarrow.parquet.read_table(tmp_path / "out/findings").to_pylist()
-    assert sorted((row["order_id"], row["finding"]) for row in found) == [
-        ("doubled", "doubled_delivery"),
-        ("silent", "order_without_message"),
-        ("unknown", "message_without_order"),
-        ("waiting", "half_message_pending"),
+    assert sorted((row["order_id"], row["finding"], row["cause"]) for row in found) == [
+        ("doubled", "doubled_delivery", None),
+        ("silent", "order_without_message", "no_message"),
+        ("unknown", "message_without_order", "no_transaction"),
+        ("waiting", "in_flight", "pending"),
     ]
+
+
+def test_what_is_allowed_does_not_fail_and_what_is_named_does(shop: ShopDatabases, tmp_path: Path) -> None:
+    shop.add_orders(["forgotten"])
+    shop.add_orders(["young"], at_ms=time.time_ns() // 1_000_000)
+    allowed = ("--allow", "missing_credit")
+    assert reconcile(shop, tmp_path, *allowed).returncode == 0
+    done = reconcile(shop, tmp_path, *allowed, "--fail-on", "in_flight", "--json")
+    assert done.returncode == 1
+    told = json.loads(done.stdout)
+    assert (told["is_consistent"], told["orders"], told["credits"]) == (False, 2, 0)
+    assert {found["finding"]: (found["fails"], found["count"]) for found in told["findings"]} == {
+        "in_flight": (True, 1),
+        "missing_credit": (False, 1),
+    }
 
 
 def test_messages_alone_can_be_looked_at(tmp_path: Path) -> None:

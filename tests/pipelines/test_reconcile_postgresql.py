@@ -22,6 +22,10 @@ CREATE TABLE orders (id BIGSERIAL PRIMARY KEY, order_id VARCHAR(36) UNIQUE, cust
 CREATE TABLE transactions (transaction_id VARCHAR(64) PRIMARY KEY, order_id VARCHAR(36), state VARCHAR(16), created_at_ms BIGINT);
 INSERT INTO orders (order_id, customer, total_cents, currency, created_at_ms)
     SELECT 'order ' || n, 'ada', n, 'EUR', n FROM generate_series(1, 1000) AS n;
+CREATE TABLE order_items (id BIGSERIAL PRIMARY KEY, order_id VARCHAR(36), name VARCHAR(200), quantity INTEGER,
+    price_cents BIGINT);
+INSERT INTO order_items (order_id, name, quantity, price_cents)
+    SELECT 'order ' || n, 'pin', n, 1 FROM generate_series(1, 1000) AS n;
 INSERT INTO transactions SELECT 'transaction ' || n, 'order ' || n, 'COMMITTED', n FROM generate_series(1, 1000) AS n;
 INSERT INTO transactions SELECT 'marker ' || n, NULL, 'ROLLED_BACK', n FROM generate_series(1, 10) AS n;
 """
@@ -30,6 +34,8 @@ CREATE TABLE credits (id BIGSERIAL PRIMARY KEY, order_id VARCHAR(36), customer V
     message_id VARCHAR(64), transaction_id VARCHAR(64), created_at_ms BIGINT);
 INSERT INTO credits (order_id, customer, points, amount_cents, message_id, created_at_ms)
     SELECT 'order ' || n, 'ada', n / 100, n, 'message', n FROM generate_series(1, 1000) AS n WHERE n <> 500;
+CREATE TABLE balances (customer VARCHAR(100) PRIMARY KEY, points BIGINT);
+INSERT INTO balances SELECT customer, SUM(points) FROM credits GROUP BY customer;
 """
 
 

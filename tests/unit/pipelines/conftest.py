@@ -10,19 +10,13 @@ from pyspark.sql import SparkSession
 
 from pipelines.session import spark_session
 
-JVM_FOR_SMALL_TABLES = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC -XX:-UsePerfData"
-"""Compiling for a long run costs more than it brings where a table has ten rows."""
 
-
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="session")
 def spark() -> Iterator[SparkSession]:
     if shutil.which("java") is None:
         pytest.skip("no java on the PATH: apt-get install openjdk-17-jre-headless")
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("JDK_JAVA_OPTIONS", JVM_FOR_SMALL_TABLES)
-        with spark_session("local[1]") as session:
-            session.conf.set("spark.sql.shuffle.partitions", "1")
-            yield session
+    with spark_session("local[1]", is_small=True) as session:
+        yield session
 
 
 class ShopDatabases:
@@ -40,6 +34,10 @@ class ShopDatabases:
             " total_cents BIGINT, currency VARCHAR(3), idempotency_key VARCHAR(255), created_at_ms BIGINT)"
         )
         self.orders.execute(
+            "CREATE TABLE order_items (id INTEGER PRIMARY KEY AUTOINCREMENT, order_id VARCHAR(36), name VARCHAR(200),"
+            " quantity INTEGER, price_cents BIGINT)"
+        )
+        self.orders.execute(
             "CREATE TABLE transactions"
             " (transaction_id VARCHAR(64) PRIMARY KEY, order_id VARCHAR(36), state VARCHAR(16), created_at_ms BIGINT)"
         )
@@ -47,6 +45,7 @@ class ShopDatabases:
             "CREATE TABLE credits (id INTEGER PRIMARY KEY AUTOINCREMENT, order_id VARCHAR(36), customer VARCHAR(100),"
             " points BIGINT, amount_cents BIGINT, message_id VARCHAR(64), transaction_id VARCHAR(64), created_at_ms BIGINT)"
         )
+        self.credits.execute("CREATE TABLE balances (customer VARCHAR(100) PRIMARY KEY, points BIGINT)")
 
     @property
     def orders_url(self) -> str:
@@ -56,22 +55,36 @@ class ShopDatabases:
     def credits_url(self) -> str:
         return f"sqlite:///{self.credits_path}"
 
-    def add_orders(self, order_ids: list[str], *, total_cents: int = 1250, at_ms: int = 1, state: str = "COMMITTED") -> None:
+    def add_orders(
+        self, order_ids: list[str], *, total_cents: int = 1250, at_ms: int = 1, currency: str = "EUR", customer: str = "ada"
+    ) -> None:
+        """Orders, two items of each, and their transactions, which are called U- and the order id."""
         self.orders.executemany(
-            "INSERT INTO orders (order_id, customer, total_cents, currency, created_at_ms) VALUES (?, 'ada', ?, 'EUR', ?)",
-            [(order_id, total_cents, at_ms) for order_id in order_ids],
+            "INSERT INTO orders (order_id, customer, total_cents, currency, created_at_ms) VALUES (?, ?, ?, ?, ?)",
+            [(order_id, customer, total_cents, currency, at_ms) for order_id in order_ids],
+        )
+        prices = ((2, total_cents // 2), (1, total_cents % 2))
+        self.orders.executemany(
+            "INSERT INTO order_items (order_id, name, quantity, price_cents) VALUES (?, 'book', ?, ?)",
+            [(order_id, quantity, price) for order_id in order_ids for quantity, price in prices],
         )
         self.orders.executemany(
-            "INSERT INTO transactions VALUES (?, ?, ?, ?)",
-            [(f"transaction of {order_id}", order_id, state, at_ms) for order_id in order_ids],
+            "INSERT INTO transactions VALUES (?, ?, 'COMMITTED', ?)",
+            [(f"U-{order_id}", order_id, at_ms) for order_id in order_ids],
         )
         self.orders.commit()
 
-    def add_credits(self, order_ids: list[str], *, amount_cents: int = 1250, at_ms: int = 1) -> None:
+    def add_credits(self, order_ids: list[str], *, amount_cents: int = 1250, at_ms: int = 1, customer: str = "ada") -> None:
+        """Credits of orders, and the customer's balance."""
+        points = amount_cents // 100
         self.credits.executemany(
-            "INSERT INTO credits (order_id, customer, points, amount_cents, message_id, created_at_ms)"
-            " VALUES (?, 'ada', ?, ?, 'message', ?)",
-            [(order_id, amount_cents // 100, amount_cents, at_ms) for order_id in order_ids],
+            "INSERT INTO credits (order_id, customer, points, amount_cents, message_id, transaction_id, created_at_ms)"
+            " VALUES (?, ?, ?, ?, 'message', ?, ?)",
+            [(order_id, customer, points, amount_cents, f"U-{order_id}", at_ms) for order_id in order_ids],
+        )
+        self.credits.execute(
+            "INSERT INTO balances VALUES (?, ?) ON CONFLICT (customer) DO UPDATE SET points = points + excluded.points",
+            (customer, points * len(order_ids)),
         )
         self.credits.commit()
 

@@ -1,5 +1,7 @@
 """Writes commit logs for tests, record by record, as a broker does."""
 
+import json
+from collections import Counter
 from pathlib import Path
 
 from broker.message import properties, sysflag, topics
@@ -16,23 +18,65 @@ class LogWriter:
         self._segment_size = segment_size
         self._segment_offset = begins_at
         self._data = bytearray()
-        self._half_offset = 0
+        self._queue_offsets: Counter[str] = Counter()
         (store / "commitlog").mkdir(parents=True)
 
-    def half(self, key: str, *, at: int = 1, topic: str = "orders", unique_key: str | None = None) -> int:
-        self._half_offset += 1
+    def half(
+        self, key: str, *, at: int = 1, topic: str = "orders", unique_key: str | None = None, body: bytes = b"{}", born: int = 1
+    ) -> int:
         named = {properties.REAL_TOPIC: topic, properties.REAL_QUEUE_ID: "0", properties.TRANSACTION_PREPARED: "true"}
-        return self.append(topics.HALF_TOPIC, key, unique_key, at, queue_offset=self._half_offset - 1, more=named)
+        return self.append(topics.HALF_TOPIC, key, unique_key, at, body=body, more=named, born=born)
 
     def decide(self, *half_queue_offsets: int) -> int:
         body = ",".join(map(str, half_queue_offsets)).encode()
         return self.append(topics.OP_HALF_TOPIC, None, "", 1, body=body, more={properties.TAGS: "d"})
 
-    def deliver(self, key: str, *, half: int = 0, at: int = 1, topic: str = "orders", unique_key: str | None = None) -> int:
-        return self.append(topic, key, unique_key, at, sys_flag=sysflag.TRANSACTION_COMMIT, half=half)
+    def decide_latest(self) -> int:
+        """Decides the half message that was written last."""
+        return self.decide(self._queue_offsets[topics.HALF_TOPIC] - 1)
+
+    def deliver(
+        self,
+        key: str,
+        *,
+        half: int = 0,
+        at: int = 1,
+        topic: str = "orders",
+        unique_key: str | None = None,
+        body: bytes = b"{}",
+        born: int = 1,
+    ) -> int:
+        named = {properties.REAL_TOPIC: "orders"}
+        sys_flag = sysflag.TRANSACTION_COMMIT
+        return self.append(topic, key, unique_key, at, sys_flag=sys_flag, half=half, body=body, born=born, more=named)
 
     def discard(self, key: str, *, at: int = 1) -> int:
         return self.append(topics.CHECK_MAX_TIME_TOPIC, key, None, at, more={properties.REAL_TOPIC: "orders"})
+
+    def delay(self, key: str, *, at: int = 1, group: str = "credit_service") -> int:
+        """What a consumer group sent back, and waits for its time."""
+        named = {properties.REAL_TOPIC: topics.retry_topic(group), properties.RETRY_TOPIC: "orders"}
+        return self.append(topics.SCHEDULE_TOPIC, key, None, at, sys_flag=sysflag.TRANSACTION_COMMIT, more=named)
+
+    def retry(self, key: str, *, at: int = 1, group: str = "credit_service") -> int:
+        """A message given to its group once more."""
+        named = {properties.REAL_TOPIC: "orders", properties.RETRY_TOPIC: "orders"}
+        return self.append(topics.retry_topic(group), key, None, at, sys_flag=sysflag.TRANSACTION_COMMIT, more=named)
+
+    def bury(self, key: str, *, at: int = 1, group: str = "credit_service") -> int:
+        """A dead letter."""
+        named = {properties.REAL_TOPIC: "orders", properties.RETRY_TOPIC: "orders"}
+        return self.append(topics.dead_letter_topic(group), key, None, at, sys_flag=sysflag.TRANSACTION_COMMIT, more=named)
+
+    def consume(self, group: str = "credit_service", **kept_back: int) -> None:
+        """Writes consumerOffset.json: the group has consumed all but the last messages of the topics named."""
+        table = {}
+        for topic in ("orders", topics.retry_topic(group)):
+            behind = kept_back.get("orders" if topic == "orders" else "retries", 0)
+            table[f"{topic}@{group}"] = {"0": self._queue_offsets[topic] - behind}
+        config = self.store / "config"
+        config.mkdir(exist_ok=True)
+        (config / "consumerOffset.json").write_text(json.dumps({"offsetTable": table}))
 
     def append(
         self,
@@ -41,12 +85,14 @@ class LogWriter:
         unique_key: str | None,
         at: int,
         *,
-        queue_offset: int = 0,
         sys_flag: int = 0,
         half: int = 0,
         body: bytes = b"{}",
         more: dict[str, str] | None = None,
+        born: int = 1,
     ) -> int:
+        queue_offset = self._queue_offsets[topic]
+        self._queue_offsets[topic] += 1
         unique = f"U-{key}" if unique_key is None else unique_key
         named = {properties.KEYS: key or "", properties.UNIQUE_KEY: unique, **(more or {})}
         encoded = properties.encode({name: value for name, value in named.items() if value})
@@ -59,7 +105,7 @@ class LogWriter:
                 commit_log_offset=offset,
                 flag=0,
                 sys_flag=sys_flag,
-                born_timestamp=at,
+                born_timestamp=born,
                 born_host=HOST,
                 store_timestamp=at,
                 store_host=HOST,
@@ -70,13 +116,11 @@ class LogWriter:
             )
 
         if len(self._data) + len(record(0)) + 8 > self._segment_size:
-            self._data += encode_blank(self._segment_size - len(self._data))
-            self.save()
+            self._write(encode_blank(self._segment_size - len(self._data)))
             self._segment_offset += self._segment_size
             self._data = bytearray()
         offset = self._segment_offset + len(self._data)
-        self._data += record(offset)
-        self.save()
+        self._write(record(offset))
         return offset
 
     def damage(self, commit_log_offset: int, data: bytes) -> None:
@@ -85,6 +129,24 @@ class LogWriter:
         self._data[position : position + len(data)] = data
         self.save()
 
+    def flip(self, commit_log_offset: int, part: bytes, behind: bytes = b"") -> None:
+        """Flips one bit of the byte at which `part` begins, right behind other bytes, in the record at this offset."""
+        position = self._data.index(behind + part, commit_log_offset - self._segment_offset) + len(behind)
+        self._data[position] ^= 1
+        self.save()
+
     def save(self) -> None:
-        path = self.store / "commitlog" / f"{self._segment_offset:020d}"
-        path.write_bytes(bytes(self._data).ljust(self._segment_size, b"\0"))
+        """Writes the current segment anew, as long as it is planned to become."""
+        self._path.write_bytes(bytes(self._data).ljust(self._segment_size, b"\0"))
+
+    def _write(self, data: bytes) -> None:
+        if not self._path.exists():
+            self.save()
+        with self._path.open("r+b") as file:
+            file.seek(len(self._data))
+            file.write(data)
+        self._data += data
+
+    @property
+    def _path(self) -> Path:
+        return self.store / "commitlog" / f"{self._segment_offset:020d}"

@@ -1,62 +1,96 @@
-"""What the reconciliation prints beside its table."""
+"""What the reconciliation prints."""
 
 from rich.console import Console
 
-from pipelines.cut_off import CutOff
-from pipelines.findings import ABOUT_ORDERS, Finding, FindingTotal
-from pipelines.report import classes_without_findings, findings_table, times_told, verdict_told
+from pipelines.judging.classes import Cause, Finding
+from pipelines.judging.cut_off import CutOff
+from pipelines.judging.totals import FindingTotal, Money
+from pipelines.report import classes_without_findings, explanations, findings_table, times_told, verdict_told
+from pipelines.tolerance import Tolerance
+
+ALL_FAIL = Tolerance()
 
 
 def totals(**found: FindingTotal) -> list[FindingTotal]:
-    return [found.get(finding.value, FindingTotal(finding, 0, 0, 0)) for finding in ABOUT_ORDERS]
+    return [found.get(finding.value, FindingTotal(finding)) for finding in Finding]
 
 
-MATCHED = FindingTotal(Finding.MATCHED, 1_380, 100, 100, order_count=1_380, credit_count=1_380)
+def shown(found: list[FindingTotal], as_of_ms: int = 1_000) -> str:
+    console = Console(width=140)
+    with console.capture() as captured:
+        console.print(findings_table(found, CutOff(as_of_ms, 0), ALL_FAIL))
+    return captured.get()
+
+
+MATCHED = FindingTotal(Finding.MATCHED, 1_380, (Money("EUR", 100, 100, 0, 1_379), Money("USD", 250, 250, 0, 1)), (), 1_380, 1_380)
 
 
 def test_order_ids_are_no_markup_and_no_commands_for_the_terminal() -> None:
-    hostile = FindingTotal(Finding.MATCHED, 1, 1, 1, sample_order_ids=("[/bold]\x1b[2J",))
-    console = Console(width=120)
-    with console.capture() as shown:
-        console.print(findings_table([hostile], CutOff(1_000, 0)))
-    assert "[/bold]\\x1b[2J" in shown.get()
+    assert "[/bold]\\x1b[2J" in shown([FindingTotal(Finding.MATCHED, 1, sample_order_ids=("[/bold]\x1b[2J",))])
 
 
 def test_only_classes_with_findings_have_a_row() -> None:
-    console = Console(width=120)
-    with console.capture() as shown:
-        console.print(findings_table(totals(matched=MATCHED), CutOff(1_000, 0)))
-    assert "matched" in shown.get()
-    assert "missing credit" not in shown.get()
+    table = shown(totals(matched=MATCHED))
+    assert "matched" in table
+    assert "missing credit" not in table
 
 
-def test_the_other_classes_are_named_in_one_line() -> None:
-    told = classes_without_findings(totals(matched=MATCHED))
-    assert told is not None
-    assert told.startswith("8 other classes: none (in flight, missing credit, credit without order, ")
+def test_amounts_are_told_for_each_currency() -> None:
+    table = shown(totals(matched=MATCHED))
+    assert "1.00 EUR" in table
+    assert "2.50 USD" in table
+
+
+def test_causes_are_told_and_the_age_of_what_is_on_its_way() -> None:
+    waiting = FindingTotal(Finding.IN_FLIGHT, 3, causes=((Cause.PENDING, 2), (Cause.NOT_CONSUMED, 1)), oldest_ms=1_000)
+    table = shown(totals(in_flight=waiting), as_of_ms=7_201_000)
+    assert "2 pending" in table
+    assert "1 not consumed" in table
+    assert "oldest 2 h" in table
+
+
+def test_the_other_classes_are_one_line() -> None:
+    assert classes_without_findings(totals(matched=MATCHED)) == f"{len(Finding) - 1} other classes: none"
     assert classes_without_findings([MATCHED]) is None
 
 
+def test_what_fails_is_explained_with_its_causes() -> None:
+    lost = FindingTotal(Finding.MISSING_CREDIT, 1, causes=((Cause.DEAD_LETTER, 1),))
+    told = explanations(totals(matched=MATCHED, missing_credit=lost), ALL_FAIL)
+    assert told[0] == "missing credit: an order without a credit, although its transaction is COMMITTED"
+    assert told[1].startswith("  dead letter: the message is a dead letter")
+    assert len(told) == 2
+
+
 def test_consistent_books_are_told_with_their_numbers() -> None:
-    assert verdict_told(totals(matched=MATCHED)) == "consistent: 1,380 orders, 1,380 credits, 0 lost, 0 doubled"
+    verdict = verdict_told(totals(matched=MATCHED), ALL_FAIL)
+    assert verdict == "consistent: 1,380 orders, 1,380 credits, 0 lost, 0 doubled"
 
 
 def test_young_orders_count_as_orders() -> None:
-    young = FindingTotal(Finding.IN_FLIGHT, 2, 100, 0, order_count=2, credit_count=0)
-    assert verdict_told(totals(matched=MATCHED, in_flight=young)) == "consistent: 1,382 orders, 1,380 credits, 0 lost, 0 doubled"
+    young = FindingTotal(Finding.IN_FLIGHT, 2, order_count=2)
+    verdict = verdict_told(totals(matched=MATCHED, in_flight=young), ALL_FAIL)
+    assert verdict == "consistent: 1,382 orders, 1,380 credits, 0 lost, 0 doubled"
 
 
 def test_everything_that_is_wrong_is_in_the_verdict() -> None:
     told = verdict_told(
         totals(
             matched=MATCHED,
-            missing_credit=FindingTotal(Finding.MISSING_CREDIT, 1, 50, 0, order_count=1),
-            double_credit=FindingTotal(Finding.DOUBLE_CREDIT, 2, 100, 250, order_count=2, credit_count=5),
-            credit_without_order=FindingTotal(Finding.CREDIT_WITHOUT_ORDER, 3, 0, 60, credit_count=3),
-            rolled_back_order=FindingTotal(Finding.ROLLED_BACK_ORDER, 1, 10, 0, order_count=1),
-        )
+            missing_credit=FindingTotal(Finding.MISSING_CREDIT, 1, order_count=1),
+            double_credit=FindingTotal(Finding.DOUBLE_CREDIT, 2, order_count=2, credit_count=5),
+            credit_without_order=FindingTotal(Finding.CREDIT_WITHOUT_ORDER, 3, credit_count=3),
+            balance_mismatch=FindingTotal(Finding.BALANCE_MISMATCH, 1),
+        ),
+        ALL_FAIL,
     )
-    assert told == ("inconsistent: 1,383 orders, 1,388 credits, 1 lost, 2 doubled, 3 credit without order, 1 rolled back order")
+    assert told == ("inconsistent: 1,383 orders, 1,388 credits, 1 lost, 2 doubled, 3 credit without order, 1 balance mismatch")
+
+
+def test_what_is_allowed_is_not_in_the_verdict() -> None:
+    overdue = FindingTotal(Finding.OVERDUE, 2, order_count=2)
+    told = verdict_told(totals(overdue=overdue), Tolerance(frozenset({Finding.OVERDUE})))
+    assert told == "consistent: 2 orders, 0 credits, 0 lost, 0 doubled"
 
 
 def test_the_start_and_the_comparison_are_timed_apart() -> None:

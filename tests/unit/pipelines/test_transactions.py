@@ -2,13 +2,14 @@ from pathlib import Path
 
 from pyspark.sql import SparkSession
 
-from pipelines.log_records import count_records, read_records
+from pipelines.sources.log_records import count_records, read_records
+from pipelines.sources.reading import Reading
 from pipelines.transactions import decisions_of, transactions_of
 from tests.unit.pipelines.log_writer import LogWriter
 
 
 def outcomes(spark: SparkSession, log: LogWriter) -> dict[str, tuple[str | None, int, bool]]:
-    rows = transactions_of(read_records(spark, log.store), "orders").collect()
+    rows = transactions_of(read_records(Reading(spark, True), log.store), "orders").collect()
     return {row.unique_key: (row.order_id, row.delivered, row.is_pending) for row in rows}
 
 
@@ -84,7 +85,7 @@ def test_one_op_message_may_settle_several_half_messages(spark: SparkSession, tm
     log = LogWriter(tmp_path)
     log.decide(3, 4)
     log.append("RMQ_SYS_TRANS_OP_HALF_TOPIC", None, "", 1, body=b"7,,nonsense")
-    decided = decisions_of(read_records(spark, log.store)).collect()
+    decided = decisions_of(read_records(Reading(spark, True), log.store)).collect()
     assert sorted(row.queue_offset for row in decided) == [3, 4, 7]
 
 
@@ -94,7 +95,7 @@ def test_records_are_counted_by_topic_and_kind_and_damage_is_one(spark: SparkSes
     log.deliver("b")
     log.append("payments", "p", None, 1)
     log.damage(damaged + 4, b"\xee\xee\xee\xee")
-    counted = count_records(read_records(spark, log.store)).collect()
+    counted = count_records(read_records(Reading(spark, True), log.store)).collect()
     assert [(row.topic, row.kind, row.records) for row in counted] == [
         (None, "damage", 1),
         ("orders", "committed", 1),

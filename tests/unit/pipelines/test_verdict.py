@@ -6,8 +6,10 @@ from pyspark.errors import AnalysisException
 from rich.console import Console
 
 from pipelines.errors import UnreadableDatabase
-from pipelines.findings import Finding, FindingTotal, is_consistent
-from pipelines.report import amount
+from pipelines.judging.classes import Finding
+from pipelines.judging.totals import FindingTotal
+from pipelines.report import age, amount
+from pipelines.tolerance import Tolerance
 from pipelines.verdict import Verdict, exit_with
 
 WORKER_TRACEBACK = """[PYTHON_DATA_SOURCE_ERROR] Failed: Traceback (most recent call last):
@@ -49,15 +51,36 @@ def test_a_mistake_of_ours_is_no_inconsistency() -> None:
     assert outcome_of(KeyError("slip")) == (2, "could not tell: KeyError: 'slip'\n")
 
 
+HEALTHY = (Finding.MATCHED, Finding.ROLLED_BACK, Finding.IN_FLIGHT)
+
+
 @pytest.mark.parametrize("finding", list(Finding))
-def test_only_matched_and_in_flight_are_consistent(finding: Finding) -> None:
-    total = FindingTotal(finding, 1, 0, 0)
-    assert is_consistent([total]) == (finding in (Finding.MATCHED, Finding.IN_FLIGHT))
+def test_only_what_healthy_systems_show_is_consistent(finding: Finding) -> None:
+    assert Tolerance().is_consistent([FindingTotal(finding, 1)]) == (finding in HEALTHY)
 
 
 def test_what_was_not_found_is_consistent() -> None:
-    assert is_consistent([FindingTotal(finding, 0, 0, 0) for finding in Finding])
+    assert Tolerance().is_consistent([FindingTotal(finding, 0) for finding in Finding])
+
+
+def test_a_class_that_is_allowed_does_not_fail() -> None:
+    tolerance = Tolerance(allowed=frozenset({Finding.OVERDUE}))
+    assert tolerance.is_consistent([FindingTotal(Finding.OVERDUE, 1)])
+    assert not tolerance.is_consistent([FindingTotal(Finding.MISSING_CREDIT, 1)])
+
+
+def test_a_healthy_class_fails_if_it_is_named() -> None:
+    tolerance = Tolerance(failing=frozenset({Finding.IN_FLIGHT}))
+    assert not tolerance.is_consistent([FindingTotal(Finding.IN_FLIGHT, 1)])
+    assert tolerance.is_consistent([FindingTotal(Finding.MATCHED, 1)])
 
 
 def test_amounts_show_units_and_cents() -> None:
     assert [amount(cents) for cents in (0, 5, 123456789, -150)] == ["0.00", "0.05", "1,234,567.89", "-1.50"]
+    assert amount(1250, "EUR") == "12.50 EUR"
+
+
+def test_ages_show_their_greatest_unit() -> None:
+    assert [age(ms) for ms in (-5, 0, 59_999, 60_000, 7_200_000, 3 * 86_400_000)] == [
+        "0 s", "0 s", "59 s", "1 min", "2 h", "3 d",
+    ]  # fmt: skip

@@ -5,8 +5,8 @@ from urllib.parse import parse_qsl, urlsplit
 import pytest
 from sqlalchemy import create_engine
 
-from pipelines.database_url import parse_database_url as pipelines_address
 from pipelines.errors import UnusableDatabaseUrl
+from pipelines.sources.database_url import parse_database_url as pipelines_address
 from service_runtime.database_url import UnusableUrl, masked, parse_database_url
 from service_runtime.engine import DatabaseUnusable, create_database_engine
 

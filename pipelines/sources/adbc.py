@@ -13,9 +13,9 @@ import adbc_driver_sqlite.dbapi
 import pyarrow
 from adbc_driver_manager.dbapi import Connection, Error
 
-from pipelines.database_address import DatabaseAddress, Driver
 from pipelines.errors import UnreadableDatabase
-from pipelines.key_ranges import KeyRange
+from pipelines.sources.database_address import DatabaseAddress, Driver
+from pipelines.sources.key_ranges import KeyRange
 
 BATCH_ROWS = 65_536
 """SQLite has no column types: its driver guesses them from the first batch, which had better be a long one."""
@@ -47,20 +47,29 @@ def read_columns(
     *,
     key: str | None = None,
     keys: KeyRange | None = None,
-    not_null: Sequence[str] = (),
+    nullable: Sequence[str] = (),
 ) -> Iterator[pyarrow.RecordBatch]:
-    """These columns of a table, or of one range of its key, where none of `not_null` is NULL. Raises UnreadableDatabase."""
-    conditions = [f"{_plain(column)} IS NOT NULL" for column in not_null]
-    if key is not None and keys is not None:
-        conditions.append(f"{_plain(key)} BETWEEN {keys.first:d} AND {keys.last:d}")
-    where = f" WHERE {' AND '.join(conditions)}" if conditions else ""
+    """These columns of a table, or of one range of its key. Raises UnreadableDatabase.
+
+    NULL in a column of `nullable`, which must be text, becomes "": SQLite's driver would take a column that begins with many
+    NULLs for integers.
+    """
+    where = "" if key is None or keys is None else f" WHERE {_plain(key)} BETWEEN {keys.first:d} AND {keys.last:d}"
     with _cursor(address) as cursor:
-        cursor.execute(_select(table, columns) + where)
+        cursor.execute(_select(table, columns, nullable) + where)
         yield from cursor.fetch_record_batch()
 
 
-def _select(table: str, columns: Sequence[str]) -> str:
-    return f"SELECT {', '.join(_plain(column) for column in columns)} FROM {_plain(table)}"
+def read_query(address: DatabaseAddress, query: str) -> pyarrow.Table:
+    """What a query of ours answers. Raises UnreadableDatabase."""
+    with _cursor(address) as cursor:
+        cursor.execute(query)
+        return cursor.fetch_arrow_table()
+
+
+def _select(table: str, columns: Sequence[str], nullable: Sequence[str] = ()) -> str:
+    selected = [f"COALESCE({_plain(name)}, '') AS {name}" if name in nullable else _plain(name) for name in columns]
+    return f"SELECT {', '.join(selected)} FROM {_plain(table)}"
 
 
 def _plain(name: str) -> str:

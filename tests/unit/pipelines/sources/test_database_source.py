@@ -5,12 +5,13 @@ from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 from pyspark.sql.types import LongType, StringType, StructField, StructType
 
-from pipelines.adbc import BATCH_ROWS, check_table, read_columns
-from pipelines.database_source import TablePartition, TableReader
-from pipelines.database_url import parse_database_url
 from pipelines.errors import UnreadableDatabase
-from pipelines.key_ranges import KeyRange
-from pipelines.tables import CREDITS, ORDERS, TRANSACTIONS, check_tables, read_table
+from pipelines.sources.adbc import BATCH_ROWS, check_table, read_columns
+from pipelines.sources.database_source import TablePartition, TableReader, TableSource
+from pipelines.sources.database_url import parse_database_url
+from pipelines.sources.key_ranges import KeyRange
+from pipelines.sources.reading import Reading
+from pipelines.sources.tables import CREDITS, ORDERS, TRANSACTIONS, check_tables, read_table, read_wrong_balances
 from tests.unit.pipelines.conftest import ShopDatabases
 
 SCHEMA = StructType([StructField("order_id", StringType()), StructField("total_cents", LongType())])
@@ -50,32 +51,57 @@ def test_only_the_columns_asked_for_are_read(shop: ShopDatabases) -> None:
     assert batch.schema.names == ["order_id", "total_cents"]
 
 
-def test_rows_without_a_value_that_must_be_there_stay_in_the_database(shop: ShopDatabases) -> None:
-    shop.add_orders(["a"])
-    shop.orders.execute("INSERT INTO orders (order_id, total_cents) VALUES (NULL, 5)")
-    shop.orders.commit()
-    table = TableReader(parse_database_url(shop.orders_url), "orders", SCHEMA, "id", 10, ["order_id"])
-    assert [batch.column("order_id").to_pylist() for batch in table.read(table.partitions()[0])] == [["a"]]
-
-
-def test_spark_reads_a_column_that_begins_with_many_nulls(spark: SparkSession, shop: ShopDatabases) -> None:
+def test_a_column_that_begins_with_many_nulls_is_text(shop: ShopDatabases) -> None:
     """SQLite's driver takes a column for integers if a whole batch of it is NULL."""
     markers = [(f"m{number}", None, "ROLLED_BACK", 1) for number in range(BATCH_ROWS + 1)]
     shop.orders.executemany("INSERT INTO transactions VALUES (?, ?, ?, ?)", [*markers, ("t", "a", "COMMITTED", 1)])
     shop.orders.commit()
-    rows = read_table(spark, parse_database_url(shop.orders_url), TRANSACTIONS).collect()
-    assert [tuple(row) for row in rows] == [("a", "COMMITTED")]
+    schema = StructType([StructField("order_id", StringType())])
+    table = TableReader(parse_database_url(shop.orders_url), "transactions", schema, "rowid", 10**6, ["order_id"])
+    order_ids = [value for batch in table.read(table.partitions()[0]) for value in batch.column("order_id").to_pylist()]
+    assert (len(order_ids), set(order_ids)) == (BATCH_ROWS + 2, {None, "a"})
+
+
+@pytest.mark.parametrize("is_small", [True, False])
+def test_small_books_are_read_as_large_ones_are(spark: SparkSession, shop: ShopDatabases, is_small: bool) -> None:
+    shop.orders.execute("INSERT INTO transactions VALUES ('m', NULL, 'ROLLED_BACK', 1)")
+    shop.add_orders(["a"])
+    rows = read_table(Reading(spark, is_small), parse_database_url(shop.orders_url), TRANSACTIONS).collect()
+    assert sorted(tuple(row) for row in rows) == [("U-a", "a", "COMMITTED", 1), ("m", None, "ROLLED_BACK", 1)]
+
+
+def test_an_empty_table_is_an_empty_frame(spark: SparkSession, shop: ShopDatabases) -> None:
+    assert read_table(Reading(spark, True), parse_database_url(shop.orders_url), ORDERS).collect() == []
+
+
+def test_a_balance_that_is_not_the_sum_of_the_ledger_is_named(shop: ShopDatabases) -> None:
+    shop.add_credits(["a", "b"], customer="right")
+    shop.add_credits(["c"], customer="wrong")
+    shop.add_credits(["d"], customer="missing")
+    shop.credits.execute("UPDATE balances SET points = 13 WHERE customer = 'wrong'")
+    shop.credits.execute("DELETE FROM balances WHERE customer = 'missing'")
+    shop.credits.execute("INSERT INTO balances VALUES ('invented', 5)")
+    shop.credits.commit()
+    found = read_wrong_balances(parse_database_url(shop.credits_url)).to_pylist()
+    assert sorted((row["customer"], row["points"], row["balance"], row["balances"]) for row in found) == [
+        ("invented", 0, 5, 1),
+        ("missing", 12, 0, 0),
+        ("wrong", 12, 13, 1),
+    ]
 
 
 def test_spark_counts_what_is_there(spark: SparkSession, shop: ShopDatabases) -> None:
     shop.add_credits([str(number) for number in range(1000)])
-    assert read_table(spark, parse_database_url(shop.credits_url), CREDITS).count() == 1000
+    assert read_table(Reading(spark), parse_database_url(shop.credits_url), CREDITS).count() == 1000
 
 
 def test_the_password_is_in_no_plan(spark: SparkSession, shop: ShopDatabases, capfd: pytest.CaptureFixture[str]) -> None:
     address = parse_database_url(shop.orders_url)
     with_password = type(address)(address.driver, address.public_uri, address.name, "topsecret")
-    frame = spark.read.format("adbc").options(**with_password.to_options()).option("table", "orders").schema(ORDERS.schema).load()
+    spark.dataSource.register(TableSource)
+    frame = (
+        spark.read.format("adbc").options(**with_password.to_options()).option("table", "orders").schema("order_id string").load()
+    )
     for mode in ("extended", "formatted", "codegen", "cost"):
         frame.explain(mode=mode)
     assert "topsecret" not in capfd.readouterr().out
@@ -83,7 +109,7 @@ def test_the_password_is_in_no_plan(spark: SparkSession, shop: ShopDatabases, ca
 
 
 def test_a_database_that_goes_away_is_named_in_spark_s_error(spark: SparkSession, shop: ShopDatabases) -> None:
-    table = read_table(spark, parse_database_url(shop.orders_url), ORDERS)
+    table = read_table(Reading(spark), parse_database_url(shop.orders_url), ORDERS)
     shop.orders_path.unlink()
     with pytest.raises(PySparkException, match=r"UnreadableDatabase: database .*orders\.db: there is no such file"):
         table.collect()

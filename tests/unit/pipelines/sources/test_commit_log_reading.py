@@ -9,8 +9,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from broker.message.record import Record
-from pipelines.commit_log import Damage, LogRange, first_record, scan, segments, split_log
 from pipelines.errors import UnreadableStore
+from pipelines.sources.commit_log import Damage, LogRange, first_record, scan, segments, split_log
 from tests.unit.pipelines.log_writer import LogWriter
 
 
@@ -60,7 +60,7 @@ def test_damage_in_the_middle_is_stepped_over_and_told(tmp_path: Path, place: in
     log.damage(second + place, b"\xee" * 4)
     found = read(tmp_path, range_bytes)
     assert [item.commit_log_offset for item in found if isinstance(item, Record)] == [first, third]
-    assert [item for item in found if isinstance(item, Damage)] == [Damage(second, third - second)]
+    assert [item for item in found if isinstance(item, Damage)] == [Damage(second, third - second, ("b",))]
 
 
 def test_damage_at_the_beginning_of_a_segment_is_told(tmp_path: Path) -> None:
@@ -108,7 +108,7 @@ def test_a_segment_that_is_gone_is_unreadable(tmp_path: Path) -> None:
 _SCAN_BETWEEN_GUARD_PAGES = """
 import mmap, sys
 from pathlib import Path
-from pipelines.commit_log import scan, split_log
+from pipelines.sources.commit_log import scan, split_log
 
 guards = [mmap.mmap(-1, mmap.PAGESIZE, prot=0) for _ in range(1000)]
 print([list(scan(log_range)) for log_range in split_log(Path(sys.argv[1]))])
@@ -124,3 +124,13 @@ def test_the_search_for_a_record_stays_within_the_file(tmp_path: Path, pages: in
         [sys.executable, "-c", _SCAN_BETWEEN_GUARD_PAGES, tmp_path], capture_output=True, text=True, check=False
     )
     assert (scanned.returncode, scanned.stdout, scanned.stderr) == (0, "[[]]\n", "")
+
+
+def test_keys_that_can_still_be_read_in_damage_are_told(tmp_path: Path) -> None:
+    log = LogWriter(tmp_path, segment_size=4096)
+    first = log.half("a-1 a-2")
+    second = log.half("b")
+    log.half("c")
+    log.damage(first + 4, b"\xee")
+    log.damage(second + 4, b"\xee")
+    assert [item.keys for item in read(tmp_path) if isinstance(item, Damage)] == [("a-1", "a-2", "b")]

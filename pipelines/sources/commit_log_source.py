@@ -1,10 +1,10 @@
 """A Spark data source for RocketMQ's commit log: one task for each stretch of a segment file.
 
-    spark.read.format("commit_log").option("store", "data/store").schema("topic string, unique_key string").load()
+    spark.read.format("rocketmq_commitlog").option("store", "data/store").schema("topic string, unique_key string").load()
 
 The schema asked for says which of these columns are made: commit_log_offset, kind, topic, queue_id, queue_offset,
-stored_at_ms, unique_key, keys, real_topic, half_commit_log_offset, decided_queue_offsets (of an op message: the half queue
-offsets it settles, separated by commas), size. Every executor must see the store directory.
+stored_at_ms, born_at_ms, unique_key, keys, real_topic, half_commit_log_offset, decided_queue_offsets (of an op message: the half
+queue offsets it settles, separated by commas), check_times, size, body. Every executor must see the store directory.
 """
 
 from __future__ import annotations
@@ -21,9 +21,9 @@ from pyspark.sql.datasource import DataSource, DataSourceReader, InputPartition
 from pyspark.sql.pandas.types import to_arrow_schema
 from pyspark.sql.types import StructType
 
-from broker.message import properties, sysflag, topics
-from broker.message.record import Record
-from pipelines.commit_log import RANGE_BYTES, Damage, LogRange, scan, split_log
+from broker.message import MessageError, properties, sysflag, topics
+from broker.message.record import Record, to_message
+from pipelines.sources.commit_log import RANGE_BYTES, Damage, LogRange, scan, split_log
 
 BATCH_RECORDS = 16_384
 
@@ -47,12 +47,12 @@ class LogPartition(InputPartition):
 
 
 class CommitLogSource(DataSource):
-    """The format `commit_log`. Options: `store`, the store's root directory; `rangeBytes` (optional)."""
+    """The format `rocketmq_commitlog`. Options: `store`, the store's root directory; `rangeBytes` (optional)."""
 
     @classmethod
     def name(cls) -> str:
         """The name for `spark.read.format`."""
-        return "commit_log"
+        return "rocketmq_commitlog"
 
     def reader(self, schema: StructType) -> CommitLogReader:
         """A reader of the columns in the schema."""
@@ -111,6 +111,25 @@ def _property(name: str) -> Callable[[Record | Damage], object]:
     return _of_record(lambda record: record.get_property(name))
 
 
+def _body(record: Record) -> bytes:
+    """The body as its sender wrote it; as it lies in the log if it cannot be uncompressed."""
+    if not record.sys_flag & sysflag.COMPRESSED:
+        return record.body
+    try:
+        return to_message(record).body
+    except MessageError:
+        return record.body
+
+
+def _keys(found: Record | Damage) -> str | None:
+    return (" ".join(found.keys) or None) if isinstance(found, Damage) else found.get_property(properties.KEYS)
+
+
+def _check_times(record: Record) -> int | None:
+    text = record.get_property(properties.TRANSACTION_CHECK_TIMES) or ""
+    return int(text) if text.isascii() and text.isdigit() and len(text) < 10 else None
+
+
 def _decided(record: Record) -> str | None:
     return record.body.decode("ascii", errors="replace") if kind_of(record) is RecordKind.OP else None
 
@@ -124,8 +143,11 @@ _COLUMNS: Final[dict[str, Callable[[Record | Damage], object]]] = {
     "queue_offset": _of_record(lambda record: record.queue_offset),
     "stored_at_ms": _of_record(lambda record: record.store_timestamp),
     "half_commit_log_offset": _of_record(lambda record: record.prepared_transaction_offset),
+    "born_at_ms": _of_record(lambda record: record.born_timestamp),
     "unique_key": _property(properties.UNIQUE_KEY),
-    "keys": _property(properties.KEYS),
+    "keys": _keys,
     "real_topic": _property(properties.REAL_TOPIC),
     "decided_queue_offsets": _of_record(_decided),
+    "check_times": _of_record(_check_times),
+    "body": _of_record(_body),
 }

@@ -2,8 +2,8 @@
 
     spark.read.format("adbc").options(**address.to_options(), table="orders", key="id").schema("order_id string").load()
 
-The schema asked for is what is selected: columns that are not in it never leave the database, nor do rows where a column of
-the option `notNull` is NULL. (Spark could hand filters down itself, but starts one more Python process for each table to ask.)
+The schema asked for is what is selected: columns that are not in it never leave the database. Text columns that may be NULL are
+named by the option `nullable`. (Spark could hand filters down itself, but starts one more Python process for each table to ask.)
 A table without an integer key (no option `key`) is read by one task.
 
 Executors unpickle these classes by name, so this package must be importable there: installed beside pyspark, pyarrow and the
@@ -16,13 +16,14 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 import pyarrow
+import pyarrow.compute
 from pyspark.sql.datasource import DataSource, DataSourceReader, InputPartition
 from pyspark.sql.pandas.types import to_arrow_schema
 from pyspark.sql.types import StructType
 
-from pipelines.adbc import key_bounds, read_columns
-from pipelines.database_address import DatabaseAddress
-from pipelines.key_ranges import ROWS_PER_RANGE, KeyRange, split_keys
+from pipelines.sources.adbc import key_bounds, read_columns
+from pipelines.sources.database_address import DatabaseAddress
+from pipelines.sources.key_ranges import ROWS_PER_RANGE, KeyRange, split_keys
 
 
 @dataclass
@@ -34,7 +35,7 @@ class TablePartition(InputPartition):
 
 
 class TableSource(DataSource):
-    """The format `adbc`. Options: those of DatabaseAddress, and `table`; optional: `key`, `rowsPerRange`, and `notNull`."""
+    """The format `adbc`. Options: those of DatabaseAddress, and `table`; optional: `key`, `rowsPerRange`, and `nullable`."""
 
     @classmethod
     def name(cls) -> str:
@@ -49,7 +50,7 @@ class TableSource(DataSource):
             schema,
             self.options.get("key"),
             int(self.options.get("rowsPerRange", ROWS_PER_RANGE)),
-            tuple(filter(None, self.options.get("notNull", "").split(","))),
+            tuple(filter(None, self.options.get("nullable", "").split(","))),
         )
 
 
@@ -63,15 +64,15 @@ class TableReader(DataSourceReader):
         schema: StructType,
         key: str | None,
         rows_per_range: int,
-        not_null: Sequence[str] = (),
+        nullable: Sequence[str] = (),
     ) -> None:
-        """`key` is the integer column to cut the table by; rows where a column of `not_null` is NULL are left out."""
+        """`key` is the integer column to cut the table by; `nullable` names the text columns that may be NULL."""
         self._address = address
         self._table = table
         self._schema = schema
         self._key = key
         self._rows_per_range = rows_per_range
-        self._not_null = not_null
+        self._nullable = nullable
 
     def partitions(self) -> Sequence[InputPartition]:
         """The ranges of keys there are now."""
@@ -86,12 +87,15 @@ class TableReader(DataSourceReader):
             return
         wanted = to_arrow_schema(self._schema, timezone="UTC")
         columns = self._schema.fieldNames()
-        batches = read_columns(self._address, self._table, columns, key=self._key, keys=partition.keys, not_null=self._not_null)
+        batches = read_columns(self._address, self._table, columns, key=self._key, keys=partition.keys, nullable=self._nullable)
         for batch in batches:
-            yield _as(wanted, batch)
+            yield _as(wanted, batch, self._nullable)
 
 
-def _as(schema: pyarrow.Schema, batch: pyarrow.RecordBatch) -> pyarrow.RecordBatch:
-    """The batch in the types that Spark was promised; drivers choose their own."""
+def _as(schema: pyarrow.Schema, batch: pyarrow.RecordBatch, nullable: Sequence[str]) -> pyarrow.RecordBatch:
+    """The batch in the types that Spark was promised; drivers choose their own. "" in a nullable column is NULL again."""
     arrays = [column.cast(field.type) for column, field in zip(batch.columns, schema, strict=True)]
+    for index, field in enumerate(schema):
+        if field.name in nullable:
+            arrays[index] = pyarrow.compute.if_else(pyarrow.compute.equal(arrays[index], ""), None, arrays[index])
     return pyarrow.RecordBatch.from_arrays(arrays, schema=schema)

@@ -9,9 +9,13 @@ The tables are only ever added to, and are read one after the other, range by ra
   younger credit may belong to an order that was read too early to be seen.
 - What is there can be judged at any age: two credits for one order, or another amount, will not mend themselves.
 
-So the grace period must be longer than the longest healthy way from order to credit. The longest one is a lost COMMIT, which the
-broker's check-back heals after transactionTimeOut (6 s) and up to one transactionCheckInterval (60 s). It also has to cover
-the difference between the clocks of the two services and of this machine.
+Without a commit log the grace period must be longer than the longest healthy way from order to credit. The longest one is a lost
+COMMIT, which the broker's check-back heals after transactionTimeOut (6 s) and up to one transactionCheckInterval (60 s), if the
+order service can be asked. It also has to cover the difference between the clocks of the two services and of this machine.
+
+With a commit log the judge knows more. A half message without decision, a message that the consumer group has not acknowledged
+and a message that waits for its redelivery are on their way, however old they are: a database may be away for days. Only
+`overdue_seconds` ends that patience.
 """
 
 from __future__ import annotations
@@ -19,6 +23,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 GRACE_SECONDS = 120
+OVERDUE_SECONDS = 24 * 60 * 60
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,8 +32,14 @@ class CutOff:
 
     as_of_ms: int
     grace_seconds: int = GRACE_SECONDS
+    overdue_seconds: int = OVERDUE_SECONDS
 
     @property
     def judged_until_ms(self) -> int:
         """What was created later than this is still in flight."""
         return self.as_of_ms - self.grace_seconds * 1000
+
+    @property
+    def overdue_until_ms(self) -> int:
+        """What began until then and is still on its way takes too long."""
+        return self.as_of_ms - self.overdue_seconds * 1000

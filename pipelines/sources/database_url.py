@@ -10,8 +10,8 @@ from urllib.parse import quote, urlencode
 
 from sqlalchemy.engine import URL
 
-from pipelines.database_address import DatabaseAddress, Driver
 from pipelines.errors import UnusableDatabaseUrl
+from pipelines.sources.database_address import DatabaseAddress, Driver
 from service_runtime.database_url import SQLITE, UnusableUrl
 from service_runtime.database_url import parse_database_url as parse_url
 

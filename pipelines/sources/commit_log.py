@@ -15,7 +15,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from broker.message import CorruptRecord
+from broker.message import CorruptRecord, properties
 from broker.message.record import (
     BLANK_MAGIC,
     MESSAGE_MAGIC,
@@ -27,10 +27,12 @@ from broker.message.record import (
 from pipelines.errors import UnreadableStore
 
 RANGE_BYTES = 64 * 1024 * 1024
+LONGEST_SEARCHED = 16 * 1024 * 1024
 
 _SEGMENT_NAME = re.compile(r"\d{20}")
 _MAGIC = (MESSAGE_MAGIC & 0xFFFFFFFF).to_bytes(4, "big")
 _MAGIC_POSITION = 4
+_KEYS = re.compile(properties.KEYS.encode() + rb"\x01([^\x00-\x1f]+)")
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,6 +50,8 @@ class Damage:
 
     commit_log_offset: int
     size: int
+    keys: tuple[str, ...] = ()
+    """The keys of messages that can still be read in it: what was damaged need not be lost."""
 
 
 def segments(store: Path) -> list[Path]:
@@ -113,8 +117,14 @@ def _scan(data: mmap.mmap, segment_offset: int, log_range: LogRange) -> Iterator
             return
         following = _next_record(data, segment_offset, position + 1, len(data))
         if following is not None:
-            yield Damage(segment_offset + position, following - position)
+            yield Damage(segment_offset + position, following - position, _keys_in(data[position:following]))
         position = following
+
+
+def _keys_in(damaged: bytes) -> tuple[str, ...]:
+    """Keys are told from other bytes by the property's name; of very long stretches only the beginning is searched."""
+    found = [match[1].decode(errors="replace").split() for match in _KEYS.finditer(damaged[:LONGEST_SEARCHED])]
+    return tuple(dict.fromkeys(key for keys in found for key in keys))
 
 
 def _record_at(data: mmap.mmap, segment_offset: int, position: int) -> Record | None:

@@ -1,0 +1,49 @@
+"""The outcome of a reconciliation as JSON, for machines."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import msgspec
+
+from pipelines.judging.classes import MEANINGS
+from pipelines.judging.cut_off import CutOff
+from pipelines.judging.totals import FindingTotal
+from pipelines.tolerance import Tolerance
+
+
+def as_json(totals: Sequence[FindingTotal], cut_off: CutOff, tolerance: Tolerance) -> str:
+    """One object: the verdict, the moment it holds for, and each class that has findings."""
+    return msgspec.json.encode(
+        {
+            "is_consistent": tolerance.is_consistent(totals),
+            "as_of_ms": cut_off.as_of_ms,
+            "grace_seconds": cut_off.grace_seconds,
+            "overdue_seconds": cut_off.overdue_seconds,
+            "orders": sum(total.order_count for total in totals),
+            "credits": sum(total.credit_count for total in totals),
+            "findings": [_finding(total, tolerance) for total in totals if total.count],
+        }
+    ).decode()
+
+
+def _finding(total: FindingTotal, tolerance: Tolerance) -> dict[str, object]:
+    return {
+        "finding": total.finding.value,
+        "meaning": MEANINGS[total.finding],
+        "fails": tolerance.fails(total),
+        "count": total.count,
+        "causes": {cause.value: count for cause, count in total.causes},
+        "money": [
+            {
+                "currency": money.currency or None,
+                "count": money.count,
+                "order_cents": money.order_cents,
+                "credit_cents": money.credit_cents,
+                "at_stake_cents": money.at_stake_cents,
+            }
+            for money in total.money
+        ],
+        "oldest_ms": total.oldest_ms,
+        "order_ids": list(total.sample_order_ids),
+    }

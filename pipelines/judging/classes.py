@@ -1,0 +1,143 @@
+"""The classes of finding: what a reconciliation can find out about an order, its messages and its credit."""
+
+from enum import StrEnum
+from typing import Final
+
+
+class Finding(StrEnum):
+    """Each order, and each customer whose balance is wrong, has exactly one of them."""
+
+    MATCHED = "matched"
+    ROLLED_BACK = "rolled_back"
+    IN_FLIGHT = "in_flight"
+    OVERDUE = "overdue"
+
+    MISSING_CREDIT = "missing_credit"
+    CREDIT_WITHOUT_ORDER = "credit_without_order"
+    DOUBLE_CREDIT = "double_credit"
+    AMOUNT_MISMATCH = "amount_mismatch"
+    POINTS_MISMATCH = "points_mismatch"
+    WRONG_CUSTOMER = "wrong_customer"
+    WRONG_TRANSACTION = "wrong_transaction"
+
+    DUPLICATE_ORDER = "duplicate_order"
+    ROLLED_BACK_ORDER = "rolled_back_order"
+    ORDER_WITHOUT_TRANSACTION = "order_without_transaction"
+    TRANSACTION_WITHOUT_ORDER = "transaction_without_order"
+    ITEMS_MISMATCH = "items_mismatch"
+
+    ORDER_WITHOUT_MESSAGE = "order_without_message"
+    MESSAGE_WITHOUT_ORDER = "message_without_order"
+    CURRENCY_MISMATCH = "currency_mismatch"
+    MESSAGE_MISMATCH = "message_mismatch"
+    DOUBLED_DELIVERY = "doubled_delivery"
+    DAMAGED_MESSAGE = "damaged_message"
+
+    BALANCE_MISMATCH = "balance_mismatch"
+    MISSING_BALANCE = "missing_balance"
+
+    UNCLASSIFIED = "unclassified"
+
+
+MEANINGS: Final = {
+    Finding.MATCHED: "one order, one credit, all equal",
+    Finding.ROLLED_BACK: "a transaction that was rolled back, and left neither order nor credit",
+    Finding.IN_FLIGHT: "still on its way, or younger than the grace period: not judged",
+    Finding.OVERDUE: "still on its way, and for longer than --overdue-seconds allows",
+    Finding.MISSING_CREDIT: "an order without a credit, although its transaction is COMMITTED",
+    Finding.CREDIT_WITHOUT_ORDER: "a credit whose order does not exist",
+    Finding.DOUBLE_CREDIT: "an order that was credited more than once",
+    Finding.AMOUNT_MISMATCH: "credit and order name different amounts",
+    Finding.POINTS_MISMATCH: "not one point for each full unit of currency",
+    Finding.WRONG_CUSTOMER: "the credit went to another customer",
+    Finding.WRONG_TRANSACTION: "the credit names a transaction that is not the order's",
+    Finding.DUPLICATE_ORDER: "two rows with one order id",
+    Finding.ROLLED_BACK_ORDER: "an order row although its transaction is ROLLED_BACK",
+    Finding.ORDER_WITHOUT_TRANSACTION: "an order row without the transaction row that was written with it",
+    Finding.TRANSACTION_WITHOUT_ORDER: "a committed transaction row without the order row that was written with it",
+    Finding.ITEMS_MISMATCH: "the items do not add up to the order's total",
+    Finding.ORDER_WITHOUT_MESSAGE: "a COMMITTED order whose message was not delivered and is not pending",
+    Finding.MESSAGE_WITHOUT_ORDER: "a delivered message whose order does not exist",
+    Finding.CURRENCY_MISMATCH: "message and order name different currencies",
+    Finding.MESSAGE_MISMATCH: "the message says something else than the order: amount, customer, order id or transaction",
+    Finding.DOUBLED_DELIVERY: "a half message that was delivered more than once",
+    Finding.DAMAGED_MESSAGE: "a record of the commit log that can no longer be read",
+    Finding.BALANCE_MISMATCH: "a balance that is not the sum of the customer's credits",
+    Finding.MISSING_BALANCE: "a customer with credits and without a balance",
+    Finding.UNCLASSIFIED: "no rule says what this is: a mistake in the rules or rows that no service writes",
+}
+
+CONSISTENT: Final = frozenset({Finding.MATCHED, Finding.ROLLED_BACK, Finding.IN_FLIGHT})
+"""What healthy systems show at any time."""
+
+NEEDS_STORE: Final = frozenset(
+    {
+        Finding.ORDER_WITHOUT_MESSAGE,
+        Finding.MESSAGE_WITHOUT_ORDER,
+        Finding.CURRENCY_MISMATCH,
+        Finding.MESSAGE_MISMATCH,
+        Finding.DOUBLED_DELIVERY,
+        Finding.DAMAGED_MESSAGE,
+        Finding.OVERDUE,
+    }
+)
+"""What only the commit log can show."""
+
+
+class Cause(StrEnum):
+    """Why an order is in its class, as far as the witnesses tell."""
+
+    YOUNG = "young"
+    PENDING = "pending"
+    NOT_CONSUMED = "not_consumed"
+    REDELIVERING = "redelivering"
+    NO_MESSAGE = "no_message"
+    NO_TRANSACTION = "no_transaction"
+    ROLLED_BACK = "rolled_back"
+    DISCARDED = "discarded"
+    DEAD_LETTER = "dead_letter"
+    CONSUMED = "consumed"
+    DELIVERED = "delivered"
+    DAMAGE = "damage"
+    ORDER_LOST = "order_lost"
+    ONE_MESSAGE = "one_message"
+    SEVERAL_MESSAGES = "several_messages"
+    LEDGER = "ledger"
+    ORDER_OR_MESSAGE = "order_or_message"
+    MESSAGE = "message"
+    AMOUNT = "amount"
+    CUSTOMER = "customer"
+    NAME = "name"
+    TRANSACTION = "transaction"
+    MARKER = "marker"
+    LEDGER_SUM = "ledger_sum"
+    UNKNOWN = "unknown"
+
+
+CAUSES: Final = {
+    Cause.YOUNG: "younger than the grace period",
+    Cause.PENDING: "its half message waits for a decision",
+    Cause.NOT_CONSUMED: "the message is delivered, and the consumer group has not come to it yet",
+    Cause.REDELIVERING: "the consumer group failed on it, and will get it again",
+    Cause.NO_MESSAGE: "the commit log has no message of it",
+    Cause.NO_TRANSACTION: "it has no transaction row",
+    Cause.ROLLED_BACK: "its transaction was rolled back",
+    Cause.DISCARDED: "check-back was given up: python -m broker.admin resume",
+    Cause.DEAD_LETTER: "the message is a dead letter: python -m broker.admin dead-letters retry",
+    Cause.CONSUMED: "the consumer group acknowledged the message, and the credit is not in the ledger",
+    Cause.DELIVERED: "the message was delivered; nothing says whether it was consumed",
+    Cause.DAMAGE: "its record in the commit log is damaged",
+    Cause.ORDER_LOST: "its transaction was committed, and the order row is gone",
+    Cause.ONE_MESSAGE: "both credits name one transaction: the ledger lost its unique key",
+    Cause.SEVERAL_MESSAGES: "the credits name different transactions",
+    Cause.LEDGER: "message and order agree, the ledger does not",
+    Cause.ORDER_OR_MESSAGE: "message and ledger agree, the order does not: it was changed afterwards, or told wrongly",
+    Cause.MESSAGE: "the message agrees with neither",
+    Cause.AMOUNT: "the amounts differ",
+    Cause.CUSTOMER: "the customers differ",
+    Cause.NAME: "key and body of the message name different orders",
+    Cause.TRANSACTION: "the transaction ids differ",
+    Cause.MARKER: "the transaction row says ROLLED_BACK",
+    Cause.LEDGER_SUM: "the table of balances does not hold the sum of the ledger",
+    Cause.UNKNOWN: "the witnesses at hand do not tell",
+}

@@ -1,0 +1,83 @@
+"""The history of an order in one row: what an event may say, and how the events of one order become its history.
+
+An event is one row of one source: an order row, an item, a credit, a record of the commit log. It fills the columns it knows
+and leaves the others NULL. The history is one aggregation of them. It is written in SQL that Spark and SQLite understand
+alike, so that tests can judge thousands of histories without a JVM.
+"""
+
+from typing import Final
+
+KEY: Final = {
+    "order_id": "string",
+    "unnamed": "string",
+}
+"""What an event is about: an order; or a record that names no order, by itself."""
+
+COUNTS: Final = (
+    "order_rows",
+    "committed_rows",
+    "rolled_back_rows",
+    "credit_rows",
+    "halves",
+    "discards",
+    "deliveries",
+    "consumed",
+    "unconsumed",
+    "retries",
+    "unconsumed_retries",
+    "dead_letters",
+    "damaged",
+    "misnamed",
+)
+"""Counted; 0 where no event has any."""
+
+SUMS: Final = ("item_cents", "credit_cents")
+"""Added up; NULL where no event has any. Decimals: no row can make the sum overflow."""
+
+FIRST: Final = {
+    "customer": "string",
+    "order_cents": "bigint",
+    "currency": "string",
+    "expected_points": "bigint",
+    "ordered_at_ms": "bigint",
+    "transaction_id": "string",
+    "decided_at_ms": "bigint",
+    "points": "bigint",
+    "credited_customer": "string",
+    "credit_transaction_id": "string",
+    "credited_at_ms": "bigint",
+    "half_at_ms": "bigint",
+    "half_transaction_id": "string",
+    "delivered_at_ms": "bigint",
+    "born_at_ms": "bigint",
+    "message_cents": "bigint",
+    "message_currency": "string",
+    "message_customer": "string",
+    "message_transaction_id": "string",
+}
+"""The least of the events' values."""
+
+LAST: Final = {
+    "last_credit_transaction_id": "string",
+    "last_half_at_ms": "bigint",
+    "last_decided_half_at_ms": "bigint",
+    "discarded_at_ms": "bigint",
+    "last_delivered_at_ms": "bigint",
+    "last_born_at_ms": "bigint",
+    "delayed_at_ms": "bigint",
+    "retried_at_ms": "bigint",
+    "dead_at_ms": "bigint",
+}
+"""The greatest of the events' values."""
+
+EVENT_COLUMNS: Final = KEY | dict.fromkeys(COUNTS, "int") | dict.fromkeys(SUMS, "decimal(38,0)") | FIRST | LAST
+
+
+def aggregates() -> dict[str, str]:
+    """Each column of a history, and the SQL that makes it of the events of one key."""
+    return (
+        {name: f"COALESCE(SUM({name}), 0)" for name in COUNTS}
+        | {name: f"SUM({name})" for name in SUMS}
+        | {name: f"MIN({name})" for name in FIRST}
+        | {name: f"MAX({name})" for name in LAST}
+    )

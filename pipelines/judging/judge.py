@@ -1,0 +1,95 @@
+"""From events to findings: one history for each order, and its class and cause by the rules."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import reduce
+from typing import Final
+
+from pyspark.sql import DataFrame
+from pyspark.sql import functions as F
+
+from pipelines.judging import rules
+from pipelines.judging.cut_off import CutOff
+from pipelines.judging.history import EVENT_COLUMNS, KEY, aggregates
+
+FINDING_COLUMNS: Final = {
+    "finding": "string",
+    "cause": "string",
+    "stage": "string",
+    "order_id": "string",
+    "customer": "string",
+    "currency": "string",
+    "order_count": "bigint",
+    "order_cents": "bigint",
+    "credit_count": "bigint",
+    "credit_cents": "bigint",
+    "at_stake_cents": "bigint",
+    "transaction_id": "string",
+    "ordered_at_ms": "bigint",
+    "half_at_ms": "bigint",
+    "delivered_at_ms": "bigint",
+    "discarded_at_ms": "bigint",
+    "dead_at_ms": "bigint",
+    "credited_at_ms": "bigint",
+    "points": "bigint",
+    "balance": "bigint",
+}
+"""What is told of an order, or of a customer whose balance is wrong."""
+
+
+def all_events(events: Sequence[DataFrame]) -> DataFrame:
+    """Events of several sources under each other; each has the columns that its source knows."""
+    return reduce(DataFrame.unionByName, [_with_all_columns(frame) for frame in events])
+
+
+def histories_of(events: DataFrame, markers: DataFrame) -> DataFrame:
+    """One history for each order, and one for each record that names none."""
+    grouped = events.groupBy(*KEY).agg(*[F.expr(sql).alias(name) for name, sql in aggregates().items()])
+    transaction = F.coalesce("half_transaction_id", "message_transaction_id", "credit_transaction_id")
+    joined = grouped.join(markers, transaction == F.col("marked_transaction_id"), "left")
+    return joined.select(*grouped.columns, F.coalesce("markers", F.lit(0)).alias("markers"))
+
+
+def judged(histories: DataFrame, cut_off: CutOff, log_begins_ms: int | None) -> DataFrame:
+    """The histories with stage, finding, cause and money at stake. `log_begins_ms`: see `rules.facts`."""
+    facts = rules.facts(cut_off, log_begins_ms)
+    return (
+        histories.selectExpr("*", *[f"{sql} AS {name}" for name, sql in facts.items()])
+        .selectExpr("*", f"{rules.STAGE} AS stage", f"{rules.finding_of()} AS finding")
+        .selectExpr("*", f"{rules.cause_of(log_begins_ms)} AS cause", f"{rules.AT_STAKE} AS at_stake_cents")
+    )
+
+
+def findings_of(histories: DataFrame) -> DataFrame:
+    """The columns FINDING_COLUMNS of judged histories."""
+    return histories.select(
+        "finding",
+        "cause",
+        "stage",
+        "order_id",
+        F.coalesce("customer", "credited_customer", "message_customer").alias("customer"),
+        F.coalesce("currency", "message_currency").alias("currency"),
+        F.col("order_rows").cast("bigint").alias("order_count"),
+        "order_cents",
+        F.col("credit_rows").cast("bigint").alias("credit_count"),
+        F.expr("try_cast(credit_cents AS bigint)").alias("credit_cents"),
+        F.expr("try_cast(at_stake_cents AS bigint)").alias("at_stake_cents"),
+        F.coalesce("transaction_id", "half_transaction_id", "message_transaction_id", "credit_transaction_id", "unnamed").alias(
+            "transaction_id"
+        ),
+        "ordered_at_ms",
+        "half_at_ms",
+        "delivered_at_ms",
+        "discarded_at_ms",
+        "dead_at_ms",
+        "credited_at_ms",
+        "points",
+        F.lit(None).cast("bigint").alias("balance"),
+    )
+
+
+def _with_all_columns(events: DataFrame) -> DataFrame:
+    known = set(events.columns)
+    columns = EVENT_COLUMNS.items()
+    return events.selectExpr(*[f"CAST({name if name in known else 'NULL'} AS {kind}) AS {name}" for name, kind in columns])

@@ -1,0 +1,164 @@
+"""Events of commit logs: which record says what about which order.
+
+A record belongs to the order that its body names: the record's checksum covers the body, and neither keys nor other properties.
+Only where the body does not say does the message's key.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Final
+
+from pyspark.sql import Column, DataFrame
+from pyspark.sql import functions as F
+
+from broker.message import topics
+from pipelines.sources.commit_log_source import RecordKind
+
+_BODY: Final = "order_id string, customer string, total_cents bigint, currency string"
+
+
+@dataclass(frozen=True, slots=True)
+class Route:
+    """The topic that orders are announced on, and the group that consumes it."""
+
+    topic: str = "orders"
+    consumer_group: str = "credit_service"
+
+    @property
+    def retry_topic(self) -> str:
+        """Where the group's messages come again."""
+        return topics.retry_topic(self.consumer_group)
+
+    @property
+    def dead_letter_topic(self) -> str:
+        """Where they are given up."""
+        return topics.dead_letter_topic(self.consumer_group)
+
+
+Progress = Mapping[str, Mapping[int, int] | None]
+"""By topic, how far the group has come in each queue; None if nobody knows."""
+
+
+def log_events(records: DataFrame, route: Route, progress: Progress) -> DataFrame:
+    """The events of one broker's records (the columns of log_records.COLUMNS), one for each record that concerns the route."""
+    return _events(_with_decisions(_relevant(records, route)), route, progress)
+
+
+def _relevant(records: DataFrame, route: Route) -> DataFrame:
+    """The records of the route, of each the columns that are needed; op messages and damage once for each thing they name."""
+    kind, topic, real_topic = F.col("kind"), F.col("topic"), F.col("real_topic")
+    is_copy = topic.startswith("%") | (topic == topics.SCHEDULE_TOPIC)
+    role = (
+        F.when(kind == RecordKind.DAMAGE, F.lit("damage"))
+        .when(kind == RecordKind.OP, F.lit("op"))
+        .when((kind == RecordKind.HALF) & (real_topic == route.topic), F.lit("half"))
+        .when((kind == RecordKind.DISCARDED) & (real_topic == route.topic), F.lit("discarded"))
+        .when(topic == route.topic, F.lit("delivered"))
+        .when((topic == topics.SCHEDULE_TOPIC) & (real_topic == route.retry_topic), F.lit("delayed"))
+        .when(topic == route.retry_topic, F.lit("retried"))
+        .when(topic == route.dead_letter_topic, F.lit("dead"))
+        .when((kind == RecordKind.COMMITTED) & (real_topic == route.topic) & ~is_copy, F.lit("damage"))
+    )
+    named = F.when(role == "op", F.split("decided_queue_offsets", ",")).when(role == "damage", F.split("keys", " "))
+    return (
+        records.select("*", role.alias("role"), named.alias("all_named"))
+        .where(F.col("role").isNotNull())
+        .select("*", F.explode_outer("all_named").alias("named"))
+    )
+
+
+def _with_decisions(records: DataFrame) -> DataFrame:
+    """The records without op messages; `is_decided` says of a half message whether an op message names its queue offset.
+
+    Half and op messages meet in one group, by the half message's queue offset. Each other record is a group by itself.
+    """
+    decided_offset = F.expr("try_cast(trim(named) AS bigint)")
+    slot = (
+        F.when(F.col("role") == "op", decided_offset)
+        .when(F.col("role") == "half", F.col("queue_offset"))
+        .otherwise(F.lit(-1) - F.col("commit_log_offset"))
+    )
+    kept = (
+        "role", "topic", "queue_id", "queue_offset", "commit_log_offset", "stored_at_ms", "born_at_ms", "unique_key", "keys",
+        "named", "body",
+    )  # fmt: skip
+    return (
+        records.select(
+            slot.alias("slot"),
+            F.when(F.col("role") == "damage", F.col("named")).alias("damaged_key"),
+            (F.col("role") == "op").alias("is_op"),
+            F.when(F.col("role") != "op", F.struct(*kept)).alias("record"),
+        )
+        .where(F.col("slot").isNotNull())
+        .groupBy("slot", "damaged_key")
+        .agg(F.max("is_op").alias("is_decided"), F.first("record", ignorenulls=True).alias("record"))
+        .where(F.col("record").isNotNull())
+        .select("record.*", "is_decided")
+    )
+
+
+def _events(records: DataFrame, route: Route, progress: Progress) -> DataFrame:
+    parsed = F.from_json(F.col("body").cast("string"), _BODY)
+    key = F.when(F.col("role") == "damage", F.col("named")).otherwise(F.split_part("keys", F.lit(" "), F.lit(1)))
+    named = records.select("*", parsed.alias("said"), F.when(key != "", key).alias("key"), _consumed(route, progress)).select(
+        "*", F.coalesce("said.order_id", "key").alias("order_id")
+    )
+    return named.select(
+        "order_id",
+        F.when(F.col("order_id").isNull(), F.coalesce("unique_key", F.concat(F.lit("at "), "commit_log_offset"))).alias(
+            "unnamed"
+        ),
+        _count("half", "halves"),
+        _at("half", "stored_at_ms", "half_at_ms"),
+        _at("half", "stored_at_ms", "last_half_at_ms"),
+        _at("half", "unique_key", "half_transaction_id"),
+        F.when((F.col("role") == "half") & F.col("is_decided"), F.col("stored_at_ms")).alias("last_decided_half_at_ms"),
+        _count("discarded", "discards"),
+        _at("discarded", "stored_at_ms", "discarded_at_ms"),
+        _count("delivered", "deliveries"),
+        _at("delivered", "stored_at_ms", "delivered_at_ms"),
+        _at("delivered", "stored_at_ms", "last_delivered_at_ms"),
+        _at("delivered", "born_at_ms", "born_at_ms"),
+        _at("delivered", "born_at_ms", "last_born_at_ms"),
+        _at("delivered", "unique_key", "message_transaction_id"),
+        _at("delivered", "said.total_cents", "message_cents"),
+        _at("delivered", "said.currency", "message_currency"),
+        _at("delivered", "said.customer", "message_customer"),
+        F.when((F.col("role") == "delivered") & (F.col("said.order_id") != F.col("key")), 1).alias("misnamed"),
+        F.when((F.col("role") == "delivered") & F.col("is_consumed"), 1).alias("consumed"),
+        F.when((F.col("role") == "delivered") & ~F.col("is_consumed"), 1).alias("unconsumed"),
+        _at("delayed", "stored_at_ms", "delayed_at_ms"),
+        _count("retried", "retries"),
+        _at("retried", "stored_at_ms", "retried_at_ms"),
+        F.when((F.col("role") == "retried") & ~F.col("is_consumed"), 1).alias("unconsumed_retries"),
+        _count("dead", "dead_letters"),
+        _at("dead", "stored_at_ms", "dead_at_ms"),
+        _count("damage", "damaged"),
+    )
+
+
+def _count(role: str, name: str) -> Column:
+    return F.when(F.col("role") == role, 1).alias(name)
+
+
+def _at(role: str, column: str, name: str) -> Column:
+    return F.when(F.col("role") == role, F.col(column)).alias(name)
+
+
+def _consumed(route: Route, progress: Progress) -> Column:
+    """Whether the consumer group has acknowledged the record; NULL if nobody knows."""
+    consumed = F.lit(None).cast("boolean")
+    for topic in (route.topic, route.retry_topic):
+        offsets = progress.get(topic)
+        if offsets is None:
+            continue
+        next_offset = F.lit(0).cast("bigint")
+        if offsets:
+            pairs = [F.lit(value) for queue_id, offset in offsets.items() for value in (queue_id, offset)]
+            next_offset = F.coalesce(
+                F.try_element_at(F.create_map(*pairs).cast("map<int,bigint>"), F.col("queue_id")), next_offset
+            )
+        consumed = F.when(F.col("topic") == topic, F.col("queue_offset") < next_offset).otherwise(consumed)
+    return consumed.alias("is_consumed")

@@ -1,0 +1,62 @@
+"""Events of the two databases: DataFrames in, DataFrames with columns of EVENT_COLUMNS out."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from pyspark.sql import DataFrame
+from pyspark.sql import functions as F
+
+CENTS_PER_POINT: Final = 100
+"""One credit point for each full unit of currency."""
+
+
+def order_events(orders: DataFrame) -> DataFrame:
+    """One for each order row."""
+    return orders.select(
+        "order_id",
+        F.lit(1).alias("order_rows"),
+        "customer",
+        F.col("total_cents").alias("order_cents"),
+        "currency",
+        F.expr(f"total_cents div {CENTS_PER_POINT}").alias("expected_points"),
+        F.col("created_at_ms").alias("ordered_at_ms"),
+    )
+
+
+def item_events(items: DataFrame) -> DataFrame:
+    """One for each item of an order."""
+    price = F.col("price_cents").cast("decimal(19,0)") * F.col("quantity").cast("decimal(18,0)")
+    return items.select("order_id", price.cast("decimal(38,0)").alias("item_cents"))
+
+
+def transaction_events(transactions: DataFrame) -> DataFrame:
+    """One for each transaction row that names its order; ROLLED_BACK markers do not, see `markers`."""
+    return transactions.where(F.col("order_id").isNotNull()).select(
+        "order_id",
+        (F.col("state") == "COMMITTED").cast("int").alias("committed_rows"),
+        (F.col("state") == "ROLLED_BACK").cast("int").alias("rolled_back_rows"),
+        F.when(F.col("state") == "COMMITTED", F.col("transaction_id")).alias("transaction_id"),
+        F.col("created_at_ms").alias("decided_at_ms"),
+    )
+
+
+def markers(transactions: DataFrame) -> DataFrame:
+    """The transactions that were rolled back without naming their order. Columns: marked_transaction_id, markers (1)."""
+    return transactions.where(F.col("order_id").isNull() & (F.col("state") == "ROLLED_BACK")).select(
+        F.col("transaction_id").alias("marked_transaction_id"), F.lit(1).alias("markers")
+    )
+
+
+def credit_events(credits: DataFrame) -> DataFrame:
+    """One for each entry of the ledger."""
+    return credits.select(
+        "order_id",
+        F.lit(1).alias("credit_rows"),
+        F.col("amount_cents").cast("decimal(38,0)").alias("credit_cents"),
+        "points",
+        F.col("customer").alias("credited_customer"),
+        F.col("transaction_id").alias("credit_transaction_id"),
+        F.col("transaction_id").alias("last_credit_transaction_id"),
+        F.col("created_at_ms").alias("credited_at_ms"),
+    )

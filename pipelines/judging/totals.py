@@ -1,0 +1,130 @@
+"""What the findings add up to: healthy orders as sums, all others one by one; and the totals of each class."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Final
+
+from pyspark.sql import DataFrame
+from pyspark.sql import functions as F
+
+from pipelines.judging.classes import CONSISTENT, Cause, Finding
+from pipelines.judging.judge import FINDING_COLUMNS
+
+SAMPLES: Final = 3
+LATENCY_STEPS: Final = 4
+"""Latencies are counted in steps of a quarter of a power of two: what is told of them is right to a fifth."""
+
+_SUMMED: Final = (Finding.MATCHED, Finding.ROLLED_BACK)
+_KEYS: Final = ("finding", "cause", "currency")
+_SUMS: Final = ("order_count", "order_cents", "credit_count", "credit_cents")
+_ONE: Final = tuple(name for name in FINDING_COLUMNS if name not in (*_KEYS, *_SUMS))
+
+
+@dataclass(frozen=True, slots=True)
+class Money:
+    """What the orders and the credits of a class amount to in one currency; `currency` is "" where nobody says."""
+
+    currency: str
+    order_cents: int = 0
+    credit_cents: int = 0
+    at_stake_cents: int = 0
+    count: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class FindingTotal:
+    """How often something was found, and what it adds up to."""
+
+    finding: Finding
+    count: int = 0
+    money: tuple[Money, ...] = ()
+    sample_order_ids: tuple[str, ...] = ()
+    order_count: int = 0
+    """How many order rows there are in what was found."""
+    credit_count: int = 0
+    """How many credits."""
+    causes: tuple[tuple[Cause, int], ...] = ()
+    """How often each cause, the most frequent first."""
+    oldest_ms: int | None = None
+    """When the oldest of them began; of classes that are told one by one."""
+
+    @property
+    def is_inconsistent(self) -> bool:
+        """Whether this alone makes the books wrong, unless the caller allows it."""
+        return self.count > 0 and self.finding not in CONSISTENT
+
+
+def summed(found: DataFrame, period_ms: int) -> DataFrame:
+    """The findings, those of healthy orders added up.
+
+    Columns: those of FINDING_COLUMNS; count; period_ms (when the period began in which they were ordered) and latency_step (see
+    `latency_ms`). Sums have no order id.
+    """
+    latency = F.when(
+        (F.col("finding") == Finding.MATCHED) & (F.col("credited_at_ms") >= F.col("ordered_at_ms")),
+        F.floor(F.log2(F.col("credited_at_ms") - F.col("ordered_at_ms") + 1) * LATENCY_STEPS).cast("int"),
+    )
+    one = F.when(~F.col("finding").isin(*_SUMMED), F.struct(*_ONE))
+    began = F.expr(f"ordered_at_ms div {period_ms} * {period_ms}")
+    return (
+        found.select(*_KEYS, *_SUMS, began.alias("period_ms"), latency.alias("latency_step"), one.alias("one"))
+        .groupBy(*_KEYS, "period_ms", "latency_step", "one")
+        .agg(F.count(F.lit(1)).alias("count"), *[F.sum(F.col(name).cast("decimal(38,0)")).alias(name) for name in _SUMS])
+        .select(*_KEYS, *_SUMS, "count", "period_ms", "latency_step", "one.*")
+    )
+
+
+def latency_ms(step: int) -> int:
+    """The middle of the latencies that are counted under this step."""
+    return round(2 ** ((step + 0.5) / LATENCY_STEPS)) - 1
+
+
+def totals_of(rows: Iterable[Mapping[str, Any]], kinds: Sequence[Finding]) -> list[FindingTotal]:
+    """The totals of these classes, in their order, from rows of `summed`; a class that was found and is not named comes last."""
+    by_finding: dict[Finding, list[Mapping[str, Any]]] = defaultdict(list)
+    for row in rows:
+        by_finding[Finding(row["finding"])].append(row)
+    return [_total(kind, by_finding.get(kind, [])) for kind in dict.fromkeys((*kinds, *by_finding))]
+
+
+def _total(finding: Finding, rows: Sequence[Mapping[str, Any]]) -> FindingTotal:
+    causes: dict[Cause, int] = defaultdict(int)
+    for row in rows:
+        if row["cause"] is not None:
+            causes[Cause(row["cause"])] += row["count"]
+    began = [at for row in rows if (at := _began_ms(row)) is not None]
+    order_ids = sorted(row["order_id"] for row in rows if row["order_id"] is not None)
+    return FindingTotal(
+        finding,
+        sum(row["count"] for row in rows),
+        _money(rows),
+        tuple(order_ids[:SAMPLES]),
+        sum(int(row["order_count"] or 0) for row in rows),
+        sum(int(row["credit_count"] or 0) for row in rows),
+        tuple(sorted(causes.items(), key=lambda item: (-item[1], item[0]))),
+        min(began, default=None),
+    )
+
+
+def _money(rows: Sequence[Mapping[str, Any]]) -> tuple[Money, ...]:
+    by_currency: dict[str, list[Mapping[str, Any]]] = defaultdict(list)
+    for row in rows:
+        by_currency[row["currency"] or ""].append(row)
+    return tuple(
+        Money(
+            currency,
+            sum(int(row["order_cents"] or 0) for row in of_it),
+            sum(int(row["credit_cents"] or 0) for row in of_it),
+            sum(int(row["at_stake_cents"] or 0) for row in of_it),
+            sum(row["count"] for row in of_it),
+        )
+        for currency, of_it in sorted(by_currency.items())
+    )
+
+
+def _began_ms(row: Mapping[str, Any]) -> int | None:
+    times = (row["ordered_at_ms"], row["half_at_ms"], row["delivered_at_ms"], row["credited_at_ms"])
+    return min((int(at) for at in times if at is not None), default=None)

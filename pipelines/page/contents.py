@@ -1,0 +1,196 @@
+"""What the page shows, as values: counts over time, latencies, ages, causes with money, and each break with its timeline."""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Final
+
+from pipelines.judging.classes import CONSISTENT, Cause, Finding
+from pipelines.judging.totals import latency_ms
+
+MOST_PERIODS: Final = 48
+MOST_BREAKS: Final = 1_000
+PERCENTILES: Final = (50, 90, 99, 100)
+AGES_S: Final = (60, 600, 3_600, 86_400)
+
+_PERIODS_MS: Final = tuple(unit * 60_000 for unit in (1, 5, 15, 60, 240, 1_440, 10_080, 43_200, 525_600))
+_STEPS: Final = (
+    ("ordered_at_ms", "ordered", "order database"),
+    ("half_at_ms", "half message stored", "commit log"),
+    ("discarded_at_ms", "half message discarded", "commit log"),
+    ("delivered_at_ms", "message delivered", "commit log"),
+    ("dead_at_ms", "dead letter", "commit log"),
+    ("credited_at_ms", "credited", "credit database"),
+)
+
+Row = Mapping[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Period:
+    """How many orders were placed in a stretch of time, and what was found of them."""
+
+    begins_ms: int
+    healthy: int
+    in_flight: int
+    wrong: int
+
+    @property
+    def total(self) -> int:
+        """All of them."""
+        return self.healthy + self.in_flight + self.wrong
+
+
+@dataclass(frozen=True, slots=True)
+class CauseSum:
+    """How often a class was found for one cause, and the money at stake by currency."""
+
+    finding: Finding
+    cause: Cause | None
+    count: int
+    at_stake_cents: tuple[tuple[str, int], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """Something that is on record about an order. `after_ms` counts from the first step."""
+
+    at_ms: int
+    after_ms: int
+    what: str
+    source: str
+
+
+@dataclass(frozen=True, slots=True)
+class Break:
+    """One order that is not healthy, or one balance."""
+
+    finding: Finding
+    cause: Cause | None
+    stage: str
+    order_id: str
+    customer: str
+    currency: str
+    order_cents: int | None
+    credit_cents: int | None
+    transaction_id: str
+    points: int | None
+    balance: int | None
+    steps: tuple[Step, ...]
+
+
+def periods_of(rows: Iterable[Row]) -> list[Period]:
+    """Counts over the time at which orders were placed, in some MOST_PERIODS stretches of equal length, empty ones included.
+
+    Where the times are further apart than any history can be, only stretches with orders.
+    """
+    counts: dict[int, Counter[str]] = defaultdict(Counter)
+    for row in rows:
+        if row["period_ms"] is not None:
+            counts[int(row["period_ms"])][_group(row)] += row["count"]
+    if not counts:
+        return []
+    width = next(
+        width for width in _PERIODS_MS if (max(counts) - min(counts)) // width < MOST_PERIODS or width == _PERIODS_MS[-1]
+    )
+    together: dict[int, Counter[str]] = defaultdict(Counter)
+    for begins, of_it in counts.items():
+        together[begins // width * width].update(of_it)
+    return [
+        Period(begins, together[begins]["healthy"], together[begins]["in_flight"], together[begins]["wrong"])
+        for begins in _all_or_some(together, width)
+    ]
+
+
+def latencies_of(rows: Iterable[Row]) -> list[tuple[int, int]]:
+    """Percentiles of the time from order to credit: (percent, milliseconds). Each is right to a fifth; empty without credits."""
+    counts: Counter[int] = Counter()
+    for row in rows:
+        if row["latency_step"] is not None:
+            counts[row["latency_step"]] += row["count"]
+    return [(percent, latency_ms(_percentile(counts, percent))) for percent in PERCENTILES] if counts else []
+
+
+def ages_of(rows: Iterable[Row], as_of_ms: int) -> list[tuple[int | None, int]]:
+    """How many are on their way for at most so many seconds, the last for longer: (seconds or None, count)."""
+    counts: Counter[int | None] = Counter()
+    for row in rows:
+        if row["finding"] in (Finding.IN_FLIGHT, Finding.OVERDUE):
+            began = min((int(row[name]) for name, _, _ in _STEPS if row[name] is not None), default=as_of_ms)
+            counts[next((age for age in AGES_S if as_of_ms - began <= age * 1000), None)] += row["count"]
+    return [(age, counts[age]) for age in (*AGES_S, None)] if counts else []
+
+
+def causes_of(rows: Iterable[Row]) -> list[CauseSum]:
+    """What is wrong or on its way by class and cause, the dearest and then the most frequent first."""
+    grouped: dict[tuple[Finding, Cause | None], list[Row]] = defaultdict(list)
+    for row in rows:
+        if row["finding"] not in (Finding.MATCHED, Finding.ROLLED_BACK):
+            grouped[Finding(row["finding"]), _cause(row)].append(row)
+    sums = [_cause_sum(*key, of_it) for key, of_it in grouped.items()]
+    return sorted(sums, key=lambda found: (-sum(cents for _, cents in found.at_stake_cents), -found.count, found.finding))
+
+
+def breaks_of(rows: Iterable[Row], most: int = MOST_BREAKS) -> tuple[list[Break], int]:
+    """The first breaks by class and order id, those of healthy classes last; and how many there are in all."""
+    told = [row for row in rows if row["finding"] not in (Finding.MATCHED, Finding.ROLLED_BACK)]
+    told.sort(key=lambda row: (row["finding"] in CONSISTENT, row["finding"], row["order_id"] or "", row["customer"] or ""))
+    return [_break(row) for row in told[:most]], len(told)
+
+
+def _all_or_some(begins: Collection[int], width: int) -> Iterable[int]:
+    is_plausible = (max(begins) - min(begins)) // width <= 2 * MOST_PERIODS
+    return range(min(begins), max(begins) + 1, width) if is_plausible else sorted(begins)[-MOST_PERIODS:]
+
+
+def _percentile(counts: Counter[int], percent: int) -> int:
+    wanted = -(-counts.total() * percent // 100)
+    seen = 0
+    for step in sorted(counts):
+        seen += counts[step]
+        if seen >= wanted:
+            return step
+    return max(counts)
+
+
+def _group(row: Row) -> str:
+    if row["finding"] == Finding.IN_FLIGHT:
+        return "in_flight"
+    return "healthy" if row["finding"] in CONSISTENT else "wrong"
+
+
+def _cause(row: Row) -> Cause | None:
+    return None if row["cause"] is None else Cause(row["cause"])
+
+
+def _cause_sum(finding: Finding, cause: Cause | None, rows: Sequence[Row]) -> CauseSum:
+    at_stake: Counter[str] = Counter()
+    for row in rows:
+        at_stake[row["currency"] or ""] += int(row["at_stake_cents"] or 0)
+    money = tuple(sorted((currency, cents) for currency, cents in at_stake.items() if cents))
+    return CauseSum(finding, cause, sum(row["count"] for row in rows), money)
+
+
+def _break(row: Row) -> Break:
+    began = min((int(row[name]) for name, _, _ in _STEPS if row[name] is not None), default=0)
+    steps = [Step(int(row[name]), int(row[name]) - began, what, source) for name, what, source in _STEPS if row[name] is not None]
+    return Break(
+        Finding(row["finding"]),
+        _cause(row),
+        row["stage"],
+        row["order_id"] or "",
+        row["customer"] or "",
+        row["currency"] or "",
+        _whole(row["order_cents"]),
+        _whole(row["credit_cents"]),
+        row["transaction_id"] or "",
+        _whole(row["points"]),
+        _whole(row["balance"]),
+        tuple(sorted(steps, key=lambda step: step.at_ms)),
+    )
+
+
+def _whole(value: Any) -> int | None:
+    return None if value is None else int(value)

@@ -1,0 +1,31 @@
+"""How far a consumer group has come, as a broker keeps it in consumerOffset.json (RocketMQ's ConsumerOffsetManager)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from broker.message.errors import UnreadableJson
+from broker.message.fastjson import standard_json
+
+_FILE = Path("config") / "consumerOffset.json"
+
+
+def read_consumer_offsets(store: Path, consumer_group: str, topic: str) -> Mapping[int, int] | None:
+    """The group's next queue offset in each queue of the topic; None if the store has no file that can be read.
+
+    A queue that is missing was not consumed yet. The file is at most some seconds old: what it calls consumed was consumed.
+    """
+    for path in (store / _FILE, (store / _FILE).with_suffix(".json.bak")):
+        try:
+            return _offsets(msgspec.json.decode(standard_json(path.read_bytes())), f"{topic}@{consumer_group}")
+        except (OSError, UnreadableJson, msgspec.DecodeError, ValueError, AttributeError):
+            continue
+    return None
+
+
+def _offsets(content: Any, name: str) -> dict[int, int]:
+    return {int(queue_id): int(offset) for queue_id, offset in (content.get("offsetTable") or {}).get(name, {}).items()}

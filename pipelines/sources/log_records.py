@@ -1,0 +1,44 @@
+"""The commit log as a DataFrame, and a count of its records."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Final
+
+from pyspark.sql import DataFrame
+from pyspark.sql import functions as F
+
+from pipelines.sources.commit_log_source import CommitLogSource
+from pipelines.sources.reading import Reading
+
+COLUMNS: Final = {
+    "commit_log_offset": "bigint",
+    "size": "int",
+    "kind": "string",
+    "topic": "string",
+    "queue_id": "int",
+    "queue_offset": "bigint",
+    "stored_at_ms": "bigint",
+    "born_at_ms": "bigint",
+    "unique_key": "string",
+    "keys": "string",
+    "real_topic": "string",
+    "half_commit_log_offset": "bigint",
+    "decided_queue_offsets": "string",
+    "body": "binary",
+}
+"""What the reconciliation reads of each record."""
+
+
+def read_records(reading: Reading, store: Path) -> DataFrame:
+    """Every record of a store's commit log. Raises UnreadableStore, or Spark does when the DataFrame is used."""
+    return reading.frame(CommitLogSource, {"store": str(store.absolute())}, COLUMNS)
+
+
+def count_records(records: DataFrame) -> DataFrame:
+    """How many records of each kind each topic has, and their bytes. Columns: topic, kind, records, bytes."""
+    return (
+        records.groupBy("topic", "kind")
+        .agg(F.count(F.lit(1)).alias("records"), F.sum("size").alias("bytes"))
+        .orderBy("topic", "kind")
+    )

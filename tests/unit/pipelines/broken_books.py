@@ -1,0 +1,395 @@
+"""Books that are broken on purpose: real tables and a real commit log, one fault for each order, and what is to be found.
+
+Everything is made as the services and the broker make it, and then broken as accidents break it: by rows that are lost, changed
+or added, by decisions that went wrong, by bytes that flip.
+"""
+
+import json
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+from broker.message import properties
+from pipelines.judging.classes import Cause, Finding
+from tests.unit.pipelines.conftest import ShopDatabases
+from tests.unit.pipelines.log_writer import LogWriter
+
+AT_MS = 1_000_000
+AS_OF_MS = 2_000_000
+GRACE_SECONDS = 100
+OVERDUE_SECONDS = 500
+LATE_MS = AS_OF_MS - 200_000
+"""Older than the grace period, and not overdue."""
+
+Told = tuple[Finding, Cause | None]
+
+
+@dataclass
+class BrokenBooks:
+    """Each method makes one order with one fault; `expected` grows by what is to be found of it."""
+
+    shop: ShopDatabases
+    log: LogWriter
+    expected: dict[str, Told] = field(default_factory=dict)
+    healthy: int = 0
+    lost: int = 0
+
+    def add(self, name: str, number: int) -> None:
+        """The order of the story with this name."""
+        order_id = f"{name} {number}".replace(" ", "-")
+        told = STORIES[name](self, order_id)
+        if told[0] in (Finding.MATCHED, Finding.ROLLED_BACK):
+            self.healthy += 1
+        else:
+            self.expected[order_id] = told
+
+    def place(self, o: str, at_ms: int = AT_MS, *, currency: str = "EUR") -> None:
+        self.shop.add_orders([o], at_ms=at_ms, customer=f"customer of {o}", currency=currency)
+
+    def credit(self, o: str, at_ms: int = AT_MS, **more: Any) -> None:
+        self.shop.add_credits([o], at_ms=at_ms, **{"customer": f"customer of {o}", **more})
+
+    def half(self, o: str, at_ms: int = AT_MS, *, decided: bool = True) -> None:
+        self.log.half(o, at=at_ms, body=body(o))
+        if decided:
+            self.log.decide_latest()
+
+    def deliver(self, o: str, at_ms: int = AT_MS, *, born: int = 1, key: str | None = None, **said: object) -> int:
+        return self.log.deliver(key or o, at=at_ms, unique_key=f"U-{o}", body=body(o, **said), born=born)
+
+    def announce(self, o: str, **more: Any) -> int:
+        self.half(o)
+        return self.deliver(o, **more)
+
+    def health(self, o: str, **said: Any) -> int:
+        """An order that has all it needs; answers where its message lies."""
+        self.place(o)
+        offset = self.announce(o, **said)
+        self.credit(o)
+        return offset
+
+    def in_orders(self, statement: str, o: str) -> None:
+        self.shop.orders.execute(statement, (o,))
+        self.shop.orders.commit()
+
+    def in_credits(self, statement: str, o: str) -> None:
+        self.shop.credits.execute(statement, (o,))
+        self.shop.credits.commit()
+
+
+def body(o: str, **said: object) -> bytes:
+    order = {"order_id": o, "customer": f"customer of {o}", "total_cents": 1250, "currency": "EUR", "created_at_ms": AT_MS}
+    return json.dumps({**order, **said}).encode()
+
+
+Story = Callable[[BrokenBooks, str], Told]
+STORIES: dict[str, Story] = {}
+
+
+def story(tell: Story) -> Story:
+    STORIES[tell.__name__.replace("_", " ")] = tell
+    return tell
+
+
+@story
+def healthy(books: BrokenBooks, o: str) -> Told:
+    books.health(o)
+    return Finding.MATCHED, None
+
+
+@story
+def sent_twice_after_a_time_out(books: BrokenBooks, o: str) -> Told:
+    books.health(o)
+    books.announce(o, born=2)
+    return Finding.MATCHED, None
+
+
+@story
+def discarded_and_resumed(books: BrokenBooks, o: str) -> Told:
+    books.place(o)
+    books.half(o, 1, decided=False)
+    books.log.discard(o, at=2)
+    books.half(o, 3)
+    books.deliver(o, 4)
+    books.credit(o)
+    return Finding.MATCHED, None
+
+
+@story
+def credited_after_two_retries_and_a_dead_letter(books: BrokenBooks, o: str) -> Told:
+    books.health(o)
+    for at, write in enumerate(
+        (books.log.delay, books.log.retry, books.log.delay, books.log.retry, books.log.bury, books.log.retry)
+    ):
+        write(o, at=at)
+    return Finding.MATCHED, None
+
+
+@story
+def rolled_back(books: BrokenBooks, o: str) -> Told:
+    books.half(o)
+    books.in_orders("INSERT INTO transactions VALUES ('U-' || ?, NULL, 'ROLLED_BACK', 1)", o)
+    return Finding.ROLLED_BACK, None
+
+
+@story
+def young(books: BrokenBooks, o: str) -> Told:
+    books.place(o, AS_OF_MS)
+    return Finding.IN_FLIGHT, Cause.YOUNG
+
+
+@story
+def pending(books: BrokenBooks, o: str) -> Told:
+    books.place(o, LATE_MS)
+    books.half(o, LATE_MS, decided=False)
+    return Finding.IN_FLIGHT, Cause.PENDING
+
+
+@story
+def pending_and_moved_forward(books: BrokenBooks, o: str) -> Told:
+    books.place(o, LATE_MS)
+    books.half(o, LATE_MS - 1)
+    books.half(o, LATE_MS, decided=False)
+    return Finding.IN_FLIGHT, Cause.PENDING
+
+
+@story
+def overdue(books: BrokenBooks, o: str) -> Told:
+    books.place(o)
+    books.half(o, decided=False)
+    return Finding.OVERDUE, Cause.PENDING
+
+
+@story
+def waiting_for_redelivery(books: BrokenBooks, o: str) -> Told:
+    books.place(o, LATE_MS)
+    books.announce(o)
+    books.log.delay(o, at=LATE_MS)
+    return Finding.IN_FLIGHT, Cause.REDELIVERING
+
+
+@story
+def credit_lost(books: BrokenBooks, o: str) -> Told:
+    books.place(o)
+    books.announce(o)
+    return Finding.MISSING_CREDIT, Cause.CONSUMED
+
+
+@story
+def dead_letter(books: BrokenBooks, o: str) -> Told:
+    books.place(o)
+    books.announce(o)
+    books.log.bury(o, at=AT_MS)
+    return Finding.MISSING_CREDIT, Cause.DEAD_LETTER
+
+
+@story
+def discarded(books: BrokenBooks, o: str) -> Told:
+    books.place(o)
+    books.half(o, decided=False)
+    books.log.discard(o, at=AT_MS + 1)
+    return Finding.MISSING_CREDIT, Cause.DISCARDED
+
+
+@story
+def commit_taken_for_rollback(books: BrokenBooks, o: str) -> Told:
+    books.place(o)
+    books.half(o)
+    return Finding.MISSING_CREDIT, Cause.ROLLED_BACK
+
+
+@story
+def never_announced(books: BrokenBooks, o: str) -> Told:
+    books.place(o)
+    return Finding.MISSING_CREDIT, Cause.NO_MESSAGE
+
+
+@story
+def order_row_lost(books: BrokenBooks, o: str) -> Told:
+    books.health(o)
+    books.in_orders("DELETE FROM orders WHERE order_id = ?", o)
+    return Finding.CREDIT_WITHOUT_ORDER, Cause.ORDER_LOST
+
+
+@story
+def credit_of_a_rollback(books: BrokenBooks, o: str) -> Told:
+    rolled_back(books, o)
+    books.credit(o)
+    return Finding.CREDIT_WITHOUT_ORDER, Cause.ROLLED_BACK
+
+
+@story
+def credit_invented(books: BrokenBooks, o: str) -> Told:
+    books.credit(o)
+    return Finding.CREDIT_WITHOUT_ORDER, Cause.NO_MESSAGE
+
+
+@story
+def message_of_a_rollback(books: BrokenBooks, o: str) -> Told:
+    rolled_back(books, o)
+    books.deliver(o)
+    return Finding.MESSAGE_WITHOUT_ORDER, Cause.ROLLED_BACK
+
+
+@story
+def message_invented(books: BrokenBooks, o: str) -> Told:
+    books.announce(o)
+    return Finding.MESSAGE_WITHOUT_ORDER, Cause.NO_TRANSACTION
+
+
+@story
+def order_row_lost_unannounced(books: BrokenBooks, o: str) -> Told:
+    books.place(o)
+    books.in_orders("DELETE FROM orders WHERE order_id = ?", o)
+    return Finding.TRANSACTION_WITHOUT_ORDER, Cause.ORDER_LOST
+
+
+@story
+def credited_twice(books: BrokenBooks, o: str) -> Told:
+    books.health(o)
+    books.credit(o)
+    return Finding.DOUBLE_CREDIT, Cause.ONE_MESSAGE
+
+
+@story
+def another_amount(books: BrokenBooks, o: str) -> Told:
+    books.health(o)
+    books.in_credits("UPDATE credits SET amount_cents = 1251 WHERE order_id = ?", o)
+    return Finding.AMOUNT_MISMATCH, Cause.LEDGER
+
+
+@story
+def order_raised(books: BrokenBooks, o: str) -> Told:
+    books.health(o)
+    books.in_orders("UPDATE orders SET total_cents = 9900 WHERE order_id = ?", o)
+    return Finding.AMOUNT_MISMATCH, Cause.ORDER_OR_MESSAGE
+
+
+@story
+def absurd_amount(books: BrokenBooks, o: str) -> Told:
+    """Numbers at the end of their range make no sum overflow."""
+    books.health(o)
+    books.in_credits(f"UPDATE credits SET amount_cents = {2**63 - 1} WHERE order_id = ?", o)
+    return Finding.AMOUNT_MISMATCH, Cause.LEDGER
+
+
+@story
+def points_rounded_up(books: BrokenBooks, o: str) -> Told:
+    books.health(o)
+    books.in_credits("UPDATE credits SET points = 13 WHERE order_id = ?", o)
+    books.in_credits("UPDATE balances SET points = 13 WHERE customer = 'customer of ' || ?", o)
+    return Finding.POINTS_MISMATCH, Cause.LEDGER
+
+
+@story
+def wrong_customer(books: BrokenBooks, o: str) -> Told:
+    books.place(o)
+    books.announce(o)
+    books.credit(o, customer="somebody else")
+    return Finding.WRONG_CUSTOMER, Cause.LEDGER
+
+
+@story
+def somebody_elses_transaction(books: BrokenBooks, o: str) -> Told:
+    books.health(o)
+    books.in_credits("UPDATE credits SET transaction_id = 'U-other' WHERE order_id = ?", o)
+    return Finding.WRONG_TRANSACTION, Cause.LEDGER
+
+
+@story
+def two_order_rows(books: BrokenBooks, o: str) -> Told:
+    books.health(o)
+    books.in_orders("INSERT INTO orders SELECT NULL, order_id, customer, 1, 'EUR', NULL, 1 FROM orders WHERE order_id = ?", o)
+    return Finding.DUPLICATE_ORDER, None
+
+
+@story
+def marker_for_an_order_that_stands(books: BrokenBooks, o: str) -> Told:
+    books.health(o)
+    books.in_orders("UPDATE transactions SET state = 'ROLLED_BACK', order_id = NULL WHERE order_id = ?", o)
+    return Finding.ROLLED_BACK_ORDER, Cause.MARKER
+
+
+@story
+def transaction_row_lost(books: BrokenBooks, o: str) -> Told:
+    books.health(o)
+    books.in_orders("DELETE FROM transactions WHERE order_id = ?", o)
+    return Finding.ORDER_WITHOUT_TRANSACTION, None
+
+
+@story
+def item_changed(books: BrokenBooks, o: str) -> Told:
+    books.health(o)
+    books.in_orders("UPDATE order_items SET quantity = quantity + 1 WHERE order_id = ?", o)
+    return Finding.ITEMS_MISMATCH, None
+
+
+@story
+def currency_changed(books: BrokenBooks, o: str) -> Told:
+    books.place(o, currency="USD")
+    books.announce(o)
+    books.credit(o)
+    return Finding.CURRENCY_MISMATCH, None
+
+
+@story
+def amount_in_the_body(books: BrokenBooks, o: str) -> Told:
+    books.health(o, total_cents=1251)
+    return Finding.MESSAGE_MISMATCH, Cause.AMOUNT
+
+
+@story
+def key_of_another(books: BrokenBooks, o: str) -> Told:
+    books.health(o, key="another-order")
+    return Finding.MESSAGE_MISMATCH, Cause.NAME
+
+
+@story
+def delivered_twice(books: BrokenBooks, o: str) -> Told:
+    books.health(o)
+    books.deliver(o)
+    return Finding.DOUBLED_DELIVERY, None
+
+
+@story
+def credited_without_a_message(books: BrokenBooks, o: str) -> Told:
+    books.place(o)
+    books.credit(o)
+    return Finding.ORDER_WITHOUT_MESSAGE, Cause.NO_MESSAGE
+
+
+@story
+def byte_flipped_in_the_body(books: BrokenBooks, o: str) -> Told:
+    books.log.flip(books.health(o), b"total_cents")
+    return Finding.DAMAGED_MESSAGE, Cause.DAMAGE
+
+
+@story
+def byte_flipped_in_the_head(books: BrokenBooks, o: str) -> Told:
+    books.log.flip(books.health(o), b"\xda\xa3\x20\xa7")
+    return Finding.DAMAGED_MESSAGE, Cause.DAMAGE
+
+
+@story
+def byte_flipped_in_the_topic(books: BrokenBooks, o: str) -> Told:
+    books.log.flip(books.health(o), b"orders", behind=b"\x06")
+    return Finding.DAMAGED_MESSAGE, Cause.DAMAGE
+
+
+@story
+def byte_flipped_in_the_key(books: BrokenBooks, o: str) -> Told:
+    books.log.flip(books.health(o), o.encode(), behind=f"{properties.KEYS}\x01".encode())
+    return Finding.MESSAGE_MISMATCH, Cause.NAME
+
+
+@story
+def byte_flipped_in_the_transaction_id(books: BrokenBooks, o: str) -> Told:
+    books.log.flip(books.health(o), f"U-{o}".encode())
+    return Finding.MESSAGE_MISMATCH, Cause.TRANSACTION
+
+
+@story
+def byte_flipped_and_not_credited(books: BrokenBooks, o: str) -> Told:
+    books.place(o)
+    books.log.flip(books.announce(o), b"total_cents")
+    return Finding.MISSING_CREDIT, Cause.DAMAGE

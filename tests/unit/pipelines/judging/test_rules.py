@@ -1,0 +1,160 @@
+"""Each class and cause by the rules alone: SQL, and no Spark."""
+
+import random
+from collections import Counter
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from pipelines.judging import rules
+from pipelines.judging.classes import CAUSES, CONSISTENT, MEANINGS, Cause, Finding
+from tests.unit.pipelines.judging.sqlite_judge import judge
+from tests.unit.pipelines.judging.stories import (
+    ANCIENT,
+    CUT_OFF,
+    FAULTS,
+    HEALTHY,
+    OLD,
+    YOUNG,
+    Event,
+    Story,
+    announced,
+    credit,
+    damage,
+    delivered,
+    half,
+    healthy,
+    order,
+    placed,
+)
+
+STORIES = HEALTHY | FAULTS
+
+
+def verdict(story: Story, log_begins_ms: int | None = 0) -> tuple[object, object]:
+    (row,) = judge(story.events, CUT_OFF, log_begins_ms, story.markers)
+    return row["finding"], row["cause"]
+
+
+@pytest.mark.parametrize("name", STORIES)
+def test_a_story_has_its_class_and_cause(name: str) -> None:
+    story = STORIES[name]("a")
+    assert verdict(story) == (story.finding, story.cause)
+
+
+@pytest.mark.parametrize("name", HEALTHY)
+def test_a_healthy_system_is_never_accused(name: str) -> None:
+    assert HEALTHY[name]("a").finding in CONSISTENT
+
+
+@pytest.mark.parametrize("name", FAULTS)
+def test_a_fault_is_no_healthy_class(name: str) -> None:
+    assert FAULTS[name]("a").finding not in CONSISTENT
+
+
+@settings(deadline=None, max_examples=60)
+@given(st.lists(st.sampled_from(sorted(STORIES)), max_size=60), st.randoms(use_true_random=False))
+def test_histories_with_injected_faults_are_reported_as_injected(names: list[str], chance: random.Random) -> None:
+    """Class by class and cause by cause, none invented, in whatever order the rows come."""
+    told = {f"order-{number}": STORIES[name](f"order-{number}") for number, name in enumerate(names)}
+    events: list[Event] = [event for story in told.values() for event in story.events]
+    chance.shuffle(events)
+    rows = judge(events, CUT_OFF, 0, [marker for story in told.values() for marker in story.markers])
+    assert {row["order_id"]: (row["finding"], row["cause"]) for row in rows} == {
+        order_id: (story.finding, story.cause) for order_id, story in told.items()
+    }
+
+
+EVENTS = [event for story in (tell("a") for tell in STORIES.values()) for event in story.events]
+
+
+@settings(deadline=None, max_examples=300)
+@given(st.lists(st.sampled_from(range(len(EVENTS))), min_size=1, max_size=8), st.booleans(), st.booleans())
+def test_whatever_happened_has_one_class_and_is_consistent_only_if_nothing_is_wrong(
+    indexes: list[int], is_marked: bool, has_store: bool
+) -> None:
+    """Any heap of events: an order that is called matched has one row, one credit, one amount, one customer."""
+    events = [EVENTS[index] for index in indexes]
+    for row in judge(events, CUT_OFF, 0 if has_store else None, ["T-a"] if is_marked else []):
+        assert row["finding"] in set(Finding)
+        if row["finding"] == Finding.MATCHED:
+            assert (row["order_rows"], row["credit_rows"]) == (1, 1)
+            assert row["order_cents"] == row["credit_cents"]
+            assert row["customer"] == row["credited_customer"]
+            assert row["damaged"] == 0
+        if row["finding"] == Finding.ROLLED_BACK:
+            assert (row["order_rows"], row["credit_rows"], row["deliveries"]) == (0, 0, 0)
+        if row["finding"] == Finding.IN_FLIGHT:
+            assert row["cause"] is not None
+
+
+def test_what_no_rule_knows_is_unclassified_and_fails() -> None:
+    """Credits and orders agree; the number of points is the only thing that both lack."""
+    (row,) = judge([{"order_id": "a"}], CUT_OFF, 0)
+    assert row["finding"] == Finding.UNCLASSIFIED
+    assert Finding.UNCLASSIFIED not in CONSISTENT
+
+
+def test_without_a_commit_log_nothing_is_said_of_messages() -> None:
+    assert verdict(Story([*placed("a"), credit("a")], Finding.MATCHED), None) == (Finding.MATCHED, None)
+    assert verdict(Story(placed("a"), Finding.MISSING_CREDIT), None) == (Finding.MISSING_CREDIT, Cause.UNKNOWN)
+    assert verdict(Story([credit("a")], Finding.MATCHED), None) == (Finding.CREDIT_WITHOUT_ORDER, Cause.UNKNOWN)
+
+
+def test_an_order_older_than_the_log_needs_no_message() -> None:
+    events = [*placed("a", OLD - 5), credit("a")]
+    assert verdict(Story(events, Finding.MATCHED), OLD - 4) == (Finding.MATCHED, None)
+    assert verdict(Story(events, Finding.MATCHED), OLD - 5)[0] == Finding.ORDER_WITHOUT_MESSAGE
+
+
+def test_an_order_of_unknown_age_is_judged() -> None:
+    (row,) = judge([{**order("a"), "ordered_at_ms": None}], CUT_OFF, 0)
+    assert row["finding"] == Finding.MISSING_CREDIT
+
+
+def test_the_second_attempt_of_an_order_counts() -> None:
+    rolled_back: Event = {"order_id": "a", "rolled_back_rows": 1, "decided_at_ms": OLD}
+    assert verdict(Story([*healthy("a"), rolled_back], Finding.MATCHED)) == (Finding.MATCHED, None)
+
+
+def test_an_order_whose_only_transaction_row_is_rolled_back_does_not_stand() -> None:
+    rolled_back: Event = {"order_id": "a", "rolled_back_rows": 1, "decided_at_ms": OLD}
+    assert verdict(Story([order("a"), rolled_back], Finding.MATCHED)) == (Finding.ROLLED_BACK_ORDER, Cause.MARKER)
+
+
+def test_doubles_are_judged_at_any_age() -> None:
+    young = [*placed("a", YOUNG), half("a", YOUNG), delivered("a", YOUNG), delivered("a", YOUNG), credit("a", YOUNG)]
+    assert verdict(Story(young, Finding.MATCHED))[0] == Finding.DOUBLED_DELIVERY
+    assert verdict(Story([*young, credit("a", YOUNG)], Finding.MATCHED))[0] == Finding.DOUBLE_CREDIT
+
+
+def test_what_is_young_is_not_overdue() -> None:
+    waiting = [*placed("a", ANCIENT + 1), half("a", ANCIENT + 1, decided=False)]
+    assert verdict(Story(waiting, Finding.IN_FLIGHT))[0] == Finding.IN_FLIGHT
+
+
+def test_a_stretch_without_names_is_damage_by_itself() -> None:
+    rows = judge([damage(None), *healthy("a")], CUT_OFF, 0)
+    assert Counter(row["finding"] for row in rows) == {Finding.DAMAGED_MESSAGE: 1, Finding.MATCHED: 1}
+
+
+def test_money_at_stake_is_what_is_in_the_wrong_place() -> None:
+    def at_stake(events: list[Event]) -> object:
+        return judge(events, CUT_OFF, 0)[0]["at_stake_cents"]
+
+    assert at_stake([*placed("a"), *announced("a")]) == 1250
+    assert at_stake([credit("a")]) == 1250
+    assert at_stake([*healthy("a"), credit("a")]) == 1250
+    assert at_stake([*placed("a"), *announced("a"), credit("a", credit_cents=1)]) == 1249
+    assert at_stake(healthy("a")) is None
+
+
+def test_each_class_and_cause_has_a_meaning() -> None:
+    assert set(MEANINGS) == set(Finding)
+    assert set(CAUSES) == set(Cause)
+
+
+def test_each_class_has_a_story() -> None:
+    of_orders = {finding for finding, _ in rules.CLASSES}
+    assert {tell("a").finding for tell in STORIES.values()} == of_orders
