@@ -106,3 +106,17 @@ def test_the_example_of_the_readme_runs(environment: Path, namesrv_addr: str, tm
     (tmp_path / "example.py").write_text(example[1])
     printed = run(environment / "python", "example.py", cwd=tmp_path, NAMESRV_ADDR=namesrv_addr)
     assert printed == "sent: SEND_OK\nreceived 'hello' from greetings\n"
+
+
+def test_pytest_finds_the_fixture_that_the_wheel_brings(wheel: Path, tmp_path: Path) -> None:
+    folder = tmp_path / "environment"
+    run(sys.executable, "-m", "venv", folder, cwd=tmp_path)
+    pip = [folder / "bin" / "python", "-m", "pip", "install", "--quiet", "--disable-pip-version-check"]
+    constraints = unhashed(PROJECT_ROOT / "requirements.lock", tmp_path)
+    run(*pip, "--constraint", constraints, wheel, "pytest", "pytest-asyncio", cwd=tmp_path)
+    page = (PROJECT_ROOT / "docs" / "testing.md").read_text()
+    blocks = re.findall(r"^```python\n(.*?)^```", page, re.MULTILINE | re.DOTALL)
+    for number, block in enumerate(blocks, start=1):
+        (tmp_path / f"test_block_{number}.py").write_text(block)
+    printed = run(folder / "bin" / "pytest", "-o", "asyncio_mode=auto", cwd=tmp_path)
+    assert f"{len(blocks)} passed" in printed
