@@ -14,7 +14,7 @@ import typer
 
 from broker.app import Broker, StartError
 from broker.app.serving import settings_text
-from broker.build_info import version_text
+from broker.build_info import is_compiled, version_text
 from broker.config import BrokerSettings, ConfigError, load_settings
 from broker.logs import log_to_stderr
 from broker.message.printable import printable
@@ -30,7 +30,7 @@ def main(
     config: Annotated[Path | None, typer.Option("-c", "--config", help="Settings under RocketMQ's names: broker.conf.")] = None,
     namesrv_addr: Annotated[str | None, typer.Option("-n", "--namesrv-addr", help="Name servers, HOST:PORT;HOST:PORT.")] = None,
     print_config: Annotated[bool, typer.Option("-p", "--print-config", help="Print all settings, and end.")] = False,
-    version: Annotated[bool, typer.Option("--version", help="Print the version, and end.")] = False,
+    version: Annotated[bool, typer.Option("--version", help="Print the version and whether it is compiled, and end.")] = False,
     ephemeral: Annotated[
         bool, typer.Option("--ephemeral", help="For tests: any free ports, printed as JSON; the store is in memory.")
     ] = False,
@@ -98,7 +98,8 @@ async def _serve(settings: BrokerSettings) -> bool:
     identity, name_servers = broker.identity, ";".join(broker.name_servers)
     print(
         f"The broker[{identity.name}, {identity.address}] boot success. "
-        f"serializeType=JSON and name server is {name_servers}, store {settings.store_root}",
+        f"serializeType=JSON and name server is {name_servers}, store {settings.store_root}"
+        f"{', compiled' if is_compiled() else ''}",
         flush=True,
     )
     waits = [asyncio.ensure_future(event.wait()) for event in (stopping, broker.cannot_go_on)]

@@ -11,7 +11,7 @@ if two readers took different ones, the broker would do one thing and a consumer
 
 from collections.abc import Iterable, Mapping
 from functools import lru_cache
-from typing import Final
+from typing import Any, Final
 
 from broker.message.errors import IllegalMessage
 from broker.message.mistakes import kind_of
@@ -121,7 +121,7 @@ def remove(encoded: bytes, names: Iterable[str]) -> bytes:
     return encoded
 
 
-def _why_not_text(properties: Mapping[str, object]) -> str:
+def _why_not_text(properties: Mapping[Any, Any]) -> str:
     for name, value in properties.items():
         for part, what in ((name, f"the name of property {name!r}"), (value, f"property {name!r}")):
             if not isinstance(part, str):

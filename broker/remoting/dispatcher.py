@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Generator, Iterable, Mapping
-from types import GeneratorType
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING
 
 from broker.protocol.codes import ResponseCode
 from broker.protocol.command import RemotingCommand, encode_response
@@ -100,13 +99,16 @@ class Dispatcher:
                 answer = handler(connection, command)
             except Exception as error:
                 answer = self.answer_error(command, error)
-            if isinstance(answer, GeneratorType):  # quicker than to ask whether it is a Generator
-                self._under_way[connection] = command, answer
-                if not self._is_done(connection):
-                    connection.postpone(commands[position + 1 :])
-                    return
-            elif answer is not None and not command.is_oneway:
-                connection.send(cast(bytes, answer))
+            if answer is None:
+                continue
+            if isinstance(answer, bytes):
+                if not command.is_oneway:
+                    connection.send(answer)
+                continue
+            self._under_way[connection] = command, answer
+            if not self._is_done(connection):
+                connection.postpone(commands[position + 1 :])
+                return
 
     def _is_done(self, connection: Connection) -> bool:
         """Goes on with the work of the connection's request, if there is any; whether none is left."""

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Generator
-from contextlib import suppress
 from dataclasses import replace
 from typing import Final
 
@@ -177,16 +176,23 @@ class StoreReader:
         size = 0
         are_all = len(found) < min(max_messages, MAX_FOUND)
         for commit_log_offset in sorted(set(found)):
-            with suppress(UnreadableRecord):
-                record, checked = self._log.read(commit_log_offset)
-                if checked.topic == topic and _has_key(checked.properties, key):
-                    size += len(record)
-                    if records and max_bytes is not None and size > max_bytes:
-                        are_all = False
-                        break
-                    records.append(record)
+            record = self._read_with_key(commit_log_offset, topic, key)
+            if record is not None:
+                size += len(record)
+                if records and max_bytes is not None and size > max_bytes:
+                    are_all = False
+                    break
+                records.append(record)
             yield
         return QueriedMessages(records, self._index.end_timestamp, self._index.end_offset, are_all)
+
+    def _read_with_key(self, commit_log_offset: int, topic: bytes, key: str) -> bytes | None:
+        """The record there, or None if it cannot be read or has another topic or key: what an index holds is a hash."""
+        try:
+            record, checked = self._log.read(commit_log_offset)
+        except UnreadableRecord:
+            return None
+        return record if checked.topic == topic and _has_key(checked.properties, key) else None
 
     @property
     def commit_log_min_offset(self) -> int:

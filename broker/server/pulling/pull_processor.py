@@ -113,7 +113,7 @@ class PullProcessor:
         is_at_end = code is ResponseCode.PULL_NOT_FOUND and found.next_begin_offset <= pull.offset
         if is_at_end and header.sys_flag & pull_sysflag.SUSPEND and self._held.hold(pull):
             if pull.deadline_ms <= self._next_due_ms - DEADLINE_STEP_MS:
-                self._next_due_ms = pull.deadline_ms
+                self._next_due_ms = float(pull.deadline_ms)
                 self.alarm.ring()
             return None
         return self._answer(pull, code, found)
@@ -144,7 +144,7 @@ class PullProcessor:
         if self._woken:
             return 0
         due_ms = self._held.next_due_ms()
-        self._next_due_ms = due_ms if due_ms is not None else math.inf
+        self._next_due_ms = float(due_ms) if due_ms is not None else math.inf
         return (due_ms - now_ms) / 1000 if due_ms is not None else None
 
     def _try_again(self, pulls: Iterable[HeldPull], *, may_wait_on: bool) -> None:

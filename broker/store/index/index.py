@@ -12,7 +12,7 @@ from contextlib import suppress
 from functools import lru_cache
 from operator import mul
 from pathlib import Path
-from typing import Final
+from typing import ClassVar, Final
 
 from broker.message import properties as message_properties
 from broker.message.tags import java_hash_code
@@ -41,7 +41,7 @@ _KEY_SEPARATOR: Final = message_properties.KEY_SEPARATOR.encode()
 class Index:
     """The index files, oldest first, and what is to be added to them."""
 
-    STAGES = 3
+    STAGES: ClassVar[int] = 3
     """So many rounds of `write`, sync and `mark_synced` bring everything to the disk."""
 
     def __init__(self, config: StoreConfig, open_files: OpenFiles) -> None:

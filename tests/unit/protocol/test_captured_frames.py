@@ -1,5 +1,6 @@
 """Frames as Apache's 4.9.7 client, mqadmin, broker and name server really sent them (see tests/data/frames)."""
 
+import dataclasses
 import json
 import zlib
 from pathlib import Path
@@ -231,7 +232,7 @@ def test_pulled_and_checked_messages_are_records() -> None:
 
 
 def fields_of(each: record.Record) -> dict[str, Any]:
-    names = set(record.Record.__slots__) - {"size", "body_crc"}
+    names = {field.name for field in dataclasses.fields(record.Record)} - {"size", "body_crc"}
     return {name: getattr(each, name) for name in names}
 
 

@@ -32,7 +32,9 @@ def half_inner(
 
 def changed(message: InnerMessage, **fields: object) -> InnerMessage:
     """The message with other values in some fields."""
-    return InnerMessage(**{name: fields.get(name, getattr(message, name)) for name in InnerMessage.__slots__})  # type: ignore[arg-type]
+    return InnerMessage(
+        **{name: fields.get(name, getattr(message, name)) for name in dir(InnerMessage) if not name.startswith("_")}
+    )  # type: ignore[arg-type]
 
 
 def stored(message: InnerMessage, *, commit_log_offset: int, queue_offset: int, store_ms: int = 1000) -> bytes:

@@ -215,7 +215,7 @@ async def test_a_flush_that_fails_takes_back_what_it_was_for(tmp_path: Path, mon
         it.append(opaque=1)
         await it.until(lambda: bool(it.client.frames))
         with monkeypatch.context() as patch:
-            patch.setattr(it.store, "segments_to_flush", lambda start, end: [tmp_path / "no such file"])
+            patch.setattr(Segments, "paths_between", lambda *_: [tmp_path / "no such file"])
             it.append(b"lost", opaque=2)
             await it.until(lambda: len(it.client.frames) == 2)
         assert it.client.answer(1)[1] == ResponseCode.SERVICE_NOT_AVAILABLE

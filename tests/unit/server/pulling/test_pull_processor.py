@@ -20,6 +20,7 @@ from broker.protocol.headers import PullMessageRequestHeader, PullMessageRespons
 from broker.protocol.heartbeat import ConsumerData, MessageModel, SubscriptionData
 from broker.remoting.alarm import Alarm
 from broker.store import SubscriptionGroupConfig, TopicConfig
+from broker.store.log.segments import Segments
 from tests.unit.server.conftest import PULL, START_MS, Desk, Wire
 
 
@@ -358,10 +359,11 @@ def test_every_pull_that_waits_is_answered_though_the_disk_fails(
     def fail(*_: object) -> None:
         raise OSError(5, "Input/output error")
 
-    monkeypatch.setattr(desk.store, "pull", fail)
-    if is_arrival:
-        put(desk, "A")
-    else:
+    monkeypatch.setattr(Segments, "read", fail)
+    if not is_arrival:
+        desk.store.arrival_listener = None
+    put(desk, "A")
+    if not is_arrival:
         desk.clock.now_ms += 20_000
         desk.pulls.answer_overdue()
 

@@ -11,7 +11,7 @@ import pytest
 from broker.message import properties, sysflag
 from broker.protocol.codes import RequestCode, ResponseCode, SerializeType
 from broker.protocol.headers import SendMessageRequestHeader, SendMessageRequestHeaderV2, SendMessageResponseHeader
-from broker.server.sending import send_processor
+from broker.server.sending.send_processor import MOST_BATCHED
 from broker.store import TopicConfig
 from tests.unit.server.conftest import IDENTITY, START_MS, Desk, Wire
 
@@ -227,13 +227,12 @@ def test_a_long_batch_that_is_torn_at_its_end_is_refused_as_a_whole(desk: Desk) 
     assert desk.messages("orders") == []
 
 
-def test_a_batch_of_too_many_messages_is_refused_as_a_whole(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(send_processor, "MOST_BATCHED", 999)
-    body = batch(*(str(number).encode() for number in range(1000)))
+def test_a_batch_of_too_many_messages_is_refused_as_a_whole(desk: Desk) -> None:
+    body = batch(*[b""] * (MOST_BATCHED + 1))
     answer = desk.ask(RequestCode.SEND_BATCH_MESSAGE, v2(batch=True), body)
     assert (answer.code, answer.remark) == (
         ResponseCode.MESSAGE_ILLEGAL,
-        "the batch has more than 999 messages: send several batches",
+        f"the batch has more than {MOST_BATCHED} messages: send several batches",
     )
     assert desk.messages("orders") == []
 

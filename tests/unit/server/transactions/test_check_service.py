@@ -10,6 +10,7 @@ from broker.protocol.codes import ResponseCode
 from broker.remoting.tasks import Tasks
 from broker.server.schedule.expiry_clock import BELIEVED_AFTER_MS
 from broker.server.transactions import check_service
+from broker.store.log.segments import Segments
 from tests.unit.client.waiting import until
 from tests.unit.server.transaction_broker import (
     DISCARD_TOPIC,
@@ -196,8 +197,7 @@ def test_a_sender_that_connected_anew_is_asked_before_other_machines(broker: Tra
 def test_what_was_given_up_is_written_though_moving_another_fails(
     broker: TransactionBroker, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(broker.messages, "put_back", lambda *_: 1 / 0)
-    broker.send(Producer(), "A")
+    oldest = broker.send(Producer(), "A").commit_log_offset
     given_up = broker.messages.table.find(broker.send(Producer(), "B").commit_log_offset)
     assert given_up is not None
     given_up.checks = broker.policy.check_max
@@ -205,7 +205,12 @@ def test_what_was_given_up_is_written_though_moving_another_fails(
         broker.end(Producer(), broker.send(Producer(), str(number)), ROLLBACK)
     broker._has_appended = False
     broker.now_ms += 1000
+    read = Segments.read
 
+    def read_others(segments: Segments, position: int, length: int) -> bytes:
+        return bytes(1 // 0) if position == oldest else read(segments, position, length)
+
+    monkeypatch.setattr(Segments, "read", read_others)
     with pytest.raises(ZeroDivisionError):
         broker.check_service.look(broker.now_ms)
 

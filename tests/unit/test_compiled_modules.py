@@ -1,0 +1,75 @@
+"""What a compiled build compiles, what it may not compile, and that tests which mean to run a compiled build do."""
+
+import ast
+import importlib
+import os
+import sys
+from collections.abc import Iterator
+from inspect import getmembers, isclass
+from pathlib import Path
+
+import msgspec
+import pytest
+
+from broker.build_info import is_compiled, version_text
+
+ROOT = Path(__file__).resolve().parents[2]
+sys.path.append(str(ROOT / "build_backend"))
+
+from compiled_modules import COMPILED_MODULES, COMPILED_VARIABLE, compiled_paths  # noqa: E402
+
+TREES = {path.relative_to(ROOT).as_posix(): ast.parse(path.read_text()) for path in sorted(ROOT.glob("broker/**/*.py"))}
+compiled = pytest.mark.parametrize("module", COMPILED_MODULES)
+
+
+def classes(tree: ast.Module) -> Iterator[ast.ClassDef]:
+    return (node for node in ast.walk(tree) if isinstance(node, ast.ClassDef))
+
+
+def last_name(expression: ast.expr) -> str:
+    """`Struct` of `Struct`, `msgspec.Struct` and `Struct[int]`."""
+    return ast.unparse(expression).partition("[")[0].rpartition(".")[2]
+
+
+def tree_of(module: str) -> ast.Module:
+    return TREES[f"{module.replace('.', '/')}.py"]
+
+
+def test_the_list_names_modules_that_exist_in_order_and_once() -> None:
+    assert set(compiled_paths()) <= TREES.keys()
+    assert sorted(set(COMPILED_MODULES)) == list(COMPILED_MODULES)
+
+
+@compiled
+def test_no_compiled_module_defines_a_struct(module: str) -> None:
+    """Compiled, it would take from peers what its annotations do not allow."""
+    members = getmembers(importlib.import_module(module), isclass)
+    assert not [name for name, member in members if member.__module__ == module and issubclass(member, msgspec.Struct)]
+
+
+@compiled
+def test_no_compiled_module_has_a_coroutine(module: str) -> None:
+    """Asyncio crashes the interpreter when it formats a future of a compiled one."""
+    assert not [node.name for node in ast.walk(tree_of(module)) if isinstance(node, ast.AsyncFunctionDef)]
+
+
+def test_no_interpreted_class_inherits_from_a_compiled_one() -> None:
+    """Compiled classes forbid it when the module is imported."""
+    ours = {definition.name for path in compiled_paths() for definition in classes(TREES[path])}
+    interpreted = [tree for path, tree in TREES.items() if path not in compiled_paths()]
+    assert not ours & {last_name(base) for tree in interpreted for definition in classes(tree) for base in definition.bases}
+
+
+def test_the_version_says_compiled_where_it_is() -> None:
+    assert (", compiled, " in version_text()) == is_compiled()
+
+
+def test_the_tests_run_the_build_that_they_were_asked_to_test() -> None:
+    assert is_compiled() == (os.environ.get(COMPILED_VARIABLE) == "1")
+
+
+@compiled
+def test_a_compiled_build_has_compiled_what_the_list_names(module: str) -> None:
+    origin = importlib.import_module(module).__file__
+    assert origin is not None
+    assert origin.endswith(".so") == is_compiled()
