@@ -1,0 +1,68 @@
+"""The faults of the bench's books: one order in a thousand has each, and what is to be found of it."""
+
+from enum import StrEnum
+from typing import Final
+
+from pipelines.judging.classes import Cause, Finding
+
+ONE_IN: Final = 1_000
+
+
+class Fault(StrEnum):
+    """What goes wrong with an order."""
+
+    CREDIT_LOST = "credit lost"
+    DEAD_LETTER = "dead letter"
+    DISCARDED = "discarded"
+    COMMIT_LOST = "decided, and not delivered"
+    NEVER_ANNOUNCED = "never announced"
+    ORDER_ROW_LOST = "order row lost"
+    CREDITED_TWICE = "credited twice"
+    OTHER_AMOUNT = "credited another amount"
+    POINTS = "points rounded up"
+    OTHER_CUSTOMER = "credited to another"
+    OTHER_TRANSACTION = "credit with another's transaction id"
+    TRANSACTION_ROW_LOST = "transaction row lost"
+    MARKER = "marker for an order that stands"
+    ITEMS = "item changed"
+    CURRENCY = "currency changed"
+    BODY = "amount in the body"
+    DELIVERED_TWICE = "delivered twice"
+    DAMAGED = "byte flipped in the message"
+    PENDING = "pending"
+
+
+EXPECTED: Final = {
+    Fault.CREDIT_LOST: (Finding.MISSING_CREDIT, Cause.CONSUMED),
+    Fault.DEAD_LETTER: (Finding.MISSING_CREDIT, Cause.DEAD_LETTER),
+    Fault.DISCARDED: (Finding.MISSING_CREDIT, Cause.DISCARDED),
+    Fault.COMMIT_LOST: (Finding.MISSING_CREDIT, Cause.ROLLED_BACK),
+    Fault.NEVER_ANNOUNCED: (Finding.MISSING_CREDIT, Cause.NO_MESSAGE),
+    Fault.ORDER_ROW_LOST: (Finding.CREDIT_WITHOUT_ORDER, Cause.ORDER_LOST),
+    Fault.CREDITED_TWICE: (Finding.DOUBLE_CREDIT, Cause.ONE_MESSAGE),
+    Fault.OTHER_AMOUNT: (Finding.AMOUNT_MISMATCH, Cause.LEDGER),
+    Fault.POINTS: (Finding.POINTS_MISMATCH, Cause.LEDGER),
+    Fault.OTHER_CUSTOMER: (Finding.WRONG_CUSTOMER, Cause.LEDGER),
+    Fault.OTHER_TRANSACTION: (Finding.WRONG_TRANSACTION, Cause.LEDGER),
+    Fault.TRANSACTION_ROW_LOST: (Finding.ORDER_WITHOUT_TRANSACTION, None),
+    Fault.MARKER: (Finding.ROLLED_BACK_ORDER, Cause.MARKER),
+    Fault.ITEMS: (Finding.ITEMS_MISMATCH, None),
+    Fault.CURRENCY: (Finding.CURRENCY_MISMATCH, None),
+    Fault.BODY: (Finding.MESSAGE_MISMATCH, Cause.AMOUNT),
+    Fault.DELIVERED_TWICE: (Finding.DOUBLED_DELIVERY, None),
+    Fault.DAMAGED: (Finding.DAMAGED_MESSAGE, Cause.DAMAGE),
+    Fault.PENDING: (Finding.IN_FLIGHT, Cause.PENDING),
+}
+_FAULTS: Final = tuple(Fault)
+
+
+def fault_of(number: int) -> Fault | None:
+    """The fault of the order with this number; None for most."""
+    place = number % ONE_IN
+    return _FAULTS[place] if place < len(_FAULTS) else None
+
+
+def injected(orders: int) -> dict[Fault, int]:
+    """How many orders have each fault, among so many."""
+    whole, rest = divmod(orders, ONE_IN)
+    return {fault: whole + (place < rest) for place, fault in enumerate(_FAULTS)}
