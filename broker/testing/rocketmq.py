@@ -14,19 +14,18 @@ from typing import Any, Final, Self, TypeVar
 from broker.app import Broker
 from broker.client import MessageListener, Producer, PushConsumer, TransactionListener, TransactionProducer
 from broker.config import load_settings
-from broker.message import MessageExt
 from broker.protocol.codes import ResponseCode
 from broker.remoting.connection import RequestHandler
 from broker.remoting.network import on_network
 from broker.store.files import FileSystem, OsFileSystem
-from broker.testing.asked import Asked
 from broker.testing.disk import Disk, FlushHere
 from broker.testing.door import Door, Faults
 from broker.testing.journal import Journal, Kind
 from broker.testing.like_apache import LikeApache
 from broker.testing.memory_files import MemoryFiles
 from broker.testing.memory_network import MemoryNetwork
-from broker.testing.transactions import COMMITTED, PENDING, ROLLED_BACK, Inspection, Transaction
+from broker.testing.questions import MOMENT_S, Questions
+from broker.testing.transactions import Inspection
 from broker.testing.virtual_time import VirtualTime, without_threads
 from broker.world import World, current_world, in_world
 
@@ -35,8 +34,6 @@ T = TypeVar("T")
 
 REPEATABLE_START_MS: Final = 1_767_225_600_000
 """2026-01-01T00:00:00Z: when time begins in a test that has a seed."""
-MOMENT_S: Final = 0.01
-"""Longer than anything is put off only to be done together with what comes next, such as the flush of a COMMIT."""
 LOOK_EVERY_S: Final = 0.1
 UPKEEP_S: Final = 30.0
 HEARTBEAT_S: Final = 30.0
@@ -61,7 +58,7 @@ _SETTINGS: Final = {
 }
 
 
-class RocketMQ:
+class RocketMQ(Questions):
     """Runs from `start` to `stop`, or as `async with RocketMQ() as rocketmq:`.
 
     Clients that are made on its event loop, after `start`, live in its world: they have its time and its network.
@@ -311,56 +308,12 @@ class RocketMQ:
         await self._in_its_context(self._start_broker())
         self.journal.note(Kind.BROKER, "the broker starts again")
 
-    # what a test asks: each answer is awaited, and comes once all is settled
-
-    def pending(self, word: str | None = None) -> Asked[list[Transaction]]:
-        """The transactions that are undecided; with a word those with that id or key."""
-        return self._asked(
-            f"pending({_argument(word)})",
-            lambda inspection: [one for one in inspection.pending() if word is None or one.is_named(word)],
-        )
-
-    def decided(self, word: str | None = None) -> Asked[list[Transaction]]:
-        """The transactions that are committed, rolled back or discarded; with a word those with that id or key."""
-        return self._asked(
-            f"decided({_argument(word)})",
-            lambda inspection: [
-                one for one in inspection.transactions() if one.state != PENDING and (word is None or one.is_named(word))
-            ],
-        )
-
-    def messages(self, topic: str) -> Asked[list[MessageExt]]:
-        """What consumers of the topic find, in the order in which it was stored."""
-        return self._asked(f"messages({topic!r})", lambda inspection: inspection.messages(topic))
-
-    def committed(self, word: str) -> Asked[MessageExt]:
-        """The message of the transaction with that id or key, which consumers can see.
-
-        Raises AssertionError, which tells the story, unless it is there, and once.
-        """
-        return self._asked(f"committed({word!r})", lambda inspection: self._committed(inspection, word))
-
-    def rolled_back(self, word: str) -> Asked[Transaction]:
-        """The transaction with that id or key, which nobody will see. Raises AssertionError unless it is rolled back."""
-        return self._asked(f"rolled_back({word!r})", lambda inspection: self._in_state(inspection, word, ROLLED_BACK))
-
     def commit_log(self) -> bytes:
         """All that is in the commit log, byte for byte; only of a store in memory. Raises ValueError for another."""
         if not isinstance(self._files, MemoryFiles):
             raise ValueError("the commit log is in the directory that the store was given")
         segments = [path for path in self._files.paths if path.parent.name == "commitlog"]
         return b"".join(self._files.content(path) for path in segments)
-
-    def timeline(self, word: str) -> str:
-        """The story of the message with that id or key: what was sent, decided, asked, delivered, and when."""
-        events = self.journal.of(word)
-        if not events:
-            return f"nothing is known of {word!r}"
-        return f"the story of {word!r}, in minutes of the test:\n" + "\n".join(map(str, events))
-
-    def story(self) -> str:
-        """All that happened, the latest hundred events of it."""
-        return "what happened, in minutes of the test:\n" + self.journal.told(self.journal.events[-100:])
 
     # within
 
@@ -374,6 +327,9 @@ class RocketMQ:
     def _the_door(self) -> Door:
         assert self._door is not None
         return self._door
+
+    def _inspection(self) -> Inspection:
+        return Inspection(self._the_door.broker, self._running.identity.name)
 
     async def _hear_outside(self) -> None:
         """Gives clients elsewhere a moment of real time, and a longer one to answer the check-backs that were sent to them."""
@@ -411,29 +367,6 @@ class RocketMQ:
         self._clients.append(client)
         return client
 
-    def _asked(self, question: str, answer: Callable[[Inspection], T]) -> Asked[T]:
-        async def when_settled() -> T:
-            await self.time.advance(MOMENT_S)
-            return answer(Inspection(self._the_door.broker, self._running.identity.name))
-
-        return Asked(question, when_settled)
-
-    def _committed(self, inspection: Inspection, word: str) -> MessageExt:
-        transaction = self._in_state(inspection, word, COMMITTED)
-        found = [one for one in inspection.messages(transaction.topic) if word in (one.transaction_id, *one.keys)]
-        if len(found) != 1:
-            raise AssertionError(
-                f"{word!r} is committed, and {transaction.topic} has it {len(found)} times\n{self.timeline(word)}"
-            )
-        return found[0]
-
-    def _in_state(self, inspection: Inspection, word: str, state: str) -> Transaction:
-        found = [one for one in inspection.transactions() if one.is_named(word)]
-        if len(found) == 1 and found[0].state == state:
-            return found[0]
-        states = " and ".join(one.state for one in found) if found else "unknown to the broker"
-        raise AssertionError(f"{word!r} is {states}, not {state}\n{self.timeline(word)}")
-
 
 def _world(time: VirtualTime, seed: int | None) -> World:
     chance = random.Random(0 if seed is None else seed)
@@ -459,7 +392,3 @@ def _left(inside: AbstractContextManager[None]) -> None:
     # Who ends a fixture in another task than began it finds nothing that it could set back.
     with suppress(ValueError):
         inside.__exit__(None, None, None)
-
-
-def _argument(word: str | None) -> str:
-    return "" if word is None else repr(word)
