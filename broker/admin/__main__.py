@@ -24,6 +24,7 @@ from broker.admin.printing import complain, print_json, print_listing, say
 from broker.admin.progress.commands import groups, topics
 from broker.admin.session import CANNOT_ASK as BAD_COMMAND_LINE
 from broker.admin.session import Session, Target, run
+from broker.admin.timeline.commands import timeline
 from broker.logs import log_to_stderr
 from broker.protocol.bodies import TransactionInfo
 from broker.protocol.headers import (
@@ -39,7 +40,7 @@ app = typer.Typer(
     no_args_is_help=True,
     pretty_exceptions_enable=False,
 )
-for command in (topics, groups, tail, message, send, doctor):
+for command in (topics, groups, tail, message, send, timeline, doctor):
     app.command()(command)
 app.add_typer(dead_letters, name="dead-letters")
 
