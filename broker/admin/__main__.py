@@ -1,4 +1,4 @@
-"""The operators' command line: `python -m broker.admin` with `pending`, `show`, `decide` and so on, see `--help`.
+"""The operators' command line: `rocketmq-admin`, or `python -m broker.admin`, with `topics`, `tail`, `pending` and so on.
 
 Exit codes: 0 done; 1 a broker refused, or there is no such transaction; 2 the command line is wrong, or no broker could be asked.
 """
@@ -17,10 +17,14 @@ from broker.admin import decisions, tables
 from broker.admin.dead_letters.commands import app as dead_letters
 from broker.admin.discarded import DiscardedMessage, newest_discarded
 from broker.admin.errors import Refused
+from broker.admin.health.commands import doctor
+from broker.admin.messages.commands import message, send, tail
 from broker.admin.options import AsJson, BrokerAddr, Group, Limit, NameServers, OlderThan, Topic, duration, now_ms, target_of
 from broker.admin.printing import complain, print_json, print_listing, say
+from broker.admin.progress.commands import groups, topics
 from broker.admin.session import CANNOT_ASK as BAD_COMMAND_LINE
 from broker.admin.session import Session, Target, run
+from broker.admin.timeline.commands import timeline
 from broker.logs import log_to_stderr
 from broker.protocol.bodies import TransactionInfo
 from broker.protocol.headers import (
@@ -31,18 +35,19 @@ from broker.protocol.headers import (
 )
 
 app = typer.Typer(
-    name="python -m broker.admin",
-    help="See and mend transactions and dead letters.",
+    name="rocketmq-admin",
+    help="Look at topics, groups and messages; see and mend transactions and dead letters.",
     no_args_is_help=True,
-    add_completion=False,
     pretty_exceptions_enable=False,
 )
+for command in (topics, groups, tail, message, send, timeline, doctor):
+    app.command()(command)
 app.add_typer(dead_letters, name="dead-letters")
 
 
 @app.callback()
 def choose(context: typer.Context, namesrv_addr: NameServers = None, broker_addr: BrokerAddr = None) -> None:
-    """See and mend transactions and dead letters: which are pending or given up, why, and what to do about them."""
+    """Look at topics, groups and messages; see and mend transactions and dead letters."""
     context.obj = Target()
     context.obj = target_of(context, namesrv_addr, broker_addr)
 

@@ -8,6 +8,7 @@ from broker.admin.errors import CannotAsk
 from broker.client.errors import ClientError
 from broker.client.instance.name_servers import NameServers, name_server_addresses
 from broker.protocol.errors import ProtocolError
+from broker.protocol.route import ClusterInfo
 from broker.remoting.client import RemotingClient, split_address
 
 
@@ -33,11 +34,16 @@ async def find_brokers(remoting: RemotingClient, *, namesrv_addr: str | None, br
         raise CannotAsk(str(error)) from None
     except ProtocolError as error:
         raise CannotAsk(f"a name server answered what cannot be understood: {error}") from None
-    masters = [
+    masters = masters_of(cluster)
+    if not masters:
+        raise CannotAsk(f"no broker is registered at {';'.join(name_servers.addresses)}")
+    return masters
+
+
+def masters_of(cluster: ClusterInfo | None) -> list[BrokerAddress]:
+    """The masters that a name server knows, by name."""
+    return [
         BrokerAddress(name, broker.master_address)
         for name, broker in sorted((cluster.broker_addr_table if cluster is not None else {}).items())
         if broker.master_address is not None
     ]
-    if not masters:
-        raise CannotAsk(f"no broker is registered at {';'.join(name_servers.addresses)}")
-    return masters

@@ -22,8 +22,8 @@ WIDTH_OF_NO_TERMINAL: Final = 250
 
 
 def say(text: str) -> None:
-    """One line on the standard output. Nobody else in this package prints: texts of strangers are made printable here."""
-    print(printable(text))
+    """One line on the standard output, at once. Only this module prints: it makes the texts of strangers printable."""
+    print(printable(text), flush=True)
 
 
 def complain(text: str) -> None:
@@ -33,9 +33,18 @@ def complain(text: str) -> None:
 
 def print_json(rows: Iterable[tuple[str, msgspec.Struct]]) -> None:
     """An array with an object for each row; `broker` is the address of the one that has it."""
-    objects = [{"broker": address, **msgspec.to_builtins(row)} for address, row in rows]
+    print_objects([_with_broker(address, row) for address, row in rows])
+
+
+def print_objects(objects: Sequence[object]) -> None:
+    """An array of what msgspec can write."""
     formatted = msgspec.json.format(msgspec.json.encode(objects), indent=2).decode()
     print("\n".join(_json_escaped(line) for line in formatted.split("\n")))
+
+
+def print_json_line(address: str, row: msgspec.Struct) -> None:
+    """One object on one line, at once: for a listing without an end."""
+    print(_json_escaped(msgspec.json.encode(_with_broker(address, row)).decode()), flush=True)
 
 
 def print_listing(
@@ -79,6 +88,10 @@ def time_text(ms: int | None) -> str:
         return time.strftime("%Y-%m-%d %H:%M:%S", time.localtime(ms / 1000))
     except (OverflowError, ValueError, OSError):
         return f"{ms} ms after 1970"  # a year that no clock here can show
+
+
+def _with_broker(address: str, row: msgspec.Struct) -> dict[str, object]:
+    return {"broker": address, **msgspec.to_builtins(row)}
 
 
 def _json_escaped(line: str) -> str:

@@ -33,6 +33,7 @@ from broker.protocol.headers import (
     ResumeCheckHalfMessageRequestHeader,
     RetryDeadLetterRequestHeader,
     SendMessageRequestHeaderV2,
+    SendMessageResponseHeader,
     ShowTransactionRequestHeader,
     ViewMessageRequestHeader,
 )
@@ -73,12 +74,12 @@ class BrokerRequests:
 
     async def resume(self, message_id: str) -> None:
         """Has a discarded message checked again; Apache's brokers can as well."""
-        await self._ask(RequestCode.RESUME_CHECK_HALF_MESSAGE, ResumeCheckHalfMessageRequestHeader(msg_id=message_id))
+        await self.ask(RequestCode.RESUME_CHECK_HALF_MESSAGE, ResumeCheckHalfMessageRequestHeader(msg_id=message_id))
 
     async def count_parked(self) -> ParkedCounts:
         """How many dead letters and discarded messages nobody has treated yet."""
-        answer = await self._ask(AdminRequestCode.COUNT_PARKED_MESSAGES, None)
-        with _understood(self.address):
+        answer = await self.ask(AdminRequestCode.COUNT_PARKED_MESSAGES, None)
+        with understood(self.address):
             return ParkedCounts.decode(answer.body)
 
     async def marks(self, header: ListMarksRequestHeader) -> list[MarkInfo]:
@@ -93,23 +94,25 @@ class BrokerRequests:
         """A dead letter needs no attention any more; durable when it returns."""
         return self._one(await self._marks(AdminRequestCode.DISMISS_DEAD_LETTER, header))
 
-    async def send(self, header: SendMessageRequestHeaderV2, body: bytes) -> None:
-        """Stores a message; it is stored when it returns."""
+    async def send(self, header: SendMessageRequestHeaderV2, body: bytes) -> SendMessageResponseHeader:
+        """Stores a message; it is stored when it returns, and the answer says where."""
         stored = ResponseCode.FLUSH_DISK_TIMEOUT, ResponseCode.FLUSH_SLAVE_TIMEOUT, ResponseCode.SLAVE_NOT_AVAILABLE
-        await self._ask(RequestCode.SEND_MESSAGE_V2, header, *stored, body=body)
+        answer = await self.ask(RequestCode.SEND_MESSAGE_V2, header, *stored, body=body)
+        with understood(self.address):
+            return answer.decode_header(SendMessageResponseHeader)
 
     async def topics(self) -> dict[str, int]:
         """The broker's topics, and how many queues each has to read from."""
-        answer = await self._ask(RequestCode.GET_ALL_TOPIC_CONFIG, None)
-        with _understood(self.address):
+        answer = await self.ask(RequestCode.GET_ALL_TOPIC_CONFIG, None)
+        with understood(self.address):
             table = TopicConfigSerializeWrapper.decode(answer.body).topic_config_table
         return {name: config.read_queue_nums for name, config in table.items()}
 
     async def offsets(self, topic: str, queue_id: int) -> tuple[int, int]:
         """The queue offset of a queue's first message, and that after its last one."""
-        first = await self._ask(RequestCode.GET_MIN_OFFSET, GetMinOffsetRequestHeader(topic=topic, queue_id=queue_id))
-        end = await self._ask(RequestCode.GET_MAX_OFFSET, GetMaxOffsetRequestHeader(topic=topic, queue_id=queue_id))
-        with _understood(self.address):
+        first = await self.ask(RequestCode.GET_MIN_OFFSET, GetMinOffsetRequestHeader(topic=topic, queue_id=queue_id))
+        end = await self.ask(RequestCode.GET_MAX_OFFSET, GetMaxOffsetRequestHeader(topic=topic, queue_id=queue_id))
+        with understood(self.address):
             first_offset = max(0, first.decode_header(GetMinOffsetResponseHeader).offset)
             return first_offset, max(first_offset, end.decode_header(GetMaxOffsetResponseHeader).offset)
 
@@ -127,7 +130,7 @@ class BrokerRequests:
             subscription="*",
             sub_version=0,
         )
-        answer = await self._ask(
+        answer = await self.ask(
             RequestCode.PULL_MESSAGE,
             header,
             ResponseCode.PULL_NOT_FOUND,
@@ -137,31 +140,31 @@ class BrokerRequests:
         )
         if answer.code == ResponseCode.TOPIC_NOT_EXIST:
             return [], queue_offset
-        with _understood(self.address):
+        with understood(self.address):
             next_offset = answer.decode_header(PullMessageResponseHeader).next_begin_offset
             return decode_records(answer.body) if answer.code == ResponseCode.SUCCESS else [], next_offset
 
     async def query(self, topic: str, key: str) -> list[Record]:
         """Messages of a topic, also of the broker's own ones, with that key or unique id."""
         header = QueryMessageRequestHeader(topic=topic, key=key, max_num=_FIND_ALL, begin_timestamp=0, end_timestamp=FOREVER_MS)
-        answer = await self._ask(RequestCode.QUERY_MESSAGE, header, ResponseCode.QUERY_NOT_FOUND)
-        with _understood(self.address):
+        answer = await self.ask(RequestCode.QUERY_MESSAGE, header, ResponseCode.QUERY_NOT_FOUND)
+        with understood(self.address):
             return decode_records(answer.body) if answer.code == ResponseCode.SUCCESS else []
 
     async def view(self, commit_log_offset: int) -> Record:
         """The message at that commit log offset, of any topic."""
-        answer = await self._ask(RequestCode.VIEW_MESSAGE_BY_ID, ViewMessageRequestHeader(offset=commit_log_offset))
-        with _understood(self.address):
+        answer = await self.ask(RequestCode.VIEW_MESSAGE_BY_ID, ViewMessageRequestHeader(offset=commit_log_offset))
+        with understood(self.address):
             return decode_record(answer.body)
 
     async def _transactions(self, code: AdminRequestCode, header: CommandHeader) -> TransactionList:
-        answer = await self._ask(code, header)
-        with _understood(self.address):
+        answer = await self.ask(code, header)
+        with understood(self.address):
             return TransactionList.decode(answer.body)
 
     async def _marks(self, code: AdminRequestCode, header: CommandHeader) -> list[MarkInfo]:
-        answer = await self._ask(code, header)
-        with _understood(self.address):
+        answer = await self.ask(code, header)
+        with understood(self.address):
             return MarkList.decode(answer.body).marks
 
     def _one(self, entries: list[T]) -> T:
@@ -169,7 +172,8 @@ class BrokerRequests:
             raise CannotAsk(f"broker {self.address} answered with an empty list: it did not say what it did")
         return entries[0]
 
-    async def _ask(self, code: int, header: CommandHeader | None, *also_fine: ResponseCode, body: bytes = b"") -> RemotingCommand:
+    async def ask(self, code: int, header: CommandHeader | None, *also_fine: ResponseCode, body: bytes = b"") -> RemotingCommand:
+        """The answer, which has the code SUCCESS or one of `also_fine`."""
         try:
             answer = await self._remoting.invoke(self.address, code, header, body, timeout_ms=TIMEOUT_MS)
         except RemotingError as error:
@@ -190,7 +194,8 @@ def is_stored_at(message_id: MessageId, address: str) -> bool:
 
 
 @contextmanager
-def _understood(address: str) -> Iterator[None]:
+def understood(address: str) -> Iterator[None]:
+    """Raises CannotAsk where what the broker at that address answered cannot be decoded."""
     try:
         yield
     except (ProtocolError, CorruptRecord, ValueError) as error:

@@ -10,12 +10,13 @@ from typing import Final, TypeVar
 
 import typer
 
-from broker.admin.brokers import BrokerAddress, find_brokers
+from broker.admin.brokers import find_brokers
 from broker.admin.errors import AdminError, CannotAsk
 from broker.admin.printing import complain
 from broker.admin.requests import BrokerRequests
 from broker.client.errors import IllegalConfiguration
 from broker.client.instance.access import open_remoting
+from broker.remoting.client import RemotingClient
 
 REFUSED: Final = 1
 CANNOT_ASK: Final = 2
@@ -60,9 +61,21 @@ class Session:
 
 def run(target: Target, work: Callable[[Session], Awaitable[None]]) -> None:
     """Does the work with the brokers meant. Raises typer.Exit: 1 if a broker refused, 2 if one could not be asked."""
+
+    async def with_brokers(remoting: RemotingClient) -> list[AdminError]:
+        found = await find_brokers(remoting, namesrv_addr=target.namesrv_addr, broker_addr=target.broker_addr)
+        session = Session([BrokerRequests(remoting, broker.address) for broker in found])
+        await work(session)
+        return session.failures
+
+    run_with_remoting(with_brokers)
+
+
+def run_with_remoting(work: Callable[[RemotingClient], Awaitable[list[AdminError]]]) -> None:
+    """Does work that finds its brokers by itself, and returns what failed. Raises typer.Exit as `run` does."""
     failures: list[AdminError]
     try:
-        failures = asyncio.run(_run(target, work))
+        failures = asyncio.run(_with_remoting(work))
     except AdminError as error:
         failures = [error]
     except KeyboardInterrupt:
@@ -73,17 +86,12 @@ def run(target: Target, work: Callable[[Session], Awaitable[None]]) -> None:
         raise typer.Exit(CANNOT_ASK if any(isinstance(failure, CannotAsk) for failure in failures) else REFUSED)
 
 
-async def _run(target: Target, work: Callable[[Session], Awaitable[None]]) -> list[AdminError]:
+async def _with_remoting(work: Callable[[RemotingClient], Awaitable[list[AdminError]]]) -> list[AdminError]:
     try:
         remoting = open_remoting(None, None, None, os.environ)
     except IllegalConfiguration as error:
         raise CannotAsk(str(error)) from None
     try:
-        found: list[BrokerAddress] = await find_brokers(
-            remoting, namesrv_addr=target.namesrv_addr, broker_addr=target.broker_addr
-        )
-        session = Session([BrokerRequests(remoting, broker.address) for broker in found])
-        await work(session)
-        return session.failures
+        return await work(remoting)
     finally:
         await remoting.close()

@@ -13,6 +13,8 @@ from dataclasses import dataclass, field
 from itertools import takewhile
 from typing import Final, Generic, TypeVar
 
+from broker.transaction.check_backs import CheckBacks
+
 Producer = TypeVar("Producer", bound=Hashable)
 
 ANSWER_TIMEOUT_MS: Final = 60_000
@@ -45,6 +47,8 @@ class ChecksInFlight(Generic[Producer]):
         self._owed: dict[Producer, _Owed] = {}
         self.changes = 0
         """Grows whenever something was asked, answered or given back."""
+        self.on_record = CheckBacks()
+        """What operators are shown; nothing is decided by it."""
 
     def notice_time(self, now_ms: int) -> None:
         """Checks that were not answered in time are overdue from now on."""

@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-import base64
-
 import msgspec
 
+from broker.admin.bodies import read_body
 from broker.admin.dead_letters.dead_letter import DeadLetter, Treated
 from broker.admin.dead_letters.finding import FoundLetter
 from broker.admin.dead_letters.treatments import treatment_history
 from broker.message import properties as props
-from broker.message.errors import CorruptRecord
-from broker.message.record import to_message
 
 
 class DeadLetterContent(msgspec.Struct, frozen=True, rename="camel"):
@@ -30,23 +27,12 @@ class DeadLetterContent(msgspec.Struct, frozen=True, rename="camel"):
 
 async def content_of(found: FoundLetter) -> DeadLetterContent:
     """The dead letter with its properties, its body and its history."""
-    body, problem = found.record.body, None
-    try:
-        body = to_message(found.record).body
-    except CorruptRecord as error:
-        problem = str(error)
+    body = read_body(found.record)
     return DeadLetterContent(
         letter=found.letter,
         properties=props.decode(found.record.properties),
-        body=_text(body),
-        body_base64=base64.b64encode(body).decode(),
+        body=body.text,
+        body_base64=body.in_base64,
         history=await treatment_history(found.requests, found.letter),
-        problem=problem,
+        problem=body.problem,
     )
-
-
-def _text(body: bytes) -> str | None:
-    try:
-        return body.decode()
-    except UnicodeDecodeError:
-        return None

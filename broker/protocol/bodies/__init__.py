@@ -52,12 +52,13 @@ from broker.protocol.bodies.topic import (
     TopicOffset,
     TopicStatsTable,
 )
-from broker.protocol.bodies.transaction_admin import TransactionInfo, TransactionList
+from broker.protocol.bodies.transaction_admin import CheckBackInfo, TransactionInfo, TransactionList
 
 __all__ = [
     "BrokerStatsData",
     "BrokerStatsItem",
     "CMResult",
+    "CheckBackInfo",
     "CheckClientRequestBody",
     "ClientConnection",
     "ConsumeMessageDirectlyResult",

@@ -105,8 +105,9 @@ class OffsetWrapper(BodyPart):
 
 
 class ConsumeStats(Body):
-    """The answer to GET_CONSUME_STATS."""
+    """The answer to GET_CONSUME_STATS. Only tools read it."""
 
+    lenient_limit = None
     offset_table: QueueTable[OffsetWrapper] = msgspec.field(default_factory=QueueTable)
     consume_tps: float = 0.0
 

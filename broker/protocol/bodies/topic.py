@@ -82,8 +82,9 @@ class TopicOffset(BodyPart):
 
 
 class TopicStatsTable(Body):
-    """The answer to GET_TOPIC_STATS_INFO."""
+    """The answer to GET_TOPIC_STATS_INFO. Only tools read it."""
 
+    lenient_limit = None
     offset_table: QueueTable[TopicOffset] = msgspec.field(default_factory=QueueTable)
 
 

@@ -5,6 +5,17 @@ from __future__ import annotations
 from broker.protocol.body import Body, BodyPart
 
 
+class CheckBackInfo(BodyPart):
+    """One check-back that the broker has on record."""
+
+    asked_ms: int
+    producer: str
+    """The address of the producer that was asked."""
+    answer: str | None = None
+    """`COMMIT`, `ROLLBACK` or `UNKNOWN`; None without an answer."""
+    answered_ms: int | None = None
+
+
 class TransactionInfo(BodyPart):
     """One transaction, pending or decided. What is not known, or does not apply, is None."""
 
@@ -27,6 +38,9 @@ class TransactionInfo(BodyPart):
     """The commit log offset of the discarded message that it was made from."""
     problem: str | None = None
     """Why its half message cannot be read."""
+
+    check_backs: list[CheckBackInfo] = []
+    """Those on record, the oldest first: the latest of this broker since it started. SHOW_TRANSACTION has them."""
 
     # While it is pending.
     age_ms: int | None = None

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import shutil
 from collections.abc import Callable, Mapping
+from pathlib import Path
 from typing import Final
 
 from broker.protocol.bodies import KVTable
@@ -137,7 +138,6 @@ class BrokerInfoProcessor:
         config = self._store.config
         ratio = str(math.ceil(self._store.expiry.disk_used_ratio() * 100) / 100)
         is_empty = self._store.commit_log_max_offset == 0
-        usage = shutil.disk_usage(config.root)
         unflushed = self._store.written_position - self._store.flushed_position
         figures = {
             "commitLogMinOffset": "-1" if is_empty else str(self._store.commit_log_min_offset),
@@ -145,7 +145,7 @@ class BrokerInfoProcessor:
             "commitLogDiskRatio": ratio,
             f"commitLogDiskRatio_{config.commit_log_directory}": ratio,
             "consumeQueueDiskRatio": ratio,
-            "commitLogDirCapacity": f"Total : {_bytes(usage.total)}, Free : {_bytes(usage.free)}.",
+            **_capacity(config.root),
             "remainHowManyDataToFlush": _bytes(unflushed),
             "earliestMessageTimeStamp": str(self._store.earliest_store_time()),
         }
@@ -159,6 +159,15 @@ def _runtime(elapsed_ms: int) -> str:
     seconds = elapsed_ms // 1000
     days, hours, minutes = seconds // 86_400, seconds // 3600 % 24, seconds // 60 % 60
     return f"[ {days} days, {hours} hours, {minutes} minutes, {seconds % 60} seconds ]"
+
+
+def _capacity(directory: Path) -> dict[str, str]:
+    """How large the disk is; nothing where the store is in memory, or its directory is gone."""
+    try:
+        usage = shutil.disk_usage(directory)
+    except OSError:
+        return {}
+    return {"commitLogDirCapacity": f"Total : {_bytes(usage.total)}, Free : {_bytes(usage.free)}."}
 
 
 def _bytes(count: int) -> str:

@@ -66,6 +66,7 @@ class CheckRequests:
                 continue
             transaction.checks += 1
             self._checks_in_flight.asked(connection, transaction.commit_log_offset, now_ms)
+            self._checks_in_flight.on_record.asked(transaction.commit_log_offset, connection.peer, now_ms)
             self._messages.counts.checks_sent += 1
             return
         self._messages.counts.checks_without_producer += 1

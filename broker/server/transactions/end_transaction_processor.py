@@ -44,7 +44,9 @@ class EndTransactionProcessor:
         """A producer decides, or answers a check."""
         header = command.decode_header(EndTransactionRequestHeader)
         if header.from_transaction_check:
-            self._checks_in_flight.answered(connection, header.commit_log_offset)
+            offset, answer = header.commit_log_offset, header.commit_or_rollback
+            self._checks_in_flight.answered(connection, offset)
+            self._checks_in_flight.on_record.answered(offset, connection.peer, answer, self._clock())
         request = EndRequest(
             header.commit_or_rollback, header.commit_log_offset, header.tran_state_table_offset, header.producer_group
         )

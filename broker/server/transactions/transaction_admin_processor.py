@@ -22,7 +22,7 @@ from broker.server.ports import Durability
 from broker.server.sending.given_reason import acceptable_reason
 from broker.server.transactions.check_requests import Producers
 from broker.server.transactions.transaction_finder import Found, FoundPending, TransactionFinder
-from broker.server.transactions.transaction_infos import decided_info, decided_now_info, pending_info
+from broker.server.transactions.transaction_infos import check_back_info, decided_info, decided_now_info, pending_info
 from broker.server.transactions.transactional_messages import TransactionalMessages
 from broker.transaction.checks_in_flight import ChecksInFlight
 from broker.transaction.errors import HalfMessageUnreadable
@@ -83,7 +83,7 @@ class TransactionAdminProcessor:
         for word in filter(None, dict.fromkeys((header.transaction_id, header.key))):
             self._refuse_search_without_index()
             found |= {one.commit_log_offset: one for one in self._finder.by_word(word)}
-        return self._answer(command, found.values(), len(found))
+        return _encode(command, [self._with_check_backs(self._info(one)) for one in found.values()], len(found))
 
     def decide(self, connection: Connection, command: RemotingCommand) -> bytes | None:
         """An operator commits or rolls back. Like every decision it must be the first. Its reason is kept in the op message."""
@@ -162,6 +162,10 @@ class TransactionAdminProcessor:
 
     def _answer(self, command: RemotingCommand, found: Iterable[Found], total: int, next_after: int | None = None) -> bytes:
         return _encode(command, [self._info(one) for one in found], total, next_after)
+
+    def _with_check_backs(self, info: TransactionInfo) -> TransactionInfo:
+        info.check_backs = [check_back_info(one) for one in self._checks_in_flight.on_record.of(info.half_offset)]
+        return info
 
     def _info(self, found: Found) -> TransactionInfo:
         if not isinstance(found, FoundPending):

@@ -5,9 +5,11 @@ from __future__ import annotations
 from typing import Final
 
 from broker.message import properties as props
+from broker.message import sysflag
 from broker.message.ids import offset_message_id
-from broker.protocol.bodies import TransactionInfo
+from broker.protocol.bodies import CheckBackInfo, TransactionInfo
 from broker.server.transactions.transaction_finder import FoundDecided, FoundPending
+from broker.transaction.check_backs import CheckBack
 from broker.transaction.errors import NotAHalfMessage
 from broker.transaction.half_message import HalfMessage, find_tag
 from broker.transaction.op_message import OUTCOME, REASON
@@ -74,6 +76,19 @@ def decided_now_info(
         topic=transaction.topic.decode(errors="replace"),
         decided_ms=now_ms,
     )
+
+
+def check_back_info(check_back: CheckBack) -> CheckBackInfo:
+    """A check-back that is on record."""
+    answer = _ANSWERS.get(check_back.answer) if check_back.answer is not None else None
+    return CheckBackInfo(check_back.asked_ms, check_back.producer, answer, check_back.answered_ms)
+
+
+_ANSWERS: Final = {
+    sysflag.TRANSACTION_NOT: "UNKNOWN",
+    sysflag.TRANSACTION_COMMIT: "COMMIT",
+    sysflag.TRANSACTION_ROLLBACK: "ROLLBACK",
+}
 
 
 def _state_of(found: FoundDecided) -> str:

@@ -56,6 +56,7 @@ command_lines = st.tuples(
         [
             ["pending"], ["show"], ["decide"], ["decided"], ["discarded"], ["resume"],
             ["dead-letters", "list"], ["dead-letters", "show"], ["dead-letters", "retry"], ["dead-letters", "dismiss"],
+            ["topics"], ["groups"], ["message"], ["tail"], ["send"], ["doctor"],
         ]
     ),
     st.lists(
@@ -141,6 +142,10 @@ bodies = st.one_of(
             json.dumps({"topicConfigTable": {"%DLQ%credits": {"topicName": HOSTILE, "readQueueNums": 2**31 - 1}}}).encode(),
             json.dumps({"brokerAddrTable": {HOSTILE: {"brokerAddrs": {"0": HOSTILE}}}}).encode(),
             record(), record(KEYS=HOSTILE, UNIQ_KEY=HOSTILE, RETRY_TOPIC=HOSTILE, TRANSACTION_CHECK_TIMES="9" * 5000),
+            json.dumps({"subscriptionGroupTable": {HOSTILE: {"groupName": HOSTILE}}}).encode(),
+            b'{"offsetTable":{{"brokerName":"a","queueId":0,"topic":"t"}:{"minOffset":-1,"maxOffset":9,"lastUpdateTimestamp":9223372036854775807}}}',
+            b'{"offsetTable":{{"brokerName":"a","queueId":0,"topic":"t"}:{"brokerOffset":9,"consumerOffset":-1,"lastTimestamp":1}}}',
+            json.dumps({"table": {"brokerVersionDesc": HOSTILE, "bootTimestamp": "9" * 19, "commitLogDiskRatio": HOSTILE}}).encode(),
             record()[:-1], record(PGROUP=HOSTILE, DEAD_LETTER_RETRIES="x" * 30),
         ]
     ),
@@ -154,6 +159,8 @@ understandable = st.sampled_from(
         ["pending"], ["show", "A"], ["decide", "A", "--commit", "--reason", "r"], ["decided"], ["discarded"], ["resume", "A"],
         ["dead-letters", "list"], ["dead-letters", "list", "credits"], ["dead-letters", "show", "A"],
         ["dead-letters", "retry", "-g", "credits", "--all"], ["dead-letters", "dismiss", "A", "--reason", "r"],
+        ["topics"], ["topics", "--all"], ["groups"], ["groups", "-g", "credits"], ["message", "A"], ["message", "A", "-t", "orders"],
+        ["send", "orders", "x"], ["doctor"],
     ]
 )  # fmt: skip
 

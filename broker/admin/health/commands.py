@@ -1,0 +1,67 @@
+"""`doctor`. Apache's brokers can be asked as well."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import typer
+
+from broker.admin.brokers import BrokerAddress, find_brokers
+from broker.admin.errors import AdminError
+from broker.admin.health.broker_health import examine_broker, is_loopback
+from broker.admin.health.finding import Finding
+from broker.admin.health.name_servers import examine_name_servers
+from broker.admin.options import AsJson, BrokerAddr, NameServers, now_ms, target_of
+from broker.admin.printing import print_objects, say
+from broker.admin.requests import BrokerRequests
+from broker.admin.session import REFUSED, Target, run_with_remoting
+from broker.remoting.client import RemotingClient
+
+
+def doctor(
+    context: typer.Context, as_json: AsJson = False, namesrv_addr: NameServers = None, broker_addr: BrokerAddr = None
+) -> None:
+    """Is RocketMQ well? Says what is wrong and what to do; the exit code is 1 then."""
+    target = target_of(context, namesrv_addr, broker_addr)
+    findings: list[Finding] = []
+
+    async def work(remoting: RemotingClient) -> list[AdminError]:
+        findings.extend(await _examine(remoting, target))
+        return []
+
+    run_with_remoting(work)
+    if as_json:
+        print_objects(findings)
+    else:
+        _print(findings)
+    if any(finding.is_wrong for finding in findings):
+        raise typer.Exit(REFUSED)
+
+
+async def _examine(remoting: RemotingClient, target: Target) -> list[Finding]:
+    findings: list[Finding] = []
+    brokers: list[BrokerAddress]
+    is_elsewhere = False
+    if target.broker_addr is not None:
+        brokers = await find_brokers(remoting, namesrv_addr=None, broker_addr=target.broker_addr)
+    else:
+        findings, brokers = await examine_name_servers(remoting, target.namesrv_addr)
+        addresses = [finding.subject.rpartition(" ")[2] for finding in findings]
+        is_elsewhere = not any(is_loopback(address) for address in addresses)
+    for broker in brokers:
+        requests = BrokerRequests(remoting, broker.address)
+        findings += await examine_broker(requests, broker, is_elsewhere=is_elsewhere, now_ms=now_ms())
+    return findings
+
+
+def _print(findings: Sequence[Finding]) -> None:
+    subject = None
+    for finding in findings:
+        if finding.subject != subject:
+            subject = finding.subject
+            say(f"{subject[0].upper()}{subject[1:]}:")
+        say(f"  {'WRONG' if finding.is_wrong else 'fine '}  {finding.what}")
+        if finding.what_to_do is not None:
+            say(f"         {finding.what_to_do}")
+    count = sum(finding.is_wrong for finding in findings)
+    say(f"{count} thing{'s are' if count != 1 else ' is'} wrong." if count else "All is well.")

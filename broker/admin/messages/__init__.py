@@ -1,0 +1,1 @@
+"""Single messages: `message` finds them, `tail` follows them, `send` makes one."""

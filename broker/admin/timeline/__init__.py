@@ -1,0 +1,1 @@
+"""What happened to one transaction, step by step, and who has it on record: `timeline`."""

@@ -1,0 +1,40 @@
+"""A step of a transaction, and who has it on record."""
+
+from __future__ import annotations
+
+import msgspec
+
+COMMIT_LOG = "commit log"
+BROKER_MEMORY = "broker's memory"
+CONSUMER_OFFSETS = "consumer offsets"
+NOT_ON_RECORD = "not on record"
+
+
+class Event(msgspec.Struct, frozen=True, rename="camel"):
+    """Something that happened."""
+
+    at_ms: int | None
+    """When; None where that is not on record."""
+    what: str
+    on_record: str
+    """Who has it on record."""
+
+
+class Timeline(msgspec.Struct, frozen=True, rename="camel"):
+    """One transaction, from its half message to its deliveries."""
+
+    transaction_id: str
+    keys: list[str]
+    topic: str
+    producer_group: str
+    state: str
+    events: list[Event]
+
+
+def in_order(events: list[Event]) -> list[Event]:
+    """By time; an event without a time stays behind the one that it was told after."""
+    keyed, latest_ms = [], 0
+    for rank, event in enumerate(events):
+        latest_ms = latest_ms if event.at_ms is None else event.at_ms
+        keyed.append((latest_ms, rank, event))
+    return [event for _, _, event in sorted(keyed, key=lambda one: one[:2])]

@@ -1,0 +1,126 @@
+"""What the doctor finds, and what it says to do."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import pytest
+from typer.testing import CliRunner
+
+from broker.admin.__main__ import app
+from broker.admin.brokers import BrokerAddress
+from broker.admin.health import broker_health
+from broker.admin.health.broker_health import is_loopback
+from broker.client import ConsumeContext, ConsumeStatus, LocalTransactionState, Message, MessageExt
+from broker.testing import SyncRocketMQ
+from tests.unit.admin.command_line import CommandLine
+
+
+@pytest.fixture
+def admin(rocketmq: SyncRocketMQ) -> CommandLine:
+    return CommandLine(rocketmq)
+
+
+class Undecided:
+    def execute_local_transaction(self, message: Message, arg: object) -> LocalTransactionState:
+        return LocalTransactionState.UNKNOWN
+
+    def check_local_transaction(self, message: MessageExt) -> LocalTransactionState:
+        return LocalTransactionState.UNKNOWN
+
+
+def test_all_is_well(rocketmq: SyncRocketMQ, admin: CommandLine) -> None:
+    said = admin.said("doctor")
+    assert said.endswith("All is well.\n")
+    assert "It speaks" not in said
+    assert "V4_9_7" in said
+    assert "Its disk is" in said
+    assert not any(finding["isWrong"] for finding in admin.rows("doctor"))
+
+
+def test_a_name_server_that_nobody_runs_is_wrong() -> None:
+    result = CliRunner().invoke(app, ["-n", "127.0.0.1:9", "doctor"])
+    assert result.exit_code == 1
+    assert "WRONG  no name server answers at 127.0.0.1:9" in result.stdout
+    assert "Start a name server at 127.0.0.1:9" in result.stdout
+    assert result.stdout.endswith("1 thing is wrong.\n")
+
+
+def test_an_address_that_is_none_is_a_wrong_command_line() -> None:
+    assert CliRunner().invoke(app, ["-n", "here", "doctor"]).exit_code == 2
+
+
+def test_a_broker_that_cannot_be_reached_is_wrong() -> None:
+    result = CliRunner().invoke(app, ["-b", "127.0.0.1:9", "doctor"])
+    assert result.exit_code == 1
+    assert "It cannot be reached at the address that it announces" in result.stdout
+    assert "brokerIP1" in result.stdout
+
+
+def test_a_broker_elsewhere_that_announces_a_loopback_address_is_wrong() -> None:
+    announced = broker_health.announced("broker", BrokerAddress("broker-a", "127.0.0.1:10911"), is_elsewhere=True)
+    assert [finding.what_to_do for finding in announced] == [
+        "Set brokerIP1 to the address by which clients know its machine, and bindAddress=0.0.0.0."
+    ]
+
+
+def test_a_full_disk_is_wrong(rocketmq: SyncRocketMQ, admin: CommandLine) -> None:
+    rocketmq.fill_disk()
+    said = admin.stdout_of_failure("doctor")
+    assert "it refuses new messages" in said
+    assert "Free space" in said
+
+
+class TestRefusingByItsSettings:
+    @pytest.fixture
+    def rocketmq_settings(self) -> Mapping[str, object]:
+        return {"rejectTransactionMessage": "true", "brokerPermission": 4}
+
+    def test_is_wrong(self, admin: CommandLine) -> None:
+        said = admin.stdout_of_failure("doctor")
+        assert "It refuses half messages (rejectTransactionMessage=true)" in said
+        assert "It refuses all messages (brokerPermission=4)" in said
+
+
+class TestWhatWaitsForAPerson:
+    @pytest.fixture
+    def rocketmq_settings(self) -> Mapping[str, object]:
+        return {"transactionCheckMax": 1}
+
+    def test_is_wrong_with_the_command_that_treats_it(self, rocketmq: SyncRocketMQ, admin: CommandLine) -> None:
+        producer = rocketmq.transaction_producer("shops", Undecided())
+        producer.send_message_in_transaction(Message.of("orders", b"kept", keys=["order-1"]))
+        assert "It has 1 pending transaction." in admin.said("doctor")
+        producer.shutdown()
+        assert "It has 1 pending transaction." in admin.said("doctor")
+        rocketmq.advance(minutes=2)
+        assert "no producer of shops is online" in admin.stdout_of_failure("doctor")
+
+        again = rocketmq.transaction_producer("shops", Undecided())
+        rocketmq.advance(minutes=5)
+        said = admin.stdout_of_failure("doctor")
+        assert "1 discarded message of shops wait for a person" in said
+        assert "rocketmq-admin discarded" in said
+        again.shutdown()
+
+    def test_dead_letters_are_wrong(self, rocketmq: SyncRocketMQ, admin: CommandLine) -> None:
+        def fail(messages: list[MessageExt], context: ConsumeContext) -> ConsumeStatus:
+            context.delay_level_when_next_consume = -1
+            return ConsumeStatus.RECONSUME_LATER
+
+        producer = rocketmq.producer("shops")
+        producer.create_topic("orders", 1)
+        rocketmq.consumer("credits", "orders", fail)
+        producer.send(Message.of("orders", b"bad"))
+        rocketmq.advance(seconds=40)
+        said = admin.stdout_of_failure("doctor")
+        assert "1 dead letter of credits wait for a person" in said
+        assert "rocketmq-admin dead-letters list" in said
+
+
+@pytest.mark.parametrize(
+    ("address", "expected"),
+    [("127.0.0.1:1", True), ("[::1]:1", True), ("localhost:1", True), ("10.0.0.1:1", False), ("broker:1", False)],
+)
+def test_which_addresses_are_the_machines_own(address: str, expected: bool) -> None:
+    assert is_loopback(address) is expected

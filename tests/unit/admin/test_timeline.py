@@ -1,0 +1,148 @@
+"""The timeline of one transaction, and what it says is not on record."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import pytest
+
+from broker.client import ConsumeContext, ConsumeStatus, LocalTransactionState, Message, MessageExt
+from broker.testing import SyncRocketMQ
+from tests.unit.admin.command_line import CommandLine
+
+COMMIT, ROLLBACK, UNKNOWN = (
+    LocalTransactionState.COMMIT_MESSAGE,
+    LocalTransactionState.ROLLBACK_MESSAGE,
+    LocalTransactionState.UNKNOWN,
+)
+
+
+@pytest.fixture
+def admin(rocketmq: SyncRocketMQ) -> CommandLine:
+    return CommandLine(rocketmq)
+
+
+class Shop:
+    """Decides as it is told: first the local transaction, then each check-back."""
+
+    def __init__(self, *states: LocalTransactionState) -> None:
+        self._states = list(states)
+
+    def execute_local_transaction(self, message: Message, arg: object) -> LocalTransactionState:
+        return self._states.pop(0)
+
+    def check_local_transaction(self, message: MessageExt) -> LocalTransactionState:
+        return self._states.pop(0)
+
+
+def order(rocketmq: SyncRocketMQ, *states: LocalTransactionState) -> None:
+    producer = rocketmq.transaction_producer("shops", Shop(*states))
+    producer.send_message_in_transaction(Message.of("orders", b"paid", keys=["order-1"]))
+
+
+def story(admin: CommandLine) -> tuple[dict[str, Any], list[str]]:
+    (row,) = admin.rows("timeline", "order-1")
+    return row, [event["what"] for event in row["events"]]
+
+
+def test_a_commit_is_told_from_half_message_to_visible_message(rocketmq: SyncRocketMQ, admin: CommandLine) -> None:
+    order(rocketmq, COMMIT)
+    rocketmq.advance(seconds=1)
+    row, told = story(admin)
+    assert (row["state"], row["producerGroup"], row["topic"], row["keys"]) == ("committed", "shops", "orders", ["order-1"])
+    assert told[0].startswith("half message of shops at 127.0.0.1:")
+    assert told[-1].startswith(
+        "COMMIT, the producer's decision after its local transaction; which client sent it is not on record"
+    )
+    assert len(told) == 2
+
+
+def test_each_check_back_is_told_with_whom_and_with_its_answer(rocketmq: SyncRocketMQ, admin: CommandLine) -> None:
+    order(rocketmq, UNKNOWN, UNKNOWN, COMMIT)
+    rocketmq.advance(minutes=3)
+    row, told = story(admin)
+    asked = [what for what in told if what.startswith("check-back")]
+    assert [what.partition(":")[0] for what in asked] == ["check-back 1", "check-back 2"]
+    address = asked[0].rpartition(" ")[2]
+    assert told.index(f"the producer at {address} answers UNKNOWN") < told.index(f"the producer at {address} answers COMMIT")
+    assert any(what.startswith("COMMIT, the answer to a check-back: message visible") for what in told)
+    times = [event["atMs"] for event in row["events"] if event["atMs"] is not None]
+    assert times == sorted(times)
+    assert {event["onRecord"] for event in row["events"]} == {"commit log", "broker's memory", "not on record"}
+    assert "check-back 2" in admin.said("timeline", "order-1")
+
+
+def test_what_a_restart_forgot_is_said_to_be_not_on_record(rocketmq: SyncRocketMQ, admin: CommandLine) -> None:
+    order(rocketmq, UNKNOWN, UNKNOWN, COMMIT)
+    rocketmq.advance(minutes=3)
+    rocketmq.crash()
+    rocketmq.restart()
+    row, told = story(admin)
+    (forgotten,) = [event for event in row["events"] if "check-backs: when, whom the broker asked" in event["what"]]
+    assert forgotten["onRecord"] == "not on record"
+    assert any(
+        what.startswith("COMMIT, from its producer group after a check-back; which client sent it is not") for what in told
+    )
+
+
+def test_a_rollback_in_answer_to_a_check_back_has_its_time(rocketmq: SyncRocketMQ, admin: CommandLine) -> None:
+    order(rocketmq, UNKNOWN, ROLLBACK)
+    rocketmq.advance(minutes=2)
+    row, told = story(admin)
+    assert row["state"] == "rolled back"
+    assert told[-1] == "ROLLBACK, the answer to a check-back: no consumer will see the message"
+    assert row["events"][-1]["atMs"] is not None
+
+
+def test_a_rollback_without_a_check_back_says_that_its_time_is_not_on_record(rocketmq: SyncRocketMQ, admin: CommandLine) -> None:
+    order(rocketmq, ROLLBACK)
+    rocketmq.advance(seconds=1)
+    assert story(admin)[1][-1].endswith("no consumer will see the message; when is not on record")
+
+
+def test_a_pending_transaction_and_one_decided_by_hand_are_told(rocketmq: SyncRocketMQ, admin: CommandLine) -> None:
+    order(rocketmq, UNKNOWN)
+    assert story(admin)[1][-1] == "pending: nobody has decided yet"
+    (transaction,) = rocketmq.pending()
+    admin.said("decide", transaction.transaction_id or "", "--commit", "--reason", "paid in cash")
+    assert any(what.startswith("COMMIT by hand (paid in cash): message visible") for what in story(admin)[1])
+
+
+class TestWithOneCheck:
+    @pytest.fixture
+    def rocketmq_settings(self) -> Mapping[str, object]:
+        return {"transactionCheckMax": 1}
+
+    def test_a_discard_is_told(self, rocketmq: SyncRocketMQ, admin: CommandLine) -> None:
+        order(rocketmq, UNKNOWN, UNKNOWN)
+        rocketmq.advance(minutes=5)
+        row, told = story(admin)
+        assert row["state"] == "discarded"
+        assert told[-1] == "discarded after 1 check-back: rocketmq-admin resume brings it back"
+
+
+def test_deliveries_redeliveries_and_the_dead_letter_are_told_by_group(rocketmq: SyncRocketMQ, admin: CommandLine) -> None:
+    def fail(messages: list[MessageExt], context: ConsumeContext) -> ConsumeStatus:
+        return ConsumeStatus.RECONSUME_LATER
+
+    def succeed(messages: list[MessageExt], context: ConsumeContext) -> ConsumeStatus:
+        return ConsumeStatus.CONSUME_SUCCESS
+
+    rocketmq.producer("makers").create_topic("orders", 1)
+    failing = rocketmq.consumer("credits", "orders", fail, max_reconsume_times=1)
+    succeeding = rocketmq.consumer("mails", "orders", succeed)
+    order(rocketmq, COMMIT)
+    rocketmq.advance(minutes=2)
+    failing.shutdown()
+    succeeding.shutdown()
+    told = story(admin)[1]
+    assert sum(what.startswith("delivered to") for what in told) == 2
+    assert "redelivery 1 to credits: it could not consume the message before" in told
+    assert any(what.startswith("dead letter of credits, after ") for what in told)
+    assert not any("mails" in what and what.startswith("redelivery") for what in told)
+
+
+def test_a_key_without_a_transaction_is_refused(admin: CommandLine) -> None:
+    said = admin.refused("timeline", "order-9")
+    assert said == "there is no transaction order-9; rocketmq-admin message order-9 finds messages of any kind\n"
