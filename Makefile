@@ -1,6 +1,6 @@
 # Everything runs from .venv in the checkout; each target sets it up first.
 .DEFAULT_GOAL := help
-.PHONY: help setup compile wheel demo test test-compiled check coverage format fuzz lock bench profile
+.PHONY: help setup compile wheel demo test test-compiled check coverage format fuzz lock bench bench-pipelines profile
 
 PYTHON_IN_VENV := .venv/bin/python
 TESTS ?= tests tutorials
@@ -17,7 +17,7 @@ SIDE_BY_SIDE += -o pythonpath=
 endif
 
 help: ## Show this list
-	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-13s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-16s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 setup: ## Make .venv from requirements.lock; find or install Java 17 and redis-server
 	@scripts/setup
@@ -56,6 +56,9 @@ coverage: setup ## Branch coverage of the broker's pure packages by unit tests
 
 bench: setup ## Measure the broker side by side with Apache RocketMQ (BENCH="--quick", BENCH="--help")
 	@$(PYTHON_IN_VENV) -m benchmarks $(BENCH)
+
+bench-pipelines: setup ## Reconcile 1, 5 and 10 million orders with known faults (BENCH="--orders 100000")
+	@$(PYTHON_IN_VENV) -m benchmarks.reconciliation $(BENCH)
 
 fuzz: setup ## Fuzz broker, name server and client by structure for an hour (FUZZ="--minutes 5")
 	@$(PYTHON_IN_VENV) -m tests.fuzz $(FUZZ)

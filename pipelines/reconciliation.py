@@ -9,6 +9,7 @@ from typing import Any, Final
 
 import pyarrow
 from pyspark.sql import DataFrame
+from pyspark.sql import functions as F
 
 from pipelines.judging.classes import NEEDS_STORE, Cause, Finding
 from pipelines.judging.cut_off import CutOff
@@ -22,9 +23,11 @@ from pipelines.sources.consumer_offsets import read_consumer_offsets
 from pipelines.sources.database_address import DatabaseAddress
 from pipelines.sources.log_records import read_records
 from pipelines.sources.reading import Reading
-from pipelines.sources.tables import CREDITS, ORDER_ITEMS, ORDERS, TRANSACTIONS, read_table, read_wrong_balances
+from pipelines.sources.tables import CREDITS, ORDER_ITEMS, ORDERS, TRANSACTIONS, count_markers, read_table, read_wrong_balances
 
 PERIOD_MS: Final = 60_000
+MOST_BROADCAST: Final = 1_000_000
+"""Markers that each task may get: some 100 MB."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,11 +83,18 @@ def find(reading: Reading, books: Books, cut_off: CutOff) -> DataFrame:
             for store, offsets in zip(books.stores, progress, strict=True)
         ),
     ]
-    histories = histories_of(reading.together(all_events(events)), reading.together(markers(transactions)))
+    histories = histories_of(reading.together(all_events(events)), _few(reading, books, markers(transactions)))
     found = findings_of(judged(histories, cut_off, log_begins_ms(books.stores)))
     if wrong_balances.num_rows:
         found = found.unionByName(reading.spark.createDataFrame(_balance_findings(wrong_balances)))
     return reading.together(found)
+
+
+def _few(reading: Reading, books: Books, marked: DataFrame) -> DataFrame:
+    """The markers, sent to each task if there are not too many: the histories need not be sorted once more to meet them."""
+    if reading.is_small:
+        return reading.together(marked)
+    return F.broadcast(marked) if count_markers(books.order_database) <= MOST_BROADCAST else marked
 
 
 def log_begins_ms(stores: tuple[Path, ...]) -> int | None:

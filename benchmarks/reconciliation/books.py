@@ -8,9 +8,8 @@ from collections import Counter
 from collections.abc import Iterator
 from contextlib import closing
 from dataclasses import dataclass
-from io import BufferedWriter
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, BinaryIO, Final
 
 from benchmarks.reconciliation.faults import Fault, fault_of
 from broker.message import properties, sysflag, topics
@@ -30,7 +29,8 @@ _HOST: Final = host_bytes("127.0.0.1", 10911)
 _ORDER_TABLES: Final = """
     CREATE TABLE orders (id INTEGER PRIMARY KEY, order_id VARCHAR(36), customer VARCHAR(100), total_cents BIGINT,
         currency VARCHAR(3), idempotency_key VARCHAR(255), created_at_ms BIGINT);
-    CREATE TABLE order_items (id INTEGER PRIMARY KEY, order_id VARCHAR(36), name VARCHAR(200), quantity INTEGER, price_cents BIGINT);
+    CREATE TABLE order_items (id INTEGER PRIMARY KEY, order_id VARCHAR(36), name VARCHAR(200), quantity INTEGER,
+        price_cents BIGINT);
     CREATE TABLE transactions (transaction_id VARCHAR(64), order_id VARCHAR(36), state VARCHAR(16), created_at_ms BIGINT);
 """
 _CREDIT_TABLES: Final = """
@@ -142,7 +142,7 @@ class _Log:
         self._store = store
         self._directory = store / "commitlog"
         self._directory.mkdir(parents=True)
-        self._file: BufferedWriter
+        self._file: BinaryIO
         self._segment = 0
         self._position = 0
         self._queue_offsets: Counter[tuple[str, int]] = Counter()

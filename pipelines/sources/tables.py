@@ -79,3 +79,8 @@ def read_table(reading: Reading, address: DatabaseAddress, table: Table) -> Data
 def read_wrong_balances(address: DatabaseAddress) -> pyarrow.Table:
     """Customer, points, balance and number of balance rows, of each whose balance is not right. Raises UnreadableDatabase."""
     return read_query(address, WRONG_BALANCES)
+
+
+def count_markers(address: DatabaseAddress) -> int:
+    """How many transaction rows name no order. Raises UnreadableDatabase."""
+    return int(read_query(address, "SELECT COUNT(*) AS markers FROM transactions WHERE order_id IS NULL")[0][0].as_py())

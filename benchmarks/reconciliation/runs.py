@@ -1,0 +1,107 @@
+"""One run of the reconciliation as users start it, with its time, its processor time and its memory."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final
+
+import msgspec
+import psutil
+import pyarrow.parquet
+
+from benchmarks.reconciliation.faults import EXPECTED, Fault, injected
+
+_POLL_S: Final = 0.2
+
+
+class RunFailed(Exception):
+    """The reconciliation ended without a verdict; its last words are the text."""
+
+
+@dataclass(frozen=True, slots=True)
+class Usage:
+    """What a command and its children used."""
+
+    wall_s: float
+    cpu_s: float
+    peak_bytes: int
+    """Of proportional set sizes together."""
+
+
+@dataclass(frozen=True, slots=True)
+class FaultCount:
+    """How often a fault was injected, and found with the right class and cause."""
+
+    fault: Fault
+    injected: int
+    found: int
+
+
+@dataclass(frozen=True, slots=True)
+class Run:
+    """A run on books of so many orders. `invented` counts findings that nothing was injected for."""
+
+    orders: int
+    usage: Usage
+    faults: tuple[FaultCount, ...]
+    invented: int
+
+
+def reconcile(folder: Path, orders: int, memory: str) -> Run:
+    """Runs `python -m pipelines reconcile` on books of `write_books`. Raises RunFailed."""
+    databases = [f"--{name}-database-url=sqlite:///{folder}/{name}s.db" for name in ("order", "credit")]
+    output = folder / "out"
+    options = ["--store", str(folder / "store"), "--json", "--memory", memory, "--output", str(output)]
+    command = [sys.executable, "-m", "pipelines", "reconcile", *databases, *options]
+    answer, usage = measured(command)
+    totals = msgspec.json.decode(answer.encode())["findings"]
+    return Run(orders, usage, *_compared(output, totals, orders))
+
+
+def measured(command: Sequence[str]) -> tuple[str, Usage]:
+    """What a command prints, and what it and its children use. Raises RunFailed if it could not tell."""
+    began_s = time.monotonic()
+    process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    cpu_s: dict[tuple[int, float], float] = {}
+    peak_bytes = 0
+    root = psutil.Process(process.pid)
+    while process.poll() is None:
+        peak_bytes = max(peak_bytes, _look(root, cpu_s))
+        time.sleep(_POLL_S)
+    printed, said = process.communicate()
+    if process.returncode not in (0, 1):
+        raise RunFailed(said.strip().rpartition("\n")[2])
+    return printed, Usage(time.monotonic() - began_s, sum(cpu_s.values()), peak_bytes)
+
+
+def _look(root: psutil.Process, cpu_s: dict[tuple[int, float], float]) -> int:
+    """Notes the processor time of each process, and answers how much memory all have together."""
+    total = 0
+    try:
+        for process in (root, *root.children(recursive=True)):
+            times = process.cpu_times()
+            cpu_s[process.pid, process.create_time()] = times.user + times.system
+            total += process.memory_full_info().pss
+    except psutil.Error:
+        pass
+    return total
+
+
+def _compared(output: Path, totals: Sequence[dict[str, Any]], orders: int) -> tuple[tuple[FaultCount, ...], int]:
+    """By class and cause: two faults may not share both."""
+    rows = pyarrow.parquet.read_table(output / "findings", columns=["finding", "cause"]).group_by(["finding", "cause"])
+    counted = {(row["finding"], row["cause"]): row["finding_count"] for row in rows.aggregate([("finding", "count")]).to_pylist()}
+    faults = [
+        FaultCount(fault, count, counted.pop((finding.value, None if cause is None else cause.value), 0))
+        for fault, count in injected(orders).items()
+        for finding, cause in [EXPECTED[fault]]
+    ]
+    too_many = sum(max(0, fault.found - fault.injected) for fault in faults)
+    healthy = sum(found["count"] for found in totals if found["finding"] in ("matched", "rolled_back"))
+    missing = orders - sum(fault.injected for fault in faults) - healthy
+    return tuple(faults), sum(counted.values()) + too_many + max(0, missing)
