@@ -91,7 +91,7 @@ def assert_each_half_message_is_explained(output: str) -> None:
     )
     rows = {words: int(count) for count, words in re.findall(r"^│ +(\d+) │ (\S.*?) +│$", output, re.MULTILINE)}
     assert rows.pop("in all; the broker committed 76 of them") == held == sum(rows.values())
-    assert sum(count for words, count in rows.items() if words.startswith("committed ")) == 76
+    assert sum(count for words, count in rows.items() if words.startswith("committed")) == 76
     assert rows["rolled back by the order service: the order was above the limit"] == 4
 
 
