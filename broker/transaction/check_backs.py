@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import Final
 
 MOST_CHECK_BACKS: Final = 10_000
-"""So many are kept, of all transactions together: some 3 MB."""
+"""So many are kept, of all transactions together: some 4 MB. One costs 3 µs."""
 
 
 @dataclass(slots=True)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from typer.testing import CliRunner
+from typer.testing import CliRunner, Result
 
 from broker.admin.__main__ import app
 from broker.testing import SyncRocketMQ
@@ -39,3 +39,9 @@ class CommandLine:
         result = CliRunner().invoke(app, [*self._target, *arguments])
         assert (result.exit_code, result.stderr) == (1, ""), (result.output, result.exc_info)
         return result.stdout
+
+    def output(self, *arguments: str) -> Result:
+        """All that a command prints that succeeds, on both streams."""
+        result = CliRunner().invoke(app, [*self._target, *arguments])
+        assert result.exit_code == 0, (result.output, result.exc_info)
+        return result

@@ -129,3 +129,24 @@ def test_tail_shows_what_comes_and_ends_after_as_many_as_were_asked_for(
 
 def test_tail_of_a_topic_that_is_not_there_is_refused(admin: CommandLine) -> None:
     assert "there is no topic orders" in admin.refused("tail", "orders")
+
+
+def test_tail_goes_on_when_a_broker_that_was_away_is_back(
+    rocketmq: SyncRocketMQ, admin: CommandLine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    producer = rocketmq.producer("shops")
+    producer.send(Message.of("orders", b"before"))
+
+    def come_back() -> None:
+        rocketmq.restart()
+        rocketmq.producer("others").send(Message.of("orders", b"after"))
+
+    steps = iter([rocketmq.crash, lambda: None, come_back])
+
+    async def next_step(_: float) -> None:
+        await asyncio.to_thread(next(steps))
+
+    monkeypatch.setattr("broker.admin.messages.following.asyncio.sleep", next_step)
+    output = admin.output("tail", "orders", "-n", "0", "-c", "1")
+    assert output.stdout.endswith("  after\n")
+    assert output.stderr.count("it is asked again until it answers") == 1
