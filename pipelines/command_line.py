@@ -14,6 +14,7 @@ from rich.console import Console
 from broker.message.printable import printable
 from pipelines.arguments import (
     Allow,
+    Breaks,
     ConsumerGroup,
     CreditDatabase,
     CreditPasswordFile,
@@ -33,6 +34,8 @@ from pipelines.arguments import (
     Topic,
 )
 from pipelines.book_size import are_small, log_is_small
+from pipelines.breaks.break_table import BreakTable
+from pipelines.breaks.commands import commands
 from pipelines.errors import UnusableDatabaseUrl
 from pipelines.json_report import as_json
 from pipelines.judging.cut_off import GRACE_SECONDS, OVERDUE_SECONDS, CutOff
@@ -58,6 +61,9 @@ application = typer.Typer(
     pretty_exceptions_enable=False,
     add_completion=False,
 )
+
+
+application.add_typer(commands, name="breaks")
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,6 +93,7 @@ def reconcile_command(
     output: Output = "data/reconciliation",
     show_output: ShowOutput = True,
     report: Report = None,
+    breaks: Breaks = None,
     json: Json = False,
     spark_log: SparkLog = None,
 ) -> None:
@@ -103,12 +110,15 @@ def reconcile_command(
         cut_off = CutOff(_now_ms(), grace_seconds, overdue_seconds)
         tolerance = Tolerance(frozenset(allow or ()), frozenset(fail_on or ()))
         timed = _reconciled(books, cut_off, output, master, memory, spark_log, progress)
+        changes = None if breaks is None else BreakTable(breaks).update(timed.outcome.rows, cut_off.as_of_ms)
         if report is not None:
             write_page(report, timed.outcome, cut_off, tolerance)
         if json:
             Console().out(as_json(timed.outcome.totals, cut_off, tolerance), highlight=False)
         else:
             _print_outcome(timed, cut_off, tolerance)
+            if changes is not None:
+                _print_places([f"Breaks: {changes.opened} opened, {changes.closed} closed, {changes.still_open} open"])
             places = [f"Parquet: {output}/findings and {output}/summary"] if show_output else []
             _print_places(places + ([f"Report: {report}"] if report is not None else []))
         return tolerance.is_consistent(timed.outcome.totals)

@@ -21,6 +21,10 @@ class UnwritableOutput(PipelineError):
     """The findings cannot be written where they shall go."""
 
 
+class BreaksUnusable(PipelineError):
+    """The table of breaks cannot be used, or has no break with that number."""
+
+
 class SparkUnavailable(PipelineError):
     """No Java to run Spark with, or a Spark that does not start."""
 

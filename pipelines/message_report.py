@@ -11,9 +11,9 @@ from rich.text import Text
 
 from broker.message.printable import printable
 from pipelines.judging.cut_off import CutOff
-from pipelines.sources.commit_log_source import RecordKind
 from pipelines.sources.log_records import count_records, read_records
 from pipelines.sources.reading import Reading
+from pipelines.sources.record_columns import RecordKind
 from pipelines.transactions import transactions_of
 
 

@@ -11,19 +11,14 @@ import errno
 import mmap
 import os
 import re
+import struct
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
+from typing import NamedTuple
 
-from broker.message import CorruptRecord, properties
-from broker.message.record import (
-    BLANK_MAGIC,
-    MESSAGE_MAGIC,
-    PHYSICAL_OFFSET_POSITION,
-    SIZE_AND_MAGIC,
-    Record,
-    decode_record,
-)
+from broker.message import CorruptRecord, properties, sysflag
+from broker.message.record import BLANK_MAGIC, HEAD_V4, MESSAGE_MAGIC, SIZE_AND_MAGIC, body_crc, decode_record
 from pipelines.errors import UnreadableStore
 
 RANGE_BYTES = 64 * 1024 * 1024
@@ -42,6 +37,22 @@ class LogRange:
     segment: str
     start: int
     end: int
+
+
+class LogRecord(NamedTuple):
+    """What is read of a record, its strings left as bytes: a tuple, since logs have many millions of them."""
+
+    size: int
+    commit_log_offset: int
+    queue_id: int
+    queue_offset: int
+    sys_flag: int
+    born_timestamp: int
+    store_timestamp: int
+    prepared_transaction_offset: int
+    body: bytes
+    topic: bytes
+    properties: bytes
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,16 +84,16 @@ def split_log(store: Path, range_bytes: int = RANGE_BYTES) -> list[LogRange]:
     ]
 
 
-def first_record(store: Path) -> Record | None:
+def first_record(store: Path) -> LogRecord | None:
     """The oldest record there still is, or None. Raises UnreadableStore."""
     for path in segments(store):
         for found in scan(LogRange(str(path), 0, _written_bytes(path))):
-            if isinstance(found, Record):
+            if isinstance(found, LogRecord):
                 return found
     return None
 
 
-def scan(log_range: LogRange) -> Iterator[Record | Damage]:
+def scan(log_range: LogRange) -> Iterator[LogRecord | Damage]:
     """The records that begin in this range, in order, and the damage that follows them.
 
     A record's checksum covers its body only; damage to topic or properties that leaves their lengths alone goes unseen.
@@ -100,7 +111,7 @@ def scan(log_range: LogRange) -> Iterator[Record | Damage]:
         raise UnreadableStore(f"commit log segment {path}: {error}") from None
 
 
-def _scan(data: mmap.mmap, segment_offset: int, log_range: LogRange) -> Iterator[Record | Damage]:
+def _scan(data: mmap.mmap, segment_offset: int, log_range: LogRange) -> Iterator[LogRecord | Damage]:
     """A gap belongs to the range of the record before it, or to the segment's first range: so each is reported once."""
     position: int | None = log_range.start
     if log_range.start:
@@ -127,19 +138,47 @@ def _keys_in(damaged: bytes) -> tuple[str, ...]:
     return tuple(dict.fromkeys(key for keys in found for key in keys))
 
 
-def _record_at(data: mmap.mmap, segment_offset: int, position: int) -> Record | None:
+def _record_at(data: mmap.mmap, segment_offset: int, position: int) -> LogRecord | None:
     """The intact record that begins there, or None."""
-    if data[position + _MAGIC_POSITION : position + _MAGIC_POSITION + 4] != _MAGIC:
+    try:
+        (
+            size, magic, crc, queue_id, _, queue_offset, commit_log_offset, sys_flag, born_timestamp, _, store_timestamp, _, _,
+            prepared_transaction_offset, body_length,
+        ) = HEAD_V4.unpack_from(data, position)  # fmt: skip
+    except struct.error:
         return None
-    offset = data[position + PHYSICAL_OFFSET_POSITION : position + PHYSICAL_OFFSET_POSITION + 8]
-    if int.from_bytes(offset, "big") != segment_offset + position:
+    if magic != MESSAGE_MAGIC or commit_log_offset != segment_offset + position:
         return None
-    size = int.from_bytes(data[position : position + 4], "big")
+    if sys_flag & sysflag.HOSTS_V6:
+        return _record_with_long_hosts(data, position, size)
+    body_at = position + HEAD_V4.size
+    topic_at = body_at + body_length + 1
+    if body_length < 0 or topic_at + 2 > len(data):
+        return None
+    properties_at = topic_at + data[topic_at - 1] + 2
+    body = data[body_at : topic_at - 1]
+    encoded = data[properties_at : position + size]
+    properties_length = int.from_bytes(data[properties_at - 2 : properties_at], "big")
+    if properties_at + properties_length != position + size or len(encoded) != properties_length or body_crc(body) != crc:
+        return None
+    return LogRecord(
+        size, commit_log_offset, queue_id, queue_offset, sys_flag, born_timestamp, store_timestamp, prepared_transaction_offset,
+        body, data[topic_at : properties_at - 2], encoded,
+    )  # fmt: skip
+
+
+def _record_with_long_hosts(data: mmap.mmap, position: int, size: int) -> LogRecord | None:
+    """The intact record that begins there, one of its hosts an IPv6 address; or None."""
     try:
         record = decode_record(data[position : position + size])
     except CorruptRecord:
         return None
-    return record if record.is_intact else None
+    if not record.is_intact:
+        return None
+    return LogRecord(
+        record.size, record.commit_log_offset, record.queue_id, record.queue_offset, record.sys_flag, record.born_timestamp,
+        record.store_timestamp, record.prepared_transaction_offset, record.body, record.topic, record.properties,
+    )  # fmt: skip
 
 
 def _next_record(data: mmap.mmap, segment_offset: int, position: int, until: int) -> int | None:

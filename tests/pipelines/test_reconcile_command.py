@@ -62,8 +62,11 @@ def test_what_is_wrong_is_shown_and_written(shop: ShopDatabases, tmp_path: Path)
     shop.add_orders(["fine", "forgotten", "doubled"])
     shop.add_orders(["young"], at_ms=now_ms)
     shop.add_credits(["fine", "doubled", "doubled", "invented"])
-    done = reconcile(shop, tmp_path, "--output", "out")
+    done = reconcile(shop, tmp_path, "--output", "out", "--report", "page.html", "--breaks", "breaks.db")
     assert done.returncode == 1
+    assert "Breaks: 3 opened, 0 closed, 3 open\n" in done.stdout
+    assert "Report: page.html\n" in done.stdout
+    assert "invented" in (tmp_path / "page.html").read_text()
     found = pyarrow.parquet.read_table(tmp_path / "out/findings").to_pylist()
     assert {(row["order_id"], row["finding"]) for row in found} == {
         ("forgotten", "missing_credit"),

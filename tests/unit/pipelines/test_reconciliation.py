@@ -13,9 +13,9 @@ from pipelines.judging.log_events import Route
 from pipelines.judging.totals import Money
 from pipelines.message_report import MessageReport, TopicCount, TransactionCounts
 from pipelines.reconciliation import Books, Outcome, log_begins_ms, reconcile
-from pipelines.sources.commit_log_source import RecordKind
 from pipelines.sources.database_url import parse_database_url
 from pipelines.sources.reading import Reading
+from pipelines.sources.record_columns import RecordKind
 from tests.unit.pipelines.broken_books import AS_OF_MS, GRACE_SECONDS, OVERDUE_SECONDS, STORIES, BrokenBooks
 from tests.unit.pipelines.conftest import ShopDatabases
 from tests.unit.pipelines.log_writer import LogWriter

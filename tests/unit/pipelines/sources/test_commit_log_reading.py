@@ -8,13 +8,12 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from broker.message.record import Record
 from pipelines.errors import UnreadableStore
-from pipelines.sources.commit_log import Damage, LogRange, first_record, scan, segments, split_log
+from pipelines.sources.commit_log import Damage, LogRange, LogRecord, first_record, scan, segments, split_log
 from tests.unit.pipelines.log_writer import LogWriter
 
 
-def read(store: Path, range_bytes: int = 1 << 20) -> list[Record | Damage]:
+def read(store: Path, range_bytes: int = 1 << 20) -> list[LogRecord | Damage]:
     return [found for log_range in split_log(store, range_bytes) for found in scan(log_range)]
 
 
@@ -59,7 +58,7 @@ def test_damage_in_the_middle_is_stepped_over_and_told(tmp_path: Path, place: in
     first, second, third = log.half("a"), log.half("b"), log.half("c")
     log.damage(second + place, b"\xee" * 4)
     found = read(tmp_path, range_bytes)
-    assert [item.commit_log_offset for item in found if isinstance(item, Record)] == [first, third]
+    assert [item.commit_log_offset for item in found if isinstance(item, LogRecord)] == [first, third]
     assert [item for item in found if isinstance(item, Damage)] == [Damage(second, third - second, ("b",))]
 
 
@@ -67,7 +66,7 @@ def test_damage_at_the_beginning_of_a_segment_is_told(tmp_path: Path) -> None:
     log = LogWriter(tmp_path)
     first, second = log.half("a"), log.half("b")
     log.damage(first, b"\xee" * 40)
-    assert [type(item) for item in read(tmp_path, 64)] == [Damage, Record]
+    assert [type(item) for item in read(tmp_path, 64)] == [Damage, LogRecord]
     assert offsets(tmp_path, 64) == [first, second]
 
 
