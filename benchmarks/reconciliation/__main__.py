@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shutil
+import signal
 import sys
 import time
 from pathlib import Path
@@ -25,6 +26,8 @@ def main(
     folder: Annotated[Path, typer.Option(help="where the books go for the time of the run")] = Path("data/bench-pipelines"),
 ) -> None:
     """Write books, reconcile them, and compare what was found with what was injected."""
+    signal.signal(signal.SIGTERM, signal.default_int_handler)
+    signal.signal(signal.SIGINT, signal.default_int_handler)
     screen = Console()
     runs = []
     for count in orders or [1_000_000, 5_000_000, 10_000_000]:

@@ -6,8 +6,10 @@ import subprocess
 import sys
 import time
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
+from tempfile import TemporaryFile
 from typing import Any, Final
 
 import msgspec
@@ -17,6 +19,7 @@ import pyarrow.parquet
 from benchmarks.reconciliation.faults import EXPECTED, Fault, injected
 
 _POLL_S: Final = 0.2
+_END_WITHIN_S: Final = 5.0
 
 
 class RunFailed(Exception):
@@ -66,17 +69,36 @@ def reconcile(folder: Path, orders: int, memory: str) -> Run:
 def measured(command: Sequence[str]) -> tuple[str, Usage]:
     """What a command prints, and what it and its children use. Raises RunFailed if it could not tell."""
     began_s = time.monotonic()
-    process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
     cpu_s: dict[tuple[int, float], float] = {}
     peak_bytes = 0
-    root = psutil.Process(process.pid)
-    while process.poll() is None:
-        peak_bytes = max(peak_bytes, _look(root, cpu_s))
-        time.sleep(_POLL_S)
-    printed, said = process.communicate()
-    if process.returncode not in (0, 1):
-        raise RunFailed(said.strip().rpartition("\n")[2])
-    return printed, Usage(time.monotonic() - began_s, sum(cpu_s.values()), peak_bytes)
+    with TemporaryFile("w+") as printed, TemporaryFile("w+") as said:
+        process = subprocess.Popen(command, stdout=printed, stderr=said)
+        root = psutil.Process(process.pid)
+        try:
+            while process.poll() is None:
+                peak_bytes = max(peak_bytes, _look(root, cpu_s))
+                time.sleep(_POLL_S)
+        finally:
+            _end(root)
+            process.wait()
+        printed.seek(0)
+        said.seek(0)
+        if process.returncode not in (0, 1):
+            raise RunFailed(said.read().strip().rpartition("\n")[2])
+        return printed.read(), Usage(time.monotonic() - began_s, sum(cpu_s.values()), peak_bytes)
+
+
+def _end(root: psutil.Process) -> None:
+    """Ends a command that is not over yet, with Spark's JVM and its workers."""
+    with suppress(psutil.NoSuchProcess):
+        family = [*root.children(recursive=True), root]
+        for process in family:
+            with suppress(psutil.NoSuchProcess):
+                process.terminate()
+        _, left = psutil.wait_procs(family, timeout=_END_WITHIN_S)
+        for process in left:
+            with suppress(psutil.NoSuchProcess):
+                process.kill()
 
 
 def _look(root: psutil.Process, cpu_s: dict[tuple[int, float], float]) -> int:

@@ -1,0 +1,57 @@
+"""What is measured of a run of the reconciliation, and that nothing of it is left behind."""
+
+import sys
+import threading
+from pathlib import Path
+
+import psutil
+import pytest
+
+from benchmarks.reconciliation import runs
+from benchmarks.reconciliation.runs import RunFailed, measured
+
+
+def is_running(pid: int) -> bool:
+    try:
+        return psutil.Process(pid).status() != psutil.STATUS_ZOMBIE
+    except psutil.NoSuchProcess:
+        return False
+
+
+def test_a_command_that_prints_much_is_read_whole() -> None:
+    printed, usage = measured([sys.executable, "-c", "print('x' * 1_000_000)"])
+    assert len(printed) == 1_000_001
+    assert usage.wall_s > 0
+
+
+def test_a_command_that_could_not_tell_is_a_failure_with_its_last_words() -> None:
+    with pytest.raises(RunFailed, match=r"^no such store$"):
+        measured(
+            [
+                sys.executable,
+                "-c",
+                "import sys; print('warning', file=sys.stderr); print('no such store', file=sys.stderr); sys.exit(2)",
+            ]
+        )
+
+
+def test_a_run_that_is_broken_off_leaves_no_process(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    pids = tmp_path / "pids"
+    child = "import time; time.sleep(600)"
+    parent = (
+        "import os, subprocess, sys, time\n"
+        f"child = subprocess.Popen([sys.executable, '-c', {child!r}])\n"
+        f"open({str(pids) + '.new'!r}, 'w').write(f'{{os.getpid()}} {{child.pid}}')\n"
+        f"os.rename({str(pids) + '.new'!r}, {str(pids)!r})\n"
+        "time.sleep(600)\n"
+    )
+
+    def broken_off_once_it_runs(seconds: float) -> None:
+        threading.Event().wait(seconds)
+        if pids.exists():
+            raise KeyboardInterrupt
+
+    monkeypatch.setattr(runs.time, "sleep", broken_off_once_it_runs)
+    with pytest.raises(KeyboardInterrupt):
+        measured([sys.executable, "-c", parent])
+    assert [pid for pid in map(int, pids.read_text().split()) if is_running(pid)] == []
