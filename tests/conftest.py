@@ -1,6 +1,7 @@
 """Real processes for tests: on free ports, with data and logs below tmp_path, their logs shown when a test fails."""
 
 import shutil
+import signal
 import subprocess
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
@@ -15,6 +16,10 @@ from demo.system import QUICK_CHECKS, System, add_broker
 # How long an example takes says something about the machine only.
 settings.register_profile("tests", deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile("tests")
+
+# A shell starts what it puts in the background with SIGINT ignored, and children would inherit that: Ctrl-C could not be tested.
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 _processes_key = pytest.StashKey[Processes]()
 
