@@ -26,9 +26,9 @@ from broker.admin.session import CANNOT_ASK as BAD_COMMAND_LINE
 from broker.admin.session import Session, Target, run
 from broker.admin.timeline.commands import timeline
 from broker.logs import log_to_stderr
+from broker.message.times import FOREVER_MS
 from broker.protocol.bodies import TransactionInfo
 from broker.protocol.headers import (
-    FOREVER_MS,
     ListDecidedTransactionsRequestHeader,
     ListPendingTransactionsRequestHeader,
     ShowTransactionRequestHeader,

@@ -10,6 +10,7 @@ from broker.admin.errors import CannotAsk, NotSupported, Refused
 from broker.message.errors import CorruptRecord
 from broker.message.ids import MessageId
 from broker.message.record import Record, decode_record, decode_records
+from broker.message.times import FOREVER_MS
 from broker.protocol import pull_sysflag
 from broker.protocol.bodies import MarkInfo, MarkList, ParkedCounts, TopicConfigSerializeWrapper, TransactionInfo, TransactionList
 from broker.protocol.codes import AdminRequestCode, RequestCode, ResponseCode
@@ -17,7 +18,6 @@ from broker.protocol.command import RemotingCommand
 from broker.protocol.command_header import CommandHeader
 from broker.protocol.errors import ProtocolError
 from broker.protocol.headers import (
-    FOREVER_MS,
     DecideTransactionRequestHeader,
     DismissDeadLetterRequestHeader,
     GetMaxOffsetRequestHeader,

@@ -8,8 +8,9 @@ from typing import Final
 
 from broker.message import properties as message_properties
 from broker.message.steps import finish
+from broker.message.times import FOREVER_MS
 from broker.store.errors import RecordNotFound, UnreadableRecord
-from broker.store.index.index import FOREVER_MS, MAX_FOUND, Index
+from broker.store.index.index import MAX_FOUND, Index
 from broker.store.log.commit_log import CommitLog
 from broker.store.queues.consume_queue import ConsumeQueue, Unit
 from broker.store.queues.consume_queue_table import ConsumeQueueTable

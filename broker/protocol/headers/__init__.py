@@ -93,7 +93,6 @@ from broker.protocol.headers.transaction import (
     ResumeCheckHalfMessageRequestHeader,
 )
 from broker.protocol.headers.transaction_admin import (
-    FOREVER_MS,
     DecideTransactionRequestHeader,
     ListDecidedTransactionsRequestHeader,
     ListPendingTransactionsRequestHeader,
@@ -102,7 +101,6 @@ from broker.protocol.headers.transaction_admin import (
 
 __all__ = [
     "DEFAULT_REGION_ID",
-    "FOREVER_MS",
     "AddWritePermOfBrokerRequestHeader",
     "AddWritePermOfBrokerResponseHeader",
     "CheckTransactionStateRequestHeader",

@@ -1,9 +1,7 @@
 """What operators ask about transactions, and what they decide by hand: requests of our own (AdminRequestCode)."""
 
+from broker.message.times import FOREVER_MS
 from broker.protocol.command_header import CommandHeader, Int32, Int64
-
-FOREVER_MS = 2**62
-"""Later than any time."""
 
 
 class ListPendingTransactionsRequestHeader(CommandHeader):

@@ -25,8 +25,6 @@ from broker.store.settings import StoreConfig
 _WAITING_LIMIT: Final = 512
 _APPLIED_AT_ONCE: Final = 4096
 _MASK: Final = 0xFFFFFFFF
-FOREVER_MS: Final = 2**62
-"""Later than any time."""
 MAX_FOUND: Final = 64
 _NAME_LENGTH: Final = 17
 _LONGEST_REMEMBERED: Final = 512
