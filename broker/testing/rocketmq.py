@@ -289,8 +289,7 @@ class RocketMQ(Questions):
         self._disk.is_dead = True
         if isinstance(self._files, MemoryFiles):
             self._files = self._files.powered_off() if power else self._files.killed()
-        identity, name_server = broker.identity, broker.name_servers[0]
-        self._properties |= {"listenPort": str(identity.port), "namesrvListenPort": name_server.rpartition(":")[2]}
+        self._keep_ports_of(broker)
         self._broker = None
         self._network.cut()
         self._the_door.forget_checks()
@@ -301,8 +300,7 @@ class RocketMQ(Questions):
     async def restart(self) -> None:
         """The broker starts again on its old ports, with what its disk has. It is stopped before if it runs."""
         if self._broker is not None:
-            identity, name_server = self._broker.identity, self._broker.name_servers[0]
-            self._properties |= {"listenPort": str(identity.port), "namesrvListenPort": name_server.rpartition(":")[2]}
+            self._keep_ports_of(self._broker)
             await self._in_its_context(self._broker.stop())
             self._broker = None
         await self._in_its_context(self._start_broker())
@@ -327,6 +325,11 @@ class RocketMQ(Questions):
     def _the_door(self) -> Door:
         assert self._door is not None
         return self._door
+
+    def _keep_ports_of(self, broker: Broker) -> None:
+        """The next broker listens where this one does, so that clients find it."""
+        name_server = broker.name_servers[0]
+        self._properties |= {"listenPort": str(broker.identity.port), "namesrvListenPort": name_server.rpartition(":")[2]}
 
     def _inspection(self) -> Inspection:
         return Inspection(self._the_door.broker, self._running.identity.name)
