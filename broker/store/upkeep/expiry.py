@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from pathlib import Path
 
 from broker.store.files import FileSystem
 from broker.store.index.index import Index
@@ -48,15 +47,6 @@ class Expiry:
         """Forgets what consume queues and index hold of messages that the commit log has forgotten, one file or queue a step."""
         yield from self._queues.trim(self._log.min_offset)
         yield Trimmed(self._index.forget_before(self._log.min_offset), 0)
-
-    def delete_expired(self, now_ms: int, needed_from: int | None = None) -> list[Path]:
-        """`expire`, `trim` and the deletion in one go; answers what was deleted. Blocks. Raises OSError."""
-        paths = self.expire(now_ms, needed_from).paths
-        if paths:
-            paths += [path for trimmed in self.trim() for path in trimmed.paths]
-        for path in paths:
-            self._files.unlink(path)
-        return paths
 
     def look_at_disk(self) -> float:
         """Refuses or admits messages by how full the disk is, 0 to 1, and answers that. Raises OSError."""

@@ -86,3 +86,13 @@ def store(config: StoreConfig) -> Iterator[MessageStore]:
     opened = MessageStore.open(config)
     yield opened
     opened.close()
+
+
+def delete_expired(store: MessageStore, now_ms: int, needed_from: int | None = None) -> list[Path]:
+    """All that a store cleaner does, in one go; answers what was deleted."""
+    paths = store.expiry.expire(now_ms, needed_from).paths
+    if paths:
+        paths += [path for trimmed in store.expiry.trim() for path in trimmed.paths]
+    for path in paths:
+        store.files.unlink(path)
+    return paths

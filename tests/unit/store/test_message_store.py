@@ -21,7 +21,7 @@ from broker.store import (
     StoreUnwritable,
     Unsynced,
 )
-from tests.unit.store.conftest import HOST, NOW, append, bodies, delete_topic, send, small_config
+from tests.unit.store.conftest import HOST, NOW, append, bodies, delete_expired, delete_topic, send, small_config
 from tests.unit.store.crash_disk import Crash, CrashDisk
 
 
@@ -321,7 +321,7 @@ def test_nothing_more_is_stored_where_the_disk_lets_nothing_be_taken_back(monkey
 
 def test_a_disk_that_failed_is_not_trusted_again_because_it_has_space(store: MessageStore) -> None:
     store.refuse_writes("the disk failed")
-    store.expiry.delete_expired(NOW)
+    delete_expired(store, NOW)
     assert store.writability.refusal == "the disk failed"
 
 

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from broker.store import MessageStore, StoreConfig, StoreUnwritable
-from tests.unit.store.conftest import NOW, append, bodies, send, small_config
+from tests.unit.store.conftest import NOW, append, bodies, delete_expired, send, small_config
 from tests.unit.store.crash_disk import CrashDisk
 
 HOUR = 3_600_000
@@ -30,15 +30,15 @@ def store(disk: CrashDisk) -> MessageStore:
 
 
 def test_nothing_goes_before_its_time(store: MessageStore) -> None:
-    assert store.expiry.delete_expired(NOW + 24 * HOUR) == []
+    assert delete_expired(store, NOW + 24 * HOUR) == []
 
 
 def test_nothing_goes_at_other_hours(store: MessageStore) -> None:
-    assert store.expiry.delete_expired(LATER + 2 * HOUR) == []
+    assert delete_expired(store, LATER + 2 * HOUR) == []
 
 
 def test_expired_segments_go_with_their_queue_and_index_files(store: MessageStore, disk: CrashDisk) -> None:
-    deleted = store.expiry.delete_expired(LATER)
+    deleted = delete_expired(store, LATER)
     assert deleted[0] == CONFIG.commit_log_directory / f"{0:020d}"
     assert any(path.parent == CONFIG.consume_queue_directory / "orders" / "0" for path in deleted)
     low = store.min_offset(b"orders", 0)
@@ -60,21 +60,21 @@ def test_index_files_go_when_the_log_has_none_of_their_messages_and_the_last_one
     for number in range(40):
         send(store, b"%d" % number * 100, properties=b"KEYS\x01k%d" % number, store_timestamp=NOW + number * 2 * HOUR)
     store.flush()
-    deleted = [path for path in store.expiry.delete_expired(LATER) if path.parent == config.index_directory]
+    deleted = [path for path in delete_expired(store, LATER) if path.parent == config.index_directory]
     low = store.min_offset(b"orders", 0)
     assert len(deleted) == low // 4
     assert not any(path in disk.names for path in deleted)
     assert all(len(store.query(b"orders", f"k{number}", 32, 0, LATER).records) == 1 for number in range(low, 40))
     send(store, *(b"without a key" for _ in range(40)), store_timestamp=NOW + 80 * HOUR)
-    store.expiry.delete_expired(LATER + 24 * 365 * HOUR)
+    delete_expired(store, LATER + 24 * 365 * HOUR)
     assert store.query(b"orders", "k39", 32, 0, LATER).records == []
     assert len(disk.list(config.index_directory)) == 1
 
 
 def test_a_filling_disk_lets_expired_segments_go_at_any_hour(store: MessageStore, disk: CrashDisk) -> None:
     disk.used = 0.8
-    assert store.expiry.delete_expired(LATER + 2 * HOUR)
-    assert store.expiry.delete_expired(LATER + 2 * HOUR) == []
+    assert delete_expired(store, LATER + 2 * HOUR)
+    assert delete_expired(store, LATER + 2 * HOUR) == []
     assert append(store)
 
 
@@ -82,7 +82,7 @@ def test_a_filling_disk_lets_expired_segments_go_at_any_hour(store: MessageStore
 def test_however_full_the_disk_is_nothing_goes_before_it_expires(store: MessageStore, disk: CrashDisk, used: float) -> None:
     disk.used = used
     before = bodies(store)
-    assert store.expiry.delete_expired(NOW) == []
+    assert delete_expired(store, NOW) == []
     assert bodies(store) == before
 
 
@@ -101,11 +101,11 @@ def forcible(disk: CrashDisk, **settings: float) -> MessageStore:
 def test_where_the_settings_say_so_a_nearly_full_disk_lets_the_oldest_go_before_they_expire(disk: CrashDisk) -> None:
     store = forcible(disk)
     disk.used = 0.84
-    assert store.expiry.delete_expired(NOW) == []
+    assert delete_expired(store, NOW) == []
     disk.used = 0.87
     expired = store.expiry.expire(NOW)
     assert (segments(expired.paths), expired.unexpired, expired.youngest_ms > NOW) == (10, 10, True)
-    while store.expiry.delete_expired(NOW):
+    while delete_expired(store, NOW):
         pass
     assert bodies(store)[-1] == b"39" * 100
 
@@ -123,10 +123,10 @@ def test_what_a_pending_transaction_needs_stays_however_old_it_is(disk: CrashDis
     disk.used = used
     needed = store.commit_log_offset(b"orders", 0, 6)
     assert needed is not None
-    deleted = store.expiry.delete_expired(LATER, needed_from=needed)
+    deleted = delete_expired(store, LATER, needed_from=needed)
     assert segments(deleted) == needed // 1024 > 0
     assert store.min_offset(b"orders", 0) <= 6
-    assert segments(store.expiry.delete_expired(LATER)) > 0
+    assert segments(delete_expired(store, LATER)) > 0
 
 
 def test_a_disk_above_the_warning_level_refuses_messages_until_there_is_space(store: MessageStore, disk: CrashDisk) -> None:
@@ -175,7 +175,7 @@ def test_a_queue_that_lost_all_its_messages_goes_on_counting(disk: CrashDisk) ->
     send(store, b"1", b"2", topic=b"quiet")
     for _ in range(8):
         send(store, b"x" * 500, store_timestamp=LATER)
-    store.expiry.delete_expired(LATER + 96 * HOUR)
+    delete_expired(store, LATER + 96 * HOUR)
     assert (store.min_offset(b"quiet", 0), store.max_offset(b"quiet", 0)) == (2, 2)
     assert send(store, b"3", topic=b"quiet", store_timestamp=LATER)[0].queue_offset == 2
     assert bodies(store, b"quiet") == [b"3"]
@@ -198,7 +198,7 @@ def test_a_damaged_record_at_a_segments_beginning_keeps_nothing_from_expiring(st
     first = store._open_files.get(CONFIG.commit_log_directory / f"{1024:020d}")
     disk.write(first, b"\0\0\0\0\0\0\0\0", 0)
 
-    store.expiry.delete_expired(LATER)
+    delete_expired(store, LATER)
 
     assert before == 0
     assert store.commit_log_min_offset > 1024
