@@ -135,15 +135,15 @@ def compose(docker: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[C
 
 
 def _up(running: Compose) -> Iterator[Compose]:
+    down = ["--profile", "demo", "down", "-v", "--remove-orphans"]
     try:
         # What a broken-off run left would be counted as well.
-        down = ["--profile", "demo", "down", "-v", "--remove-orphans"]
         for step in (down, ["--profile", "demo", "build", "-q"], ["up", "-d"]):
             done = running.run(*step, timeout_s=2400)
             assert done.returncode == 0, f"{done.stdout[-3000:]}\n{running.run('logs', '--tail=30').stdout}"
         yield running
     finally:
-        running.run("--profile", "demo", "down", "-v", "--remove-orphans")
+        running.run(*down)
 
 
 def test_the_demo_ends_consistent_on_postgresql(compose: Compose) -> None:

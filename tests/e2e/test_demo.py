@@ -19,11 +19,6 @@ MARK = "DEMO_TEST_RUN"
 """Every process of the demo inherits it, however deep."""
 
 
-def _heed_ctrl_c() -> None:
-    """As from a terminal: whoever runs the tests in a shell's background hands down that SIGINT is ignored."""
-    signal.signal(signal.SIGINT, signal.SIG_DFL)
-
-
 class DemoRun:
     """A demo as a process of its own, its output in a file, and everything it starts findable by a mark."""
 
@@ -38,7 +33,6 @@ class DemoRun:
                 stdout=output,
                 stderr=subprocess.STDOUT,
                 start_new_session=True,
-                preexec_fn=_heed_ctrl_c,
             )
 
     def output(self) -> str:
