@@ -119,6 +119,28 @@ def test_a_retry_topic_is_made_by_a_send_even_without_auto_creation(tmp_path: Pa
     assert topics.for_sending("%RETRY%g", "TBW102", 4).write_queue_nums == 1
 
 
+def test_a_topic_of_the_brokers_own_is_on_disk_before_a_message_in_it_is_acknowledged(tmp_path: Path) -> None:
+    topics = table(tmp_path)
+    topics.dead_letter_topic("g")
+    topics.internal("TRANS_CHECK_MAX_TIME_TOPIC", 1)
+    after_a_kill = table(tmp_path)
+    assert after_a_kill.get("%DLQ%g") == TopicConfig("%DLQ%g", 1, 1)
+    assert after_a_kill.get("TRANS_CHECK_MAX_TIME_TOPIC") is not None
+
+
+def test_a_disk_that_takes_no_settings_now_gets_them_later(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    topics = table(tmp_path)
+    with monkeypatch.context() as full:
+        full.setattr(TopicConfigs, "persist", _disk_full)
+        assert topics.dead_letter_topic("g").topic_name == "%DLQ%g"
+    topics.persist_changes()
+    assert table(tmp_path).get("%DLQ%g") is not None
+
+
+def _disk_full(configs: TopicConfigs) -> None:
+    raise OSError("No space left on device")
+
+
 def test_topics_that_the_name_server_lists_as_ordered_are(tmp_path: Path) -> None:
     topics = table(tmp_path)
     topics.for_sending("orders", "TBW102", 4)
