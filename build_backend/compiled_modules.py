@@ -25,6 +25,7 @@ COMPILED_MODULES = (
     "broker.message.topic_sysflag",
     "broker.message.topics",
     "broker.protocol.codes",
+    "broker.protocol.command_codec",
     "broker.protocol.ext_fields",
     "broker.protocol.frame",
     "broker.protocol.pending",

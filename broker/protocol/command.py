@@ -11,13 +11,13 @@ Big-endian, signed. The extension fields stay as they came until `decode_header`
 
 from __future__ import annotations
 
-import struct
 from typing import Final, NamedTuple, Protocol
 
 import msgspec
 
 from broker.protocol import ext_fields
 from broker.protocol.codes import CURRENT_VERSION, LanguageCode, SerializeType
+from broker.protocol.command_codec import binary_header, frame, json_header, split_binary_header
 from broker.protocol.command_header import CommandHeader, Header, Int32, decode_json_header
 from broker.protocol.errors import UNREADABLE_JSON, FrameError
 
@@ -25,9 +25,6 @@ RESPONSE_FLAG: Final = 1
 ONEWAY_FLAG: Final = 2
 
 _JSON = SerializeType.JSON
-_LENGTH_AND_HEADER_LENGTH = struct.Struct(">II")
-_BINARY_UNTIL_REMARK = struct.Struct(">hbhiii")
-_INT32 = struct.Struct(">i")
 _LANGUAGE = LanguageCode.PYTHON
 _LANGUAGE_JSON = b'"PYTHON"'
 
@@ -101,7 +98,7 @@ class RemotingCommand(msgspec.Struct, gc=False, kw_only=True):
     def encode(self) -> bytes:
         """The frame of this very command, as Apache's Java code writes it."""
         if self.serialize_type is _JSON:
-            header = _json_header(
+            header = json_header(
                 self.code,
                 bytes(self.json_fields),
                 self.flag,
@@ -112,8 +109,8 @@ class RemotingCommand(msgspec.Struct, gc=False, kw_only=True):
             )
         else:
             language = self.language if isinstance(self.language, int) else self.language_code
-            header = _binary_header(self.code, self.binary_fields, self.flag, language, self.opaque, self.remark, self.version)
-        return _frame(self.serialize_type, header, self.body)
+            header = binary_header(self.code, self.binary_fields, self.flag, language, self.opaque, self.remark, self.version)
+        return frame(self.serialize_type, header, self.body)
 
 
 def encode_request(
@@ -158,18 +155,7 @@ _decode_json_command = msgspec.json.Decoder(RemotingCommand).decode
 
 
 def _decode_binary_command(header: bytes, body: bytes) -> RemotingCommand:
-    try:
-        code, language, version, opaque, flag, remark_length = _BINARY_UNTIL_REMARK.unpack_from(header)
-        remark_end = _BINARY_UNTIL_REMARK.size + remark_length
-        (fields_length,) = _INT32.unpack_from(header, remark_end)
-        remark = header[_BINARY_UNTIL_REMARK.size : remark_end].decode() if remark_length else None
-    except (struct.error, UnicodeDecodeError) as error:
-        raise FrameError(f"a binary header that is torn: {error}") from None
-    fields_start = remark_end + _INT32.size
-    if remark_length < 0 or fields_start + fields_length != len(header):
-        raise FrameError(
-            f"a binary header of {len(header)} bytes with {remark_length} bytes of remark and {fields_length} of extension fields"
-        )
+    code, language, version, opaque, flag, remark, fields = split_binary_header(header)
     return RemotingCommand(
         code=code,
         opaque=opaque,
@@ -177,7 +163,7 @@ def _decode_binary_command(header: bytes, body: bytes) -> RemotingCommand:
         remark=remark,
         language=language,
         version=version,
-        binary_fields=header[fields_start:],
+        binary_fields=fields,
         serialize_type=SerializeType.ROCKETMQ,
         body=body,
     )
@@ -194,39 +180,8 @@ def _encode(
 ) -> bytes:
     if serialize_type is _JSON:
         fields = header.encode_json() if header is not None else b""
-        encoded = _json_header(code, fields, flag, _LANGUAGE_JSON, opaque, remark, CURRENT_VERSION)
+        encoded = json_header(code, fields, flag, _LANGUAGE_JSON, opaque, remark, CURRENT_VERSION)
     else:
         fields = header.encode_binary() if header is not None else b""
-        encoded = _binary_header(code, fields, flag, _LANGUAGE, opaque, remark, CURRENT_VERSION)
-    return _frame(serialize_type, encoded, body)
-
-
-def _json_header(code: int, fields: bytes, flag: int, language: bytes, opaque: int, remark: str | None, version: int) -> bytes:
-    """The members in the order in which fastjson writes them."""
-    return b'{"code":%d,%b"flag":%d,"language":%b,"opaque":%d,%b"serializeTypeCurrentRPC":"JSON","version":%d}' % (
-        code,
-        b'"extFields":%b,' % fields if fields else b"",
-        flag,
-        language,
-        opaque,
-        b'"remark":%b,' % msgspec.json.encode(remark) if remark is not None else b"",
-        version,
-    )
-
-
-def _binary_header(code: int, fields: bytes, flag: int, language: int, opaque: int, remark: str | None, version: int) -> bytes:
-    text = remark.encode() if remark else b""
-    return b"".join(
-        (
-            _BINARY_UNTIL_REMARK.pack(code, language, version, opaque, flag, len(text)),
-            text,
-            _INT32.pack(len(fields)),
-            fields,
-        )
-    )
-
-
-def _frame(serialize_type: int, header: bytes, body: bytes) -> bytes:
-    header_length = len(header)
-    lengths = _LENGTH_AND_HEADER_LENGTH.pack(4 + header_length + len(body), serialize_type << 24 | header_length)
-    return b"".join((lengths, header, body))
+        encoded = binary_header(code, fields, flag, _LANGUAGE, opaque, remark, CURRENT_VERSION)
+    return frame(serialize_type, encoded, body)
