@@ -73,7 +73,7 @@ format: setup ## Format and sort imports
 LOCK = uv pip compile --quiet pyproject.toml --python-version 3.11 --generate-hashes --no-emit-index-url --no-header
 
 lock: ## Renew the lock files from pyproject.toml (needs uv): everything, and what each image needs of it
-	$(LOCK) --group demo --group dev -o requirements.lock
-	$(LOCK) -c requirements.lock -o docker/broker.lock
+	$(LOCK) --extra console --group demo --group dev -o requirements.lock
+	$(LOCK) --extra console -c requirements.lock -o docker/broker.lock
 	$(LOCK) --group services -c requirements.lock -o docker/services.lock
-	$(LOCK) --group demo -c requirements.lock -o docker/demo.lock
+	$(LOCK) --extra console --group demo -c requirements.lock -o docker/demo.lock
