@@ -116,6 +116,7 @@ def decide(
     reason: Annotated[str, typer.Option(help="Why; it is kept with the decision.")],
     commit: Annotated[bool, typer.Option("--commit", help="COMMIT: deliver the message.")] = False,
     rollback: Annotated[bool, typer.Option("--rollback", help="ROLLBACK: never deliver the message.")] = False,
+    as_json: AsJson = False,
     namesrv_addr: NameServers = None,
     broker_addr: BrokerAddr = None,
 ) -> None:
@@ -127,6 +128,9 @@ def decide(
 
     async def work(session: Session) -> None:
         broker, info = await decisions.decide(session, transaction, commit=commit, reason=reason)
+        if as_json:
+            print_json([(broker.address, info)])
+            return
         say(
             f"{info.state}: the transaction at half offset {info.half_offset} of {info.producer_group} "
             f"(topic {info.topic}, broker {broker.address}); reason: {info.reason}"
@@ -192,14 +196,18 @@ def discarded(
 def resume(
     context: typer.Context,
     message: Annotated[str, typer.Argument(help="Message id as `discarded` shows it, or the transaction id.")],
+    as_json: AsJson = False,
     namesrv_addr: NameServers = None,
     broker_addr: BrokerAddr = None,
 ) -> None:
     """Have a discarded message checked again (RESUME_CHECK_HALF_MESSAGE). Apache's brokers can as well."""
 
     async def work(session: Session) -> None:
-        broker, message_id = await decisions.resume(session, message)
-        say(f"resumed: {message_id} is pending again at broker {broker.address}, its checks counted from 0")
+        broker, resumed = await decisions.resume(session, message)
+        if as_json:
+            print_json([(broker.address, resumed)])
+        else:
+            say(f"resumed: {resumed.message_id} is pending again at broker {broker.address}, its checks counted from 0")
 
     run(target_of(context, namesrv_addr, broker_addr), work)
 

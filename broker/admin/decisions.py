@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import msgspec
+
 from broker.admin.discarded import DiscardedMessage, discarded_with_id, read_discarded, with_resumption
 from broker.admin.errors import CannotAsk, Refused
 from broker.admin.requests import BrokerRequests, is_stored_at
@@ -32,7 +34,7 @@ async def decide(session: Session, word: str, *, commit: bool, reason: str) -> t
     return broker, await broker.decide(header)
 
 
-async def resume(session: Session, word: str) -> tuple[BrokerRequests, str]:
+async def resume(session: Session, word: str) -> tuple[BrokerRequests, DiscardedMessage]:
     """Has a discarded message checked again, by its message id or transaction id. Raises Refused, CannotAsk."""
     found = await session.ask_each(lambda broker: discarded_with_id(broker, word))
     matching = [(broker, message) for broker, messages in found for message in messages]
@@ -43,7 +45,7 @@ async def resume(session: Session, word: str) -> tuple[BrokerRequests, str]:
     if message.is_resumed:  # ours would refuse by itself; Apache's would deliver the message once more
         raise Refused(f"the discarded message {message.message_id} has been resumed already")
     await broker.resume(message.message_id)
-    return broker, message.message_id
+    return broker, msgspec.structs.replace(message, is_resumed=True)
 
 
 async def _discarded_at(session: Session, message_id: str) -> tuple[BrokerRequests, DiscardedMessage]:

@@ -47,6 +47,7 @@ logger = logging.getLogger(__name__)
 
 _CHECKPOINT_EVERY: Final = 5
 """Turns of upkeep."""
+_SILENT_CLIENTS_EVERY_S: Final = 10
 _REPLIES_END_WITHIN_S: Final = 1.0
 """A reply that was stored and pushed is answered within a moment, unless its requester hangs."""
 
@@ -260,7 +261,7 @@ class Broker:
         tasks.every(60, "how long messages took", context.group_commit.put_times.begin_minute)
         for name, table in (("topics to disk", context.topic_table), ("groups to disk", context.subscription_groups)):
             tasks.when_due(name, table.persist_changes, table.has_changed, rest_s=1)
-        tasks.every(10, "closing silent clients", context.clients.processor.close_expired)
+        tasks.every(max(_SILENT_CLIENTS_EVERY_S, upkeep_s), "closing silent clients", context.clients.processor.close_expired)
         tasks.start("offsets to disk", self._keep_offsets(store))
         tasks.every(settings.flush_delay_offset_interval / 1000, "delay offsets to disk", serving.delayed_delivery.persist)
         tasks.start("retention", serving.cleaner.run(settings.clean_resource_interval / 1000))
@@ -277,7 +278,8 @@ class Broker:
         loop = asyncio.get_running_loop()
         while True:
             try:
-                await loop.run_in_executor(self._disk_thread, store.consumer_offsets.writer())
+                if store.consumer_offsets.is_to_be_written:
+                    await loop.run_in_executor(self._disk_thread, store.consumer_offsets.writer())
             except OSError as error:
                 logger.error("the consumers' offsets could not be brought to the disk: %s", error)
             await asyncio.sleep(self._settings.flush_consumer_offset_interval / 1000)

@@ -33,6 +33,7 @@ from broker.client.listeners import (
     ConsumeStatus,
     MessageListener,
     TransactionListener,
+    TransactionListeners,
 )
 from broker.client.producer.producer import Producer
 from broker.client.producer.send_result import LocalTransactionState, SendResult, SendStatus, TransactionSendResult
@@ -41,6 +42,7 @@ from broker.client.pull.pull_consumer import PullConsumer
 from broker.client.pull.queue_progress import QueueProgress
 from broker.client.pull.queue_requests import Pulled
 from broker.client.push.push_consumer import PushConsumer
+from broker.client.transaction.local_transaction import LocalTransaction, local_transaction
 from broker.client.transaction.transaction_producer import TransactionProducer
 from broker.message import IllegalMessage, Message, MessageExt, MessageQueue
 from broker.protocol.heartbeat import ConsumeFromWhere, MessageModel
@@ -57,6 +59,7 @@ __all__ = [
     "EventLoopThread",
     "IllegalConfiguration",
     "IllegalMessage",
+    "LocalTransaction",
     "LocalTransactionState",
     "Message",
     "MessageExt",
@@ -80,9 +83,11 @@ __all__ = [
     "SendStatus",
     "SessionCredentials",
     "TransactionListener",
+    "TransactionListeners",
     "TransactionProducer",
     "TransactionSendResult",
     "UnreadableAnswer",
     "UnreadableMessage",
+    "local_transaction",
     "name_server_addresses",
 ]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
 from enum import Enum
 from typing import Protocol
@@ -33,6 +33,10 @@ class TransactionListener(Protocol):
         `message.transaction_check_times` says how often the broker has asked, this time included.
         """
         ...
+
+
+TransactionListeners = TransactionListener | Mapping[str, TransactionListener]
+"""One listener, or one for each topic by its name; the one for `*` is for all other topics."""
 
 
 class ConsumeStatus(Enum):

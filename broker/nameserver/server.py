@@ -17,6 +17,7 @@ from broker.remoting.memory_budget import MemoryBudget
 from broker.remoting.server import RemotingServer
 from broker.remoting.tasks import Tasks
 from broker.remoting.tls import ServerContexts
+from broker.world import current_world
 
 SCAN_INTERVAL_S = 10
 
@@ -45,6 +46,7 @@ class NameServer:
         self._clock = clock
         self._routes = RouteTable()
         self._tasks = Tasks()
+        self._upkeep_s = current_world().upkeep_s
         kv_config = KVConfig(kv_config_path)
         refusals: dict[type[Exception], ResponseCode] = {OSError: ResponseCode.SYSTEM_ERROR}
         dispatcher = Dispatcher(refusals=refusals, on_disconnected=[self._routes.forget])
@@ -62,7 +64,7 @@ class NameServer:
     async def start(self) -> None:
         """Listens when it returns. Raises OSError if the address cannot be had."""
         await self._server.start()
-        self._tasks.every(SCAN_INTERVAL_S, "forgetting silent brokers", self._expire)
+        self._tasks.every(max(SCAN_INTERVAL_S, self._upkeep_s), "forgetting silent brokers", self._expire)
 
     async def stop(self) -> None:
         """Listens no more."""

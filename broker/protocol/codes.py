@@ -5,6 +5,7 @@ from typing import Final
 
 CURRENT_VERSION: Final = 407
 """What we call ourselves in `version`: the ordinal of V4_9_7 in RocketMQ's MQVersion."""
+CURRENT_VERSION_NAME: Final = "V4_9_7"
 
 VERSION_4_9_4: Final = 401
 """From this version on a client reads standard JSON only (MQVersion.V4_9_4)."""

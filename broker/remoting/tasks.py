@@ -22,6 +22,7 @@ class Tasks:
 
     def __init__(self) -> None:
         self._tasks: set[asyncio.Task[Any]] = set()
+        self._timers: list[_Timer] = []
 
     def start(self, name: str, work: Coroutine[Any, Any, T], *, is_awaited: bool = False) -> asyncio.Task[T]:
         """Runs the work until it is done. Its error is logged unless somebody awaits the task and gets it."""
@@ -33,7 +34,7 @@ class Tasks:
 
     def every(self, seconds: float, name: str, action: Callable[[], object]) -> None:
         """Calls the action again and again, `seconds` after it returned, the first time after `seconds`."""
-        self.start(name, _repeat(seconds, _Attempts(name, action, seconds)))
+        self._timers.append(_Timer(seconds, _Attempts(name, action, seconds)))
 
     def when_due(self, name: str, action: Callable[[], float | None], alarm: Alarm, *, rest_s: float) -> None:
         """Calls the action again and again: each time after the seconds that it returns, or as soon as the alarm rings.
@@ -53,6 +54,9 @@ class Tasks:
 
         A task may call it: it goes on, and ends when it will.
         """
+        for timer in self._timers:
+            timer.stop()
+        self._timers.clear()
         tasks = {task for task in self._tasks if task is not asyncio.current_task()}
         for task in tasks:
             task.cancel()
@@ -98,10 +102,25 @@ class _Attempts(Generic[T]):
         return result
 
 
-async def _repeat(seconds: float, attempt: _Attempts[object]) -> None:
-    while True:
-        await asyncio.sleep(seconds)
-        attempt(otherwise=None)
+class _Timer:
+    """Calls an action again and again. It is no task: one would take the event loop another round each time."""
+
+    def __init__(self, seconds: float, attempt: _Attempts[object]) -> None:
+        self._seconds = seconds
+        self._attempt = attempt
+        self._loop = asyncio.get_running_loop()
+        self._next = self._loop.call_later(seconds, self._call)
+        self._is_stopped = False
+
+    def stop(self) -> None:
+        """Calls it no more."""
+        self._is_stopped = True
+        self._next.cancel()
+
+    def _call(self) -> None:
+        self._attempt(otherwise=None)
+        if not self._is_stopped:
+            self._next = self._loop.call_later(self._seconds, self._call)
 
 
 async def _repeat_when_due(attempt: _Attempts[float | None], alarm: Alarm, rest_s: float) -> None:

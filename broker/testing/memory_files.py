@@ -61,6 +61,8 @@ class MemoryFiles:
         self.reads = 0
         self.writes = 0
         self._files: dict[Path, _File] = {}
+        self._folders: set[Path] = set()
+        """Those that have had a file in them, or below them."""
         self._opened: dict[int, _File] = {}
         self._directories: dict[int, Path] = {}
         self._locked: dict[int, object] = {}
@@ -92,6 +94,7 @@ class MemoryFiles:
             if not create:
                 _raise(errno.ENOENT, path)
             file = self._files[path] = _File()
+            self._folders.update(path.parents)
         return self._handle(file)
 
     def close(self, file: int) -> None:
@@ -133,13 +136,15 @@ class MemoryFiles:
         """See FileSystem. Directories are there."""
 
     def remove_directory(self, path: Path) -> None:
-        """See FileSystem. Directories are there."""
+        """See FileSystem."""
+        self._folders.discard(path)
 
     def rename(self, source: Path, target: Path) -> None:
         """See FileSystem."""
         if source not in self._files:
             _raise(errno.ENOENT, source)
         self._files[target] = self._files.pop(source)
+        self._folders.update(target.parents)
 
     def unlink(self, path: Path) -> None:
         """See FileSystem."""
@@ -158,7 +163,7 @@ class MemoryFiles:
 
     def is_directory(self, path: Path) -> bool:
         """See FileSystem."""
-        return path not in self._files and any(path in found.parents for found in self._files)
+        return path in self._folders
 
     def open_directory(self, path: Path) -> int:
         """See FileSystem."""
@@ -192,6 +197,7 @@ class MemoryFiles:
     def _left(files: dict[Path, _File]) -> MemoryFiles:
         left = MemoryFiles()
         left._files = files
+        left._folders.update(*(path.parents for path in files))
         return left
 
 

@@ -12,7 +12,7 @@ from types import TracebackType
 from typing import Any, Final, Self, TypeVar
 
 from broker.app import Broker
-from broker.client import MessageListener, Producer, PushConsumer, TransactionListener, TransactionProducer
+from broker.client import MessageListener, Producer, PushConsumer, TransactionListeners, TransactionProducer
 from broker.config import load_settings
 from broker.protocol.codes import ResponseCode
 from broker.remoting.connection import RequestHandler
@@ -172,7 +172,7 @@ class RocketMQ(Questions):
         """A producer that runs until the end of the test; `settings` are those of Producer."""
         return await self._started(Producer(group, namesrv_addr=self.namesrv_addr, **settings))
 
-    async def transaction_producer(self, group: str, listener: TransactionListener, **settings: Any) -> TransactionProducer:
+    async def transaction_producer(self, group: str, listener: TransactionListeners, **settings: Any) -> TransactionProducer:
         """A producer of transactional messages that runs until the end of the test."""
         return await self._started(TransactionProducer(group, listener, namesrv_addr=self.namesrv_addr, **settings))
 

@@ -10,7 +10,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Final, Self, TypeVar
 
-from broker.client import MessageListener, Producer, PushConsumer, TransactionListener
+from broker.client import MessageListener, Producer, PushConsumer, TransactionListeners
 from broker.message import MessageExt
 from broker.protocol.codes import ResponseCode
 from broker.testing.asked import Asked
@@ -111,7 +111,7 @@ class SyncRocketMQ:
         """A producer that runs until the end of the test. Its methods are called without `await`."""
         return SyncClient(self, self.run(self._rocketmq.producer(group, **settings)))
 
-    def transaction_producer(self, group: str, listener: TransactionListener, **settings: Any) -> SyncClient:
+    def transaction_producer(self, group: str, listener: TransactionListeners, **settings: Any) -> SyncClient:
         """A producer of transactional messages that runs until the end of the test."""
         return SyncClient(self, self.run(self._rocketmq.transaction_producer(group, listener, **settings)))
 

@@ -65,7 +65,8 @@ class VirtualTime:
         self._start_ns = start_ms * 1_000_000
         self._is_awaited = is_awaited
         self._elapsed_ns = 0
-        self._rounds = 0
+        self.turns = 0
+        """How often the event loop has gone round."""
         self._unasked_ns = 0
         self._advancing = 0
         self._at_work = 0
@@ -217,8 +218,8 @@ class VirtualTime:
 
     def _wait(self, selector: selectors.BaseSelector, timeout: float | None) -> list[tuple[selectors.SelectorKey, int]]:
         """What became ready, after time has passed if nothing else could bring the loop on."""
-        self._rounds += 1
-        is_quick = self._advancing and not self._at_work and self._rounds % LOOK_OUTSIDE_EVERY
+        self.turns += 1
+        is_quick = self._advancing and not self._at_work and self.turns % LOOK_OUTSIDE_EVERY
         ready = [] if is_quick else selector.select(0)
         if ready or timeout == 0:
             return ready

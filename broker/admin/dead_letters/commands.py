@@ -6,10 +6,11 @@ from collections.abc import AsyncIterator, Awaitable, Callable
 from functools import partial
 from typing import Annotated
 
+import msgspec
 import typer
 
 from broker.admin.dead_letters.content import content_of
-from broker.admin.dead_letters.dead_letter import DeadLetter
+from broker.admin.dead_letters.dead_letter import DeadLetter, Treated
 from broker.admin.dead_letters.finding import FoundLetter, dead_letters_of, find_dead_letters, groups_with_dead_letters
 from broker.admin.dead_letters.printing import print_contents, print_groups, print_letters
 from broker.admin.dead_letters.treating import dismiss as dismiss_letter
@@ -93,21 +94,25 @@ def retry(
     all_of_group: AllOfGroup = False,
     again: Annotated[bool, typer.Option("--again", help="Though it was retried or dismissed already.")] = False,
     reason: Annotated[str, typer.Option(help="Why; it is kept with the retry.")] = "",
+    as_json: AsJson = False,
     namesrv_addr: NameServers = None,
     broker_addr: BrokerAddr = None,
 ) -> None:
     """Deliver dead letters to their group once more, and to no other. Their redeliveries are counted anew."""
     _refuse_unclear_choice(messages, group, all_of_group)
 
-    async def treat(found: FoundLetter) -> None:
-        treatment = await retry_letter(found, again=again, reason=reason)
+    async def treat(found: FoundLetter) -> Treated:
+        return await retry_letter(found, again=again, reason=reason)
+
+    def told(found: FoundLetter, treatment: Treated) -> str:
         letter = found.letter
-        say(
+        return (
             f"retried: {letter.offset_message_id} goes to the consumer group {letter.consumer_group} once more "
             f"(retry {treatment.retries}, broker {found.requests.address})"
         )
 
-    run(target_of(context, namesrv_addr, broker_addr), lambda session: _treat_each(session, messages, group, treat))
+    work = partial(_treat_each, messages=messages, group=group, treat=treat, told=told, as_json=as_json)
+    run(target_of(context, namesrv_addr, broker_addr), work)
 
 
 @app.command()
@@ -117,6 +122,7 @@ def dismiss(
     messages: Messages = None,
     group: ConsumerGroup = None,
     all_of_group: AllOfGroup = False,
+    as_json: AsJson = False,
     namesrv_addr: NameServers = None,
     broker_addr: BrokerAddr = None,
 ) -> None:
@@ -125,12 +131,15 @@ def dismiss(
     if not reason.strip():
         raise typer.BadParameter("the reason is empty", param_hint="--reason")
 
-    async def treat(found: FoundLetter) -> None:
-        treatment = await dismiss_letter(found, reason=reason)
-        letter = found.letter
-        say(f"dismissed: {letter.offset_message_id} of the consumer group {letter.consumer_group}; reason: {treatment.reason}")
+    async def treat(found: FoundLetter) -> Treated:
+        return await dismiss_letter(found, reason=reason)
 
-    run(target_of(context, namesrv_addr, broker_addr), lambda session: _treat_each(session, messages, group, treat))
+    def told(found: FoundLetter, treatment: Treated) -> str:
+        letter = found.letter
+        return f"dismissed: {letter.offset_message_id} of the consumer group {letter.consumer_group}; reason: {treatment.reason}"
+
+    work = partial(_treat_each, messages=messages, group=group, treat=treat, told=told, as_json=as_json)
+    run(target_of(context, namesrv_addr, broker_addr), work)
 
 
 async def _wanted(
@@ -146,18 +155,31 @@ async def _wanted(
 
 
 async def _treat_each(
-    session: Session, messages: list[str] | None, group: str | None, treat: Callable[[FoundLetter], Awaitable[None]]
+    session: Session,
+    *,
+    messages: list[str] | None,
+    group: str | None,
+    treat: Callable[[FoundLetter], Awaitable[Treated]],
+    told: Callable[[FoundLetter, Treated], str],
+    as_json: bool,
 ) -> None:
     """Treats what is named, or all untreated ones of the group. The failures are told after the rest is done."""
     chosen = _named(session, messages, group) if messages else _untreated(session, group or "")
-    is_any = False
-    async for found in chosen:
-        is_any = True
-        try:
-            await treat(found)
-        except AdminError as error:
-            session.failures.append(error)
-    if not is_any and not session.failures:
+    treated: list[tuple[str, DeadLetter]] = []
+    try:
+        async for found in chosen:
+            try:
+                treatment = await treat(found)
+            except AdminError as error:
+                session.failures.append(error)
+                continue
+            treated.append((found.requests.address, msgspec.structs.replace(found.letter, treatment=treatment)))
+            if not as_json:
+                say(told(found, treatment))
+    finally:  # a broker may go away in the middle, and what was done by then is done
+        if as_json:
+            print_json(treated)
+    if not as_json and not treated and not session.failures:
         say(f"no dead letters of {group} that nobody has treated")
 
 

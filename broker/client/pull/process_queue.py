@@ -24,8 +24,9 @@ class ProcessQueue:
 
     def __init__(self, queue: MessageQueue, begin_offset: int, *, now_s: Callable[[], float] | None = None) -> None:
         """Consumption begins at `begin_offset`. `now_s` is a clock that never goes back."""
-        self._now_s = now_s or current_world().steady_s
-        self._oldest_since_s = self._pulled_s = self._now_s()
+        self.now_s = now_s or current_world().steady_s
+        """The clock by which the times of this queue are; any thread may ask it."""
+        self._oldest_since_s = self.begun_s = self.pulled_s = self.acknowledged_s = self.now_s()
         self.queue = queue
         self.next_offset = begin_offset
         """The offset to pull next: everything before it was pulled or filtered out."""
@@ -48,6 +49,11 @@ class ProcessQueue:
         return self._order[0] if self._order else self.next_offset
 
     @property
+    def cached_offsets(self) -> tuple[int, int] | None:
+        """The first and the last queue offset of the messages that are not acknowledged; None if there are none."""
+        return (self._order[0], self._order[-1]) if self._order else None
+
+    @property
     def span(self) -> int:
         """How far the newest unacknowledged message is ahead of the oldest."""
         return self._order[-1] - self._order[0] if self._order else 0
@@ -58,9 +64,9 @@ class ProcessQueue:
         What lies before the present `next_offset` is a repetition and passed over.
         """
         fresh = []
-        self._pulled_s = self._now_s()
+        self.pulled_s = self.now_s()
         if not self._order:
-            self._oldest_since_s = self._pulled_s
+            self._oldest_since_s = self.pulled_s
         for message in messages:
             offset = message.queue_offset
             if offset >= self.next_offset and offset not in self._unacknowledged:
@@ -82,15 +88,16 @@ class ProcessQueue:
         oldest = self.committable_offset
         while order and order[0] not in unacknowledged:
             order.popleft()
+        self.acknowledged_s = self.now_s()
         if self.committable_offset != oldest:
-            self._oldest_since_s = self._now_s()
+            self._oldest_since_s = self.acknowledged_s
 
     @property
     def progress(self) -> QueueProgress:
         """Whether the queue moves. A broker may hold a pull back for half a minute: silence counts from then on."""
-        now_s = self._now_s()
+        now_s = self.now_s()
         stands_still_s = now_s - self._oldest_since_s if self._order else 0.0
-        silent_s = now_s - self._pulled_s
+        silent_s = now_s - self.pulled_s
         if not self._order and silent_s > _PULL_TAKES_AT_MOST_S:
             stands_still_s = silent_s
         return QueueProgress(self.queue, len(self._unacknowledged), stands_still_s)

@@ -53,6 +53,8 @@ class PullEvents:
     """The broker has not that offset; the loop ends, and someone has to begin anew at the one given."""
     on_forgotten: Callable[[], None]
     """The broker may not know the group's subscription, or was away: it wants a heartbeat."""
+    on_pulled: Callable[[str, int, float], None] = lambda topic, messages, took_s: None
+    """A pull of a topic brought so many messages."""
 
 
 class PullLoop:
@@ -100,6 +102,8 @@ class PullLoop:
                 logger.warning("%s has no offset %d any more; going on at %d", queue.queue, offset, pulled.next_offset)
                 self._events.on_illegal_offset(queue, pulled.next_offset)
                 return
+            if pulled.messages:
+                self._events.on_pulled(queue.queue.topic, len(pulled.messages), loop.time() - began_s)
             self._take(pulled)
             if queue.next_offset == offset and loop.time() - began_s < _FRUITLESS_S:
                 await asyncio.sleep(_FRUITLESS_S)

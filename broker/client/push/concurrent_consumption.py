@@ -11,6 +11,7 @@ from broker.client.pull.process_queue import ProcessQueue
 from broker.client.push.listener_call import ListenerCall
 from broker.client.push.listener_runner import ListenerRunner, NoThreadLeft
 from broker.client.push.message_return import MessageReturn
+from broker.client.push.operators.consumer_statistics import ConsumerStatistics
 from broker.message import MessageExt, MessageQueue
 from broker.remoting.tasks import Tasks
 
@@ -33,6 +34,7 @@ class ConcurrentConsumption:
         message_return: MessageReturn | None,
         *,
         batch_size: int,
+        statistics: ConsumerStatistics | None = None,
     ) -> None:
         """Without `message_return` (broadcasting) a message that failed is logged and passed over, as in RocketMQ."""
         self._listener = listener
@@ -40,6 +42,7 @@ class ConcurrentConsumption:
         self._on_progress = on_progress
         self._message_return = message_return
         self._batch_size = batch_size
+        self._statistics = statistics or ConsumerStatistics()
         self._to_return: asyncio.Queue[_ToReturn] = asyncio.Queue()
         self._tasks = Tasks()
         if message_return is not None:
@@ -84,6 +87,7 @@ class ConcurrentConsumption:
             self._try_again_here(call.process_queue, call.messages)
             return
         consumed, postponed = call.sort_out(status, error)
+        self._statistics.consumed(call.process_queue.queue.topic, len(consumed), len(postponed), call.took_s)
         if postponed and self._message_return is None:
             logger.warning(
                 "%d message(s) of %s failed and are passed over (broadcasting)", len(postponed), call.process_queue.queue

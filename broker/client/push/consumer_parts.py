@@ -20,6 +20,9 @@ from broker.client.pull.subscription_check import SubscriptionCheck
 from broker.client.push.concurrent_consumption import ConcurrentConsumption
 from broker.client.push.consumer_settings import ConsumerSettings
 from broker.client.push.message_return import MessageReturn
+from broker.client.push.operators.consumer_statistics import ConsumerStatistics
+from broker.client.push.operators.direct_consumption import DirectConsumption
+from broker.client.push.operators.running_info import ConsumerPortrait
 from broker.client.push.orderly_consumption import OrderlyConsumption
 from broker.client.push.runner_choice import runner_of
 from broker.client.rebalance.assignment import Assignment
@@ -55,6 +58,9 @@ class ConsumerParts:
         self._is_orderly = is_orderly
         self._queue_requests = QueueRequests(calls, longest_body=settings.max_body_size)
         self._group_requests = GroupRequests(calls)
+        self._statistics = ConsumerStatistics()
+        self._runner = runner_of(listener, f"listener-{group[:100]}", settings.consume_thread_max)
+        self.direct = DirectConsumption(listener, self._runner, is_orderly=is_orderly)
         self.subscription_check = SubscriptionCheck(group, instance.client_id, instance.routes, self._group_requests)
         self.store = self._offset_store()
         self.locks = self._queue_locks()
@@ -77,6 +83,19 @@ class ConsumerParts:
         )
         self.assignment.on_moved = self.rebalance.trigger
 
+    def portrait(self) -> ConsumerPortrait:
+        """What operators may see of it."""
+        return ConsumerPortrait(
+            group=self._group,
+            name_servers=";".join(self._instance.name_servers.addresses),
+            settings=self._settings,
+            subscriptions=self._subscriptions,
+            process_queues=lambda: self.assignment.process_queues,
+            statistics=self._statistics,
+            locks=self.locks,
+            is_orderly=self._is_orderly,
+        )
+
     def _offset_store(self) -> OffsetStore:
         if not self._settings.is_broadcasting:
             return BrokerOffsetStore(self._group, self._queue_requests)
@@ -90,20 +109,25 @@ class ConsumerParts:
 
     def _consumption(self, listener: MessageListener, calls: BrokerCalls) -> Consumption:
         settings = self._settings
-        threads = runner_of(listener, f"listener-{self._group[:100]}", settings.consume_thread_max)
         message_return = None if settings.is_broadcasting else self._message_return(calls)
         if self._is_orderly:
             return OrderlyConsumption(
                 listener,
-                threads,
+                self._runner,
                 self._progressed,
                 message_return,
                 self.locks,
                 batch_size=settings.consume_message_batch_max_size,
                 max_reconsume_times=settings.orderly_redeliveries,
+                statistics=self._statistics,
             )
         return ConcurrentConsumption(
-            listener, threads, self._progressed, message_return, batch_size=settings.consume_message_batch_max_size
+            listener,
+            self._runner,
+            self._progressed,
+            message_return,
+            batch_size=settings.consume_message_batch_max_size,
+            statistics=self._statistics,
         )
 
     def _message_return(self, calls: BrokerCalls) -> MessageReturn:
@@ -131,6 +155,7 @@ class ConsumerParts:
                 on_progress=self._progressed,
                 on_illegal_offset=lambda process_queue, offset: self.assignment.move(process_queue.queue, offset),
                 on_forgotten=self._instance.heartbeats.send_soon,
+                on_pulled=self._statistics.pulled,
             ),
         )
         await loop.run()

@@ -22,7 +22,7 @@ TO_THE_DEAD_LETTERS: Final = -1
 class ListenerCall:
     """One call of the listener with some messages of a queue; `run` is for its runner, the rest for the event loop."""
 
-    __slots__ = ("_is_orderly", "_listener", "context", "messages", "process_queue")
+    __slots__ = ("_began_s", "_is_orderly", "_listener", "context", "messages", "process_queue")
 
     def __init__(
         self,
@@ -39,12 +39,19 @@ class ListenerCall:
         self.process_queue = process_queue
         self.messages = messages
         self.context = context
+        self._began_s = process_queue.now_s()
+
+    @property
+    def took_s(self) -> float:
+        """For how long the listener has run, up to now."""
+        return self.process_queue.now_s() - self._began_s
 
     def run(self) -> ConsumeStatus | Awaitable[ConsumeStatus | None] | None:
         """Call the listener; an async one is to be awaited. Raises ListenerNotRun if the queue was given up meanwhile."""
         if self.process_queue.is_dropped:
             raise ListenerNotRun(f"{self.process_queue.queue} was given up")
         readable = self._readable()
+        self._began_s = self.process_queue.now_s()
         return self._listener(readable, self.context) if readable else ConsumeStatus.CONSUME_SUCCESS
 
     def _readable(self) -> list[MessageExt]:

@@ -13,6 +13,7 @@ from broker.client.pull.process_queue import ProcessQueue
 from broker.client.push.listener_call import ListenerCall
 from broker.client.push.listener_runner import ListenerRunner, NoThreadLeft
 from broker.client.push.message_return import MessageReturn
+from broker.client.push.operators.consumer_statistics import ConsumerStatistics
 from broker.client.push.orderly_queue import OrderlyQueue, split_at_first_postponed
 from broker.client.rebalance.queue_locks import OwnQueueLocks
 from broker.message import MessageExt, MessageQueue
@@ -40,6 +41,7 @@ class OrderlyConsumption:
         *,
         batch_size: int,
         max_reconsume_times: int | None,
+        statistics: ConsumerStatistics | None = None,
     ) -> None:
         """Without `locks` and `message_return`: broadcasting. `max_reconsume_times` None: try for ever."""
         self._listener = listener
@@ -48,6 +50,7 @@ class OrderlyConsumption:
         self._message_return = message_return
         self._locks = locks
         self._batch_size = batch_size
+        self._statistics = statistics or ConsumerStatistics()
         self._max_reconsume_times = max_reconsume_times
         self._queues: dict[ProcessQueue, OrderlyQueue] = {}
         self._tasks = Tasks()
@@ -104,6 +107,7 @@ class OrderlyConsumption:
         elif not call.was_let_go(error):
             _, postponed = call.sort_out(status, error)
             consumed, repeated = split_at_first_postponed(call.messages, postponed)
+            self._statistics.consumed(call.process_queue.queue.topic, len(consumed), len(repeated), call.took_s)
             self._acknowledge(call.process_queue, consumed)
             if repeated and not call.process_queue.is_dropped:
                 self._tasks.start(f"client-suspended-{call.process_queue.queue.queue_id}", self._suspend(call, queue, repeated))

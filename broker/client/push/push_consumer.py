@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import logging
+from collections.abc import Callable
 from dataclasses import dataclass, fields
-from typing import Unpack
+from typing import TypeVar, Unpack
 
 from broker.acl import SessionCredentials
 from broker.client.checks.lifecycle import Lifecycle
@@ -23,6 +24,7 @@ from broker.client.pull.subscription import Subscription
 from broker.client.push.consumer_parts import ConsumerParts
 from broker.client.push.consumer_requests import ConsumerRequests
 from broker.client.push.consumer_settings import ConsumerOptions, ConsumerSettings
+from broker.client.push.operators.operator_requests import OperatorRequests
 from broker.message import MessageQueue, topics
 from broker.protocol.heartbeat import ConsumerData, ConsumeType, HeartbeatData
 from broker.remoting.tasks import Tasks
@@ -34,6 +36,8 @@ PERSIST_INTERVAL_S = 5.0
 _START_WAITS_S = 3.0
 _PERSIST_AT_SHUTDOWN_S = 0.6
 _FAREWELL_S = 1.2
+
+L = TypeVar("L", bound=MessageListener)
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,6 +117,25 @@ class PushConsumer(RunsWithin):
         self._listener = listener
         self._is_orderly = orderly
 
+    def consumes(self, topic: str, expression: MessageSelector | str = "*", *, orderly: bool = False) -> Callable[[L], L]:
+        """Decorator of the function, async or not, that gets the topic's messages: it subscribes and registers the listener.
+
+        Above one function it may stand several times, once for each topic. Raises IllegalConfiguration and NotRunning as
+        `subscribe` and `register_message_listener` do, and IllegalConfiguration for a second function.
+        """
+
+        def register(listener: L) -> L:
+            if self._listener is not None and self._listener is not listener:
+                raise IllegalConfiguration(
+                    f"consumer {self.group} has a listener already, {_name_of(self._listener)}: put both decorators above one "
+                    "function, or give each function a consumer with a group of its own"
+                )
+            self.register_message_listener(listener, orderly=orderly)
+            self.subscribe(topic, expression)
+            return listener
+
+        return register
+
     @property
     def queues(self) -> set[MessageQueue]:
         """The queues this consumer has now."""
@@ -154,6 +177,7 @@ class PushConsumer(RunsWithin):
             self.group, instance, self.settings, self._subscriptions, self._listener, is_orderly=self._is_orderly
         )
         instance.answer(ConsumerRequests(self.group, parts.assignment, parts.rebalance).handlers)
+        instance.answer(OperatorRequests(parts.portrait(), parts.direct).handlers)
         instance.routes.on_change = self._routes_changed
         for topic in self._subscriptions:
             instance.routes.watch(topic)
@@ -181,6 +205,7 @@ class PushConsumer(RunsWithin):
         await self._tasks.stop()  # no rebalance gives queues up or takes new ones from here on
         await parts.assignment.stop_pulling()  # before listeners end, or they would never have nothing left to do
         parts.assignment.withdraw_all()
+        parts.direct.withdraw()
         # Listeners end before the offsets are kept, so that what they still consume counts.
         await parts.consumption.stop(max(0.1, timeout_s - _FAREWELL_S - _PERSIST_AT_SHUTDOWN_S))
         try:
@@ -243,3 +268,7 @@ class PushConsumer(RunsWithin):
         while True:
             await asyncio.sleep(PERSIST_INTERVAL_S)
             await parts.assignment.persist()
+
+
+def _name_of(listener: MessageListener) -> str:
+    return getattr(listener, "__name__", None) or type(listener).__name__

@@ -39,6 +39,10 @@ class OwnQueueLocks:
         """Whether the queue is this client's alone."""
         return self._now_s() < self._held_until_s.get(queue, 0.0)
 
+    def locked_s(self, queue: MessageQueue) -> float | None:
+        """When the broker last gave the lock, by the steady clock; None if it is not held."""
+        return self._held_until_s[queue] - HELD_FOR_S if queue in self._held_until_s else None
+
     async def acquire(self, queue: MessageQueue) -> bool:
         """Try to get the lock; once had it is renewed until it is released."""
         await self._lock(queue.broker_name, [queue])

@@ -6,9 +6,10 @@ import logging
 from functools import partial
 from typing import NamedTuple
 
-from broker.client.listeners import TransactionListener
 from broker.client.producer.send_result import LocalTransactionState
-from broker.client.push.listener_runner import ListenerNotRun, ListenerRunner
+from broker.client.push.listener_runner import ListenerNotRun
+from broker.client.push.runner_choice import Runners
+from broker.client.transaction.topic_listeners import TopicListeners
 from broker.client.transaction.transaction_decision import end_after_check, state_of_answer
 from broker.message import MessageError, MessageExt, properties
 from broker.message.record import decode_record, to_message
@@ -20,6 +21,8 @@ from broker.remoting.errors import RemotingError
 
 logger = logging.getLogger(__name__)
 
+_MOST_TOPICS_NAMED = 1000
+
 
 class _Question(NamedTuple):
     connection: Connection
@@ -28,17 +31,18 @@ class _Question(NamedTuple):
 
 
 class CheckAnswers:
-    """Asks the listener in a few threads and answers on the connection the question came by.
+    """Asks the topic's listener, a few questions at a time, and answers on the connection the question came by.
 
     Questions beyond a bound are dropped: the broker asks again. A second one about a transaction that is looked at takes the
     place of the first: a broker that was started again gets the answer, and the listener is asked once.
     """
 
-    def __init__(self, group: str, listener: TransactionListener, threads: ListenerRunner, max_waiting: int) -> None:
+    def __init__(self, group: str, listeners: TopicListeners, runners: Runners, max_waiting: int) -> None:
         """At most `max_waiting` questions wait or are looked at."""
         self._group = group
-        self._listener = listener
-        self._threads = threads
+        self._listeners = listeners
+        self._runners = runners
+        self._topics_unknown: set[str] = set()
         self._max_waiting = max_waiting
         self._looked_at: dict[tuple[str, int], _Question] = {}
 
@@ -54,6 +58,10 @@ class CheckAnswers:
         if asked_group != self._group:
             logger.warning("a check-back from %s for group %s; this is %s", connection.peer, asked_group, self._group)
             return
+        listener = self._listeners.of(message.topic)
+        if listener is None:
+            self._say_unknown(_Question(connection, check, message))
+            return
         key = (check.broker_name or connection.peer, check.commit_log_offset)
         question = _Question(connection, check, message)
         if key in self._looked_at:
@@ -65,13 +73,28 @@ class CheckAnswers:
             )
             return
         self._looked_at[key] = question
-        self._threads.submit(partial(self._listener.check_local_transaction, message), partial(self._answer, key))
+        method = listener.check_local_transaction
+        self._runners.of(method).submit(partial(method, message), partial(self._answer, key))
 
     def _answer(self, key: tuple[str, int], answer: LocalTransactionState | None, error: BaseException | None) -> None:
-        connection, check, message = self._looked_at.pop(key)
-        if isinstance(error, ListenerNotRun):
-            return
-        state = state_of_answer(answer, error, message.transaction_id)
+        question = self._looked_at.pop(key)
+        if not isinstance(error, ListenerNotRun):
+            self._tell(question, state_of_answer(answer, error, question.message.transaction_id))
+
+    def _say_unknown(self, question: _Question) -> None:
+        """Another program of the group may know the topic: the broker asks again."""
+        topic = question.message.topic
+        if topic not in self._topics_unknown and len(self._topics_unknown) < _MOST_TOPICS_NAMED:
+            self._topics_unknown.add(topic)
+            logger.warning(
+                "a check-back from %s for topic %s, for which producer %s has no transaction listener; it has: %s. "
+                "It answers UNKNOWN, now and from now on",
+                question.connection.peer, topic, self._group, self._listeners,
+            )  # fmt: skip
+        self._tell(question, LocalTransactionState.UNKNOWN)
+
+    def _tell(self, question: _Question, state: LocalTransactionState) -> None:
+        connection, check, message = question
         header = end_after_check(self._group, check, message, state)
         try:
             connection.invoke_oneway(RequestCode.END_TRANSACTION, header)

@@ -7,20 +7,20 @@ import logging
 from typing import Never
 
 from broker.acl import SessionCredentials
-from broker.client.checks.listener_check import check_transaction_listener
 from broker.client.checks.settings_check import check_whole_number, refuse_unknown
 from broker.client.errors import ClientError, MessageRefused
 from broker.client.instance.broker_calls import BrokerCalls
 from broker.client.instance.instance import RequestHandlers
 from broker.client.instance.parked_requests import ParkedRequests
 from broker.client.instance.routes import DEFAULT_TOPIC_QUEUE_NUMS
-from broker.client.listeners import TransactionListener
+from broker.client.listeners import TransactionListeners
 from broker.client.producer.producer import Producer, RunningProducer
 from broker.client.producer.send_result import LocalTransactionState, SendResult, TransactionSendResult
 from broker.client.producer.wire_message import check_message
 from broker.client.push.listener_runner import ListenerNotRun
-from broker.client.push.runner_choice import runner_of
+from broker.client.push.runner_choice import Runners
 from broker.client.transaction.check_answers import CheckAnswers
+from broker.client.transaction.topic_listeners import TopicListeners
 from broker.client.transaction.transaction_decision import end_after_local_transaction, state_of_answer, state_without_listener
 from broker.message import Message, properties
 from broker.protocol.codes import RequestCode
@@ -39,7 +39,7 @@ class TransactionProducer(Producer):
     def __init__(
         self,
         group: str,
-        listener: TransactionListener,
+        listener: TransactionListeners,
         *,
         namesrv_addr: str | None = None,
         credentials: SessionCredentials | None = None,
@@ -53,7 +53,9 @@ class TransactionProducer(Producer):
         check_request_hold_max: int = 2000,
         **unknown: Never,
     ) -> None:
-        """At most `transaction_threads` local transactions and `check_threads` checks run at a time, async ones as tasks.
+        """`listener` is for all topics, or a dict names one for each topic.
+
+        At most `transaction_threads` local transactions and `check_threads` checks run at a time, async ones as tasks.
 
         At most `check_request_hold_max` checks wait; a broker whose question found no room asks again later.
         Raises IllegalConfiguration as `Producer` does.
@@ -72,24 +74,23 @@ class TransactionProducer(Producer):
             compress_message_body_over=compress_message_body_over,
             default_topic_queue_nums=default_topic_queue_nums,
         )
-        self._listener = listener
+        self._listeners = TopicListeners(f"producer {group}", listener)
         self._check_request_hold_max = check_request_hold_max
-        execute, check = (getattr(listener, method, None) for method in ("execute_local_transaction", "check_local_transaction"))
-        self._executing = runner_of(execute, f"transaction-{group[:100]}", transaction_threads)
-        self._checking = runner_of(check, f"check-{group[:100]}", check_threads)
+        self._executing = Runners(f"transaction-{group[:100]}", transaction_threads)
+        self._checking = Runners(f"check-{group[:100]}", check_threads)
         self._transactions = Tasks()
 
     async def start(self) -> None:
         """Begin; from now on check-backs are answered. Raises IllegalConfiguration without a usable listener."""
         self._lifecycle.require_new()
-        check_transaction_listener(f"producer {self.group}", self._listener)
+        self._listeners.check()
         await super().start()
 
     async def _stop(self, running: RunningProducer) -> None:
         """Let running local transactions end and be told to the broker, for a moment; the rest the broker will check back."""
         await self._transactions.settle(_LOCAL_TRANSACTIONS_END_WITHIN_S)
-        for runner in (self._executing, self._checking):
-            await runner.stop(0.2)
+        for runners in (self._executing, self._checking):
+            await runners.stop(0.2)
         await self._transactions.stop()
         await super()._stop(running)
 
@@ -106,13 +107,15 @@ class TransactionProducer(Producer):
     async def send_message_in_transaction(self, message: Message, arg: object = None) -> TransactionSendResult:
         """Send the half message, run the local transaction with `arg`, tell the broker.
 
-        Raises a ClientError if it is not certain that the half message is stored; then the local transaction did not run. Once it
-        has run nothing is raised any more. Whoever stops waiting leaves the transaction to end by itself.
+        Raises IllegalConfiguration if the topic has no listener, and another ClientError if it is not certain that the half
+        message is stored; then the local transaction did not run. Once it has run nothing is raised any more. Whoever stops
+        waiting leaves the transaction to end by itself.
         """
         running = self._lifecycle.running()
         check_message(message)
         if properties.DELAY_TIME_LEVEL in message.properties:
             raise MessageRefused("a transactional message cannot be delayed: send it without a delay level")
+        self._listeners.wanted(message.topic)
         return await asyncio.shield(
             self._transactions.start("client-transaction", self._transaction(running, message, arg), is_awaited=True)
         )
@@ -135,8 +138,9 @@ class TransactionProducer(Producer):
         )
 
     async def _execute(self, message: Message, arg: object) -> LocalTransactionState:
+        execute = self._listeners.wanted(message.topic).execute_local_transaction
         try:
-            answer = await self._executing.run(lambda: self._listener.execute_local_transaction(message, arg))
+            answer = await self._executing.of(execute).run(lambda: execute(message, arg))
         except ListenerNotRun:
             return LocalTransactionState.ROLLBACK_MESSAGE
         except Exception as error:
@@ -153,5 +157,5 @@ class TransactionProducer(Producer):
             )
 
     def _handlers(self) -> RequestHandlers:
-        check_back = CheckAnswers(self.group, self._listener, self._checking, self._check_request_hold_max)
+        check_back = CheckAnswers(self.group, self._listeners, self._checking, self._check_request_hold_max)
         return {RequestCode.CHECK_TRANSACTION_STATE: check_back.on_check}

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Final
 
 from broker.protocol.bodies import KVTable
-from broker.protocol.codes import CURRENT_VERSION, RequestCode, ResponseCode
+from broker.protocol.codes import CURRENT_VERSION, CURRENT_VERSION_NAME, RequestCode, ResponseCode
 from broker.protocol.command import RemotingCommand, encode_response
 from broker.protocol.headers import GetBrokerConfigResponseHeader
 from broker.remoting.connection import Connection
@@ -18,8 +18,6 @@ from broker.server.durability.put_times import PutTimes
 from broker.server.schedule.delayed_delivery import DelayedDelivery
 from broker.server.statistics.statistics import BrokerStatistics
 from broker.store import MessageStore
-
-VERSION_DESCRIPTION: Final = "V4_9_7"
 
 _NO_QUEUES: Final = dict.fromkeys(
     (
@@ -105,7 +103,7 @@ class BrokerInfoProcessor:
         counts = self._statistics
         bytes_put = self._store.written_position - self._start_position
         return {
-            "brokerVersionDesc": VERSION_DESCRIPTION,
+            "brokerVersionDesc": CURRENT_VERSION_NAME,
             "brokerVersion": str(CURRENT_VERSION),
             "bootTimestamp": str(counts.start_ms),
             "runtime": _runtime(self._clock() - counts.start_ms),

@@ -15,10 +15,12 @@ from broker.store import ConsumerOffsets, DamagedStore, MessageStore
 from broker.transaction.check_counts import check_counts_as_json, check_counts_from_json
 from broker.transaction.checks_in_flight import ChecksInFlight
 from broker.transaction.offsets import TransactionOffsets
+from broker.world import current_world
 
 logger = logging.getLogger(__name__)
 
 KEEP_INTERVAL_S = 2.0
+"""While anything changes; a broker in a test looks less often while nothing does."""
 
 
 class CheckCountsFile(Protocol):
@@ -65,6 +67,8 @@ class TransactionNotes:
         self._consumer_offsets = consumer_offsets
         self._counts_file = counts_file
         self._noted: _NotedOffsets | None = None
+        self._kept: TransactionOffsets | None = None
+        self._idle_s = max(KEEP_INTERVAL_S, current_world().upkeep_s)
         self._changes_kept: int | None = None
         self._is_finished = False
         self._counts_turn = threading.Lock()
@@ -72,6 +76,7 @@ class TransactionNotes:
     async def keep(self) -> None:
         """Writes both every few seconds, until it is cancelled."""
         while True:
+            kept, counts = self._kept, None
             try:
                 self.note_offsets()
                 counts = self._changed_counts()
@@ -82,7 +87,8 @@ class TransactionNotes:
                 logger.warning("the check counts of the pending transactions cannot be written: %s", error)
             except Exception:
                 logger.exception("cannot keep what the next start needs to know of transactions")
-            await asyncio.sleep(KEEP_INTERVAL_S)
+            is_idle = counts is None and self._noted is None and self._kept == kept
+            await asyncio.sleep(self._idle_s if is_idle else KEEP_INTERVAL_S)
 
     def finish(self) -> None:
         """Writes both for the last time, after the last flush of the store. Raises OSError."""
@@ -99,7 +105,8 @@ class TransactionNotes:
         if self._noted is None or self._noted.take_backs != take_backs:
             self._noted = _NotedOffsets(self._messages.table.advance_offsets(), self._messages.appended_position, take_backs)
         if self._store.flushed_position >= self._noted.position:
-            half_queue_offset, op_queue_offset = self._noted.offsets
+            self._kept = self._noted.offsets
+            half_queue_offset, op_queue_offset = self._kept
             group = topics.TRANSACTION_CONSUMER_GROUP
             self._consumer_offsets.commit(group, topics.HALF_TOPIC, 0, half_queue_offset)
             self._consumer_offsets.commit(group, topics.OP_HALF_TOPIC, 0, op_queue_offset)

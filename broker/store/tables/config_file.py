@@ -47,6 +47,7 @@ class ConfigFile:
         self._path = path
         self._backup = path.with_name(path.name + ".bak")
         self._files = files or OsFileSystem()
+        self._written: tuple[dict[str, Any], int] | None = None
 
     def read(self, parse: Callable[[dict[str, Any]], T]) -> T:
         """What `parse` makes of the content, or of the backup's if the file is missing, empty or damaged; of {} without either.
@@ -70,9 +71,22 @@ class ConfigFile:
             self.complaint = f"{self._path} is missing or empty: {found}"
         return parse({}) if backup is None else backup
 
+    @property
+    def is_missing(self) -> bool:
+        """Whether there is no such file. Raises OSError."""
+        return self._files.size(self._path) is None
+
     def write(self, value: dict[str, Any]) -> None:
-        """Replaces the file by the new content, and the backup by the old one; durable when it returns. Raises OSError."""
-        self.write_encoded(fastjson.encode(value))
+        """Replaces the file by the new content, and the backup by the old one; durable when it returns. Raises OSError.
+
+        What it wrote last is not written again, unless the file was removed or has another length. Leave `value` as it is.
+        """
+        if self._written is not None and self._written == (value, self._files.size(self._path)):
+            return  # most tables are written every few seconds, and change seldom
+        self._written = None
+        content = fastjson.encode(value)
+        self.write_encoded(content)
+        self._written = value, len(content)
 
     def write_encoded(self, content: bytes) -> None:
         """Does the same with content that is JSON already. Raises OSError."""

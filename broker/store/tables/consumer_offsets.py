@@ -18,6 +18,7 @@ class ConsumerOffsets:
     def __init__(self, config_directory: Path, files: FileSystem | None = None) -> None:
         """Empty until `load`."""
         self._table: dict[str, dict[int, int]] = {}
+        self._is_changed = True
         self._file = ConfigFile(config_directory / "consumerOffset.json", files)
 
     def load(self) -> None:
@@ -29,6 +30,11 @@ class ConsumerOffsets:
         """What was wrong with the file when it was loaded, in words."""
         return self._file.complaint
 
+    @property
+    def is_to_be_written(self) -> bool:
+        """Whether the file lacks something, or somebody removed it. Raises OSError."""
+        return self._is_changed or self._file.is_missing
+
     def persist(self) -> None:
         """Writes the file; durable when it returns. Raises OSError."""
         self.writer()()
@@ -36,11 +42,23 @@ class ConsumerOffsets:
     def writer(self) -> Callable[[], None]:
         """What writes the table as it is now, later and on any thread, one at a time. It raises OSError."""
         content = {"offsetTable": {name: dict(sorted(queues.items())) for name, queues in self._table.items()}}
-        return lambda: self._file.write(content)
+        self._is_changed = False
+
+        def write() -> None:
+            try:
+                self._file.write(content)
+            except OSError:
+                self._is_changed = True
+                raise
+
+        return write
 
     def commit(self, group: str, topic: str, queue_id: int, offset: int) -> None:
         """The group goes on at this queue offset."""
-        self._table.setdefault(topic + _SEPARATOR + group, {})[queue_id] = offset
+        queues = self._table.setdefault(topic + _SEPARATOR + group, {})
+        if queues.get(queue_id) != offset:
+            self._is_changed = True
+            queues[queue_id] = offset
 
     def get(self, group: str, topic: str, queue_id: int) -> int | None:
         """Where the group goes on, or None if it never said."""
@@ -61,14 +79,17 @@ class ConsumerOffsets:
     def clone(self, source_group: str, target_group: str, topic: str) -> None:
         """Gives another group the same offsets in a topic (cloneOffset)."""
         if offsets := self.of_topic(source_group, topic):
+            self._is_changed = True
             self._table[topic + _SEPARATOR + target_group] = offsets
 
     def remove_topic(self, topic: str) -> None:
         """Forgets the offsets of all groups in a topic."""
+        self._is_changed = True
         self._table = {name: queues for name, queues in self._table.items() if name.partition(_SEPARATOR)[0] != topic}
 
     def remove_group(self, group: str) -> None:
         """Forgets the offsets of a group in all topics (removeOffset)."""
+        self._is_changed = True
         self._table = {name: queues for name, queues in self._table.items() if name.partition(_SEPARATOR)[2] != group}
 
     def as_json(self) -> dict[str, dict[int, int]]:

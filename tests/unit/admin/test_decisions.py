@@ -123,10 +123,10 @@ async def test_a_discarded_message_is_resumed_by_its_transaction_id() -> None:
     record = stored(DISCARD_TOPIC, "A", offset=500)
     other, having = Broker("127.0.0.1:1"), Broker("127.0.0.1:2", [record])
 
-    _, message_id = await resume(session(other, having), "A")
+    _, resumed = await resume(session(other, having), "A")
 
-    assert (other.resumed, having.resumed) == ([], [message_id])
-    assert message_id == offset_message_id(record.store_host, 500)
+    assert (other.resumed, having.resumed) == ([], [resumed.message_id])
+    assert (resumed.message_id, resumed.is_resumed) == (offset_message_id(record.store_host, 500), True)
 
 
 async def test_what_was_resumed_since_is_not_resumed_again() -> None:

@@ -33,5 +33,11 @@ async def test_the_blocks_of_the_page_run(
         await broker.stop()
     printed = capsys.readouterr().out
     assert printed.count("SEND_OK") == 2
-    for word in ("('order-1',) order 1 is paid", "COMMIT_MESSAGE", "0 order "):
+    for word in (
+        "('order-1',) order 1 is paid",
+        "COMMIT_MESSAGE",
+        "orders COMMIT_MESSAGE",
+        "refunds ROLLBACK_MESSAGE",
+        "0 order ",
+    ):
         assert word in printed

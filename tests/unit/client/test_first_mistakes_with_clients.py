@@ -192,3 +192,20 @@ def test_what_a_transaction_listener_may_not_answer_is_said_with_what_it_may(
     (line,) = caplog.messages
     assert line.startswith(f"the listener answered {answer!r} for transaction id: that counts as UNKNOWN")
     assert line.endswith("A listener returns LocalTransactionState.COMMIT_MESSAGE, ROLLBACK_MESSAGE or UNKNOWN")
+
+
+def test_a_decorator_subscribes_and_registers_its_function_for_one_topic_or_several() -> None:
+    consumer = PushConsumer("g")
+
+    @consumer.consumes("refunds")
+    @consumer.consumes("orders", "paid")
+    async def credit(messages: Any, context: Any) -> Any: ...
+
+    assert {topic: each.expression for topic, each in consumer._subscriptions.items()} == {"orders": "paid", "refunds": "*"}
+    assert consumer._listener is credit
+    with pytest.raises(IllegalConfiguration, match="consumer g has a listener already, credit: put both decorators above one"):
+
+        @consumer.consumes("gifts")
+        def other(messages: Any, context: Any) -> Any: ...
+
+    assert "gifts" not in consumer._subscriptions

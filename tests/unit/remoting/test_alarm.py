@@ -1,5 +1,7 @@
 import asyncio
 
+import pytest
+
 from broker.remoting.alarm import Alarm
 
 
@@ -28,3 +30,19 @@ async def test_an_alarm_that_rang_before_ends_the_next_wait_and_no_other() -> No
 
     assert not waiting.done()
     waiting.cancel()
+
+
+async def test_an_alarm_that_rings_when_the_time_is_over_ends_one_wait() -> None:
+    alarm = Alarm()
+    waiting = asyncio.create_task(alarm.wait(0))
+    await asyncio.sleep(0)
+    alarm.ring()
+    await waiting
+    again = asyncio.create_task(alarm.wait(None))
+    await asyncio.sleep(0.01)
+    assert not again.done()
+    again.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await again
+    alarm.ring()
+    await alarm.wait(None)

@@ -138,3 +138,34 @@ async def test_what_is_due_and_fails_is_tried_again_and_told_once(
     assert [record.getMessage() for record in caplog.records] == [
         "delivery failed, and is tried again every 0.001 s: the disk is full"
     ]
+
+
+async def test_what_is_called_again_and_again_ends_with_its_owner() -> None:
+    tasks, called = Tasks(), asyncio.Event()
+    calls: list[int] = []
+
+    def action() -> None:
+        calls.append(1)
+        if len(calls) == 3:
+            called.set()
+
+    tasks.every(0.001, "counting", action)
+    await asyncio.wait_for(called.wait(), 60)
+    await tasks.stop()
+    count = len(calls)
+    await asyncio.sleep(0.02)
+    assert len(calls) == count
+
+
+async def test_an_action_may_stop_its_owner() -> None:
+    tasks, stopped = Tasks(), asyncio.Event()
+    stopping: list[asyncio.Task[None]] = []
+
+    def action() -> None:
+        stopping.append(asyncio.get_running_loop().create_task(tasks.stop()))
+        stopping[-1].add_done_callback(lambda done: stopped.set())
+
+    tasks.every(0.001, "stopping", action)
+    await asyncio.wait_for(stopped.wait(), 60)
+    await asyncio.sleep(0.01)
+    assert len(stopping) == 1

@@ -2,7 +2,10 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pytest
+
 from broker.store import ConsumerOffsets, DelayOffsets
+from broker.testing.memory_files import MemoryFiles
 
 
 def test_a_group_without_offsets_in_a_topic_takes_none_away_from_another(tmp_path: Path) -> None:
@@ -44,3 +47,50 @@ def test_a_table_that_did_not_change_leaves_the_backup_as_it_was(tmp_path: Path)
         offsets.commit("a", "orders", 0, offset)
         offsets.persist()
     assert '"orders@a":{0:1' in (tmp_path / "consumerOffset.json.bak").read_text()
+
+
+def test_offsets_are_to_be_written_when_they_changed_or_their_file_is_gone(tmp_path: Path) -> None:
+    offsets = ConsumerOffsets(tmp_path)
+    offsets.commit("a", "orders", 0, 1)
+    assert offsets.is_to_be_written
+    offsets.persist()
+    offsets.commit("a", "orders", 0, 1)
+    assert not offsets.is_to_be_written
+    for change in (
+        lambda: offsets.commit("a", "orders", 0, 2),
+        lambda: offsets.clone("a", "b", "orders"),
+        lambda: offsets.remove_group("b"),
+        lambda: offsets.remove_topic("orders"),
+        (tmp_path / "consumerOffset.json").unlink,
+    ):
+        change()
+        assert offsets.is_to_be_written
+        offsets.persist()
+        assert not offsets.is_to_be_written
+    assert (tmp_path / "consumerOffset.json").exists()
+
+
+def test_offsets_that_the_disk_refused_are_still_to_be_written(tmp_path: Path) -> None:
+    files = MemoryFiles()
+    offsets = ConsumerOffsets(tmp_path, files)
+    offsets.commit("a", "orders", 0, 1)
+    files.is_full = True
+    with pytest.raises(OSError, match="No space left"):
+        offsets.persist()
+    assert offsets.is_to_be_written
+    files.is_full = False
+    offsets.persist()
+    assert not offsets.is_to_be_written
+
+
+def test_a_table_that_did_not_change_is_read_and_written_no_more(tmp_path: Path) -> None:
+    files = MemoryFiles()
+    offsets = DelayOffsets(tmp_path, files)
+    offsets.put(1, 3)
+    offsets.persist()
+    reads, writes = files.reads, files.writes
+    offsets.persist()
+    assert (files.reads, files.writes) == (reads, writes)
+    files.unlink(tmp_path / "delayOffset.json")
+    offsets.persist()
+    assert files.size(tmp_path / "delayOffset.json")

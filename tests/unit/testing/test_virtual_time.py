@@ -11,8 +11,9 @@ from typing import TypeVar
 
 import pytest
 
-from broker.testing import virtual_time
+from broker.testing import RocketMQ, virtual_time
 from broker.testing.virtual_time import NothingHappens, VirtualTime, without_threads
+from tests.unit.testing.listeners import UNKNOWN, Transactions, order
 
 T = TypeVar("T")
 
@@ -182,3 +183,15 @@ def test_a_loop_without_a_selector_is_refused() -> None:
 
     with pytest.raises(TypeError, match="asyncio's own event loops only"):
         VirtualTime(0).adopt(Strange())
+
+
+async def test_fifteen_minutes_of_check_backs_wake_the_event_loop_seldom() -> None:
+    """Speed that does not depend on the machine: each turn of the event loop takes some 20 microseconds."""
+    async with RocketMQ(seed=1) as rocketmq:
+        producer = await rocketmq.transaction_producer("shops", Transactions(UNKNOWN, UNKNOWN))
+        await producer.send_message_in_transaction(order())
+        before = rocketmq.time.turns
+        await rocketmq.advance(minutes=15)
+        (pending,) = await rocketmq.pending()
+        assert pending.checks == 15
+        assert rocketmq.time.turns - before < 1600

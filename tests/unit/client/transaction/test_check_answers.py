@@ -2,12 +2,14 @@
 
 import threading
 from collections.abc import AsyncIterator
+from typing import Any
 
 import pytest
 
 from broker.client import LocalTransactionState
-from broker.client.push.listener_threads import ListenerThreads
+from broker.client.push.runner_choice import Runners
 from broker.client.transaction.check_answers import CheckAnswers
+from broker.client.transaction.topic_listeners import TopicListeners
 from broker.message import Message, MessageExt
 from broker.message.record import encode_record, host_bytes
 from broker.protocol.codes import RequestCode
@@ -45,9 +47,9 @@ class Listener:
         return COMMIT
 
 
-def check(offset: int, group: str = "group") -> RemotingCommand:
+def check(offset: int, group: str = "group", topic: bytes = b"orders") -> RemotingCommand:
     body = encode_record(
-        topic=b"orders",
+        topic=topic,
         queue_id=0,
         queue_offset=offset,
         commit_log_offset=offset * 100,
@@ -68,64 +70,102 @@ def check(offset: int, group: str = "group") -> RemotingCommand:
 
 
 @pytest.fixture
-async def threads() -> AsyncIterator[ListenerThreads]:
-    running = ListenerThreads("check", 2)
+async def runners() -> AsyncIterator[Runners]:
+    running = Runners("check", 2)
     yield running
     await running.stop(1)
 
 
-async def settled(threads: ListenerThreads) -> None:
-    await until(lambda: not threads.unfinished)
+def answers(listeners: Any, runners: Runners, max_waiting: int = 10) -> CheckAnswers:
+    return CheckAnswers("group", TopicListeners("producer group", listeners), runners, max_waiting)
 
 
-async def test_the_listener_is_asked_and_its_answer_goes_back_by_the_same_connection(threads: ListenerThreads) -> None:
+async def settled(runners: Runners) -> None:
+    await until(lambda: not any(runners.of(each).unfinished for each in (Listener.check_local_transaction, settled)))
+
+
+async def test_the_listener_is_asked_and_its_answer_goes_back_by_the_same_connection(runners: Runners) -> None:
     listener, connection = Listener(), Connection()
-    CheckAnswers("group", listener, threads, 10).on_check(connection, check(7))  # type: ignore[arg-type]
-    await settled(threads)
+    answers(listener, runners).on_check(connection, check(7))  # type: ignore[arg-type]
+    await settled(runners)
     (told,) = connection.told
     assert listener.asked == ["T7"]
     assert (told.commit_or_rollback, told.from_transaction_check) == (8, True)
     assert (told.tran_state_table_offset, told.commit_log_offset, told.msg_id) == (7, 700, "T7")
 
 
-async def test_a_transaction_that_is_being_looked_at_is_not_looked_at_twice(threads: ListenerThreads) -> None:
+async def test_a_transaction_that_is_being_looked_at_is_not_looked_at_twice(runners: Runners) -> None:
     listener, connection = Listener(), Connection()
     listener.gate.clear()
-    check_back = CheckAnswers("group", listener, threads, 10)
+    check_back = answers(listener, runners)
     check_back.on_check(connection, check(7))  # type: ignore[arg-type]
     check_back.on_check(connection, check(7))  # type: ignore[arg-type]
     listener.gate.set()
-    await settled(threads)
+    await settled(runners)
     check_back.on_check(connection, check(7))  # type: ignore[arg-type]
-    await settled(threads)
+    await settled(runners)
     assert listener.asked == ["T7", "T7"]
 
 
-async def test_a_broker_that_asks_anew_after_a_restart_gets_the_answer(threads: ListenerThreads) -> None:
+async def test_a_broker_that_asks_anew_after_a_restart_gets_the_answer(runners: Runners) -> None:
     listener, before, after = Listener(), Connection(), Connection()
     listener.gate.clear()
-    check_back = CheckAnswers("group", listener, threads, 10)
+    check_back = answers(listener, runners)
     check_back.on_check(before, check(7))  # type: ignore[arg-type]
     check_back.on_check(after, check(7))  # type: ignore[arg-type]
     listener.gate.set()
-    await settled(threads)
+    await settled(runners)
     assert listener.asked == ["T7"]
     assert ([told.msg_id for told in before.told], [told.msg_id for told in after.told]) == ([], ["T7"])
 
 
-async def test_questions_beyond_the_bound_are_left_to_the_brokers_next(threads: ListenerThreads) -> None:
+async def test_questions_beyond_the_bound_are_left_to_the_brokers_next(runners: Runners) -> None:
     listener, connection = Listener(), Connection()
     listener.gate.clear()
-    check_back = CheckAnswers("group", listener, threads, 3)
+    check_back = answers(listener, runners, 3)
     for offset in range(1, 6):
         check_back.on_check(connection, check(offset))  # type: ignore[arg-type]
     listener.gate.set()
-    await settled(threads)
+    await settled(runners)
     assert sorted(told.msg_id for told in connection.told) == ["T1", "T2", "T3"]
 
 
-async def test_a_question_for_another_group_is_not_answered(threads: ListenerThreads) -> None:
+async def test_a_question_for_another_group_is_not_answered(runners: Runners) -> None:
     listener, connection = Listener(), Connection()
-    CheckAnswers("group", listener, threads, 10).on_check(connection, check(7, group="other"))  # type: ignore[arg-type]
-    await settled(threads)
+    answers(listener, runners).on_check(connection, check(7, group="other"))  # type: ignore[arg-type]
+    await settled(runners)
     assert (listener.asked, connection.told) == ([], [])
+
+
+class Refunds(Listener):
+    async def check_local_transaction(self, message: MessageExt) -> LocalTransactionState:  # type: ignore[override]
+        self.asked.append(message.transaction_id)
+        return LocalTransactionState.ROLLBACK_MESSAGE
+
+
+async def test_each_topic_has_its_own_listener_be_it_a_function_or_an_async_one(runners: Runners) -> None:
+    orders, refunds, connection = Listener(), Refunds(), Connection()
+    check_back = answers({"orders": orders, "refunds": refunds}, runners)
+    check_back.on_check(connection, check(7))  # type: ignore[arg-type]
+    check_back.on_check(connection, check(8, topic=b"refunds"))  # type: ignore[arg-type]
+    await settled(runners)
+    assert (orders.asked, refunds.asked) == (["T7"], ["T8"])
+    assert {told.msg_id: told.commit_or_rollback for told in connection.told} == {"T7": 8, "T8": 12}
+
+
+async def test_a_topic_without_a_listener_is_undecided_and_named_once(runners: Runners, caplog: pytest.LogCaptureFixture) -> None:
+    connection = Connection()
+    check_back = answers({"orders": Listener()}, runners)
+    for offset in (7, 8):
+        check_back.on_check(connection, check(offset, topic=b"refunds"))  # type: ignore[arg-type]
+    assert [(told.msg_id, told.commit_or_rollback) for told in connection.told] == [("T7", 0), ("T8", 0)]
+    (line,) = caplog.messages
+    assert "for topic refunds, for which producer group has no transaction listener; it has: orders" in line
+
+
+async def test_the_listener_for_all_other_topics_is_asked_about_them(runners: Runners) -> None:
+    orders, others, connection = Listener(), Listener(), Connection()
+    check_back = answers({"orders": orders, "*": others}, runners)
+    check_back.on_check(connection, check(8, topic=b"refunds"))  # type: ignore[arg-type]
+    await settled(runners)
+    assert (orders.asked, others.asked) == ([], ["T8"])

@@ -11,6 +11,7 @@ from broker.client import (
     IllegalConfiguration,
     LocalTransactionState,
     Message,
+    MessageExt,
     MessageQueue,
     MessageRefused,
     NotRunning,
@@ -18,6 +19,7 @@ from broker.client import (
     SendResult,
     SendStatus,
     TransactionProducer,
+    local_transaction,
 )
 from broker.client.instance.instance import ClientInstance
 from broker.client.producer.message_sender import MessageSender
@@ -217,3 +219,69 @@ async def test_a_producer_without_a_usable_listener_does_not_start(caplog: pytes
         with caplog.at_level(logging.INFO), pytest.raises(IllegalConfiguration, match="needs a transaction listener"):
             await TransactionProducer("p", cast(Any, listener)).start()
     assert "started" not in caplog.text
+
+
+async def test_each_topic_has_its_own_listener() -> None:
+    broker, orders, refunds = Broker(), Listener(), Listener()
+    producer = running({"orders": orders, "refunds": refunds}, broker)
+    await producer.send_message_in_transaction(MESSAGE, "of orders")
+    await producer.send_message_in_transaction(Message.of("refunds", b"refund 1"), "of refunds")
+    assert ([arg for _, arg in orders.executed], [arg for _, arg in refunds.executed]) == (["of orders"], ["of refunds"])
+    await producer.shutdown()
+
+
+async def test_to_a_topic_without_a_listener_nothing_is_sent() -> None:
+    broker = Broker()
+    producer = running({"orders": Listener(), "refunds": Listener()}, broker)
+    sentence = "producer p has no transaction listener for topic gifts; it has: orders, refunds"
+    with pytest.raises(IllegalConfiguration, match=sentence):
+        await producer.send_message_in_transaction(Message.of("gifts", b"gift 1"))
+    assert broker.halves == []
+    await producer.shutdown()
+
+
+@pytest.mark.parametrize(
+    ("listeners", "sentence"),
+    [
+        ({}, "producer p has no transaction listener: name one for each topic, or one for '\\*'"),
+        ({"orders": Listener(), "refunds": None}, "producer p, topic refunds needs a transaction listener"),
+        ({"my orders": Listener()}, "topic 'my orders'.*illegal characters"),
+        ({7: Listener()}, "the topic is an int; a str is expected"),
+    ],
+)
+async def test_a_producer_with_an_unusable_listener_for_a_topic_does_not_start(listeners: Any, sentence: str) -> None:
+    with pytest.raises(IllegalConfiguration, match=sentence):
+        await TransactionProducer("p", listeners).start()
+
+
+@pytest.mark.parametrize("is_async", [False, True])
+async def test_two_functions_are_a_listener(is_async: bool) -> None:
+    @local_transaction
+    def pay(message: Message, arg: object) -> LocalTransactionState:
+        """Pays."""
+        return COMMIT if arg == "enough" else ROLLBACK
+
+    async def refund(message: Message, arg: object) -> LocalTransactionState:
+        return pay.execute_local_transaction(message, arg)  # type: ignore[return-value]
+
+    listener = local_transaction(refund) if is_async else pay
+
+    @listener.answers_check_backs
+    async def look_up(message: MessageExt) -> LocalTransactionState:
+        return UNKNOWN
+
+    producer = running(listener, Broker())
+    states = [(await producer.send_message_in_transaction(MESSAGE, arg)).local_transaction_state for arg in ("enough", "less")]
+    assert states == [COMMIT, ROLLBACK]
+    assert (pay.__name__, pay.__doc__, pay(MESSAGE, "enough")) == ("pay", "Pays.", COMMIT)
+    assert listener.check_local_transaction is look_up
+    await producer.shutdown()
+
+
+async def test_a_function_whose_check_backs_nobody_answers_is_refused_by_name() -> None:
+    @local_transaction
+    def pay(message: Message, arg: object) -> LocalTransactionState:
+        return COMMIT
+
+    with pytest.raises(IllegalConfiguration, match=r"nobody answers its check-backs: .* @pay\.answers_check_backs"):
+        await TransactionProducer("p", pay).start()
