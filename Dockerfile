@@ -13,6 +13,7 @@ COPY --from=dependencies /opt/venv /opt/venv
 ENV PATH=/opt/venv/bin:$PATH PYTHONUNBUFFERED=1 PYTHONDONTWRITEBYTECODE=1
 WORKDIR /app
 COPY broker broker
+COPY order_messages order_messages
 COPY order_service order_service
 COPY credit_service credit_service
 COPY service_runtime service_runtime

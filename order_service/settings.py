@@ -71,6 +71,12 @@ class Settings(OrderDatabaseSettings, ServingDatabaseSettings, HttpSettings, Nam
         validation_alias="ORDER_LIMIT_CENTS",
         description="an order above it fails in its local transaction and is rolled back",
     )
+    payment_deadline_s: float = Field(
+        600.0,
+        gt=0,
+        le=30 * 86_400,
+        description='how long an order with payment "later" waits; must end before the broker\'s patience: docs/services.md',
+    )
     failpoints: Annotated[str, AfterValidator(_failpoints)] = Field(
         "", validation_alias="FAILPOINTS", description="where the process fails on purpose, e.g. exit-after-local-commit:every=25"
     )

@@ -6,6 +6,8 @@ from typing import Final
 from celery import Celery
 
 CREDIT_TASK: Final = "credit_service.credit_orders"
+REVERSAL_TASK: Final = "credit_service.reverse_credits"
+"""A task of its own: a worker of a version before reversals would take one for a credit, and does not know this task at all."""
 QUEUE: Final = "credits"
 
 _VARIABLES_OF_CELERY: Final = (

@@ -10,8 +10,9 @@ from celery.exceptions import TimeoutError as ResultTimeout
 from celery.result import AsyncResult
 from redis import Redis
 
-from credit_service.adapters.celery_app import CREDIT_TASK, QUEUE
+from credit_service.adapters.celery_app import CREDIT_TASK, QUEUE, REVERSAL_TASK
 from credit_service.adapters.credit_wire import WireCredit
+from credit_service.domain.credit import EntryKind
 
 _REDIS_TIMEOUT_S: Final = 2.0
 
@@ -53,6 +54,11 @@ class CreditTasks(Protocol):
         """Whether a task with this id waits for a worker."""
 
 
+def task_for(credits: Sequence[WireCredit]) -> str:
+    """The name of the task that writes these entries: workers of every version know that of credits."""
+    return CREDIT_TASK if all(credit.get("kind", EntryKind.CREDIT) == EntryKind.CREDIT for credit in credits) else REVERSAL_TASK
+
+
 class CeleryTasks:
     """See `CreditTasks`; safe to use from several threads."""
 
@@ -63,7 +69,7 @@ class CeleryTasks:
 
     def send(self, task_id: str, credits: Sequence[WireCredit]) -> Task:
         """A task never expires: that would compare the clocks of two machines, and a late one changes nothing."""
-        return _CeleryTask(self._app, self._app.send_task(CREDIT_TASK, args=[credits], task_id=task_id))
+        return _CeleryTask(self._app, self._app.send_task(task_for(credits), args=[credits], task_id=task_id))
 
     def expect(self, task_id: str) -> Task:
         """Connects to nothing yet."""

@@ -1,22 +1,24 @@
-"""The task that writes credits, in a worker process."""
+"""The tasks that write credits and reversals, in a worker process."""
 
 from functools import cache
 
 from celery import Celery
 
-from credit_service.adapters.celery_app import CREDIT_TASK
+from credit_service.adapters.celery_app import CREDIT_TASK, REVERSAL_TASK
 from credit_service.adapters.credit_wire import WireCredit, from_wire
 from credit_service.adapters.ledger import Ledger, LedgerUnavailable
 from service_runtime.engine import create_database_engine
 
 
 def register_credit_task(app: Celery, database_url: str) -> None:
-    """Teaches the application the task. Each worker process opens the database for itself, with its first task."""
+    """Teaches the application both tasks. Each worker process opens the database for itself, with its first task."""
 
     @cache
     def ledger() -> Ledger:
         return Ledger(create_database_engine(database_url))
 
-    @app.task(name=CREDIT_TASK, throws=(LedgerUnavailable,))
-    def credit_orders(credits: list[WireCredit], **_of_a_newer_version: object) -> list[str]:
+    def write_entries(credits: list[WireCredit], **_of_a_newer_version: object) -> list[str]:
         return [outcome.value for outcome in ledger().credit([from_wire(credit) for credit in credits])]
+
+    for name in (CREDIT_TASK, REVERSAL_TASK):
+        app.task(name=name, throws=(LedgerUnavailable,))(write_entries)

@@ -3,9 +3,9 @@
 from collections.abc import Mapping
 from typing import Any, Final
 
-from pydantic import BaseModel, ConfigDict, ValidationError
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
-from credit_service.domain.credit import Credit
+from credit_service.domain.credit import Credit, EntryKind
 
 WireCredit = Mapping[str, Any]
 
@@ -24,6 +24,7 @@ class _CreditFields(BaseModel):
     amount_cents: int
     message_id: str
     transaction_id: str | None = None
+    kind: EntryKind = Field(EntryKind.CREDIT, strict=False)
 
 
 _NAMES: Final = tuple(_CreditFields.model_fields)

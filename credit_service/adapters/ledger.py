@@ -1,8 +1,8 @@
-"""The ledger of credits and the balances, always changed together.
+"""The ledger of credits and reversals, and the balances: always changed together, a balance is the sum of its signed entries.
 
-A credit row is unique on its order. A batch inserts its rows where none are there yet, and adds to the balances only what it
+An entry is unique on its order and kind. A batch inserts its rows where none are there yet, and adds to the balances only what it
 really inserted, in one database transaction; so a redelivery changes nothing, also when two workers have the same orders at
-once. Rows are written in the order of their keys: two batches cannot wait for each other.
+once. Rows are written in the order of their keys: two batches cannot wait for each other. A reversal may come before its credit.
 """
 
 import logging
@@ -13,18 +13,19 @@ from dataclasses import dataclass
 from typing import Final
 
 import stamina
-from sqlalchemy import Engine
+from sqlalchemy import Engine, tuple_
 from sqlalchemy.exc import DataError, DBAPIError, OperationalError
 from sqlmodel import Session, col, select
 
 from credit_service.adapters.tables import BalanceRow, CreditDatabase, CreditRow
-from credit_service.domain.credit import Credit, CreditOutcome
+from credit_service.domain.credit import Credit, CreditOutcome, EntryKind
 from service_runtime.constraints import ConstraintKind, violation_of
 from service_runtime.database_errors import DatabaseFailure
 from service_runtime.sessions import Sessions
 
 logger = logging.getLogger(__name__)
 
+_Key = tuple[str, EntryKind]
 _CREDIT_ID: Final = CreditDatabase.metadata.tables["credits"].c.id
 
 
@@ -41,10 +42,12 @@ class CreditNotStored(Exception):
 
 @dataclass(frozen=True, slots=True)
 class LedgerEntry:
-    """A credit as the ledger keeps it."""
+    """An entry as the ledger keeps it."""
 
     order_id: str
+    kind: EntryKind
     points: int
+    """With their sign."""
     amount_cents: int
     created_at_ms: int
 
@@ -71,7 +74,7 @@ class Ledger:
         self._sessions = Sessions(engine, reads_one_moment=True)
 
     def credit(self, credits: Sequence[Credit]) -> list[CreditOutcome]:
-        """Writes a batch; durable on return. One outcome for each credit, in their order.
+        """Writes a batch of credits and reversals; durable on return. One outcome for each, in their order.
 
         A credit that the database will not take does not hold up the others. Raises LedgerUnavailable or CreditNotStored: nothing
         may be acknowledged then, and to try again is right whether or not it was written.
@@ -83,7 +86,7 @@ class Ledger:
                 raise LedgerUnavailable(str(failure)) from failure
             if len(credits) > 1:
                 return [outcome for credit in credits for outcome in self.credit([credit])]
-            logger.error("order %s cannot be credited: %s", credits[0].order_id, failure)
+            logger.error("the %s of order %s cannot be written: %s", credits[0].kind, credits[0].order_id, failure)
             return [CreditOutcome.IMPOSSIBLE]
 
     @stamina.retry(on=_may_pass, attempts=3, timeout=5.0, wait_initial=0.05, wait_max=0.5)
@@ -91,20 +94,21 @@ class Ledger:
         return self._credit_in_one_transaction(credits)
 
     def _credit_in_one_transaction(self, credits: Sequence[Credit]) -> list[CreditOutcome]:
-        by_order = _first_of_each_order(credits)
+        by_key = _first_of_each_key(credits)
         with self._sessions.writing() as session:
-            inserted = self._insert_missing(session, by_order)
-            self._add_to_balances(session, [by_order[order_id] for order_id in inserted])
-            return _outcomes(credits, by_order, inserted, _stored_credits(session, by_order.keys() - inserted))
+            inserted = self._insert_missing(session, by_key)
+            self._add_to_balances(session, [by_key[key] for key in inserted])
+            return _outcomes(credits, by_key, inserted, _stored_credits(session, by_key.keys() - inserted))
 
-    def _insert_missing(self, session: Session, by_order: Mapping[str, Credit]) -> set[str]:
-        """The orders whose credit was really inserted."""
-        if not by_order:
+    def _insert_missing(self, session: Session, by_key: Mapping[_Key, Credit]) -> set[_Key]:
+        """The keys of the entries that were really inserted."""
+        if not by_key:
             return set()
         now_ms = time.time_ns() // 1_000_000
-        rows = [_values(by_order[order_id], now_ms) for order_id in sorted(by_order)]
-        statement = self._sessions.insert(CreditRow).values(rows).on_conflict_do_nothing(index_elements=["order_id"])
-        return set(session.execute(statement.returning(col(CreditRow.order_id))).scalars())
+        rows = [_values(by_key[key], now_ms) for key in sorted(by_key)]
+        statement = self._sessions.insert(CreditRow).values(rows).on_conflict_do_nothing(index_elements=["order_id", "kind"])
+        inserted = session.execute(statement.returning(col(CreditRow.order_id), col(CreditRow.kind)))
+        return {(order_id, EntryKind(kind)) for order_id, kind in inserted}
 
     def _add_to_balances(self, session: Session, credits: Iterable[Credit]) -> None:
         points: Counter[str] = Counter()
@@ -125,8 +129,13 @@ class Ledger:
             if balance is None:
                 return None
             rows = session.exec(latest.limit(max_entries)).all()
-            entries = tuple(LedgerEntry(row.order_id, row.points, row.amount_cents, row.created_at_ms) for row in rows)
-            return CustomerCredit(customer, balance.points, entries)
+            return CustomerCredit(customer, balance.points, tuple(_entry(row) for row in rows))
+
+    def find_order(self, order_id: str) -> tuple[LedgerEntry, ...]:
+        """The order's entries as they were written, the oldest first: none, its credit, its reversal, or both."""
+        entries = select(CreditRow).where(col(CreditRow.order_id) == order_id).order_by(col(CreditRow.id))
+        with self._sessions.reading() as session:
+            return tuple(_entry(row) for row in session.exec(entries))
 
     def is_reachable(self) -> bool:
         """Whether the database answers."""
@@ -148,31 +157,34 @@ def _refuses_a_credit(error: BaseException | None) -> bool:
     return is_duplicate or violation.kind in (ConstraintKind.CHECK, ConstraintKind.TRIGGER)
 
 
-def _first_of_each_order(credits: Sequence[Credit]) -> dict[str, Credit]:
-    by_order: dict[str, Credit] = {}
+def _first_of_each_key(credits: Sequence[Credit]) -> dict[_Key, Credit]:
+    by_key: dict[_Key, Credit] = {}
     for credit in credits:
-        by_order.setdefault(credit.order_id, credit)
-    return by_order
+        by_key.setdefault(credit.key, credit)
+    return by_key
 
 
-def _stored_credits(session: Session, order_ids: Iterable[str]) -> dict[str, Credit]:
-    rows = session.exec(select(CreditRow).where(col(CreditRow.order_id).in_(sorted(order_ids))))
-    return {row.order_id: _credit(row) for row in rows}
+def _stored_credits(session: Session, keys: Iterable[_Key]) -> dict[_Key, Credit]:
+    if not (wanted := sorted(keys)):
+        return {}
+    key = tuple_(col(CreditRow.order_id), col(CreditRow.kind))
+    found = [_credit(row) for row in session.exec(select(CreditRow).where(key.in_(wanted)))]
+    return {credit.key: credit for credit in found}
 
 
 def _outcomes(
-    credits: Sequence[Credit], by_order: Mapping[str, Credit], inserted: set[str], stored: Mapping[str, Credit]
+    credits: Sequence[Credit], by_key: Mapping[_Key, Credit], inserted: set[_Key], stored: Mapping[_Key, Credit]
 ) -> list[CreditOutcome]:
     """Raises CreditNotStored for a row that was neither inserted nor found."""
     outcomes = []
     for credit in credits:
-        first = by_order[credit.order_id]
-        if credit is first and credit.order_id in inserted:
+        first = by_key[credit.key]
+        if credit is first and credit.key in inserted:
             outcomes.append(CreditOutcome.CREDITED)
             continue
-        in_the_ledger = first if credit.order_id in inserted else stored.get(credit.order_id)
+        in_the_ledger = first if credit.key in inserted else stored.get(credit.key)
         if in_the_ledger is None:
-            raise CreditNotStored(f"the credit of order {credit.order_id} was neither inserted nor found")
+            raise CreditNotStored(f"the {credit.kind} of order {credit.order_id} was neither inserted nor found")
         is_redelivery = credit.is_redelivery_of(in_the_ledger)
         outcomes.append(CreditOutcome.ALREADY_CREDITED if is_redelivery else CreditOutcome.CONFLICTING)
     return outcomes
@@ -181,6 +193,7 @@ def _outcomes(
 def _values(credit: Credit, now_ms: int) -> dict[str, object]:
     return {
         "order_id": credit.order_id,
+        "kind": credit.kind.value,
         "customer": credit.customer,
         "points": credit.points,
         "amount_cents": credit.amount_cents,
@@ -197,4 +210,9 @@ def _credit(row: CreditRow) -> Credit:
         amount_cents=row.amount_cents,
         message_id=row.message_id,
         transaction_id=row.transaction_id,
+        kind=EntryKind(row.kind),
     )
+
+
+def _entry(row: CreditRow) -> LedgerEntry:
+    return LedgerEntry(row.order_id, EntryKind(row.kind), row.points, row.amount_cents, row.created_at_ms)

@@ -1,10 +1,10 @@
-"""The push consumer of orders, behind the client's synchronous facade. It gets no message before the broker's COMMIT."""
+"""The push consumer of orders and cancellations, behind the synchronous facade. It gets no message before the broker's COMMIT."""
 
 import logging
 from typing import Final
 
 from broker.client import ClientError, ConsumeFromWhere, EventLoopThread, MessageListener, PushConsumer, QueueProgress
-from credit_service.domain.order_created import TAG, TOPIC
+from order_messages import order_cancelled, order_created
 
 CONSUMER_GROUP: Final = "credit_service"
 _START_TIMEOUT_S: Final = 20.0
@@ -16,7 +16,7 @@ logger = logging.getLogger(__name__)
 
 
 class OrderConsumer:
-    """Consumes orders, from the first message of each queue on, in batches, in a bounded pool of threads."""
+    """Consumes orders and cancellations, from the first message of each queue on, in batches, in a bounded pool of threads."""
 
     def __init__(
         self, listener: MessageListener, *, namesrv_addr: str, threads: int, batch_size: int, max_reconsume_times: int
@@ -31,7 +31,8 @@ class OrderConsumer:
             consume_from_where=ConsumeFromWhere.CONSUME_FROM_FIRST_OFFSET,
             max_reconsume_times=max_reconsume_times,
         )
-        self._consumer.subscribe(TOPIC, TAG)
+        for kind in (order_created, order_cancelled):
+            self._consumer.subscribe(kind.TOPIC, kind.TAG)
         self._consumer.register_message_listener(listener)
         self._loop = EventLoopThread()
 

@@ -2,7 +2,7 @@
 
 from typing import Final
 
-from sqlalchemy import BigInteger
+from sqlalchemy import BigInteger, UniqueConstraint
 from sqlalchemy.orm import registry
 from sqlmodel import Field, SQLModel
 
@@ -17,15 +17,19 @@ class CreditDatabase(SQLModel, registry=registry()):
 
 
 class CreditRow(CreditDatabase, table=True):
-    """One entry of the ledger; entries are only ever added."""
+    """One entry of the ledger; entries are only ever added. An order has at most one of each kind, `credit` and `reversal`."""
 
     __tablename__ = "credits"
+    __table_args__ = (UniqueConstraint("order_id", "kind", name="uq_credits_order_id_kind"),)
 
     id: int | None = Field(default=None, primary_key=True, sa_type=ROW_ID)
-    order_id: str = Field(max_length=36, unique=True)
+    order_id: str = Field(max_length=36)
+    kind: str = Field(default="credit", max_length=16, sa_column_kwargs={"server_default": "credit"})
     customer: str = Field(max_length=100, index=True)
     points: int = Field(sa_type=BigInteger)
+    """With its sign: below zero in a reversal."""
     amount_cents: int = Field(sa_type=BigInteger)
+    """The order's total, never below zero."""
     message_id: str = Field(max_length=64)
     transaction_id: str | None = Field(default=None, max_length=64)
     created_at_ms: int = Field(sa_type=BigInteger)

@@ -1,4 +1,4 @@
-"""Credits: one credit point for each full unit of currency of an order's total."""
+"""Entries of the ledger: one credit point for each full unit of currency of an order's total, and what takes them back."""
 
 from dataclasses import dataclass
 from enum import StrEnum
@@ -13,9 +13,25 @@ def points_for(total_cents: int) -> int:
     return total_cents // CENTS_IN_A_UNIT
 
 
+class EntryKind(StrEnum):
+    """What an entry does to the customer's balance. An order has at most one entry of each kind."""
+
+    CREDIT = "credit"
+    """Adds the points of an order."""
+    REVERSAL = "reversal"
+    """Takes the points of a cancelled order back."""
+
+
+_SIGN_OF: Final = {EntryKind.CREDIT: 1, EntryKind.REVERSAL: -1}
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Credit:
-    """What an order earns its customer."""
+    """What an order earns its customer, or what its reversal takes back.
+
+    The reversal may be written before the credit: messages of two topics come in any order. The balance is below zero until the
+    credit is written as well, and right afterwards.
+    """
 
     order_id: str
     customer: str
@@ -23,24 +39,31 @@ class Credit:
     """The order's total."""
     message_id: str
     transaction_id: str | None
+    kind: EntryKind = EntryKind.CREDIT
 
     @property
     def points(self) -> int:
-        """See `points_for`."""
-        return points_for(self.amount_cents)
+        """The points with their sign: those of `points_for`, below zero for a reversal."""
+        return _SIGN_OF[self.kind] * points_for(self.amount_cents)
+
+    @property
+    def key(self) -> tuple[str, EntryKind]:
+        """What the ledger keeps once: order and kind."""
+        return self.order_id, self.kind
 
     def is_redelivery_of(self, other: "Credit") -> bool:
-        """Whether both are for the same order, customer and amount."""
-        return (self.order_id, self.customer, self.amount_cents) == (other.order_id, other.customer, other.amount_cents)
+        """Whether both are the same kind of entry for the same order, customer and amount."""
+        return (self.key, self.customer, self.amount_cents) == (other.key, other.customer, other.amount_cents)
 
 
 class CreditOutcome(StrEnum):
-    """How writing one credit ended."""
+    """How writing one entry, a credit or a reversal, ended."""
 
     CREDITED = "CREDITED"
+    """The entry is written."""
     ALREADY_CREDITED = "ALREADY_CREDITED"
     """A redelivery; nothing changed."""
     CONFLICTING = "CONFLICTING"
-    """The order was credited with another amount or to another customer: somebody must look at it. Nothing changed."""
+    """The ledger has the entry with another amount or for another customer: somebody must look at it. Nothing changed."""
     IMPOSSIBLE = "IMPOSSIBLE"
     """The database will not take this one, whatever is tried. Nothing changed."""

@@ -5,7 +5,7 @@ from typing import Annotated, Self
 from pydantic import BaseModel, ConfigDict, Field, StringConstraints
 
 from credit_service.adapters.ledger import CustomerCredit
-from credit_service.domain.credit import RULE
+from credit_service.domain.credit import RULE, EntryKind
 
 
 class CustomerCreditQuery(BaseModel):
@@ -18,16 +18,17 @@ class CustomerCreditQuery(BaseModel):
 
 
 class EntryResponse(BaseModel):
-    """One credit."""
+    """One entry of the ledger: a credit, or the reversal of one, whose points are below zero."""
 
     order_id: str
+    kind: EntryKind
     points: int
     amount_cents: int
     created_at_ms: int
 
 
 class CustomerCreditResponse(BaseModel):
-    """A customer's balance and latest credits, the newest first."""
+    """A customer's balance and latest entries, the newest first."""
 
     customer: str
     points: int
@@ -40,6 +41,7 @@ class CustomerCreditResponse(BaseModel):
         entries = [
             EntryResponse(
                 order_id=entry.order_id,
+                kind=entry.kind,
                 points=entry.points,
                 amount_cents=entry.amount_cents,
                 created_at_ms=entry.created_at_ms,

@@ -1,4 +1,4 @@
-"""The consumer's message listener: from a batch of orders to its acknowledgement."""
+"""The consumer's message listener: from a batch of orders or of cancellations to its acknowledgement."""
 
 import logging
 from collections.abc import Sequence
@@ -7,7 +7,8 @@ from typing import Final, Protocol
 from broker.client import ConsumeContext, ConsumeStatus
 from broker.message import MessageExt
 from credit_service.domain.credit import Credit, CreditOutcome
-from credit_service.domain.order_created import UnreadableOrder, read_order
+from credit_service.service_layer.entry_of_message import entry_of
+from order_messages.body import UnreadableMessage
 
 DEAD_LETTERS_AT_ONCE: Final = -1
 """The delay level that skips the retries."""
@@ -25,8 +26,8 @@ class BatchCrediting(Protocol):
 class OrderListener:
     """Acknowledges a message only after its credit is stored.
 
-    A message that no redelivery can mend goes to the dead letters at once: it is no order, or it contradicts the ledger. An order
-    whose own task fails is delivered again later. Neither delays the other orders of its batch.
+    A message that no redelivery can mend goes to the dead letters at once: it is unreadable, or it contradicts the ledger. An
+    order whose own task fails is delivered again later. Neither delays the other orders of its batch.
     """
 
     def __init__(self, crediting: BatchCrediting) -> None:
@@ -48,26 +49,15 @@ class OrderListener:
         readable = []
         for message in messages:
             try:
-                readable.append((message, _credit(message)))
-            except UnreadableOrder as error:
+                readable.append((message, entry_of(message)))
+            except UnreadableMessage as error:
                 logger.error("message %s goes to the dead letters, it is no order: %s", message.message_id, error)
                 context.reconsume_later(message, DEAD_LETTERS_AT_ONCE)
         return readable
 
     def _park(self, message: MessageExt, credit: Credit, outcome: CreditOutcome, context: ConsumeContext) -> None:
         logger.error(
-            "message %s goes to the dead letters, %s: order %s of customer %s over %d cents contradicts the ledger",
-            message.message_id, outcome.value, credit.order_id, credit.customer, credit.amount_cents,
+            "message %s goes to the dead letters, %s: the %s of order %s of customer %s over %d cents contradicts the ledger",
+            message.message_id, outcome.value, credit.kind, credit.order_id, credit.customer, credit.amount_cents,
         )  # fmt: skip
         context.reconsume_later(message, DEAD_LETTERS_AT_ONCE)
-
-
-def _credit(message: MessageExt) -> Credit:
-    order = read_order(message.body)
-    return Credit(
-        order_id=order.order_id,
-        customer=order.customer,
-        amount_cents=order.total_cents,
-        message_id=message.message_id,
-        transaction_id=message.transaction_id,
-    )

@@ -6,7 +6,7 @@ from typing import Final
 from broker.client import ClientError, EventLoopThread, TransactionListener, TransactionProducer
 from broker.message import Message
 from order_service.service_layer.attempt import Attempt
-from order_service.service_layer.placing import BrokerUnavailable, OutcomePending
+from order_service.service_layer.sending import BrokerUnavailable, OutcomePending
 
 PRODUCER_GROUP: Final = "order_service"
 _LOCAL_TRANSACTION_ALLOWANCE_S: Final = 20.0
@@ -18,7 +18,7 @@ logger = logging.getLogger(__name__)
 
 
 class OrderBroker:
-    """Sends orders in transactions from any thread. Starting needs no broker to be there: sending does."""
+    """Sends orders and cancellations in transactions from any thread. Starting needs no broker to be there: sending does."""
 
     def __init__(self, listener: TransactionListener, *, namesrv_addr: str, send_timeout_ms: int) -> None:
         """`listener` runs local transactions and answers check-backs."""
@@ -40,15 +40,15 @@ class OrderBroker:
         self._loop.stop()
 
     def send_in_transaction(self, message: Message, attempt: Attempt) -> None:
-        """See `service_layer.placing.TransactionalSender`."""
+        """See `service_layer.sending.TransactionalSender`."""
         try:
             self._loop.run(self._producer.send_message_in_transaction(message, attempt), timeout_s=self._wait_s)
         except TimeoutError as error:
             raise OutcomePending(f"no outcome within {self._wait_s:g} s") from error
         except ClientError as error:
-            logger.warning("order %s: the half message could not be sent: %s", attempt.order.order_id, error)
+            logger.warning("order %s: the half message could not be sent: %s", attempt.wanted.order_id, error)
             raise BrokerUnavailable(
-                "the broker cannot be reached or did not store the half message; nothing was ordered"
+                "the broker cannot be reached or did not store the half message; nothing was ordered or changed"
             ) from error
 
     def is_reachable(self) -> bool:

@@ -3,23 +3,27 @@
 Both write the transaction's row, whose key is the transaction id. The local transaction writes COMMITTED together with the order,
 in one database transaction. Check-back writes ROLLED_BACK where it finds no row. Whoever comes second fails on the key. So once
 check-back has answered ROLLBACK, a local transaction that was merely slow cannot slip an order in behind it.
+
+An order that is to be paid later is stored with PENDING. Payment, cancellation and deadline each lock the order's row and change
+it by the table in `domain.life_cycle`, together with the transaction's row: whoever comes second finds what the first one did.
 """
 
 import logging
-import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any, Final
 
-from sqlalchemy import Column, ColumnElement, Engine
+from sqlalchemy import Column, ColumnElement, Engine, update
 from sqlalchemy.exc import IntegrityError
 from sqlmodel import Session, col, select
 from sqlmodel.sql.expression import SelectOfScalar
 
-from order_service.adapters.tables import OrderDatabase, OrderItemRow, OrderRow, TransactionRow
-from order_service.domain.order import Item, Order
-from order_service.domain.transaction import TransactionState
-from order_service.service_layer.order_store import IdempotencyKeyTaken, OrderNotTaken, TransactionDecided
+from order_service.adapters.order_rows import item_rows, order_of, order_row, orders_of, transaction_row
+from order_service.adapters.tables import OrderDatabase, OrderRow, TransactionRow
+from order_service.domain.life_cycle import OrderEvent, OrderState, next_state
+from order_service.domain.order import Cancellation, Order
+from order_service.domain.transaction import TransactionKind, TransactionState
+from order_service.service_layer.order_store import IdempotencyKeyTaken, NotCancellable, OrderNotTaken, TransactionDecided
 from service_runtime.constraints import is_duplicate
 from service_runtime.sessions import Sessions
 
@@ -41,29 +45,80 @@ class SqlOrderStore:
 
         Raises TransactionDecided, IdempotencyKeyTaken or DatabaseUnavailable when nothing was written, and OutcomeUnknown.
         """
+        state = TransactionState.COMMITTED if order.state.is_told else TransactionState.PENDING
         with self._sessions.writing() as session:
-            session.add(_transaction_row(transaction_id, TransactionState.COMMITTED, order.order_id))
-            with _unless_taken(_TRANSACTION_ID, TransactionDecided(f"transaction {transaction_id} is decided already")):
-                session.flush()
-            session.add(_order_row(order))
+            _add_transaction(session, transaction_row(transaction_id, state, order.order_id))
+            session.add(order_row(order))
             with _unless_taken(_IDEMPOTENCY_KEY, IdempotencyKeyTaken("an order with this idempotency key exists")):
                 session.flush()
-            session.add_all(_item_rows(order))
+            session.add_all(item_rows(order))
 
-    def settle(self, transaction_id: str, order_id: str | None = None) -> TransactionState:
-        """COMMITTED or ROLLED_BACK, final from now on: where there is no row, ROLLED_BACK is written first.
+    def store_cancellation(self, cancellation: Cancellation, transaction_id: str) -> None:
+        """The order's state CANCELLED and the transaction's row, durable together on return: this is the local commit.
+
+        Raises TransactionDecided, NotCancellable or DatabaseUnavailable when nothing was written, and OutcomeUnknown.
+        """
+        committed = transaction_row(
+            transaction_id, TransactionState.COMMITTED, cancellation.order_id, TransactionKind.CANCELLATION
+        )
+        with self._sessions.writing() as session:
+            _add_transaction(session, committed)
+            row = _locked(session, cancellation.order_id)
+            if row is None or not order_of(row).state.is_told:
+                raise NotCancellable(f"order {cancellation.order_id} is {row.state if row else 'unknown'}")
+            _change(session, row, OrderEvent.CANCEL, cancellation.cancelled_at_ms, cancellation.reason)
+
+    def pay(self, order_id: str, now_ms: int) -> Order | None:
+        """The order afterwards: PAID if that was possible, EXPIRED if it was overdue, else as it was; None if it is unknown."""
+        with self._sessions.writing() as session:
+            row = _locked(session, order_id)
+            if row is None:
+                return None
+            if not _expire_if_overdue(session, row, now_ms):
+                _change(session, row, OrderEvent.PAY, now_ms)
+            return orders_of(session, [row])[0]
+
+    def cancel_unpaid(self, order_id: str, reason: str, now_ms: int) -> Order | None:
+        """The order afterwards: CANCELLED if it awaited its payment, EXPIRED if overdue, else as it was; None if unknown."""
+        with self._sessions.writing() as session:
+            row = _locked(session, order_id)
+            if row is None:
+                return None
+            is_waiting = OrderState(row.state) is OrderState.AWAITING_PAYMENT
+            if is_waiting and not _expire_if_overdue(session, row, now_ms):
+                _change(session, row, OrderEvent.CANCEL, now_ms, reason)
+            return orders_of(session, [row])[0]
+
+    def expire_if_overdue(self, transaction_id: str, now_ms: int) -> TransactionState:
+        """The state of a transaction that was PENDING: ROLLED_BACK, final, if its order is not paid although the deadline passed.
+
+        Raises DatabaseUnavailable or OutcomeUnknown; then the broker must ask again.
+        """
+        with self._sessions.writing() as session:
+            order_id = session.exec(
+                select(TransactionRow.order_id).where(col(TransactionRow.transaction_id) == transaction_id)
+            ).one()
+            row = _locked(session, order_id or "")
+            if row is not None:
+                _expire_if_overdue(session, row, now_ms)
+            return TransactionState(session.exec(_state_of(transaction_id)).one())
+
+    def settle(
+        self, transaction_id: str, order_id: str | None = None, kind: TransactionKind = TransactionKind.ORDER
+    ) -> TransactionState:
+        """COMMITTED or ROLLED_BACK, final from now on, or PENDING: where there is no row, ROLLED_BACK is written first.
 
         The answer is ROLLED_BACK as well if the transaction's row belongs to another order than `order_id`: then two messages
         have one transaction id, and the row keeps the second order out for ever. Raises DatabaseUnavailable or OutcomeUnknown;
         then the broker must ask again.
         """
-        marker = _transaction_row(transaction_id, TransactionState.ROLLED_BACK, None).model_dump()
+        marker = transaction_row(transaction_id, TransactionState.ROLLED_BACK, None, kind).model_dump()
         insert = self._sessions.insert(TransactionRow).values(marker)
         with self._sessions.writing() as session:
             session.execute(insert.on_conflict_do_nothing(index_elements=["transaction_id"]))
             row = session.exec(select(TransactionRow).where(col(TransactionRow.transaction_id) == transaction_id)).one()
             state, stored_order = TransactionState(row.state), row.order_id
-        if state is TransactionState.COMMITTED and order_id not in (None, stored_order):
+        if state is not TransactionState.ROLLED_BACK and order_id not in (None, stored_order):
             logger.error(
                 "transaction %s belongs to order %s: order %s, whose message has the same transaction id, is rolled back",
                 transaction_id, stored_order, order_id,
@@ -79,8 +134,11 @@ class SqlOrderStore:
 
     def find_transaction_id(self, order_id: str) -> str | None:
         """The transaction that wrote the order."""
+        query = select(TransactionRow.transaction_id).where(
+            col(TransactionRow.order_id) == order_id, col(TransactionRow.kind) == TransactionKind.ORDER.value
+        )
         with self._sessions.reading() as session:
-            return session.exec(select(TransactionRow.transaction_id).where(col(TransactionRow.order_id) == order_id)).first()
+            return session.exec(query).first()
 
     def find_order(self, order_id: str) -> Order | None:
         """The order with this id."""
@@ -98,7 +156,7 @@ class SqlOrderStore:
         with self._sessions.reading() as session:
             rows = session.exec(query.order_by(col(OrderRow.id).desc()).limit(limit + 1)).all()
             page, rest = rows[:limit], rows[limit:]
-            return _orders(session, page), page[-1].id if rest else None
+            return orders_of(session, page), page[-1].id if rest else None
 
     def is_reachable(self) -> bool:
         """Whether the database answers; raises nothing."""
@@ -107,7 +165,43 @@ class SqlOrderStore:
     def _find_one(self, *conditions: ColumnElement[bool]) -> Order | None:
         with self._sessions.reading() as session:
             rows = session.exec(select(OrderRow).where(*conditions)).all()
-            return next(iter(_orders(session, rows)), None)
+            return next(iter(orders_of(session, rows)), None)
+
+
+def _add_transaction(session: Session, row: TransactionRow) -> None:
+    session.add(row)
+    with _unless_taken(_TRANSACTION_ID, TransactionDecided(f"transaction {row.transaction_id} is decided already")):
+        session.flush()
+
+
+def _locked(session: Session, order_id: str) -> OrderRow | None:
+    """The order's row, which nobody else changes until the session ends. SQLite has one writer at a time anyway."""
+    return session.exec(select(OrderRow).where(col(OrderRow.order_id) == order_id).with_for_update()).first()
+
+
+def _expire_if_overdue(session: Session, row: OrderRow, now_ms: int) -> bool:
+    """Whether it is expired now."""
+    return order_of(row).is_overdue(now_ms) and _change(
+        session, row, OrderEvent.EXPIRE, now_ms, "the deadline for its payment passed"
+    )
+
+
+def _change(session: Session, row: OrderRow, event: OrderEvent, now_ms: int, because: str | None = None) -> bool:
+    """Whether the event is possible; then the row has the state after it, and a transaction that was PENDING its decision."""
+    after = next_state(OrderState(row.state), event)
+    if after is None:
+        return False
+    row.state = after.value
+    if event is OrderEvent.PAY:
+        row.paid_at_ms = now_ms
+    else:
+        row.ended_at_ms, row.ended_because = now_ms, because
+    session.add(row)
+    session.flush()
+    decided = TransactionState.COMMITTED if after.is_told else TransactionState.ROLLED_BACK
+    is_its_own = col(TransactionRow.order_id) == row.order_id, col(TransactionRow.state) == TransactionState.PENDING.value
+    session.execute(update(TransactionRow).where(*is_its_own).values(state=decided.value))
+    return True
 
 
 @contextmanager
@@ -123,44 +217,3 @@ def _unless_taken(key: Column[Any], if_taken: OrderNotTaken) -> Iterator[None]:
 
 def _state_of(transaction_id: str) -> SelectOfScalar[str]:
     return select(TransactionRow.state).where(col(TransactionRow.transaction_id) == transaction_id)
-
-
-def _transaction_row(transaction_id: str, state: TransactionState, order_id: str | None) -> TransactionRow:
-    now_ms = time.time_ns() // 1_000_000
-    return TransactionRow(transaction_id=transaction_id, order_id=order_id, state=state.value, created_at_ms=now_ms)
-
-
-def _order_row(order: Order) -> OrderRow:
-    return OrderRow(
-        order_id=order.order_id,
-        customer=order.customer,
-        total_cents=order.total_cents,
-        currency=order.currency,
-        idempotency_key=order.idempotency_key,
-        created_at_ms=order.created_at_ms,
-    )
-
-
-def _item_rows(order: Order) -> list[OrderItemRow]:
-    return [
-        OrderItemRow(order_id=order.order_id, name=item.name, quantity=item.quantity, price_cents=item.price_cents)
-        for item in order.items
-    ]
-
-
-def _orders(session: Session, rows: Sequence[OrderRow]) -> list[Order]:
-    items: dict[str, list[Item]] = {row.order_id: [] for row in rows}
-    query = select(OrderItemRow).where(col(OrderItemRow.order_id).in_(items)).order_by(col(OrderItemRow.id))
-    for item in session.exec(query):
-        items[item.order_id].append(Item(item.name, item.quantity, item.price_cents))
-    return [
-        Order(
-            order_id=row.order_id,
-            customer=row.customer,
-            items=tuple(items[row.order_id]),
-            currency=row.currency,
-            created_at_ms=row.created_at_ms,
-            idempotency_key=row.idempotency_key,
-        )
-        for row in rows
-    ]

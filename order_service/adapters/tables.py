@@ -29,6 +29,11 @@ class OrderRow(OrderDatabase, table=True):
     currency: str = Field(max_length=3)
     idempotency_key: str | None = Field(default=None, max_length=255)
     created_at_ms: int = Field(sa_type=BigInteger)
+    state: str = Field(max_length=16, sa_column_kwargs={"server_default": "PLACED"})
+    pay_until_ms: int | None = Field(default=None, sa_type=BigInteger)
+    paid_at_ms: int | None = Field(default=None, sa_type=BigInteger)
+    ended_at_ms: int | None = Field(default=None, sa_type=BigInteger)
+    ended_because: str | None = Field(default=None, max_length=200)
 
 
 class OrderItemRow(OrderDatabase, table=True):
@@ -44,7 +49,10 @@ class OrderItemRow(OrderDatabase, table=True):
 
 
 class TransactionRow(OrderDatabase, table=True):
-    """The state of a transaction: COMMITTED, written with its order, or the marker ROLLED_BACK."""
+    """A transaction of the kind `order` or `cancellation`, and its state.
+
+    COMMITTED, or PENDING until the order is paid, is written with the order; ROLLED_BACK without an order is the marker.
+    """
 
     __tablename__ = "transactions"
 
@@ -52,3 +60,4 @@ class TransactionRow(OrderDatabase, table=True):
     order_id: str | None = Field(default=None, max_length=36, index=True)
     state: str = Field(max_length=16)
     created_at_ms: int = Field(sa_type=BigInteger)
+    kind: str = Field(default="order", max_length=16, sa_column_kwargs={"server_default": "order"})

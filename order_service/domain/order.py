@@ -3,12 +3,15 @@
 from dataclasses import dataclass
 from typing import Final
 
+from order_service.domain.life_cycle import OrderState
+
 MAX_CUSTOMER_LENGTH: Final = 100
 MAX_ITEMS: Final = 100
 MAX_NAME_LENGTH: Final = 200
 MAX_QUANTITY: Final = 10_000
 MAX_PRICE_CENTS: Final = 100_000_000
 MAX_IDEMPOTENCY_KEY_LENGTH: Final = 255
+MAX_REASON_LENGTH: Final = 200
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,6 +35,13 @@ class Order:
     """Milliseconds since the epoch, by the order service's clock."""
     idempotency_key: str | None = None
     """What the customer named the request, so that repeating it does not order twice; other customers' keys are others."""
+    state: OrderState = OrderState.PLACED
+    pay_until_ms: int | None = None
+    """The deadline of an order that is to be paid later; None for one that is paid at once."""
+    paid_at_ms: int | None = None
+    ended_at_ms: int | None = None
+    """When it was cancelled or expired."""
+    ended_because: str | None = None
 
     @property
     def total_cents(self) -> int:
@@ -39,8 +49,30 @@ class Order:
         return sum(item.quantity * item.price_cents for item in self.items)
 
     def asks_for_the_same(self, other: "Order") -> bool:
-        """Whether both come from the same request: same customer, items and currency, whatever their ids and times."""
-        return (self.customer, self.items, self.currency) == (other.customer, other.items, other.currency)
+        """Whether both come from the same request: customer, items, currency and way of paying, whatever their ids and times."""
+        return self._request == other._request
+
+    def is_overdue(self, now_ms: int) -> bool:
+        """Whether it awaits its payment although its deadline has passed."""
+        return self.state is OrderState.AWAITING_PAYMENT and self.pay_until_ms is not None and now_ms >= self.pay_until_ms
+
+    @property
+    def _request(self) -> tuple[object, ...]:
+        return self.customer, self.items, self.currency, self.pay_until_ms is None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Cancellation:
+    """The wish to cancel an order that was told as created."""
+
+    order: Order
+    reason: str
+    cancelled_at_ms: int
+
+    @property
+    def order_id(self) -> str:
+        """The order's."""
+        return self.order.order_id
 
 
 def reason_to_refuse(order: Order, limit_cents: int) -> str | None:

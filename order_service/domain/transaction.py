@@ -1,11 +1,23 @@
-"""The states of an order's transaction."""
+"""The kinds and the states of transactions."""
 
 from enum import StrEnum
 
 
-class TransactionState(StrEnum):
-    """COMMITTED and ROLLED_BACK are final, and stand in the transaction's row. UNKNOWN is in no row: check-back will decide."""
+class TransactionKind(StrEnum):
+    """What a transaction tells the world. An order has one of the first kind, and at most one COMMITTED of the second."""
 
+    ORDER = "order"
+    CANCELLATION = "cancellation"
+
+
+class TransactionState(StrEnum):
+    """COMMITTED, ROLLED_BACK and PENDING stand in the transaction's row, and only PENDING is not final.
+
+    UNKNOWN is in no row: check-back will decide.
+    """
+
+    PENDING = "PENDING"
+    """The order is stored and awaits its payment: check-back is answered UNKNOWN until it is paid, cancelled or expired."""
     COMMITTED = "COMMITTED"
     ROLLED_BACK = "ROLLED_BACK"
     UNKNOWN = "UNKNOWN"

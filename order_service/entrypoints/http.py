@@ -10,16 +10,22 @@ from order_service.domain.transaction import TransactionState
 from order_service.entrypoints.openapi import openapi_document
 from order_service.entrypoints.problems import PROBLEM_OF
 from order_service.entrypoints.schemas import (
+    CancellationRequest,
+    CancelledResponse,
     HealthResponse,
     OrderHeaders,
     OrderPageQuery,
     OrderPageResponse,
     OrderRequest,
     OrderResponse,
+    PaymentRequest,
     PlacedResponse,
     TransactionResponse,
 )
-from order_service.service_layer.placing import OrderPlacing, TransactionalSender
+from order_service.service_layer.cancelling import OrderCancelling
+from order_service.service_layer.paying import OrderPaying
+from order_service.service_layer.placing import OrderPlacing
+from order_service.service_layer.sending import TransactionalSender
 from service_runtime.application import create_application
 from service_runtime.health import Reachable, http_status, word
 from service_runtime.known_hosts import KnownHosts
@@ -40,11 +46,17 @@ class Broker(TransactionalSender, Reachable, Protocol):
 
 
 def create_app(
-    store: SqlOrderStore, broker: Broker, *, hosts: KnownHosts = _LOOPBACK, threads: int = 48, placed_at_once: int = 32
+    store: SqlOrderStore,
+    broker: Broker,
+    *,
+    hosts: KnownHosts = _LOOPBACK,
+    threads: int = 48,
+    placed_at_once: int = 32,
+    payment_deadline_ms: int = 600_000,
 ) -> Flask:
     """The application, on a database and a broker that are open.
 
-    It answers requests that name one of `hosts`. Of the server's `threads` at most `placed_at_once` place orders.
+    It answers requests that name one of `hosts`. Of the server's `threads` at most `placed_at_once` place or change orders.
     """
     app = create_application(
         __name__,
@@ -56,7 +68,9 @@ def create_app(
     )
     app.extensions["order_store"] = store
     app.extensions["broker"] = broker
-    app.extensions["order_placing"] = OrderPlacing(store, broker)
+    app.extensions["order_placing"] = OrderPlacing(store, broker, payment_deadline_ms)
+    app.extensions["order_paying"] = OrderPaying(store)
+    app.extensions["order_cancelling"] = OrderCancelling(store, broker)
     return app
 
 
@@ -70,6 +84,8 @@ def _lanes(threads: int, placed_at_once: int) -> dict[str, Lane]:
     checks = checks_lane()
     return {
         "POST /orders": placing,
+        "POST /orders/<order_id>/payment": placing,
+        "POST /orders/<order_id>/cancellation": placing,
         "GET /orders": reading,
         "GET /orders/<order_id>": reading,
         "GET /transactions/<transaction_id>": reading,
@@ -80,7 +96,7 @@ def _lanes(threads: int, placed_at_once: int) -> dict[str, Lane]:
 
 @orders_api.post("/orders")
 def place_order() -> Response:
-    """Places an order: 201 when its transaction is COMMITTED, 202 when nobody can say yet."""
+    """Places an order: 201 when its transaction is COMMITTED, or PENDING until it is paid; 202 when nobody can say yet."""
     headers = OrderHeaders.model_validate({"Idempotency-Key": request.headers.get("Idempotency-Key")})
     wanted = OrderRequest.model_validate_json(request.get_data())
     placing: OrderPlacing = current_app.extensions["order_placing"]
@@ -89,12 +105,30 @@ def place_order() -> Response:
         items=wanted.domain_items(),
         currency=wanted.currency,
         idempotency_key=headers.idempotency_key,
+        is_paid_later=wanted.payment == "later",
     )
     response = json_response(PlacedResponse.of(placed), 202 if placed.state is TransactionState.UNKNOWN else 201)
     response.headers["Location"] = f"/orders/{placed.order.order_id}"
     if placed.is_replay:
         response.headers["Idempotent-Replayed"] = "true"
     return response
+
+
+@orders_api.post("/orders/<order_id>/payment")
+def pay_order(order_id: str) -> Response:
+    """Pays an order that was to be paid later: 200, also if it was paid before."""
+    PaymentRequest.model_validate_json(request.get_data())
+    paying: OrderPaying = current_app.extensions["order_paying"]
+    return json_response(OrderResponse.of(paying.pay(_id(order_id))))
+
+
+@orders_api.post("/orders/<order_id>/cancellation")
+def cancel_order(order_id: str) -> Response:
+    """Cancels an order: 200, also if it was cancelled before; 202 when nobody can say yet."""
+    wanted = CancellationRequest.model_validate_json(request.get_data())
+    cancelling: OrderCancelling = current_app.extensions["order_cancelling"]
+    cancelled = cancelling.cancel(_id(order_id), wanted.reason)
+    return json_response(CancelledResponse.of(cancelled), 200 if cancelled.is_known else 202)
 
 
 @orders_api.get("/orders/<order_id>")
@@ -150,6 +184,12 @@ def get_openapi() -> dict[str, Any]:
 def _store() -> SqlOrderStore:
     store: SqlOrderStore = current_app.extensions["order_store"]
     return store
+
+
+def _id(text: str) -> str:
+    if not _can_be_an_id(text):
+        abort(404, "no order has this id")
+    return text
 
 
 def _can_be_an_id(text: str) -> bool:

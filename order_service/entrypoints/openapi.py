@@ -7,17 +7,21 @@ from pydantic.json_schema import models_json_schema
 
 from broker import __version__
 from order_service.entrypoints.schemas import (
+    CancellationRequest,
+    CancelledResponse,
     HealthResponse,
     OrderPageResponse,
     OrderRequest,
     OrderResponse,
+    PaymentRequest,
     PlacedResponse,
     TransactionResponse,
 )
 from service_runtime.health import LivenessResponse
 
 _MODELS: tuple[type[BaseModel], ...] = (
-    OrderRequest, PlacedResponse, OrderResponse, OrderPageResponse, TransactionResponse, HealthResponse, LivenessResponse,
+    OrderRequest, PaymentRequest, CancellationRequest, PlacedResponse, OrderResponse, CancelledResponse, OrderPageResponse,
+    TransactionResponse, HealthResponse, LivenessResponse,
 )  # fmt: skip
 _NOT_MEANT_FOR_US: Final = {"403": "Another site's page sent the request", "421": "Host is no name of this service"}
 
@@ -35,7 +39,9 @@ def openapi_document() -> dict[str, Any]:
                     "parameters": [_parameter("Idempotency-Key", "header", {"type": "string"})],
                     "requestBody": {"required": True, "content": _json_of(OrderRequest)},
                     "responses": {
-                        "201": _answer("The order is placed: its transaction is COMMITTED", PlacedResponse),
+                        "201": _answer(
+                            "The order is placed: its transaction is COMMITTED, or PENDING until it is paid", PlacedResponse
+                        ),
                         "202": _answer("Nobody can say yet; ask where `ask_later` says", PlacedResponse),
                     }
                     | _problems({"400": "Wrong input, naming the field", "409": "A rule refused the order", "413": "Too large"})
@@ -55,6 +61,13 @@ def openapi_document() -> dict[str, Any]:
                 },
             },
             "/orders/{order_id}": _lookup("One order", "order_id", OrderResponse),
+            "/orders/{order_id}/payment": _change("Pays an order that was to be paid later", PaymentRequest, OrderResponse, {}),
+            "/orders/{order_id}/cancellation": _change(
+                "Cancels an order",
+                CancellationRequest,
+                CancelledResponse,
+                {"202": _answer("Nobody can say yet; ask where `ask_later` says", CancelledResponse)},
+            ),
             "/transactions/{transaction_id}": _lookup("The state of a transaction", "transaction_id", TransactionResponse),
             "/livez": {
                 "get": {
@@ -77,6 +90,20 @@ def _check(summary: str) -> dict[str, Any]:
                 "200": _answer("Database and broker answer", HealthResponse),
                 "503": _answer("One of them does not", HealthResponse),
             },
+        }
+    }
+
+
+def _change(summary: str, request: type[BaseModel], answer: type[BaseModel], more: dict[str, dict[str, Any]]) -> dict[str, Any]:
+    return {
+        "post": {
+            "summary": summary,
+            "parameters": [_parameter("order_id", "path", {"type": "string"}, required=True)],
+            "requestBody": {"required": True, "content": _json_of(request)},
+            "responses": {"200": _answer("It is so now; it may have been so before", answer), **more}
+            | _problems({"400": "Wrong input, naming the field", "404": "No order has this id", "413": "Too large"})
+            | _problems({"409": "The order's state does not allow it", "415": "The body is not declared as application/json"})
+            | _problems({"503": "Broker or database unavailable, or too many orders at once", **_NOT_MEANT_FOR_US}),
         }
     }
 

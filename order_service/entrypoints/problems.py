@@ -2,13 +2,9 @@
 
 from typing import Final
 
-from order_service.service_layer.placing import (
-    BrokerUnavailable,
-    KeyReused,
-    OrderNotStored,
-    OrderRefused,
-    TransactionExpired,
-)
+from order_service.service_layer.paying import ImpossibleNow, UnknownOrder
+from order_service.service_layer.placing import KeyReused, OrderRefused
+from order_service.service_layer.sending import BrokerUnavailable, NotStored, TransactionExpired
 from service_runtime.database_errors import DatabaseFailure
 from service_runtime.problems import Problem
 
@@ -16,7 +12,9 @@ PROBLEM_OF: Final[dict[type[Exception], Problem]] = {
     OrderRefused: Problem(409, "Order refused"),
     KeyReused: Problem(422, "Idempotency key reused"),
     BrokerUnavailable: Problem(503, "Broker unavailable"),
-    OrderNotStored: Problem(503, "Database unavailable"),
+    UnknownOrder: Problem(404, "Not Found"),
+    ImpossibleNow: Problem(409, "Not possible in this state"),
+    NotStored: Problem(503, "Database unavailable"),
     TransactionExpired: Problem(503, "Transaction expired"),
     DatabaseFailure: Problem(503, "Database unavailable", "the order database does not answer"),
 }

@@ -41,7 +41,12 @@ def serve(settings: Settings) -> None:
         store = SqlOrderStore(engine)
         broker = _broker(settings, store)
         app = create_app(
-            store, broker, hosts=settings.known_hosts, threads=settings.http_threads, placed_at_once=settings.placed_at_once
+            store,
+            broker,
+            hosts=settings.known_hosts,
+            threads=settings.http_threads,
+            placed_at_once=settings.placed_at_once,
+            payment_deadline_ms=round(settings.payment_deadline_s * 1000),
         )
         server = HttpServer.of(app, settings)
         _start(broker)

@@ -4,6 +4,7 @@ from typing import Annotated, Literal, Self
 
 from pydantic import BaseModel, ConfigDict, Field, StringConstraints
 
+from order_service.domain.life_cycle import OrderState
 from order_service.domain.order import (
     MAX_CUSTOMER_LENGTH,
     MAX_IDEMPOTENCY_KEY_LENGTH,
@@ -11,12 +12,15 @@ from order_service.domain.order import (
     MAX_NAME_LENGTH,
     MAX_PRICE_CENTS,
     MAX_QUANTITY,
+    MAX_REASON_LENGTH,
     Item,
     Order,
 )
 from order_service.domain.transaction import TransactionState
+from order_service.service_layer.cancelling import Cancelled
 from order_service.service_layer.placing import Placed
 from service_runtime.text import NO_CONTROL_CHARACTERS
+from service_runtime.times import rfc3339, rfc3339_or_none
 
 _Text = Annotated[str, StringConstraints(min_length=1, strip_whitespace=True), NO_CONTROL_CHARACTERS]
 Customer = Annotated[_Text, StringConstraints(max_length=MAX_CUSTOMER_LENGTH)]
@@ -43,10 +47,25 @@ class OrderRequest(BaseModel):
     customer: Customer
     items: list[ItemRequest] = Field(min_length=1, max_length=MAX_ITEMS)
     currency: Annotated[str, StringConstraints(pattern="^[A-Z]{3}$")] = Field("EUR", description="three letters, as ISO 4217")
+    payment: Literal["now", "later"] = Field("now", description="later: the order waits for POST /orders/{order_id}/payment")
 
     def domain_items(self) -> tuple[Item, ...]:
         """The items as the domain knows them."""
         return tuple(Item(item.name, item.quantity, item.price_cents) for item in self.items)
+
+
+class PaymentRequest(BaseModel):
+    """The body of POST /orders/{order_id}/payment: {}."""
+
+    model_config = _STRICT
+
+
+class CancellationRequest(BaseModel):
+    """The body of POST /orders/{order_id}/cancellation."""
+
+    model_config = _STRICT
+
+    reason: Annotated[_Text, StringConstraints(max_length=MAX_REASON_LENGTH)] = "by the customer"
 
 
 class OrderHeaders(BaseModel):
@@ -63,7 +82,13 @@ class OrderResponse(BaseModel):
     items: list[ItemRequest]
     total_cents: int
     currency: str
+    state: OrderState
+    created_at: str = Field(description="this and the times below as RFC 3339")
     created_at_ms: int
+    pay_until: str | None = Field(None, description="the deadline of an order that is to be paid later")
+    paid_at: str | None = None
+    ended_at: str | None = Field(None, description="when it was cancelled or expired")
+    ended_because: str | None = None
 
     @classmethod
     def of(cls, order: Order) -> Self:
@@ -77,7 +102,13 @@ class OrderResponse(BaseModel):
             ],
             total_cents=order.total_cents,
             currency=order.currency,
+            state=order.state,
+            created_at=rfc3339(order.created_at_ms),
             created_at_ms=order.created_at_ms,
+            pay_until=rfc3339_or_none(order.pay_until_ms),
+            paid_at=rfc3339_or_none(order.paid_at_ms),
+            ended_at=rfc3339_or_none(order.ended_at_ms),
+            ended_because=order.ended_because,
         )
 
 
@@ -89,7 +120,7 @@ class TransactionResponse(BaseModel):
 
 
 class PlacedResponse(BaseModel):
-    """The answer to POST /orders: 201 when COMMITTED, 202 when UNKNOWN; `ask_later` says where to look then."""
+    """The answer to POST /orders: 201 when COMMITTED or PENDING, 202 when UNKNOWN; `ask_later` says where to look then."""
 
     order: OrderResponse
     transaction: TransactionResponse
@@ -106,6 +137,19 @@ class PlacedResponse(BaseModel):
             transaction=TransactionResponse(transaction_id=placed.transaction_id, state=placed.state),
             ask_later=places if placed.state is TransactionState.UNKNOWN else None,
         )
+
+
+class CancelledResponse(BaseModel):
+    """The answer to a cancellation: 200 when the order is CANCELLED, 202 when nobody can say yet: then ask where it says."""
+
+    order: OrderResponse
+    ask_later: list[str] | None = None
+
+    @classmethod
+    def of(cls, cancelled: Cancelled) -> Self:
+        """The response for what was cancelled."""
+        places = [f"/orders/{cancelled.order.order_id}"]
+        return cls(order=OrderResponse.of(cancelled.order), ask_later=None if cancelled.is_known else places)
 
 
 class OrderPageQuery(BaseModel):

@@ -1,7 +1,8 @@
-"""One attempt to place an order: handed to the broker client as the local transaction's argument, read by whoever waits for it.
+"""One attempt to place or to cancel an order.
 
-Two threads know an attempt: the one that runs the local transaction writes, the one that answers the caller reads, and after a
-time-out both are at it at once. So what is known is one immutable value, replaced as a whole and only forward:
+The broker client gets it as the local transaction's argument, and whoever waits for the outcome reads it. Two threads know an
+attempt: the one that runs the local transaction writes, the one that answers the caller reads, and after a time-out both are at
+it at once. So what is known is one immutable value, replaced as a whole and only forward:
 
     NOT_STARTED --begin--> RUNNING --conclude--> any other outcome, for good
 """
@@ -9,7 +10,10 @@ time-out both are at it at once. So what is known is one immutable value, replac
 from dataclasses import dataclass
 from enum import Enum
 
-from order_service.domain.order import Order
+from order_service.domain.order import Cancellation, Order
+
+Wanted = Order | Cancellation
+"""What a transaction is about."""
 
 
 class Outcome(Enum):
@@ -18,10 +22,12 @@ class Outcome(Enum):
     NOT_STARTED = "the broker did not store the half message, so the local transaction did not run"
     RUNNING = "the local transaction runs"
     STORED = "the local commit is done: order and transaction row are durable"
+    AWAITING_PAYMENT = "the local commit is done, and the order awaits its payment: check-back will decide"
     REFUSED = "a rule refused the order"
     KEY_TAKEN = "another order has the idempotency key"
+    NOT_CANCELLABLE = "the order is in no state in which it can be cancelled"
     DECIDED_BEFORE = "check-back had rolled the transaction back before the local transaction ran"
-    UNAVAILABLE = "the database did not take the order"
+    UNAVAILABLE = "the database did not take it"
     UNKNOWN = "nobody knows whether the local commit happened; check-back will decide"
 
 
@@ -36,13 +42,13 @@ class Progress:
 
 
 class Attempt:
-    """The order wanted, and how far its local transaction has come."""
+    """What is wanted, and how far its local transaction has come."""
 
-    __slots__ = ("_progress", "order")
+    __slots__ = ("_progress", "wanted")
 
-    def __init__(self, order: Order) -> None:
+    def __init__(self, wanted: Wanted) -> None:
         """Not started."""
-        self.order = order
+        self.wanted = wanted
         self._progress = Progress(Outcome.NOT_STARTED)
 
     @property

@@ -1,22 +1,36 @@
-"""The message that tells the world of an order: topic `orders`, tag `created`, key = order id, a JSON body."""
-
-import json
-from typing import Final
+"""The messages that tell the world of an order, by the schema in `order_messages`; their key is the order id."""
 
 from broker.message import Message
-from order_service.domain.order import Order
-
-TOPIC: Final = "orders"
-TAG: Final = "created"
+from order_messages import order_cancelled, order_created
+from order_messages.order_cancelled import OrderCancelled
+from order_messages.order_created import OrderCreated, OrderedItem
+from order_service.domain.order import Cancellation, Order
 
 
 def order_message(order: Order) -> Message:
     """The message of an order; consumers see it only after a COMMIT."""
-    body = {
-        "order_id": order.order_id,
-        "customer": order.customer,
-        "total_cents": order.total_cents,
-        "currency": order.currency,
-        "created_at_ms": order.created_at_ms,
-    }
-    return Message.of(TOPIC, json.dumps(body, ensure_ascii=False).encode(), tags=TAG, keys=[order.order_id])
+    body = OrderCreated(
+        version=order_created.VERSION,
+        order_id=order.order_id,
+        customer=order.customer,
+        total_cents=order.total_cents,
+        currency=order.currency,
+        created_at_ms=order.created_at_ms,
+        items=tuple(OrderedItem(name=item.name, quantity=item.quantity) for item in order.items),
+    )
+    return Message.of(order_created.TOPIC, body.encode(), tags=order_created.TAG, keys=[order.order_id])
+
+
+def cancellation_message(cancellation: Cancellation) -> Message:
+    """The message of a cancelled order; consumers see it only after a COMMIT."""
+    order = cancellation.order
+    body = OrderCancelled(
+        version=order_cancelled.VERSION,
+        order_id=order.order_id,
+        customer=order.customer,
+        total_cents=order.total_cents,
+        currency=order.currency,
+        cancelled_at_ms=cancellation.cancelled_at_ms,
+        reason=cancellation.reason,
+    )
+    return Message.of(order_cancelled.TOPIC, body.encode(), tags=order_cancelled.TAG, keys=[order.order_id])

@@ -1,13 +1,13 @@
-"""The port to the order database, and the two ways in which it refuses an order."""
+"""The port to the order database, and the ways in which it refuses to write."""
 
 from typing import Protocol
 
-from order_service.domain.order import Order
-from order_service.domain.transaction import TransactionState
+from order_service.domain.order import Cancellation, Order
+from order_service.domain.transaction import TransactionKind, TransactionState
 
 
 class OrderNotTaken(Exception):
-    """Base of both. The database answered, and wrote nothing."""
+    """Base of all. The database answered, and wrote nothing."""
 
 
 class TransactionDecided(OrderNotTaken):
@@ -18,17 +18,45 @@ class IdempotencyKeyTaken(OrderNotTaken):
     """Another order of the customer has the key."""
 
 
-class OrderStore(Protocol):
+class NotCancellable(OrderNotTaken):
+    """The order is in no state in which its cancellation is told: it is cancelled already, or was never told."""
+
+
+class TransactionStore(Protocol):
+    """What a check-back is answered by. Each method raises DatabaseUnavailable and OutcomeUnknown."""
+
+    def settle(
+        self, transaction_id: str, order_id: str | None = None, kind: TransactionKind = TransactionKind.ORDER
+    ) -> TransactionState:
+        """COMMITTED or ROLLED_BACK, final from now on, or PENDING; for the message of another order ROLLED_BACK."""
+
+    def expire_if_overdue(self, transaction_id: str, now_ms: int) -> TransactionState:
+        """The state of a transaction that was PENDING: ROLLED_BACK if its order is unpaid although the deadline has passed."""
+
+
+class OrderStore(TransactionStore, Protocol):
     """Orders and transaction rows. Each method raises DatabaseUnavailable; those that write also raise OutcomeUnknown."""
 
     def store_order(self, order: Order, transaction_id: str) -> None:
         """Writes order, items and transaction row; one local commit makes them durable. Raises an OrderNotTaken."""
 
-    def settle(self, transaction_id: str, order_id: str | None = None) -> TransactionState:
-        """COMMITTED or ROLLED_BACK, final from now on; for a message that carries another order than `order_id`, ROLLED_BACK."""
+    def store_cancellation(self, cancellation: Cancellation, transaction_id: str) -> None:
+        """Writes the order's state and transaction row; one local commit makes them durable. Raises an OrderNotTaken."""
+
+    def pay(self, order_id: str, now_ms: int) -> Order | None:
+        """The order afterwards: PAID if that was possible, EXPIRED if it was overdue, else as it was; None if it is unknown."""
+
+    def cancel_unpaid(self, order_id: str, reason: str, now_ms: int) -> Order | None:
+        """The order afterwards: CANCELLED if it awaited its payment, EXPIRED if overdue, else as it was; None if unknown."""
+
+    def find_order(self, order_id: str) -> Order | None:
+        """The order with this id."""
 
     def find_transaction_id(self, order_id: str) -> str | None:
         """The transaction that wrote the order."""
+
+    def find_transaction(self, transaction_id: str) -> TransactionState | None:
+        """The state of the transaction, or None while it is open."""
 
     def find_order_by_key(self, customer: str, idempotency_key: str) -> Order | None:
         """The customer's order that was placed under this idempotency key."""

@@ -1,99 +1,126 @@
-"""The order service's TransactionListener: the local transaction, and the answer to the broker's check-back."""
+"""The order service's TransactionListener: the local transaction, and the answer to the broker's check-back.
+
+Two kinds of transactions go through one producer, orders and cancellations; the topic of a message says which kind it is.
+"""
 
 import logging
+from collections.abc import Callable, Mapping
 
 from broker.client import LocalTransactionState
 from broker.message import Message, MessageExt
-from order_service.domain.order import Order, reason_to_refuse
-from order_service.domain.transaction import TransactionState
+from order_messages import order_cancelled, order_created
+from order_service.domain.transaction import TransactionKind, TransactionState
 from order_service.service_layer.attempt import Attempt, Outcome
 from order_service.service_layer.failpoints import Failpoints
-from order_service.service_layer.order_store import IdempotencyKeyTaken, OrderStore, TransactionDecided
-from service_runtime.database_errors import DatabaseFailure, DatabaseUnavailable, OutcomeUnknown
+from order_service.service_layer.local_transaction import CancellingLocally, LocalTransaction, PlacingLocally
+from order_service.service_layer.order_store import OrderStore, TransactionStore
+from order_service.service_layer.placing import system_now_ms
+from service_runtime.database_errors import DatabaseFailure
 
 logger = logging.getLogger(__name__)
 
 # What the order database has done decides what the broker is told.
 _DECISION_OF = {
     Outcome.STORED: LocalTransactionState.COMMIT_MESSAGE,
+    Outcome.AWAITING_PAYMENT: LocalTransactionState.UNKNOWN,
     Outcome.REFUSED: LocalTransactionState.ROLLBACK_MESSAGE,
     Outcome.KEY_TAKEN: LocalTransactionState.ROLLBACK_MESSAGE,
+    Outcome.NOT_CANCELLABLE: LocalTransactionState.ROLLBACK_MESSAGE,
     Outcome.DECIDED_BEFORE: LocalTransactionState.ROLLBACK_MESSAGE,
     Outcome.UNAVAILABLE: LocalTransactionState.ROLLBACK_MESSAGE,
     Outcome.UNKNOWN: LocalTransactionState.UNKNOWN,
 }
+_ANSWER_OF = {
+    TransactionState.COMMITTED: LocalTransactionState.COMMIT_MESSAGE,
+    TransactionState.ROLLED_BACK: LocalTransactionState.ROLLBACK_MESSAGE,
+    TransactionState.PENDING: LocalTransactionState.UNKNOWN,
+}
 
 
-class OrderTransactionListener:
-    """Decides transactions by the order database, which all instances of the order service share.
+class KindOfTransactionListener:
+    """Decides transactions of one kind by the order database, which all instances of the order service share.
 
     So any of them can answer a check-back, also for a half message that another one sent.
     """
 
-    def __init__(self, store: OrderStore, *, order_limit_cents: int, failpoints: Failpoints) -> None:
-        """`order_limit_cents` is the total above which an order is rolled back."""
+    def __init__(
+        self,
+        kind: TransactionKind,
+        store: TransactionStore,
+        local_transaction: LocalTransaction,
+        *,
+        failpoints: Failpoints,
+        now_ms: Callable[[], int] = system_now_ms,
+    ) -> None:
+        """`local_transaction` is what the kind writes."""
+        self._kind = kind
         self._store = store
-        self._order_limit_cents = order_limit_cents
+        self._local_transaction = local_transaction
         self._failpoints = failpoints
+        self._now_ms = now_ms
 
     def execute_local_transaction(self, message: Message, arg: object) -> LocalTransactionState:
         """Runs once the half message is stored (RocketMQ's executeLocalTransaction); `arg` is the `Attempt`."""
         if not isinstance(arg, Attempt) or message.transaction_id is None:
-            raise TypeError("the local transaction of an order needs its attempt and a transaction id")
+            raise TypeError("a local transaction needs its attempt and a transaction id")
         arg.begin(message.transaction_id)
-        outcome, reason = self._run(arg.order, message.transaction_id)
+        outcome, reason = self._local_transaction.run(arg.wanted, message.transaction_id)
         arg.conclude(outcome, reason)
-        if outcome is Outcome.STORED:
+        if outcome in (Outcome.STORED, Outcome.AWAITING_PAYMENT):
             self._failpoints.after_local_commit()
         return _DECISION_OF[outcome]
 
     def check_local_transaction(self, message: MessageExt) -> LocalTransactionState:
-        """Answers COMMIT or ROLLBACK by the transaction's row (RocketMQ's checkLocalTransaction), and makes the answer final.
+        """Answers by the transaction's row (RocketMQ's checkLocalTransaction). COMMIT and ROLLBACK are final from then on.
 
-        The answer is UNKNOWN while the database does not answer: the broker will ask again.
+        The answer is UNKNOWN, and the broker will ask again, while an order awaits its payment within its deadline, and while the
+        database does not answer.
         """
         transaction_id = message.transaction_id
         if transaction_id is None:
             logger.error("check-back for a message without a transaction id: %s", message.message_id)
             return LocalTransactionState.UNKNOWN
         try:
-            state = self._store.settle(transaction_id, next(iter(message.keys), None))
+            state = self._store.settle(transaction_id, next(iter(message.keys), None), self._kind)
+            if state is TransactionState.PENDING:
+                state = self._store.expire_if_overdue(transaction_id, self._now_ms())
         except DatabaseFailure as error:
             logger.warning("check-back of transaction %s has to wait: %s", transaction_id, error)
             return LocalTransactionState.UNKNOWN
         logger.info("check-back of transaction %s: %s", transaction_id, state.value)
-        return (
-            LocalTransactionState.COMMIT_MESSAGE
-            if state is TransactionState.COMMITTED
-            else LocalTransactionState.ROLLBACK_MESSAGE
-        )
+        return _ANSWER_OF[state]
 
-    def _run(self, order: Order, transaction_id: str) -> tuple[Outcome, str]:
-        """The outcome, and why a rule refused the order if one did."""
-        if refusal := reason_to_refuse(order, self._order_limit_cents):
-            self._mark_rolled_back(transaction_id)
-            return Outcome.REFUSED, refusal
-        return self._store_order(order, transaction_id), ""
 
-    def _store_order(self, order: Order, transaction_id: str) -> Outcome:
-        try:
-            self._store.store_order(order, transaction_id)
-        except TransactionDecided:
-            logger.warning("transaction %s is rolled back: check-back came before its local transaction", transaction_id)
-            return Outcome.DECIDED_BEFORE
-        except IdempotencyKeyTaken:
-            return Outcome.KEY_TAKEN
-        except DatabaseUnavailable as error:
-            logger.error("transaction %s is rolled back, the database did not take it: %s", transaction_id, error)
-            return Outcome.UNAVAILABLE
-        except OutcomeUnknown as error:
-            logger.error("the local commit of transaction %s failed, check-back will decide: %s", transaction_id, error)
-            return Outcome.UNKNOWN
-        return Outcome.STORED
+class OrderTransactionListener:
+    """The listener of the producer: hands each message to the listener of its kind."""
 
-    def _mark_rolled_back(self, transaction_id: str) -> None:
-        """Writes the marker ROLLED_BACK, so that callers can ask for the state. Without it check-back would write it."""
-        try:
-            self._store.settle(transaction_id)
-        except DatabaseFailure as error:
-            logger.warning("transaction %s is rolled back, but its marker could not be written: %s", transaction_id, error)
+    def __init__(
+        self,
+        store: OrderStore,
+        *,
+        order_limit_cents: int,
+        failpoints: Failpoints,
+        now_ms: Callable[[], int] = system_now_ms,
+    ) -> None:
+        """`order_limit_cents` is the total above which an order is rolled back."""
+        placing, cancelling = PlacingLocally(store, order_limit_cents), CancellingLocally(store)
+        self._listeners: Mapping[str, KindOfTransactionListener] = {
+            order_created.TOPIC: KindOfTransactionListener(
+                TransactionKind.ORDER, store, placing, failpoints=failpoints, now_ms=now_ms
+            ),
+            order_cancelled.TOPIC: KindOfTransactionListener(
+                TransactionKind.CANCELLATION, store, cancelling, failpoints=failpoints, now_ms=now_ms
+            ),
+        }
+
+    def execute_local_transaction(self, message: Message, arg: object) -> LocalTransactionState:
+        """See `KindOfTransactionListener`."""
+        return self._listeners[message.topic].execute_local_transaction(message, arg)
+
+    def check_local_transaction(self, message: MessageExt) -> LocalTransactionState:
+        """See `KindOfTransactionListener`; UNKNOWN for a message of a kind that only a newer version sends."""
+        listener = self._listeners.get(message.topic)
+        if listener is None:
+            logger.warning("check-back for a message of the topic %s, which only another version knows", message.topic)
+            return LocalTransactionState.UNKNOWN
+        return listener.check_local_transaction(message)

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
 
 import pytest
+import yaml
 
 from broker.config import BrokerSettings, load_settings
 from demo.system import QUICK_CHECKS
+from order_service.settings import Settings
 
 ROOT = Path(__file__).resolve().parents[3]
 SHIPPED = sorted(path for folder in ("docker", "tutorials") for path in (ROOT / folder).rglob("broker.conf"))
@@ -32,3 +35,38 @@ def test_a_shipped_configuration_outlasts_an_outage_of_hours(path: Path) -> None
 
 def test_the_settings_of_the_demo_outlast_an_outage_of_hours() -> None:
     assert patience_hours(load_settings(None, dict(QUICK_CHECKS)).settings) >= AT_LEAST_HOURS
+
+
+def last_check_hours(settings: BrokerSettings) -> float:
+    """How old a half message is, at least, when the broker asks for the last time."""
+    return patience_hours(settings) - settings.transaction_check_interval / 3_600_000
+
+
+def payment_deadline_hours(environment: Mapping[str, str], monkeypatch: pytest.MonkeyPatch) -> float:
+    """As long as the order service of this environment lets an order wait for its payment."""
+    monkeypatch.delenv("ORDER_PAYMENT_DEADLINE_S", raising=False)
+    for name, value in environment.items():
+        monkeypatch.setenv(name, value)
+    return Settings(_cli_parse_args=False).payment_deadline_s / 3600
+
+
+def environment_of_compose() -> dict[str, str]:
+    compose = yaml.safe_load((ROOT / "docker-compose.yml").read_text())
+    environment: dict[str, object] = compose["services"]["order-service"]["environment"]
+    return {name: str(value) for name, value in environment.items() if name == "ORDER_PAYMENT_DEADLINE_S"}
+
+
+@pytest.mark.parametrize(
+    "path", [None, *SHIPPED], ids=lambda path: str(path.relative_to(ROOT)) if path else "RocketMQ's defaults"
+)
+def test_an_order_is_asked_about_once_more_after_its_deadline_for_payment(
+    path: Path | None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Else the broker discards the message of an order that may still be paid, or has just been."""
+    environment = environment_of_compose() if path == ROOT / "docker" / "broker.conf" else {}
+    assert payment_deadline_hours(environment, monkeypatch) < last_check_hours(load_settings(path, None).settings)
+
+
+def test_the_demo_asks_about_an_order_once_more_after_its_deadline_for_payment(monkeypatch: pytest.MonkeyPatch) -> None:
+    settings = load_settings(None, dict(QUICK_CHECKS)).settings
+    assert payment_deadline_hours({}, monkeypatch) < last_check_hours(settings)

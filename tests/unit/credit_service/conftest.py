@@ -1,6 +1,7 @@
 """A ledger on a database of each kind; orders as messages."""
 
 import json
+from dataclasses import replace
 
 import pytest
 from sqlalchemy import Engine
@@ -10,7 +11,7 @@ from broker.message import MessageExt, MessageQueue
 from broker.message.record import Record, to_message
 from credit_service.adapters.ledger import Ledger
 from credit_service.adapters.tables import MIGRATIONS
-from credit_service.domain.credit import Credit
+from credit_service.domain.credit import Credit, EntryKind
 
 
 @pytest.fixture
@@ -48,3 +49,7 @@ def a_credit(order_id: str = "order-1", *, customer: str = "ada", amount_cents: 
     return Credit(
         order_id=order_id, customer=customer, amount_cents=amount_cents, message_id="message", transaction_id="transaction"
     )
+
+
+def a_reversal(order_id: str = "order-1", *, customer: str = "ada", amount_cents: int = 2599) -> Credit:
+    return replace(a_credit(order_id, customer=customer, amount_cents=amount_cents), kind=EntryKind.REVERSAL)

@@ -11,7 +11,7 @@ from credit_service.adapters.ledger import CreditNotStored, Ledger, LedgerUnavai
 from credit_service.adapters.tables import MIGRATIONS, CreditDatabase
 from credit_service.domain.credit import CreditOutcome
 from service_runtime.database import migrate_database
-from tests.unit.credit_service.conftest import a_credit
+from tests.unit.credit_service.conftest import a_credit, a_reversal
 
 CREDITED, ALREADY, CONFLICTING = CreditOutcome.CREDITED, CreditOutcome.ALREADY_CREDITED, CreditOutcome.CONFLICTING
 
@@ -120,8 +120,12 @@ def test_a_column_that_only_a_newer_version_fills_is_no_fault_of_the_credit(ledg
             connection.execute(text("ALTER TABLE credits ADD COLUMN campaign TEXT NOT NULL"))
         else:
             connection.execute(text("DROP TABLE credits"))
-            columns = "customer TEXT, points INT, amount_cents INT, message_id TEXT, transaction_id TEXT, created_at_ms INT"
-            connection.execute(text(f"CREATE TABLE credits (order_id TEXT UNIQUE, campaign TEXT NOT NULL, {columns})"))
+            columns = (
+                "kind TEXT, customer TEXT, points INT, amount_cents INT, message_id TEXT, transaction_id TEXT, created_at_ms INT"
+            )
+            connection.execute(
+                text(f"CREATE TABLE credits (order_id TEXT, campaign TEXT NOT NULL, {columns}, UNIQUE (order_id, kind))")
+            )
     with pytest.raises(LedgerUnavailable, match="campaign"):
         ledger.credit([a_credit("1"), a_credit("2")])
 
@@ -151,6 +155,68 @@ def test_a_ledger_that_cannot_be_written_is_an_error_and_nothing_is_credited(led
         ledger.credit([a_credit("1")])
     with engine.connect() as connection:
         assert connection.execute(text("SELECT count(*) FROM credits")).scalar_one() == 0
+
+
+def test_a_reversal_takes_the_points_of_its_order_back(ledger: Ledger) -> None:
+    ledger.credit([a_credit("1", amount_cents=250), a_credit("2", amount_cents=399)])
+    assert ledger.credit([a_reversal("1", amount_cents=250)]) == [CREDITED]
+    ada = ledger.find_customer("ada", max_entries=10)
+    assert ada is not None
+    assert ada.points == 3
+    assert [(entry.order_id, entry.kind, entry.points, entry.amount_cents) for entry in ada.entries] == [
+        ("1", "reversal", -2, 250), ("2", "credit", 3, 399), ("1", "credit", 2, 250),
+    ]  # fmt: skip
+
+
+def test_a_reversal_that_comes_before_its_credit_ends_at_the_same_balance(ledger: Ledger) -> None:
+    assert ledger.credit([a_reversal("1")]) == [CREDITED]
+    early = ledger.find_customer("ada", max_entries=10)
+    assert ledger.credit([a_credit("1")]) == [CREDITED]
+    late = ledger.find_customer("ada", max_entries=10)
+    assert early is not None
+    assert late is not None
+    assert (early.points, late.points) == (-25, 0)
+
+
+def test_credit_and_reversal_in_one_batch_in_either_order_cancel_each_other_out(ledger: Ledger) -> None:
+    batch = [a_credit("1"), a_reversal("1"), a_reversal("2"), a_credit("2")]
+    assert ledger.credit(batch) == [CREDITED] * 4
+    ada = ledger.find_customer("ada", max_entries=10)
+    assert ada is not None
+    assert (ada.points, sum(entry.points for entry in ada.entries), len(ada.entries)) == (0, 0, 4)
+
+
+def test_a_reversal_that_is_delivered_again_changes_nothing(ledger: Ledger) -> None:
+    ledger.credit([a_credit("1"), a_reversal("1")])
+    before = ledger.find_customer("ada", max_entries=10)
+    assert ledger.credit([a_reversal("1"), a_credit("1"), a_reversal("1")]) == [ALREADY] * 3
+    assert ledger.credit([a_reversal("1", amount_cents=1)]) == [CONFLICTING]
+    assert ledger.find_customer("ada", max_entries=10) == before
+
+
+def test_an_order_s_entries_are_found_in_the_order_in_which_they_were_written(ledger: Ledger) -> None:
+    ledger.credit([a_reversal("1"), a_credit("2")])
+    ledger.credit([a_credit("1")])
+    assert [(entry.kind, entry.points) for entry in ledger.find_order("1")] == [("reversal", -25), ("credit", 25)]
+    assert ledger.find_order("3") == ()
+
+
+def test_workers_that_credit_and_reverse_at_once_end_at_a_balance_of_zero(ledger: Ledger) -> None:
+    entries = [make(f"order-{number}") for number in range(40) for make in (a_credit, a_reversal)]
+    workers, start = 4, threading.Barrier(4)
+
+    def work(seed: int) -> None:
+        mine = entries[:]
+        random.Random(seed).shuffle(mine)
+        start.wait()
+        for first in range(0, len(mine), 16):
+            ledger.credit(mine[first : first + 16])
+
+    with ThreadPoolExecutor(workers) as threads:
+        list(threads.map(work, range(workers)))
+    ada = ledger.find_customer("ada", max_entries=200)
+    assert ada is not None
+    assert (ada.points, len(ada.entries)) == (0, 80)
 
 
 def test_a_batch_of_none_is_fine(ledger: Ledger) -> None:

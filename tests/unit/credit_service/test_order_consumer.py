@@ -9,7 +9,7 @@ from broker.client import ClientError, ConsumeContext, ConsumeFromWhere, Consume
 from broker.message import MessageExt
 from credit_service.adapters import order_consumer
 from credit_service.adapters.order_consumer import CONSUMER_GROUP, OrderConsumer
-from credit_service.domain.order_created import TAG, TOPIC
+from order_messages import order_cancelled, order_created
 
 
 class Consumer:
@@ -69,7 +69,12 @@ def consumer(orders: OrderConsumer) -> Consumer:
 
 def test_it_listens_to_new_orders_before_it_starts(consumer: Consumer) -> None:
     assert consumer.group == CONSUMER_GROUP
-    assert consumer.events == [(TOPIC, TAG), listener, "started"]
+    assert consumer.events == [
+        (order_created.TOPIC, order_created.TAG),
+        (order_cancelled.TOPIC, order_cancelled.TAG),
+        listener,
+        "started",
+    ]
 
 
 def test_a_new_group_begins_with_the_first_order(consumer: Consumer) -> None:

@@ -1,5 +1,7 @@
 """An order store on a database of each kind, and a broker that does what the client does, without one."""
 
+from dataclasses import replace
+
 import pytest
 from sqlalchemy import Engine
 
@@ -8,13 +10,16 @@ from broker.message import Message
 from broker.message.properties import UNIQUE_KEY
 from order_service.adapters.order_store import SqlOrderStore
 from order_service.adapters.tables import MIGRATIONS
-from order_service.domain.order import Item, Order
+from order_service.domain.life_cycle import OrderState
+from order_service.domain.order import Cancellation, Item, Order
 from order_service.service_layer.attempt import Attempt
 from order_service.service_layer.failpoints import Failpoints
-from order_service.service_layer.placing import BrokerUnavailable
+from order_service.service_layer.sending import BrokerUnavailable
 from order_service.service_layer.transaction_listener import OrderTransactionListener
 
 ORDER_LIMIT_CENTS = 100_000
+PLACED_AT_MS = 1_700_000_000_000
+DEADLINE_MS = PLACED_AT_MS + 600_000
 
 
 class BrokerInProcess:
@@ -70,6 +75,15 @@ def an_order(order_id: str = "order-1", *, customer: str = "ada", key: str | Non
         customer=customer,
         items=(Item("tea", 2, price_cents), Item("cup", 1, 990)),
         currency="EUR",
-        created_at_ms=1_700_000_000_000,
+        created_at_ms=PLACED_AT_MS,
         idempotency_key=key,
     )
+
+
+def a_later_order(order_id: str = "order-1", *, key: str | None = None) -> Order:
+    """One that awaits its payment."""
+    return replace(an_order(order_id, key=key), state=OrderState.AWAITING_PAYMENT, pay_until_ms=DEADLINE_MS)
+
+
+def a_cancellation(order: Order | None = None) -> Cancellation:
+    return Cancellation(order=order or an_order(), reason="by the customer", cancelled_at_ms=PLACED_AT_MS + 1)

@@ -10,7 +10,7 @@ from broker.client import LocalTransactionState
 from order_service.adapters.order_store import SqlOrderStore
 from order_service.entrypoints.http import MAX_BODY_BYTES, create_app
 from order_service.service_layer.attempt import Attempt, Outcome
-from order_service.service_layer.placing import BrokerUnavailable, OutcomePending
+from order_service.service_layer.sending import BrokerUnavailable, OutcomePending
 from service_runtime.database_errors import OutcomeUnknown
 from service_runtime.known_hosts import KnownHosts
 from tests.unit.order_service.conftest import ORDER_LIMIT_CENTS, BrokerInProcess
@@ -43,11 +43,13 @@ def test_the_message_says_what_the_credit_service_needs(client: FlaskClient, bro
     message, _ = broker.decisions[0]
     assert (message.topic, message.tags, message.keys) == ("orders", "created", (order["order_id"],))
     assert json.loads(message.body) == {
+        "version": 2,
         "order_id": order["order_id"],
         "customer": "ada",
         "total_cents": 2500,
         "currency": "CHF",
         "created_at_ms": order["created_at_ms"],
+        "items": [{"name": "tea", "quantity": 2}],
     }
 
 
@@ -135,6 +137,7 @@ def test_a_key_that_is_none_is_400_naming_the_header(client: FlaskClient, key: s
         ({"currency": "euro"}, "currency"),
         ({"currency": "eur"}, "currency"),
         ({"coupon": "x"}, "coupon"),
+        ({"payment": "never"}, "payment"),
     ],
 )
 def test_wrong_input_is_400_naming_the_field(client: FlaskClient, change: dict[str, Any], field: str) -> None:

@@ -4,19 +4,24 @@ from collections.abc import Iterator, Sequence
 
 import pytest
 from alembic import command
-from alembic.config import Config
 from sqlalchemy import Engine, Row, text
 from sqlalchemy.exc import IntegrityError
 
 from order_service.adapters.order_store import IdempotencyKeyTaken, SqlOrderStore
 from order_service.adapters.tables import MIGRATIONS
+from order_service.domain.life_cycle import OrderState
 from order_service.domain.transaction import TransactionState
 from service_runtime.database import migrate_database
 from service_runtime.engine import create_database_engine
-from service_runtime.migration import Migrated, _alone
-from tests.unit.order_service.conftest import an_order
+from service_runtime.migration import Migrated
+from tests.unit.migrating import run_migrations
+from tests.unit.order_service.conftest import a_later_order, an_order
 
-TABLES = ("orders", "order_items", "transactions")
+TABLES = {
+    "orders": "id, order_id, customer, total_cents, currency, idempotency_key, created_at_ms",
+    "order_items": "id, order_id, name, quantity, price_cents",
+    "transactions": "transaction_id, order_id, state, created_at_ms",
+}
 OLD_ROWS = [
     *(
         f"INSERT INTO orders VALUES ({number}, 'order-{number}', 'customer-{number % 3}', {number}00, 'EUR', {key}, {number})"
@@ -33,7 +38,7 @@ OLD_ROWS = [
 def old_engine(database_url: str) -> Iterator[Engine]:
     """A database as version 0001 left it."""
     engine = create_database_engine(database_url)
-    _run(engine, command.upgrade, "0001")
+    run_migrations(engine, MIGRATIONS, command.upgrade, "0001")
     with engine.begin() as connection:
         for row in OLD_ROWS:
             connection.execute(text(row))
@@ -46,7 +51,7 @@ def old_engine(database_url: str) -> Iterator[Engine]:
 def test_no_row_of_an_old_database_is_lost_or_changed(old_engine: Engine, database_url: str) -> None:
     before = rows(old_engine)
     done = migrate_database(database_url, migrations=MIGRATIONS, start_timeout_s=10)
-    assert (done, rows(old_engine)) == (Migrated("0001", "0002"), before)
+    assert (done, rows(old_engine)) == (Migrated("0001", "0003"), before)
     store = SqlOrderStore(old_engine)
     found = store.find_order("order-9")
     assert found is not None
@@ -69,7 +74,7 @@ def test_a_migrated_database_keeps_keys_unique_for_each_customer_and_ids_rising(
 def test_the_way_back_keeps_all_rows_where_no_two_customers_share_a_key(old_engine: Engine, database_url: str) -> None:
     before = rows(old_engine)
     migrate_database(database_url, migrations=MIGRATIONS, start_timeout_s=10)
-    _run(old_engine, command.downgrade, "0001")
+    run_migrations(old_engine, MIGRATIONS, command.downgrade, "0001")
     assert rows(old_engine) == before
     with old_engine.begin() as connection, pytest.raises(IntegrityError):
         connection.execute(text("INSERT INTO orders VALUES (10, 'order-10', 'ada', 1, 'EUR', 'key-1', 1)"))
@@ -80,21 +85,33 @@ def test_the_way_back_changes_nothing_where_two_customers_share_a_key(old_engine
     SqlOrderStore(old_engine).store_order(an_order("order-10", customer="ada", key="key-1"), "transaction-10")
     before = rows(old_engine)
     with pytest.raises(IntegrityError):
-        _run(old_engine, command.downgrade, "0001")
+        run_migrations(old_engine, MIGRATIONS, command.downgrade, "0001")
     assert rows(old_engine) == before
-    assert migrate_database(database_url, migrations=MIGRATIONS, start_timeout_s=10) == Migrated("0002", "0002")
+    assert migrate_database(database_url, migrations=MIGRATIONS, start_timeout_s=10) == Migrated("0003", "0003")
+
+
+def test_each_order_of_an_old_database_is_placed_and_each_transaction_an_order_s(old_engine: Engine, database_url: str) -> None:
+    migrate_database(database_url, migrations=MIGRATIONS, start_timeout_s=10)
+    store = SqlOrderStore(old_engine)
+    found = store.find_order("order-1")
+    assert found is not None
+    assert (found.state, found.pay_until_ms) == (OrderState.PLACED, None)
+    assert store.find_transaction_id("order-1") == "transaction-1"
+
+
+def test_the_way_back_changes_nothing_where_an_order_is_to_be_paid_later(old_engine: Engine, database_url: str) -> None:
+    migrate_database(database_url, migrations=MIGRATIONS, start_timeout_s=10)
+    store = SqlOrderStore(old_engine)
+    store.store_order(a_later_order("order-10"), "transaction-10")
+    with pytest.raises(ValueError, match="1 orders are paid later"):
+        run_migrations(old_engine, MIGRATIONS, command.downgrade, "0002")
+    assert store.find_order("order-10") == a_later_order("order-10")
 
 
 def rows(engine: Engine) -> dict[str, Sequence[Row[tuple[object, ...]]]]:
+    """The columns that all versions have."""
     with engine.connect() as connection:
-        return {table: connection.execute(text(f"SELECT * FROM {table} ORDER BY 1")).all() for table in TABLES}
-
-
-def _run(engine: Engine, step: object, revision: str) -> None:
-    """Alembic's command, up or down, as `migrate` runs it."""
-    config = Config()
-    config.set_main_option("script_location", MIGRATIONS)
-    config.attributes["version_table"] = "order_service_version"
-    with _alone(engine) as connection:
-        config.attributes["connection"] = connection
-        step(config, revision)  # type: ignore[operator]
+        return {
+            table: connection.execute(text(f"SELECT {columns} FROM {table} ORDER BY 1")).all()
+            for table, columns in TABLES.items()
+        }

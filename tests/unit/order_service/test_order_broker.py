@@ -10,7 +10,7 @@ from order_service.adapters import order_broker
 from order_service.adapters.order_broker import PRODUCER_GROUP, OrderBroker
 from order_service.service_layer.attempt import Attempt
 from order_service.service_layer.order_message import order_message
-from order_service.service_layer.placing import BrokerUnavailable, OutcomePending
+from order_service.service_layer.sending import BrokerUnavailable, OutcomePending
 from tests.unit.order_service.conftest import an_order
 
 
@@ -77,22 +77,22 @@ def test_it_joins_the_group_of_all_order_services(producer: Producer) -> None:
 
 def test_an_order_is_sent_with_its_attempt(broker: OrderBroker, producer: Producer) -> None:
     attempt = Attempt(an_order())
-    broker.send_in_transaction(order_message(attempt.order), attempt)
-    assert producer.sent == [(order_message(attempt.order), attempt)]
+    broker.send_in_transaction(order_message(attempt.wanted), attempt)
+    assert producer.sent == [(order_message(attempt.wanted), attempt)]
 
 
 def test_a_half_message_that_was_not_stored_is_no_order(broker: OrderBroker, producer: Producer) -> None:
     producer.answer = ClientError("no route")
     attempt = Attempt(an_order())
     with pytest.raises(BrokerUnavailable, match="nothing was ordered"):
-        broker.send_in_transaction(order_message(attempt.order), attempt)
+        broker.send_in_transaction(order_message(attempt.wanted), attempt)
 
 
 def test_a_local_transaction_that_outlasts_the_wait_leaves_the_outcome_pending(broker: OrderBroker, producer: Producer) -> None:
     producer.answer = TimeoutError()
     attempt = Attempt(an_order())
     with pytest.raises(OutcomePending, match="23 s"):
-        broker.send_in_transaction(order_message(attempt.order), attempt)
+        broker.send_in_transaction(order_message(attempt.wanted), attempt)
 
 
 @pytest.mark.parametrize("error", [ClientError("gone"), TimeoutError()])

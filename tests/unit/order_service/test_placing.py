@@ -13,7 +13,8 @@ from order_service.domain.order import Item, Order
 from order_service.domain.transaction import TransactionState
 from order_service.service_layer.attempt import Attempt, Outcome, Progress
 from order_service.service_layer.failpoints import Failpoints
-from order_service.service_layer.placing import BrokerUnavailable, OrderPlacing, OutcomePending, Placed
+from order_service.service_layer.placing import OrderPlacing, Placed
+from order_service.service_layer.sending import BrokerUnavailable, OutcomePending
 from order_service.service_layer.transaction_listener import OrderTransactionListener
 from tests.unit.order_service.conftest import ORDER_LIMIT_CENTS, an_order
 
@@ -26,7 +27,7 @@ class Sender:
 
 
 def place(store: SqlOrderStore, send: Callable[[Message, Attempt], None]) -> Placed:
-    placing = OrderPlacing(store, Sender(send), now_ms=lambda: 1)
+    placing = OrderPlacing(store, Sender(send), payment_deadline_ms=600_000, now_ms=lambda: 1)
     return placing.place(customer="ada", items=(Item("tea", 1, 250),), currency="EUR", idempotency_key=None)
 
 

@@ -9,7 +9,7 @@ from broker.message.properties import UNIQUE_KEY
 from broker.message.record import Record, to_message
 from order_service.adapters.order_store import SqlOrderStore
 from order_service.domain.order import Order
-from order_service.domain.transaction import TransactionState
+from order_service.domain.transaction import TransactionKind, TransactionState
 from order_service.service_layer.attempt import Attempt, Outcome, Progress
 from order_service.service_layer.failpoints import Failpoints
 from order_service.service_layer.order_message import order_message
@@ -88,7 +88,9 @@ class _BrokenStore(OrderStore):
     def store_order(self, order: Order, transaction_id: str) -> None:
         raise self.error
 
-    def settle(self, transaction_id: str, order_id: str | None = None) -> TransactionState:
+    def settle(
+        self, transaction_id: str, order_id: str | None = None, kind: TransactionKind = TransactionKind.ORDER
+    ) -> TransactionState:
         raise self.error
 
 

@@ -1,0 +1,59 @@
+"""Entries have a kind, `credit` or `reversal`: unique together with the order, which alone was unique before."""
+
+import sqlalchemy as sa
+from alembic import op
+
+revision = "0002"
+down_revision = "0001"
+branch_labels = None
+depends_on = None
+
+_KEY = "uq_credits_order_id_kind"
+_KEY_BEFORE = "credits_order_id_key"
+_COLUMNS = "id, order_id, customer, points, amount_cents, message_id, transaction_id, created_at_ms"
+
+
+def upgrade() -> None:
+    """Loses nothing: each entry so far is a credit."""
+    kind = sa.Column("kind", sa.String(16), nullable=False, server_default="credit")
+    if op.get_bind().dialect.name == "sqlite":
+        _make_credits_anew(kind, sa.UniqueConstraint("order_id", "kind", name=_KEY))
+        return
+    op.add_column("credits", kind)
+    # The index is built first, while the ledger can still be read; what shuts everybody out takes no time.
+    op.create_index(_KEY, "credits", ["order_id", "kind"], unique=True)
+    op.execute(f"ALTER TABLE credits ADD CONSTRAINT {_KEY} UNIQUE USING INDEX {_KEY}")
+    op.drop_constraint(_KEY_BEFORE, "credits")
+
+
+def downgrade() -> None:
+    """Fails, and changes nothing, where the ledger has reversals: version 0001 would take each for a credit."""
+    reversals = op.get_bind().scalar(sa.text("SELECT count(*) FROM credits WHERE kind <> 'credit'"))
+    if reversals:
+        raise ValueError(f"the ledger has {reversals} reversals, which revision {down_revision} does not know")
+    if op.get_bind().dialect.name == "sqlite":
+        _make_credits_anew(sa.UniqueConstraint("order_id"))
+        return
+    op.create_unique_constraint(_KEY_BEFORE, "credits", ["order_id"])
+    op.drop_constraint(_KEY, "credits")
+    op.drop_column("credits", "kind")
+
+
+def _make_credits_anew(*new: sa.Column[str] | sa.UniqueConstraint) -> None:
+    """SQLite can drop no constraint: the rows go into a new table, under the ids that they have."""
+    op.create_table(
+        "credits_anew",
+        sa.Column("id", sa.Integer(), primary_key=True, autoincrement=True),
+        sa.Column("order_id", sa.String(36), nullable=False),
+        sa.Column("customer", sa.String(100), nullable=False),
+        sa.Column("points", sa.BigInteger(), nullable=False),
+        sa.Column("amount_cents", sa.BigInteger(), nullable=False),
+        sa.Column("message_id", sa.String(64), nullable=False),
+        sa.Column("transaction_id", sa.String(64), nullable=True),
+        sa.Column("created_at_ms", sa.BigInteger(), nullable=False),
+        *new,
+    )
+    op.execute(f"INSERT INTO credits_anew ({_COLUMNS}) SELECT {_COLUMNS} FROM credits")
+    op.drop_table("credits")
+    op.rename_table("credits_anew", "credits")
+    op.create_index("ix_credits_customer", "credits", ["customer"])

@@ -1,0 +1,21 @@
+"""The ledger's entry that a message asks for: a credit for an order that was created, a reversal for one that was cancelled."""
+
+from broker.message import MessageExt
+from credit_service.domain.credit import Credit, EntryKind
+from order_messages import order_cancelled
+from order_messages.order_cancelled import OrderCancelled
+from order_messages.order_created import OrderCreated
+
+
+def entry_of(message: MessageExt) -> Credit:
+    """The entry. Raises UnreadableMessage."""
+    is_cancelled = message.topic == order_cancelled.TOPIC
+    body = (OrderCancelled if is_cancelled else OrderCreated).read(message.body)
+    return Credit(
+        order_id=body.order_id,
+        customer=body.customer,
+        amount_cents=body.total_cents,
+        message_id=message.message_id,
+        transaction_id=message.transaction_id,
+        kind=EntryKind.REVERSAL if is_cancelled else EntryKind.CREDIT,
+    )

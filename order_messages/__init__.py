@@ -1,0 +1,15 @@
+"""The schema of each message between the services, with its version: the one place that producers and consumers share.
+
+    topic                 tag        says                                          producer            consumers
+    orders                created    an order is placed, or paid where it          order_service       credit_service,
+                                     was to be paid later                                              inventory_service
+    order_cancellations   cancelled  such an order is cancelled                    order_service       credit_service,
+                                                                                                       inventory_service
+    order_shortages       short      there is too little in stock for an order     inventory_service   order_service
+
+Each body is JSON with the order id, which is the message's key as well. A version only ever adds fields. So a consumer of an
+older version passes over what it does not know, and a consumer of a newer one has a default for what an older producer does not
+send. A change that cannot be made this way gets a tag or a topic of its own.
+
+No service imports another one; each imports this package, which knows neither the broker nor a database.
+"""

@@ -1,0 +1,26 @@
+"""An order that was told as created is cancelled. The message may arrive before the one that says the order was created.
+
+version 1   order_id, customer, total_cents, currency, cancelled_at_ms, reason
+"""
+
+from typing import Annotated, Final
+
+from pydantic import Field, StringConstraints
+
+from order_messages.body import Body, Currency, Customer, Text, TotalCents
+
+TOPIC: Final = "order_cancellations"
+TAG: Final = "cancelled"
+VERSION: Final = 1
+
+
+class OrderCancelled(Body):
+    """An order that the order service has cancelled, for good."""
+
+    version: int = Field(1, ge=1)
+    customer: Customer
+    total_cents: TotalCents
+    """The order's total, which its credit was made of."""
+    currency: Currency
+    cancelled_at_ms: int
+    reason: Annotated[Text, StringConstraints(max_length=200)]

@@ -1,0 +1,36 @@
+"""An order is placed; one that is to be paid later is told only when it is paid.
+
+version 1   order_id, customer, total_cents, currency, created_at_ms
+version 2   adds items: what inventory ships
+"""
+
+from typing import Annotated, Final
+
+from pydantic import BaseModel, ConfigDict, Field, StringConstraints
+
+from order_messages.body import Body, Currency, Customer, Text, TotalCents
+
+TOPIC: Final = "orders"
+TAG: Final = "created"
+VERSION: Final = 2
+
+
+class OrderedItem(BaseModel):
+    """One line of the order."""
+
+    model_config = ConfigDict(strict=True, frozen=True, extra="ignore")
+
+    name: Annotated[Text, StringConstraints(max_length=200)]
+    quantity: int = Field(ge=1, le=10**9)
+
+
+class OrderCreated(Body):
+    """An order that the order service has stored."""
+
+    version: int = Field(1, ge=1)
+    customer: Customer
+    total_cents: TotalCents
+    currency: Currency
+    created_at_ms: int
+    items: tuple[OrderedItem, ...] = ()
+    """None in a message of version 1."""

@@ -1,0 +1,22 @@
+"""There is too little in stock for an order: a compensating message, upon which the order service cancels the order.
+
+version 1   order_id, missing
+"""
+
+from typing import Annotated, Final
+
+from pydantic import Field, StringConstraints
+
+from order_messages.body import Body, Text
+
+TOPIC: Final = "order_shortages"
+TAG: Final = "short"
+VERSION: Final = 1
+
+
+class StockShort(Body):
+    """An order that inventory cannot ship, and will never ship."""
+
+    version: int = Field(1, ge=1)
+    missing: Annotated[Text, StringConstraints(max_length=200)]
+    """The name of the first item of which there is too little."""

@@ -1,0 +1,72 @@
+"""Orders as rows, and rows as orders."""
+
+import time
+from collections.abc import Sequence
+
+from sqlmodel import Session, col, select
+
+from order_service.adapters.tables import OrderItemRow, OrderRow, TransactionRow
+from order_service.domain.life_cycle import OrderState
+from order_service.domain.order import Item, Order
+from order_service.domain.transaction import TransactionKind, TransactionState
+
+
+def transaction_row(
+    transaction_id: str, state: TransactionState, order_id: str | None, kind: TransactionKind = TransactionKind.ORDER
+) -> TransactionRow:
+    """The row of a transaction that is written now."""
+    now_ms = time.time_ns() // 1_000_000
+    return TransactionRow(
+        transaction_id=transaction_id, order_id=order_id, state=state.value, created_at_ms=now_ms, kind=kind.value
+    )
+
+
+def order_row(order: Order) -> OrderRow:
+    """The order's row, without its items."""
+    return OrderRow(
+        order_id=order.order_id,
+        customer=order.customer,
+        total_cents=order.total_cents,
+        currency=order.currency,
+        idempotency_key=order.idempotency_key,
+        created_at_ms=order.created_at_ms,
+        state=order.state.value,
+        pay_until_ms=order.pay_until_ms,
+        paid_at_ms=order.paid_at_ms,
+        ended_at_ms=order.ended_at_ms,
+        ended_because=order.ended_because,
+    )
+
+
+def item_rows(order: Order) -> list[OrderItemRow]:
+    """The rows of its items, in their order."""
+    return [
+        OrderItemRow(order_id=order.order_id, name=item.name, quantity=item.quantity, price_cents=item.price_cents)
+        for item in order.items
+    ]
+
+
+def orders_of(session: Session, rows: Sequence[OrderRow]) -> list[Order]:
+    """The orders of these rows, with their items."""
+    items: dict[str, list[Item]] = {row.order_id: [] for row in rows}
+    query = select(OrderItemRow).where(col(OrderItemRow.order_id).in_(items)).order_by(col(OrderItemRow.id))
+    for item in session.exec(query):
+        items[item.order_id].append(Item(item.name, item.quantity, item.price_cents))
+    return [order_of(row, tuple(items[row.order_id])) for row in rows]
+
+
+def order_of(row: OrderRow, items: tuple[Item, ...] = ()) -> Order:
+    """The order of this row."""
+    return Order(
+        order_id=row.order_id,
+        customer=row.customer,
+        items=items,
+        currency=row.currency,
+        created_at_ms=row.created_at_ms,
+        idempotency_key=row.idempotency_key,
+        state=OrderState(row.state),
+        pay_until_ms=row.pay_until_ms,
+        paid_at_ms=row.paid_at_ms,
+        ended_at_ms=row.ended_at_ms,
+        ended_because=row.ended_because,
+    )

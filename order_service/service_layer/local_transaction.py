@@ -1,0 +1,79 @@
+"""What each kind of transaction does in the order database, between its half message and its COMMIT or ROLLBACK."""
+
+import logging
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Protocol
+
+from order_service.domain.order import Cancellation, Order, reason_to_refuse
+from order_service.service_layer.attempt import Outcome, Wanted
+from order_service.service_layer.order_store import IdempotencyKeyTaken, NotCancellable, OrderStore, TransactionDecided
+from service_runtime.database_errors import DatabaseFailure, DatabaseUnavailable, OutcomeUnknown
+
+logger = logging.getLogger(__name__)
+
+
+class LocalTransaction(Protocol):
+    """The local transaction of one kind."""
+
+    def run(self, wanted: Wanted, transaction_id: str) -> tuple[Outcome, str]:
+        """The outcome, and why a rule refused it if one did. Raises TypeError for what is of another kind."""
+
+
+@dataclass(frozen=True, slots=True)
+class PlacingLocally:
+    """Stores an order, unless it is above the limit."""
+
+    store: OrderStore
+    order_limit_cents: int
+
+    def run(self, wanted: Wanted, transaction_id: str) -> tuple[Outcome, str]:
+        """See `LocalTransaction`."""
+        if not isinstance(wanted, Order):
+            raise TypeError("a message of an order needs an order")
+        if refusal := reason_to_refuse(wanted, self.order_limit_cents):
+            self._mark_rolled_back(transaction_id)
+            return Outcome.REFUSED, refusal
+        outcome = _outcome_of(lambda: self.store.store_order(wanted, transaction_id), transaction_id)
+        if outcome is Outcome.STORED and not wanted.state.is_told:
+            outcome = Outcome.AWAITING_PAYMENT
+        return outcome, ""
+
+    def _mark_rolled_back(self, transaction_id: str) -> None:
+        """Writes the marker ROLLED_BACK, so that callers can ask for the state. Without it check-back would write it."""
+        try:
+            self.store.settle(transaction_id)
+        except DatabaseFailure as error:
+            logger.warning("transaction %s is rolled back, but its marker could not be written: %s", transaction_id, error)
+
+
+@dataclass(frozen=True, slots=True)
+class CancellingLocally:
+    """Makes an order that was told as created CANCELLED."""
+
+    store: OrderStore
+
+    def run(self, wanted: Wanted, transaction_id: str) -> tuple[Outcome, str]:
+        """See `LocalTransaction`."""
+        if not isinstance(wanted, Cancellation):
+            raise TypeError("a message of a cancellation needs a cancellation")
+        return _outcome_of(lambda: self.store.store_cancellation(wanted, transaction_id), transaction_id), ""
+
+
+def _outcome_of(store: Callable[[], None], transaction_id: str) -> Outcome:
+    try:
+        store()
+    except TransactionDecided:
+        logger.warning("transaction %s is rolled back: check-back came before its local transaction", transaction_id)
+        return Outcome.DECIDED_BEFORE
+    except IdempotencyKeyTaken:
+        return Outcome.KEY_TAKEN
+    except NotCancellable:
+        return Outcome.NOT_CANCELLABLE
+    except DatabaseUnavailable as error:
+        logger.error("transaction %s is rolled back, the database did not take it: %s", transaction_id, error)
+        return Outcome.UNAVAILABLE
+    except OutcomeUnknown as error:
+        logger.error("the local commit of transaction %s failed, check-back will decide: %s", transaction_id, error)
+        return Outcome.UNKNOWN
+    return Outcome.STORED

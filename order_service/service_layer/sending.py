@@ -1,0 +1,65 @@
+"""Sends a message in a transaction, and says what is known of it when the wait is over."""
+
+from typing import Protocol
+
+from broker.message import Message
+from order_service.service_layer.attempt import Attempt, Outcome, Progress
+
+
+class TransactionFailed(Exception):
+    """Base of the reasons why nothing was done. Nothing is written, and nothing will be."""
+
+
+class BrokerUnavailable(TransactionFailed):
+    """The broker did not store the half message."""
+
+
+class NotStored(TransactionFailed):
+    """The database did not take it."""
+
+
+class TransactionExpired(TransactionFailed):
+    """The local transaction took so long that check-back rolled it back first; trying again is fine."""
+
+
+class OutcomePending(Exception):
+    """The time allowed was over before the outcome was known."""
+
+
+class TransactionalSender(Protocol):
+    """The port to the broker."""
+
+    def send_in_transaction(self, message: Message, attempt: Attempt) -> None:
+        """Sends the half message, runs the local transaction with the attempt, and sends the broker COMMIT or ROLLBACK.
+
+        Raises BrokerUnavailable, and OutcomePending if the local transaction may be running still.
+        """
+
+
+def send_attempt(sender: TransactionalSender, message: Message, attempt: Attempt) -> Progress:
+    """Sends the message, and takes what is known of the attempt when the wait is over: it may go on meanwhile.
+
+    Raises BrokerUnavailable.
+    """
+    try:
+        sender.send_in_transaction(message, attempt)
+    except BrokerUnavailable:
+        progress = attempt.progress
+        if progress.outcome is Outcome.NOT_STARTED:
+            raise
+        return progress
+    except OutcomePending:
+        progress = attempt.progress
+        return Progress(Outcome.UNKNOWN) if progress.outcome is Outcome.NOT_STARTED else progress
+    return attempt.progress
+
+
+def failure_of(progress: Progress) -> TransactionFailed:
+    """The error that says why nothing was done, for outcomes of both kinds of transactions."""
+    match progress.outcome:
+        case Outcome.DECIDED_BEFORE:
+            return TransactionExpired(progress.outcome.value)
+        case Outcome.NOT_STARTED:
+            return BrokerUnavailable(progress.outcome.value)
+        case _:
+            return NotStored(progress.outcome.value)

@@ -1,0 +1,24 @@
+from order_service.domain.life_cycle import OrderEvent, OrderState, next_state
+
+PLACED, AWAITING, PAID = OrderState.PLACED, OrderState.AWAITING_PAYMENT, OrderState.PAID
+CANCELLED, EXPIRED = OrderState.CANCELLED, OrderState.EXPIRED
+
+
+def test_each_event_leads_from_each_state_where_the_table_says_and_nowhere_else() -> None:
+    found = {(state, event): next_state(state, event) for state in OrderState for event in OrderEvent}
+    assert {step: after for step, after in found.items() if after} == {
+        (AWAITING, OrderEvent.PAY): PAID,
+        (AWAITING, OrderEvent.EXPIRE): EXPIRED,
+        (AWAITING, OrderEvent.CANCEL): CANCELLED,
+        (PLACED, OrderEvent.CANCEL): CANCELLED,
+        (PAID, OrderEvent.CANCEL): CANCELLED,
+    }
+
+
+def test_nothing_leads_out_of_the_end() -> None:
+    assert [next_state(state, event) for state in (CANCELLED, EXPIRED) for event in OrderEvent] == [None] * 6
+
+
+def test_no_order_that_was_told_expires() -> None:
+    """Its consumers have its message: only a second one can take it back."""
+    assert [next_state(state, OrderEvent.EXPIRE) for state in OrderState if state.is_told] == [None, None]
