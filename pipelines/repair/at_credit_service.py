@@ -18,7 +18,7 @@ class CreditServiceSteps:
     """Carries out `reverse` and `rebuild_balance`."""
 
     def __init__(self, url: str, key: str, transport: httpx.BaseTransport | None = None) -> None:
-        """`url` is the service's; `key` is what its REPAIR_KEY_FILE holds. `transport` is for tests."""
+        """`url` is the service's; `key` is what its CREDIT_REPAIR_KEY_FILE holds. `transport` is for tests."""
         headers = {"Authorization": f"Bearer {key}"}
         self._client = httpx.Client(base_url=url, headers=headers, timeout=TIMEOUT_S, transport=transport, trust_env=False)
 

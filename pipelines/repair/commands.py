@@ -52,7 +52,8 @@ NameServers = Annotated[
 ]
 CreditService = Annotated[str, typer.Option(envvar="CREDIT_SERVICE_URL", show_envvar=True, help="the credit service")]
 RepairKeyFile = Annotated[
-    str, typer.Option(envvar="REPAIR_KEY_FILE", show_envvar=True, help="file with the key that the credit service asks for")
+    str,
+    typer.Option(envvar="CREDIT_REPAIR_KEY_FILE", show_envvar=True, help="file with the key that the credit service asks for"),
 ]
 AuditFile = Annotated[Path | None, typer.Option("--audit", help="where each attempt is noted; PLAN.audit.jsonl unless given")]
 
@@ -160,7 +161,7 @@ def _key(path: str) -> str:
     try:
         return read_secret(path)
     except SecretUnusable as error:
-        raise PlanUnusable(f"REPAIR_KEY_FILE: {error}") from None
+        raise PlanUnusable(f"CREDIT_REPAIR_KEY_FILE: {error}") from None
 
 
 def _say(line: str) -> None:

@@ -41,6 +41,7 @@ CREDITS = Table(
     "id",
     {
         "order_id": "string",
+        "kind": "string",
         "customer": "string",
         "points": "bigint",
         "amount_cents": "bigint",
@@ -57,7 +58,7 @@ WRONG_BALANCES = """
     FROM (SELECT customer, points, 0 AS balance, 0 AS balances FROM credits
           UNION ALL SELECT customer, 0, points, 1 FROM balances) AS entries
     GROUP BY customer HAVING SUM(points) <> SUM(balance) OR SUM(balances) <> 1"""
-"""Customers whose balance is not the sum of their credits. One statement sees both tables at one moment, so a running system is
+"""Customers whose balance is not the sum of their entries. One statement sees both tables at one moment, so a running system is
 never reported falsely: the credit service changes both in one database transaction."""
 
 _QUOTE = "'"

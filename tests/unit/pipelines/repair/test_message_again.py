@@ -4,7 +4,7 @@ import json
 from types import MappingProxyType
 
 from broker.message import Message, properties
-from credit_service.domain.order_created import read_order
+from order_messages.order_created import OrderCreated
 from pipelines.repair.message_again import REPAIR, body_of, contradiction, message_again, names_order
 from pipelines.repair.plan import Action, OrderSaid, Step
 
@@ -20,7 +20,7 @@ def step(*, to_group_only: bool = False) -> Step:
 
 def test_without_an_original_the_order_row_is_told_as_the_credit_service_reads_it() -> None:
     message = message_again(step(), "orders", "credit_service", None)
-    read = read_order(message.body)
+    read = OrderCreated.read(message.body)
     assert (read.order_id, read.customer, read.total_cents, read.currency) == ("o", "ada", 1250, "EUR")
     assert (message.topic, message.tags, message.keys, message.transaction_id) == ("orders", "created", ("o",), "T-o")
 
