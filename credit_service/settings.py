@@ -3,12 +3,12 @@
 import socket
 from typing import Annotated, Self
 
-from pydantic import AfterValidator, Field, SecretStr, model_validator
+from pydantic import AfterValidator, Field, PrivateAttr, SecretStr, model_validator
 from pydantic_settings import SettingsConfigDict
 from redis.connection import parse_url
 
 from service_runtime.name_servers import NameServerSettings
-from service_runtime.secret_files import secret_url
+from service_runtime.secret_files import SecretUnusable, read_secret, secret_url
 from service_runtime.settings import (
     DatabaseSettings,
     DatabaseUrl,
@@ -96,6 +96,8 @@ class ServiceSettings(LedgerSettings, HttpSettings, NameServerSettings):
 
     model_config = SettingsConfigDict(cli_prog_name="python -m credit_service")
 
+    _repair_key: SecretStr = PrivateAttr(SecretStr(""))
+
     http_port: int = Field(8081, ge=0, le=65535, description="port to listen on; 0 picks one")
     http_threads: int = Field(16, ge=8, le=512, description="requests that are worked on at once")
     consumer_threads: int = Field(
@@ -109,6 +111,9 @@ class ServiceSettings(LedgerSettings, HttpSettings, NameServerSettings):
         validation_alias="CREDIT_TASK_TIMEOUT_S",
         description="how long a batch waits for the workers; then it is held, and its task is sent again if it got lost",
     )
+    repair_key_file: str = Field(
+        "", description="file that holds the key for PUT /repairs/{id}; without it nobody may repair the ledger over HTTP"
+    )
     stop_timeout_s: float = Field(
         10.0,
         ge=0,
@@ -121,3 +126,17 @@ class ServiceSettings(LedgerSettings, HttpSettings, NameServerSettings):
         validation_alias="CREDIT_MAX_RECONSUME_TIMES",
         description="redeliveries of an order whose task fails, before it goes to the dead-letter topic; an outage uses none",
     )
+
+    @model_validator(mode="after")
+    def _read_repair_key(self) -> Self:
+        if self.repair_key_file:
+            try:
+                self._repair_key = SecretStr(read_secret(self.repair_key_file))
+            except SecretUnusable as error:
+                raise SecretUnusable(f"CREDIT_REPAIR_KEY_FILE: {error}") from None
+        return self
+
+    @property
+    def repair_key(self) -> SecretStr:
+        """What the file holds; empty without a file."""
+        return self._repair_key

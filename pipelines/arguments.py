@@ -25,6 +25,10 @@ Stores = Annotated[
     list[Path] | None,
     typer.Option("--store", help="a broker's store directory: compare messages, too; once for each broker"),
 ]
+Brokers = Annotated[
+    list[str] | None,
+    typer.Option("--broker", help="HOST:PORT of a broker whose messages are pulled: where no path leads to its store"),
+]
 Topic = Annotated[str, typer.Option(help="the topic that orders are announced on")]
 ConsumerGroup = Annotated[str, typer.Option(help="the group that writes the credits")]
 Master = Annotated[str | None, typer.Option(help="Spark's master: local[*] unless spark-submit says otherwise")]

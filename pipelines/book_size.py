@@ -3,28 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from pathlib import Path
 from typing import Final
 
 from pipelines.sources.adbc import key_bounds
-from pipelines.sources.commit_log import split_log
 from pipelines.sources.database_address import DatabaseAddress
+from pipelines.sources.message_logs import MessageLog
 from pipelines.sources.tables import CREDITS, ORDER_ITEMS, ORDERS, Table
 
 MOST_SMALL_ROWS: Final = 100_000
-MOST_SMALL_LOG_BYTES: Final = 64 * 1024 * 1024
 
 
-def are_small(order_database: DatabaseAddress, credit_database: DatabaseAddress, stores: Iterable[Path]) -> bool:
+def are_small(order_database: DatabaseAddress, credit_database: DatabaseAddress, logs: Iterable[MessageLog]) -> bool:
     """Whether one process reads the books in a few seconds. Raises UnreadableDatabase, UnreadableStore."""
     tables = ((order_database, ORDERS), (order_database, ORDER_ITEMS), (credit_database, CREDITS))
     rows = sum(_most_rows(address, table) for address, table in tables)
-    return rows <= MOST_SMALL_ROWS and log_is_small(stores)
-
-
-def log_is_small(stores: Iterable[Path]) -> bool:
-    """Whether one process reads the commit logs in a few seconds. Raises UnreadableStore."""
-    return sum(part.end - part.start for store in stores for part in split_log(store)) <= MOST_SMALL_LOG_BYTES
+    return rows <= MOST_SMALL_ROWS and all(log.is_small() for log in logs)
 
 
 def _most_rows(address: DatabaseAddress, table: Table) -> int:

@@ -1,10 +1,9 @@
-"""The commands `reconcile` and `messages`."""
+"""The commands `reconcile` and `messages`; `breaks` and `repair` are added."""
 
 from __future__ import annotations
 
 import time
 from contextlib import ExitStack
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated
 
@@ -15,6 +14,7 @@ from broker.message.printable import printable
 from pipelines.arguments import (
     Allow,
     Breaks,
+    Brokers,
     ConsumerGroup,
     CreditDatabase,
     CreditPasswordFile,
@@ -33,27 +33,23 @@ from pipelines.arguments import (
     Stores,
     Topic,
 )
-from pipelines.book_size import are_small, log_is_small
 from pipelines.breaks.break_table import BreakTable
 from pipelines.breaks.commands import commands
-from pipelines.errors import UnusableDatabaseUrl
 from pipelines.json_report import as_json
 from pipelines.judging.cut_off import GRACE_SECONDS, OVERDUE_SECONDS, CutOff
 from pipelines.judging.log_events import Route
 from pipelines.message_report import report_messages, topics_table, transactions_table
 from pipelines.page.page import write_page
 from pipelines.progress import shown_step, shown_tasks
-from pipelines.reconciliation import Books, Outcome, reconcile
+from pipelines.reconciliation import Books
+from pipelines.repair.commands import repair_command
 from pipelines.report import classes_without_findings, explanations, findings_table, times_told, verdict_told
+from pipelines.running import SparkSettings, TimedOutcome, address_of, reconciled
 from pipelines.session import spark_session
-from pipelines.sources.commit_log import segments
-from pipelines.sources.database_address import DatabaseAddress
-from pipelines.sources.database_url import parse_database_url
+from pipelines.sources.message_logs import StoreLog
 from pipelines.sources.reading import Reading
-from pipelines.sources.tables import check_tables
 from pipelines.tolerance import Tolerance
 from pipelines.verdict import exit_with
-from service_runtime.secret_files import SecretUnusable, url_with_password
 
 application = typer.Typer(
     help="Do orders and credits agree? Exit code 0: they do. 1: they do not. 2: the job could not tell.",
@@ -64,15 +60,7 @@ application = typer.Typer(
 
 
 application.add_typer(commands, name="breaks")
-
-
-@dataclass(frozen=True, slots=True)
-class _Timed:
-    """What a reconciliation found, and how long Spark took to start and to compare."""
-
-    outcome: Outcome
-    start_s: float
-    compare_s: float
+application.command("repair")(repair_command)
 
 
 @application.command("reconcile")
@@ -82,6 +70,7 @@ def reconcile_command(
     order_database_password_file: OrderPasswordFile = "",
     credit_database_password_file: CreditPasswordFile = "",
     store: Stores = None,
+    broker: Brokers = None,
     topic: Topic = "orders",
     consumer_group: ConsumerGroup = "credit_service",
     master: Master = None,
@@ -102,14 +91,15 @@ def reconcile_command(
 
     def judge() -> bool:
         books = Books(
-            _address("ORDER_DATABASE", order_database_url, order_database_password_file),
-            _address("CREDIT_DATABASE", credit_database_url, credit_database_password_file),
+            address_of("ORDER_DATABASE", order_database_url, order_database_password_file),
+            address_of("CREDIT_DATABASE", credit_database_url, credit_database_password_file),
             tuple(store or ()),
             Route(topic, consumer_group),
+            tuple(broker or ()),
         )
         cut_off = CutOff(_now_ms(), grace_seconds, overdue_seconds)
         tolerance = Tolerance(frozenset(allow or ()), frozenset(fail_on or ()))
-        timed = _reconciled(books, cut_off, output, master, memory, spark_log, progress)
+        timed = reconciled(books, cut_off, output, SparkSettings(master, memory, spark_log), progress)
         changes = None if breaks is None else BreakTable(breaks).update(timed.outcome.rows, cut_off.as_of_ms)
         if report is not None:
             write_page(report, timed.outcome, cut_off, tolerance)
@@ -139,7 +129,7 @@ def messages_command(
     progress = Console(stderr=True)
 
     def judge() -> bool:
-        is_small = log_is_small([store])
+        is_small = StoreLog(store).is_small()
         cut_off = CutOff(_now_ms(), grace_seconds)
         with ExitStack() as stack:
             with shown_step(progress, "Starting Spark"):
@@ -155,30 +145,7 @@ def messages_command(
     exit_with(judge, progress)
 
 
-def _reconciled(
-    books: Books,
-    cut_off: CutOff,
-    output: str,
-    master: str | None,
-    memory: str | None,
-    spark_log: Path | None,
-    progress: Console,
-) -> _Timed:
-    for store in books.stores:
-        segments(store)
-    check_tables(books.order_database, books.credit_database)
-    is_small = are_small(books.order_database, books.credit_database, books.stores)
-    with ExitStack() as stack:
-        begun_s = time.monotonic()
-        with shown_step(progress, "Starting Spark"):
-            spark = stack.enter_context(spark_session(master, spark_log, is_small=is_small, memory=memory))
-        started_s = time.monotonic()
-        with shown_tasks(progress, spark, "Comparing orders and credits"):
-            outcome = reconcile(Reading(spark, is_small), books, cut_off, output)
-        return _Timed(outcome, started_s - begun_s, time.monotonic() - started_s)
-
-
-def _print_outcome(timed: _Timed, cut_off: CutOff, tolerance: Tolerance) -> None:
+def _print_outcome(timed: TimedOutcome, cut_off: CutOff, tolerance: Tolerance) -> None:
     screen, totals = Console(), timed.outcome.totals
     screen.print(findings_table(totals, cut_off, tolerance))
     if none := classes_without_findings(totals):
@@ -194,15 +161,6 @@ def _print_places(lines: list[str]) -> None:
     screen = Console()
     for line in lines:
         screen.print(printable(line), markup=False, highlight=False, soft_wrap=True)
-
-
-def _address(name: str, url: str, password_file: str) -> DatabaseAddress:
-    try:
-        return parse_database_url(url_with_password(url, password_file))
-    except SecretUnusable as error:
-        raise UnusableDatabaseUrl(f"{name}_PASSWORD_FILE: {error}") from None
-    except UnusableDatabaseUrl as error:
-        raise UnusableDatabaseUrl(f"{name}_URL: {error}") from None
 
 
 def _now_ms() -> int:

@@ -25,6 +25,10 @@ class BreaksUnusable(PipelineError):
     """The table of breaks cannot be used, or has no break with that number."""
 
 
+class PlanUnusable(PipelineError):
+    """A plan of repair that cannot be read, written or carried out."""
+
+
 class SparkUnavailable(PipelineError):
     """No Java to run Spark with, or a Spark that does not start."""
 

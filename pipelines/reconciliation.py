@@ -18,10 +18,8 @@ from pipelines.judging.log_events import Route, log_events
 from pipelines.judging.table_events import credit_events, item_events, markers, order_events, transaction_events
 from pipelines.judging.totals import FindingTotal, summed, totals_of
 from pipelines.outputs import write_findings, write_summary
-from pipelines.sources.commit_log import first_record
-from pipelines.sources.consumer_offsets import read_consumer_offsets
 from pipelines.sources.database_address import DatabaseAddress
-from pipelines.sources.log_records import read_records
+from pipelines.sources.message_logs import BrokerLog, MessageLog, StoreLog
 from pipelines.sources.reading import Reading
 from pipelines.sources.tables import CREDITS, ORDER_ITEMS, ORDERS, TRANSACTIONS, count_markers, read_table, read_wrong_balances
 
@@ -38,6 +36,13 @@ class Books:
     credit_database: DatabaseAddress
     stores: tuple[Path, ...] = ()
     route: Route = field(default_factory=Route)
+    brokers: tuple[str, ...] = ()
+    """Brokers, HOST:PORT, whose messages are pulled."""
+
+    @property
+    def logs(self) -> tuple[MessageLog, ...]:
+        """Where messages are read."""
+        return (*map(StoreLog, self.stores), *map(BrokerLog, self.brokers))
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,13 +67,13 @@ def reconcile(reading: Reading, books: Books, cut_off: CutOff, output: str) -> O
 
 def kinds_of(books: Books) -> tuple[Finding, ...]:
     """The classes that these books can show."""
-    return tuple(kind for kind in Finding if (books.stores or kind not in NEEDS_STORE) and kind is not Finding.UNCLASSIFIED)
+    return tuple(kind for kind in Finding if (books.logs or kind not in NEEDS_STORE) and kind is not Finding.UNCLASSIFIED)
 
 
 def find(reading: Reading, books: Books, cut_off: CutOff) -> DataFrame:
     """All findings, those of healthy orders included."""
     # First of all: what the consumer group has acknowledged by now has its credit in the ledger when that is read.
-    progress = [_progress(store, books.route) for store in books.stores]
+    progress = [_progress(log, books.route) for log in books.logs]
     wrong_balances = read_wrong_balances(books.credit_database)
     # Items before orders: those of an order that is placed meanwhile must not be there without it.
     items = read_table(reading, books.order_database, ORDER_ITEMS)
@@ -79,12 +84,12 @@ def find(reading: Reading, books: Books, cut_off: CutOff) -> DataFrame:
         order_events(read_table(reading, books.order_database, ORDERS)),
         credit_events(read_table(reading, books.credit_database, CREDITS)),
         *(
-            log_events(reading.together(read_records(reading, store)), books.route, offsets)
-            for store, offsets in zip(books.stores, progress, strict=True)
+            log_events(reading.together(log.records(reading)), books.route, offsets)
+            for log, offsets in zip(books.logs, progress, strict=True)
         ),
     ]
     histories = histories_of(reading.together(all_events(events)), _few(reading, books, markers(transactions)))
-    found = findings_of(judged(histories, cut_off, log_begins_ms(books.stores)))
+    found = findings_of(judged(histories, cut_off, log_begins_ms(books.logs, books.route)))
     if wrong_balances.num_rows:
         found = found.unionByName(reading.spark.createDataFrame(_balance_findings(wrong_balances)))
     return reading.together(found)
@@ -97,23 +102,17 @@ def _few(reading: Reading, books: Books, marked: DataFrame) -> DataFrame:
     return F.broadcast(marked) if count_markers(books.order_database) <= MOST_BROADCAST else marked
 
 
-def log_begins_ms(stores: tuple[Path, ...]) -> int | None:
-    """From when on the commit logs are complete: from the beginning of time if no segment was deleted. None without a store.
+def log_begins_ms(logs: tuple[MessageLog, ...], route: Route) -> int | None:
+    """From when on the commit logs are complete: from the beginning of time if no segment was deleted. None without a log.
 
     Raises UnreadableStore.
     """
-    begins = [_begins_ms(store) for store in stores]
-    return max(begins, default=None)
+    return max((log.begins_ms(route.topic) for log in logs), default=None)
 
 
-def _begins_ms(store: Path) -> int:
-    oldest = first_record(store)
-    return oldest.store_timestamp if oldest is not None and oldest.commit_log_offset > 0 else 0
-
-
-def _progress(store: Path, route: Route) -> Mapping[str, Mapping[int, int] | None]:
+def _progress(log: MessageLog, route: Route) -> Mapping[str, Mapping[int, int] | None]:
     topics = (route.topic, route.retry_topic)
-    return {topic: read_consumer_offsets(store, route.consumer_group, topic) for topic in topics}
+    return {topic: log.consumer_offsets(route.consumer_group, topic) for topic in topics}
 
 
 _ARROW_TYPES: Final = {"string": pyarrow.string(), "bigint": pyarrow.int64()}

@@ -34,8 +34,8 @@ _ORDER_TABLES: Final = """
     CREATE TABLE transactions (transaction_id VARCHAR(64), order_id VARCHAR(36), state VARCHAR(16), created_at_ms BIGINT);
 """
 _CREDIT_TABLES: Final = """
-    CREATE TABLE credits (id INTEGER PRIMARY KEY, order_id VARCHAR(36), customer VARCHAR(100), points BIGINT, amount_cents BIGINT,
-        message_id VARCHAR(64), transaction_id VARCHAR(64), created_at_ms BIGINT);
+    CREATE TABLE credits (id INTEGER PRIMARY KEY, order_id VARCHAR(36), kind VARCHAR(16), customer VARCHAR(100), points BIGINT,
+        amount_cents BIGINT, message_id VARCHAR(64), transaction_id VARCHAR(64), created_at_ms BIGINT);
     CREATE TABLE balances (customer VARCHAR(100), points BIGINT);
 """
 _UNCREDITED: Final = frozenset(
@@ -93,7 +93,7 @@ def _write_tables(folder: Path, count: int, began_ms: int) -> None:
             orders.executemany("INSERT INTO orders VALUES (NULL, ?, ?, ?, ?, NULL, ?)", filter(None, map(_order_row, batch)))
             orders.executemany("INSERT INTO order_items VALUES (NULL, ?, 'thing', ?, ?)", map(_item_row, batch))
             orders.executemany("INSERT INTO transactions VALUES (?, ?, ?, ?)", filter(None, map(_transaction_row, batch)))
-            credits.executemany("INSERT INTO credits VALUES (NULL, ?, ?, ?, ?, 'message', ?, ?)", rows)
+            credits.executemany("INSERT INTO credits VALUES (NULL, ?, 'credit', ?, ?, ?, 'message', ?, ?)", rows)
         credits.executemany("INSERT INTO balances VALUES (?, ?)", balances.items())
         orders.commit()
         credits.commit()

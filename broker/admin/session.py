@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import os
-from collections.abc import Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from typing import Final, TypeVar
 
@@ -63,8 +64,7 @@ def run(target: Target, work: Callable[[Session], Awaitable[None]]) -> None:
     """Does the work with the brokers meant. Raises typer.Exit: 1 if a broker refused, 2 if one could not be asked."""
 
     async def with_brokers(remoting: RemotingClient) -> list[AdminError]:
-        found = await find_brokers(remoting, namesrv_addr=target.namesrv_addr, broker_addr=target.broker_addr)
-        session = Session([BrokerRequests(remoting, broker.address) for broker in found])
+        session = await _session(remoting, target)
         await work(session)
         return session.failures
 
@@ -87,11 +87,29 @@ def run_with_remoting(work: Callable[[RemotingClient], Awaitable[list[AdminError
 
 
 async def _with_remoting(work: Callable[[RemotingClient], Awaitable[list[AdminError]]]) -> list[AdminError]:
+    async with _opened_remoting() as remoting:
+        return await work(remoting)
+
+
+@asynccontextmanager
+async def open_session(target: Target) -> AsyncIterator[Session]:
+    """The brokers meant, for a program that asks several things of them. Raises CannotAsk if there are none."""
+    async with _opened_remoting() as remoting:
+        yield await _session(remoting, target)
+
+
+async def _session(remoting: RemotingClient, target: Target) -> Session:
+    found = await find_brokers(remoting, namesrv_addr=target.namesrv_addr, broker_addr=target.broker_addr)
+    return Session([BrokerRequests(remoting, broker.address) for broker in found])
+
+
+@asynccontextmanager
+async def _opened_remoting() -> AsyncIterator[RemotingClient]:
     try:
         remoting = open_remoting(None, None, None, os.environ)
     except IllegalConfiguration as error:
         raise CannotAsk(str(error)) from None
     try:
-        return await work(remoting)
+        yield remoting
     finally:
         await remoting.close()

@@ -4,8 +4,10 @@ from typing import Final
 
 from flask import Blueprint, Flask, Response, abort, current_app, request
 
-from credit_service.adapters.ledger import Ledger
+from credit_service.adapters.ledger import Ledger, LedgerUnavailable
+from credit_service.adapters.repairs import NothingToRepair, RepairRefused
 from credit_service.entrypoints.health import HealthSources, health_api
+from credit_service.entrypoints.repairs import RepairDesk, repairs_api
 from credit_service.entrypoints.schemas import CustomerCreditQuery, CustomerCreditResponse
 from service_runtime.application import create_application
 from service_runtime.database_errors import DatabaseFailure
@@ -16,31 +18,47 @@ from service_runtime.responses import json_response
 
 _LOOPBACK: Final = KnownHosts()
 _MAX_BODY_BYTES: Final = 1024
-"""No request of this service has a body."""
+"""Only a repair has a body, and a short one."""
 
 credits_api = Blueprint("credits", __name__)
 
 _PROBLEM_OF: Final[dict[type[Exception], Problem]] = {
+    NothingToRepair: Problem(404, "Nothing to repair"),
+    RepairRefused: Problem(409, "Repair refused"),
+    LedgerUnavailable: Problem(503, "Database unavailable", "the credit database does not answer"),
     DatabaseFailure: Problem(503, "Database unavailable", "the credit database does not answer"),
 }
 
 
-def create_app(ledger: Ledger, health: HealthSources, *, hosts: KnownHosts = _LOOPBACK, threads: int = 16) -> Flask:
+def create_app(
+    ledger: Ledger,
+    health: HealthSources,
+    *,
+    repair_desk: RepairDesk | None = None,
+    hosts: KnownHosts = _LOOPBACK,
+    threads: int = 16,
+) -> Flask:
     """The application, on a database that is open; `health` answers for all that belongs to the service.
 
-    It answers requests that name one of `hosts`, on the server's `threads`.
+    It answers requests that name one of `hosts`, on the server's `threads`. Without `repair_desk` nobody may repair.
     """
     reading, checks = reading_lane(threads - THREADS_KEPT_FREE + 1), checks_lane()
     app = create_application(
         __name__,
-        [credits_api, health_api],
+        [credits_api, repairs_api, health_api],
         hosts=hosts,
-        lane_of={"GET /customers/<path:customer>/credit": reading, "GET /readyz": checks, "GET /healthz": checks},
+        lane_of={
+            "GET /customers/<path:customer>/credit": reading,
+            "PUT /repairs/<repair_id>": reading,
+            "GET /readyz": checks,
+            "GET /healthz": checks,
+        },
         problem_of=_PROBLEM_OF,
         max_body_bytes=_MAX_BODY_BYTES,
     )
     app.extensions["ledger"] = ledger
     app.extensions["health"] = health
+    app.extensions["repair_desk"] = repair_desk
     return app
 
 

@@ -11,10 +11,12 @@ from credit_service.adapters.celery_tasks import CeleryTasks
 from credit_service.adapters.ledger import Ledger
 from credit_service.adapters.order_consumer import OrderConsumer
 from credit_service.adapters.redis_url import masked_redis
+from credit_service.adapters.repairs import Repairs
 from credit_service.adapters.tables import MIGRATIONS
 from credit_service.adapters.worker_heartbeats import WorkerHeartbeats
 from credit_service.entrypoints.health import HealthSources
 from credit_service.entrypoints.http import create_app
+from credit_service.entrypoints.repairs import RepairDesk
 from credit_service.service_layer.holds import Holds
 from credit_service.service_layer.order_listener import OrderListener
 from credit_service.service_layer.patient_crediting import PatientCrediting
@@ -54,7 +56,8 @@ def serve(settings: ServiceSettings) -> None:
         consumer = _consumer(settings, tasks, holds)
         ledger = Ledger(engine)
         health = HealthSources(database=ledger, broker=consumer, workers=workers, holds=holds, queues=consumer)
-        app = create_app(ledger, health, hosts=settings.known_hosts, threads=settings.http_threads)
+        desk = RepairDesk(Repairs(engine), settings.repair_key.get_secret_value())
+        app = create_app(ledger, health, repair_desk=desk, hosts=settings.known_hosts, threads=settings.http_threads)
         server = HttpServer.of(app, settings)
         _start(consumer)
         # What stands last here stops first: health checks are answered while the consumer's batches end.

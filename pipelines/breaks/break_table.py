@@ -15,9 +15,8 @@ from pathlib import Path
 from typing import Any, Final
 
 from pipelines.errors import BreaksUnusable
-from pipelines.judging.classes import Finding
+from pipelines.judging.classes import CONSISTENT
 
-_HEALTHY: Final = (Finding.MATCHED, Finding.ROLLED_BACK, Finding.IN_FLIGHT)
 GONE: Final = "no longer found"
 _SCHEMA: Final = """
     CREATE TABLE IF NOT EXISTS breaks (
@@ -87,7 +86,7 @@ class BreakTable:
 
     def update(self, rows: Iterable[Mapping[str, Any]], as_of_ms: int) -> Changes:
         """Takes over what a run found: opens, updates, and closes what is gone. A run older than the last one is refused."""
-        found = {one.subject: one for row in rows if row["finding"] not in _HEALTHY for one in [Found.of(row)]}
+        found = {one.subject: one for row in rows if row["finding"] not in CONSISTENT for one in [Found.of(row)]}
         with self._transaction() as connection:
             latest = connection.execute("SELECT MAX(last_seen_ms) FROM breaks").fetchone()[0]
             if latest is not None and latest > as_of_ms:

@@ -9,12 +9,16 @@ class Finding(StrEnum):
 
     MATCHED = "matched"
     ROLLED_BACK = "rolled_back"
+    REVERSED = "reversed"
     IN_FLIGHT = "in_flight"
     OVERDUE = "overdue"
 
     MISSING_CREDIT = "missing_credit"
     CREDIT_WITHOUT_ORDER = "credit_without_order"
     DOUBLE_CREDIT = "double_credit"
+    REVERSED_ORDER = "reversed_order"
+    REVERSAL_WITHOUT_CREDIT = "reversal_without_credit"
+    REVERSAL_MISMATCH = "reversal_mismatch"
     AMOUNT_MISMATCH = "amount_mismatch"
     POINTS_MISMATCH = "points_mismatch"
     WRONG_CUSTOMER = "wrong_customer"
@@ -42,11 +46,15 @@ class Finding(StrEnum):
 MEANINGS: Final = {
     Finding.MATCHED: "one order, one credit, all equal",
     Finding.ROLLED_BACK: "a transaction that was rolled back, and left neither order nor credit",
+    Finding.REVERSED: "a credit and its reversal, and no order that stands",
     Finding.IN_FLIGHT: "still on its way, or younger than the grace period: not judged",
     Finding.OVERDUE: "still on its way, and for longer than --overdue-seconds allows",
     Finding.MISSING_CREDIT: "an order without a credit, although its transaction is COMMITTED",
     Finding.CREDIT_WITHOUT_ORDER: "a credit whose order does not exist",
     Finding.DOUBLE_CREDIT: "an order that was credited more than once",
+    Finding.REVERSED_ORDER: "the credit was taken back of an order that stands",
+    Finding.REVERSAL_WITHOUT_CREDIT: "a reversal of a credit that does not exist",
+    Finding.REVERSAL_MISMATCH: "a reversal that does not take back just what was credited",
     Finding.AMOUNT_MISMATCH: "credit and order name different amounts",
     Finding.POINTS_MISMATCH: "not one point for each full unit of currency",
     Finding.WRONG_CUSTOMER: "the credit went to another customer",
@@ -67,7 +75,7 @@ MEANINGS: Final = {
     Finding.UNCLASSIFIED: "no rule says what this is: a mistake in the rules or rows that no service writes",
 }
 
-CONSISTENT: Final = frozenset({Finding.MATCHED, Finding.ROLLED_BACK, Finding.IN_FLIGHT})
+CONSISTENT: Final = frozenset({Finding.MATCHED, Finding.ROLLED_BACK, Finding.REVERSED, Finding.IN_FLIGHT})
 """What healthy systems show at any time."""
 
 NEEDS_STORE: Final = frozenset(

@@ -18,6 +18,7 @@ COUNTS: Final = (
     "committed_rows",
     "rolled_back_rows",
     "credit_rows",
+    "reversal_rows",
     "halves",
     "discards",
     "deliveries",
@@ -31,7 +32,7 @@ COUNTS: Final = (
 )
 """Counted; 0 where no event has any."""
 
-SUMS: Final = ("item_cents", "credit_cents")
+SUMS: Final = ("item_cents", "credit_cents", "reversal_cents")
 """Added up; NULL where no event has any. Decimals: no row can make the sum overflow."""
 
 FIRST: Final = {
@@ -43,6 +44,7 @@ FIRST: Final = {
     "transaction_id": "string",
     "decided_at_ms": "bigint",
     "points": "bigint",
+    "reversal_points": "bigint",
     "credited_customer": "string",
     "credit_transaction_id": "string",
     "credited_at_ms": "bigint",
@@ -58,6 +60,7 @@ FIRST: Final = {
 """The least of the events' values."""
 
 LAST: Final = {
+    "last_credited_customer": "string",
     "last_credit_transaction_id": "string",
     "last_half_at_ms": "bigint",
     "last_decided_half_at_ms": "bigint",

@@ -22,6 +22,7 @@ def facts(cut_off: CutOff, log_begins_ms: int | None) -> dict[str, str]:
     claims = {
         "has_order": "order_rows > 0",
         "has_credit": "credit_rows > 0",
+        "is_reversed": "reversal_rows > 0",
         "is_delivered": "deliveries > 0",
         "is_marked": "markers > 0 OR rolled_back_rows > 0",
         "is_old": f"NOT COALESCE(ordered_at_ms {young}, FALSE)",
@@ -53,7 +54,14 @@ _MOVES: Final = "(is_pending OR is_redelivering OR (unconsumed > 0 AND NOT is_de
 _LACKS_CREDIT_YET: Final = f"has_order AND NOT has_credit AND {_MOVES}"
 _LACKS_ORDER: Final = "NOT has_order AND NOT has_credit AND NOT is_delivered AND committed_rows = 0"
 
+_TAKEN_BACK: Final = (
+    "credit_rows = 1 AND reversal_rows = 1 AND reversal_cents = credit_cents AND reversal_points = -points "
+    "AND credited_customer = last_credited_customer"
+)
+"""The reversal is the credit's mirror image."""
+
 STAGE: Final = """CASE
+    WHEN is_reversed AND has_credit THEN 'reversed'
     WHEN has_credit THEN 'credited'
     WHEN is_dead_letter THEN 'dead_lettered'
     WHEN is_redelivering THEN 'redelivering'
@@ -69,6 +77,11 @@ STAGE: Final = """CASE
 CLASSES: Final = (
     (Finding.DUPLICATE_ORDER, "order_rows > 1"),
     (Finding.DOUBLE_CREDIT, "credit_rows > 1"),
+    (Finding.REVERSED, f"NOT has_order AND {_TAKEN_BACK}"),
+    (Finding.IN_FLIGHT, "is_reversed AND NOT has_credit AND is_fresh"),
+    (Finding.REVERSAL_WITHOUT_CREDIT, "is_reversed AND NOT has_credit"),
+    (Finding.REVERSAL_MISMATCH, f"is_reversed AND NOT COALESCE({_TAKEN_BACK}, FALSE)"),
+    (Finding.REVERSED_ORDER, "is_reversed"),
     (Finding.ROLLED_BACK_ORDER, "has_order AND is_marked AND committed_rows = 0"),
     (Finding.OVERDUE, f"({_LACKS_CREDIT_YET} OR ({_LACKS_ORDER} AND is_pending)) AND is_long_on_its_way"),
     (Finding.IN_FLIGHT, f"{_LACKS_CREDIT_YET} OR ({_LACKS_ORDER} AND is_pending)"),
@@ -162,6 +175,10 @@ CAUSES: Final = (
 _WITHOUT_CAUSE: Final = (
     Finding.MATCHED,
     Finding.ROLLED_BACK,
+    Finding.REVERSED,
+    Finding.REVERSED_ORDER,
+    Finding.REVERSAL_WITHOUT_CREDIT,
+    Finding.REVERSAL_MISMATCH,
     Finding.DUPLICATE_ORDER,
     Finding.ORDER_WITHOUT_TRANSACTION,
     Finding.ITEMS_MISMATCH,
@@ -172,7 +189,9 @@ _WITHOUT_CAUSE: Final = (
 """The class says all there is to say."""
 
 AT_STAKE: Final = f"""CASE
-    WHEN finding IN ('{Finding.MISSING_CREDIT}', '{Finding.OVERDUE}', '{Finding.ROLLED_BACK_ORDER}') THEN order_cents
+    WHEN finding IN ('{Finding.MISSING_CREDIT}', '{Finding.OVERDUE}') THEN order_cents
+    WHEN finding IN ('{Finding.ROLLED_BACK_ORDER}', '{Finding.REVERSED_ORDER}') THEN order_cents
+    WHEN finding IN ('{Finding.REVERSAL_WITHOUT_CREDIT}', '{Finding.REVERSAL_MISMATCH}') THEN reversal_cents
     WHEN finding = '{Finding.CREDIT_WITHOUT_ORDER}' THEN credit_cents
     WHEN finding IN ('{Finding.DOUBLE_CREDIT}', '{Finding.AMOUNT_MISMATCH}') THEN ABS(credit_cents - order_cents)
     WHEN finding = '{Finding.WRONG_CUSTOMER}' THEN credit_cents

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from pyspark.sql import DataFrame
+from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
 CENTS_PER_POINT: Final = 100
@@ -49,14 +49,24 @@ def markers(transactions: DataFrame) -> DataFrame:
 
 
 def credit_events(credits: DataFrame) -> DataFrame:
-    """One for each entry of the ledger."""
+    """One for each entry of the ledger: a credit, or the reversal that takes it back."""
+    is_reversal = F.col("kind") == "reversal"
+    amount = F.col("amount_cents").cast("decimal(38,0)")
+
+    def of_credit(column: str) -> Column:
+        return F.when(~is_reversal, F.col(column))
+
     return credits.select(
         "order_id",
-        F.lit(1).alias("credit_rows"),
-        F.col("amount_cents").cast("decimal(38,0)").alias("credit_cents"),
-        "points",
+        (~is_reversal).cast("int").alias("credit_rows"),
+        is_reversal.cast("int").alias("reversal_rows"),
+        F.when(~is_reversal, amount).alias("credit_cents"),
+        F.when(is_reversal, amount).alias("reversal_cents"),
+        of_credit("points").alias("points"),
+        F.when(is_reversal, F.col("points")).alias("reversal_points"),
         F.col("customer").alias("credited_customer"),
-        F.col("transaction_id").alias("credit_transaction_id"),
-        F.col("transaction_id").alias("last_credit_transaction_id"),
+        F.col("customer").alias("last_credited_customer"),
+        of_credit("transaction_id").alias("credit_transaction_id"),
+        of_credit("transaction_id").alias("last_credit_transaction_id"),
         F.col("created_at_ms").alias("credited_at_ms"),
     )

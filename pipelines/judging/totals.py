@@ -17,7 +17,8 @@ SAMPLES: Final = 3
 LATENCY_STEPS: Final = 4
 """Latencies are counted in steps of a quarter of a power of two: what is told of them is right to a fifth."""
 
-_SUMMED: Final = (Finding.MATCHED, Finding.ROLLED_BACK)
+SUMMED: Final = (Finding.MATCHED, Finding.ROLLED_BACK, Finding.REVERSED)
+"""Healthy for good: told as sums, all others one by one."""
 _KEYS: Final = ("finding", "cause", "currency")
 _SUMS: Final = ("order_count", "order_cents", "credit_count", "credit_cents")
 _ONE: Final = tuple(name for name in FINDING_COLUMNS if name not in (*_KEYS, *_SUMS))
@@ -67,7 +68,7 @@ def summed(found: DataFrame, period_ms: int) -> DataFrame:
         (F.col("finding") == Finding.MATCHED) & (F.col("credited_at_ms") >= F.col("ordered_at_ms")),
         F.floor(F.log2(F.col("credited_at_ms") - F.col("ordered_at_ms") + 1) * LATENCY_STEPS).cast("int"),
     )
-    one = F.when(~F.col("finding").isin(*_SUMMED), F.struct(*_ONE))
+    one = F.when(~F.col("finding").isin(*SUMMED), F.struct(*_ONE))
     began = F.expr(f"ordered_at_ms div {period_ms} * {period_ms}")
     return (
         found.select(*_KEYS, *_SUMS, began.alias("period_ms"), latency.alias("latency_step"), one.alias("one"))

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from pipelines.judging.classes import CONSISTENT, Cause, Finding
-from pipelines.judging.totals import latency_ms
+from pipelines.judging.totals import SUMMED, latency_ms
 
 MOST_PERIODS: Final = 48
 MOST_BREAKS: Final = 1_000
@@ -127,7 +127,7 @@ def causes_of(rows: Iterable[Row]) -> list[CauseSum]:
     """What is wrong or on its way by class and cause, the dearest and then the most frequent first."""
     grouped: dict[tuple[Finding, Cause | None], list[Row]] = defaultdict(list)
     for row in rows:
-        if row["finding"] not in (Finding.MATCHED, Finding.ROLLED_BACK):
+        if row["finding"] not in SUMMED:
             grouped[Finding(row["finding"]), _cause(row)].append(row)
     sums = [_cause_sum(*key, of_it) for key, of_it in grouped.items()]
     return sorted(sums, key=lambda found: (-sum(cents for _, cents in found.at_stake_cents), -found.count, found.finding))
@@ -135,7 +135,7 @@ def causes_of(rows: Iterable[Row]) -> list[CauseSum]:
 
 def breaks_of(rows: Iterable[Row], most: int = MOST_BREAKS) -> tuple[list[Break], int]:
     """The first breaks by class and order id, those of healthy classes last; and how many there are in all."""
-    told = [row for row in rows if row["finding"] not in (Finding.MATCHED, Finding.ROLLED_BACK)]
+    told = [row for row in rows if row["finding"] not in SUMMED]
     told.sort(key=lambda row: (row["finding"] in CONSISTENT, row["finding"], row["order_id"] or "", row["customer"] or ""))
     return [_break(row) for row in told[:most]], len(told)
 

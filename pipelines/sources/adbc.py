@@ -15,7 +15,7 @@ from adbc_driver_manager.dbapi import Connection, Error
 
 from pipelines.errors import UnreadableDatabase
 from pipelines.sources.database_address import DatabaseAddress, Driver
-from pipelines.sources.key_ranges import KeyRange
+from pipelines.sources.key_ranges import KeyRange, Since
 
 BATCH_ROWS = 65_536
 """SQLite has no column types: its driver guesses them from the first batch, which had better be a long one."""
@@ -32,10 +32,13 @@ def check_table(address: DatabaseAddress, table: str, columns: Sequence[str]) ->
         cursor.fetchall()
 
 
-def key_bounds(address: DatabaseAddress, table: str, key: str) -> tuple[int | None, int | None]:
-    """The lowest and the highest key of a table; None and None if it is empty. Raises UnreadableDatabase."""
+def key_bounds(address: DatabaseAddress, table: str, key: str, since: Since | None = None) -> tuple[int | None, int | None]:
+    """The lowest and the highest key of a table, or of what is new in it; None and None if that is nothing.
+
+    Raises UnreadableDatabase.
+    """
     with _cursor(address) as cursor:
-        cursor.execute(f"SELECT MIN({_plain(key)}), MAX({_plain(key)}) FROM {_plain(table)}")
+        cursor.execute(f"SELECT MIN({_plain(key)}), MAX({_plain(key)}) FROM {_plain(table)}{_where(since=since)}")
         lowest, highest = cursor.fetchone() or (None, None)
         return lowest, highest
 
@@ -48,15 +51,15 @@ def read_columns(
     key: str | None = None,
     keys: KeyRange | None = None,
     nullable: Sequence[str] = (),
+    since: Since | None = None,
 ) -> Iterator[pyarrow.RecordBatch]:
-    """These columns of a table, or of one range of its key. Raises UnreadableDatabase.
+    """These columns of a table, or of one range of its key, or of what is new in it. Raises UnreadableDatabase.
 
     NULL in a column of `nullable`, which must be text, becomes "": SQLite's driver would take a column that begins with many
     NULLs for integers.
     """
-    where = "" if key is None or keys is None else f" WHERE {_plain(key)} BETWEEN {keys.first:d} AND {keys.last:d}"
     with _cursor(address) as cursor:
-        cursor.execute(_select(table, columns, nullable) + where)
+        cursor.execute(_select(table, columns, nullable) + _where(key, keys, since))
         yield from cursor.fetch_record_batch()
 
 
@@ -70,6 +73,15 @@ def read_query(address: DatabaseAddress, query: str) -> pyarrow.Table:
 def _select(table: str, columns: Sequence[str], nullable: Sequence[str] = ()) -> str:
     selected = [f"COALESCE({_plain(name)}, '') AS {name}" if name in nullable else _plain(name) for name in columns]
     return f"SELECT {', '.join(selected)} FROM {_plain(table)}"
+
+
+def _where(key: str | None = None, keys: KeyRange | None = None, since: Since | None = None) -> str:
+    conditions = []
+    if key is not None and keys is not None:
+        conditions.append(f"{_plain(key)} BETWEEN {keys.first:d} AND {keys.last:d}")
+    if since is not None:
+        conditions.append(f"{_plain(since.column)} > {since.value:d}")
+    return f" WHERE {' AND '.join(conditions)}" if conditions else ""
 
 
 def _plain(name: str) -> str:

@@ -74,13 +74,16 @@ def segments(store: Path) -> list[Path]:
         raise UnreadableStore(f"store {store}: no commit log ({error.strerror})") from None
 
 
-def split_log(store: Path, range_bytes: int = RANGE_BYTES) -> list[LogRange]:
-    """Ranges that together cover every record of the log once. Raises UnreadableStore."""
+def split_log(store: Path, range_bytes: int = RANGE_BYTES, from_offset: int = 0) -> list[LogRange]:
+    """Ranges that together cover every record of the log once, from a commit log offset on. Raises UnreadableStore.
+
+    Damage behind a record belongs to its range: who goes on reading names the last record that was read, and reads it again.
+    """
     return [
         LogRange(str(path), start, min(start + range_bytes, size))
         for path in segments(store)
         for size in [_written_bytes(path)]
-        for start in range(0, size, range_bytes)
+        for start in range(max(0, from_offset - int(path.name)), size, range_bytes)
     ]
 
 
@@ -90,6 +93,17 @@ def first_record(store: Path) -> LogRecord | None:
         for found in scan(LogRange(str(path), 0, _written_bytes(path))):
             if isinstance(found, LogRecord):
                 return found
+    return None
+
+
+def last_record(store: Path) -> LogRecord | None:
+    """The newest record, or None. Raises UnreadableStore."""
+    for log_range in reversed(split_log(store)):
+        latest = None
+        for found in scan(log_range):
+            latest = found if isinstance(found, LogRecord) else latest
+        if latest is not None:
+            return latest
     return None
 
 
@@ -128,12 +142,15 @@ def _scan(data: mmap.mmap, segment_offset: int, log_range: LogRange) -> Iterator
             return
         following = _next_record(data, segment_offset, position + 1, len(data))
         if following is not None:
-            yield Damage(segment_offset + position, following - position, _keys_in(data[position:following]))
+            yield Damage(segment_offset + position, following - position, keys_in(data[position:following]))
         position = following
 
 
-def _keys_in(damaged: bytes) -> tuple[str, ...]:
-    """Keys are told from other bytes by the property's name; of very long stretches only the beginning is searched."""
+def keys_in(damaged: bytes) -> tuple[str, ...]:
+    """The keys of messages in bytes that are no intact record.
+
+    Keys are told from other bytes by the property's name; of very long stretches only the beginning is searched.
+    """
     found = [match[1].decode(errors="replace").split() for match in _KEYS.finditer(damaged[:LONGEST_SEARCHED])]
     return tuple(dict.fromkeys(key for keys in found for key in keys))
 

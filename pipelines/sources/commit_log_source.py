@@ -11,18 +11,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from itertools import islice
 from pathlib import Path
 
 import pyarrow
 from pyspark.sql.datasource import DataSource, DataSourceReader, InputPartition
-from pyspark.sql.pandas.types import to_arrow_schema
 from pyspark.sql.types import StructType
 
 from pipelines.sources.commit_log import RANGE_BYTES, LogRange, scan, split_log
-from pipelines.sources.record_columns import COLUMNS, RecordColumns
-
-BATCH_RECORDS = 16_384
+from pipelines.sources.record_batches import record_batches
 
 
 @dataclass
@@ -33,7 +29,7 @@ class LogPartition(InputPartition):
 
 
 class CommitLogSource(DataSource):
-    """The format `rocketmq_commitlog`. Options: `store`, the store's root directory; `rangeBytes` (optional)."""
+    """The format `rocketmq_commitlog`. Options: `store`, the store's root directory; optional: `rangeBytes`, `fromOffset`."""
 
     @classmethod
     def name(cls) -> str:
@@ -42,30 +38,30 @@ class CommitLogSource(DataSource):
 
     def reader(self, schema: StructType) -> CommitLogReader:
         """A reader of the columns in the schema."""
-        return CommitLogReader(Path(self.options["store"]), schema, int(self.options.get("rangeBytes", RANGE_BYTES)))
+        range_bytes, from_offset = (
+            int(self.options.get(name, default)) for name, default in (("rangeBytes", RANGE_BYTES), ("fromOffset", 0))
+        )
+        return CommitLogReader(Path(self.options["store"]), schema, range_bytes, from_offset)
 
 
 class CommitLogReader(DataSourceReader):
     """Plans the stretches on the driver, reads one of them in each task."""
 
-    def __init__(self, store: Path, schema: StructType, range_bytes: int) -> None:
-        """`range_bytes` is the length of a stretch."""
+    def __init__(self, store: Path, schema: StructType, range_bytes: int, from_offset: int = 0) -> None:
+        """`range_bytes` is the length of a stretch; what lies before `from_offset` is not read."""
+        self._from_offset = from_offset
         self._store = store
         self._schema = schema
         self._range_bytes = range_bytes
 
     def partitions(self) -> Sequence[InputPartition]:
         """The stretches there are now."""
-        return [LogPartition(log_range) for log_range in split_log(self._store, self._range_bytes)] or [LogPartition()]
+        return [LogPartition(log_range) for log_range in split_log(self._store, self._range_bytes, self._from_offset)] or [
+            LogPartition()
+        ]
 
     def read(self, partition: InputPartition) -> Iterator[pyarrow.RecordBatch]:
         """One row for each record or damaged stretch. Raises UnreadableStore."""
         if not isinstance(partition, LogPartition) or partition.log_range is None:
             return
-        schema = to_arrow_schema(self._schema, timezone="UTC")
-        makers = [COLUMNS[name] for name in self._schema.fieldNames()]
-        found = scan(partition.log_range)
-        while batch := list(islice(found, BATCH_RECORDS)):
-            rows = RecordColumns.of(batch)
-            arrays = [pyarrow.array(make(rows), type=field.type) for make, field in zip(makers, schema, strict=True)]
-            yield pyarrow.RecordBatch.from_arrays(arrays, schema=schema)
+        yield from record_batches(scan(partition.log_range), self._schema)

@@ -23,7 +23,7 @@ from pyspark.sql.types import StructType
 
 from pipelines.sources.adbc import key_bounds, read_columns
 from pipelines.sources.database_address import DatabaseAddress
-from pipelines.sources.key_ranges import ROWS_PER_RANGE, KeyRange, split_keys
+from pipelines.sources.key_ranges import ROWS_PER_RANGE, KeyRange, Since, split_keys
 
 
 @dataclass
@@ -35,7 +35,8 @@ class TablePartition(InputPartition):
 
 
 class TableSource(DataSource):
-    """The format `adbc`. Options: those of DatabaseAddress, and `table`; optional: `key`, `rowsPerRange`, and `nullable`."""
+    """The format `adbc`. Options: those of DatabaseAddress, and `table`; optional: `key`, `rowsPerRange`, `nullable`,
+    and `sinceColumn` with `since`: only rows in which that column is greater."""
 
     @classmethod
     def name(cls) -> str:
@@ -51,6 +52,7 @@ class TableSource(DataSource):
             self.options.get("key"),
             int(self.options.get("rowsPerRange", ROWS_PER_RANGE)),
             tuple(filter(None, self.options.get("nullable", "").split(","))),
+            Since(self.options["sinceColumn"], int(self.options["since"])) if "since" in self.options else None,
         )
 
 
@@ -65,8 +67,13 @@ class TableReader(DataSourceReader):
         key: str | None,
         rows_per_range: int,
         nullable: Sequence[str] = (),
+        since: Since | None = None,
     ) -> None:
-        """`key` is the integer column to cut the table by; `nullable` names the text columns that may be NULL."""
+        """`key` is the integer column to cut the table by; `nullable` names the text columns that may be NULL.
+
+        `since` says which rows are wanted; all of them without it.
+        """
+        self._since = since
         self._address = address
         self._table = table
         self._schema = schema
@@ -78,7 +85,7 @@ class TableReader(DataSourceReader):
         """The ranges of keys there are now."""
         if self._key is None:
             return [TablePartition()]
-        ranges = split_keys(*key_bounds(self._address, self._table, self._key), self._rows_per_range)
+        ranges = split_keys(*key_bounds(self._address, self._table, self._key, self._since), self._rows_per_range)
         return [TablePartition(keys) for keys in ranges] or [TablePartition(is_empty=True)]
 
     def read(self, partition: InputPartition) -> Iterator[pyarrow.RecordBatch]:
@@ -87,7 +94,15 @@ class TableReader(DataSourceReader):
             return
         wanted = to_arrow_schema(self._schema, timezone="UTC")
         columns = self._schema.fieldNames()
-        batches = read_columns(self._address, self._table, columns, key=self._key, keys=partition.keys, nullable=self._nullable)
+        batches = read_columns(
+            self._address,
+            self._table,
+            columns,
+            key=self._key,
+            keys=partition.keys,
+            nullable=self._nullable,
+            since=self._since,
+        )
         for batch in batches:
             yield _as(wanted, batch, self._nullable)
 

@@ -14,6 +14,14 @@ class KeyRange:
     last: int
 
 
+@dataclass(frozen=True, slots=True)
+class Since:
+    """What is new in a table: the rows in which this integer column is greater."""
+
+    column: str
+    value: int
+
+
 def split_keys(lowest: int | None, highest: int | None, rows_per_range: int = ROWS_PER_RANGE) -> list[KeyRange]:
     """Ranges that together cover the keys from `lowest` to `highest` once; none for an empty table.
 

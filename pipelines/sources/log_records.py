@@ -30,9 +30,12 @@ COLUMNS: Final = {
 """What the reconciliation reads of each record."""
 
 
-def read_records(reading: Reading, store: Path) -> DataFrame:
-    """Every record of a store's commit log. Raises UnreadableStore, or Spark does when the DataFrame is used."""
-    return reading.frame(CommitLogSource, {"store": str(store.absolute())}, COLUMNS)
+def read_records(reading: Reading, store: Path, from_offset: int = 0) -> DataFrame:
+    """Every record of a store's commit log, from a commit log offset on.
+
+    Raises UnreadableStore, or Spark does when the DataFrame is used.
+    """
+    return reading.frame(CommitLogSource, {"store": str(store.absolute()), "fromOffset": str(from_offset)}, COLUMNS)
 
 
 def count_records(records: DataFrame) -> DataFrame:

@@ -1,5 +1,6 @@
 """The services' tables as DataFrames: the columns that the reconciliation needs, and no others."""
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 import pyarrow
@@ -8,6 +9,7 @@ from pyspark.sql import DataFrame
 from pipelines.sources.adbc import check_table, read_query
 from pipelines.sources.database_address import DatabaseAddress, Driver
 from pipelines.sources.database_source import TableSource
+from pipelines.sources.key_ranges import Since
 from pipelines.sources.reading import Reading
 
 
@@ -39,6 +41,7 @@ CREDITS = Table(
     "id",
     {
         "order_id": "string",
+        "kind": "string",
         "customer": "string",
         "points": "bigint",
         "amount_cents": "bigint",
@@ -55,8 +58,10 @@ WRONG_BALANCES = """
     FROM (SELECT customer, points, 0 AS balance, 0 AS balances FROM credits
           UNION ALL SELECT customer, 0, points, 1 FROM balances) AS entries
     GROUP BY customer HAVING SUM(points) <> SUM(balance) OR SUM(balances) <> 1"""
-"""Customers whose balance is not the sum of their credits. One statement sees both tables at one moment, so a running system is
+"""Customers whose balance is not the sum of their entries. One statement sees both tables at one moment, so a running system is
 never reported falsely: the credit service changes both in one database transaction."""
+
+_QUOTE = "'"
 
 
 def check_tables(order_database: DatabaseAddress, credit_database: DatabaseAddress) -> None:
@@ -66,19 +71,33 @@ def check_tables(order_database: DatabaseAddress, credit_database: DatabaseAddre
         check_table(address, table.name, [*([table.key] if table.key else []), *table.columns])
 
 
-def read_table(reading: Reading, address: DatabaseAddress, table: Table) -> DataFrame:
-    """The table as a DataFrame. Raises UnreadableDatabase, or Spark does when the DataFrame is used."""
+def read_table(reading: Reading, address: DatabaseAddress, table: Table, since: Since | None = None) -> DataFrame:
+    """The table as a DataFrame, or what is new in it with the column that tells.
+
+    Raises UnreadableDatabase, or Spark does when the DataFrame is used.
+    """
     options = address.to_options() | {"table": table.name}
     if key := table.key or ("rowid" if address.driver is Driver.SQLITE else None):
         options["key"] = key
     if table.nullable:
         options["nullable"] = ",".join(table.nullable)
-    return reading.frame(TableSource, options, table.columns)
+    if since is None:
+        return reading.frame(TableSource, options, table.columns)
+    options |= {"sinceColumn": since.column, "since": str(since.value)}
+    return reading.frame(TableSource, options, {**table.columns, since.column: "bigint"})
 
 
-def read_wrong_balances(address: DatabaseAddress) -> pyarrow.Table:
-    """Customer, points, balance and number of balance rows, of each whose balance is not right. Raises UnreadableDatabase."""
-    return read_query(address, WRONG_BALANCES)
+def read_wrong_balances(address: DatabaseAddress, since_id: int | None = None, also: Iterable[str] = ()) -> pyarrow.Table:
+    """Customer, points, balance and number of balance rows, of each whose balance is not right. Raises UnreadableDatabase.
+
+    With `since_id` only customers are looked at who have newer credits, and those in `also`.
+    """
+    if since_id is None:
+        return read_query(address, WRONG_BALANCES)
+    chosen = f"customer IN (SELECT customer FROM credits WHERE id > {since_id:d})"
+    if named := ", ".join(f"'{customer.replace(_QUOTE, 2 * _QUOTE)}'" for customer in also):
+        chosen += f" OR customer IN ({named})"
+    return read_query(address, WRONG_BALANCES.replace("AS entries", f"AS entries WHERE {chosen}"))
 
 
 def count_markers(address: DatabaseAddress) -> int:

@@ -30,7 +30,8 @@ INSERT INTO transactions SELECT 'transaction ' || n, 'order ' || n, 'COMMITTED',
 INSERT INTO transactions SELECT 'marker ' || n, NULL, 'ROLLED_BACK', n FROM generate_series(1, 10) AS n;
 """
 CREDITS = """
-CREATE TABLE credits (id BIGSERIAL PRIMARY KEY, order_id VARCHAR(36), customer VARCHAR(100), points BIGINT, amount_cents BIGINT,
+CREATE TABLE credits (id BIGSERIAL PRIMARY KEY, order_id VARCHAR(36), kind VARCHAR(16) NOT NULL DEFAULT 'credit',
+    customer VARCHAR(100), points BIGINT, amount_cents BIGINT,
     message_id VARCHAR(64), transaction_id VARCHAR(64), created_at_ms BIGINT);
 INSERT INTO credits (order_id, customer, points, amount_cents, message_id, created_at_ms)
     SELECT 'order ' || n, 'ada', n / 100, n, 'message', n FROM generate_series(1, 1000) AS n WHERE n <> 500;

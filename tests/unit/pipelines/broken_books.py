@@ -11,6 +11,7 @@ from typing import Any
 
 from broker.message import properties
 from pipelines.judging.classes import Cause, Finding
+from pipelines.judging.totals import SUMMED
 from tests.unit.pipelines.conftest import ShopDatabases
 from tests.unit.pipelines.log_writer import LogWriter
 
@@ -38,7 +39,7 @@ class BrokenBooks:
         """The order of the story with this name."""
         order_id = f"{name} {number}".replace(" ", "-")
         told = STORIES[name](self, order_id)
-        if told[0] in (Finding.MATCHED, Finding.ROLLED_BACK):
+        if told[0] in SUMMED:
             self.healthy += 1
         else:
             self.expected[order_id] = told
@@ -67,6 +68,15 @@ class BrokenBooks:
         offset = self.announce(o, **said)
         self.credit(o)
         return offset
+
+    def reverse(self, o: str, sign: int = -1) -> None:
+        """A reversal of the order's credit, and the customer's balance."""
+        self.in_credits(
+            "INSERT INTO credits (order_id, kind, customer, points, amount_cents, message_id, created_at_ms) SELECT order_id,"
+            f" 'reversal', customer, {sign} * points, amount_cents, 'repair', created_at_ms FROM credits WHERE order_id = ?",
+            o,
+        )
+        self.in_credits(f"UPDATE balances SET points = points + {sign} * points WHERE customer = 'customer of ' || ?", o)
 
     def in_orders(self, statement: str, o: str) -> None:
         self.shop.orders.execute(statement, (o,))
@@ -222,6 +232,27 @@ def credit_of_a_rollback(books: BrokenBooks, o: str) -> Told:
 def credit_invented(books: BrokenBooks, o: str) -> Told:
     books.credit(o)
     return Finding.CREDIT_WITHOUT_ORDER, Cause.NO_MESSAGE
+
+
+@story
+def credit_invented_and_reversed(books: BrokenBooks, o: str) -> Told:
+    books.credit(o)
+    books.reverse(o)
+    return Finding.REVERSED, None
+
+
+@story
+def credit_of_an_order_that_stands_reversed(books: BrokenBooks, o: str) -> Told:
+    books.health(o)
+    books.reverse(o)
+    return Finding.REVERSED_ORDER, None
+
+
+@story
+def reversed_with_the_wrong_sign(books: BrokenBooks, o: str) -> Told:
+    books.credit(o)
+    books.reverse(o, sign=1)
+    return Finding.REVERSAL_MISMATCH, None
 
 
 @story

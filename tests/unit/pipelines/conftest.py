@@ -42,8 +42,9 @@ class ShopDatabases:
             " (transaction_id VARCHAR(64) PRIMARY KEY, order_id VARCHAR(36), state VARCHAR(16), created_at_ms BIGINT)"
         )
         self.credits.execute(
-            "CREATE TABLE credits (id INTEGER PRIMARY KEY AUTOINCREMENT, order_id VARCHAR(36), customer VARCHAR(100),"
-            " points BIGINT, amount_cents BIGINT, message_id VARCHAR(64), transaction_id VARCHAR(64), created_at_ms BIGINT)"
+            "CREATE TABLE credits (id INTEGER PRIMARY KEY AUTOINCREMENT, order_id VARCHAR(36),"
+            " kind VARCHAR(16) NOT NULL DEFAULT 'credit', customer VARCHAR(100), points BIGINT,"
+            " amount_cents BIGINT, message_id VARCHAR(64), transaction_id VARCHAR(64), created_at_ms BIGINT)"
         )
         self.credits.execute("CREATE TABLE balances (customer VARCHAR(100) PRIMARY KEY, points BIGINT)")
 

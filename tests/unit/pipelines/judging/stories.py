@@ -62,7 +62,13 @@ def credit(order_id: str, at: int = OLD, transaction_id: str | None = None, **mo
     transaction = transaction_id or f"T-{order_id}"
     said = {"credit_rows": 1, "credit_cents": 1250, "points": 12, "credited_customer": "ada", "credited_at_ms": at}
     named = {"credit_transaction_id": transaction, "last_credit_transaction_id": transaction}
-    return {"order_id": order_id, **said, **named, **more}
+    told = {"order_id": order_id, **said, **named, **more}
+    return {**told, "last_credited_customer": told["credited_customer"]}
+
+
+def reversal(order_id: str, at: int = OLD, **more: object) -> Event:
+    said = {"reversal_rows": 1, "reversal_cents": 1250, "reversal_points": -12, "credited_at_ms": at}
+    return {"order_id": order_id, **said, "credited_customer": "ada", "last_credited_customer": "ada", **more}
 
 
 def discarded(order_id: str, at: int = OLD) -> Event:
@@ -123,6 +129,11 @@ HEALTHY: dict[str, Telling] = {
     ),
     "rolled back": lambda o: Story([half(o)], Finding.ROLLED_BACK, None, [f"T-{o}"]),
     "rolled back without a marker": lambda o: Story([half(o)], Finding.ROLLED_BACK),
+    "credit invented, and reversed": lambda o: Story([credit(o), reversal(o)], Finding.REVERSED),
+    "credit of a rollback, reversed": lambda o: Story(
+        [*announced(o), credit(o), reversal(o)], Finding.REVERSED, None, [f"T-{o}"]
+    ),
+    "young reversal": lambda o: Story([reversal(o, YOUNG)], Finding.IN_FLIGHT, Cause.YOUNG),
     "discarded without an order": lambda o: Story(
         [half(o, 1, decided=False), discarded(o, 2)], Finding.ROLLED_BACK, Cause.DISCARDED
     ),
@@ -184,6 +195,13 @@ FAULTS: dict[str, Telling] = {
     "credited twice": lambda o: Story([*healthy(o), credit(o)], Finding.DOUBLE_CREDIT, Cause.ONE_MESSAGE),
     "credited twice by two messages": lambda o: Story(
         [*healthy(o), credit(o, transaction_id="other")], Finding.DOUBLE_CREDIT, Cause.SEVERAL_MESSAGES
+    ),
+    "reversed though it stands": lambda o: Story([*healthy(o), reversal(o)], Finding.REVERSED_ORDER),
+    "reversed without a credit": lambda o: Story([reversal(o)], Finding.REVERSAL_WITHOUT_CREDIT),
+    "reversed by another amount": lambda o: Story([credit(o), reversal(o, reversal_cents=1251)], Finding.REVERSAL_MISMATCH),
+    "reversed with the wrong sign": lambda o: Story([credit(o), reversal(o, reversal_points=12)], Finding.REVERSAL_MISMATCH),
+    "reversed for another customer": lambda o: Story(
+        [credit(o), reversal(o, last_credited_customer="bob")], Finding.REVERSAL_MISMATCH
     ),
     "credited another amount": lambda o: Story(_changed(healthy(o), "credit_cents", 1251), Finding.AMOUNT_MISMATCH, Cause.LEDGER),
     "order raised afterwards": lambda o: Story(

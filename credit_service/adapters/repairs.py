@@ -1,0 +1,111 @@
+"""Repairs of the ledger that a reconciliation asks for: a credit is taken back, a balance is made the sum of its entries.
+
+Each is done once, however often it is asked for: an order has one reversal, and a balance that is right is left alone. A reversal
+names the repair that wrote it, in place of a message. Entries are never changed.
+"""
+
+import logging
+from dataclasses import dataclass
+
+from sqlalchemy import Engine, func
+from sqlmodel import Session, col, select
+
+from credit_service.adapters.ledger import Ledger
+from credit_service.adapters.tables import BalanceRow, CreditRow
+from credit_service.domain.credit import Credit, CreditOutcome, EntryKind, points_for
+from service_runtime.sessions import Sessions
+
+logger = logging.getLogger(__name__)
+
+
+class RepairRefused(Exception):
+    """The ledger is not as the one who asks believes; nothing is changed."""
+
+
+class NothingToRepair(RepairRefused):
+    """The ledger has no such credit or customer."""
+
+
+@dataclass(frozen=True, slots=True)
+class Repaired:
+    """A customer's balance before and after a repair; `is_new` if something was changed."""
+
+    customer: str
+    points_before: int | None
+    """None where there was no balance."""
+    points_after: int
+    is_new: bool
+
+
+class Repairs:
+    """Repairs one ledger; safe to use from several threads and processes. All methods raise DatabaseFailure."""
+
+    def __init__(self, engine: Engine) -> None:
+        """`engine` is from `service_runtime.database.open_database`."""
+        self._ledger = Ledger(engine)
+        self._sessions = Sessions(engine)
+
+    def reverse(self, repair_id: str, order_id: str, amount_cents: int) -> Repaired:
+        """Writes the reversal of an order's credit, which must be of this amount; durable on return.
+
+        Raises NothingToRepair, RepairRefused, and LedgerUnavailable.
+        """
+        customer, before = self._creditor(order_id, amount_cents)
+        reversal = Credit(
+            order_id=order_id,
+            customer=customer,
+            amount_cents=amount_cents,
+            message_id=f"repair {repair_id}",
+            transaction_id=None,
+            kind=EntryKind.REVERSAL,
+        )
+        (outcome,) = self._ledger.credit([reversal])
+        if outcome not in (CreditOutcome.CREDITED, CreditOutcome.ALREADY_CREDITED):
+            raise RepairRefused(f"the ledger has another reversal of order {order_id}")
+        is_new = outcome is CreditOutcome.CREDITED
+        if is_new:
+            logger.warning("repair %s: the credit of order %s over %d cents is reversed", repair_id, order_id, amount_cents)
+        with self._sessions.reading() as session:
+            return Repaired(customer, before, _balance(session, customer) or 0, is_new)
+
+    def rebuild_balance(self, repair_id: str, customer: str) -> Repaired:
+        """Makes the customer's balance the sum of the entries; durable on return. Raises NothingToRepair."""
+        with self._sessions.writing() as session:
+            before = _balance(session, customer)
+            # Whoever adds an entry changes the balance last, in the same transaction. So the sum holds while the row is locked.
+            empty = {"customer": customer, "points": 0}
+            session.execute(self._sessions.insert(BalanceRow).values(empty).on_conflict_do_nothing(index_elements=["customer"]))
+            row = session.exec(select(BalanceRow).where(col(BalanceRow.customer) == customer).with_for_update()).one()
+            entries, points = _sum(session, customer)
+            if before is None and not entries:
+                raise NothingToRepair(f"the ledger has no entry of customer {customer}")
+            is_new = before is None or row.points != points
+            row.points = points
+            session.add(row)
+        if is_new:
+            logger.warning("repair %s: a balance is rebuilt, %s points before, %d after", repair_id, before, points)
+        return Repaired(customer, before, points, is_new)
+
+    def _creditor(self, order_id: str, amount_cents: int) -> tuple[str, int | None]:
+        """Who has the credit, and the balance before."""
+        of_order = select(CreditRow).where(col(CreditRow.order_id) == order_id, col(CreditRow.kind) == EntryKind.CREDIT.value)
+        with self._sessions.reading() as session:
+            row = session.exec(of_order).first()
+            if row is None:
+                raise NothingToRepair(f"the ledger has no credit of order {order_id}")
+            if row.amount_cents != amount_cents:
+                raise RepairRefused(f"the credit of order {order_id} is over {row.amount_cents} cents, not {amount_cents}")
+            if row.points != points_for(row.amount_cents):
+                raise RepairRefused(f"the credit of order {order_id} has {row.points} points, which its amount does not make")
+            return row.customer, _balance(session, row.customer)
+
+
+def _balance(session: Session, customer: str) -> int | None:
+    return session.exec(select(BalanceRow.points).where(col(BalanceRow.customer) == customer)).first()
+
+
+def _sum(session: Session, customer: str) -> tuple[int, int]:
+    """How many entries the customer has, and what their points add up to."""
+    statement = select(func.count(), func.coalesce(func.sum(col(CreditRow.points)), 0)).where(col(CreditRow.customer) == customer)
+    entries, points = session.exec(statement).one()
+    return int(entries), int(points)

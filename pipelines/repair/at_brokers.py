@@ -1,0 +1,106 @@
+"""Steps that brokers carry out, by the requests of broker.admin. Apache's brokers understand them as well."""
+
+from __future__ import annotations
+
+import time
+
+from broker.admin.dead_letters.finding import find_dead_letters
+from broker.admin.dead_letters.treating import retry
+from broker.admin.discarded import discarded_with_id
+from broker.admin.errors import AdminError, CannotAsk
+from broker.admin.messages.sending import send
+from broker.admin.session import Session
+from broker.message import MessageError, MessageExt, topics
+from broker.message.record import Record, to_message
+from pipelines.repair.message_again import REPAIR, contradiction, message_again, names_order
+from pipelines.repair.outcome import StepOutcome, done, done_before, failed
+from pipelines.repair.plan import Action, Plan, Step
+
+
+class BrokerSteps:
+    """Carries out `resume`, `retry` and `publish`. What was done by then is told from the brokers' own topics."""
+
+    def __init__(self, session: Session, plan: Plan) -> None:
+        self._session = session
+        self._plan = plan
+
+    async def carry_out(self, step: Step) -> StepOutcome:
+        """Does the step unless it is done. Nothing it raises: a broker that refuses or does not answer makes it `failed`."""
+        deeds = {Action.RESUME: self._resume, Action.RETRY: self._retry, Action.PUBLISH: self._publish}
+        try:
+            return await deeds[step.action](step)
+        except AdminError as error:
+            return failed(str(error))
+
+    async def _resume(self, step: Step) -> StepOutcome:
+        answers = await self._session.ask_each(lambda broker: discarded_with_id(broker, step.transaction_id or ""))
+        self._require_all()
+        found = [(broker, message) for broker, messages in answers for message in messages]
+        if not found:
+            return failed("no broker has a discarded message of this transaction any more")
+        broker, message = max(found, key=lambda one: one[1].discarded_ms)
+        if message.is_resumed:
+            return done_before(f"{message.message_id} has been resumed")
+        if message.discarded_ms > self._plan.as_of_ms:
+            return failed("it was discarded once more after the plan was made: look at the order service, and plan anew")
+        await broker.resume(message.message_id)
+        return done(f"{message.message_id} is pending again at broker {broker.address}")
+
+    async def _retry(self, step: Step) -> StepOutcome:
+        found = await find_dead_letters(self._session, step.transaction_id or "", self._plan.consumer_group)
+        self._require_all()
+        planned = [one for one in found if one.letter.parked_ms <= self._plan.as_of_ms]
+        if not planned:
+            return failed("its dead letter is younger than the plan: look at the credit service, and plan anew")
+        latest = planned[-1]
+        treatment = latest.letter.treatment
+        if treatment is None:
+            await retry(latest, again=False, reason=f"repair {step.id}")
+            return done(f"{latest.letter.offset_message_id} goes to {self._plan.consumer_group} once more")
+        if treatment.treatment == "retried":
+            return done_before(f"{latest.letter.offset_message_id} has been retried")
+        return failed(f"somebody dismissed the dead letter {latest.letter.offset_message_id}: {treatment.reason}")
+
+    async def _publish(self, step: Step) -> StepOutcome:
+        assert step.order is not None
+        destination = topics.retry_topic(self._plan.consumer_group) if step.to_group_only else self._plan.topic
+        for message in await self._messages(destination, step.order.order_id):
+            if message.properties.get(REPAIR) == step.id:
+                return done_before(f"{message.offset_message_id} in {destination} is of this repair")
+            if not step.to_group_only and names_order(message.body, step.order.order_id):
+                return done_before(f"{message.offset_message_id} in {destination} is of this order")
+        original = await self._original(step)
+        if original is not None and (differs := contradiction(step.order, original.body)) is not None:
+            return failed(differs)
+        again = message_again(step, self._plan.topic, self._plan.consumer_group, original)
+        address, sent = await send(self._session, again, time.time_ns() // 1_000_000)
+        return done(f"{sent.offset_message_id} sent to {destination} at broker {address}")
+
+    async def _original(self, step: Step) -> MessageExt | None:
+        """The message as it was delivered, or its half message; None if no broker has either."""
+        for topic in (self._plan.topic, topics.HALF_TOPIC, topics.CHECK_MAX_TIME_TOPIC):
+            found = await self._messages(topic, step.transaction_id or "")
+            if found:
+                return found[-1]
+        return None
+
+    async def _messages(self, topic: str, key: str) -> list[MessageExt]:
+        answers = await self._session.ask_each(lambda broker: broker.query(topic, key))
+        self._require_all()
+        return [message for _, records in answers for record in records if (message := _message_of(record)) is not None]
+
+    def _require_all(self) -> None:
+        """Raises CannotAsk unless each broker has answered: the one that did not may have what was looked for."""
+        if self._session.failures:
+            failure = self._session.failures.pop()
+            raise CannotAsk(str(failure))
+
+
+def _message_of(record: Record) -> MessageExt | None:
+    """The message in a record; None where the record is damaged."""
+    if not record.is_intact:
+        return None
+    try:
+        return to_message(record)
+    except MessageError:
+        return None

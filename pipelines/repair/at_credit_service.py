@@ -1,0 +1,54 @@
+"""Steps that the credit service carries out: PUT /repairs/{id}, which it does once for each id and keeps for good."""
+
+from __future__ import annotations
+
+from typing import Final
+
+import httpx
+
+from pipelines.repair.outcome import StepOutcome, done, done_before, failed
+from pipelines.repair.plan import Action, Step
+
+TIMEOUT_S: Final = 20.0
+_DONE_NOW: Final = 201
+_DONE_BEFORE: Final = 200
+
+
+class CreditServiceSteps:
+    """Carries out `reverse` and `rebuild_balance`."""
+
+    def __init__(self, url: str, key: str, transport: httpx.BaseTransport | None = None) -> None:
+        """`url` is the service's; `key` is what its CREDIT_REPAIR_KEY_FILE holds. `transport` is for tests."""
+        headers = {"Authorization": f"Bearer {key}"}
+        self._client = httpx.Client(base_url=url, headers=headers, timeout=TIMEOUT_S, transport=transport, trust_env=False)
+
+    def close(self) -> None:
+        """Closes the connection."""
+        self._client.close()
+
+    def carry_out(self, step: Step) -> StepOutcome:
+        """Does the step unless it is done. Nothing it raises: a service that refuses or does not answer makes it `failed`."""
+        try:
+            answer = self._client.put(f"/repairs/{step.id}", json=_wanted(step))
+        except (httpx.HTTPError, httpx.InvalidURL) as error:
+            return failed(f"the credit service does not answer: {error}")
+        if answer.status_code not in (_DONE_NOW, _DONE_BEFORE):
+            return failed(f"the credit service refuses: {_reason(answer)}")
+        said = answer.json()
+        told = f"balance of {said['customer']}: {said['points_before']} points before, {said['points_after']} after"
+        return done(told) if answer.status_code == _DONE_NOW else done_before(told)
+
+
+def _wanted(step: Step) -> dict[str, object]:
+    wanted: dict[str, object] = {"action": step.action.value, "reason": f"{step.finding}, {step.cause}"}
+    if step.action is Action.REVERSE:
+        return wanted | {"order_id": step.subject, "amount_cents": step.credit_cents}
+    return wanted | {"customer": step.subject}
+
+
+def _reason(answer: httpx.Response) -> str:
+    try:
+        problem = answer.json()
+        return str(problem.get("detail") or problem.get("title") or answer.status_code)
+    except (ValueError, AttributeError):
+        return f"it answered {answer.status_code}"

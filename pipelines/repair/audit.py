@@ -1,0 +1,61 @@
+"""The audit of repairs: a line for each attempt, on disk before the next step begins."""
+
+from __future__ import annotations
+
+import getpass
+import os
+import socket
+from datetime import UTC, datetime
+from pathlib import Path
+
+import msgspec
+
+from pipelines.errors import PlanUnusable
+from pipelines.repair.outcome import StepOutcome
+from pipelines.repair.plan import Step
+
+
+class AuditLine(msgspec.Struct, frozen=True):
+    """Who carried out which step when, and how it ended."""
+
+    at: str
+    by: str
+    step: str
+    action: str
+    subject: str
+    state: str
+    detail: str
+
+
+class Audit:
+    """A file of JSON lines that only grows. Raises PlanUnusable if it cannot be written."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self._by = f"{_user()}@{socket.gethostname()}"
+
+    def begin(self, step: Step) -> None:
+        """Notes that a step is about to begin: what is broken off leaves this line."""
+        self._write(step, "begun", "")
+
+    def end(self, step: Step, outcome: StepOutcome) -> None:
+        """Notes how it ended."""
+        self._write(step, outcome.state.value, outcome.detail)
+
+    def _write(self, step: Step, state: str, detail: str) -> None:
+        at = datetime.now(UTC).isoformat(timespec="milliseconds")
+        line = AuditLine(at, self._by, step.id, step.action.value, step.subject, state, detail)
+        try:
+            with self.path.open("ab") as file:
+                file.write(msgspec.json.encode(line) + b"\n")
+                file.flush()
+                os.fsync(file.fileno())
+        except OSError as error:
+            raise PlanUnusable(f"audit {self.path}: {error.strerror}") from None
+
+
+def _user() -> str:
+    try:
+        return getpass.getuser()
+    except (KeyError, OSError):
+        return str(os.getuid())

@@ -1,0 +1,58 @@
+"""What the witnesses say of an order, in sentences: why a plan wants to do what it wants to do."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from datetime import UTC, datetime
+from typing import Any, Final
+
+from pipelines.judging.classes import CAUSES, MEANINGS, Cause, Finding
+
+_TIMES: Final = (
+    ("half_at_ms", "half message stored"),
+    ("discarded_at_ms", "half message discarded"),
+    ("delivered_at_ms", "message delivered"),
+    ("dead_at_ms", "dead letter since"),
+)
+
+
+def evidence_of(row: Mapping[str, Any]) -> list[str]:
+    """One sentence for each fact of a row of a reconciliation's outcome."""
+    said = [f"{row['finding']}: {MEANINGS[Finding(row['finding'])]}"]
+    if row["cause"] is not None:
+        said.append(f"cause {row['cause']}: {CAUSES[Cause(row['cause'])]}")
+    if row["stage"] == "credited" and row["order_id"] is None:
+        return [*said, _balance(row)]
+    said.append(_order(row))
+    if row["transaction_id"] is not None:
+        said.append(f"transaction {row['transaction_id']}")
+    said += [f"{told} {_utc(row[name])}" for name, told in _TIMES if row[name] is not None]
+    return [*said, _credit(row)]
+
+
+def _order(row: Mapping[str, Any]) -> str:
+    if not row["order_count"]:
+        return "order database: no such order"
+    amount = "no amount" if row["order_cents"] is None else f"{row['order_cents']} cents {row['currency'] or ''}".rstrip()
+    when = "" if row["ordered_at_ms"] is None else f", {_utc(row['ordered_at_ms'])}"
+    return f"order database: {_rows(row['order_count'])}, {amount}, customer {row['customer']}{when}"
+
+
+def _credit(row: Mapping[str, Any]) -> str:
+    if not row["credit_count"]:
+        return "ledger: no credit"
+    when = "" if row["credited_at_ms"] is None else f", {_utc(row['credited_at_ms'])}"
+    return f"ledger: {_rows(row['credit_count'])}, {row['credit_cents']} cents{when}"
+
+
+def _balance(row: Mapping[str, Any]) -> str:
+    balance = "no balance" if row["balance"] is None else f"a balance of {row['balance']} points"
+    return f"customer {row['customer']} has {balance}; the ledger adds up to {row['points']}"
+
+
+def _rows(count: int) -> str:
+    return "1 row" if int(count) == 1 else f"{count} rows"
+
+
+def _utc(at_ms: int) -> str:
+    return datetime.fromtimestamp(int(at_ms) / 1000, UTC).strftime("%Y-%m-%d %H:%M:%S UTC")

@@ -1,0 +1,108 @@
+"""A plan of repair: its steps, and what only a person can decide. It is a file that people read before they apply it."""
+
+from __future__ import annotations
+
+import os
+from enum import StrEnum
+from pathlib import Path
+from typing import Final
+
+import msgspec
+
+from pipelines.errors import PlanUnusable
+
+VERSION: Final = 1
+
+
+class Action(StrEnum):
+    """What a step does."""
+
+    RESUME = "resume"
+    """The broker checks back once more: a discarded half message becomes pending again."""
+    RETRY = "retry"
+    """The consumer group gets its dead letter once more."""
+    PUBLISH = "publish"
+    """The order's message is sent once more: to its topic, or to the one group that has lost its credit."""
+    REVERSE = "reverse"
+    """The credit service writes a reversal of a credit that no order stands behind."""
+    REBUILD_BALANCE = "rebuild_balance"
+    """The credit service sets a balance to the sum of the customer's ledger entries."""
+
+
+class OrderSaid(msgspec.Struct, frozen=True):
+    """What the order row says: the fields of the order's message."""
+
+    order_id: str
+    customer: str
+    total_cents: int
+    currency: str
+    created_at_ms: int
+
+
+class Step(msgspec.Struct, frozen=True, omit_defaults=True):
+    """One repair."""
+
+    id: str
+    """Unique for good: whoever carries the step out remembers it, and does it once."""
+    action: Action
+    subject: str
+    """The order, or the customer for a balance."""
+    finding: str
+    evidence: list[str]
+    cause: str | None = None
+    transaction_id: str | None = None
+    order: OrderSaid | None = None
+    """Of a message that is published."""
+    to_group_only: bool = False
+    """Whether other groups have had the message: it goes to the retry topic of the one that needs it."""
+    credit_cents: int | None = None
+    """Of a credit that is reversed: another amount in the ledger stops the step."""
+
+
+class ForAPerson(msgspec.Struct, frozen=True, omit_defaults=True):
+    """What no rule can decide."""
+
+    subject: str
+    finding: str
+    advice: str
+    evidence: list[str]
+    cause: str | None = None
+
+
+class Plan(msgspec.Struct, frozen=True):
+    """All steps of one reconciliation, in the order in which they are carried out."""
+
+    as_of_ms: int
+    topic: str
+    consumer_group: str
+    steps: list[Step]
+    for_a_person: list[ForAPerson]
+    version: int = VERSION
+
+
+def write_plan(plan: Plan, path: Path) -> None:
+    """Writes the plan as JSON; the file is whole or not there. Raises PlanUnusable."""
+    text = msgspec.json.format(msgspec.json.encode(plan), indent=2)
+    fresh = path.with_name(f".{path.name}.new")
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        with fresh.open("wb") as file:
+            file.write(text + b"\n")
+            file.flush()
+            os.fsync(file.fileno())
+        fresh.rename(path)
+    except OSError as error:
+        raise PlanUnusable(f"plan {path}: {error.strerror}") from None
+
+
+def read_plan(path: Path) -> Plan:
+    """The plan in a file. Raises PlanUnusable."""
+    try:
+        plan = msgspec.json.decode(path.read_bytes(), type=Plan)
+    except OSError as error:
+        raise PlanUnusable(f"plan {path}: {error.strerror}") from None
+    except msgspec.MsgspecError as error:
+        raise PlanUnusable(f"plan {path} is no plan of repair: {error}") from None
+    if plan.version != VERSION:
+        raise PlanUnusable(f"plan {path} has version {plan.version}: this program carries out version {VERSION}")
+    return plan

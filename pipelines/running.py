@@ -1,0 +1,66 @@
+"""A reconciliation as commands run it: Spark is started, the books are compared, and the time is taken."""
+
+from __future__ import annotations
+
+import time
+from contextlib import ExitStack
+from dataclasses import dataclass
+from pathlib import Path
+
+from rich.console import Console
+
+from pipelines.book_size import are_small
+from pipelines.errors import UnusableDatabaseUrl
+from pipelines.judging.cut_off import CutOff
+from pipelines.progress import shown_step, shown_tasks
+from pipelines.reconciliation import Books, Outcome, reconcile
+from pipelines.session import spark_session
+from pipelines.sources.database_address import DatabaseAddress
+from pipelines.sources.database_url import parse_database_url
+from pipelines.sources.reading import Reading
+from pipelines.sources.tables import check_tables
+from service_runtime.secret_files import SecretUnusable, url_with_password
+
+
+@dataclass(frozen=True, slots=True)
+class SparkSettings:
+    """Where Spark runs, with how much memory, and where its JVM's words go."""
+
+    master: str | None = None
+    memory: str | None = None
+    log: Path | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class TimedOutcome:
+    """What a reconciliation found, and how long Spark took to start and to compare."""
+
+    outcome: Outcome
+    start_s: float
+    compare_s: float
+
+
+def reconciled(books: Books, cut_off: CutOff, output: str, settings: SparkSettings, progress: Console) -> TimedOutcome:
+    """Starts Spark and compares. Raises what `reconcile` raises, and SparkUnavailable."""
+    for log in books.logs:
+        log.check()
+    check_tables(books.order_database, books.credit_database)
+    is_small = are_small(books.order_database, books.credit_database, books.logs)
+    with ExitStack() as stack:
+        begun_s = time.monotonic()
+        with shown_step(progress, "Starting Spark"):
+            spark = stack.enter_context(spark_session(settings.master, settings.log, is_small=is_small, memory=settings.memory))
+        started_s = time.monotonic()
+        with shown_tasks(progress, spark, "Comparing orders and credits"):
+            outcome = reconcile(Reading(spark, is_small), books, cut_off, output)
+        return TimedOutcome(outcome, started_s - begun_s, time.monotonic() - started_s)
+
+
+def address_of(name: str, url: str, password_file: str) -> DatabaseAddress:
+    """A database by its URL; `name` is how settings call it. Raises UnusableDatabaseUrl."""
+    try:
+        return parse_database_url(url_with_password(url, password_file))
+    except SecretUnusable as error:
+        raise UnusableDatabaseUrl(f"{name}_PASSWORD_FILE: {error}") from None
+    except UnusableDatabaseUrl as error:
+        raise UnusableDatabaseUrl(f"{name}_URL: {error}") from None

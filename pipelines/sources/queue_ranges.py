@@ -1,0 +1,119 @@
+"""What a broker holds, queue by queue, asked with the requests of broker.admin: Apache's brokers answer them as well."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncGenerator, Awaitable, Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Final, TypeVar
+
+from broker.admin.errors import AdminError, CannotAsk, Refused
+from broker.admin.figures import consume_stats
+from broker.admin.requests import BrokerRequests
+from broker.admin.session import Target, open_session
+from broker.message.record import Record
+from pipelines.errors import UnreadableStore
+
+RANGE_MESSAGES: Final = 100_000
+_PULL_MESSAGES: Final = 1024
+"""A broker answers with fewer, as its own settings say."""
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True, slots=True)
+class QueueRange:
+    """Messages of one queue, from the queue offset `first` up to `end`."""
+
+    topic: str
+    queue_id: int
+    first: int
+    end: int
+
+
+def queue_ranges(address: str, topics: Sequence[str] = (), range_messages: int = RANGE_MESSAGES) -> list[QueueRange]:
+    """Ranges that together cover the messages that the broker holds now: of these topics, or of all. Raises UnreadableStore."""
+
+    async def ask(broker: BrokerRequests) -> list[QueueRange]:
+        ranges = []
+        for topic, queues in sorted((await broker.topics()).items()):
+            for queue_id in range(queues if not topics or topic in topics else 0):
+                first, end = await broker.offsets(topic, queue_id)
+                starts = range(first, end, range_messages)
+                ranges += [QueueRange(topic, queue_id, start, min(start + range_messages, end)) for start in starts]
+        return ranges
+
+    return _asked(address, ask)
+
+
+def pull(address: str, part: QueueRange) -> Iterator[list[Record]]:
+    """The messages of a range, page by page. Raises UnreadableStore."""
+    pages = _pages(address, part)
+    with asyncio.Runner() as runner:
+        try:
+            while (page := runner.run(_next(pages))) is not None:
+                yield page
+        except AdminError as error:
+            raise UnreadableStore(str(error)) from None
+        finally:
+            runner.run(pages.aclose())
+
+
+def consumer_offsets(address: str, consumer_group: str, topic: str) -> Mapping[int, int] | None:
+    """The group's next queue offset in each queue of the topic; None if the broker knows no such topic or group.
+
+    Raises UnreadableStore.
+    """
+
+    async def ask(broker: BrokerRequests) -> Mapping[int, int] | None:
+        try:
+            table = (await consume_stats(broker, consumer_group, topic)).offset_table
+        except Refused:
+            return None
+        return {queue.queue_id: offsets.consumer_offset for queue, offsets in table.items() if queue.topic == topic}
+
+    return _asked(address, ask)
+
+
+def first_stored_ms(address: str, topics: Sequence[str]) -> int:
+    """From when on these topics are complete: 0 if no message of theirs has expired. Raises UnreadableStore."""
+
+    async def ask(broker: BrokerRequests) -> int:
+        begins_ms = 0
+        for topic, queues in (await broker.topics()).items():
+            for queue_id in range(queues if topic in topics else 0):
+                first, end = await broker.offsets(topic, queue_id)
+                if 0 < first < end:
+                    records, _ = await broker.pull(topic, queue_id, first, 1)
+                    begins_ms = max([begins_ms, *(record.store_timestamp for record in records)])
+        return begins_ms
+
+    return _asked(address, ask)
+
+
+async def _next(pages: AsyncGenerator[list[Record]]) -> list[Record] | None:
+    return await anext(pages, None)
+
+
+async def _pages(address: str, part: QueueRange) -> AsyncGenerator[list[Record]]:
+    offset = part.first
+    async with open_session(Target(broker_addr=address)) as session:
+        (broker,) = session.brokers
+        while offset < part.end:
+            wanted = min(_PULL_MESSAGES, part.end - offset)
+            records, next_offset = await broker.pull(part.topic, part.queue_id, offset, wanted)
+            if next_offset <= offset:
+                raise CannotAsk(f"broker {address} has lost queue offset {offset} of {part.topic}, queue {part.queue_id}")
+            offset = next_offset
+            yield [record for record in records if record.queue_offset < part.end]
+
+
+def _asked(address: str, question: Callable[[BrokerRequests], Awaitable[T]]) -> T:
+    async def ask() -> T:
+        async with open_session(Target(broker_addr=address)) as session:
+            return await question(session.brokers[0])
+
+    try:
+        return asyncio.run(ask())
+    except AdminError as error:
+        raise UnreadableStore(str(error)) from None

@@ -1,0 +1,27 @@
+"""Records as Arrow batches with the columns of a schema."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from itertools import islice
+from typing import Final
+
+import pyarrow
+from pyspark.sql.pandas.types import to_arrow_schema
+from pyspark.sql.types import StructType
+
+from pipelines.sources.commit_log import Damage, LogRecord
+from pipelines.sources.record_columns import COLUMNS, RecordColumns
+
+BATCH_RECORDS: Final = 16_384
+
+
+def record_batches(found: Iterable[LogRecord | Damage], wanted: StructType) -> Iterator[pyarrow.RecordBatch]:
+    """One row for each record or damaged stretch, in batches; only the columns of the schema are made."""
+    schema = to_arrow_schema(wanted, timezone="UTC")
+    makers = [COLUMNS[name] for name in wanted.fieldNames()]
+    left = iter(found)
+    while batch := list(islice(left, BATCH_RECORDS)):
+        rows = RecordColumns.of(batch)
+        arrays = [pyarrow.array(make(rows), type=field.type) for make, field in zip(makers, schema, strict=True)]
+        yield pyarrow.RecordBatch.from_arrays(arrays, schema=schema)
