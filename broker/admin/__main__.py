@@ -14,6 +14,7 @@ from typing import Annotated
 import typer
 
 from broker.admin import decisions, tables
+from broker.admin.console_command import console
 from broker.admin.dead_letters.commands import app as dead_letters
 from broker.admin.discarded import DiscardedMessage, newest_discarded
 from broker.admin.errors import Refused
@@ -40,7 +41,7 @@ app = typer.Typer(
     no_args_is_help=True,
     pretty_exceptions_enable=False,
 )
-for command in (topics, groups, tail, message, send, timeline, doctor):
+for command in (topics, groups, tail, message, send, timeline, doctor, console):
     app.command()(command)
 app.add_typer(dead_letters, name="dead-letters")
 

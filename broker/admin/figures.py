@@ -9,6 +9,9 @@ from broker.protocol.bodies import (
     ConsumeStats,
     GroupList,
     KVTable,
+    ProducerConnection,
+    ProducerInfo,
+    ProducerTableInfo,
     SubscriptionGroupWrapper,
     TopicList,
     TopicStatsTable,
@@ -17,6 +20,7 @@ from broker.protocol.codes import RequestCode, ResponseCode
 from broker.protocol.headers import (
     GetConsumerConnectionListRequestHeader,
     GetConsumeStatsRequestHeader,
+    GetProducerConnectionListRequestHeader,
     GetTopicStatsInfoRequestHeader,
     QueryTopicConsumeByWhoRequestHeader,
 )
@@ -69,6 +73,23 @@ async def consumers(broker: BrokerRequests, group: str) -> list[ClientConnection
         return []
     with understood(broker.address):
         return ConsumerConnection.decode(answer.body).connection_set
+
+
+async def producers(broker: BrokerRequests, group: str) -> list[ClientConnection]:
+    """The members of a producer group that are online. Raises CannotAsk, Refused."""
+    header = GetProducerConnectionListRequestHeader(producer_group=group)
+    answer = await broker.ask(RequestCode.GET_PRODUCER_CONNECTION_LIST, header, ResponseCode.SYSTEM_ERROR)
+    if answer.code == ResponseCode.SYSTEM_ERROR:
+        return []  # this is how RocketMQ answers where nobody of the group is online
+    with understood(broker.address):
+        return ProducerConnection.decode(answer.body).connection_set
+
+
+async def all_producers(broker: BrokerRequests) -> dict[str, list[ProducerInfo]]:
+    """All producers that are online, by group. Raises CannotAsk, Refused; NotSupported at Apache's brokers before 4.9.5."""
+    answer = await broker.ask(RequestCode.GET_ALL_PRODUCER_INFO, None)
+    with understood(broker.address):
+        return ProducerTableInfo.decode(answer.body).data
 
 
 async def runtime_info(broker: BrokerRequests) -> dict[str, str]:

@@ -153,9 +153,14 @@ class BrokerRequests:
 
     async def view(self, commit_log_offset: int) -> Record:
         """The message at that commit log offset, of any topic."""
-        answer = await self.ask(RequestCode.VIEW_MESSAGE_BY_ID, ViewMessageRequestHeader(offset=commit_log_offset))
+        data = await self.view_bytes(commit_log_offset)
         with understood(self.address):
-            return decode_record(answer.body)
+            return decode_record(data)
+
+    async def view_bytes(self, commit_log_offset: int) -> bytes:
+        """The record at that commit log offset as the store has it, not verified."""
+        header = ViewMessageRequestHeader(offset=commit_log_offset)
+        return (await self.ask(RequestCode.VIEW_MESSAGE_BY_ID, header)).body
 
     async def _transactions(self, code: AdminRequestCode, header: CommandHeader) -> TransactionList:
         answer = await self.ask(code, header)

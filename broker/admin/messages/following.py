@@ -28,15 +28,24 @@ async def follow(session: Session, topic: str, last: int) -> AsyncGenerator[Line
     order; those of several queues come by the times at which they were stored, as far as they are known already.
     """
     followers = [_Follower(broker, topic) for broker in session.brokers]
-    lines = [line for follower in followers for line in await follower.begin(last)]
-    if not any(follower.has_topic for follower in followers):
-        raise Refused(f"there is no topic {topic}: rocketmq-admin topics lists those that there are")
-    for line in _in_order(lines)[-last:] if last else []:
+    for line in await _begun(followers, topic, last):
         yield line
     while True:
         await asyncio.sleep(LOOK_EVERY_S)
         for line in _in_order([line for follower in followers for line in await follower.new_lines()]):
             yield line
+
+
+async def newest_messages(session: Session, topic: str, last: int) -> list[Line]:
+    """The last messages of a topic, oldest first. Raises Refused if no broker has the topic, CannotAsk."""
+    return await _begun([_Follower(broker, topic) for broker in session.brokers], topic, last)
+
+
+async def _begun(followers: list[_Follower], topic: str, last: int) -> list[Line]:
+    lines = [line for follower in followers for line in await follower.begin(last)]
+    if not any(follower.has_topic for follower in followers):
+        raise Refused(f"there is no topic {topic}: rocketmq-admin topics lists those that there are")
+    return _in_order(lines)[-last:] if last else []
 
 
 class _Follower:

@@ -9,6 +9,20 @@ BROKER_MEMORY = "broker's memory"
 CONSUMER_OFFSETS = "consumer offsets"
 NOT_ON_RECORD = "not on record"
 
+BROKER = "broker"
+OPERATOR = "operator"
+
+
+class Arrow(msgspec.Struct, frozen=True, rename="camel"):
+    """Who told whom, in a few words: what a sequence diagram draws."""
+
+    sender: str
+    receiver: str
+    """The sender itself, where it did something that it told nobody."""
+    label: str
+    is_lost: bool = False
+    """Whether it did not arrive."""
+
 
 class Event(msgspec.Struct, frozen=True, rename="camel"):
     """Something that happened."""
@@ -18,6 +32,8 @@ class Event(msgspec.Struct, frozen=True, rename="camel"):
     what: str
     on_record: str
     """Who has it on record."""
+    arrow: Arrow | None = None
+    """None where nobody told anybody anything."""
 
 
 class Timeline(msgspec.Struct, frozen=True, rename="camel"):

@@ -1,0 +1,58 @@
+"""Parts of pages as server-sent events: drawn anew again and again, sent where they changed."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncGenerator, Awaitable, Callable
+from typing import Final
+
+MOST_STREAMS: Final = 32
+"""How many pages are live at a time; further ones stand still and say so."""
+_SILENT_S: Final = 15.0
+"""After this time without a change a comment goes out: who has left is noticed, and nothing between cuts the connection."""
+
+
+class Streams:
+    """All live pages of a console."""
+
+    def __init__(self, most: int = MOST_STREAMS) -> None:
+        self.stopping = asyncio.Event()
+        """Set when the console ends: all streams end then."""
+        self._most = most
+        self._open = 0
+
+    @property
+    def is_full(self) -> bool:
+        """Whether no further page can be live."""
+        return self._open >= self._most
+
+    async def of(self, draw: Callable[[], Awaitable[str]], every_s: float) -> AsyncGenerator[str]:
+        """Events with the part as it is now, and whenever it changed."""
+        self._open += 1
+        try:
+            shown, silent_s = None, 0.0
+            while not self.stopping.is_set():
+                part = await draw()
+                if part != shown:
+                    yield server_sent_event("part", part)
+                    shown, silent_s = part, 0.0
+                elif silent_s >= _SILENT_S:
+                    yield ": nothing changed\n\n"
+                    silent_s = 0.0
+                await self._pause(every_s)
+                silent_s += every_s
+        finally:
+            self._open -= 1
+
+    async def _pause(self, seconds: float) -> None:
+        try:
+            async with asyncio.timeout(seconds):
+                await self.stopping.wait()
+        except TimeoutError:
+            return
+
+
+def server_sent_event(name: str, data: str) -> str:
+    """One event; a line of `data` each."""
+    lines = "".join(f"data: {line}\n" for line in data.splitlines() or [""])
+    return f"event: {name}\n{lines}\n"

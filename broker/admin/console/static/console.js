@@ -1,0 +1,56 @@
+"use strict";
+// The server draws a part of the page anew and sends it; this puts it in place. Without scripts the page stands still.
+
+const part = document.querySelector("[data-live]");
+if (part) follow(part);
+
+function follow(part) {
+  const state = document.getElementById("live-state");
+  const pause = document.getElementById("live-pause");
+  let source = null;
+
+  const listen = () => {
+    source = new EventSource(part.dataset.live);
+    source.addEventListener("part", (event) => { state.textContent = "live"; put(part, event.data); });
+    source.onerror = () => { state.textContent = "not live: the console does not answer"; };
+    pause.textContent = "Pause";
+  };
+  pause.addEventListener("click", () => {
+    if (source) {
+      source.close();
+      source = null;
+      state.textContent = "paused";
+      pause.textContent = "Go on";
+    } else {
+      listen();
+    }
+  });
+  pause.hidden = false;
+  listen();
+  addEventListener("pagehide", () => source && source.close());
+}
+
+function put(part, html) {
+  if (isSelecting(part)) return;
+  const fresh = document.createElement("template");
+  fresh.innerHTML = html;
+  const focused = document.activeElement && part.contains(document.activeElement) ? document.activeElement.id : "";
+  // A form keeps what somebody has typed; details stay open.
+  for (const form of fresh.content.querySelectorAll("[data-keep]")) {
+    const kept = document.getElementById(form.id);
+    if (kept) form.replaceWith(kept);
+  }
+  for (const details of fresh.content.querySelectorAll("details[id]")) {
+    const shown = document.getElementById(details.id);
+    if (shown) details.open = shown.open;
+  }
+  const scrolled = [...part.querySelectorAll(".scroll")].map((box) => box.scrollLeft);
+  part.replaceChildren(fresh.content);
+  part.querySelectorAll(".scroll").forEach((box, index) => { box.scrollLeft = scrolled[index] || 0; });
+  if (focused) document.getElementById(focused)?.focus({ preventScroll: true });
+}
+
+function isSelecting(part) {
+  const selection = getSelection();
+  return selection && !selection.isCollapsed && part.contains(selection.anchorNode);
+}

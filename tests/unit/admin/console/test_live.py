@@ -1,0 +1,37 @@
+"""Live parts of pages: drawn anew, sent where they changed, and ended with the console."""
+
+from __future__ import annotations
+
+from broker.admin.console.live import Streams, server_sent_event
+
+
+def test_an_event_has_a_line_of_data_for_each_line_of_the_part() -> None:
+    assert server_sent_event("part", "<p>\none\n</p>") == "event: part\ndata: <p>\ndata: one\ndata: </p>\n\n"
+    assert server_sent_event("part", "") == "event: part\ndata: \n\n"
+
+
+async def test_a_part_is_sent_at_once_and_again_only_when_it_changed() -> None:
+    parts = iter(["one", "one", "one", "two"])
+    streams = Streams()
+
+    async def draw() -> str:
+        return next(parts)
+
+    stream = streams.of(draw, every_s=0.001)
+    assert [await anext(stream), await anext(stream)] == [server_sent_event("part", "one"), server_sent_event("part", "two")]
+    await stream.aclose()
+
+
+async def test_streams_end_with_the_console_and_are_bounded() -> None:
+    streams = Streams(most=1)
+
+    async def draw() -> str:
+        return "one"
+
+    stream = streams.of(draw, every_s=60)
+    assert not streams.is_full
+    await anext(stream)
+    assert streams.is_full
+    streams.stopping.set()
+    assert [part async for part in stream] == []
+    assert not streams.is_full

@@ -1,0 +1,213 @@
+"""Every screen of the console shows what the brokers have, and its forms do what the commands do."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import pytest
+
+from broker.client import ConsumeContext, ConsumeStatus, LocalTransactionState, Message, MessageExt
+from broker.testing import SyncRocketMQ
+from tests.unit.admin.console.visitor import Visitor
+
+COMMIT, ROLLBACK, UNKNOWN = (
+    LocalTransactionState.COMMIT_MESSAGE,
+    LocalTransactionState.ROLLBACK_MESSAGE,
+    LocalTransactionState.UNKNOWN,
+)
+
+
+class Shop:
+    """Decides as it is told: first the local transaction, then each check-back."""
+
+    def __init__(self, *states: LocalTransactionState) -> None:
+        self._states = list(states)
+
+    def execute_local_transaction(self, message: Message, arg: object) -> LocalTransactionState:
+        return self._states.pop(0)
+
+    def check_local_transaction(self, message: MessageExt) -> LocalTransactionState:
+        return self._states.pop(0)
+
+
+def order(rocketmq: SyncRocketMQ, *states: LocalTransactionState, body: bytes = b"paid", key: str = "order-1") -> str:
+    producer = rocketmq.transaction_producer("shops", Shop(*states))
+    sent = producer.send_message_in_transaction(Message.of("orders", body, keys=[key]))
+    return sent.transaction_id or ""
+
+
+def refuse(messages: list[MessageExt], context: ConsumeContext) -> ConsumeStatus:
+    return ConsumeStatus.RECONSUME_LATER
+
+
+def accept(messages: list[MessageExt], context: ConsumeContext) -> ConsumeStatus:
+    return ConsumeStatus.CONSUME_SUCCESS
+
+
+EVERY_SCREEN = ("/", "/pending", "/discarded", "/dead-letters", "/decided", "/topics", "/groups", "/clients", "/messages")
+
+
+@pytest.mark.parametrize("path", EVERY_SCREEN)
+def test_a_screen_of_a_broker_without_messages_says_that_there_are_none(path: str, visitor: Visitor) -> None:
+    seen = visitor.sees(path)
+    words = ("All is well", "No ", "Nothing", "There are no", "There is no", "Find")
+    assert any(word in seen for word in words)
+
+
+def test_a_pending_transaction_is_shown_with_its_countdown_and_who_can_answer(rocketmq: SyncRocketMQ, visitor: Visitor) -> None:
+    transaction_id = order(rocketmq, UNKNOWN, UNKNOWN)
+    rocketmq.advance(seconds=35)  # the first heartbeat says who is online
+    seen = visitor.sees("/pending")
+    assert "1 of 1 pending transactions" in seen
+    assert transaction_id in seen
+    assert "in 30 s 1 of 15" in seen
+    assert "shops 1 online" in seen
+
+
+def test_a_pending_transaction_whose_producer_left_says_that_nobody_is_online(rocketmq: SyncRocketMQ, visitor: Visitor) -> None:
+    producer = rocketmq.transaction_producer("shops", Shop(UNKNOWN))
+    producer.send_message_in_transaction(Message.of("orders", b"paid"))
+    producer.shutdown()
+    assert "nobody online" in visitor.sees("/pending")
+
+
+def test_a_transaction_has_its_timeline_as_a_table_and_as_a_picture(rocketmq: SyncRocketMQ, visitor: Visitor) -> None:
+    transaction_id = order(rocketmq, UNKNOWN, COMMIT)
+    rocketmq.advance(minutes=2)
+    seen, html = visitor.sees(f"/transaction?word={transaction_id}"), visitor.html("/transaction?word=order-1")
+    assert "committed" in seen
+    assert "check-back 1: the broker asks the producer at" in seen
+    assert html.count('class="arrow') == 5  # half message, no decision, check-back, answer, visible
+    assert 'class="arrow lost"' in html
+
+
+def test_a_person_decides_a_pending_transaction_by_hand_and_the_reason_is_kept(rocketmq: SyncRocketMQ, visitor: Visitor) -> None:
+    order(rocketmq, UNKNOWN)
+    page = "/transaction?word=order-1"
+    seen = visitor.posts(page, "/transaction/decide", decision="COMMIT", reason="paid in cash", is_sure="yes")
+    assert "committed: the transaction at half offset 0 of shops; reason: paid in cash" in seen
+    assert "Decide by hand" not in visitor.sees(page)
+    assert "paid in cash" in visitor.sees("/decided")
+    assert not rocketmq.pending()
+
+
+@pytest.mark.parametrize(
+    ("fields", "sentence"),
+    [
+        ({"decision": "COMMIT", "is_sure": "yes"}, "The reason is empty"),
+        ({"decision": "COMMIT", "reason": "paid"}, "A decision cannot be taken back: tick that you know it"),
+        ({"reason": "paid", "is_sure": "yes"}, "Choose COMMIT or ROLLBACK"),
+    ],
+)
+def test_a_decision_without_reason_or_tick_is_refused(
+    fields: Mapping[str, str], sentence: str, rocketmq: SyncRocketMQ, visitor: Visitor
+) -> None:
+    order(rocketmq, UNKNOWN)
+    assert sentence in visitor.posts("/transaction?word=order-1", "/transaction/decide", 404, **fields)
+    assert rocketmq.pending()
+
+
+class TestWithOneCheck:
+    @pytest.fixture
+    def rocketmq_settings(self) -> Mapping[str, object]:
+        return {"transactionCheckMax": 1}
+
+    def test_a_discarded_transaction_is_resumed_once(self, rocketmq: SyncRocketMQ, visitor: Visitor) -> None:
+        order(rocketmq, UNKNOWN, UNKNOWN)
+        rocketmq.advance(minutes=5)
+        assert "resumed: " in visitor.posts("/discarded", "/discarded/resume")
+        assert rocketmq.pending()
+        assert "Resume" not in visitor.sees("/discarded").replace("Resume one when", "")
+
+
+class TestDeadLetters:
+    @pytest.fixture
+    def letter(self, rocketmq: SyncRocketMQ, visitor: Visitor) -> str:
+        """The page of the only dead letter of the group `credits`."""
+        rocketmq.producer("makers").send(Message.of("orders", b"odd", keys=["order-1"]))
+        consumer = rocketmq.consumer("credits", "orders", refuse, max_reconsume_times=0)
+        rocketmq.advance(minutes=1)
+        consumer.shutdown()
+        return "/dead-letter?message=order-1&group=credits"
+
+    def test_it_is_found_by_its_group(self, letter: str, visitor: Visitor) -> None:
+        assert "credits 1 1" in visitor.sees("/dead-letters")
+        assert "nobody has treated it" in visitor.sees("/dead-letters/group?group=credits")
+        assert "odd" in visitor.sees(letter)
+
+    def test_it_is_dismissed_with_a_reason(self, letter: str, visitor: Visitor) -> None:
+        seen = visitor.posts(letter, "/dead-letter/dismiss", reason="a test order")
+        assert "reason: a test order" in seen
+        assert "credits 0 1" in visitor.sees("/dead-letters")
+
+    def test_it_is_not_dismissed_without_a_reason(self, letter: str, visitor: Visitor) -> None:
+        assert "The reason is empty" in visitor.posts(letter, "/dead-letter/dismiss", 404)
+        assert "credits 1 1" in visitor.sees("/dead-letters")
+
+    def test_it_is_retried_once_and_again_only_if_asked(self, letter: str, visitor: Visitor) -> None:
+        assert "once more (retry 1)" in visitor.posts(letter, "/dead-letter/retry", reason="mended")
+        assert "was retried" in visitor.posts(letter, "/dead-letter/retry", 404)
+        assert "once more (retry 2)" in visitor.posts(letter, "/dead-letter/retry", again="yes")
+
+
+def test_topics_and_groups_are_shown_with_what_they_hold_and_their_lag(rocketmq: SyncRocketMQ, visitor: Visitor) -> None:
+    rocketmq.producer("makers").send(Message.of("orders", b"one", keys=["order-1"], tags="created"))
+    consumer = rocketmq.consumer("credits", "orders", accept)
+    rocketmq.advance(minutes=1)
+    assert "orders" in visitor.sees("/topics")
+    assert "%RETRY%credits" in visitor.sees("/topics?all=yes")
+    assert "credits" in visitor.sees("/topic?topic=orders")
+    assert "order-1 created one" in visitor.sees("/topic/tail?topic=orders")
+    assert "credits 1 0" in visitor.sees("/groups")
+    assert consumer.group in visitor.sees("/group?group=credits")
+    assert "Producers" in visitor.sees("/clients")
+    assert "credits" in visitor.sees("/clients")
+
+
+def test_a_message_is_found_by_its_key_with_who_has_consumed_it(rocketmq: SyncRocketMQ, visitor: Visitor) -> None:
+    rocketmq.consumer("credits", "orders", accept)
+    order(rocketmq, COMMIT)
+    rocketmq.advance(minutes=1)
+    seen = visitor.sees("/messages?word=order-1&topic=orders")
+    assert "paid" in seen
+    assert "credits has consumed it" in seen
+    assert "transaction" in seen
+
+
+def test_the_bytes_of_a_half_message_are_shown_with_each_field_marked(rocketmq: SyncRocketMQ, visitor: Visitor) -> None:
+    order(rocketmq, UNKNOWN)
+    seen = visitor.sees("/record?offset=0")
+    assert "MAGICCODE 4 4 0xdaa320a7" in seen
+    assert "TOPIC" in seen
+    assert "RMQ_SYS_TRANS_HALF_TOPIC" in seen
+
+
+@pytest.mark.parametrize(
+    ("path", "sentence"),
+    [
+        ("/transaction?word=order-9", "There is no transaction order-9."),
+        ("/topic?topic=nowhere", "There is no topic nowhere."),
+        ("/group?group=nobody", "The consumer group nobody has no offsets and no members"),
+        ("/record?offset=0&broker=192.0.2.1:10911", "No broker at 192.0.2.1:10911 is known here."),
+        ("/dead-letter?message=x", "There is no dead letter x."),
+        ("/nowhere", "There is no such page."),
+    ],
+)
+def test_what_is_not_there_is_said_in_a_sentence(path: str, sentence: str, visitor: Visitor) -> None:
+    assert sentence in visitor.sees(path, 404)
+
+
+def test_what_strangers_wrote_is_text_and_never_markup(rocketmq: SyncRocketMQ, visitor: Visitor) -> None:
+    order(rocketmq, UNKNOWN, body=b"<script>alert(1)</script>\x1b[2J", key="<img/src=x>")
+    for path in ("/pending", "/record?offset=0", "/transaction?word=%3Cimg/src=x%3E"):
+        html = visitor.html(path)
+        assert "<script>alert" not in html
+        assert "<img/src" not in html
+        assert "\x1b" not in html
+
+
+def test_a_broker_that_is_gone_is_said_in_a_sentence(rocketmq: SyncRocketMQ, visitor: Visitor) -> None:
+    rocketmq.crash()
+    seen = visitor.sees("/pending", 503)
+    assert "Reload this page to ask again" in seen
+    assert "Traceback" not in seen
