@@ -1,0 +1,133 @@
+"""The tester of tutorials/build_your_own: our broker and the solution pass all stages, each wrong broker all but its own."""
+
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Mapping
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import psutil
+import pytest
+
+from tutorials.build_your_own.curriculum import STAGES
+from tutorials.build_your_own.tester.run import Order, run_stages
+from tutorials.build_your_own.tester.verdict import Verdict
+from tutorials.build_your_own.wrong_broker import MISTAKES
+
+pytestmark = [pytest.mark.e2e, pytest.mark.slow]
+
+ROOT = Path(__file__).resolve().parents[2]
+PACKAGE = "tutorials.build_your_own"
+OURS, SOLUTION = "ours", "solution"
+COMMANDS: Mapping[str, list[str]] = {
+    OURS: [sys.executable, "-m", "broker"],
+    SOLUTION: [sys.executable, "-m", f"{PACKAGE}.solution"],
+    **{name: [sys.executable, "-m", f"{PACKAGE}.wrong_broker", name] for name in MISTAKES},
+}
+PATIENCE_S = 60
+AT_A_TIME = 3
+"""Brokers that are tested at a time, a process for each of some of their stages: they wait most of the time."""
+STAGES_AT_A_TIME = 4
+
+
+@pytest.fixture(scope="module")
+def verdicts(tmp_path_factory: pytest.TempPathFactory) -> Mapping[str, list[Verdict]]:
+    """All stages of all brokers."""
+    folder = tmp_path_factory.mktemp("build_your_own")
+
+    def run(name: str) -> list[Verdict]:
+        return list(run_stages(Order(COMMANDS[name], folder / name, PATIENCE_S, STAGES_AT_A_TIME), STAGES))
+
+    with ThreadPoolExecutor(AT_A_TIME) as pool:
+        return dict(zip(COMMANDS, pool.map(run, COMMANDS), strict=True))
+
+
+def failures(verdicts: list[Verdict]) -> Mapping[int, str]:
+    return {verdict.stage.number: str(verdict.failure) for verdict in verdicts if verdict.failure is not None}
+
+
+@pytest.mark.parametrize("name", [OURS, SOLUTION])
+def test_a_right_broker_passes_all_twelve_stages(verdicts: Mapping[str, list[Verdict]], name: str) -> None:
+    assert failures(verdicts[name]) == {}
+    assert [verdict.stage.number for verdict in verdicts[name]] == list(range(1, 13))
+
+
+@pytest.mark.parametrize("name", MISTAKES)
+def test_a_wrong_broker_fails_at_exactly_its_stage(verdicts: Mapping[str, list[Verdict]], name: str) -> None:
+    found = failures(verdicts[name])
+    assert list(found) == [MISTAKES[name].stage], found
+
+
+def test_each_stage_has_a_wrong_broker() -> None:
+    assert sorted(mistake.stage for mistake in MISTAKES.values()) == [stage.number for stage in STAGES]
+
+
+def the_tester(*arguments: str) -> list[str]:
+    return [sys.executable, "-m", PACKAGE, "test", *arguments]
+
+
+@pytest.mark.parametrize(("number", "is_left_alone"), [(signal.SIGINT, False), (signal.SIGTERM, False), (signal.SIGKILL, True)])
+def test_a_tester_that_is_stopped_leaves_no_process_behind(number: signal.Signals, is_left_alone: bool) -> None:
+    # It opens its port and never answers, and it has a child of its own.
+    silent = (
+        "import os, socket, subprocess, sys, time; subprocess.Popen(['sleep', '600']); "
+        "socket.create_server(('127.0.0.1', int(os.environ['listenPort']))); held = socket.socket(); time.sleep(600)"
+    )
+    silent = silent.replace("socket.create_server", "server = socket.create_server")
+    run = subprocess.Popen(
+        the_tester("--stage", "1", "--patience", "600", "--", sys.executable, "-c", silent),
+        cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
+    )  # fmt: skip
+    family = wait_for_family(psutil.Process(run.pid))
+    run.send_signal(number)
+    printed, _ = run.communicate(timeout=PATIENCE_S)
+    _, left = psutil.wait_procs(family, timeout=PATIENCE_S)
+    assert left == []
+    assert run.returncode == (-signal.SIGKILL if is_left_alone else 130)
+    assert "Traceback" not in printed
+    assert is_left_alone or "No process of your broker is left" in printed
+
+
+def wait_for_family(tester: psutil.Process) -> list[psutil.Process]:
+    """The processes below the tester, once the broker's own child is among them."""
+    deadline = time.monotonic() + PATIENCE_S
+    while True:
+        family: list[psutil.Process] = tester.children(recursive=True)
+        if any(process.name() == "sleep" for process in family):
+            return family
+        assert time.monotonic() < deadline, family
+        time.sleep(0.05)
+
+
+def test_a_broker_that_never_answers_is_given_up_and_killed() -> None:
+    silent = (
+        "import os, socket, time; server = socket.create_server(('127.0.0.1', int(os.environ['listenPort']))); time.sleep(600)"
+    )
+    run = subprocess.run(
+        the_tester("--stage", "1", "--patience", "0.5", "--", sys.executable, "-c", silent),
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+    )
+    assert run.returncode == 1
+    assert "nothing within 0.5 s" in run.stdout
+    assert "Traceback" not in run.stdout + run.stderr
+
+
+@pytest.mark.parametrize(
+    ("program", "told"),
+    [
+        (["no-such-program"], "No such file or directory: no-such-program"),
+        (
+            [sys.executable, "-c", "print('I cannot find my settings'); raise SystemExit(3)"],
+            "exit code 3: I cannot find my settings",
+        ),
+    ],
+)
+def test_a_broker_that_does_not_start_is_told_why(program: list[str], told: str) -> None:
+    run = subprocess.run(the_tester("--stage", "1", "--", *program), cwd=ROOT, capture_output=True, text=True)
+    assert run.returncode == 1
+    assert told in " ".join(run.stdout.split())
+    assert "Traceback" not in run.stdout + run.stderr

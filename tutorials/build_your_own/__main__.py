@@ -1,0 +1,89 @@
+"""The tester's command line: `python -m tutorials.build_your_own test --stage 1 -- COMMAND ...`."""
+
+from __future__ import annotations
+
+import shlex
+import signal
+import sys
+import tempfile
+from contextlib import ExitStack
+from pathlib import Path
+from typing import Annotated, Final
+
+import typer
+
+from tutorials.build_your_own.curriculum import STAGES, Stage
+from tutorials.build_your_own.tester.failed import Interrupted
+from tutorials.build_your_own.tester.printing import Printer
+from tutorials.build_your_own.tester.run import Order, run_stages
+from tutorials.build_your_own.tester.verdict import Verdict
+
+FAILED: Final = 1
+BAD_USAGE: Final = 2
+INTERRUPTED: Final = 130
+
+application = typer.Typer(no_args_is_help=True, add_completion=False, rich_markup_mode=None)
+
+
+@application.command("list")
+def list_stages() -> None:
+    """Lists the stages and where their texts are."""
+    for stage in STAGES:
+        print(f"{stage.number:>2}  {stage.title:<22}{stage.text.relative_to(Path(__file__).parents[2])}")
+
+
+@application.command("test")
+def run_test(
+    command: Annotated[list[str], typer.Argument(help="Starts your broker; write it behind --. The tester adds -c FILE.")],
+    stage: Annotated[
+        list[int] | None, typer.Option("--stage", min=1, max=len(STAGES), help="This stage; may be repeated.")
+    ] = None,
+    until: Annotated[int | None, typer.Option("--until", min=1, max=len(STAGES), help="All stages up to this one.")] = None,
+    every: Annotated[bool, typer.Option("--all", help="All twelve stages.")] = False,
+    patience: Annotated[float, typer.Option(min=0.1, help="Seconds to wait for what should come at once.")] = 5.0,
+    side_by_side: Annotated[int, typer.Option(min=1, help="Stages that run at a time.")] = 4,
+    keep: Annotated[Path | None, typer.Option(help="Keep stores, settings and logs in this new folder.")] = None,
+    show_bytes: Annotated[bool, typer.Option("--bytes", help="Show the bytes of every event.")] = False,
+    show_timeline: Annotated[bool, typer.Option("--timeline", help="Show the timeline of stages that pass, too.")] = False,
+) -> None:
+    """Tests your broker: starts it, talks to it, kills it, reads its files. Exit code 0 if all stages asked for pass, else 1."""
+    stages = _chosen(stage, until, every=every)
+    printer = Printer(shows_bytes=show_bytes)
+    signal.signal(signal.SIGTERM, signal.default_int_handler)
+    verdicts: list[Verdict] = []
+    with ExitStack() as stack:
+        home = _new_folder(keep) if keep else Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="build-your-own-")))
+        try:
+            for verdict in run_stages(Order(command, home, patience, side_by_side), stages):
+                is_second = any(not before.is_passed for before in verdicts)
+                printer.verdict(verdict, is_short=is_second)
+                if show_timeline and verdict.is_passed:
+                    printer.timeline(verdict)
+                verdicts.append(verdict)
+        except (KeyboardInterrupt, Interrupted):
+            print("\nStopped. No process of your broker is left.", file=sys.stderr)
+            raise typer.Exit(INTERRUPTED) from None
+    printer.summary(verdicts, shlex.join(command))
+    if not all(verdict.is_passed for verdict in verdicts):
+        raise typer.Exit(FAILED)
+
+
+def _chosen(numbers: list[int] | None, until: int | None, *, every: bool) -> list[Stage]:
+    if sum((bool(numbers), until is not None, every)) != 1:
+        print("Say which stages to test: --stage N, --until N, or --all.", file=sys.stderr)
+        raise typer.Exit(BAD_USAGE)
+    wanted = numbers or range(1, (until or len(STAGES)) + 1)
+    return [stage for stage in STAGES if stage.number in wanted]
+
+
+def _new_folder(folder: Path) -> Path:
+    try:
+        folder.mkdir(parents=True)
+    except OSError as error:
+        print(f"--keep {folder}: {error.strerror}. Name a folder that does not exist yet.", file=sys.stderr)
+        raise typer.Exit(BAD_USAGE) from None
+    return folder.resolve()
+
+
+if __name__ == "__main__":
+    application(prog_name="python -m tutorials.build_your_own")

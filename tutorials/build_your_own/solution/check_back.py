@@ -1,0 +1,79 @@
+"""Stages 9 and 10: the broker asks the producers for the decisions that it lacks."""
+
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+
+from tutorials.build_your_own.solution import frames, record
+from tutorials.build_your_own.solution.frames import Command
+from tutorials.build_your_own.solution.record import Record
+from tutorials.build_your_own.solution.transactions import Pending, Transactions
+
+CHECK_TRANSACTION_STATE = 39
+
+Send = Callable[[bytes], None]
+"""Writes a frame to a producer."""
+
+
+@dataclass(frozen=True, slots=True)
+class CheckPolicy:
+    """broker.conf's transactionTimeOut, transactionCheckInterval and transactionCheckMax."""
+
+    timeout_s: float
+    interval_s: float
+    check_max: int
+
+
+class CheckBack:
+    """Knows which producers are online, and what each pending transaction is due for."""
+
+    def __init__(self, transactions: Transactions, policy: CheckPolicy) -> None:
+        self.producers: dict[str, list[Send]] = {}
+        """By producer group, as their heartbeats say."""
+        self._transactions = transactions
+        self._policy = policy
+
+    def forget(self, send: Send) -> None:
+        """A connection ended."""
+        for online in self.producers.values():
+            if send in online:
+                online.remove(send)
+
+    def look(self) -> None:
+        """Does what is due. Call it often: it is cheap."""
+        now_s = time.monotonic()
+        for pending in list(self._transactions.pending.values()):
+            if pending.due_s <= now_s:
+                pending.due_s = now_s + self._policy.interval_s
+                self._look_at(pending)
+
+    def _look_at(self, pending: Pending) -> None:
+        if pending.checks >= self._policy.check_max:
+            self._transactions.discard(pending)
+        elif online := self.producers.get(pending.group):
+            # Only a question that was asked counts. With nobody to ask, the half message waits.
+            pending.checks += 1
+            online[pending.checks % len(online)](check_request(pending))
+
+
+def check_request(pending: Pending) -> bytes:
+    """The frame that asks. Nobody waits for its answer: the producer sends END_TRANSACTION, as after its local transaction."""
+    half = pending.half
+    fields: Mapping[str, str] = {
+        "tranStateTableOffset": str(half.queue_offset),
+        "commitLogOffset": str(half.commit_log_offset),
+        "msgId": half.property("UNIQ_KEY"),
+        "transactionId": half.property("UNIQ_KEY"),
+        "offsetMsgId": (half.store_host + half.commit_log_offset.to_bytes(8)).hex().upper(),
+    }
+    body = record.encode(as_sent(half, pending.checks))
+    return frames.encode(Command(CHECK_TRANSACTION_STATE, 0, frames.ONEWAY_FLAG, fields, body))
+
+
+def as_sent(half: Record, checks: int) -> Record:
+    """The half message under its own topic, numbered: a producer must recognise what it sent."""
+    properties = {**half.message.properties, "TRANSACTION_CHECK_TIMES": str(checks)}
+    message = replace(
+        half.message, topic=half.property("REAL_TOPIC"), queue_id=int(half.property("REAL_QID")), properties=properties
+    )
+    return replace(half, message=message)

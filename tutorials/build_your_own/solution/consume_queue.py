@@ -1,0 +1,50 @@
+"""Stage 5: a consume queue says where the messages of one queue of a topic are. One unit of 20 bytes for each message:
+
+COMMIT LOG OFFSET 8 | SIZE 4 | HASH OF THE TAG 8
+"""
+
+import struct
+from dataclasses import dataclass
+from pathlib import Path
+
+from tutorials.build_your_own.solution.commit_log import FILE_NAME
+
+_UNIT = struct.Struct(">qiq")
+
+
+@dataclass(frozen=True, slots=True)
+class Unit:
+    """Where one message is, and the hash of its tag, by which pulls leave out what nobody asked for."""
+
+    commit_log_offset: int
+    size: int
+    tags_code: int
+
+
+class ConsumeQueue:
+    """The units by queue offset; in memory, and in a file."""
+
+    def __init__(self, folder: Path) -> None:
+        folder.mkdir(parents=True, exist_ok=True)
+        # The commit log has all that a queue says. So a start writes the queues anew, and a lost file is no loss.
+        self._file = (folder / FILE_NAME).open("wb", buffering=0)
+        self.units: list[Unit] = []
+
+    def append(self, unit: Unit) -> None:
+        """Adds the unit of the next queue offset."""
+        self.units.append(unit)
+        self._file.write(encode(unit))
+
+
+def encode(unit: Unit) -> bytes:
+    """The 20 bytes of a unit."""
+    return _UNIT.pack(unit.commit_log_offset, unit.size, unit.tags_code)
+
+
+def tags_code(tag: str) -> int:
+    """Java's String.hashCode: h = 31 * h + c for each character, as a signed number of 32 bits. 0 without a tag."""
+    code = 0
+    utf_16 = tag.encode("utf-16-be")
+    for high, low in zip(utf_16[::2], utf_16[1::2], strict=True):
+        code = (31 * code + (high << 8 | low)) & 0xFFFFFFFF
+    return code - 0x100000000 if code >= 0x80000000 else code

@@ -1,0 +1,85 @@
+"""Stage 1: frames, which carry requests and answers.
+
+LENGTH 4 | SERIALIZETYPE 1 | HEADERLENGTH 3 | header, a JSON object | body
+
+LENGTH counts what follows it. All numbers are big-endian.
+"""
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+RESPONSE_FLAG = 1
+ONEWAY_FLAG = 2
+
+NO_FIELDS: Mapping[str, str] = {}
+
+
+@dataclass(frozen=True, slots=True)
+class Command:
+    """One request or one answer."""
+
+    code: int
+    opaque: int
+    flag: int = 0
+    fields: Mapping[str, str] = field(default_factory=lambda: NO_FIELDS)
+    """extFields: what a request asks or an answer says, as strings."""
+    body: bytes = b""
+    remark: str = ""
+
+    @property
+    def is_oneway(self) -> bool:
+        """Whether nobody waits for an answer."""
+        return self.flag & ONEWAY_FLAG != 0
+
+
+class FrameReader:
+    """Makes commands of the bytes of one connection. TCP cuts the bytes where it likes, so the reader keeps what is not whole."""
+
+    def __init__(self) -> None:
+        self._kept = b""
+
+    def feed(self, data: bytes) -> list[Command]:
+        """The commands that are whole now. Raises ValueError if the bytes are no frame."""
+        self._kept += data
+        commands = []
+        while len(self._kept) >= 4:
+            end = 4 + int.from_bytes(self._kept[:4])
+            if len(self._kept) < end:
+                break
+            commands.append(decode(self._kept[4:end]))
+            self._kept = self._kept[end:]
+        return commands
+
+
+def decode(frame: bytes) -> Command:
+    """The command of a frame, LENGTH left out. Raises ValueError."""
+    header_end = 4 + int.from_bytes(frame[1:4])
+    header = json.loads(frame[4:header_end])
+    return Command(
+        code=header["code"],
+        opaque=header["opaque"],
+        flag=header.get("flag", 0),
+        fields=header.get("extFields") or {},
+        body=frame[header_end:],
+        remark=header.get("remark") or "",
+    )
+
+
+def encode(command: Command) -> bytes:
+    """The whole frame of a command."""
+    fields = {name: str(value) for name, value in command.fields.items()}
+    header = json.dumps(
+        {
+            "code": command.code,
+            "extFields": fields,
+            "flag": command.flag,
+            "language": "PYTHON",
+            "opaque": command.opaque,
+            "remark": command.remark,
+            "serializeTypeCurrentRPC": "JSON",
+            "version": 0,
+        }
+    ).encode()
+    length = 4 + len(header) + len(command.body)
+    return length.to_bytes(4) + len(header).to_bytes(4) + header + command.body

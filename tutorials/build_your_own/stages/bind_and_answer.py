@@ -1,0 +1,115 @@
+"""Stage 1: frames in, frames out."""
+
+from __future__ import annotations
+
+from tutorials.build_your_own.tester.frames import CODES, Frame, encode_request
+from tutorials.build_your_own.tester.requests import PRODUCERS, expect_code, heart_beat, heart_beat_body
+from tutorials.build_your_own.tester.trial import Trial, check
+
+UNKNOWN_CODE = 29_999
+_OURS = "broker/protocol/frame.py"
+_APACHE = "NettyDecoder"
+
+
+def play(trial: Trial) -> None:
+    """Raises ClaimFailed."""
+    trial.start()
+    _answers_a_request(trial)
+    _answers_what_it_does_not_know(trial)
+    _puts_torn_frames_together(trial)
+    _takes_frames_apart(trial)
+    _answers_no_oneway_request(trial)
+    _serves_several_connections(trial)
+
+
+def _heart_beat(opaque: int, *, oneway: bool = False) -> bytes:
+    return encode_request(CODES["HEART_BEAT"], opaque, {}, heart_beat_body(PRODUCERS), oneway=oneway)
+
+
+def _check_answer(answer: Frame, opaque: int) -> None:
+    check(answer.opaque == opaque, f"opaque {opaque}, as in the request", f"opaque {answer.opaque}")
+    check(answer.is_answer, "flag 1, whose lowest bit says that this is an answer", f"flag {answer.flag}")
+    expect_code(answer, 0)
+
+
+def _answers_a_request(trial: Trial) -> None:
+    with trial.claim(
+        "A heartbeat is answered: code 0, flag 1, and the opaque of the request",
+        hint="Read LENGTH (4 bytes), then so many bytes. Answer with the opaque that came: the client finds its request by it.",
+        ours="broker/protocol/command.py",
+        apache="RemotingCommand",
+    ):
+        connection = trial.connect()
+        opaque = 4711
+        connection.send_bytes(_heart_beat(opaque), f"HEART_BEAT (34), opaque {opaque}")
+        _check_answer(connection.take(lambda frame: True, "an answer to HEART_BEAT"), opaque)
+
+
+def _answers_what_it_does_not_know(trial: Trial) -> None:
+    with trial.claim(
+        "A request code that it does not know is answered with code 3, and the connection stays open",
+        hint="Newer clients ask for more than you have. A broker that hangs up on them loses their other requests too.",
+        ours="broker/remoting/dispatcher.py",
+        apache="NettyRemotingAbstract.processRequestCommand",
+    ):
+        connection = trial.connect()
+        expect_code(connection.request(UNKNOWN_CODE, {}), 3)
+        heart_beat(connection)
+
+
+def _puts_torn_frames_together(trial: Trial) -> None:
+    with trial.claim(
+        "A frame that arrives in pieces is answered like any other",
+        hint="TCP is a stream: one read may bring half a frame. Keep what you have until LENGTH says that the frame is whole.",
+        ours=_OURS,
+        apache=_APACHE,
+    ):
+        connection = trial.connect()
+        opaque = connection.next_opaque()
+        frame = _heart_beat(opaque)
+        pieces = frame[:2], frame[2:30], frame[30:]
+        for number, piece in enumerate(pieces, 1):
+            connection.send_bytes(piece, f"piece {number} of {len(pieces)} of a HEART_BEAT, {len(piece)} bytes")
+            connection.wait_until_read()
+        _check_answer(connection.take(lambda frame: True, "an answer to the HEART_BEAT that came in pieces"), opaque)
+
+
+def _takes_frames_apart(trial: Trial) -> None:
+    with trial.claim(
+        "Two frames that arrive in one piece are both answered",
+        hint="One read may bring several frames. Go on decoding until what is left is no whole frame.",
+        ours=_OURS,
+        apache=_APACHE,
+    ):
+        connection = trial.connect()
+        opaques = {connection.next_opaque(), connection.next_opaque()}
+        connection.send_bytes(b"".join(map(_heart_beat, sorted(opaques))), f"two HEART_BEATs in one piece, opaques {opaques}")
+        answered = {connection.take(lambda frame: True, "an answer to each of two HEART_BEATs").opaque for _ in opaques}
+        check(answered == opaques, f"answers with the opaques {opaques}", f"answers with {answered}")
+
+
+def _answers_no_oneway_request(trial: Trial) -> None:
+    with trial.claim(
+        "A one-way request (flag 2) is carried out, and not answered",
+        hint="Look at bit 2 of the request's flag before you write the answer.",
+        ours="broker/remoting/dispatcher.py",
+        apache="NettyRemotingAbstract.processRequestCommand",
+    ):
+        connection = trial.connect()
+        oneway = connection.next_opaque()
+        connection.send_bytes(_heart_beat(oneway, oneway=True), f"HEART_BEAT (34), opaque {oneway}, one-way")
+        heart_beat(connection)
+        unasked = [frame for frame in connection.inbox if frame.opaque == oneway]
+        check(not unasked, "no answer to a one-way request", f"an answer with its opaque, {oneway}")
+
+
+def _serves_several_connections(trial: Trial) -> None:
+    with trial.claim(
+        "Several connections are served at a time",
+        hint="One connection that sends nothing must not keep the others waiting: a thread or a task for each.",
+        ours="broker/remoting/server.py",
+        apache="NettyRemotingServer",
+    ):
+        idle, busy = trial.connect("idle"), trial.connect("busy")
+        heart_beat(busy)
+        heart_beat(idle)

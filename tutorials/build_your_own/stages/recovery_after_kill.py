@@ -1,0 +1,133 @@
+"""Stage 11: kill -9, damage as a crash leaves it, and everything goes on."""
+
+from __future__ import annotations
+
+from tutorials.build_your_own.stages.check_back import next_check
+from tutorials.build_your_own.tester.connection import Connection
+from tutorials.build_your_own.tester.failed import Failed
+from tutorials.build_your_own.tester.requests import (
+    COMMIT,
+    UNKNOWN,
+    Half,
+    answer_check,
+    end_transaction,
+    expect_code,
+    heart_beat,
+    pull_all,
+    pull_until,
+    send,
+    send_half,
+    shown,
+)
+from tutorials.build_your_own.tester.trial import Trial, check
+
+TOPIC = "orders"
+PLAIN = [b"message %d" % number for number in range(3)]
+_OURS = "broker/store/recovery/recovery.py"
+_APACHE = "CommitLog.recoverAbnormally"
+
+
+def play(trial: Trial) -> None:
+    """Raises ClaimFailed."""
+    trial.start()
+    connection = trial.connect()
+    pending = _fill(trial, connection)
+    trial.kill()
+    end = _damage(trial)
+    trial.start("After kill -9 it starts again on its store")
+    connection = trial.connect()
+    _has_everything(trial, connection)
+    _goes_on_behind_the_last_record(trial, connection, end)
+    _asks_about_what_was_pending(trial, connection, pending)
+
+
+def _fill(trial: Trial, connection: Connection) -> Half:
+    """Three messages, a committed transaction and a pending one."""
+    with trial.claim(
+        "Messages, half messages and a COMMIT are answered with 0",
+        hint="Stages 2, 6 and 7 have this.",
+        ours="broker/server/sending/send_processor.py",
+        apache="SendMessageProcessor",
+    ):
+        for body in PLAIN:
+            send(connection, TOPIC, body, properties={"TAGS": "created"})
+        pending = send_half(connection, TOPIC, b"order that is pending", "T-pending")
+        decided = send_half(connection, TOPIC, b"order that is committed", "T-committed")
+        expect_code(end_transaction(connection, decided, COMMIT), 0)
+        return pending
+
+
+def _damage(trial: Trial) -> int:
+    """Tears a record behind the log's end and takes the queues away; returns where the log ends."""
+    with trial.claim(
+        "What was acknowledged is in the commit log after kill -9",
+        hint="Bytes that your program keeps in a buffer of its own die with it. Write them before you answer.",
+        ours="broker/store/log/commit_log.py",
+        apache="CommitLog",
+    ):
+        records = trial.files.records()
+        check(len(records) == 7, "7 records: 3 messages, 2 half messages, 1 committed message, 1 op message", f"{len(records)}")
+        end = sum(record.size for record in records)
+        trial.files.tear(end, records[0].data[:-20])
+        trial.files.lose_queues()
+        return end
+
+
+def _has_everything(trial: Trial, connection: Connection) -> None:
+    with trial.claim(
+        "After the restart consumers get the same messages at the same queue offsets, though the consume queues were lost",
+        hint="The commit log has everything: topic, queue id and queue offset of each record. Read it at the start, and make the "
+        "queues anew.",
+        ours="broker/store/recovery/queue_recovery.py",
+        apache=_APACHE,
+    ):
+        wanted = [*PLAIN, b"order that is committed"]
+        records = pull_until(connection, TOPIC, wanted[-1], trial.patience_s)
+        bodies = [record.body for record in records]
+        check(bodies == wanted, ", ".join(map(shown, wanted)), ", ".join(map(shown, bodies)))
+        offsets = [record.number("QUEUEOFFSET") for record in records]
+        check(offsets == [0, 1, 2, 3], "queue offsets 0, 1, 2, 3", f"{offsets}")
+
+
+def _goes_on_behind_the_last_record(trial: Trial, connection: Connection, end: int) -> None:
+    with trial.claim(
+        "A record that the crash tore is no message: the next one is written in its place",
+        hint="The log ends behind the last whole record: its lengths add up, its magic code is there, its BODYCRC is right. What "
+        "follows is cut off. The size of the file does not say where the log ends.",
+        ours=_OURS,
+        apache=_APACHE,
+    ):
+        stored = send(connection, TOPIC, b"after the crash")
+        if stored.commit_log_offset != end:
+            raise Failed(
+                f"the next record at byte {end}, behind the last whole one",
+                f"at byte {stored.commit_log_offset}",
+                hint="It lies behind the torn record. A reader of the log stops there: all that follows would be lost at the "
+                "next start."
+                if stored.commit_log_offset > end
+                else "It was written over records that were acknowledged.",
+            )
+        record = pull_until(connection, TOPIC, b"after the crash", trial.patience_s)[-1]
+        queue_offset = record.number("QUEUEOFFSET")
+        check(queue_offset == 4, "queue offset 4 for the next message", f"queue offset {queue_offset}")
+        trial.files.records()
+
+
+def _asks_about_what_was_pending(trial: Trial, connection: Connection, pending: Half) -> None:
+    with trial.claim(
+        "After the restart the pending transaction is asked about, and the one that was decided is not",
+        hint="A half message without op message is pending. Read both topics at the start.",
+        ours="broker/server/transactions/transaction_recovery.py",
+        apache="TransactionalMessageServiceImpl.fillOpRemoveMap",
+    ):
+        heart_beat(connection)
+        frame, _ = next_check(connection, pending.transaction_id)
+        answer_check(connection, frame, UNKNOWN)
+        frame, _ = next_check(connection, pending.transaction_id)
+        others = [found for found in connection.inbox if b"T-committed" in found.body]
+        check(not others, "no check-back about what was decided before the kill", f"{len(others)} of them")
+        answer_check(connection, frame, COMMIT)
+        pull_until(connection, TOPIC, b"order that is pending", trial.patience_s)
+        bodies = [record.body for record in pull_all(connection, TOPIC)]
+        twice = sorted({body for body in bodies if bodies.count(body) > 1})
+        check(not twice, "each message once", f"more than once: {', '.join(map(shown, twice))}")

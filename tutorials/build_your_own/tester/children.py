@@ -1,0 +1,92 @@
+"""The processes that the tester starts. None is left behind: not by Ctrl-C, not by a time-out, not if the tester is killed."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import threading
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from pathlib import Path
+from types import TracebackType
+from typing import Self
+
+from tutorials.build_your_own.tester.failed import Failed, Interrupted
+
+_ROOT = Path(__file__).resolve().parents[3]
+
+
+class Children:
+    """Each child leads a process group, so that what it starts ends with it."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._groups: dict[int, subprocess.Popen[bytes]] = {}
+        self.is_stopping = False
+        """Whether no more may be started."""
+        self._reaper: subprocess.Popen[str] | None = None
+
+    def __enter__(self) -> Self:
+        """Starts the reaper: it outlives a tester that is killed, and kills what that one left."""
+        self._reaper = subprocess.Popen(
+            [sys.executable, "-m", "demo.reaper"], cwd=_ROOT, stdin=subprocess.PIPE, text=True, start_new_session=True
+        )
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+        """Kills whoever is left."""
+        self.stop()
+        assert self._reaper is not None
+        assert self._reaper.stdin is not None
+        self._reaper.stdin.close()
+        self._reaper.wait()
+
+    def spawn(self, command: Sequence[str], environment: Mapping[str, str], log: Path) -> subprocess.Popen[bytes]:
+        """Starts a program whose output is added to a file. Raises Failed if there is no such program."""
+        with self._lock, log.open("ab") as output:
+            if self.is_stopping:
+                raise Interrupted
+            try:
+                child = subprocess.Popen(
+                    list(command),
+                    env={**os.environ, "PYTHONUNBUFFERED": "1", **environment},
+                    stdin=subprocess.DEVNULL,
+                    stdout=output,
+                    stderr=subprocess.STDOUT,
+                    start_new_session=True,
+                )
+            except OSError as error:
+                raise Failed(
+                    f"a program that can be started by: {' '.join(command)}",
+                    f"{error.strerror}: {error.filename}",
+                    hint="Everything behind -- is the command. Paths count from the folder where you run the tester.",
+                ) from None
+            self._groups[child.pid] = child
+            self._tell(f"+{child.pid}")
+        return child
+
+    def kill(self, child: subprocess.Popen[bytes]) -> None:
+        """kill -9 to a child and to all that it started."""
+        with self._lock:
+            self._kill(child)
+
+    def stop(self) -> None:
+        """Kills all, and starts no more."""
+        with self._lock:
+            self.is_stopping = True
+            for child in list(self._groups.values()):
+                self._kill(child)
+
+    def _kill(self, child: subprocess.Popen[bytes]) -> None:
+        with suppress(ProcessLookupError):
+            os.killpg(child.pid, signal.SIGKILL)
+        child.wait()
+        if self._groups.pop(child.pid, None) is not None:
+            self._tell(f"-{child.pid}")
+
+    def _tell(self, text: str) -> None:
+        assert self._reaper is not None
+        assert self._reaper.stdin is not None
+        print(text, file=self._reaper.stdin, flush=True)

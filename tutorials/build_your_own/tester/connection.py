@@ -1,0 +1,178 @@
+"""One TCP connection to the broker under test. It writes down all that goes over it."""
+
+from __future__ import annotations
+
+import itertools
+import socket
+import time
+from collections.abc import Callable, Mapping
+from contextlib import suppress
+from pathlib import Path
+
+from tutorials.build_your_own.tester.failed import Failed
+from tutorials.build_your_own.tester.frames import (
+    Frame,
+    answer_name,
+    decode_frame,
+    encode_request,
+    frame_length,
+    request_name,
+)
+from tutorials.build_your_own.tester.timeline import Kind, Timeline
+
+_SLICE_S = 0.1
+
+
+class Connection:
+    """Sends requests and waits for frames, never longer than its patience."""
+
+    def __init__(self, name: str, port: int, timeline: Timeline, patience_s: float, refuse_dead: Callable[[], None]) -> None:
+        """`refuse_dead` raises Failed if the broker's process has ended: nobody waits for its answer then."""
+        self._socket = socket.create_connection(("127.0.0.1", port), timeout=patience_s)
+        self._socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        self.name = name
+        self._port = port
+        self.address: tuple[str, int] = self._socket.getsockname()[:2]
+        self._timeline = timeline
+        self._patience_s = patience_s
+        self._refuse_dead = refuse_dead
+        self._opaques = itertools.count(1)
+        self._received = bytearray()
+        self._is_over = False
+        self.inbox: list[Frame] = []
+        """Frames that came and that nobody has asked for yet."""
+
+    @property
+    def prefix(self) -> str:
+        """The connection's name for the timeline, where there are several."""
+        return f"[{self.name}] " if self.name else ""
+
+    def close(self) -> None:
+        """Ends the connection."""
+        self._socket.close()
+
+    def request(self, code: int, fields: Mapping[str, str], body: bytes = b"", *, said: str = "") -> Frame:
+        """Sends a request and waits for its answer. Raises Failed if none comes."""
+        opaque = next(self._opaques)
+        name = f"{request_name(code)}, opaque {opaque}"
+        self.send_bytes(encode_request(code, opaque, fields, body), f"{name}{': ' if said else ''}{said}")
+        return self.take(lambda frame: frame.is_answer and frame.opaque == opaque, f"an answer to {name}")
+
+    def oneway(self, code: int, fields: Mapping[str, str], body: bytes = b"", *, said: str = "") -> int:
+        """Sends a request that wants no answer; returns its opaque."""
+        opaque = next(self._opaques)
+        name = f"{request_name(code)}, opaque {opaque}, one-way"
+        self.send_bytes(encode_request(code, opaque, fields, body, oneway=True), f"{name}{': ' if said else ''}{said}")
+        return opaque
+
+    def next_opaque(self) -> int:
+        """A number for a request that the caller sends in its own way."""
+        return next(self._opaques)
+
+    def send_bytes(self, data: bytes, text: str) -> None:
+        """Sends bytes as they are. Raises Failed if the broker has closed the connection."""
+        self._timeline.add(Kind.SENT, self.prefix + text, data)
+        try:
+            self._socket.sendall(data)
+        except OSError as error:
+            self._refuse_dead()
+            raise Failed("an open connection", f"your broker closed it ({error.strerror or error})") from None
+
+    def take(self, is_it: Callable[[Frame], bool], waiting_for: str, *, patience_s: float | None = None) -> Frame:
+        """The next frame of that kind; others stay in the inbox. Raises Failed if none comes in time."""
+        patience_s = self._patience_s if patience_s is None else patience_s
+        deadline = time.monotonic() + patience_s
+        while True:
+            for frame in self.inbox:
+                if is_it(frame):
+                    self.inbox.remove(frame)
+                    return frame
+            if time.monotonic() > deadline:
+                raise self._nothing_came(waiting_for, patience_s)
+            self._read_some(waiting_for)
+
+    def take_none_until(self, is_bad: Callable[[Frame], bool], is_over: Callable[[], bool], wanted: str) -> None:
+        """Waits for something else to happen. Raises Failed if a frame of that kind comes before, or nothing happens."""
+        deadline = time.monotonic() + self._patience_s
+        is_last_look = False
+        while True:
+            self.poll()
+            if bad := [frame for frame in self.inbox if is_bad(frame)]:
+                raise Failed(wanted, f"one more: {_told(bad[0])}")
+            if is_last_look:
+                return
+            if time.monotonic() > deadline:
+                raise Failed(wanted, f"neither within {self._patience_s:g} s")
+            is_last_look = is_over()
+            time.sleep(0.02)
+
+    def wait_until_read(self) -> None:
+        """Waits until the broker has read all that was sent, or half a second where the system does not tell."""
+        deadline = time.monotonic() + 0.5
+        while time.monotonic() < deadline and unread_bytes(self._port, self.address[1]) != 0:
+            time.sleep(0.005)
+
+    def poll(self) -> None:
+        """Puts into the inbox what has come by now."""
+        with suppress(TimeoutError):
+            self._socket.settimeout(0.001)
+            self._feed(self._socket.recv(65536))
+
+    def _read_some(self, waiting_for: str) -> None:
+        self._socket.settimeout(_SLICE_S)
+        try:
+            data = self._socket.recv(65536)
+        except TimeoutError:
+            self._refuse_dead()
+            return
+        except OSError as error:
+            data, reason = b"", f" ({error.strerror or error})"
+        else:
+            reason = ""
+        if not data:
+            time.sleep(_SLICE_S)  # a process that dies closes its connections first
+            self._refuse_dead()
+            raise Failed(waiting_for, f"your broker closed the connection{reason}", hint=self._half_frame())
+        self._feed(data)
+
+    def _feed(self, data: bytes) -> None:
+        self._received += data
+        while len(self._received) >= 8 and len(self._received) >= (length := frame_length(bytes(self._received[:4]))):
+            whole = bytes(self._received[:length])
+            del self._received[:length]
+            frame = decode_frame(whole)
+            self._timeline.add(Kind.RECEIVED, self.prefix + _told(frame), whole)
+            self.inbox.append(frame)
+
+    def _nothing_came(self, waiting_for: str, patience_s: float) -> Failed:
+        others = ", ".join(f"{_told(frame)}" for frame in self.inbox[-3:])
+        got = f"no such frame within {patience_s:g} s, but {others}" if others else f"nothing within {patience_s:g} s"
+        return Failed(waiting_for, got, hint=self._half_frame())
+
+    def _half_frame(self) -> str:
+        """What bytes that are no whole frame suggest."""
+        if not self._received:
+            return ""
+        came, said = len(self._received), int.from_bytes(self._received[:4])
+        if came == said:
+            return f"{came} bytes came, and their LENGTH says {said}: LENGTH counts what follows it, so it should say {came - 4}."
+        return f"{came} bytes came that are no whole frame yet: LENGTH says that {said} follow it. Was something left unsent?"
+
+
+def unread_bytes(listening_port: int, client_port: int) -> int | None:
+    """How much of what a client sent the listening program has not read yet; None if the system does not tell."""
+    ends = f":{listening_port:04X}", f":{client_port:04X}"
+    for table in (Path("/proc/net/tcp"), Path("/proc/net/tcp6")):
+        for line in table.read_text().splitlines()[1:] if table.exists() else ():
+            columns = line.split()
+            if columns[1].endswith(ends[0]) and columns[2].endswith(ends[1]):
+                return int(columns[4].partition(":")[2], 16)
+    return None
+
+
+def _told(frame: Frame) -> str:
+    if not frame.is_answer:
+        return f"{request_name(frame.code)} from your broker, opaque {frame.opaque}"
+    remark = f', remark "{frame.remark[:100]}"' if frame.remark and frame.code else ""
+    body = f", body of {len(frame.body)} bytes" if frame.body else ""
+    return f"answer {answer_name(frame.code)}, opaque {frame.opaque}{remark}{body}"

@@ -1,0 +1,138 @@
+"""Frames, written and read byte by byte, so that a verdict can point at each of them."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Final
+
+from tutorials.build_your_own.tester.failed import Failed
+
+RESPONSE_FLAG: Final = 1
+ONEWAY_FLAG: Final = 2
+LONGEST_FRAME: Final = 16 * 1024 * 1024
+CODES: Final[Mapping[str, int]] = {
+    "SEND_MESSAGE": 10,
+    "PULL_MESSAGE": 11,
+    "HEART_BEAT": 34,
+    "END_TRANSACTION": 37,
+    "CHECK_TRANSACTION_STATE": 39,
+}
+ANSWERS: Final[Mapping[int, str]] = {
+    0: "SUCCESS",
+    1: "SYSTEM_ERROR",
+    2: "SYSTEM_BUSY",
+    3: "REQUEST_CODE_NOT_SUPPORTED",
+    13: "MESSAGE_ILLEGAL",
+    14: "SERVICE_NOT_AVAILABLE",
+    16: "NO_PERMISSION",
+    17: "TOPIC_NOT_EXIST",
+    19: "PULL_NOT_FOUND",
+    20: "PULL_RETRY_IMMEDIATELY",
+    21: "PULL_OFFSET_MOVED",
+}
+_NAMES: Final = {code: name for name, code in CODES.items()}
+
+
+def request_name(code: int) -> str:
+    """A request code as people read it."""
+    return f"{_NAMES[code]} ({code})" if code in _NAMES else f"request code {code}"
+
+
+def answer_name(code: int) -> str:
+    """A response code as people read it."""
+    return f"{code} ({ANSWERS[code]})" if code in ANSWERS else str(code)
+
+
+@dataclass(frozen=True, slots=True)
+class Frame:
+    """One frame from the broker: an answer, or a request of its own."""
+
+    data: bytes
+    """All of it, LENGTH included."""
+    code: int
+    opaque: int
+    flag: int
+    remark: str
+    fields: Mapping[str, str]
+    body: bytes
+
+    @property
+    def is_answer(self) -> bool:
+        """Whether the flag says that it answers a request."""
+        return self.flag & RESPONSE_FLAG != 0
+
+    def field(self, name: str) -> str:
+        """One of extFields. Raises Failed where it is missing."""
+        if name not in self.fields:
+            raise Failed(f"{name} among the extFields of the header", f"extFields {json.dumps(dict(self.fields))}")
+        return self.fields[name]
+
+    def number(self, name: str) -> int:
+        """One of extFields that is a number. Raises Failed."""
+        text = self.field(name)
+        if not text.removeprefix("-").isdecimal():
+            raise Failed(f"a whole number as {name}", f'"{text}"')
+        return int(text)
+
+
+def encode_request(code: int, opaque: int, fields: Mapping[str, str], body: bytes = b"", *, oneway: bool = False) -> bytes:
+    """The frame of a request, its header in JSON as a Java client writes it."""
+    header = {
+        "code": code,
+        "extFields": dict(fields),
+        "flag": ONEWAY_FLAG if oneway else 0,
+        "language": "OTHER",
+        "opaque": opaque,
+        "serializeTypeCurrentRPC": "JSON",
+        "version": 407,
+    }
+    text = json.dumps({name: value for name, value in header.items() if value != {}}, separators=(",", ":")).encode()
+    return (4 + len(text) + len(body)).to_bytes(4) + bytes([0]) + len(text).to_bytes(3) + text + body
+
+
+def frame_length(data: bytes) -> int:
+    """How many bytes the frame at the beginning of the data has, its LENGTH included. Raises Failed."""
+    length = int.from_bytes(data[:4], signed=True)
+    if not 4 <= length <= LONGEST_FRAME:
+        raise Failed(
+            "a frame that begins with LENGTH: 4 bytes, big-endian, which count what follows them",
+            f"{data[:4].hex(' ')}, which says {length} bytes follow",
+            hint="Little-endian numbers look like that, and so does text that is printed to the socket without a length.",
+        )
+    return 4 + length
+
+
+def decode_frame(data: bytes) -> Frame:
+    """A whole frame. Raises Failed and says which part is wrong."""
+    header_length = int.from_bytes(data[5:8])
+    if data[4] != 0:
+        raise Failed("SERIALIZETYPE 0, which means JSON: the request had it", f"{data[4]}: {_beginning(data)}")
+    if 8 + header_length > len(data):
+        raise Failed(
+            f"a HEADERLENGTH of at most {len(data) - 8}: LENGTH says that {len(data) - 4} bytes follow it",
+            f"{header_length}: {_beginning(data)}",
+        )
+    text = data[8 : 8 + header_length]
+    try:
+        header = json.loads(text)
+        fields = {str(name): value for name, value in (header.get("extFields") or {}).items()}
+        code, opaque, flag = (header[name] for name in ("code", "opaque", "flag"))
+    except (ValueError, AttributeError) as error:
+        raise Failed("a header that is a JSON object", f"{_text(text)} ({error})") from None
+    except KeyError as error:
+        raise Failed(f"{error} in the header", _text(text)) from None
+    if not_text := [name for name, value in fields.items() if not isinstance(value, str)]:
+        raise Failed("extFields whose values are all strings, numbers too", f"{not_text[0]} is {fields[not_text[0]]!r}")
+    if any(not isinstance(number, int) for number in (code, opaque, flag)):
+        raise Failed("code, opaque and flag as whole numbers", _text(text))
+    return Frame(data, code, opaque, flag, header.get("remark") or "", fields, data[8 + header_length :])
+
+
+def _beginning(data: bytes) -> str:
+    return f"the frame begins with {data[:8].hex(' ')}"
+
+
+def _text(data: bytes) -> str:
+    return data[:400].decode(errors="backslashreplace")

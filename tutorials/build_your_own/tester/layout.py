@@ -1,0 +1,161 @@
+"""Byte layouts as lists of fields, so that records and units can be read, compared and shown field by field."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from tutorials.build_your_own.tester.failed import Compared, Failed
+
+MAGIC: Final = 0xDAA320A7
+BLANK_MAGIC: Final = 0xCBD43194
+"""In RocketMQ's logs it marks the unused end of a file."""
+
+UNIT: Final = (("COMMIT LOG OFFSET", 8), ("SIZE", 4), ("HASH OF THE TAG", 8))
+UNIT_SIZE: Final = 20
+
+RECORD_HEAD: Final = (
+    ("TOTALSIZE", 4),
+    ("MAGICCODE", 4),
+    ("BODYCRC", 4),
+    ("QUEUEID", 4),
+    ("FLAG", 4),
+    ("QUEUEOFFSET", 8),
+    ("PHYSICALOFFSET", 8),
+    ("SYSFLAG", 4),
+    ("BORNTIMESTAMP", 8),
+    ("BORNHOST", 8),
+    ("STORETIMESTAMP", 8),
+    ("STOREHOST", 8),
+    ("RECONSUMETIMES", 4),
+    ("PREPAREDTRANSACTIONOFFSET", 8),
+    ("BODYLENGTH", 4),
+)
+HEAD_SIZE: Final = sum(size for _, size in RECORD_HEAD)
+
+
+@dataclass(frozen=True, slots=True)
+class Field:
+    """One field where it was found."""
+
+    name: str
+    at: int
+    """Position of its first byte, counted from the record's."""
+    data: bytes
+
+    @property
+    def number(self) -> int:
+        """The field as a signed big-endian number."""
+        return int.from_bytes(self.data, signed=True)
+
+
+@dataclass(frozen=True, slots=True)
+class Record:
+    """A record of the broker under test, as it is: right or wrong."""
+
+    fields: tuple[Field, ...]
+
+    @property
+    def size(self) -> int:
+        """How many bytes its parts have."""
+        return sum(len(field.data) for field in self.fields)
+
+    @property
+    def data(self) -> bytes:
+        """All its bytes."""
+        return b"".join(field.data for field in self.fields)
+
+    def bytes_of(self, name: str) -> bytes:
+        """A field's bytes."""
+        return next(field.data for field in self.fields if field.name == name)
+
+    def number(self, name: str) -> int:
+        """A field as a number."""
+        return int.from_bytes(self.bytes_of(name), signed=True)
+
+    @property
+    def topic(self) -> str:
+        """Its topic."""
+        return self.bytes_of("topic").decode(errors="backslashreplace")
+
+    @property
+    def body(self) -> bytes:
+        """Its body."""
+        return self.bytes_of("body")
+
+    @property
+    def properties(self) -> Mapping[str, str]:
+        """Its properties by name."""
+        pairs = (pair.partition("\x01") for pair in self.bytes_of("properties").decode(errors="backslashreplace").split("\x02"))
+        return {name: value for name, _, value in pairs if name}
+
+    @property
+    def transaction_bits(self) -> int:
+        """What it is to a transaction: 0, 4, 8 or 12."""
+        return self.number("SYSFLAG") & 0xC
+
+    def compare(self, wanted: Mapping[str, bytes]) -> tuple[Compared, ...]:
+        """The fields that are named, as they are and as they should be."""
+        return tuple(Compared(field.name, field.data, wanted[field.name]) for field in self.fields if field.name in wanted)
+
+
+def cut(layout: Sequence[tuple[str, int]], data: bytes) -> Iterator[Field]:
+    """The fields of a layout of fixed sizes."""
+    at = 0
+    for name, size in layout:
+        yield Field(name, at, bytes(data[at : at + size]))
+        at += size
+
+
+def encode_properties(properties: Mapping[str, str]) -> str:
+    """The one string that carries properties."""
+    return "\x02".join(f"{name}\x01{value}" for name, value in properties.items())
+
+
+def read_record(data: bytes, at: int, where: str) -> Record:
+    """The record that begins at `at`; `where` names the bytes for a verdict. Raises Failed where its lengths cannot be."""
+    place = f"{where}, from byte {at} on"
+    head = tuple(cut(RECORD_HEAD, data[at : at + HEAD_SIZE]))
+    if len(data) - at < HEAD_SIZE:
+        raise Failed(f"a record in {place}: it has {HEAD_SIZE} bytes before its body", f"{len(data) - at} bytes")
+    numbers = {field.name: field.number for field in head}
+    if numbers["MAGICCODE"] & 0xFFFFFFFF != MAGIC:
+        magic = Compared("MAGICCODE", head[1].data, MAGIC.to_bytes(4))
+        size = Compared("TOTALSIZE", head[0].data, head[0].data)
+        raise Failed("a record, whose second field is the magic code", "another number", fields=(size, magic), place=place)
+    rest = tuple(_rest(data, at, numbers["BODYLENGTH"]))
+    record = Record(head + rest)
+    if record.size != numbers["TOTALSIZE"]:
+        raise Failed(
+            "a TOTALSIZE that is the sum of the record's parts",
+            f"{numbers['TOTALSIZE']} where the parts add up to {record.size}",
+            fields=record.compare({"TOTALSIZE": record.size.to_bytes(4)}),
+            place=place,
+            hint="TOTALSIZE counts itself. BODYLENGTH has 4 bytes, TOPICLENGTH 1, PROPERTIESLENGTH 2.",
+        )
+    return record
+
+
+def read_records(data: bytes, where: str) -> list[Record]:
+    """Records one after the other, to the end of the data. Raises Failed."""
+    records, at = [], 0
+    while at < len(data):
+        records.append(read_record(data, at, where))
+        at += records[-1].size
+    return records
+
+
+def _rest(data: bytes, at: int, body_length: int) -> Iterator[Field]:
+    """The parts whose lengths differ from record to record."""
+    position = HEAD_SIZE
+    for name, length_size in (("body", 0), ("topic", 1), ("properties", 2)):
+        if length_size:
+            length_field = Field(f"{name.upper()}LENGTH", position, bytes(data[at + position : at + position + length_size]))
+            position += length_size
+            yield length_field
+            length = int.from_bytes(length_field.data)
+        else:
+            length = max(body_length, 0)
+        yield Field(name, position, bytes(data[at + position : at + position + length]))
+        position += length

@@ -1,0 +1,26 @@
+"""Ports for brokers that are killed and started again: nobody else may get one meanwhile."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Final
+
+from demo.ports import free_ports
+
+_held: Final[set[int]] = set()
+_holding: Final = threading.Lock()
+
+
+@contextmanager
+def held_port() -> Iterator[int]:
+    """A free port that no other stage of this process gets before the block ends."""
+    with _holding:
+        port = next(port for (port,) in iter(lambda: free_ports(1), []) if port not in _held)
+        _held.add(port)
+    try:
+        yield port
+    finally:
+        with _holding:
+            _held.remove(port)

@@ -1,0 +1,172 @@
+"""Verdicts on the screen. A failing one has everything that its reader needs: what was wanted, what came, and where to look."""
+
+from __future__ import annotations
+
+import re
+import textwrap
+from collections.abc import Iterator, Sequence
+from typing import Final
+
+from rich.console import Console
+from rich.text import Text
+
+from broker.message.printable import printable
+from tutorials.build_your_own.tester.failed import Compared, Failed
+from tutorials.build_your_own.tester.hex_dump import frame_lines, hex_lines
+from tutorials.build_your_own.tester.timeline import Event, Kind
+from tutorials.build_your_own.tester.verdict import Verdict
+
+WIDTH: Final = 120
+_TEXT_WIDTH: Final = 96
+_LABEL_WIDTH: Final = 11
+_LAST_LINES: Final = 14
+_OFTEN: Final = 3
+"""An exchange that is repeated so often is shown once."""
+_LONGEST_LINE: Final = 160
+_LONGEST_FIELD: Final = 24
+"""Bytes of a field that are shown."""
+
+
+class Printer:
+    """Writes to one console."""
+
+    def __init__(self, console: Console | None = None, *, shows_bytes: bool = False) -> None:
+        """With `shows_bytes` a timeline shows the bytes of each event; without, those of the last exchange."""
+        self._console = console or Console(width=WIDTH, highlight=False, soft_wrap=True)
+        self._shows_bytes = shows_bytes
+
+    def verdict(self, verdict: Verdict, *, is_short: bool = False) -> None:
+        """One stage: a line if it passed or is to be short, else everything."""
+        took = f"{verdict.took_ms / 1000:.1f} s"
+        title = f"{verdict.stage.number:>2}  {verdict.stage.title:<22}"
+        if verdict.failure is None:
+            self._line(f"{title}passed  {len(verdict.held)} of {len(verdict.held)} claims hold, {took}", "green")
+        elif is_short:
+            self._line(f"{title}FAILED  {verdict.failure.claim.sentence}", "red")
+        else:
+            self._line(f"{title}FAILED  after {took}", "bold red")
+            self._failure(verdict)
+
+    def timeline(self, verdict: Verdict) -> None:
+        """All that happened in a stage."""
+        for line in _event_lines(verdict.events, shows_bytes=self._shows_bytes):
+            self._line(line)
+
+    def summary(self, verdicts: Sequence[Verdict], command: str) -> None:
+        """How many stages passed, and what to do next."""
+        passed = [verdict for verdict in verdicts if verdict.is_passed]
+        self._line("")
+        self._line(f"{len(passed)} of {len(verdicts)} stages passed.", "bold green" if len(passed) == len(verdicts) else "bold")
+        if failed := [verdict for verdict in verdicts if not verdict.is_passed]:
+            self._line(f"One stage alone: python -m tutorials.build_your_own test --stage {failed[-1].stage.number} -- {command}")
+
+    def _failure(self, verdict: Verdict) -> None:
+        assert verdict.failure is not None
+        claim, failed = verdict.failure.claim, verdict.failure.failed
+        self._line("")
+        for held in verdict.held:
+            self._line(f"    ✓ {held.sentence}", "green")
+        self._line(f"    ✗ {claim.sentence}", "bold red")
+        self._line("")
+        self._labelled("wanted", failed.wanted, "green")
+        self._labelled("got", failed.got, "red")
+        self._fields(failed)
+        for hint in (*failed.hints, claim.hint):
+            if hint:
+                self._labelled("hint", hint)
+        text = verdict.stage.text
+        self._labelled("read", f"{text.relative_to(text.parents[3])}; our code: {claim.ours}; Apache's: {claim.apache}")
+        self._line("")
+        self._line("    What happened (ms since the stage began)")
+        lines = list(_event_lines(verdict.events, shows_bytes=self._shows_bytes))
+        for line in lines if self._shows_bytes else lines[-_LAST_LINES:]:
+            self._line(f"    {line}")
+        if not self._shows_bytes:
+            self._last_exchange(verdict.events)
+        if verdict.output:
+            self._line("")
+            self._line("    Your broker printed")
+            for line in verdict.output.splitlines():
+                self._line(f"      {textwrap.shorten(line, _LONGEST_LINE, placeholder=' …')}", "dim")
+        self._line("")
+
+    def _last_exchange(self, events: Sequence[Event]) -> None:
+        """The bytes of the last request and of the last answer."""
+        for kind, title in ((Kind.SENT, "The last frame to your broker"), (Kind.RECEIVED, "The last frame from your broker")):
+            last = next((event for event in reversed(events) if event.kind is kind and event.data), None)
+            if last is not None:
+                self._line("")
+                self._line(f"    {title}: {last.text}")
+                for line in frame_lines(last.data):
+                    self._line(f"      {line}", "dim")
+
+    def _fields(self, failed: Failed) -> None:
+        if not failed.fields:
+            return
+        self._line("")
+        self._line(f"    {failed.place}")
+        width = max(len(field.name) for field in failed.fields)
+        for field in failed.fields:
+            for line, style in _field_lines(field, width):
+                self._line(f"      {line}", style)
+        self._line("")
+
+    def _labelled(self, label: str, text: str, style: str = "") -> None:
+        lines = textwrap.wrap(printable(text), _TEXT_WIDTH, break_on_hyphens=False) or [""]
+        for number, line in enumerate(lines):
+            self._line(f"    {label if number == 0 else '':<{_LABEL_WIDTH}}{line}", style)
+
+    def _line(self, text: str, style: str = "") -> None:
+        self._console.print(Text(printable(text), style=style))
+
+
+def _field_lines(field: Compared, width: int) -> Iterator[tuple[str, str]]:
+    got = _shown(field.got)
+    if field.is_right:
+        yield f"  {field.name:<{width}}  {got}", "dim"
+        return
+    yield f"✗ {field.name:<{width}}  {got}{_as_number(field.got)}", "red"
+    yield f"  {'wanted':>{width}}  {_shown(field.wanted)}{_as_number(field.wanted)}", "green"
+
+
+def _shown(data: bytes) -> str:
+    return (data[:_LONGEST_FIELD].hex(" ") + (" …" if len(data) > _LONGEST_FIELD else "")) or "(no byte)"
+
+
+def _as_number(data: bytes) -> str:
+    return f"  = {int.from_bytes(data, signed=True)}" if len(data) in (1, 2, 4, 8) else ""
+
+
+def _event_lines(events: Sequence[Event], *, shows_bytes: bool) -> Iterator[str]:
+    """A line for each event. An exchange that is repeated, as while the tester waits, is shown once."""
+    at = 0
+    while at < len(events):
+        exchange = _exchange(events, at)
+        times = 1
+        while exchange and _exchange(events, at + 2 * times) == exchange:
+            times += 1
+        is_repeated = times >= _OFTEN
+        for event in events[at : at + (2 if is_repeated else 1)]:
+            yield from _lines_of(event, shows_bytes=shows_bytes)
+        if is_repeated:
+            yield f"        … and again, {times} times in all"
+        at += 2 * times if is_repeated else 1
+
+
+def _exchange(events: Sequence[Event], at: int) -> tuple[str, str] | None:
+    """A request and its answer, if they follow each other there, without the numbers that differ each time."""
+    pair = events[at : at + 2]
+    if [event.kind for event in pair] != [Kind.SENT, Kind.RECEIVED]:
+        return None
+    return _without_numbers(pair[0].text), _without_numbers(pair[1].text)
+
+
+def _lines_of(event: Event, *, shows_bytes: bool) -> Iterator[str]:
+    yield f"{event.at_ms:>6}  {event.kind.value} {event.text}"
+    if shows_bytes and event.data:
+        lines = frame_lines(event.data) if event.kind in (Kind.SENT, Kind.RECEIVED) else hex_lines(event.data)
+        yield from (f"          {line}" for line in lines)
+
+
+def _without_numbers(text: str) -> str:
+    return re.sub(r"opaque \d+", "opaque", text)

@@ -1,0 +1,249 @@
+"""The requests of producers and consumers, as stages send them."""
+
+from __future__ import annotations
+
+import itertools
+import json
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Final
+
+from tutorials.build_your_own.tester.connection import Connection
+from tutorials.build_your_own.tester.failed import Failed
+from tutorials.build_your_own.tester.frames import CODES, Frame, answer_name
+from tutorials.build_your_own.tester.layout import Record, encode_properties, read_records
+
+COMMIT: Final = 8
+ROLLBACK: Final = 12
+UNKNOWN: Final = 0
+DECISIONS: Final[Mapping[int, str]] = {COMMIT: "COMMIT", ROLLBACK: "ROLLBACK", UNKNOWN: "UNKNOWN"}
+PRODUCERS: Final = "order_service"
+CONSUMERS: Final = "credit_service"
+BORN_TIMESTAMP: Final = 1_700_000_000_000
+HALF_TOPIC: Final = "RMQ_SYS_TRANS_HALF_TOPIC"
+OP_TOPIC: Final = "RMQ_SYS_TRANS_OP_HALF_TOPIC"
+DISCARD_TOPIC: Final = "TRANS_CHECK_MAX_TIME_TOPIC"
+
+_PREPARED_BIT: Final = 4
+_PULL_SUBSCRIPTION: Final = 4
+_MOST_RECORDS: Final = 1000
+"""Far more than any stage sends."""
+_fences = itertools.count(1)
+
+
+@dataclass(frozen=True, slots=True)
+class Stored:
+    """What the broker says of a message that it took."""
+
+    queue_id: int
+    queue_offset: int
+    msg_id: str
+    commit_log_offset: int
+    """What msgId's last 8 bytes say."""
+
+
+@dataclass(frozen=True, slots=True)
+class Half:
+    """A half message that was sent."""
+
+    stored: Stored
+    transaction_id: str
+    group: str = PRODUCERS
+
+
+@dataclass(frozen=True, slots=True)
+class Pulled:
+    """What a pull brought."""
+
+    answer: Frame
+    records: list[Record] = field(default_factory=list)
+
+
+def send(
+    connection: Connection,
+    topic: str,
+    body: bytes,
+    *,
+    queue_id: int = 0,
+    properties: Mapping[str, str] | None = None,
+    sys_flag: int = 0,
+    group: str = PRODUCERS,
+    flag: int = 0,
+    said: str = "",
+) -> Stored:
+    """Sends a message and returns where it was stored. Raises Failed if the broker does not take it."""
+    fields = {
+        "producerGroup": group,
+        "topic": topic,
+        "defaultTopic": "TBW102",
+        "defaultTopicQueueNums": "4",
+        "queueId": str(queue_id),
+        "sysFlag": str(sys_flag),
+        "bornTimestamp": str(BORN_TIMESTAMP),
+        "flag": str(flag),
+        "properties": encode_properties(properties or {}),
+        "reconsumeTimes": "0",
+        "unitMode": "false",
+        "batch": "false",
+    }
+    text = f"{shown(body)} to {topic}, queue {queue_id}{', ' if said else ''}{said}"
+    answer = connection.request(CODES["SEND_MESSAGE"], fields, body, said=text)
+    expect_code(answer, 0)
+    return stored(answer)
+
+
+def send_half(
+    connection: Connection, topic: str, body: bytes, transaction_id: str, *, queue_id: int = 0, group: str = PRODUCERS
+) -> Half:
+    """Sends a half message. Raises Failed."""
+    properties = {"UNIQ_KEY": transaction_id, "TRAN_MSG": "true", "PGROUP": group, "KEYS": "order-1", "TAGS": "created"}
+    answer = send(
+        connection, topic, body,
+        queue_id=queue_id, properties=properties, sys_flag=_PREPARED_BIT, group=group, said="half message (TRAN_MSG=true)",
+    )  # fmt: skip
+    return Half(answer, transaction_id, group)
+
+
+def end_transaction(connection: Connection, half: Half, decision: int, **changed: str) -> Frame:
+    """Sends a decision and waits for the answer; `changed` replaces fields. Raises Failed if no answer comes."""
+    fields = decision_fields(half, decision) | changed
+    return connection.request(CODES["END_TRANSACTION"], fields, said=_decided(fields, decision))
+
+
+def end_transaction_oneway(connection: Connection, half: Half, decision: int) -> None:
+    """Sends a decision as producers do: without waiting for an answer."""
+    fields = decision_fields(half, decision)
+    connection.oneway(CODES["END_TRANSACTION"], fields, said=_decided(fields, decision))
+
+
+def answer_check(connection: Connection, check: Frame, decision: int, group: str = PRODUCERS) -> None:
+    """Answers a check-back, with the offsets that it names."""
+    fields = {
+        "producerGroup": group,
+        "tranStateTableOffset": check.field("tranStateTableOffset"),
+        "commitLogOffset": check.field("commitLogOffset"),
+        "commitOrRollback": str(decision),
+        "fromTransactionCheck": "true",
+        "msgId": check.fields.get("msgId", ""),
+        "transactionId": check.fields.get("transactionId", ""),
+    }
+    connection.oneway(CODES["END_TRANSACTION"], fields, said=f"{_decided(fields, decision)}, the answer to the check-back")
+
+
+def decision_fields(half: Half, decision: int) -> dict[str, str]:
+    """extFields of END_TRANSACTION."""
+    return {
+        "producerGroup": half.group,
+        "tranStateTableOffset": str(half.stored.queue_offset),
+        "commitLogOffset": str(half.stored.commit_log_offset),
+        "commitOrRollback": str(decision),
+        "fromTransactionCheck": "false",
+        "msgId": half.transaction_id,
+        "transactionId": half.transaction_id,
+    }
+
+
+def heart_beat(connection: Connection, group: str = PRODUCERS) -> Frame:
+    """Says that a producer of the group lives in this client. Raises Failed unless the answer is 0."""
+    answer = connection.request(CODES["HEART_BEAT"], {}, heart_beat_body(group), said=f"producer group {group}")
+    expect_code(answer, 0)
+    return answer
+
+
+def heart_beat_body(group: str) -> bytes:
+    """The body of HEART_BEAT."""
+    body = {"clientID": f"127.0.0.1@{group}", "consumerDataSet": [], "producerDataSet": [{"groupName": group}]}
+    return json.dumps(body, separators=(",", ":")).encode()
+
+
+def pull(
+    connection: Connection, topic: str, offset: int, *, queue_id: int = 0, most: int = 32, subscription: str = "*"
+) -> Pulled:
+    """Pulls once. Raises Failed if the answer's body is no sequence of records."""
+    fields = {
+        "consumerGroup": CONSUMERS,
+        "topic": topic,
+        "queueId": str(queue_id),
+        "queueOffset": str(offset),
+        "maxMsgNums": str(most),
+        "sysFlag": str(_PULL_SUBSCRIPTION),
+        "commitOffset": "0",
+        "suspendTimeoutMillis": "0",
+        "subscription": subscription,
+        "subVersion": "0",
+        "expressionType": "TAG",
+    }
+    tags = f", tags {subscription}" if subscription != "*" else ""
+    said = f"{topic}, queue {queue_id}, from offset {offset} on, at most {most}{tags}"
+    answer = connection.request(CODES["PULL_MESSAGE"], fields, said=said)
+    records = read_records(answer.body, "the body of the answer to PULL_MESSAGE") if answer.code == 0 else []
+    return Pulled(answer, records)
+
+
+def pull_all(connection: Connection, topic: str, *, queue_id: int = 0) -> list[Record]:
+    """All records of a queue as a consumer sees them now. Raises Failed."""
+    records: list[Record] = []
+    while (pulled := pull(connection, topic, len(records), queue_id=queue_id)).records:
+        records += pulled.records
+        if len(records) > _MOST_RECORDS:
+            raise Failed(f"an end of {topic}, queue {queue_id}", f"{len(records)} records, and more with each pull")
+    return records
+
+
+def pull_until(connection: Connection, topic: str, body: bytes, patience_s: float, *, queue_id: int = 0) -> list[Record]:
+    """All records of a queue up to the one with that body; asks again until it is there. Raises Failed."""
+    deadline = time.monotonic() + patience_s
+    while True:
+        records = pull_all(connection, topic, queue_id=queue_id)
+        bodies = [record.body for record in records]
+        if body in bodies:
+            return records[: bodies.index(body) + 1]
+        if time.monotonic() > deadline:
+            raise Failed(
+                f"{shown(body)} in {topic}, queue {queue_id}, within {patience_s:g} s",
+                f"{', '.join(map(shown, bodies)) or 'no message'}",
+            )
+        time.sleep(0.02)
+
+
+def fence(connection: Connection, topic: str, patience_s: float, *, queue_id: int = 0) -> list[Record]:
+    """What was visible in a queue before a plain message that is sent now. So nobody has to guess how long to wait.
+
+    Whatever the broker has answered lies before this message in its log, and queues are made in the order of the log.
+    Raises Failed.
+    """
+    body = b"fence %d" % next(_fences)
+    send(connection, topic, body, queue_id=queue_id, said="a plain message: what comes after it came too late")
+    records = pull_until(connection, topic, body, patience_s, queue_id=queue_id)[:-1]
+    return [record for record in records if not record.body.startswith(b"fence ")]
+
+
+def stored(answer: Frame) -> Stored:
+    """What the answer to SEND_MESSAGE says. Raises Failed."""
+    msg_id = answer.field("msgId")
+    try:
+        parts = bytes.fromhex(msg_id)
+    except ValueError:
+        parts = b""
+    if len(parts) != 16:
+        raise Failed("a msgId of 32 hexadecimal digits: address 4 bytes, port 4 bytes, commit log offset 8 bytes", f'"{msg_id}"')
+    return Stored(answer.number("queueId"), answer.number("queueOffset"), msg_id, int.from_bytes(parts[8:]))
+
+
+def expect_code(answer: Frame, code: int, what: str = "") -> None:
+    """Raises Failed unless the answer has that code."""
+    if answer.code != code:
+        remark = f' with remark "{answer.remark}"' if answer.remark else ""
+        raise Failed(f"answer code {answer_name(code)}{' ' if what else ''}{what}", f"code {answer_name(answer.code)}{remark}")
+
+
+def shown(body: bytes) -> str:
+    """A body as verdicts show it."""
+    text = body.decode(errors="backslashreplace")
+    return f'"{text}"' if len(text) <= 40 else f'"{text[:37]}..."'
+
+
+def _decided(fields: Mapping[str, str], decision: int) -> str:
+    name = DECISIONS.get(decision, str(decision))
+    return f"{name} for the half message at {fields['commitLogOffset']}, queue offset {fields['tranStateTableOffset']}"

@@ -1,0 +1,78 @@
+"""Runs stages, several side by side: each has a broker, a port and a store of its own."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+from tutorials.build_your_own.curriculum import Stage
+from tutorials.build_your_own.tester.broker_process import BrokerProcess
+from tutorials.build_your_own.tester.children import Children
+from tutorials.build_your_own.tester.failed import Failed, Interrupted
+from tutorials.build_your_own.tester.ports import held_port
+from tutorials.build_your_own.tester.timeline import Timeline
+from tutorials.build_your_own.tester.trial import Claim, ClaimFailed, Trial
+from tutorials.build_your_own.tester.verdict import Verdict
+
+_GOES_ON: Final = Claim(
+    "It goes on answering what earlier stages asked for",
+    hint="Run the earlier stages again: --until says up to which one.",
+    ours="broker/remoting/dispatcher.py",
+    apache="NettyRemotingAbstract",
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Order:
+    """What is to be tested, and how."""
+
+    command: Sequence[str]
+    """Starts the broker; `-c FILE` is added."""
+    home: Path
+    """Where stores, settings and logs go, a folder for each stage."""
+    patience_s: float
+    """How long to wait for what should come at once."""
+    side_by_side: int = 4
+
+
+def run_stages(order: Order, stages: Sequence[Stage]) -> Iterator[Verdict]:
+    """The verdicts in the order of the stages, each as soon as it is known. No process is left behind, however this ends."""
+    with Children() as children, ThreadPoolExecutor(order.side_by_side) as pool:
+        try:
+            coming = [pool.submit(run_stage, order, stage, children) for stage in stages]
+            for verdict in coming:
+                yield verdict.result()
+        finally:
+            # With its broker killed, a stage under way ends at once; the pool waits for it.
+            pool.shutdown(wait=False, cancel_futures=True)
+            children.stop()
+
+
+def run_stage(order: Order, stage: Stage, children: Children) -> Verdict:
+    """One stage from the broker's start to its end. Raises Interrupted if the tester is told to stop."""
+    home = order.home / f"{stage.number:02}-{stage.name}"
+    with held_port() as port:
+        broker = BrokerProcess(order.command, home, port, stage.settings, children)
+        trial = Trial(broker, Timeline(), order.patience_s)
+        try:
+            failure = _failure(trial, stage)
+        finally:
+            trial.hang_up()
+            broker.end()
+    if children.is_stopping:
+        raise Interrupted
+    timeline = trial.timeline
+    return Verdict(stage, tuple(trial.held), failure, tuple(timeline.events), broker.output(), timeline.now_ms)
+
+
+def _failure(trial: Trial, stage: Stage) -> ClaimFailed | None:
+    try:
+        stage.play(trial)
+    except ClaimFailed as failed:
+        return failed
+    except Failed as failed:
+        return ClaimFailed(_GOES_ON, failed)
+    return None

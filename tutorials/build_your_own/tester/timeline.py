@@ -1,0 +1,46 @@
+"""What happened in one stage, with the time of each event."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass
+from enum import Enum
+
+
+class Kind(Enum):
+    """Who did it; the value is the sign in front of the event."""
+
+    SENT = "→"
+    RECEIVED = "←"
+    PROCESS = "●"
+    FILE = "▤"
+    WAITED = "…"
+
+
+@dataclass(frozen=True, slots=True)
+class Event:
+    """One event."""
+
+    at_ms: int
+    """Since the stage began."""
+    kind: Kind
+    text: str
+    data: bytes = b""
+    """The bytes that went over the wire, or that were read from a file."""
+
+
+class Timeline:
+    """Grows while a stage runs."""
+
+    def __init__(self) -> None:
+        self._began = time.monotonic()
+        self.events: list[Event] = []
+
+    @property
+    def now_ms(self) -> int:
+        """Milliseconds since the stage began."""
+        return round((time.monotonic() - self._began) * 1000)
+
+    def add(self, kind: Kind, text: str, data: bytes = b"") -> None:
+        """Notes one more event."""
+        self.events.append(Event(self.now_ms, kind, text, data))

@@ -1,0 +1,28 @@
+"""What the tester found out about one stage."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from tutorials.build_your_own.curriculum import Stage
+from tutorials.build_your_own.tester.timeline import Event
+from tutorials.build_your_own.tester.trial import Claim, ClaimFailed
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """The claims that held, and the first one that did not."""
+
+    stage: Stage
+    held: Sequence[Claim]
+    failure: ClaimFailed | None
+    events: Sequence[Event]
+    output: str
+    """The last lines that the broker printed."""
+    took_ms: int
+
+    @property
+    def is_passed(self) -> bool:
+        """Whether all claims of the stage hold."""
+        return self.failure is None
