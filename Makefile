@@ -1,6 +1,6 @@
 # Everything runs from .venv in the checkout; each target sets it up first.
 .DEFAULT_GOAL := help
-.PHONY: help setup compile wheel demo test test-compiled check coverage format fuzz lock bench bench-pipelines profile
+.PHONY: help setup compile wheel demo test test-compiled check coverage format fuzz lock bench bench-orders bench-pipelines profile
 
 PYTHON_IN_VENV := .venv/bin/python
 TESTS ?= tests tutorials
@@ -56,6 +56,9 @@ coverage: setup ## Branch coverage of the broker's pure packages by unit tests
 
 bench: setup ## Measure the broker side by side with Apache RocketMQ (BENCH="--quick", BENCH="--help")
 	@$(PYTHON_IN_VENV) -m benchmarks $(BENCH)
+
+bench-orders: setup ## Measure orders/s and POST to credit, beside an outbox (BENCH="--seconds 5 --brokers ours")
+	@$(PYTHON_IN_VENV) -m benchmarks.orders $(BENCH)
 
 bench-pipelines: setup ## Reconcile 1, 5 and 10 million orders with known faults (BENCH="--orders 100000")
 	@$(PYTHON_IN_VENV) -m benchmarks.reconciliation $(BENCH)

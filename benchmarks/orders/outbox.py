@@ -1,0 +1,162 @@
+"""The usual alternative: the message is a row of the order database, written with the order, and a relay sends it later."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import threading
+from typing import Final, Protocol
+
+from sqlalchemy import Engine, LargeBinary, delete
+from sqlalchemy.orm import registry
+from sqlmodel import Field, SQLModel, col, select
+
+from broker.client import ClientError, EventLoopThread, Producer
+from broker.message import Message
+from order_messages import order_created
+from order_service.adapters.order_rows import item_rows, order_row
+from order_service.adapters.order_store import SqlOrderStore
+from order_service.domain.order import Order
+from order_service.service_layer.attempt import Attempt, Outcome
+from service_runtime.columns import ROW_ID
+from service_runtime.database_errors import DatabaseFailure
+from service_runtime.sessions import Sessions
+
+BATCH: Final = 100
+"""Rows that the relay sends at once."""
+POLL_S: Final = 1.0
+AGAIN_S: Final = 1.0
+"""After a failure."""
+_SEND_TIMEOUT_S: Final = 30.0
+
+logger = logging.getLogger(__name__)
+
+
+class OutboxDatabase(SQLModel, registry=registry()):
+    """Base of the table."""
+
+
+class OutboxRow(OutboxDatabase, table=True):
+    """A message that is not sent yet."""
+
+    __tablename__ = "outbox"
+
+    id: int | None = Field(default=None, primary_key=True, sa_type=ROW_ID)
+    key: str = Field(max_length=36)
+    body: bytes = Field(sa_type=LargeBinary)
+
+
+class OutboxStore(SqlOrderStore):
+    """The order database with an outbox."""
+
+    def __init__(self, engine: Engine) -> None:
+        """Makes the table."""
+        super().__init__(engine)
+        OutboxDatabase.metadata.create_all(engine)
+        self._outbox = Sessions(engine)
+
+    def store_with_message(self, order: Order, message: Message) -> None:
+        """Order, items and message, durable together on return. Raises DatabaseUnavailable, OutcomeUnknown."""
+        with self._outbox.writing() as session:
+            session.add(order_row(order))
+            session.flush()
+            session.add_all(item_rows(order))
+            session.add(OutboxRow(key=order.order_id, body=message.body))
+
+    def oldest(self) -> list[OutboxRow]:
+        """At most BATCH messages, oldest first."""
+        with self._outbox.reading() as session:
+            rows = list(session.exec(select(OutboxRow).order_by(col(OutboxRow.id)).limit(BATCH)))
+            session.expunge_all()
+            return rows
+
+    def forget(self, rows: list[OutboxRow]) -> None:
+        """They are sent."""
+        with self._outbox.writing() as session:
+            session.execute(delete(OutboxRow).where(col(OutboxRow.id).in_([row.id for row in rows])))
+
+
+class Relay(Protocol):
+    """Sends what the outbox holds."""
+
+    def wake(self) -> None:
+        """A message was added."""
+
+
+class OutboxSender:
+    """Stands where the order service has its broker: it writes the order and its message, and tells the relay."""
+
+    def __init__(self, store: OutboxStore, relay: Relay) -> None:
+        """`relay` sends the messages."""
+        self._store = store
+        self._relay = relay
+
+    def send_in_transaction(self, message: Message, attempt: Attempt) -> None:
+        """See `order_service.service_layer.sending.TransactionalSender`; there is no half message and no decision."""
+        assert isinstance(attempt.wanted, Order), "the bench places orders and cancels none"
+        attempt.begin(attempt.wanted.order_id)
+        try:
+            self._store.store_with_message(attempt.wanted, message)
+        except DatabaseFailure:
+            attempt.conclude(Outcome.UNAVAILABLE)
+            return
+        attempt.conclude(Outcome.STORED)
+        self._relay.wake()
+
+    def is_reachable(self) -> bool:
+        """Orders are taken without a broker."""
+        return True
+
+    def count_discarded(self) -> int | None:
+        """Nothing is discarded here."""
+        return 0
+
+
+class OutboxRelay:
+    """A thread that sends the messages in their order and deletes them then. After a crash it sends some once more."""
+
+    def __init__(self, store: OutboxStore, *, namesrv_addr: str, is_notified: bool) -> None:
+        """It looks each second; if `is_notified`, also as soon as a message was added by this process."""
+        self._store = store
+        self._is_notified = is_notified
+        self._producer = Producer("outbox_relay", namesrv_addr=namesrv_addr)
+        self._loop = EventLoopThread()
+        self._added = threading.Event()
+        self._is_stopping = threading.Event()
+        self._thread = threading.Thread(target=self._run, name="relay")
+
+    def start(self) -> None:
+        """Begins."""
+        self._loop.start()
+        self._loop.run(self._producer.start(), timeout_s=_SEND_TIMEOUT_S)
+        self._thread.start()
+
+    def stop(self) -> None:
+        """Ends after the batch under way."""
+        self._is_stopping.set()
+        self._added.set()
+        self._thread.join()
+        self._loop.run(self._producer.shutdown(), timeout_s=_SEND_TIMEOUT_S)
+        self._loop.stop()
+
+    def wake(self) -> None:
+        """A message was added."""
+        if self._is_notified:
+            self._added.set()
+
+    def _run(self) -> None:
+        while not self._is_stopping.is_set():
+            self._added.clear()
+            try:
+                while rows := self._store.oldest():
+                    self._loop.run(self._send(rows), timeout_s=_SEND_TIMEOUT_S)
+                    self._store.forget(rows)
+            except (ClientError, DatabaseFailure, TimeoutError) as error:
+                logger.warning("the relay tries again in %g s: %s", AGAIN_S, error)
+                self._is_stopping.wait(AGAIN_S)
+                continue
+            self._added.wait(POLL_S)
+
+    async def _send(self, rows: list[OutboxRow]) -> None:
+        messages = [Message.of(order_created.TOPIC, row.body, tags=order_created.TAG, keys=[row.key]) for row in rows]
+        await asyncio.gather(*map(self._producer.send, messages))

@@ -1,0 +1,18 @@
+"""The bench of orders runs: each order that a way has taken becomes a credit."""
+
+from pathlib import Path
+
+import pytest
+
+from benchmarks.orders.measure import Plan, measure
+from benchmarks.orders.sample import Case, Way
+
+pytestmark = pytest.mark.e2e
+
+
+def test_orders_of_an_outbox_become_credits_and_are_measured(tmp_path: Path) -> None:
+    sample = measure(Case(Way.OUTBOX_NOTIFIED, "ours", "SQLite"), Plan(rate=10, in_flight=2, seconds=1), tmp_path)
+    assert (sample.refused, sample.missing) == (0, 0)
+    assert sample.orders_per_s > 0
+    assert 0 < sample.post_ms[0] <= sample.post_ms[1]
+    assert sample.credit_ms[1] > 0
