@@ -19,6 +19,10 @@ from broker.remoting.network import current_network
 from broker.remoting.tls import ClientTls, TlsError, client_context, words_of
 
 _HIGHEST_PORT: Final = 65_535
+_NO_HANDSHAKE: Final = (
+    "it ended the TLS handshake. Does it speak TLS at all? If not, switch it off here (tls=, ROCKETMQ_TLS_ENABLE, tls.enable), "
+    "or on there (tls.server.mode)"
+)
 
 
 class RefusingHandler:
@@ -142,7 +146,8 @@ class RemotingClient:
         except TlsError as error:
             raise ConnectFailed(f"no TLS connection to {address}: {words_of(error)}") from None
         except (OSError, ValueError) as error:
-            raise ConnectFailed(f"no connection to {address}: {_reason(error)}") from None
+            is_handshake = self._tls is not None and isinstance(error, ConnectionResetError | ConnectionAbortedError)
+            raise ConnectFailed(f"no connection to {address}: {_NO_HANDSHAKE if is_handshake else _reason(error)}") from None
         finally:
             self._connecting.pop(address, None)
         self._by_address[address] = connection

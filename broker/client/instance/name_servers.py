@@ -16,6 +16,7 @@ from broker.protocol.command_header import CommandHeader
 from broker.protocol.headers import GetRouteInfoRequestHeader
 from broker.protocol.route import ClusterInfo, TopicRouteData
 from broker.remoting.client import RemotingClient
+from broker.remoting.errors import ConnectionClosed
 
 logger = logging.getLogger(__name__)
 
@@ -112,4 +113,6 @@ class NameServers:
 def _what_to_do(failure: Exception | None) -> str:
     if isinstance(failure, BrokerError) and failure.code == ResponseCode.REQUEST_CODE_NOT_SUPPORTED:
         return "A broker listens there: set NAMESRV_ADDR to the name server, which has port 9876 by default"
+    if failure is not None and isinstance(failure.__cause__, ConnectionClosed):
+        return "Somebody listens there who ends the connection: one who wants TLS (tls=, ROCKETMQ_TLS_ENABLE), or another program"
     return "Start the broker, or set NAMESRV_ADDR"

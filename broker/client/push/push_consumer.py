@@ -90,6 +90,12 @@ class PushConsumer(RunsWithin):
         """
         check_topic(topic)
         subscription = Subscription.parse(topic, expression, now_ms())
+        before = self._subscriptions.get(topic)
+        if before is not None and before.expression != subscription.expression and not self._lifecycle.is_started:
+            logger.warning(
+                "consumer %s subscribes to %s twice: %r counts, and %r no longer does; several tags are one expression, 'a || b'",
+                self.group, topic, subscription.expression, before.expression,
+            )  # fmt: skip
 
         def change() -> None:
             self._subscriptions[topic] = subscription
