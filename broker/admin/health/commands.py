@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from pathlib import Path
+from typing import Annotated
 
 import typer
 
@@ -11,15 +13,25 @@ from broker.admin.errors import AdminError
 from broker.admin.health.broker_health import examine_broker, is_loopback
 from broker.admin.health.finding import Finding
 from broker.admin.health.name_servers import examine_name_servers
+from broker.admin.health.store_look import examine_store
 from broker.admin.options import AsJson, BrokerAddr, NameServers, now_ms, target_of
 from broker.admin.printing import print_objects, say
 from broker.admin.requests import BrokerRequests
 from broker.admin.session import REFUSED, Target, run_with_remoting
 from broker.remoting.client import RemotingClient
 
+Store = Annotated[
+    Path | None,
+    typer.Option("--store", metavar="PATH", help="Also look at this store on the disk, storePathRootDir; it is only read."),
+]
+
 
 def doctor(
-    context: typer.Context, as_json: AsJson = False, namesrv_addr: NameServers = None, broker_addr: BrokerAddr = None
+    context: typer.Context,
+    store: Store = None,
+    as_json: AsJson = False,
+    namesrv_addr: NameServers = None,
+    broker_addr: BrokerAddr = None,
 ) -> None:
     """Is RocketMQ well? Says what is wrong and what to do; the exit code is 1 then."""
     target = target_of(context, namesrv_addr, broker_addr)
@@ -29,6 +41,8 @@ def doctor(
         findings.extend(await _examine(remoting, target))
         return []
 
+    if store is not None:
+        findings.extend(examine_store(store, now_ms()))
     run_with_remoting(work)
     if as_json:
         print_objects(findings)
