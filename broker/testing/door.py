@@ -58,6 +58,7 @@ class Door:
         self.broker = broker
         self._faults = faults
         self._journal = journal
+        self._connections: set[Connection] = set()
         self._latest: dict[Connection, list[RemotingCommand]] = {}
         self._pulls: dict[tuple[str, int], str] = {}
         self._held: deque[tuple[asyncio.Transport, bytes]] = deque()
@@ -70,10 +71,14 @@ class Door:
 
     def on_connected(self, connection: Connection) -> None:
         """See RequestHandler."""
+        self._connections.add(connection)
+        if self._faults.like_apache is not None:
+            self._faults.like_apache.meets(connection)
         self.broker.on_connected(connection)
 
     def on_disconnected(self, connection: Connection) -> None:
         """See RequestHandler."""
+        self._connections.discard(connection)
         self._latest.pop(connection, None)
         self._heartbeats.pop(connection, None)
         self.broker.on_disconnected(connection)
@@ -161,6 +166,12 @@ class Door:
         header = request.decode_header(ConsumerSendMsgBackRequestHeader)
         keys = (header.origin_msg_id,)
         self._journal.note(Kind.SENT_BACK, f"{header.group} gives the message back: it wants it again later", keys)
+
+    def become_like_apache(self, like_apache: LikeApache) -> None:
+        """From now on the broker behaves so, also to those who are connected already."""
+        self._faults.like_apache = like_apache
+        for connection in self._connections:
+            like_apache.meets(connection)
 
     def repeat_heartbeats(self) -> None:
         """Lets each client elsewhere send its latest heartbeat again: it cannot know how much time the test passes."""

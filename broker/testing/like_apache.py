@@ -1,8 +1,10 @@
-"""Where Apache's broker differs: outcomes that come twice, and checks that count although nobody was asked.
+"""Where Apache's broker differs: outcomes that come twice, checks that count although nobody was asked, and whom it asks.
 
-This broker gives a transaction one outcome, and counts a check once it was sent. Apache's rewrites the half message at every
-check. So a decision that comes late settles the first copy, and the second one is checked all the same; its COMMIT delivers
-again. And its checks are used up while no producer is online. A test can ask for both, to see that its consumers bear them.
+This broker gives a transaction one outcome, counts a check once it was sent, and first asks the producer that sent the half
+message. Apache's rewrites the half message at every check. So a decision that comes late settles the first copy, and the second
+one is checked all the same; its COMMIT delivers again. It heeds no earlier decision: a COMMIT delivers although the transaction
+was committed, rolled back or discarded before. Its checks are used up while no producer is online, and it asks the members of a
+group in turn. A test can ask for all of it, to see that its producers and consumers bear it.
 """
 
 from __future__ import annotations
@@ -10,9 +12,9 @@ from __future__ import annotations
 import asyncio
 from typing import Final, cast
 
+from broker.message import MessageExt, sysflag, topics
 from broker.message import properties as props
-from broker.message import sysflag, topics
-from broker.message.record import decode_record, to_message
+from broker.message.record import decode_record, host_bytes, to_message
 from broker.protocol.codes import RequestCode
 from broker.protocol.command import RemotingCommand, encode_request
 from broker.protocol.command_header import CommandHeader
@@ -25,8 +27,10 @@ from broker.protocol.headers import (
 from broker.protocol.heartbeat import HeartbeatData, ProducerData
 from broker.remoting.connection import Connection, RequestHandler
 from broker.testing.journal import Journal, Kind
+from broker.testing.transactions import Inspection
 
 _HEARTBEAT_S: Final = 30.0
+_BORN_HOST: Final = host_bytes("127.0.0.1", 0)
 
 
 class LikeApache:
@@ -41,12 +45,14 @@ class LikeApache:
         self._asked: dict[str, tuple[asyncio.Transport, bytes]] = {}
         self._copies: set[str] = set()
         self._nobody = _Nobody(self)
+        self._inspection = Inspection(broker, "")
         self._beating: asyncio.TimerHandle | None = None
         self._beat()
 
     def served_by(self, broker: RequestHandler) -> None:
         """The broker was started again."""
         self._broker = broker
+        self._inspection = Inspection(broker, "")
         if self._beating is not None:
             self._beating.cancel()
         self._beat()
@@ -55,6 +61,10 @@ class LikeApache:
         """No timer is left."""
         if self._beating is not None:
             self._beating.cancel()
+
+    def meets(self, connection: Connection) -> None:
+        """A connection is there: for the broker all clients have one address, so that none is asked sooner than another."""
+        connection.born_host = _BORN_HOST
 
     def half_message_comes(self, group: str) -> None:
         """From now on the group's checks count, whoever is online."""
@@ -69,12 +79,19 @@ class LikeApache:
     def takes_decision(self, header: EndTransactionRequestHeader, key: str) -> bool:
         """Whether the broker is to have it; what concerns the second copy is done here."""
         is_decision = header.commit_or_rollback != sysflag.TRANSACTION_NOT
+        is_commit = header.commit_or_rollback == sysflag.TRANSACTION_COMMIT
         if header.from_transaction_check and key in self._copies:
             self._copies.discard(key)
-            if header.commit_or_rollback == sysflag.TRANSACTION_COMMIT:
-                self._deliver_again(key)
+            if is_commit:
+                (check,) = FrameDecoder().feed(self._asked.pop(key)[1])
+                self._deliver_again(key, to_message(decode_record(check.body), ""))
             elif not is_decision:
                 self._ask_later(key)
+            return False
+        if is_commit and self._inspection.is_decided(header.commit_log_offset):
+            half = self._inspection.half_message(header.commit_log_offset)
+            if half is not None:
+                self._deliver_again(key, half)
             return False
         if is_decision and not header.from_transaction_check and key in self._asked:
             self._ask_later(key)
@@ -104,16 +121,16 @@ class LikeApache:
             transport.write(frame)
             self._journal.note(Kind.CHECK, "the second copy of the half message is checked, as Apache's broker does", [key])
 
-    def _deliver_again(self, key: str) -> None:
-        (check,) = FrameDecoder().feed(self._asked.pop(key)[1])
-        message = to_message(decode_record(check.body), "")
-        kept = {name: value for name, value in message.properties.items() if name != props.TRANSACTION_PREPARED}
+    def _deliver_again(self, key: str, message: MessageExt) -> None:
+        """Delivers what a check-back held, or the half message itself."""
+        given = message.properties
+        kept = {name: value for name, value in given.items() if name != props.TRANSACTION_PREPARED}
         header = SendMessageRequestHeaderV2(
-            producer_group=message.properties.get(props.PRODUCER_GROUP, ""),
-            topic=message.topic,
+            producer_group=given.get(props.PRODUCER_GROUP, ""),
+            topic=given.get(props.REAL_TOPIC, message.topic),
             default_topic=topics.AUTO_CREATE_TOPIC,
             default_topic_queue_nums=4,
-            queue_id=message.queue_id,
+            queue_id=int(given.get(props.REAL_QUEUE_ID, message.queue_id)),
             sys_flag=message.sys_flag & ~sysflag.TRANSACTION_MASK,
             born_timestamp=message.born_timestamp,
             flag=message.flag,

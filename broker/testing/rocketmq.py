@@ -268,12 +268,14 @@ class RocketMQ(Questions):
         """From now on the broker behaves as Apache's where that is worse.
 
         A decision that comes after a check-back settles the first copy of the half message alone: the second one is checked
-        after a check interval, and its COMMIT delivers the message again, with the same message id. And checks count while no
-        producer of the group is online, so that its transactions are discarded unasked. Ask for it before half messages are sent.
+        after a check interval, and its COMMIT delivers the message again, with the same message id. A COMMIT also delivers after
+        another COMMIT, a ROLLBACK or a discard. Checks count while no producer of the group is online, so that its transactions
+        are discarded unasked. And the members of a producer group are asked in turn, not first the one that sent the half
+        message. Messages have no port in their born host meanwhile. Ask for it before half messages are sent.
         """
         settings = load_settings(None, self._properties).settings
         like_apache = LikeApache(self._the_door.broker, self.journal, settings.transaction_check_interval / 1000)
-        self.faults.like_apache = like_apache
+        self._the_door.become_like_apache(like_apache)
         self._entered.callback(like_apache.stop)
 
     async def crash(self, *, power: bool = False) -> None:

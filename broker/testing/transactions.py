@@ -73,6 +73,15 @@ class Inspection:
             found |= {info.half_offset: info for info in self._list(AdminRequestCode.SHOW_TRANSACTION, header)}
         return [_transaction(found[offset]) for offset in sorted(found)]
 
+    def half_message(self, commit_log_offset: int) -> MessageExt | None:
+        """The half message at that commit log offset, pending or not."""
+        return next((half for half in self.queue(topics.HALF_TOPIC, 0) if half.commit_log_offset == commit_log_offset), None)
+
+    def is_decided(self, commit_log_offset: int) -> bool:
+        """Whether the half message at that commit log offset is committed, rolled back or discarded."""
+        found = self._list(AdminRequestCode.SHOW_TRANSACTION, ShowTransactionRequestHeader(half_offset=commit_log_offset))
+        return any(info.half_offset == commit_log_offset and info.state != PENDING for info in found)
+
     def topics(self) -> dict[str, int]:
         """The topics, and how many queues each has to read from."""
         answer = self._ask(RequestCode.GET_ALL_TOPIC_CONFIG, None)

@@ -4,11 +4,15 @@ from __future__ import annotations
 
 import asyncio
 import threading
+from collections.abc import Mapping
 
-from broker.client import LocalTransactionState
+import pytest
+
+from broker.client import LocalTransactionState, TransactionProducer, TransactionSendResult
+from broker.client.transaction.transaction_decision import end_after_local_transaction
 from broker.message import Message, topics
 from broker.testing import RocketMQ
-from tests.unit.testing.listeners import COMMIT, UNKNOWN, Consumption, Transactions, order
+from tests.unit.testing.listeners import COMMIT, ROLLBACK, UNKNOWN, Consumption, Transactions, order
 
 
 class Late(Transactions):
@@ -77,3 +81,56 @@ async def test_it_lasts_over_a_crash(rocketmq: RocketMQ) -> None:
     await rocketmq.restart()
     await rocketmq.advance(minutes=20)
     assert [one.state for one in await rocketmq.decided()] == ["discarded"]
+
+
+async def send_decision(producer: TransactionProducer, sent: TransactionSendResult, state: LocalTransactionState) -> None:
+    """Tells the broker what became of a transaction, whatever it was told before."""
+    running = producer._lifecycle.running()
+    header = end_after_local_transaction(producer.group, sent, state)
+    await running.requests.end_transaction(sent.queue.broker_name, header)
+
+
+@pytest.mark.parametrize("first", [COMMIT, ROLLBACK])
+@pytest.mark.parametrize("is_like_apache", [False, True])
+async def test_a_commit_after_another_decision_delivers_only_as_with_apache(
+    rocketmq: RocketMQ, first: LocalTransactionState, is_like_apache: bool
+) -> None:
+    if is_like_apache:
+        rocketmq.as_apache()
+    producer = await rocketmq.transaction_producer("p", Transactions(first))
+    sent = await producer.send_message_in_transaction(order())
+    await rocketmq.settle()
+    await send_decision(producer, sent, COMMIT)
+    delivered = [message.keys for message in await rocketmq.messages("orders")]
+    assert len(delivered) == (first is COMMIT) + is_like_apache
+    assert set(delivered) <= {("order-1",)}
+
+
+class TestAfterTheLastCheck:
+    @pytest.fixture
+    def rocketmq_settings(self) -> Mapping[str, object]:
+        return {"transactionCheckMax": 1}
+
+    async def test_a_commit_after_the_discard_delivers_as_with_apache(self, rocketmq: RocketMQ) -> None:
+        rocketmq.as_apache()
+        producer = await rocketmq.transaction_producer("p", Transactions(UNKNOWN, UNKNOWN))
+        sent = await producer.send_message_in_transaction(order())
+        await rocketmq.advance(minutes=5)
+        assert [one.state for one in await rocketmq.decided()] == ["discarded"]
+        await send_decision(producer, sent, COMMIT)
+        (message,) = await rocketmq.messages("orders")
+        assert (message.message_id, message.body) == (sent.message_id, b"1")
+
+
+@pytest.mark.parametrize("is_like_apache", [False, True])
+async def test_the_sender_is_asked_first_or_as_with_apache_each_member_in_turn(rocketmq: RocketMQ, is_like_apache: bool) -> None:
+    sender, other = Transactions(UNKNOWN, UNKNOWN), Transactions(UNKNOWN, UNKNOWN)
+    producer = await rocketmq.transaction_producer("p", sender)
+    if is_like_apache:
+        rocketmq.as_apache()
+    await rocketmq.transaction_producer("p", other)
+    await producer.send_message_in_transaction(order())
+    await rocketmq.advance(minutes=5)
+    assert sender.checks + other.checks == 5
+    assert (other.checks > 0) is is_like_apache
+    assert sender.checks > 0
