@@ -13,7 +13,7 @@ from order_service.entrypoints.http import create_app
 from order_service.service_layer.cancelling import OrderCancelling
 from order_service.service_layer.failpoints import parse_failpoints
 from order_service.service_layer.shortage_listener import ShortageListener
-from order_service.service_layer.transaction_listener import OrderTransactionListener
+from order_service.service_layer.transaction_listener import transaction_listeners
 from order_service.settings import MigrationSettings, Settings
 from service_runtime.configured_database import migrate_and_leave, open_to_serve
 from service_runtime.consumer_thread import ConsumerThread
@@ -68,8 +68,8 @@ def serve(settings: Settings) -> None:
 
 def _broker(settings: Settings, store: SqlOrderStore) -> OrderBroker:
     failpoints = parse_failpoints(settings.failpoints)
-    listener = OrderTransactionListener(store, order_limit_cents=settings.order_limit_cents, failpoints=failpoints)
-    return OrderBroker(listener, namesrv_addr=settings.namesrv_addr, send_timeout_ms=settings.send_timeout_ms)
+    listeners = transaction_listeners(store, order_limit_cents=settings.order_limit_cents, failpoints=failpoints)
+    return OrderBroker(listeners, namesrv_addr=settings.namesrv_addr, send_timeout_ms=settings.send_timeout_ms)
 
 
 def _start(broker: OrderBroker, shortages: ConsumerThread) -> None:
