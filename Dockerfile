@@ -39,6 +39,7 @@ COPY broker broker
 COPY order_messages order_messages
 COPY order_service order_service
 COPY credit_service credit_service
+COPY inventory_service inventory_service
 COPY service_runtime service_runtime
 USER app
 

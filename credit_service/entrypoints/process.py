@@ -9,7 +9,7 @@ from credit_service.adapters.celery_app import create_celery
 from credit_service.adapters.celery_crediting import CeleryCrediting
 from credit_service.adapters.celery_tasks import CeleryTasks
 from credit_service.adapters.ledger import Ledger
-from credit_service.adapters.order_consumer import OrderConsumer
+from credit_service.adapters.order_consumer import order_consumer
 from credit_service.adapters.redis_url import masked_redis
 from credit_service.adapters.repairs import Repairs
 from credit_service.adapters.tables import MIGRATIONS
@@ -22,6 +22,7 @@ from credit_service.service_layer.order_listener import OrderListener
 from credit_service.service_layer.patient_crediting import PatientCrediting
 from credit_service.settings import MigrationSettings, ServiceSettings
 from service_runtime.configured_database import migrate_and_leave, open_to_serve
+from service_runtime.consumer_thread import ConsumerThread
 from service_runtime.database_url import masked
 from service_runtime.http_server import HttpServer
 from service_runtime.start import CannotStart, run_service, stop_on_signals
@@ -70,9 +71,9 @@ def serve(settings: ServiceSettings) -> None:
         stopping.wait()
 
 
-def _consumer(settings: ServiceSettings, tasks: CeleryTasks, holds: Holds) -> OrderConsumer:
+def _consumer(settings: ServiceSettings, tasks: CeleryTasks, holds: Holds) -> ConsumerThread:
     crediting = CeleryCrediting(tasks, timeout_s=settings.task_timeout_s)
-    return OrderConsumer(
+    return order_consumer(
         OrderListener(PatientCrediting(crediting, holds, threads=settings.consumer_threads)),
         namesrv_addr=settings.namesrv_addr,
         threads=settings.consumer_threads,
@@ -81,7 +82,7 @@ def _consumer(settings: ServiceSettings, tasks: CeleryTasks, holds: Holds) -> Or
     )
 
 
-def _start(consumer: OrderConsumer) -> None:
+def _start(consumer: ConsumerThread) -> None:
     try:
         consumer.start()
     except ClientError as error:

@@ -3,7 +3,7 @@
 import logging
 from typing import Final
 
-from broker.client import ClientError, EventLoopThread, TransactionListener, TransactionProducer
+from broker.client import ClientError, EventLoopThread, TransactionListeners, TransactionProducer
 from broker.message import Message
 from order_service.service_layer.attempt import Attempt
 from order_service.service_layer.sending import BrokerUnavailable, OutcomePending
@@ -20,9 +20,11 @@ logger = logging.getLogger(__name__)
 class OrderBroker:
     """Sends orders and cancellations in transactions from any thread. Starting needs no broker to be there: sending does."""
 
-    def __init__(self, listener: TransactionListener, *, namesrv_addr: str, send_timeout_ms: int) -> None:
-        """`listener` runs local transactions and answers check-backs."""
-        self._producer = TransactionProducer(PRODUCER_GROUP, listener, namesrv_addr=namesrv_addr, send_timeout_ms=send_timeout_ms)
+    def __init__(self, listeners: TransactionListeners, *, namesrv_addr: str, send_timeout_ms: int) -> None:
+        """`listeners` run local transactions and answer check-backs, one for each topic."""
+        self._producer = TransactionProducer(
+            PRODUCER_GROUP, listeners, namesrv_addr=namesrv_addr, send_timeout_ms=send_timeout_ms
+        )
         self._loop = EventLoopThread()
         self._wait_s = send_timeout_ms / 1000 + _LOCAL_TRANSACTION_ALLOWANCE_S
 

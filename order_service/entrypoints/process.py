@@ -7,12 +7,16 @@ from typing import Final
 from broker.client import ClientError
 from order_service.adapters.order_broker import OrderBroker
 from order_service.adapters.order_store import SqlOrderStore
+from order_service.adapters.shortage_consumer import shortage_consumer
 from order_service.adapters.tables import MIGRATIONS
 from order_service.entrypoints.http import create_app
+from order_service.service_layer.cancelling import OrderCancelling
 from order_service.service_layer.failpoints import parse_failpoints
-from order_service.service_layer.transaction_listener import OrderTransactionListener
+from order_service.service_layer.shortage_listener import ShortageListener
+from order_service.service_layer.transaction_listener import transaction_listeners
 from order_service.settings import MigrationSettings, Settings
 from service_runtime.configured_database import migrate_and_leave, open_to_serve
+from service_runtime.consumer_thread import ConsumerThread
 from service_runtime.database_url import masked
 from service_runtime.http_server import HttpServer
 from service_runtime.start import CannotStart, run_service, stop_on_signals
@@ -49,10 +53,12 @@ def serve(settings: Settings) -> None:
             payment_deadline_ms=round(settings.payment_deadline_s * 1000),
         )
         server = HttpServer.of(app, settings)
-        _start(broker)
+        shortages = shortage_consumer(ShortageListener(OrderCancelling(store, broker)), namesrv_addr=settings.namesrv_addr)
+        _start(broker, shortages)
         # What stands last here stops first: requests that run need the broker, and both need the database.
         opened.callback(broker.stop)
         opened.callback(server.stop)
+        opened.callback(shortages.stop, settings.stop_timeout_s)
         server.start()
         places = masked(settings.database_url.get_secret_value()), settings.namesrv_addr, ", ".join(server.addresses)
         logger.info("orders in %s, name server %s, HTTP on %s", *places)
@@ -62,12 +68,16 @@ def serve(settings: Settings) -> None:
 
 def _broker(settings: Settings, store: SqlOrderStore) -> OrderBroker:
     failpoints = parse_failpoints(settings.failpoints)
-    listener = OrderTransactionListener(store, order_limit_cents=settings.order_limit_cents, failpoints=failpoints)
-    return OrderBroker(listener, namesrv_addr=settings.namesrv_addr, send_timeout_ms=settings.send_timeout_ms)
+    listeners = transaction_listeners(store, order_limit_cents=settings.order_limit_cents, failpoints=failpoints)
+    return OrderBroker(listeners, namesrv_addr=settings.namesrv_addr, send_timeout_ms=settings.send_timeout_ms)
 
 
-def _start(broker: OrderBroker) -> None:
+def _start(broker: OrderBroker, shortages: ConsumerThread) -> None:
     try:
         broker.start()
     except ClientError as error:
         raise CannotStart(f"cannot join the producer group: {error}") from error
+    try:
+        shortages.start()
+    except ClientError as error:
+        raise CannotStart(f"cannot join the consumer group: {error}") from error

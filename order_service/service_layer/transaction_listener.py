@@ -1,12 +1,12 @@
-"""The order service's TransactionListener: the local transaction, and the answer to the broker's check-back.
+"""The order service's TransactionListeners: the local transaction, and the answer to the broker's check-back.
 
-Two kinds of transactions go through one producer, orders and cancellations; the topic of a message says which kind it is.
+Two kinds of transactions go through one producer, orders and cancellations, each with its topic and its listener.
 """
 
 import logging
 from collections.abc import Callable, Mapping
 
-from broker.client import LocalTransactionState
+from broker.client import LocalTransactionState, TransactionListener
 from broker.message import Message, MessageExt
 from order_messages import order_cancelled, order_created
 from order_service.domain.transaction import TransactionKind, TransactionState
@@ -37,7 +37,7 @@ _ANSWER_OF = {
 }
 
 
-class KindOfTransactionListener:
+class DatabaseTransactionListener:
     """Decides transactions of one kind by the order database, which all instances of the order service share.
 
     So any of them can answer a check-back, also for a half message that another one sent.
@@ -91,36 +91,29 @@ class KindOfTransactionListener:
         return _ANSWER_OF[state]
 
 
-class OrderTransactionListener:
-    """The listener of the producer: hands each message to the listener of its kind."""
+class OrderTransactionListener(DatabaseTransactionListener):
+    """The listener for messages that tell of orders."""
 
     def __init__(
-        self,
-        store: OrderStore,
-        *,
-        order_limit_cents: int,
-        failpoints: Failpoints,
-        now_ms: Callable[[], int] = system_now_ms,
+        self, store: OrderStore, *, order_limit_cents: int, failpoints: Failpoints, now_ms: Callable[[], int] = system_now_ms
     ) -> None:
         """`order_limit_cents` is the total above which an order is rolled back."""
-        placing, cancelling = PlacingLocally(store, order_limit_cents), CancellingLocally(store)
-        self._listeners: Mapping[str, KindOfTransactionListener] = {
-            order_created.TOPIC: KindOfTransactionListener(
-                TransactionKind.ORDER, store, placing, failpoints=failpoints, now_ms=now_ms
-            ),
-            order_cancelled.TOPIC: KindOfTransactionListener(
-                TransactionKind.CANCELLATION, store, cancelling, failpoints=failpoints, now_ms=now_ms
-            ),
-        }
+        placing = PlacingLocally(store, order_limit_cents)
+        super().__init__(TransactionKind.ORDER, store, placing, failpoints=failpoints, now_ms=now_ms)
 
-    def execute_local_transaction(self, message: Message, arg: object) -> LocalTransactionState:
-        """See `KindOfTransactionListener`."""
-        return self._listeners[message.topic].execute_local_transaction(message, arg)
 
-    def check_local_transaction(self, message: MessageExt) -> LocalTransactionState:
-        """See `KindOfTransactionListener`; UNKNOWN for a message of a kind that only a newer version sends."""
-        listener = self._listeners.get(message.topic)
-        if listener is None:
-            logger.warning("check-back for a message of the topic %s, which only another version knows", message.topic)
-            return LocalTransactionState.UNKNOWN
-        return listener.check_local_transaction(message)
+class CancellationTransactionListener(DatabaseTransactionListener):
+    """The listener for messages that tell of cancellations."""
+
+    def __init__(self, store: OrderStore, *, failpoints: Failpoints, now_ms: Callable[[], int] = system_now_ms) -> None:
+        """`store` has the orders."""
+        super().__init__(TransactionKind.CANCELLATION, store, CancellingLocally(store), failpoints=failpoints, now_ms=now_ms)
+
+
+def transaction_listeners(
+    store: OrderStore, *, order_limit_cents: int, failpoints: Failpoints, now_ms: Callable[[], int] = system_now_ms
+) -> Mapping[str, TransactionListener]:
+    """The listener of each topic that the order service sends to in transactions."""
+    orders = OrderTransactionListener(store, order_limit_cents=order_limit_cents, failpoints=failpoints, now_ms=now_ms)
+    cancellations = CancellationTransactionListener(store, failpoints=failpoints, now_ms=now_ms)
+    return {order_created.TOPIC: orders, order_cancelled.TOPIC: cancellations}

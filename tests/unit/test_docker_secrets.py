@@ -15,7 +15,12 @@ ROOT = Path(__file__).resolve().parents[2]
 COMPOSE = yaml.safe_load((ROOT / "docker-compose.yml").read_text())
 ACCOUNTS_FILE = "plain-acl"
 PASSWORDS = set(COMPOSE["secrets"]) - {ACCOUNTS_FILE}
-SECRET_OF = {"operators": "operators-account", "order-service": "order-account", "credit-service": "credit-account"}
+SECRET_OF = {
+    "operators": "operators-account",
+    "order-service": "order-account",
+    "credit-service": "credit-account",
+    "inventory-service": "inventory-account",
+}
 """By access key."""
 
 
@@ -62,9 +67,13 @@ def test_the_brokers_accounts_have_the_secrets_and_the_fewest_permissions(tmp_pa
     for access_key, name in SECRET_OF.items():
         assert accounts[access_key].secret_key == (tmp_path / name).read_text()
     assert accounts["order-service"].secret_key == own
-    orders, credits_ = accounts["order-service"], accounts["credit-service"]
-    assert (orders.topic_perms, orders.group_perms) == (("orders=PUB",), ())
-    assert (credits_.topic_perms, credits_.group_perms) == (("orders=SUB",), ("credit_service=SUB",))
+    permissions = {name: ({*one.topic_perms}, {*one.group_perms}) for name, one in accounts.items() if not one.admin}
+    consumed = {"orders=SUB", "order_cancellations=SUB"}
+    assert permissions == {
+        "order-service": ({"orders=PUB", "order_cancellations=PUB", "order_shortages=SUB"}, {"order_service=SUB"}),
+        "credit-service": (consumed, {"credit_service=SUB"}),
+        "inventory-service": ({*consumed, "order_shortages=PUB"}, {"inventory_service=SUB"}),
+    }
     assert [one.access_key for one in accounts.values() if one.admin] == ["operators"]
 
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).resolve().parents[2]
-SERVICES = ("order_service", "credit_service", "service_runtime")
+SERVICES = ("order_messages", "order_service", "credit_service", "inventory_service", "service_runtime")
 PAPERS = [ROOT / "README.md", *sorted((ROOT / "tutorials").glob("*/README.md")), ROOT / "docs" / "architecture.md"]
 
 OF_A_DATABASE = re.compile(r"local_commit|commit_in_database", re.IGNORECASE)

@@ -8,12 +8,13 @@ import pytest
 from broker.client import ClientError, ConsumeContext, ConsumeFromWhere, ConsumeStatus
 from broker.message import MessageExt
 from credit_service.adapters import order_consumer
-from credit_service.adapters.order_consumer import CONSUMER_GROUP, OrderConsumer
+from credit_service.adapters.order_consumer import CONSUMER_GROUP
 from order_messages import order_cancelled, order_created
+from service_runtime.consumer_thread import ConsumerThread
 
 
 class Consumer:
-    """What OrderConsumer uses of a PushConsumer. The answer is a value, or an error to raise."""
+    """What ConsumerThread uses of a PushConsumer. The answer is a value, or an error to raise."""
 
     def __init__(self, group: str, **settings: Any) -> None:
         self.group = group
@@ -52,16 +53,16 @@ def listener(_messages: list[MessageExt], _context: ConsumeContext) -> ConsumeSt
 
 
 @pytest.fixture
-def orders(monkeypatch: pytest.MonkeyPatch) -> Iterator[OrderConsumer]:
+def orders(monkeypatch: pytest.MonkeyPatch) -> Iterator[ConsumerThread]:
     monkeypatch.setattr(order_consumer, "PushConsumer", Consumer)
-    made = OrderConsumer(listener, namesrv_addr="127.0.0.1:1", threads=3, batch_size=7, max_reconsume_times=5)
+    made = order_consumer.order_consumer(listener, namesrv_addr="127.0.0.1:1", threads=3, batch_size=7, max_reconsume_times=5)
     made.start()
     yield made
     made.stop(1)
 
 
 @pytest.fixture
-def consumer(orders: OrderConsumer) -> Consumer:
+def consumer(orders: ConsumerThread) -> Consumer:
     found = orders._consumer
     assert isinstance(found, Consumer)
     return found
@@ -86,13 +87,13 @@ def test_a_pull_brings_no_more_than_one_batch(consumer: Consumer) -> None:
     assert (consumer.settings["consume_thread_max"], consumer.settings["max_reconsume_times"]) == (3, 5)
 
 
-def test_a_stop_leaves_time_for_the_batches_and_for_the_goodbye(orders: OrderConsumer, consumer: Consumer) -> None:
+def test_a_stop_leaves_time_for_the_batches_and_for_the_goodbye(orders: ConsumerThread, consumer: Consumer) -> None:
     orders.stop(10)
     assert consumer.events[-1] == "shut down within 12 s"
 
 
 def test_a_goodbye_that_the_broker_does_not_take_is_logged_and_no_error(
-    orders: OrderConsumer, consumer: Consumer, caplog: pytest.LogCaptureFixture
+    orders: ConsumerThread, consumer: Consumer, caplog: pytest.LogCaptureFixture
 ) -> None:
     consumer.answer = ClientError("gone")
     orders.stop(0)
@@ -100,15 +101,15 @@ def test_a_goodbye_that_the_broker_does_not_take_is_logged_and_no_error(
 
 
 @pytest.mark.parametrize("error", [ClientError("gone"), TimeoutError()])
-@pytest.mark.parametrize(("ask", "if_away"), [(OrderConsumer.is_reachable, False), (OrderConsumer.progress, [])])
+@pytest.mark.parametrize(("ask", "if_away"), [(ConsumerThread.is_reachable, False), (ConsumerThread.progress, [])])
 def test_a_broker_that_does_not_answer_is_no_error_of_a_health_check(
-    orders: OrderConsumer, consumer: Consumer, ask: Callable[[OrderConsumer], object], if_away: object, error: Exception
+    orders: ConsumerThread, consumer: Consumer, ask: Callable[[ConsumerThread], object], if_away: object, error: Exception
 ) -> None:
     consumer.answer = error
     assert ask(orders) == if_away
 
 
-def test_a_health_check_passes_on_what_the_consumer_says(orders: OrderConsumer, consumer: Consumer) -> None:
+def test_a_health_check_passes_on_what_the_consumer_says(orders: ConsumerThread, consumer: Consumer) -> None:
     assert orders.is_reachable()
     consumer.answer = ["a queue"]
     assert orders.progress() == ["a queue"]

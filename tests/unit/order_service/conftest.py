@@ -1,5 +1,6 @@
 """An order store on a database of each kind, and a broker that does what the client does, without one."""
 
+from collections.abc import Mapping
 from dataclasses import replace
 
 import pytest
@@ -15,7 +16,7 @@ from order_service.domain.order import Cancellation, Item, Order
 from order_service.service_layer.attempt import Attempt
 from order_service.service_layer.failpoints import Failpoints
 from order_service.service_layer.sending import BrokerUnavailable
-from order_service.service_layer.transaction_listener import OrderTransactionListener
+from order_service.service_layer.transaction_listener import OrderTransactionListener, transaction_listeners
 
 ORDER_LIMIT_CENTS = 100_000
 PLACED_AT_MS = 1_700_000_000_000
@@ -25,8 +26,8 @@ DEADLINE_MS = PLACED_AT_MS + 600_000
 class BrokerInProcess:
     """Runs the local transaction as the client does once the half message is stored; keeps what was sent and decided."""
 
-    def __init__(self, listener: TransactionListener) -> None:
-        self.listener = listener
+    def __init__(self, listeners: Mapping[str, TransactionListener]) -> None:
+        self.listeners = listeners
         self.is_up = True
         self.discarded: int | None = 0
         self.decisions: list[tuple[Message, LocalTransactionState]] = []
@@ -35,7 +36,7 @@ class BrokerInProcess:
         if not self.is_up:
             raise BrokerUnavailable("the broker is down")
         sent = message.with_properties({UNIQUE_KEY: f"{len(self.decisions) + 1:032X}"})
-        self.decisions.append((sent, self.listener.execute_local_transaction(sent, attempt)))
+        self.decisions.append((sent, self.listeners[sent.topic].execute_local_transaction(sent, attempt)))
 
     def is_reachable(self) -> bool:
         return self.is_up
@@ -65,8 +66,9 @@ def listener(sqlite_store: SqlOrderStore) -> OrderTransactionListener:
 
 
 @pytest.fixture
-def broker(listener: OrderTransactionListener) -> BrokerInProcess:
-    return BrokerInProcess(listener)
+def broker(sqlite_store: SqlOrderStore) -> BrokerInProcess:
+    listeners = transaction_listeners(sqlite_store, order_limit_cents=ORDER_LIMIT_CENTS, failpoints=Failpoints())
+    return BrokerInProcess(listeners)
 
 
 def an_order(order_id: str = "order-1", *, customer: str = "ada", key: str | None = None, price_cents: int = 1250) -> Order:

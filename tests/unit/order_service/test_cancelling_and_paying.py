@@ -16,7 +16,7 @@ from order_service.service_layer.cancelling import OrderCancelling
 from order_service.service_layer.failpoints import Failpoints
 from order_service.service_layer.paying import OrderPaying
 from order_service.service_layer.placing import OrderPlacing
-from order_service.service_layer.transaction_listener import OrderTransactionListener
+from order_service.service_layer.transaction_listener import transaction_listeners
 from service_runtime.database_errors import OutcomeUnknown
 from tests.unit.order_service.conftest import ORDER_LIMIT_CENTS, BrokerInProcess
 
@@ -43,8 +43,9 @@ def clock() -> Clock:
 
 @pytest.fixture
 def broker(sqlite_store: SqlOrderStore, clock: Clock) -> BrokerInProcess:
-    listener = OrderTransactionListener(sqlite_store, order_limit_cents=ORDER_LIMIT_CENTS, failpoints=Failpoints(), now_ms=clock)
-    return BrokerInProcess(listener)
+    return BrokerInProcess(
+        transaction_listeners(sqlite_store, order_limit_cents=ORDER_LIMIT_CENTS, failpoints=Failpoints(), now_ms=clock)
+    )
 
 
 @pytest.fixture
@@ -68,7 +69,7 @@ def check_back(broker: BrokerInProcess, number: int = 0) -> LocalTransactionStat
     sent = broker.decisions[number][0]
     properties = f"UNIQ_KEY\x01{sent.transaction_id}\x02KEYS\x01{sent.keys[0]}".encode()
     record = Record(0, 0, 0, 0, 0, 0, 0, 0, bytes(8), 0, bytes(8), 0, 0, sent.body, sent.topic.encode(), properties)
-    return broker.listener.check_local_transaction(to_message(record))
+    return broker.listeners[sent.topic].check_local_transaction(to_message(record))
 
 
 def test_an_order_to_be_paid_later_is_stored_and_the_broker_told_unknown(client: FlaskClient, broker: BrokerInProcess) -> None:

@@ -1,0 +1,1 @@
+"""How the inventory service reaches its database and the broker."""

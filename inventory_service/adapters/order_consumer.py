@@ -1,0 +1,23 @@
+"""The push consumer of orders and of their cancellations: a second group of the messages that the credit service gets."""
+
+from typing import Final
+
+from broker.client import ConsumeFromWhere, MessageListener, PushConsumer
+from order_messages import order_cancelled, order_created
+from service_runtime.consumer_thread import ConsumerThread
+
+CONSUMER_GROUP: Final = "inventory_service"
+
+
+def order_consumer(listener: MessageListener, *, namesrv_addr: str, threads: int) -> ConsumerThread:
+    """Consumes orders and cancellations, from the first message of each queue on; `listener` is called in `threads` threads."""
+    consumer = PushConsumer(
+        CONSUMER_GROUP,
+        namesrv_addr=namesrv_addr,
+        consume_thread_max=threads,
+        consume_from_where=ConsumeFromWhere.CONSUME_FROM_FIRST_OFFSET,
+    )
+    for kind in (order_created, order_cancelled):
+        consumer.subscribe(kind.TOPIC, kind.TAG)
+    consumer.register_message_listener(listener)
+    return ConsumerThread(consumer)

@@ -1,0 +1,110 @@
+"""Stock and shipments in the database, always changed together.
+
+A shipment's row is unique on its order, and is written first: who finds it there leaves the stock alone. So a redelivery ships
+nothing twice, and an order that was called off before it was created is not shipped. Rows of the stock are locked in the order of
+their names: two shipments cannot wait for each other.
+"""
+
+import time
+from collections.abc import Mapping, Sequence
+
+from sqlalchemy import Engine
+from sqlmodel import Session, col, select
+
+from inventory_service.adapters.tables import ShipmentLineRow, ShipmentRow, StockRow
+from inventory_service.domain.shipment import Line, Shipment, ShipmentState, first_missing, totals
+from service_runtime.sessions import Sessions
+
+
+class SqlStockRoom:
+    """The inventory database; safe to use from several threads and processes. Each method raises DatabaseFailure."""
+
+    def __init__(self, engine: Engine) -> None:
+        """`engine` is from `service_runtime.database.open_database`."""
+        self._sessions = Sessions(engine)
+
+    def ship(self, order_id: str, lines: Sequence[Line]) -> Shipment:
+        """See `service_layer.ports.StockRoom`."""
+        with self._sessions.writing() as session:
+            if not self._is_new(session, order_id, ShipmentState.SHIPPED):
+                return _shipment(_locked(session, order_id))
+            wanted = totals(lines)
+            stock = _locked_stock(session, wanted)
+            missing = first_missing(wanted, {article: row.available for article, row in stock.items()})
+            row = _locked(session, order_id)
+            if missing is None:
+                _take(session, order_id, wanted, stock)
+            else:
+                row.state, row.missing = ShipmentState.SHORT.value, missing
+                session.add(row)
+            return _shipment(row)
+
+    def call_off(self, order_id: str) -> Shipment:
+        """See `service_layer.ports.StockRoom`."""
+        with self._sessions.writing() as session:
+            if self._is_new(session, order_id, ShipmentState.CALLED_OFF):
+                return Shipment(order_id, ShipmentState.CALLED_OFF)
+            row = _locked(session, order_id)
+            if row.state == ShipmentState.SHIPPED.value:
+                _give_back(session, order_id)
+                row.state = ShipmentState.RETURNED.value
+                session.add(row)
+            return _shipment(row)
+
+    def set_stock(self, article: str, available: int) -> None:
+        """From now on the article is counted, and there are this many."""
+        insert = self._sessions.insert(StockRow).values(article=article, available=available)
+        with self._sessions.writing() as session:
+            session.execute(insert.on_conflict_do_update(index_elements=["article"], set_={"available": available}))
+
+    def find_stock(self, article: str) -> int | None:
+        """How many there are; None for an article that is not counted."""
+        with self._sessions.reading() as session:
+            row = session.get(StockRow, article)
+            return None if row is None else row.available
+
+    def find_shipment(self, order_id: str) -> Shipment | None:
+        """What became of the order; None if no message of it has come yet."""
+        with self._sessions.reading() as session:
+            row = session.get(ShipmentRow, order_id)
+            return None if row is None else _shipment(row)
+
+    def is_reachable(self) -> bool:
+        """Whether the database answers; raises nothing."""
+        return self._sessions.is_reachable()
+
+    def _is_new(self, session: Session, order_id: str, state: ShipmentState) -> bool:
+        """Whether no message of the order came before; then its row is there now, with this state."""
+        now_ms = time.time_ns() // 1_000_000
+        insert = self._sessions.insert(ShipmentRow).values(order_id=order_id, state=state.value, created_at_ms=now_ms)
+        claimed = insert.on_conflict_do_nothing(index_elements=["order_id"]).returning(col(ShipmentRow.order_id))
+        return session.execute(claimed).first() is not None
+
+
+def _locked(session: Session, order_id: str) -> ShipmentRow:
+    return session.exec(select(ShipmentRow).where(col(ShipmentRow.order_id) == order_id).with_for_update()).one()
+
+
+def _locked_stock(session: Session, articles: Mapping[str, int]) -> dict[str, StockRow]:
+    query = select(StockRow).where(col(StockRow.article).in_(sorted(articles))).order_by(col(StockRow.article))
+    return {row.article: row for row in session.exec(query.with_for_update())}
+
+
+def _take(session: Session, order_id: str, wanted: Mapping[str, int], stock: Mapping[str, StockRow]) -> None:
+    for article, row in stock.items():
+        row.available -= wanted[article]
+        session.add(row)
+        session.add(ShipmentLineRow(order_id=order_id, article=article, quantity=wanted[article]))
+
+
+def _give_back(session: Session, order_id: str) -> None:
+    """Articles that are not counted any more are given back to nobody."""
+    lines = session.exec(select(ShipmentLineRow).where(col(ShipmentLineRow.order_id) == order_id)).all()
+    taken = {line.article: line.quantity for line in lines}
+    for article, row in _locked_stock(session, taken).items():
+        row.available += taken[article]
+        session.add(row)
+
+
+def _shipment(row: ShipmentRow) -> Shipment:
+    return Shipment(row.order_id, ShipmentState(row.state), row.missing)

@@ -1,0 +1,55 @@
+"""Shipments, and the rule by which one is refused.
+
+                 enough in stock            cancelled
+    (created) ────────────────────> SHIPPED ──────────> RETURNED      the stock has the articles again
+        │      too little
+        └─────────────────────────> SHORT                             nothing is shipped; the order service is told
+    (cancelled before it was created) ────────────────> CALLED_OFF    nothing is shipped
+
+An order is shipped as a whole or not at all. Articles that the stock does not count (a service, a download) are never short.
+"""
+
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from enum import StrEnum
+
+
+class ShipmentState(StrEnum):
+    """How the shipment of an order stands."""
+
+    SHIPPED = "SHIPPED"
+    SHORT = "SHORT"
+    RETURNED = "RETURNED"
+    CALLED_OFF = "CALLED_OFF"
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """A quantity of one article."""
+
+    article: str
+    quantity: int
+
+
+@dataclass(frozen=True, slots=True)
+class Shipment:
+    """What became of an order here."""
+
+    order_id: str
+    state: ShipmentState
+    missing: str | None = None
+    """The first article of which there was too little."""
+
+
+def totals(lines: Iterable[Line]) -> dict[str, int]:
+    """The quantity of each article, also where several lines want it; in the lines' order."""
+    wanted: Counter[str] = Counter()
+    for line in lines:
+        wanted[line.article] += line.quantity
+    return dict(wanted)
+
+
+def first_missing(wanted: Mapping[str, int], stock: Mapping[str, int]) -> str | None:
+    """The first article of which the stock counts too little; None if all can be shipped."""
+    return next((article for article, quantity in wanted.items() if stock.get(article, quantity) < quantity), None)

@@ -1,0 +1,1 @@
+"""How the world reaches the inventory service: HTTP, and the process itself."""

@@ -1,0 +1,65 @@
+"""The inventory service as a process: consumer and HTTP; builds everything, serves until a signal, takes it down again."""
+
+import logging
+from contextlib import ExitStack
+from typing import Final
+
+from broker.client import ClientError
+from inventory_service.adapters.order_consumer import order_consumer
+from inventory_service.adapters.shortage_producer import ShortageProducer
+from inventory_service.adapters.stock_room import SqlStockRoom
+from inventory_service.adapters.tables import MIGRATIONS
+from inventory_service.entrypoints.http import create_app
+from inventory_service.service_layer.order_listener import OrderListener
+from inventory_service.settings import MigrationSettings, Settings
+from service_runtime.configured_database import migrate_and_leave, open_to_serve
+from service_runtime.consumer_thread import ConsumerThread
+from service_runtime.database_url import masked
+from service_runtime.http_server import HttpServer
+from service_runtime.start import CannotStart, run_service, stop_on_signals
+
+PROGRAM: Final = "inventory_service"
+
+logger = logging.getLogger(PROGRAM)
+
+
+def main() -> int:
+    """The exit status of `run_service`."""
+    return run_service(PROGRAM, Settings, serve, MigrationSettings, migrate)
+
+
+def migrate(settings: MigrationSettings) -> None:
+    """Migrates the inventory database. Raises DatabaseUnusable."""
+    migrate_and_leave(settings, MIGRATIONS)
+
+
+def serve(settings: Settings) -> None:
+    """Consumes and serves until a signal. Raises CannotStart or DatabaseUnusable."""
+    with ExitStack() as opened:
+        engine = open_to_serve(settings, MIGRATIONS)
+        opened.callback(engine.dispose)
+        stopping = stop_on_signals()
+        stock_room = SqlStockRoom(engine)
+        producer = ShortageProducer(namesrv_addr=settings.namesrv_addr, send_timeout_ms=settings.send_timeout_ms)
+        listener = OrderListener(stock_room, producer)
+        consumer = order_consumer(listener, namesrv_addr=settings.namesrv_addr, threads=settings.consumer_threads)
+        app = create_app(stock_room, consumer, hosts=settings.known_hosts, threads=settings.http_threads)
+        server = HttpServer.of(app, settings)
+        _start(producer, consumer)
+        # What stands last here stops first: messages that are worked on may still have to tell of a shortage.
+        opened.callback(producer.stop)
+        opened.callback(server.stop)
+        opened.callback(consumer.stop, settings.stop_timeout_s)
+        server.start()
+        places = masked(settings.database_url.get_secret_value()), settings.namesrv_addr, ", ".join(server.addresses)
+        logger.info("inventory in %s, name server %s, HTTP on %s", *places)
+        print(f"inventory service ready: {server.url}", flush=True)
+        stopping.wait()
+
+
+def _start(producer: ShortageProducer, consumer: ConsumerThread) -> None:
+    try:
+        producer.start()
+        consumer.start()
+    except ClientError as error:
+        raise CannotStart(f"cannot join its groups on the broker: {error}") from error

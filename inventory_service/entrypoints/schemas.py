@@ -1,0 +1,53 @@
+"""Requests and responses as they are on the wire."""
+
+from typing import Annotated, Self
+
+from pydantic import BaseModel, ConfigDict, Field, StringConstraints
+
+from inventory_service.domain.shipment import Shipment, ShipmentState
+from service_runtime.health import Status, Word
+from service_runtime.text import NO_CONTROL_CHARACTERS
+
+MAX_AVAILABLE = 10**12
+
+
+class Article(BaseModel):
+    """The name of an article, as a path holds it."""
+
+    name: Annotated[str, StringConstraints(min_length=1, max_length=200, strip_whitespace=True), NO_CONTROL_CHARACTERS]
+
+
+class StockRequest(BaseModel):
+    """The body of PUT /stock/{article}."""
+
+    model_config = ConfigDict(strict=True, extra="forbid", frozen=True)
+
+    available: int = Field(ge=0, le=MAX_AVAILABLE)
+
+
+class StockResponse(BaseModel):
+    """How many of an article there are."""
+
+    article: str
+    available: int
+
+
+class ShipmentResponse(BaseModel):
+    """What became of an order here."""
+
+    order_id: str
+    state: ShipmentState
+    missing: str | None = Field(description="the first article of which there was too little")
+
+    @classmethod
+    def of(cls, shipment: Shipment) -> Self:
+        """The response for a shipment."""
+        return cls(order_id=shipment.order_id, state=shipment.state, missing=shipment.missing)
+
+
+class HealthResponse(BaseModel):
+    """What works: degraded if no order can be shipped."""
+
+    status: Status
+    database: Word
+    broker: Word

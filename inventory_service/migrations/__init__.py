@@ -1,0 +1,1 @@
+"""The inventory database's schema, step by step (Alembic)."""

@@ -1,0 +1,13 @@
+"""Runs the migrations on the connection, and inside the transaction, that `service_runtime.migration.migrate` brings."""
+
+from alembic import context
+
+from inventory_service.adapters.tables import InventoryDatabase
+
+context.configure(
+    connection=context.config.attributes["connection"],
+    target_metadata=InventoryDatabase.metadata,
+    version_table=context.config.attributes["version_table"],
+)
+with context.begin_transaction():
+    context.run_migrations()

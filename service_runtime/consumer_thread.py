@@ -1,0 +1,54 @@
+"""A push consumer behind the client's synchronous facade, with an event loop of its own in a thread."""
+
+import logging
+from typing import Final
+
+from broker.client import ClientError, EventLoopThread, PushConsumer, QueueProgress
+
+_START_TIMEOUT_S: Final = 20.0
+_FAREWELL_S: Final = 2.0
+"""What leaving the group takes on top of waiting for messages that are worked on."""
+_HEALTH_TIMEOUT_S: Final = 4.0
+
+logger = logging.getLogger(__name__)
+
+
+class ConsumerThread:
+    """Starts and stops a consumer, and asks how it does, from any thread."""
+
+    def __init__(self, consumer: PushConsumer) -> None:
+        """`consumer` has its subscriptions and its listener, and is not started."""
+        self._consumer = consumer
+        self._loop = EventLoopThread()
+
+    def start(self) -> None:
+        """Joins the consumer group; messages come from now on. Raises ClientError."""
+        self._loop.start()
+        self._loop.run(self._consumer.start(), timeout_s=_START_TIMEOUT_S)
+
+    def stop(self, timeout_s: float) -> None:
+        """Leaves the group, after up to `timeout_s` for messages that are worked on. What is held will be delivered again."""
+        leaving_s = timeout_s + _FAREWELL_S
+        try:
+            self._loop.run(self._consumer.shutdown(leaving_s), timeout_s=leaving_s + _FAREWELL_S)
+        except (ClientError, TimeoutError) as error:
+            logger.warning("the consumer did not shut down cleanly: %s", error)
+        self._loop.stop()
+
+    def is_reachable(self) -> bool:
+        """Whether the brokers answer now."""
+        try:
+            return self._loop.run(self._consumer.is_heard(), timeout_s=_HEALTH_TIMEOUT_S)
+        except (ClientError, TimeoutError):
+            return False
+
+    def progress(self) -> list[QueueProgress]:
+        """The progress of each queue that the consumer has now; none if its event loop does not answer."""
+        try:
+            return self._loop.run(self._progress(), timeout_s=_HEALTH_TIMEOUT_S)
+        except (ClientError, TimeoutError):
+            return []
+
+    async def _progress(self) -> list[QueueProgress]:
+        """On the event loop, to which the queues belong."""
+        return self._consumer.progress

@@ -1,0 +1,75 @@
+from collections.abc import Iterator
+
+import pytest
+from flask.testing import FlaskClient
+from sqlalchemy import Engine, text
+
+from inventory_service.adapters.stock_room import SqlStockRoom
+from inventory_service.domain.shipment import Line
+from inventory_service.entrypoints.http import create_app
+
+
+class Broker:
+    is_up = True
+
+    def is_reachable(self) -> bool:
+        return self.is_up
+
+
+@pytest.fixture
+def broker() -> Broker:
+    return Broker()
+
+
+@pytest.fixture
+def client(sqlite_stock_room: SqlStockRoom, broker: Broker) -> Iterator[FlaskClient]:
+    with create_app(sqlite_stock_room, broker).test_client() as client:
+        yield client
+
+
+def test_stock_is_set_and_read(client: FlaskClient) -> None:
+    answer = client.put("/stock/green%20tea%2Floose", json={"available": 3})
+    assert (answer.status_code, answer.json) == (200, {"article": "green tea/loose", "available": 3})
+    client.put("/stock/green%20tea%2Floose", json={"available": 0})
+    assert client.get("/stock/green tea/loose").json["available"] == 0
+
+
+@pytest.mark.parametrize("body", [{}, {"available": -1}, {"available": "3"}, {"available": 10**13}, {"available": 1, "more": 2}])
+def test_a_wrong_stock_is_400(client: FlaskClient, body: dict[str, object]) -> None:
+    answer = client.put("/stock/tea", json=body)
+    assert (answer.status_code, answer.content_type) == (400, "application/problem+json")
+
+
+@pytest.mark.parametrize("path", ["/stock/tea", "/orders/none/shipment", "/orders/" + "x" * 99 + "/shipment", "/nothing"])
+def test_what_is_not_known_is_404(client: FlaskClient, path: str) -> None:
+    assert (client.get(path).status_code, client.get(path).content_type) == (404, "application/problem+json")
+
+
+@pytest.mark.parametrize("path", ["/stock/%00", "/stock/" + "x" * 201])
+def test_a_name_that_is_none_is_400(client: FlaskClient, path: str) -> None:
+    assert client.get(path).status_code == 400
+
+
+def test_a_shipment_says_what_was_missing(client: FlaskClient, sqlite_stock_room: SqlStockRoom) -> None:
+    client.put("/stock/tea", json={"available": 1})
+    sqlite_stock_room.ship("order-1", [Line("tea", 2)])
+    assert client.get("/orders/order-1/shipment").json == {"order_id": "order-1", "state": "SHORT", "missing": "tea"}
+
+
+@pytest.mark.parametrize("path", ["/healthz", "/readyz"])
+def test_health_names_what_does_not_answer(client: FlaskClient, broker: Broker, path: str) -> None:
+    assert client.get(path).json == {"status": "ok", "database": "ok", "broker": "ok"}
+    broker.is_up = False
+    answer = client.get(path)
+    assert (answer.status_code, answer.json["broker"]) == (503, "unreachable")
+
+
+def test_a_database_that_does_not_answer_is_503(client: FlaskClient, sqlite_engine: Engine) -> None:
+    with sqlite_engine.begin() as connection:
+        connection.execute(text("ALTER TABLE stock RENAME TO gone"))
+    assert client.get("/stock/tea").status_code == 503
+
+
+@pytest.mark.parametrize(("headers", "status"), [({"Host": "evil.example"}, 421), ({"Origin": "http://evil.example"}, 403)])
+def test_a_page_of_another_site_changes_nothing(client: FlaskClient, headers: dict[str, str], status: int) -> None:
+    assert client.put("/stock/tea", json={"available": 1}, headers=headers).status_code == status
