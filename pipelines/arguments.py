@@ -42,4 +42,8 @@ Allow = Annotated[list[Finding] | None, typer.Option(help="a class of finding th
 FailOn = Annotated[list[Finding] | None, typer.Option(help="a healthy class that shall fail all the same; may be repeated")]
 Json = Annotated[bool, typer.Option("--json", help="print one JSON object instead of the table")]
 Report = Annotated[Path | None, typer.Option(help="write a page to look at into this HTML file")]
+StateFolder = Annotated[
+    Path | None, typer.Option("--state", help="read only what is new since the last run with this folder, and what was open")
+]
+Full = Annotated[bool, typer.Option("--full", help="with --state: read everything, and begin the folder anew")]
 Breaks = Annotated[Path | None, typer.Option(help="keep account of breaks in this file, from run to run")]

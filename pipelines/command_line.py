@@ -19,6 +19,7 @@ from pipelines.arguments import (
     CreditDatabase,
     CreditPasswordFile,
     FailOn,
+    Full,
     Grace,
     Json,
     Master,
@@ -30,6 +31,7 @@ from pipelines.arguments import (
     Report,
     ShowOutput,
     SparkLog,
+    StateFolder,
     Stores,
     Topic,
 )
@@ -83,10 +85,14 @@ def reconcile_command(
     show_output: ShowOutput = True,
     report: Report = None,
     breaks: Breaks = None,
+    state: StateFolder = None,
+    full: Full = False,
     json: Json = False,
     spark_log: SparkLog = None,
 ) -> None:
     """Compare orders with credits, and with messages if stores are given."""
+    if full and state is None:
+        raise typer.BadParameter("--full needs --state: without it everything is read anyway", param_hint="--full")
     progress = Console(stderr=True)
 
     def judge() -> bool:
@@ -99,7 +105,7 @@ def reconcile_command(
         )
         cut_off = CutOff(_now_ms(), grace_seconds, overdue_seconds)
         tolerance = Tolerance(frozenset(allow or ()), frozenset(fail_on or ()))
-        timed = reconciled(books, cut_off, output, SparkSettings(master, memory, spark_log), progress)
+        timed = reconciled(books, cut_off, output, SparkSettings(master, memory, spark_log), progress, state=state, full=full)
         changes = None if breaks is None else BreakTable(breaks).update(timed.outcome.rows, cut_off.as_of_ms)
         if report is not None:
             write_page(report, timed.outcome, cut_off, tolerance)

@@ -29,6 +29,10 @@ class PlanUnusable(PipelineError):
     """A plan of repair that cannot be read, written or carried out."""
 
 
+class StateUnusable(PipelineError):
+    """What an earlier run left cannot be used: another run has it, it is about other books, or a source lost what was read."""
+
+
 class SparkUnavailable(PipelineError):
     """No Java to run Spark with, or a Spark that does not start."""
 

@@ -14,7 +14,7 @@ from pyspark.sql import functions as F
 from pipelines.judging.classes import NEEDS_STORE, Cause, Finding
 from pipelines.judging.cut_off import CutOff
 from pipelines.judging.judge import FINDING_COLUMNS, all_events, findings_of, histories_of, judged
-from pipelines.judging.log_events import Route, log_events
+from pipelines.judging.log_events import Progress, Route, log_events
 from pipelines.judging.table_events import credit_events, item_events, markers, order_events, transaction_events
 from pipelines.judging.totals import FindingTotal, summed, totals_of
 from pipelines.outputs import write_findings, write_summary
@@ -59,6 +59,11 @@ def reconcile(reading: Reading, books: Books, cut_off: CutOff, output: str) -> O
     Raises UnreadableStore, UnreadableDatabase, UnwritableOutput; and Spark's errors if a source or the output fails meanwhile.
     """
     rows = summed(find(reading, books, cut_off), PERIOD_MS).toArrow().to_pylist()
+    return written_outcome(rows, books, cut_off, output)
+
+
+def written_outcome(rows: list[dict[str, Any]], books: Books, cut_off: CutOff, output: str) -> Outcome:
+    """The outcome of these rows of `totals.summed`, written to `output`. Raises UnwritableOutput."""
     totals = totals_of(rows, kinds_of(books))
     write_findings(rows, output)
     write_summary(totals, cut_off, output)
@@ -73,7 +78,7 @@ def kinds_of(books: Books) -> tuple[Finding, ...]:
 def find(reading: Reading, books: Books, cut_off: CutOff) -> DataFrame:
     """All findings, those of healthy orders included."""
     # First of all: what the consumer group has acknowledged by now has its credit in the ledger when that is read.
-    progress = [_progress(log, books.route) for log in books.logs]
+    progress = [progress_of(log, books.route) for log in books.logs]
     wrong_balances = read_wrong_balances(books.credit_database)
     # Items before orders: those of an order that is placed meanwhile must not be there without it.
     items = read_table(reading, books.order_database, ORDER_ITEMS)
@@ -91,7 +96,7 @@ def find(reading: Reading, books: Books, cut_off: CutOff) -> DataFrame:
     histories = histories_of(reading.together(all_events(events)), _few(reading, books, markers(transactions)))
     found = findings_of(judged(histories, cut_off, log_begins_ms(books.logs, books.route)))
     if wrong_balances.num_rows:
-        found = found.unionByName(reading.spark.createDataFrame(_balance_findings(wrong_balances)))
+        found = found.unionByName(reading.spark.createDataFrame(balance_findings(wrong_balances)))
     return reading.together(found)
 
 
@@ -110,7 +115,8 @@ def log_begins_ms(logs: tuple[MessageLog, ...], route: Route) -> int | None:
     return max((log.begins_ms(route.topic) for log in logs), default=None)
 
 
-def _progress(log: MessageLog, route: Route) -> Mapping[str, Mapping[int, int] | None]:
+def progress_of(log: MessageLog, route: Route) -> Progress:
+    """How far the consumer group has come in the topics of the route. Raises UnreadableStore."""
     topics = (route.topic, route.retry_topic)
     return {topic: log.consumer_offsets(route.consumer_group, topic) for topic in topics}
 
@@ -118,7 +124,7 @@ def _progress(log: MessageLog, route: Route) -> Mapping[str, Mapping[int, int] |
 _ARROW_TYPES: Final = {"string": pyarrow.string(), "bigint": pyarrow.int64()}
 
 
-def _balance_findings(wrong: pyarrow.Table) -> pyarrow.Table:
+def balance_findings(wrong: pyarrow.Table) -> pyarrow.Table:
     """Customers with a wrong balance as findings; their points are what the ledger adds up to."""
     schema = pyarrow.schema([(name, _ARROW_TYPES[kind]) for name, kind in FINDING_COLUMNS.items()])
     return pyarrow.Table.from_pylist([_balance_finding(row) for row in wrong.to_pylist()], schema)

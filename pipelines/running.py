@@ -11,6 +11,8 @@ from rich.console import Console
 
 from pipelines.book_size import are_small
 from pipelines.errors import UnusableDatabaseUrl
+from pipelines.increments.increment import reconcile_new
+from pipelines.increments.state import State
 from pipelines.judging.cut_off import CutOff
 from pipelines.progress import shown_step, shown_tasks
 from pipelines.reconciliation import Books, Outcome, reconcile
@@ -40,8 +42,17 @@ class TimedOutcome:
     compare_s: float
 
 
-def reconciled(books: Books, cut_off: CutOff, output: str, settings: SparkSettings, progress: Console) -> TimedOutcome:
-    """Starts Spark and compares. Raises what `reconcile` raises, and SparkUnavailable."""
+def reconciled(
+    books: Books,
+    cut_off: CutOff,
+    output: str,
+    settings: SparkSettings,
+    progress: Console,
+    *,
+    state: Path | None = None,
+    full: bool = False,
+) -> TimedOutcome:
+    """Starts Spark and compares: all, or with `state` what is new. Raises what `reconcile` raises, and SparkUnavailable."""
     for log in books.logs:
         log.check()
     check_tables(books.order_database, books.credit_database)
@@ -52,7 +63,11 @@ def reconciled(books: Books, cut_off: CutOff, output: str, settings: SparkSettin
             spark = stack.enter_context(spark_session(settings.master, settings.log, is_small=is_small, memory=settings.memory))
         started_s = time.monotonic()
         with shown_tasks(progress, spark, "Comparing orders and credits"):
-            outcome = reconcile(Reading(spark, is_small), books, cut_off, output)
+            reading = Reading(spark, is_small)
+            if state is None:
+                outcome = reconcile(reading, books, cut_off, output)
+            else:
+                outcome = reconcile_new(reading, books, cut_off, output, State(state), full=full)
         return TimedOutcome(outcome, started_s - begun_s, time.monotonic() - started_s)
 
 

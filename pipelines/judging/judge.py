@@ -45,7 +45,19 @@ def all_events(events: Sequence[DataFrame]) -> DataFrame:
 
 def histories_of(events: DataFrame, markers: DataFrame) -> DataFrame:
     """One history for each order, and one for each record that names none."""
-    grouped = events.groupBy(*KEY).agg(*[F.expr(sql).alias(name) for name, sql in aggregates().items()])
+    return with_markers(grouped(events), markers)
+
+
+def grouped(events: DataFrame) -> DataFrame:
+    """The events of each order in one row, and those of each record that names none.
+
+    Such a row is an event as well: rows of several groupings can be grouped again, and give what their events would have given.
+    """
+    return events.groupBy(*KEY).agg(*[F.expr(sql).cast(EVENT_COLUMNS[name]).alias(name) for name, sql in aggregates().items()])
+
+
+def with_markers(grouped: DataFrame, markers: DataFrame) -> DataFrame:
+    """The histories: grouped events, and how many ROLLED_BACK markers name their transaction."""
     transaction = F.coalesce("half_transaction_id", "message_transaction_id", "credit_transaction_id")
     joined = grouped.join(markers, transaction == F.col("marked_transaction_id"), "left")
     return joined.select(*grouped.columns, F.coalesce("markers", F.lit(0)).alias("markers"))

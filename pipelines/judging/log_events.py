@@ -43,7 +43,33 @@ Progress = Mapping[str, Mapping[int, int] | None]
 
 def log_events(records: DataFrame, route: Route, progress: Progress) -> DataFrame:
     """The events of one broker's records (the columns of log_records.COLUMNS), one for each record that concerns the route."""
-    return _events(_with_decisions(_relevant(records, route)), route, progress)
+    return events_of(told_records(records, route, progress))
+
+
+def told_records(records: DataFrame, route: Route, progress: Progress, carried: DataFrame | None = None) -> DataFrame:
+    """The records that concern the route, with what they say of which order.
+
+    `carried` are rows that an earlier call told, and that `unsettled` chose: what happened to them since is told, too.
+    """
+    relevant = _relevant(records, route)
+    if carried is not None:
+        relevant = relevant.unionByName(carried, allowMissingColumns=True)
+    return _told(_with_decisions(relevant), route, progress)
+
+
+def unsettled(told: DataFrame) -> DataFrame:
+    """Of told records those about which a later record or a later acknowledgement may say more, ready to be carried."""
+    is_open_half = (F.col("role") == "half") & ~F.col("is_decided")
+    is_unconsumed = F.col("role").isin("delivered", "retried") & ~F.col("is_consumed")
+    kept = told.where(is_open_half | is_unconsumed)
+    return kept.select(*CARRIED[:-2], F.col("order_id").alias("carried_order_id"), F.lit(True).alias("is_carried"))
+
+
+CARRIED: Final = (
+    "role", "topic", "queue_id", "queue_offset", "commit_log_offset", "stored_at_ms", "unique_key", "carried_order_id",
+    "is_carried",
+)  # fmt: skip
+"""What is kept of a record from one increment to the next."""
 
 
 def _relevant(records: DataFrame, route: Route) -> DataFrame:
@@ -63,7 +89,8 @@ def _relevant(records: DataFrame, route: Route) -> DataFrame:
     )
     named = F.when(role == "op", F.split("decided_queue_offsets", ",")).when(role == "damage", F.split("keys", " "))
     return (
-        records.select("*", role.alias("role"), named.alias("all_named"))
+        records.select("*", role.alias("role"), named.alias("all_named"), F.lit(False).alias("is_carried"))
+        .withColumn("carried_order_id", F.lit(None).cast("string"))
         .where(F.col("role").isNotNull())
         .select("*", F.explode_outer("all_named").alias("named"))
     )
@@ -82,7 +109,7 @@ def _with_decisions(records: DataFrame) -> DataFrame:
     )
     kept = (
         "role", "topic", "queue_id", "queue_offset", "commit_log_offset", "stored_at_ms", "born_at_ms", "unique_key", "keys",
-        "named", "body",
+        "named", "body", "carried_order_id", "is_carried",
     )  # fmt: skip
     return (
         records.select(
@@ -99,13 +126,17 @@ def _with_decisions(records: DataFrame) -> DataFrame:
     )
 
 
-def _events(records: DataFrame, route: Route, progress: Progress) -> DataFrame:
+def _told(records: DataFrame, route: Route, progress: Progress) -> DataFrame:
     parsed = F.from_json(F.col("body").cast("string"), _BODY)
     key = F.when(F.col("role") == "damage", F.col("named")).otherwise(F.split_part("keys", F.lit(" "), F.lit(1)))
-    named = records.select("*", parsed.alias("said"), F.when(key != "", key).alias("key"), _consumed(route, progress)).select(
-        "*", F.coalesce("said.order_id", "key").alias("order_id")
+    return records.select("*", parsed.alias("said"), F.when(key != "", key).alias("key"), _consumed(route, progress)).select(
+        "*", F.coalesce("carried_order_id", "said.order_id", "key").alias("order_id")
     )
-    return named.select(
+
+
+def events_of(told: DataFrame) -> DataFrame:
+    """The events of told records, one for each; a record that was carried says only what it did not say before."""
+    return told.select(
         "order_id",
         F.when(F.col("order_id").isNull(), F.coalesce("unique_key", F.concat(F.lit("at "), "commit_log_offset"))).alias(
             "unnamed"
@@ -140,11 +171,11 @@ def _events(records: DataFrame, route: Route, progress: Progress) -> DataFrame:
 
 
 def _count(role: str, name: str) -> Column:
-    return F.when(F.col("role") == role, 1).alias(name)
+    return F.when((F.col("role") == role) & ~F.col("is_carried"), 1).alias(name)
 
 
 def _at(role: str, column: str, name: str) -> Column:
-    return F.when(F.col("role") == role, F.col(column)).alias(name)
+    return F.when((F.col("role") == role) & ~F.col("is_carried"), F.col(column)).alias(name)
 
 
 def _consumed(route: Route, progress: Progress) -> Column:

@@ -80,6 +80,8 @@ def remedy_of(row: Mapping[str, Any]) -> Action | None:
     action = REMEDIES.get((Finding(row["finding"]), Cause(row["cause"])))
     if action is Action.PUBLISH and (_order(row) is None or row["transaction_id"] is None):
         return None
+    if action is Action.REVERSE and row["credit_cents"] is None:
+        return None
     needs_transaction = action in (Action.RESUME, Action.RETRY)
     return None if needs_transaction and row["transaction_id"] is None else action
 
@@ -95,7 +97,7 @@ def _step(number: str, action: Action, row: Mapping[str, Any]) -> Step:
         transaction_id=None if action is Action.REBUILD_BALANCE else row["transaction_id"],
         order=_order(row) if action is Action.PUBLISH else None,
         to_group_only=action is Action.PUBLISH and _was_delivered(row),
-        credit_cents=row["credit_cents"] if action is Action.REVERSE else None,
+        credit_cents=int(row["credit_cents"]) if action is Action.REVERSE else None,
     )
 
 

@@ -60,7 +60,7 @@ def pull(address: str, part: QueueRange) -> Iterator[list[Record]]:
 
 
 def consumer_offsets(address: str, consumer_group: str, topic: str) -> Mapping[int, int] | None:
-    """The group's next queue offset in each queue of the topic; None if the broker knows no such topic or group.
+    """The group's next queue offset in each queue of the topic; None if the broker will not say.
 
     Raises UnreadableStore.
     """

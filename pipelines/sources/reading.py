@@ -32,16 +32,21 @@ class Reading:
         if not self.is_small:
             self.spark.dataSource.register(source)
             return self.spark.read.format(source.name()).options(**options).schema(schema).load()
-        return self.spark.createDataFrame(_read(source, options, schema)).coalesce(1)
+        return self.spark.createDataFrame(read_here(source, options, _parsed(schema))).coalesce(1)
 
     def together(self, frame: DataFrame) -> DataFrame:
         """The frame in one partition if the books are small: nothing has to be shuffled afterwards."""
         return frame.coalesce(1) if self.is_small else frame
 
 
-def _read(source: type[DataSource], options: Mapping[str, str], columns: str) -> pyarrow.Table:
-    schema = StructType.fromDDL(columns)
-    assert isinstance(schema, StructType)
+def read_here(source: type[DataSource], options: Mapping[str, str], schema: StructType) -> pyarrow.Table:
+    """All rows of a source with these columns, read by this process and without Spark."""
     reader = source(dict(options)).reader(schema)
     batches = [batch for partition in reader.partitions() for batch in reader.read(partition)]
     return pyarrow.Table.from_batches(batches, to_arrow_schema(schema, timezone="UTC"))
+
+
+def _parsed(columns: str) -> StructType:
+    schema = StructType.fromDDL(columns)
+    assert isinstance(schema, StructType)
+    return schema

@@ -1,5 +1,6 @@
 """Which repair follows from which finding."""
 
+from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
@@ -18,14 +19,14 @@ ROUTE = Route()
 def found(finding: Finding, cause: Cause | None = None, **more: Any) -> dict[str, Any]:
     said = {
         "finding": finding.value, "cause": cause and cause.value, "stage": "ordered", "order_id": "o", "customer": "ada",
-        "currency": "EUR", "order_count": 1, "order_cents": 1250, "credit_count": 0, "transaction_id": "T-o",
+        "currency": "EUR", "order_count": 1, "order_cents": Decimal(1250), "credit_count": 0, "credit_cents": Decimal(1250), "transaction_id": "T-o",
         "ordered_at_ms": 1_700_000_000_000,
     }  # fmt: skip
     return {**dict.fromkeys(FINDING_COLUMNS), **said, **more}
 
 
 def invented_credit(cause: Cause = Cause.NO_MESSAGE, **more: Any) -> dict[str, Any]:
-    said = {"order_count": 0, "order_cents": None, "credit_count": 1, "credit_cents": 1250, "stage": "credited"}
+    said = {"order_count": 0, "order_cents": None, "credit_count": 1, "credit_cents": Decimal(1250), "stage": "credited"}
     return found(Finding.CREDIT_WITHOUT_ORDER, cause, **{**said, **more})
 
 

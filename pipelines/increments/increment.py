@@ -1,0 +1,154 @@
+"""One incremental run: what is new, and what was open, judged as a run over everything would judge it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final
+
+import pyarrow
+import pyarrow.parquet
+from pyspark.sql import DataFrame
+from pyspark.sql import functions as F
+
+from pipelines.errors import StateUnusable
+from pipelines.increments.marks import Marks, next_marks
+from pipelines.increments.new_rows import CARRIED_SCHEMA, NewRows, read_new_rows
+from pipelines.increments.state import CARRIED, MARKERS, OPEN, Manifest, State
+from pipelines.increments.windows import SCHEMA, is_settled, read_windows, with_window, write_windows
+from pipelines.judging.cut_off import CutOff
+from pipelines.judging.history import EVENT_COLUMNS
+from pipelines.judging.judge import findings_of, grouped, judged, with_markers
+from pipelines.judging.totals import summed
+from pipelines.reconciliation import PERIOD_MS, Books, Outcome, balance_findings, log_begins_ms, progress_of, written_outcome
+from pipelines.sources.message_logs import StoreLog
+from pipelines.sources.reading import Reading
+from pipelines.sources.tables import read_wrong_balances
+
+MARKERS_SCHEMA: Final = "marked_transaction_id string, markers int"
+_OF_THE_MOMENT: Final = ("unconsumed", "unconsumed_retries")
+"""Counted anew in each run, from the records that are carried."""
+
+_KEY: Final = "COALESCE(CONCAT('o:', order_id), CONCAT('u:', unnamed))"
+
+
+def reconcile_new(reading: Reading, books: Books, cut_off: CutOff, output: str, state: State, *, full: bool = False) -> Outcome:
+    """Compares what is new since the last run with what was open then, and writes the outcome as `reconcile` does.
+
+    With `full` all is read, and the state is made anew. Raises what `reconcile` raises, and StateUnusable.
+    """
+    if books.brokers:
+        raise StateUnusable("messages that are pulled from a broker cannot be read in increments: name its --store")
+    with state.taken():
+        before = None if full else state.read(names_of(books))
+        if before is not None and before.as_of_ms > cut_off.as_of_ms:
+            raise StateUnusable(f"state {state.folder}: a later run than this one has written it")
+        rows = _Increment(reading, books, cut_off, state, before).run()
+    return written_outcome(rows, books, cut_off, output)
+
+
+def names_of(books: Books) -> dict[str, str]:
+    """Which sources a state is about."""
+    return {
+        "orders": books.order_database.name,
+        "credits": books.credit_database.name,
+        "stores": ", ".join(sorted(str(store) for store in books.stores)),
+        "topic": books.route.topic,
+        "consumer group": books.route.consumer_group,
+    }
+
+
+@dataclass(frozen=True, slots=True)
+class _Increment:
+    """One run; `before` is what the last one left, None for a run over everything."""
+
+    reading: Reading
+    books: Books
+    cut_off: CutOff
+    state: State
+    before: Manifest | None
+
+    def run(self) -> list[dict[str, Any]]:
+        """The rows of the outcome; the state has them from now on."""
+        books, marks_before = self.books, Marks() if self.before is None else self.before.marks
+        # First of all: what the consumer group has acknowledged by now has its credit in the ledger when that is read.
+        logs = {store: progress_of(StoreLog(store), books.route) for store in books.stores}
+        begins_ms = log_begins_ms(books.logs, books.route) if self.before is None else self.before.log_begins_ms
+        balances = self._wrong_balances(marks_before)
+        marks = next_marks(marks_before, books.order_database, books.credit_database, books.stores, self.cut_off)
+        new = read_new_rows(
+            self.reading, books.order_database, books.credit_database, logs, books.route, marks_before, marks,
+            self._left(CARRIED, CARRIED_SCHEMA),
+        )  # fmt: skip
+        folder = self.state.new_run(self.cut_off.as_of_ms)
+        rows, windows = self._judge(new, folder, begins_ms, balance_findings(balances))
+        _write(new.carried, folder / CARRIED)
+        customers = sorted(balances.column("customer").to_pylist())
+        self.state.replace(Manifest(folder.name, self.cut_off.as_of_ms, names_of(books), marks, begins_ms, windows, customers))
+        return rows
+
+    def _judge(
+        self, new: NewRows, folder: Path, begins_ms: int | None, balances: pyarrow.Table
+    ) -> tuple[list[dict[str, Any]], dict[str, str]]:
+        """The rows of the outcome, and which run has each window from now on."""
+        kept_new, passing = _keyed(grouped(new.kept)).persist(), _keyed(grouped(new.passing)).persist()
+        touched_keys = kept_new.select("key").union(passing.select("key")).distinct().persist()
+        windows = _keyed(read_windows(self.reading, self.state, self.before))
+        touched = windows.join(touched_keys, "key", "left_semi").persist()
+        was_open = self._left(OPEN, SCHEMA)
+        kept = _keyed(grouped(_events(kept_new).unionByName(was_open).unionByName(_events(touched)))).persist()
+        markers = self._left(MARKERS, MARKERS_SCHEMA).unionByName(new.kept_markers).persist()
+        everything = grouped(_events(kept).unionByName(_events(passing)))
+        histories = with_markers(everything, markers.unionByName(new.passing_markers).distinct())
+        rows = _keyed(judged(self.reading.together(histories), self.cut_off, begins_ms)).persist()
+        settled_keys = rows.where(is_settled()).select("key").join(passing, "key", "left_anti").persist()
+        found = findings_of(rows.join(settled_keys, "key", "left_anti"))
+        if balances.num_rows:
+            found = found.unionByName(self.reading.spark.createDataFrame(balances))
+        told = summed(self.reading.together(found), PERIOD_MS).toArrow().to_pylist()
+        still_open = kept.join(settled_keys, "key", "left_anti").withColumns(dict.fromkeys(_OF_THE_MOMENT, F.lit(0)))
+        _write(_events(still_open), folder / OPEN)
+        _write(markers, folder / MARKERS)
+        newly_settled = with_window(_events(kept.join(settled_keys, "key", "left_semi")), self.state.window_ms)
+        changed = newly_settled.select("window").union(touched.select("window")).distinct().toArrow().column(0).to_pylist()
+        others = windows.where(F.col("window").isin(changed)).join(touched_keys, "key", "left_anti").drop("key")
+        written = write_windows(
+            self.state, folder.name, self.reading.together(newly_settled.unionByName(others)), self.cut_off, begins_ms, PERIOD_MS
+        )
+        before = {} if self.before is None else self.before.windows
+        windows_now = {window: run for window, run in before.items() if window not in changed} | written
+        return told + self._sums(windows_now), windows_now
+
+    def _sums(self, windows: Mapping[str, str]) -> list[dict[str, Any]]:
+        """What the settled histories of all windows add up to."""
+        return [
+            row
+            for window, run in sorted(windows.items())
+            for row in pyarrow.parquet.read_table(self.state.sums(run, window)).to_pylist()
+        ]
+
+    def _left(self, name: str, schema: str) -> DataFrame:
+        """What the run before left under this name."""
+        if self.before is None:
+            return self.reading.spark.createDataFrame([], schema)
+        path = self.state.folder / self.before.run / name
+        return self.reading.together(self.reading.spark.read.schema(schema).parquet(str(path)))
+
+    def _wrong_balances(self, before: Marks) -> pyarrow.Table:
+        if self.before is None:
+            return read_wrong_balances(self.books.credit_database)
+        return read_wrong_balances(self.books.credit_database, before.credits, self.before.customers)
+
+
+def _keyed(rows: DataFrame) -> DataFrame:
+    return rows.withColumn("key", F.expr(_KEY))
+
+
+def _events(rows: DataFrame) -> DataFrame:
+    return rows.select(*EVENT_COLUMNS)
+
+
+def _write(rows: DataFrame, path: Path) -> None:
+    """Writes rows that fit in memory: what is open, as opposed to what is settled."""
+    pyarrow.parquet.write_table(rows.toArrow(), path)

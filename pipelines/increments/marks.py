@@ -1,0 +1,76 @@
+"""High-water marks: how far each source has been read for good.
+
+What lies above a mark is read again by the next run, and what it says is not kept. So a mark is set below everything that is
+younger than the grace period: a database gives out row ids before it commits the rows, and one with a lower id may become visible
+later.
+Records of a commit log never change: all that were read are kept.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Final
+
+import msgspec
+
+from pipelines.errors import StateUnusable
+from pipelines.judging.cut_off import CutOff
+from pipelines.sources.adbc import read_query
+from pipelines.sources.commit_log import first_record, last_record
+from pipelines.sources.database_address import DatabaseAddress
+
+NOTHING: Final = -1
+_HIGHEST_ID: Final = 2**63 - 1
+
+
+class Marks(msgspec.Struct, frozen=True):
+    """What was read for good: rows up to these ids, transaction rows up to this time, and records up to these offsets."""
+
+    orders: int = 0
+    items: int = 0
+    credits: int = 0
+    transactions_ms: int = NOTHING
+    records: dict[str, int] = {}
+    """By store directory, the commit log offset of the last record that was read."""
+
+
+def next_marks(
+    before: Marks, order_database: DatabaseAddress, credit_database: DatabaseAddress, stores: tuple[Path, ...], cut_off: CutOff
+) -> Marks:
+    """How far this run reads for good.
+
+    Raises UnreadableDatabase, UnreadableStore, and StateUnusable where a source lost what was read, or what was not read yet.
+    """
+    orders = _mark(order_database, "orders", before.orders, f"created_at_ms > {cut_off.judged_until_ms}")
+    young_item = f"order_id IN (SELECT order_id FROM orders WHERE id > {orders})"
+    return Marks(
+        orders,
+        _mark(order_database, "order_items", before.items, young_item),
+        _mark(credit_database, "credits", before.credits, f"created_at_ms > {cut_off.judged_until_ms}"),
+        max(before.transactions_ms, cut_off.judged_until_ms),
+        {str(store): _last_offset(store, before.records.get(str(store), NOTHING)) for store in stores},
+    )
+
+
+def _mark(address: DatabaseAddress, table: str, before: int, is_young: str) -> int:
+    """The highest id below that of the first young row."""
+    first_young = f"SELECT MIN(id) FROM {table} WHERE id > {before} AND {is_young}"
+    query = (
+        f"SELECT COALESCE(MAX(CASE WHEN id < COALESCE(({first_young}), {_HIGHEST_ID}) THEN id END), {before}) AS mark, "
+        f"COALESCE(MAX(id), 0) AS last FROM {table} WHERE id >= {before}"
+    )
+    row = read_query(address, query).to_pylist()[0]
+    if int(row["last"]) < before:
+        raise StateUnusable(f"database {address.name}: {table} ends before row {before}, which was read: use --full")
+    return int(row["mark"])
+
+
+def _last_offset(store: Path, before: int) -> int:
+    first, last = first_record(store), last_record(store)
+    first_offset = NOTHING if first is None else first.commit_log_offset
+    last_offset = NOTHING if last is None else last.commit_log_offset
+    if last_offset < before:
+        raise StateUnusable(f"store {store}: the commit log ends before offset {before}, which was read: use --full")
+    if before != NOTHING and first_offset > before:
+        raise StateUnusable(f"store {store}: records behind offset {before} have expired unread: use --full")
+    return last_offset

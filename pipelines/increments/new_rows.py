@@ -1,0 +1,93 @@
+"""What is new in each source, as events: those that are kept, and those that a later run reads again."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import reduce
+from pathlib import Path
+
+from pyspark.sql import DataFrame
+from pyspark.sql import functions as F
+
+from pipelines.increments.marks import NOTHING, Marks
+from pipelines.judging.judge import all_events
+from pipelines.judging.log_events import Progress, Route, events_of, told_records, unsettled
+from pipelines.judging.table_events import credit_events, item_events, markers, order_events, transaction_events
+from pipelines.sources.database_address import DatabaseAddress
+from pipelines.sources.key_ranges import Since
+from pipelines.sources.log_records import read_records
+from pipelines.sources.reading import Reading
+from pipelines.sources.tables import CREDITS, ORDER_ITEMS, ORDERS, TRANSACTIONS, read_table
+
+
+@dataclass(frozen=True, slots=True)
+class NewRows:
+    """The new rows of all sources."""
+
+    kept: DataFrame
+    """Events that no later run reads again."""
+    passing: DataFrame
+    """Events above the marks."""
+    kept_markers: DataFrame
+    passing_markers: DataFrame
+    carried: DataFrame
+    """Records that later ones may say more about; with their `store`."""
+
+
+def read_new_rows(
+    reading: Reading,
+    order_database: DatabaseAddress,
+    credit_database: DatabaseAddress,
+    logs: dict[Path, Progress],
+    route: Route,
+    before: Marks,
+    marks: Marks,
+    carried: DataFrame,
+) -> NewRows:
+    """Reads what lies above the marks of the run before. Raises UnreadableDatabase and UnreadableStore, or Spark does later."""
+    # Items before orders: those of an order that is placed meanwhile must not be there without it.
+    items = read_table(reading, order_database, ORDER_ITEMS, Since("id", before.items))
+    transactions = read_table(reading, order_database, TRANSACTIONS, Since("created_at_ms", before.transactions_ms))
+    orders = read_table(reading, order_database, ORDERS, Since("id", before.orders))
+    credits = read_table(reading, credit_database, CREDITS, Since("id", before.credits))
+    told = {store: _told(reading, store, progress, route, before, marks, carried).persist() for store, progress in logs.items()}
+    of_tables = [
+        [
+            item_events(items.where(_lies(is_kept, "id", marks.items))),
+            transaction_events(transactions.where(_lies(is_kept, "created_at_ms", marks.transactions_ms))),
+            order_events(orders.where(_lies(is_kept, "id", marks.orders))),
+            credit_events(credits.where(_lies(is_kept, "id", marks.credits))),
+        ]
+        for is_kept in (True, False)
+    ]
+    marked = [markers(transactions.where(_lies(is_kept, "created_at_ms", marks.transactions_ms))) for is_kept in (True, False)]
+    left = [unsettled(rows).withColumn("store", F.lit(str(store))) for store, rows in told.items()]
+    return NewRows(
+        reading.together(all_events([*of_tables[0], *map(events_of, told.values())])),
+        reading.together(all_events(of_tables[1])),
+        reading.together(marked[0]),
+        reading.together(marked[1]),
+        reduce(DataFrame.unionByName, left) if left else reading.spark.createDataFrame([], CARRIED_SCHEMA),
+    )
+
+
+CARRIED_SCHEMA = (
+    "role string, topic string, queue_id int, queue_offset bigint, commit_log_offset bigint, stored_at_ms bigint, "
+    "unique_key string, carried_order_id string, is_carried boolean, store string"
+)
+"""Of the records that are carried from run to run."""
+
+
+def _lies(is_kept: bool, column: str, mark: int) -> str:
+    return f"{column} <= {mark}" if is_kept else f"{column} > {mark}"
+
+
+def _told(
+    reading: Reading, store: Path, progress: Progress, route: Route, before: Marks, marks: Marks, carried: DataFrame
+) -> DataFrame:
+    """What the new records of a log say. The last one that was read is read again, since damage may follow it."""
+    last, until = before.records.get(str(store), NOTHING), marks.records[str(store)]
+    records = read_records(reading, store, max(0, last))
+    new = reading.together(records.where(f"commit_log_offset > {last} AND commit_log_offset <= {until}"))
+    of_store = reading.together(carried.where(F.col("store") == str(store)).drop("store"))
+    return told_records(new, route, progress, of_store)

@@ -1,0 +1,65 @@
+"""Settled histories, in windows of a day by when the order was placed. A window is written as a whole, and then only read.
+
+Settled is what is healthy, older than the grace period, and has nothing on its way: time alone cannot make it wrong. A late row
+can: then the history is taken out of its window and judged anew, and the window is written without it or with its new form.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+import pyarrow.parquet
+from pyspark.sql import DataFrame
+from pyspark.sql import functions as F
+
+from pipelines.increments.state import Manifest, State
+from pipelines.judging.cut_off import CutOff
+from pipelines.judging.history import EVENT_COLUMNS
+from pipelines.judging.judge import findings_of, judged
+from pipelines.judging.totals import SUMMED, summed
+from pipelines.sources.reading import Reading
+
+SCHEMA: Final = ", ".join(f"{name} {kind}" for name, kind in EVENT_COLUMNS.items())
+"""Of histories as they are kept: grouped events."""
+
+_BEGAN: Final = "COALESCE(ordered_at_ms, half_at_ms, delivered_at_ms, credited_at_ms, decided_at_ms, 0)"
+
+
+def is_settled() -> str:
+    """A condition on a judged history."""
+    healthy = ", ".join(f"'{finding}'" for finding in SUMMED)
+    return f"finding IN ({healthy}) AND is_old AND unconsumed = 0 AND unconsumed_retries = 0"
+
+
+def read_windows(reading: Reading, state: State, manifest: Manifest | None) -> DataFrame:
+    """All settled histories of earlier runs, with their window."""
+    parts = [] if manifest is None else [(window, state.window(run, window)) for window, run in manifest.windows.items()]
+    frames = [reading.spark.read.schema(SCHEMA).parquet(str(path)).withColumn("window", F.lit(window)) for window, path in parts]
+    if not frames:
+        return reading.spark.createDataFrame([], f"{SCHEMA}, window string")
+    together = frames[0]
+    for frame in frames[1:]:
+        together = together.unionByName(frame)
+    return reading.together(together)
+
+
+def with_window(histories: DataFrame, window_ms: int) -> DataFrame:
+    """The histories, each with the window it belongs to."""
+    return histories.withColumn("window", F.expr(f"CAST({_BEGAN} div {window_ms} AS string)"))
+
+
+def write_windows(
+    state: State, run: str, settled: DataFrame, cut_off: CutOff, log_begins_ms: int | None, period_ms: int
+) -> dict[str, str]:
+    """Writes whole windows, and what the histories of each add up to; answers which run has each of them from now on."""
+    folder = state.folder / run
+    settled.write.mode("overwrite").partitionBy("window").parquet(str(folder / "settled"))
+    (folder / "sums").mkdir()
+    written = {}
+    for path in sorted((folder / "settled").glob("window=*")):
+        window = path.name.partition("=")[2]
+        kept = settled.sparkSession.read.schema(SCHEMA).parquet(str(path)).withColumn("markers", F.lit(0))
+        sums = summed(findings_of(judged(kept, cut_off, log_begins_ms)), period_ms).toArrow()
+        pyarrow.parquet.write_table(sums, state.sums(run, window))
+        written[window] = run
+    return written
