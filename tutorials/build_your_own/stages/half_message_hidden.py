@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from tutorials.build_your_own.tester.connection import Connection
 from tutorials.build_your_own.tester.failed import Failed
-from tutorials.build_your_own.tester.requests import HALF_TOPIC, Half, fence, pull, send_half, shown
+from tutorials.build_your_own.tester.layout import shown
+from tutorials.build_your_own.tester.requests import HALF_TOPIC, Half, fence, pull, send_half
 from tutorials.build_your_own.tester.trial import Trial, check
 
 TOPIC = "orders"

@@ -5,6 +5,7 @@ from __future__ import annotations
 from tutorials.build_your_own.stages.check_back import check_times, next_check
 from tutorials.build_your_own.tester.connection import Connection
 from tutorials.build_your_own.tester.frames import CODES
+from tutorials.build_your_own.tester.layout import shown
 from tutorials.build_your_own.tester.requests import (
     DISCARD_TOPIC,
     UNKNOWN,
@@ -14,7 +15,6 @@ from tutorials.build_your_own.tester.requests import (
     pull_all,
     pull_until,
     send_half,
-    shown,
 )
 from tutorials.build_your_own.tester.trial import Trial, check
 

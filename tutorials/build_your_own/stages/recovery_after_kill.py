@@ -5,6 +5,7 @@ from __future__ import annotations
 from tutorials.build_your_own.stages.check_back import next_check
 from tutorials.build_your_own.tester.connection import Connection
 from tutorials.build_your_own.tester.failed import Failed
+from tutorials.build_your_own.tester.layout import shown
 from tutorials.build_your_own.tester.requests import (
     COMMIT,
     UNKNOWN,
@@ -17,7 +18,6 @@ from tutorials.build_your_own.tester.requests import (
     pull_until,
     send,
     send_half,
-    shown,
 )
 from tutorials.build_your_own.tester.trial import Trial, check
 

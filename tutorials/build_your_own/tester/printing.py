@@ -83,7 +83,9 @@ class Printer:
         for hint in (*failed.hints, claim.hint):
             if hint:
                 self._labelled("hint", hint)
-        self._labelled("read", f"{shown_path(verdict.stage)}; our code: {claim.ours}; Apache's: {claim.apache}")
+        self._labelled("read", shown_path(verdict.stage))
+        self._labelled("our code", claim.ours)
+        self._labelled("Apache's", claim.apache)
         self._line("")
         self._line("    What happened (ms since the stage began)")
         lines = list(_event_lines(verdict.events, shows_bytes=self._shows_bytes))

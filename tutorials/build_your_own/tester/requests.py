@@ -12,7 +12,7 @@ from typing import Final
 from tutorials.build_your_own.tester.connection import Connection
 from tutorials.build_your_own.tester.failed import Failed
 from tutorials.build_your_own.tester.frames import CODES, Frame, answer_name
-from tutorials.build_your_own.tester.layout import Record, encode_properties, read_records
+from tutorials.build_your_own.tester.layout import Record, encode_properties, read_records, shown
 
 COMMIT: Final = 8
 ROLLBACK: Final = 12
@@ -255,12 +255,6 @@ def expect_code(answer: Frame, code: int, what: str = "") -> None:
     if answer.code != code:
         remark = f' with remark "{answer.remark}"' if answer.remark else ""
         raise Failed(f"answer code {answer_name(code)}{' ' if what else ''}{what}", f"code {answer_name(answer.code)}{remark}")
-
-
-def shown(body: bytes) -> str:
-    """A body as verdicts show it."""
-    text = body.decode(errors="backslashreplace")
-    return f'"{text}"' if len(text) <= 40 else f'"{text[:37]}..."'
 
 
 def _decided(fields: Mapping[str, str], decision: int) -> str:
