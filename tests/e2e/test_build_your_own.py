@@ -6,12 +6,15 @@ import sys
 import time
 from collections.abc import Mapping
 from concurrent.futures import ThreadPoolExecutor
+from io import StringIO
 from pathlib import Path
 
 import psutil
 import pytest
+from rich.console import Console
 
 from tutorials.build_your_own.curriculum import STAGES
+from tutorials.build_your_own.tester.printing import Printer
 from tutorials.build_your_own.tester.run import Order, run_stages
 from tutorials.build_your_own.tester.verdict import Verdict
 from tutorials.build_your_own.wrong_broker import MISTAKES
@@ -101,19 +104,55 @@ def wait_for_family(tester: psutil.Process) -> list[psutil.Process]:
         time.sleep(0.05)
 
 
-def test_a_broker_that_never_answers_is_given_up_and_killed() -> None:
-    silent = (
-        "import os, socket, time; server = socket.create_server(('127.0.0.1', int(os.environ['listenPort']))); time.sleep(600)"
-    )
-    run = subprocess.run(
-        the_tester("--stage", "1", "--patience", "0.5", "--", sys.executable, "-c", silent),
-        cwd=ROOT,
-        capture_output=True,
-        text=True,
-    )
-    assert run.returncode == 1
-    assert "nothing within 0.5 s" in run.stdout
-    assert "Traceback" not in run.stdout + run.stderr
+FIRST_MISTAKES = {
+    "answers nothing": ["wanted an answer to HEART_BEAT", "got nothing within 5 s"],
+    "forgets the opaque": ["wanted opaque 4711, as in the request", "got opaque 0"],
+    "forgets the flag": ["wanted flag 1", "got flag 0"],
+    "counts LENGTH itself": ["got nothing within 5 s", "LENGTH counts what follows it, so it should say"],
+    "writes little-endian": [
+        "wanted a frame that begins with LENGTH: 4 bytes, big-endian",
+        "Little-endian numbers look like that",
+    ],
+    "speaks text": ["got 4f 4b 2c 20, which says", "text that is printed to the socket without a length"],
+    "writes no JSON": ["wanted a header that is a JSON object", "got {'code': 0, 'flag': 1"],
+    "writes numbers": ["wanted extFields whose values are all strings, numbers too", "got queueId is 2"],
+    "crashes": ["wanted a broker that goes on running", "it ended with exit code 1: KeyError: 'extFields'"],
+    "hangs up on what it does not know": ["✗ A request code that it does not know", "your broker closed the connection"],
+    "serves one connection at a time": [
+        "✓ A one-way request",
+        "✗ Several connections are served at a time",
+        "got nothing within 5 s",
+    ],
+}
+
+
+SHORT_PATIENCE_S = 5
+"""Where an answer never comes."""
+
+
+@pytest.fixture(scope="module")
+def first_verdicts(tmp_path_factory: pytest.TempPathFactory) -> Mapping[str, str]:
+    """What is printed about each of the first mistakes."""
+    folder = tmp_path_factory.mktemp("first")
+    broker = Path(__file__).with_name("first_broker.py")
+
+    def run(mistake: str) -> str:
+        waits = any("nothing within" in part for part in FIRST_MISTAKES[mistake])
+        order = Order([sys.executable, str(broker), mistake], folder / mistake, SHORT_PATIENCE_S if waits else PATIENCE_S)
+        [verdict] = run_stages(order, STAGES[:1])
+        console = Console(file=StringIO(), width=120)
+        Printer(console).verdict(verdict)
+        assert isinstance(console.file, StringIO)
+        return console.file.getvalue()
+
+    with ThreadPoolExecutor(AT_A_TIME) as pool:
+        return dict(zip(FIRST_MISTAKES, pool.map(run, FIRST_MISTAKES), strict=True))
+
+
+@pytest.mark.parametrize("mistake", FIRST_MISTAKES)
+def test_a_beginner_s_mistake_is_told_in_words_that_help(first_verdicts: Mapping[str, str], mistake: str) -> None:
+    told = " ".join(first_verdicts[mistake].split())
+    assert [part for part in FIRST_MISTAKES[mistake] if part not in told] == [], first_verdicts[mistake]
 
 
 @pytest.mark.parametrize(

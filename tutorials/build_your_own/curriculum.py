@@ -11,7 +11,7 @@ from typing import Final
 from tutorials.build_your_own.stages import (
     bind_and_answer,
     check_back,
-    commit,
+    commit_delivers,
     commit_log,
     consume_queue,
     half_message_hidden,
@@ -65,7 +65,7 @@ STAGES: Final = (
     Stage(4, "Commit log", "commit_log", commit_log.play),
     Stage(5, "Consume queue", "consume_queue", consume_queue.play),
     Stage(6, "Half message hidden", "half_message_hidden", half_message_hidden.play),
-    Stage(7, "COMMIT", "commit", commit.play),
+    Stage(7, "COMMIT", "commit_delivers", commit_delivers.play),
     Stage(8, "ROLLBACK", "rollback", rollback.play),
     Stage(9, "Check-back", "check_back", check_back.play, quick_checks(15)),
     Stage(

@@ -39,7 +39,7 @@ def _answers_a_request(trial: Trial) -> None:
         ours="broker/protocol/command.py",
         apache="RemotingCommand",
     ):
-        connection = trial.connect()
+        connection = trial.connect_anew()
         opaque = 4711
         connection.send_bytes(_heart_beat(opaque), f"HEART_BEAT (34), opaque {opaque}")
         _check_answer(connection.take(lambda frame: True, "an answer to HEART_BEAT"), opaque)
@@ -52,7 +52,7 @@ def _answers_what_it_does_not_know(trial: Trial) -> None:
         ours="broker/remoting/dispatcher.py",
         apache="NettyRemotingAbstract.processRequestCommand",
     ):
-        connection = trial.connect()
+        connection = trial.connect_anew()
         expect_code(connection.request(UNKNOWN_CODE, {}), 3)
         heart_beat(connection)
 
@@ -64,7 +64,7 @@ def _puts_torn_frames_together(trial: Trial) -> None:
         ours=_OURS,
         apache=_APACHE,
     ):
-        connection = trial.connect()
+        connection = trial.connect_anew()
         opaque = connection.next_opaque()
         frame = _heart_beat(opaque)
         pieces = frame[:2], frame[2:30], frame[30:]
@@ -81,7 +81,7 @@ def _takes_frames_apart(trial: Trial) -> None:
         ours=_OURS,
         apache=_APACHE,
     ):
-        connection = trial.connect()
+        connection = trial.connect_anew()
         opaques = {connection.next_opaque(), connection.next_opaque()}
         connection.send_bytes(b"".join(map(_heart_beat, sorted(opaques))), f"two HEART_BEATs in one piece, opaques {opaques}")
         answered = {connection.take(lambda frame: True, "an answer to each of two HEART_BEATs").opaque for _ in opaques}
@@ -95,7 +95,7 @@ def _answers_no_oneway_request(trial: Trial) -> None:
         ours="broker/remoting/dispatcher.py",
         apache="NettyRemotingAbstract.processRequestCommand",
     ):
-        connection = trial.connect()
+        connection = trial.connect_anew()
         oneway = connection.next_opaque()
         connection.send_bytes(_heart_beat(oneway, oneway=True), f"HEART_BEAT (34), opaque {oneway}, one-way")
         heart_beat(connection)
@@ -110,6 +110,7 @@ def _serves_several_connections(trial: Trial) -> None:
         ours="broker/remoting/server.py",
         apache="NettyRemotingServer",
     ):
+        trial.hang_up()
         idle, busy = trial.connect("idle"), trial.connect("busy")
         heart_beat(busy)
         heart_beat(idle)

@@ -6,7 +6,7 @@ import time
 
 from tutorials.build_your_own.tester.connection import Connection
 from tutorials.build_your_own.tester.frames import CODES, Frame
-from tutorials.build_your_own.tester.layout import Record, read_record
+from tutorials.build_your_own.tester.layout import Record, read_record, shown
 from tutorials.build_your_own.tester.requests import (
     COMMIT,
     ROLLBACK,
@@ -17,7 +17,6 @@ from tutorials.build_your_own.tester.requests import (
     pull_all,
     pull_until,
     send_half,
-    shown,
 )
 from tutorials.build_your_own.tester.trial import Trial, check
 

@@ -47,7 +47,7 @@ def play(trial: Trial) -> None:
 
 
 def _send(connection: Connection, topic: str, queue_id: int, body: bytes, flag: int, properties: Mapping[str, str]) -> Sent:
-    stored = send(connection, topic, body, queue_id=queue_id, properties=properties, flag=flag)
+    stored = send(connection, topic, body, queue_id=queue_id, properties=properties, flag=flag, born_timestamp=BORN_TIMESTAMP)
     return Sent(topic, queue_id, body, flag, properties, stored)
 
 

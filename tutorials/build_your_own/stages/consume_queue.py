@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from tutorials.build_your_own.tester.failed import Compared, Failed
-from tutorials.build_your_own.tester.layout import UNIT, Record, cut
-from tutorials.build_your_own.tester.requests import pull, pull_until, send, shown
+from tutorials.build_your_own.tester.layout import UNIT, Record, cut, shown
+from tutorials.build_your_own.tester.requests import pull, pull_until, send
 from tutorials.build_your_own.tester.trial import Trial, check
 
 TOPIC = "orders"

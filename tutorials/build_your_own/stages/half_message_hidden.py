@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from tutorials.build_your_own.tester.connection import Connection
 from tutorials.build_your_own.tester.failed import Failed
-from tutorials.build_your_own.tester.requests import HALF_TOPIC, Half, fence, pull, pull_until, send_half, shown
+from tutorials.build_your_own.tester.layout import shown
+from tutorials.build_your_own.tester.requests import HALF_TOPIC, Half, fence, pull, send_half
 from tutorials.build_your_own.tester.trial import Trial, check
 
 TOPIC = "orders"
@@ -20,7 +21,7 @@ def play(trial: Trial) -> None:
     connection = trial.connect()
     half = _is_taken(trial, connection)
     _is_hidden(trial, connection)
-    _waits_in_the_half_topic(trial, connection, half)
+    _waits_in_the_half_topic(trial, half)
 
 
 def _is_taken(trial: Trial, connection: Connection) -> Half:
@@ -54,7 +55,7 @@ def _is_hidden(trial: Trial, connection: Connection) -> None:
             )
 
 
-def _waits_in_the_half_topic(trial: Trial, connection: Connection, half: Half) -> None:
+def _waits_in_the_half_topic(trial: Trial, half: Half) -> None:
     with trial.claim(
         "It lies in RMQ_SYS_TRANS_HALF_TOPIC, with REAL_TOPIC and REAL_QID, and without transaction bits in SYSFLAG",
         hint="REAL_TOPIC and REAL_QID say where it goes on COMMIT. PGROUP says whose decision counts. The bits of SYSFLAG (0xc) "
@@ -62,7 +63,9 @@ def _waits_in_the_half_topic(trial: Trial, connection: Connection, half: Half) -
         ours=_OURS,
         apache=_APACHE,
     ):
-        record = pull_until(connection, HALF_TOPIC, BODY, trial.patience_s)[-1]
+        records = trial.files.records_of(HALF_TOPIC)
+        check(len(records) == 1, f"one record of {HALF_TOPIC} in the commit log", f"{len(records)}")
+        record = records[0]
         wanted = {
             "REAL_TOPIC": TOPIC,
             "REAL_QID": str(QUEUE_ID),
@@ -73,6 +76,8 @@ def _waits_in_the_half_topic(trial: Trial, connection: Connection, half: Half) -
         for name, value in wanted.items():
             found = record.properties.get(name)
             check(found == value, f"property {name}={value}", f"{name}={found}; the properties are {dict(record.properties)}")
+        check(record.number("QUEUEID") == 0, "QUEUEID 0", f"QUEUEID {record.number('QUEUEID')}")
+        check(record.body == BODY, f"the body {shown(BODY)}", shown(record.body))
         check(record.transaction_bits == 0, "SYSFLAG & 0xc = 0", f"SYSFLAG {record.number('SYSFLAG')}")
         check(
             record.number("PHYSICALOFFSET") == half.stored.commit_log_offset,

@@ -5,6 +5,7 @@ from __future__ import annotations
 from tutorials.build_your_own.stages.check_back import check_times, next_check
 from tutorials.build_your_own.tester.connection import Connection
 from tutorials.build_your_own.tester.frames import CODES
+from tutorials.build_your_own.tester.layout import shown
 from tutorials.build_your_own.tester.requests import (
     DISCARD_TOPIC,
     UNKNOWN,
@@ -14,7 +15,6 @@ from tutorials.build_your_own.tester.requests import (
     pull_all,
     pull_until,
     send_half,
-    shown,
 )
 from tutorials.build_your_own.tester.trial import Trial, check
 
@@ -85,6 +85,8 @@ def _uses_no_check_up_for_nobody(trial: Trial) -> None:
     ):
         # It was sent before the message that is discarded by now, so it had the time to be discarded too.
         producer = trial.connect("producer that was down")
+        discarded = [record.properties.get("UNIQ_KEY") for record in pull_all(producer, DISCARD_TOPIC)]
+        check("T-down" not in discarded, "a half message that still waits for its producer", "it was discarded, unasked")
         heart_beat(producer, SLEEPING)
         _, record = next_check(producer, "T-down")
         check(check_times(record) == 1, "TRANSACTION_CHECK_TIMES=1", f"TRANSACTION_CHECK_TIMES={check_times(record)}")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from tutorials.build_your_own.tester.connection import Connection
 from tutorials.build_your_own.tester.frames import Frame
+from tutorials.build_your_own.tester.layout import shown
 from tutorials.build_your_own.tester.requests import (
     COMMIT,
     OP_TOPIC,
@@ -15,7 +16,6 @@ from tutorials.build_your_own.tester.requests import (
     heart_beat,
     send,
     send_half,
-    shown,
 )
 from tutorials.build_your_own.tester.trial import Trial, check
 

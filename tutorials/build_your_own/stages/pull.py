@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from tutorials.build_your_own.tester.connection import Connection
-from tutorials.build_your_own.tester.requests import expect_code, pull, pull_until, send, shown
+from tutorials.build_your_own.tester.layout import shown
+from tutorials.build_your_own.tester.requests import expect_code, pull, pull_until, send
 from tutorials.build_your_own.tester.trial import Trial, check
 
 TOPIC = "orders"

@@ -5,6 +5,7 @@ from __future__ import annotations
 from tutorials.build_your_own.stages.check_back import next_check
 from tutorials.build_your_own.tester.connection import Connection
 from tutorials.build_your_own.tester.failed import Failed
+from tutorials.build_your_own.tester.layout import shown
 from tutorials.build_your_own.tester.requests import (
     COMMIT,
     UNKNOWN,
@@ -17,7 +18,6 @@ from tutorials.build_your_own.tester.requests import (
     pull_until,
     send,
     send_half,
-    shown,
 )
 from tutorials.build_your_own.tester.trial import Trial, check
 
@@ -98,19 +98,27 @@ def _goes_on_behind_the_last_record(trial: Trial, connection: Connection, end: i
         apache=_APACHE,
     ):
         stored = send(connection, TOPIC, b"after the crash")
-        if stored.commit_log_offset != end:
-            raise Failed(
-                f"the next record at byte {end}, behind the last whole one",
-                f"at byte {stored.commit_log_offset}",
-                hint="It lies behind the torn record. A reader of the log stops there: all that follows would be lost at the "
-                "next start."
-                if stored.commit_log_offset > end
-                else "It was written over records that were acknowledged.",
-            )
+        _check_whole(trial, end, stored.commit_log_offset)
         record = pull_until(connection, TOPIC, b"after the crash", trial.patience_s)[-1]
         queue_offset = record.number("QUEUEOFFSET")
         check(queue_offset == 4, "queue offset 4 for the next message", f"queue offset {queue_offset}")
-        trial.files.records()
+
+
+def _check_whole(trial: Trial, end: int, commit_log_offset: int) -> None:
+    """Raises Failed unless whole records follow each other from where the log ended at the kill to the next message."""
+    wanted = f"whole records from byte {end} on, where the last whole one ended at the kill, and the next message among them"
+    if commit_log_offset < end:
+        raise Failed(wanted, f"the next message at byte {commit_log_offset}, written over records that were acknowledged")
+    try:
+        places = [record.number("PHYSICALOFFSET") for record in trial.files.records()]
+    except Failed:
+        places = []
+    if commit_log_offset not in places:
+        raise Failed(
+            wanted,
+            f"the torn record still at byte {end}, and the next message behind it, at byte {commit_log_offset}",
+            hint="A reader of the log stops at the torn record: all that follows it would be lost at the next start.",
+        )
 
 
 def _asks_about_what_was_pending(trial: Trial, connection: Connection, pending: Half) -> None:

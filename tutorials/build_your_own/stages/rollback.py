@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from tutorials.build_your_own.stages.commit import check_op_message
-from tutorials.build_your_own.tester.requests import ROLLBACK, end_transaction, expect_code, fence, send_half, shown
+from tutorials.build_your_own.stages.commit_delivers import check_op_message
+from tutorials.build_your_own.tester.layout import shown
+from tutorials.build_your_own.tester.requests import ROLLBACK, end_transaction, expect_code, fence, send_half
 from tutorials.build_your_own.tester.trial import Trial, check
 
 TOPIC = "orders"

@@ -8,6 +8,7 @@ import time
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from pathlib import Path
+from typing import Final
 
 from tutorials.build_your_own.tester.failed import Failed
 from tutorials.build_your_own.tester.frames import (
@@ -18,9 +19,12 @@ from tutorials.build_your_own.tester.frames import (
     frame_length,
     request_name,
 )
+from tutorials.build_your_own.tester.layout import Record, read_records, shown
 from tutorials.build_your_own.tester.timeline import Kind, Timeline
 
-_SLICE_S = 0.1
+_SLICE_S: Final = 0.1
+_MOST_TOLD: Final = 6
+"""Records of one body that the timeline names."""
 
 
 class Connection:
@@ -172,7 +176,23 @@ def unread_bytes(listening_port: int, client_port: int) -> int | None:
 
 def _told(frame: Frame) -> str:
     if not frame.is_answer:
-        return f"{request_name(frame.code)} from your broker, opaque {frame.opaque}"
+        return f"{request_name(frame.code)} from your broker, opaque {frame.opaque}{_told_body(frame.body)}"
     remark = f', remark "{frame.remark[:100]}"' if frame.remark and frame.code else ""
-    body = f", body of {len(frame.body)} bytes" if frame.body else ""
-    return f"answer {answer_name(frame.code)}, opaque {frame.opaque}{remark}{body}"
+    return f"answer {answer_name(frame.code)}, opaque {frame.opaque}{remark}{_told_body(frame.body)}"
+
+
+def _told_body(body: bytes) -> str:
+    """What a body holds: its records, if it is made of records."""
+    if not body:
+        return ""
+    try:
+        told = [shown(record.body) + _told_check(record) for record in read_records(body, "the body")]
+    except Failed:
+        return f", body of {len(body)} bytes"
+    more = f" and {len(told) - _MOST_TOLD} more" if len(told) > _MOST_TOLD else ""
+    return f": {', '.join(told[:_MOST_TOLD])}{more}"
+
+
+def _told_check(record: Record) -> str:
+    times = record.properties.get("TRANSACTION_CHECK_TIMES")
+    return f", check-back {times}" if times else ""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from typing import Final
 
@@ -9,6 +10,7 @@ from tutorials.build_your_own.tester.failed import Failed
 from tutorials.build_your_own.tester.layout import Record, read_record
 
 _ROW: Final = 16
+_HALF_ROW: Final = 8
 _COLUMN: Final = 3 * _ROW + 2
 _MOST_ROWS: Final = 12
 _TEXT_WIDTH: Final = 88
@@ -34,9 +36,8 @@ def frame_lines(data: bytes) -> Iterator[str]:
     yield f"{data[:4].hex(' '):<14}LENGTH: {len(data) - 4} bytes follow"
     yield f"{data[4:5].hex(' '):<14}SERIALIZETYPE: {'JSON' if data[4] == 0 else data[4]}"
     yield f"{data[5:8].hex(' '):<14}HEADERLENGTH: {header_length}"
-    text = header.decode(errors="backslashreplace")
-    for at in range(0, len(text), _TEXT_WIDTH):
-        yield f"{_beginning(header) if at == 0 else '':<14}{text[at : at + _TEXT_WIDTH]}"
+    for number, line in enumerate(_wrapped(header.decode(errors="backslashreplace"))):
+        yield f"{_beginning(header) if number == 0 else '':<14}{line}"
     if body:
         yield f"{_beginning(body):<14}body, {len(body)} bytes{', which begin with this record' if _is_record(body) else ''}"
         yield from record_lines(read_record(body, 0, "the body")) if _is_record(body) else hex_lines(body)
@@ -45,8 +46,8 @@ def frame_lines(data: bytes) -> Iterator[str]:
 def record_lines(record: Record) -> Iterator[str]:
     """A record, a line for each field."""
     for field in record.fields:
-        shown = field.data[:_ROW].hex(" ") + (" …" if len(field.data) > _ROW else "")
-        yield f"{field.at:>5}  {shown:<{_COLUMN}}{field.name}{_meaning(field.name, field.data)}"
+        shown = field.data[:_HALF_ROW].hex(" ") + (" …" if len(field.data) > _HALF_ROW else "")
+        yield f"{field.at:>5}  {shown:<{3 * _HALF_ROW + 4}}{field.name}{_meaning(field.name, field.data)}"
 
 
 def _meaning(name: str, data: bytes) -> str:
@@ -57,6 +58,21 @@ def _meaning(name: str, data: bytes) -> str:
     if name in ("BORNHOST", "STOREHOST"):
         return f": {'.'.join(map(str, data[:4]))}:{int.from_bytes(data[4:])}"
     return "" if name in ("MAGICCODE", "BODYCRC") else f": {int.from_bytes(data, signed=True)}"
+
+
+def _wrapped(text: str) -> Iterator[str]:
+    """JSON in lines that end behind a comma, where one comes in time."""
+    line = ""
+    for part in re.split(r"(?<=,)", text):
+        if line and len(line) + len(part) > _TEXT_WIDTH:
+            yield line
+            line = ""
+        line += part.lstrip() if not line else part
+        while len(line) > _TEXT_WIDTH:
+            yield line[:_TEXT_WIDTH]
+            line = line[_TEXT_WIDTH:]
+    if line:
+        yield line
 
 
 def _beginning(data: bytes) -> str:

@@ -146,6 +146,12 @@ def read_records(data: bytes, where: str) -> list[Record]:
     return records
 
 
+def shown(body: bytes) -> str:
+    """A body as verdicts show it."""
+    text = body.decode(errors="backslashreplace")
+    return f'"{text}"' if len(text) <= 40 else f'"{text[:37]}..."'
+
+
 def _rest(data: bytes, at: int, body_length: int) -> Iterator[Field]:
     """The parts whose lengths differ from record to record."""
     position = HEAD_SIZE

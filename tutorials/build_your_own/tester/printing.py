@@ -11,12 +11,14 @@ from rich.console import Console
 from rich.text import Text
 
 from broker.message.printable import printable
+from tutorials.build_your_own.curriculum import STAGES, Stage
 from tutorials.build_your_own.tester.failed import Compared, Failed
 from tutorials.build_your_own.tester.hex_dump import frame_lines, hex_lines
 from tutorials.build_your_own.tester.timeline import Event, Kind
 from tutorials.build_your_own.tester.verdict import Verdict
 
 WIDTH: Final = 120
+_TESTER: Final = "python -m tutorials.build_your_own test"
 _TEXT_WIDTH: Final = 96
 _LABEL_WIDTH: Final = 11
 _LAST_LINES: Final = 14
@@ -55,10 +57,17 @@ class Printer:
     def summary(self, verdicts: Sequence[Verdict], command: str) -> None:
         """How many stages passed, and what to do next."""
         passed = [verdict for verdict in verdicts if verdict.is_passed]
+        failed = [verdict.stage for verdict in verdicts if not verdict.is_passed]
         self._line("")
-        self._line(f"{len(passed)} of {len(verdicts)} stages passed.", "bold green" if len(passed) == len(verdicts) else "bold")
-        if failed := [verdict for verdict in verdicts if not verdict.is_passed]:
-            self._line(f"One stage alone: python -m tutorials.build_your_own test --stage {failed[-1].stage.number} -- {command}")
+        self._line(f"{len(passed)} of {len(verdicts)} stages passed.", "bold" if failed else "bold green")
+        if not failed:
+            following = verdicts[-1].stage.number + 1
+            found = [stage for stage in STAGES if stage.number == following]
+            self._line(f"Next: stage {following}, {shown_path(found[0])}" if found else "Your broker has all of it.")
+        elif len(verdicts) > 1:
+            self._line(f"One stage alone: {_TESTER} --stage {failed[-1].number} -- {command}")
+        else:
+            self._line(f"All bytes, and its files kept: {_TESTER} --stage {failed[0].number} --bytes --keep FOLDER -- {command}")
 
     def _failure(self, verdict: Verdict) -> None:
         assert verdict.failure is not None
@@ -74,14 +83,15 @@ class Printer:
         for hint in (*failed.hints, claim.hint):
             if hint:
                 self._labelled("hint", hint)
-        text = verdict.stage.text
-        self._labelled("read", f"{text.relative_to(text.parents[3])}; our code: {claim.ours}; Apache's: {claim.apache}")
+        self._labelled("read", shown_path(verdict.stage))
+        self._labelled("our code", claim.ours)
+        self._labelled("Apache's", claim.apache)
         self._line("")
         self._line("    What happened (ms since the stage began)")
         lines = list(_event_lines(verdict.events, shows_bytes=self._shows_bytes))
         for line in lines if self._shows_bytes else lines[-_LAST_LINES:]:
             self._line(f"    {line}")
-        if not self._shows_bytes:
+        if not self._shows_bytes and verdict.events[-1].kind in (Kind.SENT, Kind.RECEIVED):
             self._last_exchange(verdict.events)
         if verdict.output:
             self._line("")
@@ -105,7 +115,7 @@ class Printer:
             return
         self._line("")
         self._line(f"    {failed.place}")
-        width = max(len(field.name) for field in failed.fields)
+        width = max(len("wanted"), *(len(field.name) for field in failed.fields))
         for field in failed.fields:
             for line, style in _field_lines(field, width):
                 self._line(f"      {line}", style)
@@ -118,6 +128,11 @@ class Printer:
 
     def _line(self, text: str, style: str = "") -> None:
         self._console.print(Text(printable(text), style=style))
+
+
+def shown_path(stage: Stage) -> str:
+    """Where the text of a stage is, from the root of the checkout."""
+    return str(stage.text.relative_to(stage.text.parents[3]))
 
 
 def _field_lines(field: Compared, width: int) -> Iterator[tuple[str, str]]:

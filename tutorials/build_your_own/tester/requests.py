@@ -12,7 +12,7 @@ from typing import Final
 from tutorials.build_your_own.tester.connection import Connection
 from tutorials.build_your_own.tester.failed import Failed
 from tutorials.build_your_own.tester.frames import CODES, Frame, answer_name
-from tutorials.build_your_own.tester.layout import Record, encode_properties, read_records
+from tutorials.build_your_own.tester.layout import Record, encode_properties, read_records, shown
 
 COMMIT: Final = 8
 ROLLBACK: Final = 12
@@ -25,7 +25,7 @@ HALF_TOPIC: Final = "RMQ_SYS_TRANS_HALF_TOPIC"
 OP_TOPIC: Final = "RMQ_SYS_TRANS_OP_HALF_TOPIC"
 DISCARD_TOPIC: Final = "TRANS_CHECK_MAX_TIME_TOPIC"
 
-_PREPARED_BIT: Final = 4
+PREPARED_BIT: Final = 4
 _PULL_SUBSCRIPTION: Final = 4
 _MOST_RECORDS: Final = 1000
 """Far more than any stage sends."""
@@ -70,10 +70,23 @@ def send(
     sys_flag: int = 0,
     group: str = PRODUCERS,
     flag: int = 0,
+    born_timestamp: int | None = None,
     said: str = "",
 ) -> Stored:
     """Sends a message and returns where it was stored. Raises Failed if the broker does not take it."""
-    fields = {
+    fields = send_fields(topic, queue_id, properties or {}, sys_flag, group, flag)
+    fields["bornTimestamp"] = str(born_timestamp or int(time.time() * 1000))
+    text = f"{shown(body)} to {topic}, queue {queue_id}{', ' if said else ''}{said}"
+    answer = connection.request(CODES["SEND_MESSAGE"], fields, body, said=text)
+    expect_code(answer, 0)
+    return stored(answer)
+
+
+def send_fields(
+    topic: str, queue_id: int, properties: Mapping[str, str], sys_flag: int = 0, group: str = PRODUCERS, flag: int = 0
+) -> dict[str, str]:
+    """extFields of SEND_MESSAGE."""
+    return {
         "producerGroup": group,
         "topic": topic,
         "defaultTopic": "TBW102",
@@ -82,25 +95,26 @@ def send(
         "sysFlag": str(sys_flag),
         "bornTimestamp": str(BORN_TIMESTAMP),
         "flag": str(flag),
-        "properties": encode_properties(properties or {}),
+        "properties": encode_properties(properties),
         "reconsumeTimes": "0",
         "unitMode": "false",
         "batch": "false",
     }
-    text = f"{shown(body)} to {topic}, queue {queue_id}{', ' if said else ''}{said}"
-    answer = connection.request(CODES["SEND_MESSAGE"], fields, body, said=text)
-    expect_code(answer, 0)
-    return stored(answer)
+
+
+def half_properties(transaction_id: str, group: str = PRODUCERS) -> dict[str, str]:
+    """The properties by which a producer says that a message is a half message."""
+    return {"UNIQ_KEY": transaction_id, "TRAN_MSG": "true", "PGROUP": group, "KEYS": "order-1", "TAGS": "created"}
 
 
 def send_half(
     connection: Connection, topic: str, body: bytes, transaction_id: str, *, queue_id: int = 0, group: str = PRODUCERS
 ) -> Half:
     """Sends a half message. Raises Failed."""
-    properties = {"UNIQ_KEY": transaction_id, "TRAN_MSG": "true", "PGROUP": group, "KEYS": "order-1", "TAGS": "created"}
+    properties = half_properties(transaction_id, group)
     answer = send(
         connection, topic, body,
-        queue_id=queue_id, properties=properties, sys_flag=_PREPARED_BIT, group=group, said="half message (TRAN_MSG=true)",
+        queue_id=queue_id, properties=properties, sys_flag=PREPARED_BIT, group=group, said="half message (TRAN_MSG=true)",
     )  # fmt: skip
     return Half(answer, transaction_id, group)
 
@@ -161,7 +175,17 @@ def pull(
     connection: Connection, topic: str, offset: int, *, queue_id: int = 0, most: int = 32, subscription: str = "*"
 ) -> Pulled:
     """Pulls once. Raises Failed if the answer's body is no sequence of records."""
-    fields = {
+    fields = pull_fields(topic, offset, queue_id, most, subscription)
+    tags = f", tags {subscription}" if subscription != "*" else ""
+    said = f"{topic}, queue {queue_id}, from offset {offset} on, at most {most}{tags}"
+    answer = connection.request(CODES["PULL_MESSAGE"], fields, said=said)
+    records = read_records(answer.body, "the body of the answer to PULL_MESSAGE") if answer.code == 0 else []
+    return Pulled(answer, records)
+
+
+def pull_fields(topic: str, offset: int, queue_id: int, most: int, subscription: str = "*") -> dict[str, str]:
+    """extFields of PULL_MESSAGE."""
+    return {
         "consumerGroup": CONSUMERS,
         "topic": topic,
         "queueId": str(queue_id),
@@ -174,11 +198,6 @@ def pull(
         "subVersion": "0",
         "expressionType": "TAG",
     }
-    tags = f", tags {subscription}" if subscription != "*" else ""
-    said = f"{topic}, queue {queue_id}, from offset {offset} on, at most {most}{tags}"
-    answer = connection.request(CODES["PULL_MESSAGE"], fields, said=said)
-    records = read_records(answer.body, "the body of the answer to PULL_MESSAGE") if answer.code == 0 else []
-    return Pulled(answer, records)
 
 
 def pull_all(connection: Connection, topic: str, *, queue_id: int = 0) -> list[Record]:
@@ -236,12 +255,6 @@ def expect_code(answer: Frame, code: int, what: str = "") -> None:
     if answer.code != code:
         remark = f' with remark "{answer.remark}"' if answer.remark else ""
         raise Failed(f"answer code {answer_name(code)}{' ' if what else ''}{what}", f"code {answer_name(answer.code)}{remark}")
-
-
-def shown(body: bytes) -> str:
-    """A body as verdicts show it."""
-    text = body.decode(errors="backslashreplace")
-    return f'"{text}"' if len(text) <= 40 else f'"{text[:37]}..."'
 
 
 def _decided(fields: Mapping[str, str], decision: int) -> str:

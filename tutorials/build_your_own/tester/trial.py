@@ -66,6 +66,11 @@ class Trial:
         self._connections.append(connection)
         return connection
 
+    def connect_anew(self) -> Connection:
+        """Ends all connections and opens one: for a broker that serves one at a time."""
+        self.hang_up()
+        return self.connect()
+
     def start(self, sentence: str = "It starts and accepts connections on listenPort") -> None:
         """Starts the broker. Raises ClaimFailed."""
         with self.claim(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from tutorials.build_your_own.tester.connection import Connection
 from tutorials.build_your_own.tester.failed import Failed
-from tutorials.build_your_own.tester.layout import Record
+from tutorials.build_your_own.tester.layout import Record, shown
 from tutorials.build_your_own.tester.requests import (
     COMMIT,
     OP_TOPIC,
@@ -16,7 +16,6 @@ from tutorials.build_your_own.tester.requests import (
     pull_all,
     pull_until,
     send_half,
-    shown,
 )
 from tutorials.build_your_own.tester.trial import Trial, check
 

@@ -1,0 +1,80 @@
+"""The texts of the stages say what is true: their bytes, their links, and what they promise of the tester."""
+
+import ast
+import re
+from pathlib import Path
+
+import pytest
+
+from tutorials.build_your_own.curriculum import FOLDER, STAGES, Stage
+from tutorials.build_your_own.examples import BLOCK, examples, with_examples
+
+ROOT = FOLDER.parents[1]
+PAGES = [FOLDER / "README.md", *(stage.text for stage in STAGES)]
+PARTS = ("What to build", "The bytes", "What the tester does", "Hints", "Trade-offs", "Read more")
+
+
+def claims_of(stage: Stage) -> list[str]:
+    """The sentences that the stage's module claims, as far as they are written out there."""
+    tree = ast.parse((FOLDER / "stages" / f"{stage.name}.py").read_text())
+    calls = [node for node in ast.walk(tree) if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute)]
+    spoken = [call.args[0] for call in calls if call.func.attr in ("claim", "start") and call.args]  # type: ignore[attr-defined]
+    return [text.value if isinstance(text, ast.Constant) else without_values(text) for text in spoken]
+
+
+def without_values(text: ast.expr) -> str:
+    assert isinstance(text, ast.JoinedStr)
+    return "".join(part.value if isinstance(part, ast.Constant) else "#" for part in text.values)
+
+
+@pytest.mark.parametrize("stage", STAGES, ids=lambda stage: stage.name)
+def test_a_text_shows_the_bytes_that_the_code_makes(stage: Stage) -> None:
+    text = stage.text.read_text()
+    assert text == with_examples(text)
+
+
+def test_each_example_is_shown_in_a_text() -> None:
+    shown = {name for stage in STAGES for _, name, _, _ in BLOCK.findall(stage.text.read_text())}
+    assert shown == set(examples())
+
+
+@pytest.mark.parametrize("stage", STAGES, ids=lambda stage: stage.name)
+def test_a_text_says_each_sentence_that_the_tester_proves(stage: Stage) -> None:
+    text = " ".join(stage.text.read_text().replace("**", "").split())
+    claims = claims_of(stage)
+    assert claims
+    missing = [claim for claim in claims if not re.search(re.escape(claim).replace(r"\#", ".+?"), text)]
+    assert missing == []
+
+
+@pytest.mark.parametrize("stage", STAGES, ids=lambda stage: stage.name)
+def test_a_text_has_all_its_parts_in_their_order(stage: Stage) -> None:
+    text = stage.text.read_text()
+    assert text.startswith(f"# {stage.number}. {stage.title}\n")
+    assert re.findall(r"^## (.*)$", text, re.MULTILINE) == list(PARTS)
+    assert re.search(r"^Level: .* Time: about ", text, re.MULTILINE)
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_each_link_leads_to_a_file_or_folder(page: Path) -> None:
+    links = re.findall(r"\]\(([^)#]+)[^)]*\)", page.read_text())
+    assert links
+    assert [link for link in links if not (page.parent / link).exists()] == []
+
+
+@pytest.mark.parametrize("stage", STAGES[:-1], ids=lambda stage: stage.name)
+def test_a_text_leads_to_the_next_one(stage: Stage) -> None:
+    following = STAGES[stage.number]
+    assert f"Next: [{following.number}. {following.title}]({following.name}.md)" in stage.text.read_text()
+
+
+@pytest.mark.parametrize("stage", STAGES, ids=lambda stage: stage.name)
+def test_a_claim_names_a_file_of_ours_that_exists(stage: Stage) -> None:
+    named = re.findall(r'"(broker/[\w/]+\.py)"', (FOLDER / "stages" / f"{stage.name}.py").read_text())
+    assert named
+    assert [path for path in named if not (ROOT / path).exists()] == []
+
+
+def test_the_readme_lists_all_stages() -> None:
+    listed = re.findall(r"^\| (\d+) \| \[(.*?)\]\(stages/(\w+)\.md\)", (FOLDER / "README.md").read_text(), re.MULTILINE)
+    assert listed == [(str(stage.number), stage.title, stage.name) for stage in STAGES]
