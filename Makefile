@@ -1,6 +1,6 @@
 # Everything runs from .venv in the checkout; each target sets it up first.
 .DEFAULT_GOAL := help
-.PHONY: help setup compile wheel demo test test-compiled check coverage format fuzz lock bench bench-orders bench-pipelines profile
+.PHONY: help setup compile wheel demo test test-compiled check coverage format fuzz lock bench bench-orders bench-pipelines race profile
 
 PYTHON_IN_VENV := .venv/bin/python
 TESTS ?= tests tutorials
@@ -65,6 +65,9 @@ bench-pipelines: setup ## Reconcile 1, 5 and 10 million orders with known faults
 
 fuzz: setup ## Fuzz broker, name server and client by structure for an hour (FUZZ="--minutes 5")
 	@$(PYTHON_IN_VENV) -m tests.fuzz $(FUZZ)
+
+race: setup ## Race the ways to tell another database under faults; draw docs/race.svg (RACE="--orders 100", RACE="--help")
+	@$(PYTHON_IN_VENV) -m tutorials.race --output docs/race.json --draw docs/race.svg $(RACE)
 
 profile: setup ## Show where the broker's time goes under load (PROFILE="--help")
 	@$(PYTHON_IN_VENV) -m benchmarks.profile $(PROFILE)

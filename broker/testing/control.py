@@ -44,6 +44,7 @@ class Control:
         self._commands: dict[str, Callable[[Arguments], Awaitable[Json]]] = {
             "advance": self._advance,
             "lose-next-decision": self._lose_next_decision,
+            "lose-next-answer": self._lose_next_answer,
             "hold-check-backs": self._hold_check_backs,
             "release-check-backs": self._release_check_backs,
             "cut-connections": self._cut_connections,
@@ -110,6 +111,10 @@ class Control:
 
     async def _lose_next_decision(self, arguments: Arguments) -> Json:
         self._rocketmq.lose_next_decision(int(_number(arguments, "count", 1)))
+        return {}
+
+    async def _lose_next_answer(self, arguments: Arguments) -> Json:
+        self._rocketmq.lose_next_answer(int(_number(arguments, "count", 1)))
         return {}
 
     async def _hold_check_backs(self, arguments: Arguments) -> Json:

@@ -44,6 +44,7 @@ class Faults:
 
     def __init__(self) -> None:
         self.decisions_to_lose = 0
+        self.answers_to_lose = 0
         self.refuse_sends_with: ResponseCode | None = None
         self.refusals_left: int | None = None
         self.are_checks_held = False
@@ -61,6 +62,7 @@ class Door:
         self._connections: set[Connection] = set()
         self._latest: dict[Connection, list[RemotingCommand]] = {}
         self._pulls: dict[tuple[str, int], str] = {}
+        self._answers_to_lose: set[tuple[str, int]] = set()
         self._held: deque[tuple[asyncio.Transport, bytes]] = deque()
         self._peers_outside: set[str] = set()
         self._heartbeats: dict[Connection, RemotingCommand] = {}
@@ -145,6 +147,10 @@ class Door:
         code = self._faults.refuse_sends_with
         if code is None or self._faults.refusals_left == 0:
             self._journal.note(kind, what, keys)
+            if self._faults.answers_to_lose > 0 and not request.is_oneway:
+                self._faults.answers_to_lose -= 1
+                self._answers_to_lose.add((connection.peer, request.opaque))
+                self._journal.note(Kind.FAULT, f"{what}: the answer was lost on its way, as the test asked for", keys)
             if is_half and self._faults.like_apache is not None:
                 self._faults.like_apache.half_message_comes(header.producer_group)
             return True
@@ -216,6 +222,9 @@ class Door:
             return True
         command = commands[0]
         if command.is_response:
+            if (peer, command.opaque) in self._answers_to_lose:
+                self._answers_to_lose.discard((peer, command.opaque))
+                return False
             group = self._pulls.pop((peer, command.opaque), None)
             if group is not None and command.code == ResponseCode.SUCCESS:
                 self._note_delivery(group, command.body)

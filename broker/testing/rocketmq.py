@@ -226,6 +226,10 @@ class RocketMQ(Questions):
         """The next COMMIT or ROLLBACK, also one that answers a check-back, is lost on its way to the broker."""
         self.faults.decisions_to_lose += count
 
+    def lose_next_answer(self, count: int = 1) -> None:
+        """The broker stores the next message or half message, and its answer is lost: the producer does not learn so."""
+        self.faults.answers_to_lose += count
+
     @contextmanager
     def hold_check_backs(self) -> Iterator[None]:
         """Until the end of the `with` block check-backs do not reach their producers; then those that were held do."""

@@ -147,6 +147,10 @@ class SyncRocketMQ:
         """The next COMMIT or ROLLBACK is lost on its way to the broker."""
         self._call(lambda: self._rocketmq.lose_next_decision(count))
 
+    def lose_next_answer(self, count: int = 1) -> None:
+        """The broker stores the next message or half message, and its answer is lost."""
+        self._call(lambda: self._rocketmq.lose_next_answer(count))
+
     @contextmanager
     def hold_check_backs(self) -> Iterator[None]:
         """Until the end of the `with` block check-backs do not reach their producers; then those that were held do."""

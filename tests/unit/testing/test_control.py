@@ -34,7 +34,15 @@ async def test_a_lost_commit_settled_by_commands(rocketmq: RocketMQ) -> None:
 
 async def test_every_fault_is_a_command(rocketmq: RocketMQ) -> None:
     control = Control(rocketmq)
-    for name in ("hold-check-backs", "release-check-backs", "cut-connections", "accept-sends", "fill-disk", "free-disk"):
+    for name in (
+        "lose-next-answer",
+        "hold-check-backs",
+        "release-check-backs",
+        "cut-connections",
+        "accept-sends",
+        "fill-disk",
+        "free-disk",
+    ):
         assert await control.answer("POST", name, {}) == (OK, {}), name
     assert await control.answer("POST", "refuse-sends", {"code": "SYSTEM_BUSY", "times": 1}) == (OK, {})
     assert await control.answer("POST", "crash", {"power": True}) == (OK, {})

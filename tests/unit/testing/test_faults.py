@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from broker.client import BrokerError, ClientError, SendStatus
+from broker.client import BrokerError, ClientError, SendFailed, SendStatus
 from broker.message import topics
 from broker.protocol.codes import ResponseCode
 from broker.testing.rocketmq import RocketMQ
@@ -33,6 +33,26 @@ async def test_an_unknown_answer_is_no_decision_that_is_lost(rocketmq: RocketMQ)
     await rocketmq.advance(seconds=60)
     await rocketmq.rolled_back("order-1")
     assert listener.checks == 2
+
+
+async def test_a_message_whose_answer_is_lost_is_stored_and_its_producer_does_not_know(rocketmq: RocketMQ) -> None:
+    producer = await rocketmq.producer("p")
+    rocketmq.lose_next_answer()
+    with pytest.raises(SendFailed):
+        await producer.send(order())
+    assert [message.keys for message in await rocketmq.messages("orders")] == [("order-1",)]
+    assert (await producer.send(order())).send_status is SendStatus.SEND_OK
+
+
+async def test_a_half_message_whose_answer_is_lost_runs_no_local_transaction_and_is_checked(rocketmq: RocketMQ) -> None:
+    listener = Transactions(checked=ROLLBACK)
+    producer = await rocketmq.transaction_producer("p", listener)
+    rocketmq.lose_next_answer()
+    with pytest.raises(SendFailed):
+        await producer.send_message_in_transaction(order())
+    assert len(await rocketmq.pending("order-1")) == 1
+    await rocketmq.advance(minutes=2)
+    await rocketmq.rolled_back("order-1")
 
 
 async def test_held_check_backs_arrive_when_they_are_released(rocketmq: RocketMQ) -> None:

@@ -1,0 +1,60 @@
+"""Chapters: the code that they show is the code that is tested, and each has what a reader looks for."""
+
+import re
+from pathlib import Path
+
+import pytest
+
+from tutorials.pages import FOLDER, PageError, chapters, with_code
+
+INDEX = (FOLDER / "README.md").read_text()
+SECTIONS = ("## Exercise", "## Trade-offs", "## What next")
+
+
+@pytest.mark.parametrize("page", chapters(), ids=lambda page: page.parent.name)
+def test_a_page_shows_the_code_that_is_tested(page: Path) -> None:
+    assert page.read_text() == with_code(page), "write it anew: python -m tutorials.pages"
+
+
+@pytest.mark.parametrize("page", chapters(), ids=lambda page: page.parent.name)
+def test_a_page_says_its_level_its_minutes_and_its_goals_and_has_every_section(page: Path) -> None:
+    text = page.read_text()
+    assert re.match(r"# .+\n\n\*\*Level\*\*: .+ · \*\*Time\*\*: \d+ minutes\n\n\*\*You learn\*\*:? ", text)
+    assert [section for section in SECTIONS if section not in text] == []
+
+
+@pytest.mark.parametrize("page", chapters(), ids=lambda page: page.parent.name)
+def test_each_link_of_a_page_leads_somewhere(page: Path) -> None:
+    targets = re.findall(r"\]\(([^)#]+)(?:#[^)]*)?\)", page.read_text())
+    assert [target for target in targets if "://" not in target and not (page.parent / target).exists()] == []
+
+
+@pytest.mark.parametrize("page", chapters(), ids=lambda page: page.parent.name)
+def test_the_index_has_the_chapter_once_with_its_minutes(page: Path) -> None:
+    minutes = re.search(r"\*\*Time\*\*: (\d+) minutes", page.read_text())
+    assert minutes is not None
+    rows = re.findall(rf"\]\({re.escape(page.parent.name)}/README\.md\).*\| (\d+) \|", INDEX)
+    assert rows == [minutes[1]]
+
+
+def test_the_sixty_minute_path_takes_sixty_minutes_at_most() -> None:
+    minutes = [int(found) for found in re.findall(r"\| \* \|.*\| (\d+) \|", INDEX)]
+    assert 30 <= sum(minutes) <= 60
+
+
+def test_a_page_that_names_what_is_not_there_is_an_error(tmp_path: Path) -> None:
+    page = tmp_path / "README.md"
+    page.write_text("<!-- shop.py -->\n```python\n```\n")
+    with pytest.raises(PageError, match=r"there is no shop\.py"):
+        with_code(page)
+    (tmp_path / "shop.py").write_text("x = 1\n")
+    page.write_text("<!-- shop.py sell -->\n```python\n```\n")
+    with pytest.raises(PageError, match="nothing that is called sell"):
+        with_code(page)
+
+
+def test_a_block_is_the_whole_file_or_what_it_calls_by_a_name(tmp_path: Path) -> None:
+    (tmp_path / "shop.py").write_text('@sold\ndef sell() -> None:\n    """Sells."""\n\n\nx = 1\n')
+    page = tmp_path / "README.md"
+    page.write_text("<!-- shop.py sell -->\n```python\nold\n```\n")
+    assert with_code(page) == '<!-- shop.py sell -->\n```python\n@sold\ndef sell() -> None:\n    """Sells."""\n```\n'

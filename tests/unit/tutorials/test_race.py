@@ -1,0 +1,170 @@
+"""The race: who loses and who does not, the same figures for the same seed, and a tenth way."""
+
+import dataclasses
+import json
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner
+
+from tutorials.race import __main__ as command_line
+from tutorials.race.cell import count_records
+from tutorials.race.entries import NoSuchEntry, cells, ways_with
+from tutorials.race.faults import Fault, FaultPlan
+from tutorials.race.figures import Figures, percentile
+from tutorials.race.picture import picture
+from tutorials.race.running import play_cell
+from tutorials.race.ways import WAYS
+
+DOCS = Path(__file__).parents[3] / "docs"
+ORDERS = 15
+SEED = 14
+FLAWED = {
+    "send-then-commit": "dies-before-commit",
+    "commit-then-send": "dies-after-commit",
+    "send-inside": "database-refuses",
+    "celery-delay": "dies-after-commit",
+    "state-in-memory": "dies-before-commit",
+    "without-barrier": "slow-commit",
+}
+SOUND = ["outbox-polled", "outbox-notified", "with-barrier"]
+HARD_FOR_AN_OUTBOX = [Fault.DIES_AFTER_COMMIT, Fault.BROKER_DOWN, Fault.RESTART_OF_ALL]
+SOUND_CELLS = [("with-barrier", fault) for fault in Fault if fault is not Fault.NONE]
+SOUND_CELLS += [(way, fault) for way in ("outbox-polled", "outbox-notified") for fault in HARD_FOR_AN_OUTBOX]
+
+
+@pytest.mark.parametrize(("way", "fault"), FLAWED.items())
+def test_a_flawed_way_goes_wrong_where_its_chapter_says(way: str, fault: str) -> None:
+    assert play_cell(way, fault, ORDERS, SEED).wrong > 0
+
+
+@pytest.mark.parametrize(("way", "fault"), SOUND_CELLS)
+def test_a_sound_way_never_goes_wrong(way: str, fault: Fault) -> None:
+    figures = play_cell(way, fault.value, ORDERS, SEED)
+    assert (figures.missing, figures.phantom) == (0, 0)
+    assert min(figures.stored, figures.struck) > 0
+
+
+def test_without_a_fault_no_way_goes_wrong_and_every_order_is_stored() -> None:
+    played = [play_cell(way.name, "none", 2, 1) for way in WAYS]
+    assert [(one.way, one.stored, one.wrong, one.doubled) for one in played] == [(way.name, 2, 0, 0) for way in WAYS]
+
+
+def test_one_seed_gives_the_same_figures_and_another_does_not() -> None:
+    first, again, other = (play_cell("with-barrier", "restart-of-all", 8, seed) for seed in (1, 1, 2))
+    assert first == again
+    assert first != other
+
+
+def test_the_outbox_takes_orders_while_the_broker_is_down_and_a_transaction_does_not() -> None:
+    outbox, transaction = (play_cell(way, "broker-down", ORDERS, SEED) for way in ("outbox-polled", "with-barrier"))
+    assert outbox.taken_while_down == outbox.asked_while_down > 0
+    assert transaction.taken_while_down == 0 < transaction.asked_while_down
+
+
+def test_no_way_saves_its_consumer_the_unique_key() -> None:
+    assert min(play_cell(way, "consumer-dies", ORDERS, SEED).doubled for way in SOUND) > 0
+
+
+def test_a_plan_says_the_same_to_every_way() -> None:
+    plans = [FaultPlan(7, Fault.DIES_AFTER_COMMIT) for _ in range(2)]
+    points = [f"order-{number}" for number in range(100)]
+    struck = [[point for point in points if plan.strikes(Fault.DIES_AFTER_COMMIT, point)] for plan in plans]
+    assert struck[0] == struck[1]
+    assert 5 < len(struck[0]) < 40
+
+
+def test_a_plan_that_is_over_strikes_no_more() -> None:
+    plan = FaultPlan(1, Fault.CONSUMER_DIES)
+    plan.end()
+    assert not any(plan.strikes(Fault.CONSUMER_DIES, str(number)) for number in range(100))
+
+
+TENTH = '''
+from broker.client import Producer
+from tutorials.race.order import Order
+from tutorials.race.way import Way
+
+
+class Hope(Way):
+    """Stores, and tells nobody."""
+
+    name = "hope"
+    title = "commit, and hope"
+
+    async def start(self) -> None:
+        pass
+
+    async def place(self, order: Order) -> None:
+        async with self.database.writing(order) as writing:
+            writing.store(order)
+'''
+
+
+@pytest.fixture
+def tenth(tmp_path: Path) -> Path:
+    file = tmp_path / "hope.py"
+    file.write_text(TENTH)
+    return file
+
+
+def test_a_tenth_way_races_from_a_file_of_its_own(tenth: Path) -> None:
+    figures = play_cell("hope", "none", 5, 1, tenth)
+    assert (figures.stored, figures.missing) == (5, 5)
+
+
+def test_the_command_prints_a_cell_and_writes_its_figures(tenth: Path, tmp_path: Path) -> None:
+    output = tmp_path / "figures.json"
+    arguments = ["--cell", "hope/none", "--orders", "3", "--add", str(tenth), "--output", str(output)]
+    ended = CliRunner().invoke(command_line.app, arguments)
+    assert (ended.exit_code, "hope" in ended.output) == (0, True)
+    record = json.loads(output.read_text())
+    assert [(one["way"], one["missing"]) for one in record["cells"]] == [("hope", 3)]
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [("hop/none", "no way is called 'hop'; there are send-then-commit"), ("/rain", "no fault is called 'rain'; there are none")],
+)
+def test_a_cell_that_does_not_exist_is_an_error_that_says_which_there_are(text: str, words: str) -> None:
+    with pytest.raises(NoSuchEntry, match=words):
+        cells(WAYS, [text])
+
+
+def test_a_file_without_a_way_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "empty.py").write_text("")
+    with pytest.raises(NoSuchEntry, match=r"empty\.py has no class that is a Way"):
+        ways_with(tmp_path / "empty.py")
+
+
+def test_without_a_wish_all_cells_are_played() -> None:
+    assert len(cells(WAYS, [])) == len(WAYS) * len(Fault)
+
+
+def made_up(way: str, fault: str, missing: int) -> Figures:
+    numbers = {field.name: 0 for field in dataclasses.fields(Figures)}
+    return Figures(**{**numbers, "way": way, "fault": fault, "orders": 100, "missing": missing})  # type: ignore[arg-type]
+
+
+def test_the_picture_shows_each_way_and_each_number() -> None:
+    figures = [made_up(way.name, fault.value, 7 * (fault is Fault.COMMIT_LOST)) for way in WAYS for fault in Fault]
+    drawn = picture(WAYS, list(Fault), figures, orders=100, seed=1)
+    assert [drawn.count(f">{way.title}<") for way in WAYS] == [1] * len(WAYS)
+    assert drawn.count(">-7<") == len(WAYS)
+
+
+def test_the_picture_in_the_docs_is_drawn_from_the_figures_beside_it() -> None:
+    record = json.loads((DOCS / "race.json").read_text())
+    figures = [Figures(**cell) for cell in record["cells"]]
+    drawn = picture(WAYS, list(Fault), figures, orders=record["orders"], seed=record["seed"])
+    assert (DOCS / "race.svg").read_text() == drawn, "draw it anew: make race"
+
+
+def test_a_percentile_is_one_of_the_values() -> None:
+    assert [percentile([1, 2, 3, 4], share) for share in (0, 0.5, 0.99)] == [1, 3, 4]
+    assert percentile([], 0.5) == 0
+
+
+def test_records_are_counted_by_their_sizes() -> None:
+    record = (8).to_bytes(4, "big") + bytes(4)
+    assert count_records(record * 3 + bytes(16)) == 3

@@ -1,0 +1,56 @@
+"""Keeps the code in chapters true: a block under `<!-- FILE -->` or `<!-- FILE NAME -->` is that file, or what it calls NAME.
+
+`python -m tutorials.pages` writes these blocks anew; a test fails where one differs from its file.
+"""
+
+import ast
+import re
+from pathlib import Path
+from typing import Final
+
+FOLDER: Final = Path(__file__).parent
+_BLOCK: Final = re.compile(r"<!-- (?P<file>\S+\.py)(?: (?P<name>\w+))? -->\n```python\n.*?```\n", re.DOTALL)
+
+
+class PageError(Exception):
+    """A page names a file, or something in it, that does not exist."""
+
+
+def chapters() -> list[Path]:
+    """The pages of all chapters."""
+    return sorted(FOLDER.glob("*/README.md"))
+
+
+def with_code(page: Path) -> str:
+    """The page's text with each block as its file has it. Raises PageError."""
+
+    def written(block: re.Match[str]) -> str:
+        source, name = page.parent / block["file"], block["name"]
+        if not source.is_file():
+            raise PageError(f"{page}: there is no {block['file']} beside it")
+        head = f"<!-- {block['file']}{f' {name}' if name else ''} -->"
+        return f"{head}\n```python\n{_part(source, name).strip()}\n```\n"
+
+    return _BLOCK.sub(written, page.read_text())
+
+
+def _part(source: Path, name: str | None) -> str:
+    text = source.read_text()
+    if name is None:
+        return text
+    for node in ast.parse(text).body:
+        if getattr(node, "name", None) == name:
+            decorators = getattr(node, "decorator_list", [])
+            first = min([node.lineno, *(decorator.lineno for decorator in decorators)])
+            return "\n".join(text.splitlines()[first - 1 : node.end_lineno])
+    raise PageError(f"{source} has nothing that is called {name}")
+
+
+def main() -> None:
+    """Writes the blocks of all pages anew."""
+    for page in chapters():
+        page.write_text(with_code(page))
+
+
+if __name__ == "__main__":
+    main()

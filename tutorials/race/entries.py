@@ -1,0 +1,65 @@
+"""Who races: the ways of this folder, and those of a file that somebody adds."""
+
+import importlib.util
+import inspect
+from collections.abc import Sequence
+from pathlib import Path
+
+from tutorials.race.faults import Fault
+from tutorials.race.way import Way
+from tutorials.race.ways import WAYS
+
+
+class NoSuchEntry(Exception):
+    """A way, a fault or a file of ways that does not exist; the text says which there are."""
+
+
+def ways_with(file: Path | None) -> tuple[type[Way], ...]:
+    """The ways of the race, and after them those that the file defines. Raises NoSuchEntry."""
+    return WAYS if file is None else (*WAYS, *_ways_in(file))
+
+
+def find_way(ways: Sequence[type[Way]], name: str) -> type[Way]:
+    """The way of that name. Raises NoSuchEntry."""
+    for way in ways:
+        if way.name == name:
+            return way
+    raise NoSuchEntry(f"no way is called {name!r}; there are {', '.join(way.name for way in ways)}")
+
+
+def find_fault(name: str) -> Fault:
+    """The fault of that name. Raises NoSuchEntry."""
+    try:
+        return Fault(name)
+    except ValueError:
+        raise NoSuchEntry(f"no fault is called {name!r}; there are {', '.join(fault.value for fault in Fault)}") from None
+
+
+def cells(ways: Sequence[type[Way]], wanted: Sequence[str]) -> list[tuple[type[Way], Fault]]:
+    """The cells that are wanted, each as WAY/FAULT, WAY alone or /FAULT alone; without any, all. Raises NoSuchEntry."""
+    found: dict[tuple[type[Way], Fault], None] = {}
+    for text in wanted or ["/"]:
+        way, _, fault = text.partition("/")
+        of_ways = [find_way(ways, way)] if way else list(ways)
+        of_faults = [find_fault(fault)] if fault else list(Fault)
+        found |= {(one, other): None for one in of_ways for other in of_faults}
+    return list(found)
+
+
+def _ways_in(file: Path) -> list[type[Way]]:
+    spec = importlib.util.spec_from_file_location(f"race_entry_{file.stem}", file)
+    if spec is None or spec.loader is None or not file.is_file():
+        raise NoSuchEntry(f"{file} is no Python file")
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    found = [
+        value
+        for value in vars(module).values()
+        if inspect.isclass(value) and issubclass(value, Way) and value.__module__ == module.__name__ and hasattr(value, "name")
+    ]
+    if not found:
+        raise NoSuchEntry(f"{file} has no class that is a Way with a name")
+    taken = {way.name for way in found} & {way.name for way in WAYS}
+    if taken:
+        raise NoSuchEntry(f"{file}: the race has a way called {taken.pop()!r} already")
+    return found

@@ -1,0 +1,94 @@
+"""The faults, and where each of them strikes: a plan that depends on the seed alone, and so is the same for every way."""
+
+import random
+from collections import Counter
+from enum import Enum
+from typing import Final
+
+ONE_IN: Final = 5
+"""A fault strikes one point in so many."""
+BLOCK: Final = 10
+"""The broker is down for so many orders."""
+SLOW_S: Final = (20.0, 140.0)
+"""How long a slow local transaction takes, from and to: the broker checks back 6 to 66 s after a half message."""
+
+
+class Fault(Enum):
+    """What goes wrong in a cell."""
+
+    NONE = "none"
+    DIES_BEFORE_COMMIT = "dies-before-commit"
+    DIES_AFTER_COMMIT = "dies-after-commit"
+    DATABASE_REFUSES = "database-refuses"
+    ANSWER_LOST = "answer-lost"
+    COMMIT_LOST = "commit-lost"
+    BROKER_DOWN = "broker-down"
+    SLOW_COMMIT = "slow-commit"
+    CONSUMER_DIES = "consumer-dies"
+    RESTART_OF_ALL = "restart-of-all"
+
+    @property
+    def title(self) -> str:
+        """How people call it."""
+        return _TITLES[self]
+
+    @property
+    def heading(self) -> str:
+        """Few words, for the head of a column."""
+        return "COMMIT lost" if self is Fault.COMMIT_LOST else self.value.replace("-", " ")
+
+
+_TITLES: Final = {
+    Fault.NONE: "no fault",
+    Fault.DIES_BEFORE_COMMIT: "process dies before the database commit",
+    Fault.DIES_AFTER_COMMIT: "process dies after the database commit",
+    Fault.DATABASE_REFUSES: "database refuses the commit",
+    Fault.ANSWER_LOST: "answer to the send is lost",
+    Fault.COMMIT_LOST: "COMMIT is lost",
+    Fault.BROKER_DOWN: "broker is down",
+    Fault.SLOW_COMMIT: "database commit comes later than the check-back",
+    Fault.CONSUMER_DIES: "consumer dies before it acknowledges",
+    Fault.RESTART_OF_ALL: "everything is killed and restarted",
+}
+
+
+class FaultPlan:
+    """Says at each point of a run whether the cell's fault strikes there."""
+
+    def __init__(self, seed: int, fault: Fault) -> None:
+        """Two plans with one seed and one fault say the same."""
+        self.fault = fault
+        self.struck = 0
+        """How often it struck so far."""
+        self._seed = seed
+        self._visits: Counter[str] = Counter()
+        self._is_over = False
+
+    def strikes(self, fault: Fault, point: str) -> bool:
+        """Whether it does now; a point that is visited again gets another answer."""
+        if fault is not self.fault or self._is_over:
+            return False
+        self._visits[point] += 1
+        does_strike = self._chance(f"{point}/{self._visits[point]}").random() < 1 / ONE_IN
+        self.struck += does_strike
+        return does_strike
+
+    def is_broker_down(self, number: int) -> bool:
+        """Whether the broker is down while the order with that number is placed."""
+        block = f"block {number // BLOCK}"
+        return self.fault is Fault.BROKER_DOWN and self._chance(block).random() < 1 / ONE_IN
+
+    def delay_s(self, point: str) -> float:
+        """How long the local transaction takes at that point, beyond the usual."""
+        return self._chance(f"{point}/delay").uniform(*SLOW_S) if self.strikes(Fault.SLOW_COMMIT, point) else 0.0
+
+    def is_before_commit(self, point: str) -> bool:
+        """Whether what kills everything comes before the database commit, or after it."""
+        return self._chance(f"{point}/when").random() < 0.5
+
+    def end(self) -> None:
+        """From now on nothing goes wrong any more."""
+        self._is_over = True
+
+    def _chance(self, point: str) -> random.Random:
+        return random.Random(f"{self._seed}/{self.fault.value}/{point}")

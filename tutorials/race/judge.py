@@ -1,0 +1,46 @@
+"""The judge: compares the two databases, and knows nothing of how the orders were told."""
+
+import sqlite3
+from collections.abc import Mapping
+from contextlib import closing
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+_COUNT_STORED: Final = "SELECT COUNT(*) FROM orders"
+_COUNT_MISSING: Final = "SELECT COUNT(*) FROM orders WHERE order_id NOT IN (SELECT order_id FROM credits)"
+_COUNT_PHANTOM: Final = "SELECT COUNT(*) FROM credits WHERE order_id NOT IN (SELECT order_id FROM orders)"
+_COUNT_DOUBLED: Final = "SELECT COUNT(*) FROM (SELECT 1 FROM credits_without_key GROUP BY order_id HAVING COUNT(*) > 1)"
+_CREDITED_AT: Final = "SELECT order_id, at_s FROM credits JOIN orders USING (order_id)"
+_STORED_NUMBERS: Final = "SELECT number FROM orders"
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """What the databases say."""
+
+    stored: int
+    """Orders that the order database has."""
+    missing: int
+    """Orders without their credit."""
+    phantom: int
+    """Credits for orders that do not exist."""
+    doubled: int
+    """Orders that a consumer without a unique key credited more than once."""
+    latencies_ms: tuple[float, ...]
+    """From the customer's request to the credit, for each order that has one, in ascending order."""
+    stored_numbers: frozenset[int]
+
+
+def judge(order_file: Path, credit_file: Path, requested_at_s: Mapping[str, float]) -> Verdict:
+    """Judges; `requested_at_s` says when each order was asked for."""
+    with closing(sqlite3.connect(f"{order_file.as_uri()}?mode=ro", uri=True)) as connection:
+        connection.execute("ATTACH ? AS credit", (f"{credit_file.as_uri()}?mode=ro",))
+        stored, missing, phantom, doubled = (
+            int(connection.execute(query).fetchone()[0])
+            for query in (_COUNT_STORED, _COUNT_MISSING, _COUNT_PHANTOM, _COUNT_DOUBLED)
+        )
+        credited = connection.execute(_CREDITED_AT).fetchall()
+        numbers = frozenset(number for (number,) in connection.execute(_STORED_NUMBERS))
+    latencies = sorted(1000 * (at_s - requested_at_s[order_id]) for order_id, at_s in credited)
+    return Verdict(stored, missing, phantom, doubled, tuple(latencies), numbers)

@@ -1,0 +1,28 @@
+"""An order, and the message that tells of it."""
+
+import json
+from dataclasses import dataclass
+from typing import Final
+
+from broker.client import Message
+
+TOPIC: Final = "orders"
+
+
+@dataclass(frozen=True, slots=True)
+class Order:
+    """What a customer orders."""
+
+    number: int
+    """From 0 on."""
+    total_cents: int
+
+    @property
+    def order_id(self) -> str:
+        """The key of its row, of its message and of its credit."""
+        return f"order-{self.number:06}"
+
+    def message(self) -> Message:
+        """Tells the credit side of it."""
+        body = json.dumps({"order_id": self.order_id, "total_cents": self.total_cents})
+        return Message.of(TOPIC, body, keys=[self.order_id])

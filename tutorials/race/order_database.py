@@ -1,0 +1,115 @@
+"""The order database: a SQLite file, and the faults that strike where a process commits to it."""
+
+import asyncio
+import sqlite3
+from collections.abc import AsyncIterator, Callable, Sequence
+from contextlib import asynccontextmanager, closing
+from pathlib import Path
+from typing import Any, Final
+
+from tutorials.race.faults import Fault, FaultPlan
+from tutorials.race.order import Order
+
+COMMIT_TAKES_S: Final = 0.002
+"""The time of a database commit. The network takes none."""
+_SCHEMA: Final = "CREATE TABLE orders (order_id TEXT PRIMARY KEY, number INTEGER NOT NULL, total_cents INTEGER NOT NULL);"
+
+
+class ProcessDied(BaseException):
+    """The process is dead: as by kill -9, nothing after this line runs. No way catches it."""
+
+
+class DatabaseRefused(Exception):
+    """The database did not take the transaction, and says so. Nothing is stored."""
+
+
+class Writing:
+    """One open transaction of the order database."""
+
+    def __init__(self, connection: sqlite3.Connection) -> None:
+        """It began already."""
+        self._connection = connection
+        self.rows = 0
+        """How many rows it wrote."""
+
+    def store(self, order: Order) -> None:
+        """Writes the order's row. Raises sqlite3.IntegrityError if it is there."""
+        self.execute("INSERT INTO orders VALUES (?, ?, ?)", (order.order_id, order.number, order.total_cents))
+
+    def execute(self, statement: str, values: Sequence[object] = ()) -> list[tuple[Any, ...]]:
+        """Runs a statement, and returns what it finds."""
+        cursor = self._connection.execute(statement, values)
+        self.rows += max(0, cursor.rowcount)
+        return cursor.fetchall()
+
+
+class OrderDatabase:
+    """What one process has of it."""
+
+    def __init__(self, path: Path, plan: FaultPlan, die: Callable[..., ProcessDied], must_live: Callable[[], None]) -> None:
+        """`die` marks the process as dead and returns what to raise; `must_live` raises ProcessDied in a dead process."""
+        self._connection = _connect(path)
+        self._plan = plan
+        self._die = die
+        self._must_live = must_live
+        self._turn = asyncio.Lock()
+        self.rows = 0
+        """How many rows its commits made durable."""
+
+    @staticmethod
+    def create(path: Path, schema: str) -> None:
+        """Makes the file, with the orders' table and those of a way."""
+        with closing(_connect(path)) as connection:
+            connection.executescript(_SCHEMA + schema)
+
+    def query(self, statement: str, values: Sequence[object] = ()) -> list[tuple[Any, ...]]:
+        """Reads what is committed. Only outside of `writing`: one connection serves both."""
+        self._must_live()
+        return self._connection.execute(statement, values).fetchall()
+
+    @asynccontextmanager
+    async def writing(self, what: Order | str) -> AsyncIterator[Writing]:
+        """A transaction: its rows are durable once the block is left. `what` it writes decides where faults strike.
+
+        Raises DatabaseRefused where nothing was stored, and ProcessDied.
+        """
+        point = what.order_id if isinstance(what, Order) else what
+        self._must_live()
+        if isinstance(what, Order):
+            await asyncio.sleep(self._plan.delay_s(point))
+        async with self._turn:
+            self._must_live()
+            self._connection.execute("BEGIN IMMEDIATE")
+            try:
+                writing = Writing(self._connection)
+                yield writing
+                await asyncio.sleep(COMMIT_TAKES_S)
+                self._must_live()
+                kills_all = isinstance(what, Order) and self._plan.strikes(Fault.RESTART_OF_ALL, point)
+                self._before_commit(point, kills_all)
+                self._connection.execute("COMMIT")
+            except BaseException:
+                self._connection.execute("ROLLBACK")
+                raise
+            self.rows += writing.rows
+        if self._plan.strikes(Fault.DIES_AFTER_COMMIT, point) or kills_all:
+            raise self._die(everything=kills_all)
+
+    def close(self) -> None:
+        """Gives the file back; what is not committed is gone."""
+        self._connection.close()
+
+    def _before_commit(self, point: str, kills_all: bool) -> None:
+        if self._plan.strikes(Fault.DATABASE_REFUSES, point):
+            raise DatabaseRefused("the database does not take this transaction")
+        if self._plan.strikes(Fault.DIES_BEFORE_COMMIT, point):
+            raise self._die()
+        if kills_all and self._plan.is_before_commit(point):
+            raise self._die(everything=True)
+
+
+def _connect(path: Path) -> sqlite3.Connection:
+    connection = sqlite3.connect(path, isolation_level=None)
+    # Processes die here, machines do not: what is written stays without a sync.
+    connection.executescript("PRAGMA journal_mode = WAL; PRAGMA synchronous = OFF;")
+    return connection

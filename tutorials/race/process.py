@@ -1,0 +1,72 @@
+"""The order process: what a way has while it runs, and what it loses when it dies."""
+
+import asyncio
+from collections.abc import Coroutine
+from typing import Any, TypeVar
+
+from broker.client import Producer, TransactionListener, TransactionProducer
+from tutorials.race.order_database import OrderDatabase, ProcessDied
+from tutorials.race.stage import Stage
+
+P = TypeVar("P", bound=Producer)
+
+
+class Process:
+    """One life of the order process. The next one is another object: nothing but the stage outlives it."""
+
+    def __init__(self, stage: Stage) -> None:
+        """Alive, without clients and tasks."""
+        self.stage = stage
+        self.database = OrderDatabase(stage.order_file, stage.plan, self.die, self.must_live)
+        self.is_dead = False
+        self.kills_everything = False
+        """Whether broker and consumer died with it."""
+        self._producers: list[Producer] = []
+        self._tasks: set[asyncio.Task[None]] = set()
+
+    async def producer(self, group: str) -> Producer:
+        """A producer that runs as long as the process."""
+        return await self._started(Producer(group, namesrv_addr=self.stage.namesrv_addr))
+
+    async def transaction_producer(self, group: str, listener: TransactionListener) -> TransactionProducer:
+        """A producer of transactional messages that runs as long as the process."""
+        return await self._started(TransactionProducer(group, listener, namesrv_addr=self.stage.namesrv_addr))
+
+    def run(self, work: Coroutine[Any, Any, None]) -> None:
+        """Runs the work in the background, as long as the process."""
+        task = asyncio.get_running_loop().create_task(work)
+        self._tasks.add(task)
+        task.add_done_callback(_hear)
+
+    def must_live(self) -> None:
+        """Raises ProcessDied if it does not."""
+        if self.is_dead:
+            raise ProcessDied
+
+    def die(self, *, everything: bool = False) -> ProcessDied:
+        """From now on the process is dead; returns what to raise."""
+        self.is_dead = True
+        self.kills_everything |= everything
+        return ProcessDied()
+
+    async def end(self) -> None:
+        """Takes away what the system takes from a process that ended: tasks, connections, files, memory."""
+        self.is_dead = True
+        for task in self._tasks:
+            task.cancel()
+        await asyncio.gather(*self._tasks, return_exceptions=True)
+        for producer in self._producers:
+            await producer.shutdown()
+        self.stage.rows_written += self.database.rows
+        self.database.close()
+
+    async def _started(self, producer: P) -> P:
+        self.must_live()
+        await producer.start()
+        self._producers.append(producer)
+        return producer
+
+
+def _hear(task: asyncio.Task[None]) -> None:
+    if not task.cancelled():
+        task.exception()

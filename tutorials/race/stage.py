@@ -1,0 +1,73 @@
+"""What outlives the order process of a cell: broker, task queue, the files of both databases, and the plan of faults."""
+
+from collections import deque
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from broker.testing import RocketMQ
+from tutorials.race.faults import FaultPlan
+
+
+class TaskQueueAway(Exception):
+    """Redis does not answer: it is down, or its answer was lost."""
+
+
+class TaskQueue:
+    """What Redis is to Celery: a list that tasks are pushed to and taken from, kept in memory."""
+
+    def __init__(self) -> None:
+        """Up, and empty."""
+        self.is_down = False
+        self.answers_to_lose = 0
+        self._tasks: deque[str] = deque()
+
+    def push(self, task: str) -> None:
+        """Raises TaskQueueAway; then the task may be there all the same."""
+        if self.is_down:
+            raise TaskQueueAway("connection refused")
+        self._tasks.append(task)
+        if self.answers_to_lose:
+            self.answers_to_lose -= 1
+            raise TaskQueueAway("the answer was lost")
+
+    def pop(self) -> str | None:
+        """Takes the oldest task, which is nowhere else from now on; None if there is none."""
+        return self._tasks.popleft() if self._tasks and not self.is_down else None
+
+    def empty(self) -> None:
+        """Redis was killed: what it had not saved is gone, and by default it saves after a minute at the earliest."""
+        self._tasks.clear()
+
+
+@dataclass(slots=True)
+class Stage:
+    """Where one cell is played."""
+
+    rocketmq: RocketMQ
+    plan: FaultPlan
+    folder: Path
+    namesrv_addr: str
+    """Where clients find the broker, also while it is down."""
+    task_queue: TaskQueue = field(default_factory=TaskQueue)
+    rows_written: int = 0
+    """Rows that the order side committed so far."""
+
+    @property
+    def order_file(self) -> Path:
+        """The order database."""
+        return self.folder / "orders.db"
+
+    @property
+    def credit_file(self) -> Path:
+        """The credit database."""
+        return self.folder / "credits.db"
+
+    @property
+    def now_s(self) -> float:
+        """Seconds since the cell began, by its own time."""
+        return self.rocketmq.time.elapsed_s
+
+    def lose_next_answer(self) -> None:
+        """The next message, or task, is stored, and whoever sent it does not learn so."""
+        self.rocketmq.lose_next_answer()
+        self.task_queue.answers_to_lose += 1

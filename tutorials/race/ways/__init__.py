@@ -1,0 +1,21 @@
+"""The ways that race, in the order of the table."""
+
+from typing import Final
+
+from tutorials.race.way import Way
+from tutorials.race.ways.celery_delay import CeleryDelayAfterCommit
+from tutorials.race.ways.outbox import OutboxNotified, OutboxPolled
+from tutorials.race.ways.plain_sends import CommitThenSend, SendInsideTheTransaction, SendThenCommit
+from tutorials.race.ways.transactional import StateInMemory, WithBarrier, WithoutBarrier
+
+WAYS: Final[tuple[type[Way], ...]] = (
+    SendThenCommit,
+    CommitThenSend,
+    SendInsideTheTransaction,
+    CeleryDelayAfterCommit,
+    StateInMemory,
+    WithoutBarrier,
+    OutboxPolled,
+    OutboxNotified,
+    WithBarrier,
+)

@@ -1,0 +1,76 @@
+"""The outbox: the database commit stores the order together with a row that says "to be sent", and a relay sends it."""
+
+import asyncio
+from typing import Final
+
+from broker.client import ClientError, Producer
+from tutorials.race.order import Order
+from tutorials.race.order_database import DatabaseRefused
+from tutorials.race.way import Way
+
+POLL_S: Final = 1.0
+SAFETY_POLL_S: Final = 10.0
+BATCH: Final = 100
+
+
+class OutboxPolled(Way):
+    """A relay looks for rows every second. A row that it sent and could not mark is sent again."""
+
+    name = "outbox-polled"
+    title = "outbox, polled"
+    schema = "CREATE TABLE outbox (number INTEGER PRIMARY KEY, is_sent INTEGER NOT NULL DEFAULT 0);"
+    pause_s = POLL_S
+    producer: Producer
+
+    async def start(self) -> None:
+        """Makes the producer and begins to relay: also what an earlier life of the process left."""
+        self.producer = await self.process.producer("order-relay")
+        self.filled = asyncio.Event()
+        self.process.run(self._relay())
+
+    async def place(self, order: Order) -> None:
+        """Stores the order and its outbox row, and sends nothing: it needs no broker."""
+        async with self.database.writing(order) as writing:
+            writing.store(order)
+            writing.execute("INSERT INTO outbox (number) VALUES (?)", (order.number,))
+
+    async def _relay(self) -> None:
+        while True:
+            try:
+                for order in self._unsent():
+                    await self.producer.send(order.message())
+                    async with self.database.writing("relay") as writing:
+                        writing.execute("UPDATE outbox SET is_sent = 1 WHERE number = ?", (order.number,))
+            except (ClientError, DatabaseRefused):
+                pass  # the row stays, and the next round finds it
+            await self._pause()
+
+    async def _pause(self) -> None:
+        await asyncio.sleep(self.pause_s)
+
+    def _unsent(self) -> list[Order]:
+        found = self.database.query(
+            "SELECT number, total_cents FROM outbox JOIN orders USING (number) WHERE is_sent = 0 ORDER BY number LIMIT ?",
+            (BATCH,),
+        )
+        return [Order(*row) for row in found]
+
+
+class OutboxNotified(OutboxPolled):
+    """Whoever fills the outbox wakes the relay, as LISTEN and NOTIFY of PostgreSQL do; polling stays, for what was missed."""
+
+    name = "outbox-notified"
+    title = "outbox, notified"
+
+    async def place(self, order: Order) -> None:
+        """Stores as the outbox does, and wakes the relay."""
+        await super().place(order)
+        self.filled.set()
+
+    async def _pause(self) -> None:
+        try:
+            async with asyncio.timeout(SAFETY_POLL_S):
+                await self.filled.wait()
+        except TimeoutError:
+            pass
+        self.filled.clear()

@@ -1,0 +1,52 @@
+"""Three ways to send a plain message beside a database commit. Each of them loses, or invents."""
+
+from broker.client import Producer
+from tutorials.race.order import Order
+from tutorials.race.way import Way
+
+
+class _PlainSend(Way):
+    producer: Producer
+
+    async def start(self) -> None:
+        """Makes the producer."""
+        self.producer = await self.process.producer("order-producers")
+
+
+class SendThenCommit(_PlainSend):
+    """The message may tell of an order that is never stored."""
+
+    name = "send-then-commit"
+    title = "send, then commit"
+
+    async def place(self, order: Order) -> None:
+        """Sends; then stores."""
+        await self.producer.send(order.message())
+        async with self.database.writing(order) as writing:
+            writing.store(order)
+
+
+class CommitThenSend(_PlainSend):
+    """The message may never be sent."""
+
+    name = "commit-then-send"
+    title = "commit, then send"
+
+    async def place(self, order: Order) -> None:
+        """Stores; then sends."""
+        async with self.database.writing(order) as writing:
+            writing.store(order)
+        await self.producer.send(order.message())
+
+
+class SendInsideTheTransaction(_PlainSend):
+    """A send that fails rolls the order back. But a send cannot be rolled back when the database commit fails."""
+
+    name = "send-inside"
+    title = "send inside the database transaction"
+
+    async def place(self, order: Order) -> None:
+        """Stores, and sends before the database commit."""
+        async with self.database.writing(order) as writing:
+            writing.store(order)
+            await self.producer.send(order.message())

@@ -1,0 +1,103 @@
+"""Three ways to use a transactional message. They differ in where the listener finds its answer to a check-back."""
+
+import sqlite3
+from typing import Any
+
+from broker.client import LocalTransactionState, Message, MessageExt, TransactionProducer
+from tutorials.race.order import Order
+from tutorials.race.order_database import DatabaseRefused
+from tutorials.race.way import Way
+
+COMMIT = LocalTransactionState.COMMIT_MESSAGE
+ROLLBACK = LocalTransactionState.ROLLBACK_MESSAGE
+
+
+class OrderNotTaken(Exception):
+    """The order is not stored, or it is unknown for now whether it is."""
+
+
+class _Transactional(Way):
+    producer: TransactionProducer
+
+    async def start(self) -> None:
+        """Makes the producer, whose listener is this object."""
+        self.producer = await self.process.transaction_producer("order-producers", self)
+
+    async def place(self, order: Order) -> None:
+        """Sends the half message; the client runs the local transaction and sends the outcome."""
+        sent = await self.producer.send_message_in_transaction(order.message(), order)
+        if sent.local_transaction_state is not COMMIT:
+            raise OrderNotTaken(sent.local_transaction_state.name)
+
+    async def execute_local_transaction(self, message: Message, arg: Any) -> LocalTransactionState:
+        """Stores the order."""
+        raise NotImplementedError
+
+    async def check_local_transaction(self, message: MessageExt) -> LocalTransactionState:
+        """Answers a check-back."""
+        raise NotImplementedError
+
+
+class StateInMemory(_Transactional):
+    """As Apache's sample does it: states in a map, and COMMIT for a transaction that is not in it."""
+
+    name = "state-in-memory"
+    title = "transactional, state in memory"
+
+    async def start(self) -> None:
+        """Knows nothing of earlier lives."""
+        self.states: dict[str | None, LocalTransactionState] = {}
+        await super().start()
+
+    async def execute_local_transaction(self, message: Message, arg: Order) -> LocalTransactionState:
+        """Stores the order, and keeps the outcome in memory."""
+        try:
+            async with self.database.writing(arg) as writing:
+                writing.store(arg)
+        except DatabaseRefused:
+            self.states[message.transaction_id] = ROLLBACK
+            return ROLLBACK
+        self.states[message.transaction_id] = COMMIT
+        return COMMIT
+
+    async def check_local_transaction(self, message: MessageExt) -> LocalTransactionState:
+        """Looks into memory."""
+        return self.states.get(message.transaction_id, COMMIT)
+
+
+class WithoutBarrier(_Transactional):
+    """A transaction row is stored with the order, and a check-back looks for it. Where it finds none it answers ROLLBACK."""
+
+    name = "without-barrier"
+    title = "transactional, database, no barrier"
+    schema = "CREATE TABLE transactions (transaction_id TEXT PRIMARY KEY, state TEXT NOT NULL);"
+
+    async def execute_local_transaction(self, message: Message, arg: Order) -> LocalTransactionState:
+        """Stores the order and its transaction row with one database commit."""
+        try:
+            async with self.database.writing(arg) as writing:
+                writing.execute("INSERT INTO transactions VALUES (?, 'COMMITTED')", (message.transaction_id,))
+                writing.store(arg)
+        except (DatabaseRefused, sqlite3.IntegrityError):
+            return ROLLBACK
+        return COMMIT
+
+    async def check_local_transaction(self, message: MessageExt) -> LocalTransactionState:
+        """Looks for the row. No row may also mean: not yet."""
+        found = self.database.query("SELECT state FROM transactions WHERE transaction_id = ?", (message.transaction_id,))
+        return COMMIT if found else ROLLBACK
+
+
+class WithBarrier(WithoutBarrier):
+    """This kit's way: a check-back that finds no row writes one, ROLLED_BACK, and a late local transaction fails on its key."""
+
+    name = "with-barrier"
+    title = "transactional, database and barrier (this kit)"
+
+    async def check_local_transaction(self, message: MessageExt) -> LocalTransactionState:
+        """Writes ROLLED_BACK where there is no row, and answers what the row says. If the database refuses: UNKNOWN."""
+        async with self.database.writing("check-back") as writing:
+            writing.execute("INSERT OR IGNORE INTO transactions VALUES (?, 'ROLLED_BACK')", (message.transaction_id,))
+            query = "SELECT state FROM transactions WHERE transaction_id = ?"
+            [(state,)] = writing.execute(query, (message.transaction_id,))
+        return COMMIT if state == "COMMITTED" else ROLLBACK

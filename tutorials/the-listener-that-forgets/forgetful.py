@@ -1,0 +1,22 @@
+"""A listener as the official samples have it: states in a map, and COMMIT for a transaction that is not in it."""
+
+import sqlite3
+
+from broker.client import LocalTransactionState, Message, MessageExt
+
+
+class ForgetfulOrders:
+    """Keeps orders in a database, and the outcome of their transactions in memory."""
+
+    def __init__(self, database: sqlite3.Connection) -> None:
+        self.database = database
+        self.database.execute("CREATE TABLE IF NOT EXISTS orders (order_id TEXT PRIMARY KEY)")
+        self.states: dict[str | None, LocalTransactionState] = {}
+
+    async def execute_local_transaction(self, message: Message, arg: object) -> LocalTransactionState:
+        self.database.execute("INSERT INTO orders VALUES (?)", (message.keys[0],))
+        self.states[message.transaction_id] = LocalTransactionState.COMMIT_MESSAGE
+        return LocalTransactionState.COMMIT_MESSAGE
+
+    async def check_local_transaction(self, message: MessageExt) -> LocalTransactionState:
+        return self.states.get(message.transaction_id, LocalTransactionState.COMMIT_MESSAGE)

@@ -1,0 +1,32 @@
+"""The exercise's solution: a tenth way, which commits, and then sends until the broker has it."""
+
+import asyncio
+
+from broker.client import ClientError, Producer
+from tutorials.race.order import Order
+from tutorials.race.way import Way
+
+
+class PatientSend(Way):
+    """The message is lost all the same if the process dies meanwhile."""
+
+    name = "patient-send"
+    title = "commit, then send until it works"
+    producer: Producer
+
+    async def start(self) -> None:
+        self.producer = await self.process.producer("order-producers")
+
+    async def place(self, order: Order) -> None:
+        async with self.database.writing(order) as writing:
+            writing.store(order)
+        self.process.run(self.tell(order))
+
+    async def tell(self, order: Order) -> None:
+        while True:
+            try:
+                await self.producer.send(order.message())
+            except ClientError:
+                await asyncio.sleep(1)
+            else:
+                return

@@ -1,0 +1,29 @@
+"""An outbox and its relay: the order and the row "to be sent" are stored by one database commit, and a relay sends the row."""
+
+import sqlite3
+
+from broker.client import Message, Producer
+
+
+class Outbox:
+    """Orders, and what is still to be told of them."""
+
+    def __init__(self) -> None:
+        self.database = sqlite3.connect(":memory:", isolation_level=None)
+        self.database.execute("CREATE TABLE orders (order_id TEXT PRIMARY KEY, thing TEXT)")
+        self.database.execute("CREATE TABLE outbox (number INTEGER PRIMARY KEY, order_id TEXT, thing TEXT)")
+
+    def place(self, order_id: str, thing: str) -> None:
+        """One database commit for both rows. No broker is needed here."""
+        self.database.execute("BEGIN")
+        self.database.execute("INSERT INTO orders VALUES (?, ?)", (order_id, thing))
+        self.database.execute("INSERT INTO outbox (order_id, thing) VALUES (?, ?)", (order_id, thing))
+        self.database.execute("COMMIT")
+
+    async def relay(self, producer: Producer) -> int:
+        """Sends what is to be sent, the oldest first; returns how much that was. Call it again and again."""
+        rows = self.database.execute("SELECT number, order_id, thing FROM outbox ORDER BY number").fetchall()
+        for number, order_id, thing in rows:
+            await producer.send(Message.of("orders", thing, keys=[order_id]))
+            self.database.execute("DELETE FROM outbox WHERE number = ?", (number,))
+        return len(rows)
