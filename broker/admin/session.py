@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import os
-from collections.abc import Awaitable, Callable
+from collections.abc import AsyncGenerator, Awaitable, Callable
+from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from typing import Final, TypeVar
 
@@ -63,12 +64,21 @@ def run(target: Target, work: Callable[[Session], Awaitable[None]]) -> None:
     """Does the work with the brokers meant. Raises typer.Exit: 1 if a broker refused, 2 if one could not be asked."""
 
     async def with_brokers(remoting: RemotingClient) -> list[AdminError]:
-        found = await find_brokers(remoting, namesrv_addr=target.namesrv_addr, broker_addr=target.broker_addr)
-        session = Session([BrokerRequests(remoting, broker.address) for broker in found])
+        session = await _session(remoting, target)
         await work(session)
         return session.failures
 
     run_with_remoting(with_brokers)
+
+
+@asynccontextmanager
+async def opened_session(target: Target) -> AsyncGenerator[Session]:
+    """The brokers meant, over connections that are closed after the block. Raises CannotAsk."""
+    remoting = _open_remoting()
+    try:
+        yield await _session(remoting, target)
+    finally:
+        await remoting.close()
 
 
 def run_with_remoting(work: Callable[[RemotingClient], Awaitable[list[AdminError]]]) -> None:
@@ -87,11 +97,20 @@ def run_with_remoting(work: Callable[[RemotingClient], Awaitable[list[AdminError
 
 
 async def _with_remoting(work: Callable[[RemotingClient], Awaitable[list[AdminError]]]) -> list[AdminError]:
-    try:
-        remoting = open_remoting(None, None, None, os.environ)
-    except IllegalConfiguration as error:
-        raise CannotAsk(str(error)) from None
+    remoting = _open_remoting()
     try:
         return await work(remoting)
     finally:
         await remoting.close()
+
+
+async def _session(remoting: RemotingClient, target: Target) -> Session:
+    found = await find_brokers(remoting, namesrv_addr=target.namesrv_addr, broker_addr=target.broker_addr)
+    return Session([BrokerRequests(remoting, broker.address) for broker in found])
+
+
+def _open_remoting() -> RemotingClient:
+    try:
+        return open_remoting(None, None, None, os.environ)
+    except IllegalConfiguration as error:
+        raise CannotAsk(str(error)) from None

@@ -4,11 +4,12 @@ import logging
 from contextlib import ExitStack
 from typing import Final
 
-from broker.client import ClientError
+from broker.client import ClientError, TransactionListener
 from order_service.adapters.order_broker import OrderBroker
 from order_service.adapters.order_store import SqlOrderStore
 from order_service.adapters.tables import MIGRATIONS
 from order_service.entrypoints.http import create_app
+from order_service.service_layer.armed_failpoints import ArmedFailpoints, FailingListener
 from order_service.service_layer.failpoints import parse_failpoints
 from order_service.service_layer.transaction_listener import OrderTransactionListener
 from order_service.settings import MigrationSettings, Settings
@@ -57,7 +58,11 @@ def serve(settings: Settings) -> None:
 
 def _broker(settings: Settings, store: SqlOrderStore) -> OrderBroker:
     failpoints = parse_failpoints(settings.failpoints)
-    listener = OrderTransactionListener(store, order_limit_cents=settings.order_limit_cents, failpoints=failpoints)
+    listener: TransactionListener = OrderTransactionListener(
+        store, order_limit_cents=settings.order_limit_cents, failpoints=failpoints
+    )
+    if settings.failpoints_folder is not None:
+        listener = FailingListener(listener, ArmedFailpoints(settings.failpoints_folder))
     return OrderBroker(listener, namesrv_addr=settings.namesrv_addr, send_timeout_ms=settings.send_timeout_ms)
 
 
