@@ -1,6 +1,6 @@
 # Everything runs from .venv in the checkout; each target sets it up first.
 .DEFAULT_GOAL := help
-.PHONY: help setup compile wheel demo test test-compiled check coverage format fuzz lock bench bench-orders bench-pipelines race profile
+.PHONY: help setup compile wheel demo up test test-compiled check coverage format fuzz lock bench bench-orders bench-pipelines race profile
 
 PYTHON_IN_VENV := .venv/bin/python
 TESTS ?= tests tutorials
@@ -36,6 +36,9 @@ wheel: setup ## Build wheel and sdist of the broker into dist (ROCKETMQ_BROKER_C
 
 demo: setup ## Run orders through broker, services and kills; end with the reconciliation's table
 	@$(PYTHON_IN_VENV) -m demo $(DEMO)
+
+up: setup ## Start everything with a console in the browser; keep it running until Ctrl-C (UP="--orders-every 2", UP="--help")
+	@exec $(PYTHON_IN_VENV) -m demo.up $(UP)
 
 test: setup ## Run all tests (TESTS=tests/unit/... for some of them)
 	@$(PYTHON_IN_VENV) -m pytest $(SIDE_BY_SIDE) --durations=25 --durations-min=5 $(TESTS)

@@ -42,10 +42,11 @@ def _own_ports() -> list[int]:
 
 
 def _is_free(port: int) -> bool:
-    return not any(_is_taken(port + distance) for distance in _TAKEN_TOGETHER)
+    return not any(is_taken(port + distance) for distance in _TAKEN_TOGETHER)
 
 
-def _is_taken(port: int) -> bool:
+def is_taken(port: int) -> bool:
+    """Whether somebody listens on the port of the loopback address."""
     with socket.socket() as probe:
         probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)  # as servers do: what ended there a moment ago is no matter
         try:

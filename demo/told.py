@@ -10,7 +10,8 @@ from demo.half_messages import Ending, HalfMessages, Loss
 from demo.orders import OrderAnswer, Outcome, busiest_second
 
 WHERE_TO_GO_ON = (
-    "What next? Lose one COMMIT by hand and look at each step: tutorials/lose-a-commit/README.md. "
+    "What next? See it in a browser, and play what goes wrong by a button: make up. "
+    "Lose one COMMIT by hand and look at each step: tutorials/lose-a-commit/README.md. "
     "What each word means: docs/glossary.md. Keep a run's databases, commit log and logs: make demo DEMO='--keep data/demo'."
 )
 

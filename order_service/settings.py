@@ -1,5 +1,6 @@
 """The settings of the order service, given by environment variables or flags; `python -m order_service --help` lists them."""
 
+from pathlib import Path
 from typing import Annotated, Self
 
 from pydantic import AfterValidator, Field, SecretStr, model_validator
@@ -79,6 +80,10 @@ class Settings(OrderDatabaseSettings, ServingDatabaseSettings, HttpSettings, Nam
     )
     failpoints: Annotated[str, AfterValidator(_failpoints)] = Field(
         "", validation_alias="FAILPOINTS", description="where the process fails on purpose, e.g. exit-after-local-commit:every=25"
+    )
+    failpoints_folder: Path | None = Field(
+        None,
+        description="a folder in which a demo arms failpoints while the process runs; none unless given",
     )
 
     @property

@@ -64,7 +64,7 @@ def _value(name: str, data: bytes) -> str:
 
 
 _TRANSACTION_STATES: Final = {
-    sysflag.TRANSACTION_NOT: "no transaction",
+    sysflag.TRANSACTION_NOT: "no transaction bits",
     sysflag.TRANSACTION_PREPARED: "prepared: a half message",
     sysflag.TRANSACTION_COMMIT: "COMMIT",
     sysflag.TRANSACTION_ROLLBACK: "ROLLBACK",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import os
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncGenerator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from typing import Final, TypeVar
@@ -71,6 +71,13 @@ def run(target: Target, work: Callable[[Session], Awaitable[None]]) -> None:
     run_with_remoting(with_brokers)
 
 
+@asynccontextmanager
+async def opened_session(target: Target) -> AsyncGenerator[Session]:
+    """The brokers meant, over connections that are closed after the block. Raises CannotAsk."""
+    async with _opened_remoting() as remoting:
+        yield await _session(remoting, target)
+
+
 def run_with_remoting(work: Callable[[RemotingClient], Awaitable[list[AdminError]]]) -> None:
     """Does work that finds its brokers by itself, and returns what failed. Raises typer.Exit as `run` does."""
     failures: list[AdminError]
@@ -91,20 +98,13 @@ async def _with_remoting(work: Callable[[RemotingClient], Awaitable[list[AdminEr
         return await work(remoting)
 
 
-@asynccontextmanager
-async def open_session(target: Target) -> AsyncIterator[Session]:
-    """The brokers meant, for a program that asks several things of them. Raises CannotAsk if there are none."""
-    async with _opened_remoting() as remoting:
-        yield await _session(remoting, target)
-
-
 async def _session(remoting: RemotingClient, target: Target) -> Session:
     found = await find_brokers(remoting, namesrv_addr=target.namesrv_addr, broker_addr=target.broker_addr)
     return Session([BrokerRequests(remoting, broker.address) for broker in found])
 
 
 @asynccontextmanager
-async def _opened_remoting() -> AsyncIterator[RemotingClient]:
+async def _opened_remoting() -> AsyncGenerator[RemotingClient]:
     try:
         remoting = open_remoting(None, None, None, os.environ)
     except IllegalConfiguration as error:

@@ -10,6 +10,7 @@ from order_service.adapters.order_store import SqlOrderStore
 from order_service.adapters.shortage_consumer import shortage_consumer
 from order_service.adapters.tables import MIGRATIONS
 from order_service.entrypoints.http import create_app
+from order_service.service_layer.armed_failpoints import ArmedFailpoints, FailingListener
 from order_service.service_layer.cancelling import OrderCancelling
 from order_service.service_layer.failpoints import parse_failpoints
 from order_service.service_layer.shortage_listener import ShortageListener
@@ -69,6 +70,9 @@ def serve(settings: Settings) -> None:
 def _broker(settings: Settings, store: SqlOrderStore) -> OrderBroker:
     failpoints = parse_failpoints(settings.failpoints)
     listeners = transaction_listeners(store, order_limit_cents=settings.order_limit_cents, failpoints=failpoints)
+    if settings.failpoints_folder is not None:
+        armed = ArmedFailpoints(settings.failpoints_folder)
+        listeners = {topic: FailingListener(listener, armed) for topic, listener in listeners.items()}
     return OrderBroker(listeners, namesrv_addr=settings.namesrv_addr, send_timeout_ms=settings.send_timeout_ms)
 
 

@@ -12,7 +12,7 @@ import typer
 from rich.console import Console
 
 from broker.admin.errors import AdminError
-from broker.admin.session import Target, open_session
+from broker.admin.session import Target, opened_session
 from broker.message.printable import printable
 from pipelines.arguments import (
     Brokers,
@@ -131,7 +131,7 @@ async def _carried_out(
     try:
         if not needs_brokers(plan):
             return await _told(plan, None, credit_service, audit)
-        async with open_session(Target(namesrv_addr=namesrv_addr)) as session:
+        async with opened_session(Target(namesrv_addr=namesrv_addr)) as session:
             return await _told(plan, BrokerSteps(session, plan), credit_service, audit)
     finally:
         credit_service.close()

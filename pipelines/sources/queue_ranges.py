@@ -10,7 +10,7 @@ from typing import Final, TypeVar
 from broker.admin.errors import AdminError, CannotAsk, Refused
 from broker.admin.figures import consume_stats
 from broker.admin.requests import BrokerRequests
-from broker.admin.session import Target, open_session
+from broker.admin.session import Target, opened_session
 from broker.message.record import Record
 from pipelines.errors import UnreadableStore
 
@@ -97,7 +97,7 @@ async def _next(pages: AsyncGenerator[list[Record]]) -> list[Record] | None:
 
 async def _pages(address: str, part: QueueRange) -> AsyncGenerator[list[Record]]:
     offset = part.first
-    async with open_session(Target(broker_addr=address)) as session:
+    async with opened_session(Target(broker_addr=address)) as session:
         (broker,) = session.brokers
         while offset < part.end:
             wanted = min(_PULL_MESSAGES, part.end - offset)
@@ -110,7 +110,7 @@ async def _pages(address: str, part: QueueRange) -> AsyncGenerator[list[Record]]
 
 def _asked(address: str, question: Callable[[BrokerRequests], Awaitable[T]]) -> T:
     async def ask() -> T:
-        async with open_session(Target(broker_addr=address)) as session:
+        async with opened_session(Target(broker_addr=address)) as session:
             return await question(session.brokers[0])
 
     try:

@@ -78,7 +78,7 @@ def charts_of(samples: Sequence[Sample]) -> list[Chart]:
         chart("Messages stored", "a second", _rates(samples, lambda sample: sample.stored), span_ms=SPAN_MS),
         chart("Messages delivered", "a second", _rates(samples, lambda sample: sample.delivered), span_ms=SPAN_MS),
         chart("Pending transactions", "", [(sample.at_ms, sample.pending) for sample in samples], span_ms=SPAN_MS),
-        chart("Dead letters and discarded", "untreated", [(sample.at_ms, sample.parked) for sample in samples], span_ms=SPAN_MS),
+        chart("Parked messages", "untreated", [(sample.at_ms, sample.parked) for sample in samples], span_ms=SPAN_MS),
     ]
 
 

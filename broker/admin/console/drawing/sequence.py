@@ -18,6 +18,7 @@ _LOOP_WIDTH: Final = 26
 _LONGEST_LABEL: Final = 27
 """Letters that fit above an arrow between neighbours."""
 _LONGEST_NAME: Final = 24
+_TO_THE_MILLISECOND_MS: Final = 100_000
 
 
 class Lane(NamedTuple):
@@ -99,7 +100,7 @@ def sequence_diagram(events: Sequence[Event]) -> Diagram:
 
 
 def _lanes(pairs: Iterable[tuple[str, str]]) -> list[str]:
-    """Who takes part: an operator, those whom the broker hears first, the broker, then those whom it tells first."""
+    """Who takes part: an operator, those whom the broker hears first, the broker, then all others; databases at the outside."""
     left: list[str] = []
     right: list[str] = []
     for sender, receiver in pairs:
@@ -110,8 +111,10 @@ def _lanes(pairs: Iterable[tuple[str, str]]) -> list[str]:
                 left.insert(left.index(neighbour), name)
             elif neighbour in right and neighbour != name:
                 right.insert(right.index(neighbour) + 1, name)
+            elif BROKER in (sender, receiver) and name == sender:
+                left.append(name)
             else:
-                (left if name == sender else right).append(name)
+                right.append(name)
         if OPERATOR in (sender, receiver) and OPERATOR not in left:
             left.insert(0, OPERATOR)
     return [*left, BROKER, *right]
@@ -120,7 +123,10 @@ def _lanes(pairs: Iterable[tuple[str, str]]) -> list[str]:
 def _since(at_ms: int | None, begun_ms: int) -> str:
     if at_ms is None:
         return ""
-    return f"+{duration_text(at_ms - begun_ms)}" if at_ms >= begun_ms else f"-{duration_text(begun_ms - at_ms)}"
+    sign, span_ms = ("+", at_ms - begun_ms) if at_ms >= begun_ms else ("-", begun_ms - at_ms)
+    if span_ms < _TO_THE_MILLISECOND_MS:
+        return f"{sign}{span_ms:,} ms"
+    return f"{sign}{duration_text(span_ms)}"
 
 
 def _cut(text: str, longest: int) -> str:

@@ -27,7 +27,7 @@ OWN_SECTIONS: Final = (
     Section("Pending", "/pending"),
     Section("Discarded", "/discarded"),
     Section("Dead letters", "/dead-letters"),
-    Section("Decided by hand", "/decided"),
+    Section("Decided", "/decided"),
     Section("Topics", "/topics"),
     Section("Groups", "/groups"),
     Section("Clients", "/clients"),

@@ -34,9 +34,14 @@ def test_an_operator_stands_left_of_all() -> None:
     assert [lane.name for lane in lanes] == ["operator", "shops", "broker"]
 
 
+def test_a_consumer_that_writes_before_its_offset_is_known_stands_right_of_the_broker() -> None:
+    lanes = sequence_diagram([event(1, "shops", "broker"), event(2, "credits", "credit database")]).lanes
+    assert [lane.name for lane in lanes] == ["shops", "broker", "credits", "credit database"]
+
+
 def test_arrows_come_one_below_the_other_with_the_time_since_the_half_message() -> None:
     rows = sequence_diagram(STORY).rows
-    assert [row.time for row in rows] == ["+0 ms", "+20 ms", "", "+6 s", "+6 s", "+7 s", "+7 s"]
+    assert [row.time for row in rows] == ["+0 ms", "+20 ms", "", "+6,000 ms", "+6,500 ms", "+7,000 ms", "+7,100 ms"]
     assert [row.y for row in rows] == sorted({row.y for row in rows})
     assert [row.toward for row in rows[:4]] == [1, -1, 1, -1]
 

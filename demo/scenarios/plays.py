@@ -1,0 +1,177 @@
+"""The scenarios."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from demo.scenarios.scenario import Scenario
+from demo.scenarios.stage import Stage
+
+_ABOVE_THE_LIMIT_CENTS: Final = 1_000_001
+_AWAY_S: Final = 12.0
+
+
+def _local_transaction_fails(stage: Stage) -> None:
+    stage.order(price_cents=_ABOVE_THE_LIMIT_CENTS)
+    stage.wait_until(stage.is_decided, "the broker has the ROLLBACK")
+
+
+def _dies_before_commit(stage: Stage) -> None:
+    deaths = stage.deaths(stage.system.order_service)
+    stage.arm("exit-after-local-commit")
+    stage.order()
+    stage.wait_until(
+        lambda: stage.deaths(stage.system.order_service) > deaths, "the order service is found dead: nobody sends the COMMIT"
+    )
+    stage.wait_until(lambda: stage.is_ready(stage.system.order_service), "the order service runs again")
+    stage.wait_for_credit()
+
+
+def _commit_is_lost(stage: Stage) -> None:
+    stage.arm("lose-commit")
+    stage.order()
+    stage.note("COMMIT did not reach the broker: the half message is pending, and the credit service sees nothing")
+    stage.wait_for_credit()
+
+
+def _rollback_is_lost(stage: Stage) -> None:
+    stage.arm("lose-rollback")
+    stage.order(price_cents=_ABOVE_THE_LIMIT_CENTS)
+    stage.note("ROLLBACK did not reach the broker: the half message is pending, though there is no order")
+    stage.wait_until(stage.is_decided, "a check-back brought the ROLLBACK")
+
+
+def _check_back_comes_first(stage: Stage) -> None:
+    stage.arm("hold-local-transaction")
+    stage.order()
+    stage.wait_until(stage.is_decided, "the broker has the ROLLBACK, and the late local transaction failed")
+
+
+def _credit_database_away(stage: Stage) -> None:
+    with stage.credit_database_away():
+        stage.note("the credit database takes no writes: somebody else holds its lock")
+        stage.order()
+        stage.pause(_AWAY_S)
+    stage.note(f"the credit database is back, after {_AWAY_S:g} s")
+    stage.wait_for_credit()
+
+
+def _redis_emptied(stage: Stage) -> None:
+    with stage.kept_down(stage.system.worker):
+        stage.empty_redis()
+        stage.order()
+        stage.wait_until(lambda: stage.waiting_tasks() > 0, "the credit's task waits in Redis for a worker")
+        stage.empty_redis()
+        stage.note("FLUSHALL: Redis has forgotten the task")
+    stage.wait_for_credit()
+
+
+def _delivered_twice(stage: Stage) -> None:
+    stage.order()
+    stage.wait_for_credit()
+    with stage.kept_down(stage.system.credit_service):
+        if stage.is_acknowledged():
+            stage.note("the broker had the offset already: this time the message comes once; play it again")
+        else:
+            stage.note("the broker has no offset behind the message: it was delivered, and it will be delivered again")
+    stage.wait_until(lambda: stage.is_ready(stage.system.credit_service), "the credit service runs again")
+    stage.wait_until(stage.is_acknowledged, "the message was delivered again: the broker has an offset behind it now")
+
+
+def _broker_killed(stage: Stage) -> None:
+    stage.arm("lose-commit")
+    stage.order()
+    stage.kill(stage.system.broker)
+    stage.wait_until(
+        lambda: stage.is_ready(stage.system.broker), "the broker runs again, with the half message from its commit log"
+    )
+    stage.wait_for_credit()
+
+
+SCENARIOS: Final = (
+    Scenario(
+        "local-transaction-fails",
+        "The local transaction fails",
+        "The order is above the limit of 10,000.00: the local transaction stores no order, and the order service sends ROLLBACK.",
+        "The half message, then ROLLBACK at once: no check-back is needed.",
+        "No order, no credit. No consumer ever saw the message.",
+        0,
+        _local_transaction_fails,
+    ),
+    Scenario(
+        "dies-before-commit",
+        "The order service dies before COMMIT",
+        "The process ends, as by kill -9, after the local commit and before COMMIT. It is started again.",
+        "The customer gets no answer. The broker waits 2 s, then checks back until the order service is online again. "
+        "The order service reads its database and answers COMMIT.",
+        "One order, one credit: a message that is sent after the local commit would have been lost here.",
+        1,
+        _dies_before_commit,
+    ),
+    Scenario(
+        "commit-is-lost",
+        "COMMIT is lost",
+        "The order is stored and the customer has the answer 201, but the broker hears no COMMIT.",
+        "The transaction is pending for 2 s, with the countdown to the check-back; then COMMIT is the answer.",
+        "One order, one credit, a few seconds late.",
+        1,
+        _commit_is_lost,
+    ),
+    Scenario(
+        "rollback-is-lost",
+        "ROLLBACK is lost",
+        "The order is refused, but the broker hears no ROLLBACK.",
+        "The transaction is pending for 2 s. The check-back finds the marker ROLLED_BACK in the order database.",
+        "No order, no credit.",
+        0,
+        _rollback_is_lost,
+    ),
+    Scenario(
+        "check-back-comes-first",
+        "A check-back comes while the local transaction still runs",
+        "The local transaction begins 6 s late. The broker checks back meanwhile, and the order service finds nothing.",
+        "The order service writes the marker ROLLED_BACK before it answers ROLLBACK. The late local transaction "
+        "finds the marker and fails.",
+        "No order, no credit: without the marker there would be an order whose message was rolled back.",
+        0,
+        _check_back_comes_first,
+    ),
+    Scenario(
+        "credit-database-away",
+        "The credit database is away",
+        "For 12 s nobody can write to the credit database. An order is placed meanwhile.",
+        "COMMIT comes at once. The credit service holds the message: it is neither acknowledged nor sent "
+        "back, and no redelivery is used up.",
+        "One order, one credit, as soon as the database is back.",
+        1,
+        _credit_database_away,
+    ),
+    Scenario(
+        "redis-emptied",
+        "Redis is emptied",
+        "The Celery worker is down. The credit's task waits in Redis, and FLUSHALL deletes it. Then the worker is back.",
+        "The credit service has not acknowledged the message: it waits 10 s for the answer, and sends the task again.",
+        "One order, one credit: Redis may forget everything.",
+        1,
+        _redis_emptied,
+    ),
+    Scenario(
+        "delivered-twice",
+        "A message is delivered twice",
+        "The credit service dies after the credit is stored, and before it has told the broker its offset.",
+        "The broker delivers the message again. The credit row is unique on its order: the second delivery changes nothing.",
+        "One order, one credit.",
+        1,
+        _delivered_twice,
+    ),
+    Scenario(
+        "broker-killed",
+        "The broker is killed",
+        "COMMIT is lost, and the broker dies by kill -9 while the transaction is pending. It is started again.",
+        "Recovery finds the half message in the commit log. The order service's client connects again, and answers the "
+        "check-back.",
+        "One order, one credit.",
+        1,
+        _broker_killed,
+    ),
+)

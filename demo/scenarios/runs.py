@@ -1,0 +1,87 @@
+"""Plays scenarios, one at a time, each in a thread of its own."""
+
+from __future__ import annotations
+
+import threading
+import uuid
+from pathlib import Path
+
+from demo.errors import DemoError
+from demo.scenarios.ledger import Ledgers
+from demo.scenarios.plays import SCENARIOS
+from demo.scenarios.scenario import Run, State
+from demo.scenarios.stage import Stage
+from demo.system import System
+from demo.up.keeper import Keeper
+
+_END_WITHIN_S = 10
+MOST_RUNS = 50
+"""So many are remembered."""
+
+
+class Runs:
+    """The runs so far, the newest last."""
+
+    def __init__(self, system: System, keeper: Keeper, failpoints: Path) -> None:
+        """`failpoints` is the folder in which the order service looks."""
+        self.ledgers = Ledgers(system.order_database_url, system.credit_database_url)
+        self._system = system
+        self._keeper = keeper
+        self._failpoints = failpoints
+        self._runs: list[Run] = []
+        self._count = 0
+        self._leaving = threading.Event()
+        self._lock = threading.Lock()
+        self._thread: threading.Thread | None = None
+
+    def all(self) -> list[Run]:
+        """All runs that are remembered."""
+        return list(self._runs)
+
+    @property
+    def running(self) -> Run | None:
+        """The one that is played at the moment."""
+        return next((run for run in self._runs if run.state is State.RUNNING), None)
+
+    def find(self, number: int) -> Run | None:
+        """The run with that number."""
+        return next((run for run in self._runs if run.number == number), None)
+
+    def start(self, name: str) -> Run:
+        """Begins to play a scenario. Raises DemoError if there is none of that name, or one is played already."""
+        scenario = next((one for one in SCENARIOS if one.name == name), None)
+        if scenario is None:
+            raise DemoError(f"there is no scenario {name}")
+        with self._lock:
+            if (running := self.running) is not None:
+                raise DemoError(f"“{running.scenario.title}” is played at the moment: wait until it is over")
+            if not self._keeper.is_all_ready:
+                raise DemoError("not everything is ready yet: wait a moment")
+            self._count += 1
+            run = Run(self._count, scenario, f"{scenario.name}-{uuid.uuid4().hex[:8]}")
+            self._runs = [*self._runs, run][-MOST_RUNS:]
+            self._thread = threading.Thread(target=self._play, args=(run,), name=f"scenario {run.number}", daemon=True)
+            self._thread.start()
+        return run
+
+    def stop(self) -> None:
+        """Ends what is played."""
+        self._leaving.set()
+        if self._thread is not None:
+            self._thread.join(_END_WITHIN_S)
+
+    def _play(self, run: Run) -> None:
+        stage = Stage(run, self._system, self._keeper, self.ledgers, self._failpoints, self._leaving)
+        try:
+            run.scenario.play(stage)
+            stage.pause(1)
+            run.findings = self.ledgers.verdict(run.customer, run.scenario.orders)
+            run.state = State.ENDED
+        except DemoError as error:
+            run.failure = str(error)
+            run.state = State.FAILED
+        except Exception as error:
+            run.failure = f"{type(error).__name__}: {error}"
+            run.state = State.FAILED
+        finally:
+            stage.disarm()

@@ -1,0 +1,187 @@
+"""What scenarios act on: processes to kill, failpoints to arm, a customer who orders, and both databases."""
+
+from __future__ import annotations
+
+import asyncio
+import sqlite3
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import closing, contextmanager
+from pathlib import Path
+from typing import Final
+
+import httpx
+from redis import Redis
+
+from broker.admin.errors import AdminError
+from broker.admin.figures import consume_stats
+from broker.admin.session import Target, opened_session
+from demo.commit_log import ORDERS_TOPIC, Trace, read_traces
+from demo.errors import DemoError
+from demo.processes import Process
+from demo.scenarios.ledger import Ledgers
+from demo.scenarios.scenario import Run
+from demo.system import System
+from demo.up.keeper import Keeper
+
+PATIENCE_S: Final = 90.0
+_LOOK_EVERY_S: Final = 0.1
+_REQUEST_S: Final = 20.0
+_CONSUMER_GROUP: Final = "credit_service"
+
+
+class Interrupted(DemoError):
+    """`make up` ends while a scenario runs."""
+
+
+class Stage:
+    """One run's hands and eyes. Methods raise DemoError when what they wait for does not come, or when `make up` ends."""
+
+    def __init__(
+        self, run: Run, system: System, keeper: Keeper, ledgers: Ledgers, failpoints: Path, leaving: threading.Event
+    ) -> None:
+        """`failpoints` is the folder in which the order service looks; `leaving` is set when `make up` ends."""
+        self.run = run
+        self.system = system
+        self._keeper = keeper
+        self._ledgers = ledgers
+        self._failpoints = failpoints
+        self._leaving = leaving
+
+    def note(self, what: str) -> None:
+        """Says what was done or seen."""
+        self.run.note(what)
+
+    def arm(self, failpoint: str) -> None:
+        """The order service fails there with this run's order, once."""
+        fresh = self._failpoints / f".{failpoint}"
+        fresh.write_text(self.run.customer)
+        fresh.replace(self._failpoints / failpoint)
+        self.note(f"failpoint {failpoint} is armed for {self.run.customer}")
+
+    def disarm(self) -> None:
+        """Nothing fails on purpose any more."""
+        for armed in self._failpoints.iterdir():
+            armed.unlink(missing_ok=True)
+
+    def order(self, *, price_cents: int = 2_599) -> int | None:
+        """Asks once for an order; the status of the answer, None without one."""
+        body = {"customer": self.run.customer, "items": [{"name": "book", "quantity": 1, "price_cents": price_cents}]}
+        self.note(f"POST /orders: a book for {self.run.customer}")
+        try:
+            response = httpx.post(f"{self.system.order_url}/orders", json=body, timeout=_REQUEST_S)
+        except httpx.TransportError as error:
+            self.note(f"no answer: {error}")
+            self._find_transaction()
+            return None
+        self.note(f"the order service answers {response.status_code}: {_in_words(response)}")
+        self._find_transaction()
+        return response.status_code
+
+    def kill(self, process: Process) -> None:
+        """SIGKILL; it starts again by itself."""
+        self.note(f"SIGKILL to the {process.name} ({process.pid}); it is started again")
+        self._keeper.kill(process)
+
+    @contextmanager
+    def kept_down(self, process: Process) -> Iterator[None]:
+        """SIGKILL, and it stays down for the time of the block."""
+        self.note(f"SIGKILL to the {process.name} ({process.pid}); it stays down for now")
+        with self._keeper.kept_down(process):
+            yield
+        self.note(f"the {process.name} is started again")
+
+    def empty_redis(self) -> int:
+        """FLUSHALL; how many tasks waited there."""
+        with closing(Redis(port=self.system.redis_port)) as redis:
+            waiting = int(redis.llen("credits"))
+            redis.flushall()
+        return waiting
+
+    def waiting_tasks(self) -> int:
+        """How many keys Redis has: a task that waits is one."""
+        with closing(Redis(port=self.system.redis_port)) as redis:
+            return int(redis.dbsize())
+
+    @contextmanager
+    def credit_database_away(self) -> Iterator[None]:
+        """Nobody can write to the credit database for the time of the block: this connection holds its lock."""
+        path = self.system.credit_database_url.removeprefix("sqlite:///")
+        with closing(sqlite3.connect(path, timeout=10, isolation_level=None)) as connection:
+            connection.execute("BEGIN IMMEDIATE")
+            try:
+                yield
+            finally:
+                connection.execute("ROLLBACK")
+
+    def deaths(self, process: Process) -> int:
+        """How often the process was found dead."""
+        return len(self._keeper.deaths_ms[process.name])
+
+    def is_ready(self, process: Process) -> bool:
+        """Whether the process does its work."""
+        return self._keeper.is_ready(process)
+
+    def wait_until(self, is_so: Callable[[], bool], what: str, timeout_s: float = PATIENCE_S) -> None:
+        """Waits until it is so. Raises DemoError if it does not come about in time."""
+        deadline = time.monotonic() + timeout_s
+        while not is_so():
+            if time.monotonic() > deadline:
+                raise DemoError(f"after {timeout_s:g} s still not: {what}")
+            self.pause(_LOOK_EVERY_S)
+        self.note(what)
+
+    def wait_for_credit(self) -> None:
+        """Waits until the order has its credit."""
+        self.wait_until(lambda: self._ledgers.credits_of(self.run.customer) > 0, "the credit is there")
+
+    def pause(self, seconds: float) -> None:
+        """Waits. Raises Interrupted if `make up` ends meanwhile."""
+        if self._leaving.wait(seconds):
+            raise Interrupted("`make up` ends")
+
+    def is_decided(self) -> bool:
+        """Whether the broker has COMMIT or ROLLBACK for the run's transaction."""
+        trace = self._trace()
+        return trace is not None and trace.op is not None
+
+    def is_acknowledged(self) -> bool:
+        """Whether the credit service has told the broker an offset behind the run's message."""
+        trace = self._trace()
+        if trace is None or not trace.committed:
+            return False
+        message = trace.committed[0]
+        return asyncio.run(consumer_offset(self.system.namesrv_addr, message.queue_id)) > message.queue_offset
+
+    def _trace(self) -> Trace | None:
+        """The run's transaction in the commit log."""
+        traces = read_traces(self.system.broker_store)
+        return next((trace for trace in traces if trace.transaction_id == self.run.transaction_id), None)
+
+    def _find_transaction(self) -> None:
+        """The run's transaction: the newest half message that names its customer."""
+        customer = self.run.customer.encode()
+        found = [trace.transaction_id for trace in read_traces(self.system.broker_store) if customer in trace.half.body]
+        if found:
+            self.run.transaction_id = found[-1]
+
+
+async def consumer_offset(namesrv_addr: str, queue_id: int) -> int:
+    """The offset of the credit service in a queue of the orders; -1 if it has none. Raises DemoError if no broker tells."""
+    try:
+        async with opened_session(Target(namesrv_addr)) as session:
+            stats = await consume_stats(session.brokers[0], _CONSUMER_GROUP, ORDERS_TOPIC.decode())
+    except AdminError as error:
+        raise DemoError(str(error)) from None
+    return next((offsets.consumer_offset for queue, offsets in stats.offset_table.items() if queue.queue_id == queue_id), -1)
+
+
+def _in_words(response: httpx.Response) -> str:
+    try:
+        body = response.json()
+    except ValueError:
+        return response.text[:100]
+    if "order" in body:
+        return f"order {body['order']['order_id']}, {body['transaction']['state']}"
+    return str(body.get("detail") or body.get("title") or "")[:200]

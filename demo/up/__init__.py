@@ -1,0 +1,1 @@
+"""`make up`: everything that the demo runs, and the console, until Ctrl-C."""

@@ -1,0 +1,57 @@
+"""python -m demo.up: everything that the demo runs and the console, until Ctrl-C.
+
+Exit code 0, or 2 with a sentence why it cannot start.
+"""
+
+from __future__ import annotations
+
+import logging
+import sys
+from pathlib import Path
+from typing import Annotated, Final
+
+import typer
+from rich.console import Console
+from rich.text import Text
+
+from broker.admin.console import UnusableSettings
+from broker.logs import log_to_stderr
+from broker.message.printable import printable
+from demo.errors import DemoError
+from demo.system import Ports
+from demo.up.running import Wanted, run
+
+COULD_NOT_START: Final = 2
+
+
+def _port(meaning: str) -> typer.models.OptionInfo:
+    option: typer.models.OptionInfo = typer.Option(min=0, max=65535, help=meaning)
+    return option
+
+
+def main(
+    port: Annotated[int, _port("Where the console listens; 0, here and below, takes any free port.")] = 8088,
+    order_port: Annotated[int, _port("The order service.")] = 8080,
+    credit_port: Annotated[int, _port("The credit service.")] = 8081,
+    namesrv_port: Annotated[int, _port("The name server.")] = 9876,
+    broker_port: Annotated[int, _port("The broker, which takes the port two below as well.")] = 10911,
+    redis_port: Annotated[int, _port("Redis.")] = 0,
+    orders_every: Annotated[float, typer.Option(min=0, help="Place an order each so many seconds; 0 places none.")] = 0,
+    data: Annotated[Path, typer.Option(help="Where data and logs are; they stay for the next time.")] = Path("data/up"),
+) -> None:
+    """Start broker, services, worker, Redis and console, and keep them running until Ctrl-C."""
+    log_to_stderr(logging.WARNING)
+    console = Console(highlight=False)
+    ports = Ports(namesrv_port, broker_port, order_port, credit_port, redis_port)
+    try:
+        run(Wanted(data.absolute(), port, ports, orders_every), lambda line: console.print(Text(printable(line)), soft_wrap=True))
+    except (DemoError, UnusableSettings) as error:
+        console.print(Text("\n".join(map(printable, str(error).splitlines()))), soft_wrap=True)
+        sys.exit(COULD_NOT_START)
+    except KeyboardInterrupt:
+        pass
+    console.print("All processes are stopped. Orders, credits and logs are in", Text(printable(str(data))), soft_wrap=True)
+
+
+if __name__ == "__main__":
+    typer.run(main)

@@ -1,0 +1,138 @@
+"""Keeps the system running: starts its processes in their order, and starts one that died again, unless it is to stay down."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from enum import Enum
+from types import TracebackType
+from typing import Final, Self
+
+from demo.processes import Process
+from demo.system import System
+
+_LOOK_EVERY_S: Final = 0.1
+_BEFORE_NEXT_START_S: Final = 1.0
+_MOST_DEATHS: Final = 5
+"""One that dies so often before it was ready stays down, and its log says why."""
+
+
+class Health(Enum):
+    """How a process is. The values are words for the screen."""
+
+    WAITING = "waits for the broker"
+    STARTING = "starting"
+    READY = "ready"
+    KEPT_DOWN = "down on purpose"
+    DOWN = "down"
+    FAILED = "failed again and again: see its log"
+
+
+@dataclass(slots=True)
+class _Kept:
+    """A process, and what is known of it."""
+
+    process: Process
+    health: Health = Health.WAITING
+    is_kept_down: bool = False
+    started_s: float = 0.0
+    deaths_before_ready: int = 0
+
+
+class Keeper:
+    """Watches all processes of a system from a thread of its own while the block runs. It never waits for one of them."""
+
+    def __init__(self, system: System) -> None:
+        """Nothing is started yet."""
+        self._broker = _Kept(system.broker)
+        self._others = [_Kept(process) for process in system.services]
+        self._leave = threading.Event()
+        self._thread = threading.Thread(target=self._watch, name="keeper", daemon=True)
+        self._lock = threading.Lock()
+        self.deaths_ms: dict[str, list[int]] = {kept.process.name: [] for kept in self._all}
+        """By name: when a process was found dead, in milliseconds since the epoch."""
+
+    def __enter__(self) -> Self:
+        """Begin to start and to watch."""
+        self._thread.start()
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+        """Stop watching; the processes stay as they are."""
+        self._leave.set()
+        self._thread.join()
+
+    @property
+    def healths(self) -> dict[str, Health]:
+        """How each process is, by name."""
+        return {kept.process.name: kept.health for kept in self._all}
+
+    @property
+    def pids(self) -> dict[str, int]:
+        """The process ids of those that run, by name."""
+        return {kept.process.name: kept.process.pid for kept in self._all if kept.process.is_running}
+
+    def is_ready(self, process: Process) -> bool:
+        """Whether it does its work."""
+        return self.healths[process.name] is Health.READY
+
+    @property
+    def is_all_ready(self) -> bool:
+        """Whether everything does its work."""
+        return all(health is Health.READY for health in self.healths.values())
+
+    def kill(self, process: Process) -> None:
+        """SIGKILL; the keeper starts it again."""
+        with self._lock:
+            process.kill()
+            self._of(process).health = Health.DOWN
+
+    @contextmanager
+    def kept_down(self, process: Process) -> Iterator[None]:
+        """SIGKILL, and it is started again only after the block."""
+        kept = self._of(process)
+        with self._lock:
+            kept.is_kept_down = True
+            process.kill()
+            kept.health = Health.KEPT_DOWN
+        try:
+            yield
+        finally:
+            with self._lock:
+                kept.is_kept_down = False
+
+    @property
+    def _all(self) -> list[_Kept]:
+        return [self._broker, *self._others]
+
+    def _of(self, process: Process) -> _Kept:
+        return next(kept for kept in self._all if kept.process is process)
+
+    def _watch(self) -> None:
+        while not self._leave.wait(_LOOK_EVERY_S):
+            for kept in self._all:
+                is_due = kept is self._broker or kept.health is not Health.WAITING or self._broker.health is Health.READY
+                if is_due:
+                    self._look_after(kept)
+
+    def _look_after(self, kept: _Kept) -> None:
+        if kept.process.is_running:
+            if kept.health is not Health.READY and kept.process.is_ready:
+                kept.health, kept.deaths_before_ready = Health.READY, 0
+            return
+        with self._lock:
+            if kept.is_kept_down or kept.health is Health.FAILED or self._leave.is_set():
+                return
+            if kept.health in (Health.STARTING, Health.READY):
+                self._note_death(kept)
+            elif time.monotonic() - kept.started_s >= _BEFORE_NEXT_START_S:
+                kept.process.spawn()
+                kept.started_s, kept.health = time.monotonic(), Health.STARTING
+
+    def _note_death(self, kept: _Kept) -> None:
+        self.deaths_ms[kept.process.name].append(time.time_ns() // 1_000_000)
+        kept.deaths_before_ready += kept.health is Health.STARTING
+        kept.health = Health.FAILED if kept.deaths_before_ready >= _MOST_DEATHS else Health.DOWN

@@ -1,0 +1,50 @@
+"""An order now and then, so that something moves on the screens."""
+
+from __future__ import annotations
+
+import itertools
+import random
+import threading
+from types import TracebackType
+from typing import Self
+
+import httpx
+
+from demo.orders import make_orders
+from demo.system import System
+from demo.up.keeper import Keeper
+
+
+class RegularOrders:
+    """Places an order each so many seconds, from a thread of its own, while the block runs; a service that is away misses one."""
+
+    def __init__(self, system: System, keeper: Keeper, every_s: float) -> None:
+        self._url = f"{system.order_url}/orders"
+        self._process = system.order_service
+        self._keeper = keeper
+        self._every_s = every_s
+        self._leave = threading.Event()
+        self._thread = threading.Thread(target=self._place_on, name="regular orders", daemon=True)
+
+    def __enter__(self) -> Self:
+        """Begin."""
+        self._thread.start()
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+        """Place no further one."""
+        self._leave.set()
+
+    def _place_on(self) -> None:
+        for seed in itertools.count(random.randrange(1_000_000)):
+            if self._leave.wait(self._every_s):
+                return
+            if self._keeper.is_ready(self._process):
+                self._place(seed)
+
+    def _place(self, seed: int) -> None:
+        (request,) = make_orders(1, refused_every=10, limit_cents=1_000_000, seed=seed)
+        try:
+            httpx.post(self._url, json=request.as_json(), timeout=15)
+        except httpx.TransportError:
+            return

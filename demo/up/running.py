@@ -1,0 +1,110 @@
+"""Puts `make up` together: the lock first, then the console, and behind it the processes."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import time
+from collections.abc import Callable, Mapping
+from contextlib import ExitStack
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+from broker.admin.console import ConsoleSettings, create_console, serve
+from broker.admin.session import Target
+from demo.errors import DemoError
+from demo.ports import free_ports, is_taken
+from demo.processes import Processes
+from demo.scenarios.runs import Runs
+from demo.system import Ports, System
+from demo.up.keeper import Keeper
+from demo.up.regular_orders import RegularOrders
+from demo.up.screens import extension
+from demo.up.state import State, StateFile
+
+_LOOK_EVERY_S: Final = 0.5
+
+
+@dataclass(frozen=True, slots=True)
+class Wanted:
+    """What the command line asks for; a port of 0 takes any free one."""
+
+    data: Path
+    console_port: int
+    ports: Ports
+    orders_every_s: float
+
+
+def run(wanted: Wanted, say: Callable[[str], None]) -> None:
+    """Runs everything until SIGINT or SIGTERM. Raises DemoError or UnusableSettings if it cannot start."""
+    begun_s = time.monotonic()
+    with ExitStack() as opened:
+        state_file = opened.enter_context(StateFile(wanted.data))
+        ports = usable_ports(wanted.ports)
+        failpoints = _emptied(wanted.data / "failpoints")
+        processes = opened.enter_context(Processes(wanted.data / "logs"))
+        system = System(processes, wanted.data, order_environment={"ORDER_FAILPOINTS_FOLDER": str(failpoints)}, ports=ports)
+        opened.callback(system.begin_to_stop)
+        keeper = Keeper(system)
+        runs = Runs(system, keeper, failpoints)
+        addresses = {"order service": system.order_url, "credit service": system.credit_url, "name server": system.namesrv_addr}
+        settings = ConsoleSettings(port=wanted.console_port)
+        app = create_console(settings, Target(system.namesrv_addr), extension(system, keeper, runs, addresses))
+
+        def on_ready(address: str) -> None:
+            say(f"{address}  (after {time.monotonic() - begun_s:.1f} s; the services follow, Ctrl-C ends everything)")
+            opened.enter_context(keeper)
+            opened.callback(runs.stop)
+            if wanted.orders_every_s:
+                opened.enter_context(RegularOrders(system, keeper, wanted.orders_every_s))
+            telling.append(asyncio.ensure_future(_tell(state_file, address, addresses, keeper, say, begun_s)))
+
+        telling: list[asyncio.Future[None]] = []
+
+        async def serve_and_tell() -> None:
+            try:
+                await serve(app, settings, on_ready)
+            finally:
+                for told in telling:
+                    told.cancel()
+                await asyncio.gather(*telling, return_exceptions=True)
+
+        asyncio.run(serve_and_tell())
+        say("Stopping.")
+
+
+async def _tell(
+    state_file: StateFile, address: str, addresses: Mapping[str, str], keeper: Keeper, say: Callable[[str], None], begun_s: float
+) -> None:
+    """Keeps the state file as things are, and says once when everything is ready."""
+    is_told, written = False, None
+    while True:
+        state = State(os.getpid(), address, addresses, keeper.pids)
+        if state != written:
+            state_file.write(state)
+            written = state
+        if not is_told and keeper.is_all_ready:
+            say(f"Everything is ready, after {time.monotonic() - begun_s:.1f} s.")
+            is_told = True
+        await asyncio.sleep(_LOOK_EVERY_S)
+
+
+def usable_ports(wanted: Ports) -> Ports:
+    """The ports that are wanted, and free ones where that is 0. Raises DemoError if one is taken."""
+    free = iter(free_ports(len(wanted)))
+    chosen = Ports(*(port or next(free) for port in wanted))
+    needed = [*zip(chosen, Ports._fields, strict=True), (chosen.broker - 2, "broker")]
+    taken = [(port, name) for port, name in needed if is_taken(port)]
+    if taken:
+        told = ", ".join(f"{port} (--{name}-port)" for port, name in taken)
+        raise DemoError(f"somebody else listens on the port {told}: end that, or choose another port; 0 takes any free one")
+    return chosen
+
+
+def _emptied(folder: Path) -> Path:
+    """The folder for failpoints, without those of an earlier run."""
+    folder.mkdir(parents=True, exist_ok=True)
+    for left in folder.iterdir():
+        left.unlink()
+    return folder

@@ -1,0 +1,137 @@
+"""The application's screens beside the broker's: what runs, and the scenarios."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Final, NamedTuple
+
+from broker.admin.console import Deed, Extension, Screen, Section, TransactionFacts, Visit, find_transactions, url
+from broker.admin.errors import AdminError, Refused
+from broker.admin.timeline.event import Event
+from demo.errors import DemoError
+from demo.scenarios.plays import SCENARIOS
+from demo.scenarios.runs import Runs
+from demo.scenarios.scenario import Run, Scenario
+from demo.system import System
+from demo.up.keeper import Health, Keeper
+
+TEMPLATES: Final = Path(__file__).parent / "templates"
+
+
+class ProcessRow(NamedTuple):
+    """A process of the system."""
+
+    name: str
+    health: Health
+    pid: int | None
+    deaths: int
+    log: str
+
+
+class RunningFacts(NamedTuple):
+    """What runs."""
+
+    processes: list[ProcessRow]
+    addresses: Mapping[str, str]
+    namesrv_addr: str
+
+
+class ScenariosFacts(NamedTuple):
+    """The scenarios, and the runs so far."""
+
+    scenarios: tuple[Scenario, ...]
+    runs: list[Run]
+    running: Run | None
+    is_ready: bool
+
+
+class RunFacts(NamedTuple):
+    """One run, with the timeline of its transaction as far as it is known."""
+
+    run: Run
+    transactions: list[TransactionFacts]
+    trouble: str | None
+
+
+def extension(system: System, keeper: Keeper, runs: Runs, addresses: Mapping[str, str]) -> Extension:
+    """What the application adds to the console."""
+    application = _Application(system, keeper, runs, addresses)
+    return Extension(
+        sections=(Section("What runs", "/running"), Section("Scenarios", "/scenarios")),
+        screens=(
+            Screen("/running", "What runs", "running.html", application.find_running),
+            Screen("/scenarios", "Scenarios", "scenarios.html", application.find_scenarios),
+            Screen("/scenarios/run", "Scenario", "run.html", application.find_run, refresh_s=0.5, heading=application.heading),
+        ),
+        deeds=(Deed("/scenarios/start", application.start, application.newest_run),),
+        templates=TEMPLATES,
+        witnesses=(application.witness,),
+    )
+
+
+class _Application:
+    def __init__(self, system: System, keeper: Keeper, runs: Runs, addresses: Mapping[str, str]) -> None:
+        self._system = system
+        self._keeper = keeper
+        self._runs = runs
+        self._addresses = addresses
+
+    async def find_running(self, visit: Visit) -> RunningFacts:
+        """Each process, and where it listens."""
+        pids, processes = self._keeper.pids, (self._system.broker, *self._system.services)
+        rows = [
+            ProcessRow(
+                process.name,
+                self._keeper.healths[process.name],
+                pids.get(process.name),
+                len(self._keeper.deaths_ms[process.name]),
+                str(process.log_path or ""),
+            )
+            for process in processes
+        ]
+        return RunningFacts(rows, self._addresses, self._system.namesrv_addr)
+
+    async def find_scenarios(self, visit: Visit) -> ScenariosFacts:
+        """All scenarios."""
+        return ScenariosFacts(SCENARIOS, self._runs.all()[::-1], self._runs.running, self._keeper.is_all_ready)
+
+    async def find_run(self, visit: Visit) -> RunFacts:
+        """One run. Raises Refused if there is none with that number."""
+        run = self._run(visit)
+        if run.transaction_id is None:
+            return RunFacts(run, [], None)
+        try:
+            return RunFacts(run, await find_transactions(visit, run.transaction_id, [self.witness]), None)
+        except AdminError as error:
+            return RunFacts(run, [], str(error))  # the broker is killed in some scenarios
+
+    def heading(self, visit: Visit) -> str:
+        """The scenario's title."""
+        return self._run(visit).scenario.title
+
+    async def start(self, visit: Visit) -> str:
+        """Begins to play a scenario. Raises Refused if that cannot be now."""
+        try:
+            run = self._runs.start(visit.word("scenario"))
+        except DemoError as error:
+            raise Refused(str(error)) from None
+        return f"run {run.number} has begun: {run.scenario.title}"
+
+    def newest_run(self, visit: Visit) -> str:
+        """The page of the run that was started last."""
+        return url("/scenarios/run", number=self._runs.all()[-1].number)
+
+    async def witness(self, transaction_id: str, keys: list[str]) -> list[Event]:
+        """What both databases have on record about a transaction; nothing while one of them does not answer."""
+        try:
+            return await asyncio.to_thread(self._runs.ledgers.events, transaction_id)
+        except DemoError:
+            return []
+
+    def _run(self, visit: Visit) -> Run:
+        run = self._runs.find(visit.number("number", 0))
+        if run is None:
+            raise Refused("there is no such run, at least not any more")
+        return run

@@ -1,0 +1,69 @@
+"""The keeper starts processes in their order, starts again what died, and leaves down what is to stay down."""
+
+from __future__ import annotations
+
+import sys
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from types import SimpleNamespace
+from typing import cast
+
+import pytest
+
+from demo.processes import Process, Processes, prints
+from demo.system import System
+from demo.up.keeper import Health, Keeper
+
+RUNS = "import time; print('ready', flush=True); time.sleep(600)"
+
+
+def wait_until(is_so: Callable[[], bool]) -> None:
+    deadline = time.monotonic() + 60
+    while not is_so():
+        assert time.monotonic() < deadline
+        time.sleep(0.02)
+
+
+@pytest.fixture
+def group(tmp_path: Path) -> Iterator[Processes]:
+    with Processes(tmp_path) as processes:
+        yield processes
+
+
+def program(group: Processes, name: str, source: str = RUNS) -> Process:
+    return group.add(name, [sys.executable, "-c", source], is_ready=prints("ready"))
+
+
+def kept(broker: Process, *services: Process) -> Keeper:
+    return Keeper(cast(System, SimpleNamespace(broker=broker, services=services)))
+
+
+def test_services_wait_for_the_broker_and_one_that_dies_is_started_again(group: Processes) -> None:
+    broker, service = program(group, "broker"), program(group, "service")
+    with kept(broker, service) as keeper:
+        assert keeper.healths["service"] is Health.WAITING
+        wait_until(lambda: keeper.is_all_ready)
+        first = service.pid
+        service.kill()
+        wait_until(lambda: keeper.deaths_ms["service"] != [] and keeper.is_all_ready)
+        assert service.pid != first
+        assert keeper.pids == {"broker": broker.pid, "service": service.pid}
+
+
+def test_what_is_kept_down_is_started_after_the_block(group: Processes) -> None:
+    broker = program(group, "broker")
+    with kept(broker) as keeper:
+        wait_until(lambda: keeper.is_all_ready)
+        with keeper.kept_down(broker):
+            time.sleep(0.3)
+            assert keeper.healths["broker"] is Health.KEPT_DOWN
+            assert not broker.is_running
+        wait_until(lambda: keeper.is_ready(broker))
+
+
+def test_one_that_never_becomes_ready_is_given_up(group: Processes, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("demo.up.keeper._BEFORE_NEXT_START_S", 0.0)
+    with kept(program(group, "broker", "raise SystemExit(3)")) as keeper:
+        wait_until(lambda: keeper.healths["broker"] is Health.FAILED)
+        assert len(keeper.deaths_ms["broker"]) == 5

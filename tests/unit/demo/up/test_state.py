@@ -1,0 +1,76 @@
+"""One `make up` for a folder, and what a second one says."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+
+from demo.errors import DemoError
+from demo.up.state import RunsAlready, State, StateFile, read_state
+
+STATE = State(
+    os.getpid(), "http://127.0.0.1:8088", {"order service": "http://127.0.0.1:8080"}, {"broker": os.getpid(), "redis": 2**22}
+)
+
+
+def test_a_second_one_is_refused_and_says_what_runs(tmp_path: Path) -> None:
+    with StateFile(tmp_path) as first:
+        first.write(STATE)
+        with pytest.raises(RunsAlready) as refused, StateFile(tmp_path):
+            pass
+    said = str(refused.value)
+    assert f"`make up` runs already, as process {os.getpid()}: http://127.0.0.1:8088" in said
+    assert "order service: http://127.0.0.1:8080" in said
+    assert f"processes: broker ({os.getpid()})\n" in said
+    assert f"kill {os.getpid()}" in said
+
+
+def test_a_second_one_that_comes_early_is_told_to_wait(tmp_path: Path) -> None:
+    with StateFile(tmp_path), pytest.raises(RunsAlready, match="about to start, or to end"), StateFile(tmp_path):
+        pass
+
+
+def test_what_one_left_that_was_killed_keeps_nobody_out(tmp_path: Path) -> None:
+    (tmp_path / "lock").touch()
+    (tmp_path / "running.json").write_text('{"pid": 1}')
+    with StateFile(tmp_path) as fresh:
+        assert not (tmp_path / "running.json").exists()
+        fresh.write(STATE)
+        assert read_state(tmp_path / "running.json") == STATE
+    assert not (tmp_path / "running.json").exists()
+    with StateFile(tmp_path):
+        pass
+
+
+@pytest.mark.parametrize(
+    "content", ["", "{", "[]", '{"pid": "x"}', '{"pid": 1, "address": "", "addresses": [], "processes": {}}']
+)
+def test_a_file_that_is_no_state_is_passed_over(content: str, tmp_path: Path) -> None:
+    path = tmp_path / "running.json"
+    path.write_text(content)
+    assert read_state(path) is None
+
+
+def test_a_link_is_never_followed(tmp_path: Path) -> None:
+    elsewhere = tmp_path / "elsewhere"
+    elsewhere.write_text("precious")
+    folder = tmp_path / "up"
+    folder.mkdir()
+    (folder / "lock").symlink_to(elsewhere)
+    with pytest.raises(DemoError, match="cannot be used"), StateFile(folder):
+        pass
+    (folder / "lock").unlink()
+    (folder / "running.new").symlink_to(elsewhere)
+    (folder / "running.json").symlink_to(elsewhere)
+    assert read_state(folder / "running.json") is None
+    with StateFile(folder) as fresh:
+        fresh.write(STATE)
+    assert elsewhere.read_text() == "precious"
+
+
+def test_a_folder_that_cannot_be_made_is_said(tmp_path: Path) -> None:
+    (tmp_path / "file").touch()
+    with pytest.raises(DemoError, match="cannot be used"), StateFile(tmp_path / "file" / "up"):
+        pass
