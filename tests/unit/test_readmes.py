@@ -1,0 +1,43 @@
+"""The README and its Chinese version lead to what exists, and name the same commands."""
+
+import re
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+READMES = ("README.md", "README.zh.md")
+
+
+def commands(readme: str) -> list[str]:
+    """The commands of the indented blocks, without their comments."""
+    lines = re.findall(r"^ {4}(make \S+|pip install \S+|rocketmq-broker)", (ROOT / readme).read_text(), re.MULTILINE)
+    return [" ".join(line.split()) for line in lines]
+
+
+@pytest.mark.parametrize("readme", READMES)
+def test_each_link_leads_to_what_exists(readme: str) -> None:
+    links = re.findall(r"\]\(([^)#]+)", (ROOT / readme).read_text())
+    assert len(links) > 10
+    assert [link for link in links if "://" not in link and not (ROOT / link).exists()] == []
+
+
+@pytest.mark.parametrize("readme", READMES)
+def test_each_make_target_that_is_named_exists(readme: str) -> None:
+    targets = set(re.findall(r"^([a-z-]+):", (ROOT / "Makefile").read_text(), re.MULTILINE))
+    named = {command.split()[1] for command in commands(readme) if command.startswith("make ")}
+    assert named
+    assert named <= targets
+
+
+def test_the_chinese_readme_names_no_other_commands_than_the_english_one() -> None:
+    assert set(commands("README.zh.md")) <= set(commands("README.md"))
+    assert len(commands("README.zh.md")) > 4
+
+
+def test_both_show_the_same_path_of_an_hour() -> None:
+    index = (ROOT / "tutorials" / "README.md").read_text()
+    path = re.findall(r"^\| \* \| \[[^]]*\]\(([^)]+)\)", index, re.MULTILINE)
+    chinese = (ROOT / "README.zh.md").read_text()
+    assert path
+    assert re.findall(r"^\| \[[^]]*\]\(tutorials/([^)]+)\)", chinese, re.MULTILINE) == path
