@@ -2,10 +2,12 @@
 
 import os
 import re
+import shutil
 import subprocess
 import sys
 import zipfile
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
@@ -46,12 +48,37 @@ def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def environment(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return installed(wheel, Path(sys.executable), tmp_path_factory.mktemp("environment"))
+
+
+def installed(wheel: Path, python: Path, folder: Path) -> Path:
     """The programs of an environment that has the wheel and what it asks for, nothing else."""
-    folder = tmp_path_factory.mktemp("environment")
-    run(sys.executable, "-m", "venv", folder, cwd=folder)
+    run(python, "-m", "venv", folder, cwd=folder)
     pip = [folder / "bin" / "python", "-m", "pip", "install", "--quiet", "--disable-pip-version-check"]
     run(*pip, "--constraint", unhashed(PROJECT_ROOT / "docker" / "broker.lock", folder), wheel, cwd=folder)
     return folder / "bin"
+
+
+def other_pythons() -> dict[str, Path]:
+    """Interpreters of other versions from 3.11 on, by version: those on PATH, and the latest that pyenv has installed of each."""
+    own = sys.version_info[:2]
+    found = {f"3.{minor}": shutil.which(f"python3.{minor}") for minor in range(11, 16) if (3, minor) != own}
+    pythons = {version: Path(program) for version, program in found.items() if program and "shims" not in program}
+    pyenv = Path(os.environ.get("PYENV_ROOT", Path.home() / ".pyenv"))
+    for program in sorted(
+        pyenv.glob("versions/3.*/bin/python"), key=lambda path: [*map(int, re.findall(r"\d+", path.parts[-3]))]
+    ):
+        major, minor, *_ = map(int, re.findall(r"\d+", program.parts[-3]))
+        if (major, minor) != own and minor >= 11:
+            pythons[f"{major}.{minor}"] = program
+    return pythons
+
+
+def example_of_the_readme(folder: Path) -> str:
+    example = re.search(r"^```python\n(.*?)^```", (PROJECT_ROOT / "README.md").read_text(), re.MULTILINE | re.DOTALL)
+    assert example is not None
+    (folder / "example.py").write_text(example[1])
+    return "example.py"
 
 
 def unhashed(lock: Path, folder: Path) -> Path:
@@ -63,6 +90,12 @@ def unhashed(lock: Path, folder: Path) -> Path:
 
 @pytest.fixture
 def namesrv_addr(environment: Path, tmp_path: Path) -> Iterator[str]:
+    with running_broker(environment, tmp_path) as address:
+        yield address
+
+
+@contextmanager
+def running_broker(environment: Path, tmp_path: Path) -> Iterator[str]:
     """Where to find a broker that the installed command runs."""
     namesrv_port, port = free_ports(2)
     settings = {"namesrvListenPort": namesrv_port, "listenPort": port, "storePathRootDir": tmp_path / "store"}
@@ -101,11 +134,24 @@ def test_the_commands_say_what_they_are(environment: Path, tmp_path: Path) -> No
 
 
 def test_the_example_of_the_readme_runs(environment: Path, namesrv_addr: str, tmp_path: Path) -> None:
-    example = re.search(r"^```python\n(.*?)^```", (PROJECT_ROOT / "README.md").read_text(), re.MULTILINE | re.DOTALL)
-    assert example is not None
-    (tmp_path / "example.py").write_text(example[1])
-    printed = run(environment / "python", "example.py", cwd=tmp_path, NAMESRV_ADDR=namesrv_addr)
+    printed = run(environment / "python", example_of_the_readme(tmp_path), cwd=tmp_path, NAMESRV_ADDR=namesrv_addr)
     assert printed == "sent: SEND_OK\nreceived 'hello' from greetings\n"
+
+
+@pytest.mark.parametrize("version", sorted(other_pythons()))
+def test_the_wheel_works_with_each_other_python_of_this_machine(wheel: Path, tmp_path: Path, version: str) -> None:
+    folder = tmp_path / "environment"
+    folder.mkdir()
+    programs = installed(wheel, other_pythons()[version], folder)
+    assert run(programs / "python", "-c", "import sys; print('%d.%d' % sys.version_info[:2])", cwd=tmp_path) == f"{version}\n"
+    with running_broker(programs, tmp_path) as namesrv_addr:
+        printed = run(programs / "python", example_of_the_readme(tmp_path), cwd=tmp_path, NAMESRV_ADDR=namesrv_addr)
+        assert printed == "sent: SEND_OK\nreceived 'hello' from greetings\n"
+        said = run(
+            programs / "rocketmq-admin", "--namesrv-addr", namesrv_addr, "doctor", "--store", tmp_path / "store", cwd=tmp_path
+        )
+    assert "A broker uses it" in said
+    assert said.endswith("All is well.\n")
 
 
 def test_pytest_finds_the_fixture_that_the_wheel_brings(wheel: Path, tmp_path: Path) -> None:
