@@ -117,7 +117,7 @@ async def test_a_consumer_tells_its_settings_subscriptions_queues_and_speeds(
     }
     (queue,) = [each for each in info.mq_table if each.topic == "orders"]
     state = info.mq_table[queue]
-    assert (state.commit_offset, state.cached_msg_count, state.locked, state.droped) == (3, 0, orderly, False)
+    assert (state.commit_offset, state.cached_msg_count, state.locked, state.droped) == (3, 0, True, False)
     now_ms = rocketmq.time.wall_ns() // 1_000_000
     assert all(
         0 <= now_ms - at_ms < 60_000

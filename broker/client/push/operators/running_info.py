@@ -64,7 +64,9 @@ class ConsumerPortrait:
 
     def _properties(self) -> dict[str, str]:
         own = {_java_name(each.name): _text(getattr(self.settings, each.name)) for each in fields(self.settings)}
+        given = self.settings.max_reconsume_times
         return own | {
+            "maxReconsumeTimes": "-1" if given is None else str(given),
             "consumerGroup": self.group,
             "namesrvAddr": self.name_servers,
             PROP_NAMESERVER_ADDR: self.name_servers,
@@ -84,7 +86,8 @@ class ConsumerPortrait:
             cached_msg_max_offset=cached[1] if cached else 0,
             cached_msg_count=process_queue.message_count,
             cached_msg_size_in_mi_b=process_queue.message_bytes // _BYTES_PER_MIB,
-            locked=self.locks is not None and self.locks.holds(process_queue.queue),
+            # Where no order is kept nothing is locked, and Java says that it is all the same.
+            locked=self.locks is None or self.locks.holds(process_queue.queue),
             last_lock_timestamp=self._wall_ms(process_queue.begun_s if locked_s is None else locked_s),
             last_pull_timestamp=self._wall_ms(process_queue.pulled_s),
             last_consume_timestamp=self._wall_ms(process_queue.acknowledged_s),
