@@ -5,6 +5,7 @@ from typing import Final
 from flask import Blueprint, Flask, Response, abort, current_app, request
 
 from inventory_service.adapters.stock_room import SqlStockRoom
+from inventory_service.entrypoints.described import DESCRIPTION
 from inventory_service.entrypoints.schemas import Article, HealthResponse, ShipmentResponse, StockRequest, StockResponse
 from service_runtime.application import create_application
 from service_runtime.database_errors import DatabaseFailure
@@ -40,6 +41,7 @@ def create_app(stock_room: SqlStockRoom, broker: Reachable, *, hosts: KnownHosts
         },
         problem_of=_PROBLEM_OF,
         max_body_bytes=_MAX_BODY_BYTES,
+        description=DESCRIPTION,
     )
     app.extensions["stock_room"] = stock_room
     app.extensions["broker"] = broker
