@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
+from typing import Final
 
 from flask import Blueprint, Flask
 
@@ -12,6 +13,9 @@ from service_runtime.known_hosts import KnownHosts
 from service_runtime.lanes import Lane, keep_lanes
 from service_runtime.problems import Problem, register_problems
 from service_runtime.request_guard import guard_requests
+from service_runtime.write_guard import WriteGuard, guard_writes
+
+_EVERYBODY: Final = WriteGuard()
 
 
 def create_application(
@@ -23,11 +27,13 @@ def create_application(
     problem_of: Mapping[type[Exception], Problem],
     max_body_bytes: int,
     description: ApiDescription,
+    guard: WriteGuard = _EVERYBODY,
 ) -> Flask:
     """An application with these routes, /livez, a home page and /docs; each error is answered with a problem body.
 
     A request is served if it names one of `hosts`, has no larger body than `max_body_bytes`, and finds room in its lane: see
-    `keep_lanes`. `problem_of` has the errors of the service itself, `description` what /docs says.
+    `keep_lanes`. `problem_of` has the errors of the service itself, `description` what /docs says, and `guard`
+    what is asked of requests that change something.
     """
     app = Flask(name)
     app.config["MAX_CONTENT_LENGTH"] = max_body_bytes
@@ -38,5 +44,6 @@ def create_application(
     register_documents(app, replace(description, routes={**description.routes, **liveness}), problem_of)
     # The guard comes first: a request that is not meant for the service takes no room in a lane.
     guard_requests(app, hosts)
+    guard_writes(app, guard)
     keep_lanes(app, lane_of)
     return app

@@ -21,7 +21,9 @@ DESCRIPTION: Final = ApiDescription(
     {
         "GET /customers/<path:customer>/credit": Described({200: CustomerCreditResponse}, query=LimitQuery),
         "GET /orders/<order_id>/credit": Described({200: OrderCreditResponse}),
-        "PUT /repairs/<repair_id>": Described({200: RepairedResponse}, body=RepairRequest, problems=(409,)),
+        "PUT /repairs/<repair_id>": Described(
+            {200: RepairedResponse, 201: RepairedResponse}, body=RepairRequest, problems=(409,)
+        ),
         "GET /readyz": Described({200: ReadyResponse, 503: ReadyResponse}),
         "GET /healthz": Described({200: HealthResponse, 503: HealthResponse}),
     },

@@ -43,7 +43,9 @@ def serve(settings: Settings) -> None:
         producer = ShortageProducer(namesrv_addr=settings.namesrv_addr, send_timeout_ms=settings.send_timeout_ms)
         listener = OrderListener(stock_room, producer)
         consumer = order_consumer(listener, namesrv_addr=settings.namesrv_addr, threads=settings.consumer_threads)
-        app = create_app(stock_room, consumer, hosts=settings.known_hosts, threads=settings.http_threads)
+        app = create_app(
+            stock_room, consumer, hosts=settings.known_hosts, threads=settings.http_threads, guard=settings.write_guard
+        )
         server = HttpServer.of(app, settings)
         _start(producer, consumer)
         # What stands last here stops first: messages that are worked on may still have to tell of a shortage.

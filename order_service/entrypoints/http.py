@@ -35,9 +35,11 @@ from service_runtime.health import Reachable, http_status, word
 from service_runtime.known_hosts import KnownHosts
 from service_runtime.lanes import THREADS_KEPT_FREE, Lane, checks_lane, reading_lane
 from service_runtime.responses import json_response
+from service_runtime.write_guard import WriteGuard
 
 MAX_BODY_BYTES: Final = 256 * 1024
 _LOOPBACK: Final = KnownHosts()
+_EVERYBODY: Final = WriteGuard()
 
 orders_api = Blueprint("orders", __name__)
 
@@ -57,6 +59,7 @@ def create_app(
     threads: int = 48,
     placed_at_once: int = 32,
     payment_deadline_ms: int = 600_000,
+    guard: WriteGuard = _EVERYBODY,
 ) -> Flask:
     """The application, on a database and a broker that are open.
 
@@ -70,6 +73,7 @@ def create_app(
         problem_of=PROBLEM_OF,
         max_body_bytes=MAX_BODY_BYTES,
         description=DESCRIPTION,
+        guard=guard,
     )
     app.extensions["order_store"] = store
     app.extensions["broker"] = broker

@@ -52,6 +52,7 @@ def serve(settings: Settings) -> None:
             threads=settings.http_threads,
             placed_at_once=settings.placed_at_once,
             payment_deadline_ms=round(settings.payment_deadline_s * 1000),
+            guard=settings.write_guard,
         )
         server = HttpServer.of(app, settings)
         shortages = shortage_consumer(ShortageListener(OrderCancelling(store, broker)), namesrv_addr=settings.namesrv_addr)
