@@ -11,6 +11,7 @@ from service_runtime.settings import (
     ServingDatabaseSettings,
     names_beginning_with,
 )
+from service_runtime.write_guard import WritingSettings
 
 
 class InventoryDatabaseSettings(DatabaseSettings):
@@ -33,7 +34,7 @@ class MigrationSettings(InventoryDatabaseSettings):
     model_config = SettingsConfigDict(cli_prog_name="python -m inventory_service migrate")
 
 
-class Settings(InventoryDatabaseSettings, ServingDatabaseSettings, HttpSettings, NameServerSettings):
+class Settings(InventoryDatabaseSettings, ServingDatabaseSettings, HttpSettings, WritingSettings, NameServerSettings):
     """The inventory service: ships orders from its stock, and tells the order service of shortages.
 
     Each flag can also be given as an environment variable: --inventory-database-url is INVENTORY_DATABASE_URL.

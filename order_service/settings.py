@@ -16,6 +16,7 @@ from service_runtime.settings import (
     ServingDatabaseSettings,
     names_beginning_with,
 )
+from service_runtime.write_guard import WritingSettings
 
 
 def _failpoints(text: str) -> str:
@@ -43,7 +44,7 @@ class MigrationSettings(OrderDatabaseSettings):
     model_config = SettingsConfigDict(cli_prog_name="python -m order_service migrate")
 
 
-class Settings(OrderDatabaseSettings, ServingDatabaseSettings, HttpSettings, NameServerSettings):
+class Settings(OrderDatabaseSettings, ServingDatabaseSettings, HttpSettings, WritingSettings, NameServerSettings):
     """The order service: POST /orders places an order in a transaction with the broker.
 
     Each flag can also be given as an environment variable: --order-database-url is ORDER_DATABASE_URL.

@@ -8,6 +8,7 @@ from typing import Final
 from flask import Flask, Response, json, request
 from pydantic import ValidationError
 from werkzeug.exceptions import HTTPException, InternalServerError
+from werkzeug.http import HTTP_STATUS_CODES
 
 _RETRY_AFTER_S: Final = 5
 
@@ -16,11 +17,19 @@ logger = logging.getLogger(__name__)
 
 @dataclass(frozen=True, slots=True)
 class Problem:
-    """How an error is answered. Without `detail` the error's own words are shown; with it they are only logged."""
+    """How an error is answered. Without `detail` the error's own words are shown; with it they are only logged.
+
+    A title that is not just the name of the status has a type of its own, which /docs explains.
+    """
 
     status: int
     title: str
     detail: str | None = None
+
+    @property
+    def has_type(self) -> bool:
+        """Whether callers can tell it from other errors of the same status by its type."""
+        return self.title != HTTP_STATUS_CODES.get(self.status)
 
 
 def register_problems(app: Flask, problem_of: Mapping[type[Exception], Problem]) -> None:
@@ -39,6 +48,11 @@ def register_problems(app: Flask, problem_of: Mapping[type[Exception], Problem])
         app.register_error_handler(kind, known)
 
 
+def anchor_of(title: str) -> str:
+    """Where /docs explains the problem with this title."""
+    return "-".join(title.lower().split())
+
+
 def problem_response(
     status: int,
     title: str,
@@ -48,7 +62,8 @@ def problem_response(
     retry_after_s: int = _RETRY_AFTER_S,
 ) -> Response:
     """A problem body; `errors` name the fields that are wrong. A 503 says after how long to try again."""
-    body: dict[str, object] = {"type": "about:blank", "title": title, "status": status, "detail": detail}
+    problem_type = f"/docs#{anchor_of(title)}" if Problem(status, title).has_type else "about:blank"
+    body: dict[str, object] = {"type": problem_type, "title": title, "status": status, "detail": detail}
     if errors:
         body["errors"] = errors
     response = Response(json.dumps(body), status=status, content_type="application/problem+json")

@@ -112,6 +112,7 @@ class HttpSettings(NamedSettings):
         description="names that requests may call this service by, beside localhost and its own addresses: shop.example,api",
     )
     http_threads: int = Field(ge=8, le=512, description="requests that are worked on at once")
+    metrics_enabled: bool = Field(False, description="serve metrics for Prometheus at /metrics")
     stop_timeout_s: float = Field(10.0, ge=0, le=3_600, description="how long requests that run may take to end after SIGTERM")
 
     @property

@@ -50,6 +50,10 @@ class LedgerEntry:
     """With their sign."""
     amount_cents: int
     created_at_ms: int
+    customer: str
+    message_id: str
+    """Of the message that brought the entry."""
+    transaction_id: str | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -215,4 +219,13 @@ def _credit(row: CreditRow) -> Credit:
 
 
 def _entry(row: CreditRow) -> LedgerEntry:
-    return LedgerEntry(row.order_id, EntryKind(row.kind), row.points, row.amount_cents, row.created_at_ms)
+    return LedgerEntry(
+        order_id=row.order_id,
+        kind=EntryKind(row.kind),
+        points=row.points,
+        amount_cents=row.amount_cents,
+        created_at_ms=row.created_at_ms,
+        customer=row.customer,
+        message_id=row.message_id,
+        transaction_id=row.transaction_id,
+    )

@@ -6,9 +6,10 @@ from flask import Blueprint, Flask, Response, abort, current_app, request
 
 from credit_service.adapters.ledger import Ledger, LedgerUnavailable
 from credit_service.adapters.repairs import NothingToRepair, RepairRefused
+from credit_service.entrypoints.described import DESCRIPTION
 from credit_service.entrypoints.health import HealthSources, health_api
 from credit_service.entrypoints.repairs import RepairDesk, repairs_api
-from credit_service.entrypoints.schemas import CustomerCreditQuery, CustomerCreditResponse
+from credit_service.entrypoints.schemas import CustomerCreditQuery, CustomerCreditResponse, OrderCreditResponse
 from service_runtime.application import create_application
 from service_runtime.database_errors import DatabaseFailure
 from service_runtime.known_hosts import KnownHosts
@@ -49,12 +50,14 @@ def create_app(
         hosts=hosts,
         lane_of={
             "GET /customers/<path:customer>/credit": reading,
+            "GET /orders/<order_id>/credit": reading,
             "PUT /repairs/<repair_id>": reading,
             "GET /readyz": checks,
             "GET /healthz": checks,
         },
         problem_of=_PROBLEM_OF,
         max_body_bytes=_MAX_BODY_BYTES,
+        description=DESCRIPTION,
     )
     app.extensions["ledger"] = ledger
     app.extensions["health"] = health
@@ -70,6 +73,16 @@ def get_credit(customer: str) -> Response:
     if found is None:
         abort(404, "this customer has no credit")
     return json_response(CustomerCreditResponse.of(found))
+
+
+@credits_api.get("/orders/<order_id>/credit")
+def get_order_credit(order_id: str) -> Response:
+    """What an order earned: its credit, and its reversal if it was cancelled; 404 until its message has come."""
+    can_be_an_id = len(order_id) <= 36 and order_id.isascii() and order_id.isprintable()
+    entries = _ledger().find_order(order_id) if can_be_an_id else ()
+    if not entries:
+        abort(404, "no message of an order with this id has come, at least not yet")
+    return json_response(OrderCreditResponse.of(entries))
 
 
 def _ledger() -> Ledger:

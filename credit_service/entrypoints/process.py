@@ -4,10 +4,13 @@ import logging
 from contextlib import ExitStack
 from typing import Final
 
+from prometheus_client import CollectorRegistry
+
 from broker.client import ClientError
 from credit_service.adapters.celery_app import create_celery
 from credit_service.adapters.celery_crediting import CeleryCrediting
 from credit_service.adapters.celery_tasks import CeleryTasks
+from credit_service.adapters.credit_metrics import CountedCrediting, HoldsCollector
 from credit_service.adapters.ledger import Ledger
 from credit_service.adapters.order_consumer import order_consumer
 from credit_service.adapters.redis_url import masked_redis
@@ -25,6 +28,7 @@ from service_runtime.configured_database import migrate_and_leave, open_to_serve
 from service_runtime.consumer_thread import ConsumerThread
 from service_runtime.database_url import masked
 from service_runtime.http_server import HttpServer
+from service_runtime.metrics import new_metrics, serve_metrics
 from service_runtime.start import CannotStart, run_service, stop_on_signals
 
 PROGRAM: Final = "credit_service"
@@ -54,11 +58,15 @@ def serve(settings: ServiceSettings) -> None:
         stopping = stop_on_signals()
         tasks, holds = CeleryTasks(create_celery(redis_url), redis_url), Holds()
         opened.callback(tasks.close)
-        consumer = _consumer(settings, tasks, holds)
+        metrics = new_metrics() if settings.metrics_enabled else None
+        consumer = _consumer(settings, tasks, holds, metrics)
         ledger = Ledger(engine)
         health = HealthSources(database=ledger, broker=consumer, workers=workers, holds=holds, queues=consumer)
         desk = RepairDesk(Repairs(engine), settings.repair_key.get_secret_value())
         app = create_app(ledger, health, repair_desk=desk, hosts=settings.known_hosts, threads=settings.http_threads)
+        if metrics is not None:
+            metrics.register(HoldsCollector(holds, consumer))
+            serve_metrics(app, metrics)
         server = HttpServer.of(app, settings)
         _start(consumer)
         # What stands last here stops first: health checks are answered while the consumer's batches end.
@@ -71,10 +79,11 @@ def serve(settings: ServiceSettings) -> None:
         stopping.wait()
 
 
-def _consumer(settings: ServiceSettings, tasks: CeleryTasks, holds: Holds) -> ConsumerThread:
-    crediting = CeleryCrediting(tasks, timeout_s=settings.task_timeout_s)
+def _consumer(settings: ServiceSettings, tasks: CeleryTasks, holds: Holds, metrics: CollectorRegistry | None) -> ConsumerThread:
+    by_celery = CeleryCrediting(tasks, timeout_s=settings.task_timeout_s)
+    patient = PatientCrediting(by_celery, holds, threads=settings.consumer_threads)
     return order_consumer(
-        OrderListener(PatientCrediting(crediting, holds, threads=settings.consumer_threads)),
+        OrderListener(patient if metrics is None else CountedCrediting(patient, metrics)),
         namesrv_addr=settings.namesrv_addr,
         threads=settings.consumer_threads,
         batch_size=settings.batch_size,

@@ -1,20 +1,27 @@
 """Requests and responses as they are on the wire."""
 
+from collections.abc import Sequence
 from typing import Annotated, Self
 
 from pydantic import BaseModel, ConfigDict, Field, StringConstraints
 
-from credit_service.adapters.ledger import CustomerCredit
+from credit_service.adapters.ledger import CustomerCredit, LedgerEntry
 from credit_service.domain.credit import RULE, EntryKind
+from service_runtime.times import rfc3339
 
 
-class CustomerCreditQuery(BaseModel):
-    """What GET /customers/{id}/credit is asked."""
+class LimitQuery(BaseModel):
+    """The parameters of GET /customers/{customer}/credit."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
-    customer: Annotated[str, StringConstraints(min_length=1, max_length=100)]
     limit: int = Field(20, ge=1, le=200, description="entries at most")
+
+
+class CustomerCreditQuery(LimitQuery):
+    """What GET /customers/{customer}/credit is asked."""
+
+    customer: Annotated[str, StringConstraints(min_length=1, max_length=100)]
 
 
 class EntryResponse(BaseModel):
@@ -24,7 +31,44 @@ class EntryResponse(BaseModel):
     kind: EntryKind
     points: int
     amount_cents: int
+    created_at: str = Field(description="RFC 3339")
     created_at_ms: int
+    message_id: str = Field(description="of the message that brought the entry")
+    transaction_id: str | None
+
+    @classmethod
+    def of(cls, entry: LedgerEntry) -> Self:
+        """The response for an entry."""
+        return cls(
+            order_id=entry.order_id,
+            kind=entry.kind,
+            points=entry.points,
+            amount_cents=entry.amount_cents,
+            created_at=rfc3339(entry.created_at_ms),
+            created_at_ms=entry.created_at_ms,
+            message_id=entry.message_id,
+            transaction_id=entry.transaction_id,
+        )
+
+
+class OrderCreditResponse(BaseModel):
+    """What an order earned its customer: the sum of its entries, the oldest first."""
+
+    order_id: str
+    customer: str
+    points: int
+    entries: list[EntryResponse]
+
+    @classmethod
+    def of(cls, entries: Sequence[LedgerEntry]) -> Self:
+        """The response for the entries of an order, of which there is one at least."""
+        first = entries[0]
+        return cls(
+            order_id=first.order_id,
+            customer=first.customer,
+            points=sum(entry.points for entry in entries),
+            entries=[EntryResponse.of(entry) for entry in entries],
+        )
 
 
 class CustomerCreditResponse(BaseModel):
@@ -38,14 +82,5 @@ class CustomerCreditResponse(BaseModel):
     @classmethod
     def of(cls, credit: CustomerCredit) -> Self:
         """The response for what the ledger found."""
-        entries = [
-            EntryResponse(
-                order_id=entry.order_id,
-                kind=entry.kind,
-                points=entry.points,
-                amount_cents=entry.amount_cents,
-                created_at_ms=entry.created_at_ms,
-            )
-            for entry in credit.entries
-        ]
+        entries = [EntryResponse.of(entry) for entry in credit.entries]
         return cls(customer=credit.customer, points=credit.points, entries=entries)

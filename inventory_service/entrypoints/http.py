@@ -5,6 +5,7 @@ from typing import Final
 from flask import Blueprint, Flask, Response, abort, current_app, request
 
 from inventory_service.adapters.stock_room import SqlStockRoom
+from inventory_service.entrypoints.described import DESCRIPTION
 from inventory_service.entrypoints.schemas import Article, HealthResponse, ShipmentResponse, StockRequest, StockResponse
 from service_runtime.application import create_application
 from service_runtime.database_errors import DatabaseFailure
@@ -13,8 +14,10 @@ from service_runtime.known_hosts import KnownHosts
 from service_runtime.lanes import THREADS_KEPT_FREE, checks_lane, reading_lane
 from service_runtime.problems import Problem
 from service_runtime.responses import json_response
+from service_runtime.write_guard import WriteGuard
 
 _LOOPBACK: Final = KnownHosts()
+_EVERYBODY: Final = WriteGuard()
 _MAX_BODY_BYTES: Final = 1024
 
 inventory_api = Blueprint("inventory", __name__)
@@ -24,7 +27,14 @@ _PROBLEM_OF: Final[dict[type[Exception], Problem]] = {
 }
 
 
-def create_app(stock_room: SqlStockRoom, broker: Reachable, *, hosts: KnownHosts = _LOOPBACK, threads: int = 16) -> Flask:
+def create_app(
+    stock_room: SqlStockRoom,
+    broker: Reachable,
+    *,
+    hosts: KnownHosts = _LOOPBACK,
+    threads: int = 16,
+    guard: WriteGuard = _EVERYBODY,
+) -> Flask:
     """The application, on a database and a consumer that are open. It answers requests that name one of `hosts`."""
     quick, checks = reading_lane(threads - THREADS_KEPT_FREE + 1), checks_lane()
     app = create_application(
@@ -40,6 +50,8 @@ def create_app(stock_room: SqlStockRoom, broker: Reachable, *, hosts: KnownHosts
         },
         problem_of=_PROBLEM_OF,
         max_body_bytes=_MAX_BODY_BYTES,
+        description=DESCRIPTION,
+        guard=guard,
     )
     app.extensions["stock_room"] = stock_room
     app.extensions["broker"] = broker

@@ -5,6 +5,7 @@ from contextlib import ExitStack
 from typing import Final
 
 from broker.client import ClientError
+from inventory_service.adapters.inventory_metrics import CountedStockRoom
 from inventory_service.adapters.order_consumer import order_consumer
 from inventory_service.adapters.shortage_producer import ShortageProducer
 from inventory_service.adapters.stock_room import SqlStockRoom
@@ -16,6 +17,7 @@ from service_runtime.configured_database import migrate_and_leave, open_to_serve
 from service_runtime.consumer_thread import ConsumerThread
 from service_runtime.database_url import masked
 from service_runtime.http_server import HttpServer
+from service_runtime.metrics import new_metrics, serve_metrics
 from service_runtime.start import CannotStart, run_service, stop_on_signals
 
 PROGRAM: Final = "inventory_service"
@@ -41,9 +43,14 @@ def serve(settings: Settings) -> None:
         stopping = stop_on_signals()
         stock_room = SqlStockRoom(engine)
         producer = ShortageProducer(namesrv_addr=settings.namesrv_addr, send_timeout_ms=settings.send_timeout_ms)
-        listener = OrderListener(stock_room, producer)
+        metrics = new_metrics() if settings.metrics_enabled else None
+        listener = OrderListener(stock_room if metrics is None else CountedStockRoom(stock_room, metrics), producer)
         consumer = order_consumer(listener, namesrv_addr=settings.namesrv_addr, threads=settings.consumer_threads)
-        app = create_app(stock_room, consumer, hosts=settings.known_hosts, threads=settings.http_threads)
+        app = create_app(
+            stock_room, consumer, hosts=settings.known_hosts, threads=settings.http_threads, guard=settings.write_guard
+        )
+        if metrics is not None:
+            serve_metrics(app, metrics)
         server = HttpServer.of(app, settings)
         _start(producer, consumer)
         # What stands last here stops first: messages that are worked on may still have to tell of a shortage.

@@ -8,6 +8,7 @@ from sqlmodel import Session, col, select
 from order_service.adapters.tables import OrderItemRow, OrderRow, TransactionRow
 from order_service.domain.life_cycle import OrderState
 from order_service.domain.order import Item, Order
+from order_service.domain.timeline import Transaction
 from order_service.domain.transaction import TransactionKind, TransactionState
 
 
@@ -19,6 +20,11 @@ def transaction_row(
     return TransactionRow(
         transaction_id=transaction_id, order_id=order_id, state=state.value, created_at_ms=now_ms, kind=kind.value
     )
+
+
+def transaction_of(row: TransactionRow) -> Transaction:
+    """The transaction of this row."""
+    return Transaction(row.transaction_id, TransactionKind(row.kind), TransactionState(row.state), row.created_at_ms)
 
 
 def order_row(order: Order) -> OrderRow:

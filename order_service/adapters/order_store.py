@@ -18,10 +18,11 @@ from sqlalchemy.exc import IntegrityError
 from sqlmodel import Session, col, select
 from sqlmodel.sql.expression import SelectOfScalar
 
-from order_service.adapters.order_rows import item_rows, order_of, order_row, orders_of, transaction_row
+from order_service.adapters.order_rows import item_rows, order_of, order_row, orders_of, transaction_of, transaction_row
 from order_service.adapters.tables import OrderDatabase, OrderRow, TransactionRow
 from order_service.domain.life_cycle import OrderEvent, OrderState, next_state
 from order_service.domain.order import Cancellation, Order
+from order_service.domain.timeline import Transaction
 from order_service.domain.transaction import TransactionKind, TransactionState
 from order_service.service_layer.order_store import IdempotencyKeyTaken, NotCancellable, OrderNotTaken, TransactionDecided
 from service_runtime.constraints import is_duplicate
@@ -139,6 +140,12 @@ class SqlOrderStore:
         )
         with self._sessions.reading() as session:
             return session.exec(query).first()
+
+    def find_transactions(self, order_id: str) -> list[Transaction]:
+        """The transactions that name the order, the oldest first."""
+        query = select(TransactionRow).where(col(TransactionRow.order_id) == order_id).order_by(col(TransactionRow.created_at_ms))
+        with self._sessions.reading() as session:
+            return [transaction_of(row) for row in session.exec(query)]
 
     def find_order(self, order_id: str) -> Order | None:
         """The order with this id."""

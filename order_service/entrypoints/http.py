@@ -1,17 +1,20 @@
 """The order service over HTTP: the Flask application and its routes."""
 
-from typing import Any, Final, Protocol
+from typing import Final, Protocol
 from urllib.parse import urlencode
 
 from flask import Blueprint, Flask, Response, abort, current_app, request
 
 from order_service.adapters.order_store import SqlOrderStore
+from order_service.domain.order import Order
+from order_service.domain.timeline import timeline
 from order_service.domain.transaction import TransactionState
-from order_service.entrypoints.openapi import openapi_document
+from order_service.entrypoints.described import DESCRIPTION
 from order_service.entrypoints.problems import PROBLEM_OF
 from order_service.entrypoints.schemas import (
     CancellationRequest,
     CancelledResponse,
+    EventResponse,
     HealthResponse,
     OrderHeaders,
     OrderPageQuery,
@@ -20,6 +23,7 @@ from order_service.entrypoints.schemas import (
     OrderResponse,
     PaymentRequest,
     PlacedResponse,
+    TimelineResponse,
     TransactionResponse,
 )
 from order_service.service_layer.cancelling import OrderCancelling
@@ -31,9 +35,11 @@ from service_runtime.health import Reachable, http_status, word
 from service_runtime.known_hosts import KnownHosts
 from service_runtime.lanes import THREADS_KEPT_FREE, Lane, checks_lane, reading_lane
 from service_runtime.responses import json_response
+from service_runtime.write_guard import WriteGuard
 
 MAX_BODY_BYTES: Final = 256 * 1024
 _LOOPBACK: Final = KnownHosts()
+_EVERYBODY: Final = WriteGuard()
 
 orders_api = Blueprint("orders", __name__)
 
@@ -53,6 +59,7 @@ def create_app(
     threads: int = 48,
     placed_at_once: int = 32,
     payment_deadline_ms: int = 600_000,
+    guard: WriteGuard = _EVERYBODY,
 ) -> Flask:
     """The application, on a database and a broker that are open.
 
@@ -65,6 +72,8 @@ def create_app(
         lane_of=_lanes(threads, placed_at_once),
         problem_of=PROBLEM_OF,
         max_body_bytes=MAX_BODY_BYTES,
+        description=DESCRIPTION,
+        guard=guard,
     )
     app.extensions["order_store"] = store
     app.extensions["broker"] = broker
@@ -88,6 +97,7 @@ def _lanes(threads: int, placed_at_once: int) -> dict[str, Lane]:
         "POST /orders/<order_id>/cancellation": placing,
         "GET /orders": reading,
         "GET /orders/<order_id>": reading,
+        "GET /orders/<order_id>/timeline": reading,
         "GET /transactions/<transaction_id>": reading,
         "GET /readyz": checks,
         "GET /healthz": checks,
@@ -134,10 +144,15 @@ def cancel_order(order_id: str) -> Response:
 @orders_api.get("/orders/<order_id>")
 def get_order(order_id: str) -> Response:
     """One order."""
-    order = _store().find_order(order_id) if _can_be_an_id(order_id) else None
-    if order is None:
-        abort(404, "no order has this id")
-    return json_response(OrderResponse.of(order))
+    return json_response(OrderResponse.of(_order(order_id)))
+
+
+@orders_api.get("/orders/<order_id>/timeline")
+def get_timeline(order_id: str) -> Response:
+    """What happened to an order, the oldest first."""
+    order = _order(order_id)
+    events = timeline(order, _store().find_transactions(order_id))
+    return json_response(TimelineResponse(order_id=order_id, events=[EventResponse.of(event) for event in events]))
 
 
 @orders_api.get("/orders")
@@ -175,15 +190,16 @@ def get_health() -> Response:
     return _health(health)
 
 
-@orders_api.get("/openapi.json")
-def get_openapi() -> dict[str, Any]:
-    """The requests and responses as JSON schemas (OpenAPI 3.1)."""
-    return openapi_document()
-
-
 def _store() -> SqlOrderStore:
     store: SqlOrderStore = current_app.extensions["order_store"]
     return store
+
+
+def _order(order_id: str) -> Order:
+    order = _store().find_order(_id(order_id))
+    if order is None:
+        abort(404, "no order has this id")
+    return order
 
 
 def _id(text: str) -> str:

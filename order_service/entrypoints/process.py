@@ -4,8 +4,11 @@ import logging
 from contextlib import ExitStack
 from typing import Final
 
+from prometheus_client import CollectorRegistry
+
 from broker.client import ClientError
 from order_service.adapters.order_broker import OrderBroker
+from order_service.adapters.order_metrics import counted
 from order_service.adapters.order_store import SqlOrderStore
 from order_service.adapters.shortage_consumer import shortage_consumer
 from order_service.adapters.tables import MIGRATIONS
@@ -20,6 +23,7 @@ from service_runtime.configured_database import migrate_and_leave, open_to_serve
 from service_runtime.consumer_thread import ConsumerThread
 from service_runtime.database_url import masked
 from service_runtime.http_server import HttpServer
+from service_runtime.metrics import new_metrics, serve_metrics
 from service_runtime.start import CannotStart, run_service, stop_on_signals
 
 PROGRAM: Final = "order_service"
@@ -44,7 +48,8 @@ def serve(settings: Settings) -> None:
         opened.callback(engine.dispose)
         stopping = stop_on_signals()
         store = SqlOrderStore(engine)
-        broker = _broker(settings, store)
+        metrics = new_metrics() if settings.metrics_enabled else None
+        broker = _broker(settings, store, metrics)
         app = create_app(
             store,
             broker,
@@ -52,7 +57,10 @@ def serve(settings: Settings) -> None:
             threads=settings.http_threads,
             placed_at_once=settings.placed_at_once,
             payment_deadline_ms=round(settings.payment_deadline_s * 1000),
+            guard=settings.write_guard,
         )
+        if metrics is not None:
+            serve_metrics(app, metrics)
         server = HttpServer.of(app, settings)
         shortages = shortage_consumer(ShortageListener(OrderCancelling(store, broker)), namesrv_addr=settings.namesrv_addr)
         _start(broker, shortages)
@@ -67,12 +75,14 @@ def serve(settings: Settings) -> None:
         stopping.wait()
 
 
-def _broker(settings: Settings, store: SqlOrderStore) -> OrderBroker:
+def _broker(settings: Settings, store: SqlOrderStore, metrics: CollectorRegistry | None) -> OrderBroker:
     failpoints = parse_failpoints(settings.failpoints)
     listeners = transaction_listeners(store, order_limit_cents=settings.order_limit_cents, failpoints=failpoints)
     if settings.failpoints_folder is not None:
         armed = ArmedFailpoints(settings.failpoints_folder)
         listeners = {topic: FailingListener(listener, armed) for topic, listener in listeners.items()}
+    if metrics is not None:
+        listeners = counted(listeners, metrics)
     return OrderBroker(listeners, namesrv_addr=settings.namesrv_addr, send_timeout_ms=settings.send_timeout_ms)
 
 

@@ -16,6 +16,7 @@ from order_service.domain.order import (
     Item,
     Order,
 )
+from order_service.domain.timeline import Event, Happening
 from order_service.domain.transaction import TransactionState
 from order_service.service_layer.cancelling import Cancelled
 from order_service.service_layer.placing import Placed
@@ -137,6 +138,28 @@ class PlacedResponse(BaseModel):
             transaction=TransactionResponse(transaction_id=placed.transaction_id, state=placed.state),
             ask_later=places if placed.state is TransactionState.UNKNOWN else None,
         )
+
+
+class EventResponse(BaseModel):
+    """One thing that happened to an order, with the transaction that tells the world of it, if one does."""
+
+    at: str = Field(description="RFC 3339")
+    what: Happening
+    transaction: TransactionResponse | None = None
+    because: str | None = None
+
+    @classmethod
+    def of(cls, event: Event) -> Self:
+        """The response for an event."""
+        told = None if event.state is None else TransactionResponse(transaction_id=event.transaction_id, state=event.state)
+        return cls(at=rfc3339(event.at_ms), what=event.what, transaction=told, because=event.because)
+
+
+class TimelineResponse(BaseModel):
+    """What happened to an order, the oldest first."""
+
+    order_id: str
+    events: list[EventResponse]
 
 
 class CancelledResponse(BaseModel):

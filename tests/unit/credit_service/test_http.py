@@ -14,7 +14,7 @@ from credit_service.entrypoints.health import HealthSources
 from credit_service.entrypoints.http import create_app
 from credit_service.service_layer.holds import Holding
 from service_runtime.known_hosts import KnownHosts
-from tests.unit.credit_service.conftest import a_credit
+from tests.unit.credit_service.conftest import a_credit, a_reversal
 
 
 class Everything:
@@ -73,6 +73,21 @@ def test_only_the_last_entries_are_shown(client: FlaskClient, sqlite_ledger: Led
     answer = client.get("/customers/ada/credit?limit=2").json
     assert len(answer["entries"]) == 2
     assert answer["points"] == 5 * 25
+
+
+def test_one_order_s_credit_is_the_sum_of_its_entries(client: FlaskClient, sqlite_ledger: Ledger) -> None:
+    sqlite_ledger.credit([a_credit("1", amount_cents=250), a_credit("2"), a_reversal("1", amount_cents=250)])
+    answer = client.get("/orders/1/credit").json
+    assert (answer["order_id"], answer["customer"], answer["points"]) == ("1", "ada", 0)
+    assert [(entry["kind"], entry["points"]) for entry in answer["entries"]] == [("credit", 2), ("reversal", -2)]
+    entry = answer["entries"][0]
+    assert (entry["message_id"], entry["transaction_id"]) == ("message", "transaction")
+    assert entry["created_at"].endswith("Z")
+
+
+@pytest.mark.parametrize("order_id", ["none", "%00", "x" * 99])
+def test_an_order_whose_message_has_not_come_has_no_credit(client: FlaskClient, order_id: str) -> None:
+    assert client.get(f"/orders/{order_id}/credit").status_code == 404
 
 
 def test_a_customer_with_a_slash_in_the_name_is_found(client: FlaskClient, sqlite_ledger: Ledger) -> None:

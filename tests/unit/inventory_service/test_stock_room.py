@@ -5,8 +5,10 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 from alembic.autogenerate import compare_metadata
 from alembic.migration import MigrationContext
+from prometheus_client import CollectorRegistry
 from sqlalchemy import Engine, text
 
+from inventory_service.adapters.inventory_metrics import CountedStockRoom
 from inventory_service.adapters.stock_room import SqlStockRoom
 from inventory_service.adapters.tables import InventoryDatabase
 from inventory_service.domain.shipment import Line, Shipment, ShipmentState
@@ -93,6 +95,18 @@ def test_a_stock_that_cannot_be_written_ships_nothing(stock_room: SqlStockRoom, 
     with pytest.raises(DatabaseUnavailable):
         stock_room.ship("order-1", [Line("tea", 2)])
     assert (stock_room.find_stock("tea"), stock_room.find_shipment("order-1")) == (3, None)
+
+
+def test_messages_are_counted_by_how_the_shipment_stands_then(sqlite_stock_room: SqlStockRoom) -> None:
+    registry = CollectorRegistry()
+    room = CountedStockRoom(sqlite_stock_room, registry)
+    room.ship("order-1", [Line("tea", 1)])
+    room.call_off("order-1")
+    counts = [
+        registry.get_sample_value("inventory_messages_total", {"message": message, "state": state})
+        for message, state in [("created", "SHIPPED"), ("cancelled", "RETURNED"), ("created", "SHORT")]
+    ]
+    assert counts == [1, 1, None]
 
 
 def test_the_migrations_make_the_tables_that_the_code_uses(engine: Engine) -> None:

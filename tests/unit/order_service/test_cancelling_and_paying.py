@@ -200,3 +200,39 @@ def test_a_key_is_replayed_with_the_state_that_the_order_has_by_then(client: Fla
     again = client.post("/orders", json=BODY | {"payment": "later"}, headers=key)
     assert (again.json["order"]["state"], again.json["transaction"]["state"]) == ("PAID", "COMMITTED")
     assert client.post("/orders", json=BODY, headers=key).status_code == 422
+
+
+def test_the_timeline_of_an_order_tells_what_happened_and_by_which_transactions(
+    client: FlaskClient, broker: BrokerInProcess, clock: Clock
+) -> None:
+    order_id = place(client, payment="later")
+    clock.ms += 1_000
+    client.post(f"/orders/{order_id}/payment", json={})
+    clock.ms += 1_000
+    client.post(f"/orders/{order_id}/cancellation", json={"reason": "too dear"})
+    events = client.get(f"/orders/{order_id}/timeline").json["events"]
+    stored = next(event for event in events if event["what"] == "STORED")
+    assert stored["transaction"] == {"transaction_id": broker.decisions[0][0].transaction_id, "state": "COMMITTED"}
+    told = {"transaction_id": broker.decisions[1][0].transaction_id, "state": "COMMITTED"}
+    assert [event for event in events if event is not stored] == [
+        {"at": "2023-11-14T22:13:20.000Z", "what": "ASKED_FOR", "transaction": None, "because": None},
+        {"at": "2023-11-14T22:13:21.000Z", "what": "PAID", "transaction": None, "because": None},
+        {"at": "2023-11-14T22:13:22.000Z", "what": "CANCELLED", "transaction": told, "because": "too dear"},
+    ]
+
+
+def test_the_timeline_of_an_expired_order_ends_with_its_deadline(
+    client: FlaskClient, broker: BrokerInProcess, clock: Clock
+) -> None:
+    order_id = place(client, payment="later")
+    clock.ms += DEADLINE_MS
+    check_back(broker)
+    by_name = {event["what"]: event for event in client.get(f"/orders/{order_id}/timeline").json["events"]}
+    assert by_name.keys() == {"ASKED_FOR", "STORED", "EXPIRED"}
+    assert by_name["STORED"]["transaction"]["state"] == "ROLLED_BACK"
+    assert by_name["EXPIRED"]["because"] == "the deadline for its payment passed"
+
+
+@pytest.mark.parametrize("order_id", ["none", "%00"])
+def test_what_nobody_ordered_has_no_timeline(client: FlaskClient, order_id: str) -> None:
+    assert client.get(f"/orders/{order_id}/timeline").status_code == 404

@@ -1,17 +1,18 @@
-"""Every route that asks somebody who may hang has a lane, in both services."""
+"""Every route that asks somebody who may hang has a lane, in each service."""
 
 import pytest
 from flask import Flask
 
 import credit_service.entrypoints.http as credits
+import inventory_service.entrypoints.http as inventory
 import order_service.entrypoints.http as orders
 from service_runtime import application
 from service_runtime.lanes import THREADS_KEPT_FREE, Lane
 
-ASKS_NOBODY = {"/livez", "/openapi.json", "/static/<path:filename>"}
+ASKS_NOBODY = {"/", "/docs", "/livez", "/openapi.json", "/static/<path:filename>"}
 
 
-@pytest.mark.parametrize("module", [orders, credits], ids=lambda module: module.__name__)
+@pytest.mark.parametrize("module", [orders, credits, inventory], ids=lambda module: module.__name__)
 def test_each_route_that_asks_a_database_or_a_broker_has_a_lane(module: object, monkeypatch: pytest.MonkeyPatch) -> None:
     kept: dict[str, Lane] = {}
     monkeypatch.setattr(application, "keep_lanes", lambda _app, lane_of: kept.update(lane_of))

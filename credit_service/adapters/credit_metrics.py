@@ -1,0 +1,50 @@
+"""Counts what the ledger did with credits and reversals, and shows what is held, for Prometheus."""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+from prometheus_client import CollectorRegistry, Counter
+from prometheus_client.core import GaugeMetricFamily
+from prometheus_client.registry import Collector
+
+from broker.client import ConsumeContext
+from credit_service.domain.credit import Credit, CreditOutcome
+from credit_service.service_layer.holds import Holds
+from credit_service.service_layer.order_listener import BatchCrediting
+from service_runtime.consumer_thread import ConsumerThread
+
+
+class CountedCrediting:
+    """See `BatchCrediting`; counts the outcomes of another one."""
+
+    def __init__(self, crediting: BatchCrediting, registry: CollectorRegistry) -> None:
+        """`crediting` writes the entries."""
+        self._crediting = crediting
+        self._entries = Counter("credit_entries", "Entries by what the ledger did.", ["kind", "outcome"], registry=registry)
+
+    def credit(self, credits: Sequence[Credit], context: ConsumeContext) -> list[CreditOutcome | None]:
+        """As the other one does."""
+        outcomes = self._crediting.credit(credits, context)
+        for credit, outcome in zip(credits, outcomes, strict=True):
+            self._entries.labels(credit.kind.value, "LATER" if outcome is None else outcome.value).inc()
+        return outcomes
+
+
+@dataclass(frozen=True, slots=True)
+class HoldsCollector(Collector):
+    """Reads, at each scrape, how many orders are held and how many messages wait."""
+
+    holds: Holds
+    consumer: ConsumerThread
+
+    def collect(self) -> Iterable[GaugeMetricFamily]:
+        """The gauges."""
+        holding = self.holds.state()
+        yield GaugeMetricFamily("credit_held_orders", "Orders that are held.", value=0 if holding is None else holding.orders)
+        yield GaugeMetricFamily(
+            "credit_held_seconds", "Since when something is held without a break.", value=holding.held_for_s if holding else 0
+        )
+        waiting = sum(queue.unacknowledged for queue in self.consumer.progress())
+        yield GaugeMetricFamily(
+            "credit_unacknowledged_messages", "Messages that were pulled and not acknowledged.", value=waiting
+        )

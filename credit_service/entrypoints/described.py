@@ -1,0 +1,30 @@
+"""What /docs and /openapi.json say of the credit service's routes."""
+
+from typing import Final
+
+from pydantic import RootModel
+
+from broker import __version__
+from credit_service.entrypoints.health import HealthResponse, ReadyResponse
+from credit_service.entrypoints.repairs import RebuildRequest, RepairedResponse, ReverseRequest
+from credit_service.entrypoints.schemas import CustomerCreditResponse, LimitQuery, OrderCreditResponse
+from service_runtime.api_document import ApiDescription, Described
+
+
+class RepairRequest(RootModel[ReverseRequest | RebuildRequest]):
+    """The body of PUT /repairs/{repair_id}."""
+
+
+DESCRIPTION: Final = ApiDescription(
+    "Credit service",
+    __version__,
+    {
+        "GET /customers/<path:customer>/credit": Described({200: CustomerCreditResponse}, query=LimitQuery),
+        "GET /orders/<order_id>/credit": Described({200: OrderCreditResponse}),
+        "PUT /repairs/<repair_id>": Described(
+            {200: RepairedResponse, 201: RepairedResponse}, body=RepairRequest, problems=(409,)
+        ),
+        "GET /readyz": Described({200: ReadyResponse, 503: ReadyResponse}),
+        "GET /healthz": Described({200: HealthResponse, 503: HealthResponse}),
+    },
+)

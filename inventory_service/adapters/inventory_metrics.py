@@ -1,0 +1,31 @@
+"""Counts how shipments stand after each message, for Prometheus."""
+
+from collections.abc import Sequence
+
+from prometheus_client import CollectorRegistry, Counter
+
+from inventory_service.domain.shipment import Line, Shipment
+from inventory_service.service_layer.ports import StockRoom
+
+
+class CountedStockRoom:
+    """See `StockRoom`; counts what another one says."""
+
+    def __init__(self, stock_room: StockRoom, registry: CollectorRegistry) -> None:
+        """`stock_room` ships."""
+        self._stock_room = stock_room
+        self._shipments = Counter(
+            "inventory_messages", "Messages, by how the order's shipment stands then.", ["message", "state"], registry=registry
+        )
+
+    def ship(self, order_id: str, lines: Sequence[Line]) -> Shipment:
+        """As the other one does."""
+        return self._counted("created", self._stock_room.ship(order_id, lines))
+
+    def call_off(self, order_id: str) -> Shipment:
+        """As the other one does."""
+        return self._counted("cancelled", self._stock_room.call_off(order_id))
+
+    def _counted(self, message: str, shipment: Shipment) -> Shipment:
+        self._shipments.labels(message, shipment.state.value).inc()
+        return shipment

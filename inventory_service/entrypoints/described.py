@@ -1,0 +1,19 @@
+"""What /docs and /openapi.json say of the inventory service's routes."""
+
+from typing import Final
+
+from broker import __version__
+from inventory_service.entrypoints.schemas import HealthResponse, ShipmentResponse, StockRequest, StockResponse
+from service_runtime.api_document import ApiDescription, Described
+
+DESCRIPTION: Final = ApiDescription(
+    "Inventory service",
+    __version__,
+    {
+        "PUT /stock/<path:article>": Described({200: StockResponse}, body=StockRequest),
+        "GET /stock/<path:article>": Described({200: StockResponse}),
+        "GET /orders/<order_id>/shipment": Described({200: ShipmentResponse}),
+        "GET /readyz": Described({200: HealthResponse, 503: HealthResponse}),
+        "GET /healthz": Described({200: HealthResponse, 503: HealthResponse}),
+    },
+)

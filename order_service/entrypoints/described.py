@@ -1,0 +1,40 @@
+"""What /docs and /openapi.json say of the order service's routes."""
+
+from typing import Final
+
+from broker import __version__
+from order_service.entrypoints.schemas import (
+    CancellationRequest,
+    CancelledResponse,
+    HealthResponse,
+    OrderHeaders,
+    OrderPageQuery,
+    OrderPageResponse,
+    OrderRequest,
+    OrderResponse,
+    PaymentRequest,
+    PlacedResponse,
+    TimelineResponse,
+    TransactionResponse,
+)
+from service_runtime.api_document import ApiDescription, Described
+
+DESCRIPTION: Final = ApiDescription(
+    "Order service",
+    __version__,
+    {
+        "POST /orders": Described(
+            {201: PlacedResponse, 202: PlacedResponse}, body=OrderRequest, headers=OrderHeaders, problems=(409, 422)
+        ),
+        "GET /orders": Described({200: OrderPageResponse}, query=OrderPageQuery),
+        "GET /orders/<order_id>": Described({200: OrderResponse}),
+        "GET /orders/<order_id>/timeline": Described({200: TimelineResponse}),
+        "POST /orders/<order_id>/payment": Described({200: OrderResponse}, body=PaymentRequest, problems=(409,)),
+        "POST /orders/<order_id>/cancellation": Described(
+            {200: CancelledResponse, 202: CancelledResponse}, body=CancellationRequest, problems=(409,)
+        ),
+        "GET /transactions/<transaction_id>": Described({200: TransactionResponse}),
+        "GET /readyz": Described({200: HealthResponse, 503: HealthResponse}),
+        "GET /healthz": Described({200: HealthResponse, 503: HealthResponse}),
+    },
+)

@@ -1,0 +1,55 @@
+"""Metrics of a service for Prometheus: /metrics on its HTTP port, off unless the setting asks for it."""
+
+import time
+from typing import Final
+
+from flask import Blueprint, Flask, Response, current_app, g, request
+from prometheus_client import CONTENT_TYPE_LATEST, CollectorRegistry, Counter, Histogram, generate_latest
+from prometheus_client.gc_collector import GCCollector
+from prometheus_client.platform_collector import PlatformCollector
+from prometheus_client.process_collector import ProcessCollector
+
+_NO_ROUTE: Final = "none"
+"""The route of a request that asks for none of the service's: its path is the caller's, and there is no end of those."""
+
+metrics_api = Blueprint("metrics", __name__)
+
+
+def new_metrics() -> CollectorRegistry:
+    """A registry with what is known of the process: CPU, memory, open files, garbage collection."""
+    registry = CollectorRegistry()
+    for collector in (ProcessCollector, PlatformCollector, GCCollector):
+        collector(registry=registry)
+    return registry
+
+
+def serve_metrics(app: Flask, registry: CollectorRegistry) -> None:
+    """Adds /metrics to the application, and counts and times its requests by method, route and status."""
+    requests = Counter("http_requests", "Requests that were answered.", ["method", "route", "status"], registry=registry)
+    durations = Histogram(
+        "http_request_duration_seconds", "From the request to its answer.", ["method", "route"], registry=registry
+    )
+
+    def begin() -> None:
+        g.began_s = time.perf_counter()
+
+    def count(response: Response) -> Response:
+        route = request.url_rule.rule if request.url_rule else _NO_ROUTE
+        method = request.method if request.url_rule else _NO_ROUTE
+        requests.labels(method, route, str(response.status_code)).inc()
+        began_s: float | None = g.pop("began_s", None)
+        if began_s is not None:
+            durations.labels(method, route).observe(time.perf_counter() - began_s)
+        return response
+
+    app.extensions["metrics"] = registry
+    app.register_blueprint(metrics_api)
+    app.before_request(begin)
+    app.after_request(count)
+
+
+@metrics_api.get("/metrics")
+def get_metrics() -> Response:
+    """The metrics in Prometheus' text format."""
+    registry: CollectorRegistry = current_app.extensions["metrics"]
+    return Response(generate_latest(registry), content_type=CONTENT_TYPE_LATEST)
