@@ -19,8 +19,8 @@ ROUTE = Route()
 def found(finding: Finding, cause: Cause | None = None, **more: Any) -> dict[str, Any]:
     said = {
         "finding": finding.value, "cause": cause and cause.value, "stage": "ordered", "order_id": "o", "customer": "ada",
-        "currency": "EUR", "order_count": 1, "order_cents": Decimal(1250), "credit_count": 0, "credit_cents": Decimal(1250), "transaction_id": "T-o",
-        "ordered_at_ms": 1_700_000_000_000,
+        "currency": "EUR", "order_count": 1, "order_cents": Decimal(1250), "credit_count": 0, "credit_cents": Decimal(1250),
+        "transaction_id": "T-o", "ordered_at_ms": 1_700_000_000_000,
     }  # fmt: skip
     return {**dict.fromkeys(FINDING_COLUMNS), **said, **more}
 
