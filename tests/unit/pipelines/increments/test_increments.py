@@ -22,16 +22,10 @@ from pipelines.sources.commit_log import LogRecord, scan, split_log
 from pipelines.sources.database_url import parse_database_url
 from pipelines.sources.reading import Reading
 from tests.unit.pipelines.broken_books import AS_OF_MS, AT_MS, GRACE_SECONDS, OVERDUE_SECONDS, STORIES, BrokenBooks
-from tests.unit.pipelines.conftest import ShopDatabases, spark
+from tests.unit.pipelines.conftest import ShopDatabases
 from tests.unit.pipelines.log_writer import LogWriter
 
-__all__ = ["spark"]
-
-pytestmark = [
-    pytest.mark.e2e,
-    pytest.mark.timeout(1000),
-    pytest.mark.skipif(shutil.which("java") is None, reason="no java on the PATH: apt-get install openjdk-17-jre-headless"),
-]
+pytestmark = [pytest.mark.slow, pytest.mark.timeout(1000)]
 
 TABLES = {"orders": ("orders", "order_items", "transactions"), "credits": ("credits", "balances")}
 
@@ -114,7 +108,7 @@ def whole_books(folder: Path, seed: int) -> dict[str, int]:
     folder.mkdir()
     shop = ShopDatabases(folder)
     books = BrokenBooks(shop, LogWriter(folder / "store", segment_size=1 << 17))
-    names = [name for name in STORIES]
+    names = list(STORIES)
     random.Random(seed).shuffle(names)
     placed_ms = {}
     for number, name in enumerate(names):
