@@ -72,7 +72,7 @@ def spark_session(
     with _opened(log_file) as log:
         session = _start(configuration, log)
         try:
-            if not _is_local({"spark.master": session.sparkContext.master}):
+            if not _is_local({"spark.master": session.sparkContext.master or ""}):
                 _send_our_code(session)
             yield session
         finally:

@@ -29,7 +29,8 @@ pytestmark = [
     pytest.mark.skipif(binaries() is None, reason="no PostgreSQL in /usr/lib/postgresql: apt-get install postgresql"),
 ]
 SPARK_CLASS = Path(pyspark.__file__).parent / "bin" / "spark-class"
-LOOPBACK = {"SPARK_LOCAL_IP": "127.0.0.1", "SPARK_NO_DAEMONIZE": "1"}
+LOOPBACK = {"SPARK_LOCAL_IP": "127.0.0.1"}
+NO_FIXED_PORT = {"SPARK_MASTER_OPTS": "-Dspark.master.rest.enabled=false"}
 
 
 @pytest.fixture
@@ -39,7 +40,7 @@ def master(processes: Processes, tmp_path: Path) -> str:
     url = f"spark://127.0.0.1:{port}"
     deploy = "org.apache.spark.deploy"
     arguments = ["--host", "127.0.0.1", "--port", str(port), "--webui-port", str(pages[0])]
-    environment = {**LOOPBACK, "PYTHONPATH": "", "SPARK_WORKER_DIR": str(tmp_path / "work")}
+    environment = {**LOOPBACK, **NO_FIXED_PORT, "PYTHONPATH": "", "SPARK_WORKER_DIR": str(tmp_path / "work")}
     master = processes.add(
         "master", [str(SPARK_CLASS), f"{deploy}.master.Master", *arguments], environment=environment,
         is_ready=prints("I have been elected leader"),
