@@ -1,4 +1,4 @@
-"""The commands `reconcile` and `messages`; `breaks` and `repair` are added."""
+"""The commands `reconcile` and `messages`; `breaks`, `repair` and `watch` are added."""
 
 from __future__ import annotations
 
@@ -52,6 +52,7 @@ from pipelines.sources.message_logs import StoreLog
 from pipelines.sources.reading import Reading
 from pipelines.tolerance import Tolerance
 from pipelines.verdict import exit_with
+from pipelines.watch_command import watch_command
 
 application = typer.Typer(
     help="Do orders and credits agree? Exit code 0: they do. 1: they do not. 2: the job could not tell.",
@@ -63,6 +64,7 @@ application = typer.Typer(
 
 application.add_typer(commands, name="breaks")
 application.command("repair")(repair_command)
+application.command("watch")(watch_command)
 
 
 @application.command("reconcile")

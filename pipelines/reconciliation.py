@@ -117,8 +117,7 @@ def log_begins_ms(logs: tuple[MessageLog, ...], route: Route) -> int | None:
 
 def progress_of(log: MessageLog, route: Route) -> Progress:
     """How far the consumer group has come in the topics of the route. Raises UnreadableStore."""
-    topics = (route.topic, route.retry_topic)
-    return {topic: log.consumer_offsets(route.consumer_group, topic) for topic in topics}
+    return {topic: log.consumer_offsets(route.consumer_group, topic) for topic in route.consumed_topics}
 
 
 _ARROW_TYPES: Final = {"string": pyarrow.string(), "bigint": pyarrow.int64()}

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import time
-from contextlib import ExitStack
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -53,22 +54,28 @@ def reconciled(
     full: bool = False,
 ) -> TimedOutcome:
     """Starts Spark and compares: all, or with `state` what is new. Raises what `reconcile` raises, and SparkUnavailable."""
-    for log in books.logs:
-        log.check()
-    check_tables(books.order_database, books.credit_database)
-    is_small = are_small(books.order_database, books.credit_database, books.logs)
-    with ExitStack() as stack:
-        begun_s = time.monotonic()
-        with shown_step(progress, "Starting Spark"):
-            spark = stack.enter_context(spark_session(settings.master, settings.log, is_small=is_small, memory=settings.memory))
+    begun_s = time.monotonic()
+    with opened_session(books, settings, progress) as reading:
         started_s = time.monotonic()
-        with shown_tasks(progress, spark, "Comparing orders and credits"):
-            reading = Reading(spark, is_small)
+        with shown_tasks(progress, reading.spark, "Comparing orders and credits"):
             if state is None:
                 outcome = reconcile(reading, books, cut_off, output)
             else:
                 outcome = reconcile_new(reading, books, cut_off, output, State(state), full=full)
         return TimedOutcome(outcome, started_s - begun_s, time.monotonic() - started_s)
+
+
+@contextmanager
+def opened_session(books: Books, settings: SparkSettings, progress: Console) -> Iterator[Reading]:
+    """Spark for these books, which can be read. Raises UnreadableStore, UnreadableDatabase, SparkUnavailable."""
+    for log in books.logs:
+        log.check()
+    check_tables(books.order_database, books.credit_database)
+    is_small = are_small(books.order_database, books.credit_database, books.logs)
+    with ExitStack() as stack:
+        with shown_step(progress, "Starting Spark"):
+            spark = stack.enter_context(spark_session(settings.master, settings.log, is_small=is_small, memory=settings.memory))
+        yield Reading(spark, is_small)
 
 
 def address_of(name: str, url: str, password_file: str) -> DatabaseAddress:

@@ -9,6 +9,7 @@ import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import IO
 
 from py4j.protocol import Py4JError  # type: ignore[import-untyped]
@@ -18,6 +19,7 @@ from pyspark.java_gateway import launch_gateway
 from pyspark.sql import SparkSession
 
 from pipelines import class_archive
+from pipelines.code_archive import write_code_archive
 from pipelines.errors import SparkUnavailable
 
 _EVERYWHERE = {
@@ -70,6 +72,8 @@ def spark_session(
     with _opened(log_file) as log:
         session = _start(configuration, log)
         try:
+            if not _is_local({"spark.master": session.sparkContext.master or ""}):
+                _send_our_code(session)
             yield session
         finally:
             session.stop()
@@ -95,6 +99,14 @@ def _is_submitted() -> bool:
 
 def _is_local(configuration: dict[str, str]) -> bool:
     return configuration.get("spark.master", "").startswith("local")
+
+
+def _send_our_code(session: SparkSession) -> None:
+    """Lets the executors import this package: Spark copies the archive to each of them."""
+    with TemporaryDirectory() as folder:
+        archive = Path(folder) / "reconciliation.zip"
+        write_code_archive(archive)
+        session.sparkContext.addPyFile(str(archive))
 
 
 def _require_java() -> None:

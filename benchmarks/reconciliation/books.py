@@ -28,10 +28,11 @@ _HOST: Final = host_bytes("127.0.0.1", 10911)
 
 _ORDER_TABLES: Final = """
     CREATE TABLE orders (id INTEGER PRIMARY KEY, order_id VARCHAR(36), customer VARCHAR(100), total_cents BIGINT,
-        currency VARCHAR(3), idempotency_key VARCHAR(255), created_at_ms BIGINT);
+        currency VARCHAR(3), idempotency_key VARCHAR(255), created_at_ms BIGINT, state VARCHAR(16));
     CREATE TABLE order_items (id INTEGER PRIMARY KEY, order_id VARCHAR(36), name VARCHAR(200), quantity INTEGER,
         price_cents BIGINT);
-    CREATE TABLE transactions (transaction_id VARCHAR(64), order_id VARCHAR(36), state VARCHAR(16), created_at_ms BIGINT);
+    CREATE TABLE transactions (transaction_id VARCHAR(64), order_id VARCHAR(36), state VARCHAR(16), created_at_ms BIGINT,
+        kind VARCHAR(16));
 """
 _CREDIT_TABLES: Final = """
     CREATE TABLE credits (id INTEGER PRIMARY KEY, order_id VARCHAR(36), kind VARCHAR(16), customer VARCHAR(100), points BIGINT,
@@ -90,9 +91,13 @@ def _write_tables(folder: Path, count: int, began_ms: int) -> None:
             rows = [row for order in batch for row in _credit_rows(order)]
             for row in rows:
                 balances[row[1]] += row[2]
-            orders.executemany("INSERT INTO orders VALUES (NULL, ?, ?, ?, ?, NULL, ?)", filter(None, map(_order_row, batch)))
+            orders.executemany(
+                "INSERT INTO orders VALUES (NULL, ?, ?, ?, ?, NULL, ?, 'PLACED')", filter(None, map(_order_row, batch))
+            )
             orders.executemany("INSERT INTO order_items VALUES (NULL, ?, 'thing', ?, ?)", map(_item_row, batch))
-            orders.executemany("INSERT INTO transactions VALUES (?, ?, ?, ?)", filter(None, map(_transaction_row, batch)))
+            orders.executemany(
+                "INSERT INTO transactions VALUES (?, ?, ?, ?, 'order')", filter(None, map(_transaction_row, batch))
+            )
             credits.executemany("INSERT INTO credits VALUES (NULL, ?, 'credit', ?, ?, ?, 'message', ?, ?)", rows)
         credits.executemany("INSERT INTO balances VALUES (?, ?)", balances.items())
         orders.commit()

@@ -27,7 +27,7 @@ from pipelines.sources.reading import Reading
 from pipelines.sources.tables import read_wrong_balances
 
 MARKERS_SCHEMA: Final = "marked_transaction_id string, markers int"
-_OF_THE_MOMENT: Final = ("unconsumed", "unconsumed_retries")
+_OF_THE_MOMENT: Final = ("unconsumed", "unconsumed_retries", "unconsumed_cancellations")
 """Counted anew in each run, from the records that are carried."""
 
 _KEY: Final = "COALESCE(CONCAT('o:', order_id), CONCAT('u:', unnamed))"

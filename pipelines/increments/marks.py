@@ -41,15 +41,25 @@ def next_marks(
 
     Raises UnreadableDatabase, UnreadableStore, and StateUnusable where a source lost what was read, or what was not read yet.
     """
-    orders = _mark(order_database, "orders", before.orders, f"created_at_ms > {cut_off.judged_until_ms}")
+    # An order that awaits its payment, and its transaction, are changed later: they count as young.
+    is_young = f"(created_at_ms > {cut_off.judged_until_ms} OR state = 'AWAITING_PAYMENT')"
+    orders = _mark(order_database, "orders", before.orders, is_young)
     young_item = f"order_id IN (SELECT order_id FROM orders WHERE id > {orders})"
     return Marks(
         orders,
         _mark(order_database, "order_items", before.items, young_item),
         _mark(credit_database, "credits", before.credits, f"created_at_ms > {cut_off.judged_until_ms}"),
-        max(before.transactions_ms, cut_off.judged_until_ms),
+        _transactions_ms(order_database, before.transactions_ms, cut_off.judged_until_ms),
         {str(store): _last_offset(store, before.records.get(str(store), NOTHING)) for store in stores},
     )
+
+
+def _transactions_ms(address: DatabaseAddress, before_ms: int, judged_until_ms: int) -> int:
+    """The time below that of the first transaction row that will change."""
+    query = f"SELECT MIN(created_at_ms) AS first_ms FROM transactions WHERE created_at_ms > {before_ms} AND state = 'PENDING'"
+    first_ms = read_query(address, query).to_pylist()[0]["first_ms"]
+    until_ms = judged_until_ms if first_ms is None else min(judged_until_ms, int(first_ms) - 1)
+    return max(before_ms, until_ms)
 
 
 def _mark(address: DatabaseAddress, table: str, before: int, is_young: str) -> int:

@@ -28,7 +28,7 @@ _BEGAN: Final = "COALESCE(ordered_at_ms, half_at_ms, delivered_at_ms, credited_a
 def is_settled() -> str:
     """A condition on a judged history."""
     healthy = ", ".join(f"'{finding}'" for finding in SUMMED)
-    return f"finding IN ({healthy}) AND is_old AND unconsumed = 0 AND unconsumed_retries = 0"
+    return f"finding IN ({healthy}) AND is_old AND unconsumed + unconsumed_retries + unconsumed_cancellations = 0"
 
 
 def read_windows(reading: Reading, state: State, manifest: Manifest | None) -> DataFrame:

@@ -10,12 +10,14 @@ class Finding(StrEnum):
     MATCHED = "matched"
     ROLLED_BACK = "rolled_back"
     REVERSED = "reversed"
+    ENDED = "ended"
     IN_FLIGHT = "in_flight"
     OVERDUE = "overdue"
 
     MISSING_CREDIT = "missing_credit"
     CREDIT_WITHOUT_ORDER = "credit_without_order"
     DOUBLE_CREDIT = "double_credit"
+    MISSING_REVERSAL = "missing_reversal"
     REVERSED_ORDER = "reversed_order"
     REVERSAL_WITHOUT_CREDIT = "reversal_without_credit"
     REVERSAL_MISMATCH = "reversal_mismatch"
@@ -46,12 +48,14 @@ class Finding(StrEnum):
 MEANINGS: Final = {
     Finding.MATCHED: "one order, one credit, all equal",
     Finding.ROLLED_BACK: "a transaction that was rolled back, and left neither order nor credit",
-    Finding.REVERSED: "a credit and its reversal, and no order that stands",
+    Finding.REVERSED: "a credit and its reversal, and no order that stands: it never did, or it was cancelled",
+    Finding.ENDED: "an order that expired or was cancelled before it was announced, and left no credit",
     Finding.IN_FLIGHT: "still on its way, or younger than the grace period: not judged",
     Finding.OVERDUE: "still on its way, and for longer than --overdue-seconds allows",
     Finding.MISSING_CREDIT: "an order without a credit, although its transaction is COMMITTED",
     Finding.CREDIT_WITHOUT_ORDER: "a credit whose order does not exist",
     Finding.DOUBLE_CREDIT: "an order that was credited more than once",
+    Finding.MISSING_REVERSAL: "an order that was cancelled, and whose credit was not taken back",
     Finding.REVERSED_ORDER: "the credit was taken back of an order that stands",
     Finding.REVERSAL_WITHOUT_CREDIT: "a reversal of a credit that does not exist",
     Finding.REVERSAL_MISMATCH: "a reversal that does not take back just what was credited",
@@ -75,7 +79,7 @@ MEANINGS: Final = {
     Finding.UNCLASSIFIED: "no rule says what this is: a mistake in the rules or rows that no service writes",
 }
 
-CONSISTENT: Final = frozenset({Finding.MATCHED, Finding.ROLLED_BACK, Finding.REVERSED, Finding.IN_FLIGHT})
+CONSISTENT: Final = frozenset({Finding.MATCHED, Finding.ROLLED_BACK, Finding.REVERSED, Finding.ENDED, Finding.IN_FLIGHT})
 """What healthy systems show at any time."""
 
 NEEDS_STORE: Final = frozenset(
@@ -97,6 +101,8 @@ class Cause(StrEnum):
 
     YOUNG = "young"
     PENDING = "pending"
+    AWAITING_PAYMENT = "awaiting_payment"
+    CANCELLING = "cancelling"
     NOT_CONSUMED = "not_consumed"
     REDELIVERING = "redelivering"
     NO_MESSAGE = "no_message"
@@ -125,6 +131,8 @@ class Cause(StrEnum):
 CAUSES: Final = {
     Cause.YOUNG: "younger than the grace period",
     Cause.PENDING: "its half message waits for a decision",
+    Cause.AWAITING_PAYMENT: "it is not paid yet, and its deadline has not passed",
+    Cause.CANCELLING: "it was cancelled, and the consumer group has not taken the credit back yet",
     Cause.NOT_CONSUMED: "the message is delivered, and the consumer group has not come to it yet",
     Cause.REDELIVERING: "the consumer group failed on it, and will get it again",
     Cause.NO_MESSAGE: "the commit log has no message of it",

@@ -17,6 +17,7 @@ COUNTS: Final = (
     "order_rows",
     "committed_rows",
     "rolled_back_rows",
+    "cancelled_rows",
     "credit_rows",
     "reversal_rows",
     "halves",
@@ -29,6 +30,9 @@ COUNTS: Final = (
     "dead_letters",
     "damaged",
     "misnamed",
+    "cancel_halves",
+    "cancel_deliveries",
+    "unconsumed_cancellations",
 )
 """Counted; 0 where no event has any."""
 
@@ -38,6 +42,7 @@ SUMS: Final = ("item_cents", "credit_cents", "reversal_cents")
 FIRST: Final = {
     "customer": "string",
     "order_cents": "bigint",
+    "order_state": "string",
     "currency": "string",
     "expected_points": "bigint",
     "ordered_at_ms": "bigint",
@@ -62,6 +67,9 @@ FIRST: Final = {
 LAST: Final = {
     "last_credited_customer": "string",
     "last_credit_transaction_id": "string",
+    "cancelled_at_ms": "bigint",
+    "last_cancel_half_at_ms": "bigint",
+    "last_decided_cancel_half_at_ms": "bigint",
     "last_half_at_ms": "bigint",
     "last_decided_half_at_ms": "bigint",
     "discarded_at_ms": "bigint",

@@ -25,11 +25,18 @@ class Route:
 
     topic: str = "orders"
     consumer_group: str = "credit_service"
+    cancellation_topic: str = "order_cancellations"
+    """Where orders that were announced are taken back."""
 
     @property
     def retry_topic(self) -> str:
         """Where the group's messages come again."""
         return topics.retry_topic(self.consumer_group)
+
+    @property
+    def consumed_topics(self) -> tuple[str, ...]:
+        """The topics of which it counts how far the group has come."""
+        return self.topic, self.retry_topic, self.cancellation_topic
 
     @property
     def dead_letter_topic(self) -> str:
@@ -59,8 +66,8 @@ def told_records(records: DataFrame, route: Route, progress: Progress, carried: 
 
 def unsettled(told: DataFrame) -> DataFrame:
     """Of told records those about which a later record or a later acknowledgement may say more, ready to be carried."""
-    is_open_half = (F.col("role") == "half") & ~F.col("is_decided")
-    is_unconsumed = F.col("role").isin("delivered", "retried") & ~F.col("is_consumed")
+    is_open_half = F.col("role").isin("half", "cancel_half") & ~F.col("is_decided")
+    is_unconsumed = F.col("role").isin("delivered", "retried", "cancellation") & ~F.col("is_consumed")
     kept = told.where(is_open_half | is_unconsumed)
     return kept.select(*CARRIED[:-2], F.col("order_id").alias("carried_order_id"), F.lit(True).alias("is_carried"))
 
@@ -80,8 +87,10 @@ def _relevant(records: DataFrame, route: Route) -> DataFrame:
         F.when(kind == RecordKind.DAMAGE, F.lit("damage"))
         .when(kind == RecordKind.OP, F.lit("op"))
         .when((kind == RecordKind.HALF) & (real_topic == route.topic), F.lit("half"))
+        .when((kind == RecordKind.HALF) & (real_topic == route.cancellation_topic), F.lit("cancel_half"))
         .when((kind == RecordKind.DISCARDED) & (real_topic == route.topic), F.lit("discarded"))
         .when(topic == route.topic, F.lit("delivered"))
+        .when(topic == route.cancellation_topic, F.lit("cancellation"))
         .when((topic == topics.SCHEDULE_TOPIC) & (real_topic == route.retry_topic), F.lit("delayed"))
         .when(topic == route.retry_topic, F.lit("retried"))
         .when(topic == route.dead_letter_topic, F.lit("dead"))
@@ -104,7 +113,7 @@ def _with_decisions(records: DataFrame) -> DataFrame:
     decided_offset = F.expr("try_cast(trim(named) AS bigint)")
     slot = (
         F.when(F.col("role") == "op", decided_offset)
-        .when(F.col("role") == "half", F.col("queue_offset"))
+        .when(F.col("role").isin("half", "cancel_half"), F.col("queue_offset"))
         .otherwise(F.lit(-1) - F.col("commit_log_offset"))
     )
     kept = (
@@ -167,6 +176,13 @@ def events_of(told: DataFrame) -> DataFrame:
         _count("dead", "dead_letters"),
         _at("dead", "stored_at_ms", "dead_at_ms"),
         _count("damage", "damaged"),
+        _count("cancel_half", "cancel_halves"),
+        _at("cancel_half", "stored_at_ms", "last_cancel_half_at_ms"),
+        F.when((F.col("role") == "cancel_half") & F.col("is_decided"), F.col("stored_at_ms")).alias(
+            "last_decided_cancel_half_at_ms"
+        ),
+        _count("cancellation", "cancel_deliveries"),
+        F.when((F.col("role") == "cancellation") & ~F.col("is_consumed"), 1).alias("unconsumed_cancellations"),
     )
 
 
@@ -181,7 +197,7 @@ def _at(role: str, column: str, name: str) -> Column:
 def _consumed(route: Route, progress: Progress) -> Column:
     """Whether the consumer group has acknowledged the record; NULL if nobody knows."""
     consumed = F.lit(None).cast("boolean")
-    for topic in (route.topic, route.retry_topic):
+    for topic in route.consumed_topics:
         offsets = progress.get(topic)
         if offsets is None:
             continue

@@ -23,6 +23,12 @@ def facts(cut_off: CutOff, log_begins_ms: int | None) -> dict[str, str]:
         "has_order": "order_rows > 0",
         "has_credit": "credit_rows > 0",
         "is_reversed": "reversal_rows > 0",
+        "is_cancelled": "cancelled_rows > 0",
+        "is_awaiting": "order_state = 'AWAITING_PAYMENT' AND committed_rows = 0 AND credit_rows = 0 AND deliveries = 0",
+        "is_cancelling": (
+            f"cancelled_at_ms {young} OR unconsumed_cancellations > 0 OR (cancel_halves > 0 AND cancel_deliveries = 0 "
+            f"AND last_cancel_half_at_ms > COALESCE(last_decided_cancel_half_at_ms, {_NEVER}))"
+        ),
         "is_delivered": "deliveries > 0",
         "is_marked": "markers > 0 OR rolled_back_rows > 0",
         "is_old": f"NOT COALESCE(ordered_at_ms {young}, FALSE)",
@@ -45,7 +51,9 @@ def facts(cut_off: CutOff, log_begins_ms: int | None) -> dict[str, str]:
             f"OR (order_rows = 0 AND (credited_at_ms {young} OR decided_at_ms {young}))"
         ),
         "was_doubled": "deliveries > 1 AND (born_at_ms = last_born_at_ms OR (halves > 0 AND deliveries > halves))",
-        "is_long_on_its_way": f"COALESCE(ordered_at_ms, half_at_ms, delivered_at_ms) <= {cut_off.overdue_until_ms}",
+        "is_long_on_its_way": (
+            f"COALESCE(cancelled_at_ms, ordered_at_ms, half_at_ms, delivered_at_ms) <= {cut_off.overdue_until_ms}"
+        ),
     }
     return {name: f"COALESCE({claim}, FALSE)" for name, claim in claims.items()}
 
@@ -74,11 +82,21 @@ STAGE: Final = """CASE
     ELSE 'unknown' END"""
 """How far it has come."""
 
+_ENDED: Final = (
+    "has_order AND NOT has_credit AND NOT is_delivered AND committed_rows = 0 AND order_state IN ('CANCELLED', 'EXPIRED') "
+    "AND NOT is_reversed"
+)
+_IS_CANCELLING: Final = "(is_cancelled AND has_credit AND NOT is_reversed AND (is_cancelling OR is_redelivering))"
+
 CLASSES: Final = (
     (Finding.DUPLICATE_ORDER, "order_rows > 1"),
     (Finding.DOUBLE_CREDIT, "credit_rows > 1"),
-    (Finding.REVERSED, f"NOT has_order AND {_TAKEN_BACK}"),
-    (Finding.IN_FLIGHT, "is_reversed AND NOT has_credit AND is_fresh"),
+    (Finding.REVERSED, f"(is_cancelled OR NOT has_order) AND {_TAKEN_BACK}"),
+    (Finding.ENDED, _ENDED),
+    (Finding.OVERDUE, f"({_IS_CANCELLING} OR is_awaiting) AND is_long_on_its_way"),
+    (Finding.IN_FLIGHT, f"{_IS_CANCELLING} OR is_awaiting"),
+    (Finding.MISSING_REVERSAL, "is_cancelled AND has_credit AND NOT is_reversed"),
+    (Finding.IN_FLIGHT, f"is_reversed AND NOT has_credit AND (is_fresh OR {_MOVES})"),
     (Finding.REVERSAL_WITHOUT_CREDIT, "is_reversed AND NOT has_credit"),
     (Finding.REVERSAL_MISMATCH, f"is_reversed AND NOT COALESCE({_TAKEN_BACK}, FALSE)"),
     (Finding.REVERSED_ORDER, "is_reversed"),
@@ -141,8 +159,13 @@ CAUSES: Final = (
     (Cause.PENDING, f"{_FOUND_MOVING} AND is_pending"),
     (Cause.REDELIVERING, f"{_FOUND_MOVING} AND is_redelivering"),
     (Cause.NOT_CONSUMED, f"{_FOUND_MOVING} AND unconsumed > 0 AND NOT is_dead_letter AND NOT has_credit"),
+    (Cause.AWAITING_PAYMENT, f"{_FOUND_MOVING} AND is_awaiting"),
+    (Cause.CANCELLING, f"{_FOUND_MOVING} AND is_cancelled AND has_credit"),
     (Cause.YOUNG, _FOUND_MOVING),
     (Cause.DEAD_LETTER, f"{_FOUND_MISSING} AND is_dead_letter"),
+    (Cause.DEAD_LETTER, f"finding = '{Finding.MISSING_REVERSAL}' AND is_dead_letter"),
+    (Cause.CONSUMED, f"finding = '{Finding.MISSING_REVERSAL}' AND cancel_deliveries > 0"),
+    (Cause.NO_MESSAGE, f"finding = '{Finding.MISSING_REVERSAL}' AND is_logged"),
     (Cause.CONSUMED, f"{_FOUND_MISSING} AND is_delivered AND consumed > 0"),
     (Cause.DELIVERED, f"{_FOUND_MISSING} AND is_delivered"),
     (Cause.DAMAGE, f"{_FOUND_MISSING} AND damaged > 0"),
@@ -176,6 +199,7 @@ _WITHOUT_CAUSE: Final = (
     Finding.MATCHED,
     Finding.ROLLED_BACK,
     Finding.REVERSED,
+    Finding.ENDED,
     Finding.REVERSED_ORDER,
     Finding.REVERSAL_WITHOUT_CREDIT,
     Finding.REVERSAL_MISMATCH,
@@ -191,6 +215,7 @@ _WITHOUT_CAUSE: Final = (
 AT_STAKE: Final = f"""CASE
     WHEN finding IN ('{Finding.MISSING_CREDIT}', '{Finding.OVERDUE}') THEN order_cents
     WHEN finding IN ('{Finding.ROLLED_BACK_ORDER}', '{Finding.REVERSED_ORDER}') THEN order_cents
+    WHEN finding = '{Finding.MISSING_REVERSAL}' THEN credit_cents
     WHEN finding IN ('{Finding.REVERSAL_WITHOUT_CREDIT}', '{Finding.REVERSAL_MISMATCH}') THEN reversal_cents
     WHEN finding = '{Finding.CREDIT_WITHOUT_ORDER}' THEN credit_cents
     WHEN finding IN ('{Finding.DOUBLE_CREDIT}', '{Finding.AMOUNT_MISMATCH}') THEN ABS(credit_cents - order_cents)

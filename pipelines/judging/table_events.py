@@ -19,6 +19,7 @@ def order_events(orders: DataFrame) -> DataFrame:
         "customer",
         F.col("total_cents").alias("order_cents"),
         "currency",
+        F.col("state").alias("order_state"),
         F.expr(f"total_cents div {CENTS_PER_POINT}").alias("expected_points"),
         F.col("created_at_ms").alias("ordered_at_ms"),
     )
@@ -32,12 +33,16 @@ def item_events(items: DataFrame) -> DataFrame:
 
 def transaction_events(transactions: DataFrame) -> DataFrame:
     """One for each transaction row that names its order; ROLLED_BACK markers do not, see `markers`."""
+    is_committed, is_rolled_back = F.col("state") == "COMMITTED", F.col("state") == "ROLLED_BACK"
+    is_cancellation = F.col("kind") == "cancellation"
     return transactions.where(F.col("order_id").isNotNull()).select(
         "order_id",
-        (F.col("state") == "COMMITTED").cast("int").alias("committed_rows"),
-        (F.col("state") == "ROLLED_BACK").cast("int").alias("rolled_back_rows"),
-        F.when(F.col("state") == "COMMITTED", F.col("transaction_id")).alias("transaction_id"),
-        F.col("created_at_ms").alias("decided_at_ms"),
+        (is_committed & ~is_cancellation).cast("int").alias("committed_rows"),
+        (is_rolled_back & ~is_cancellation).cast("int").alias("rolled_back_rows"),
+        (is_committed & is_cancellation).cast("int").alias("cancelled_rows"),
+        F.when(is_committed & ~is_cancellation, F.col("transaction_id")).alias("transaction_id"),
+        F.when(~is_cancellation, F.col("created_at_ms")).alias("decided_at_ms"),
+        F.when(is_committed & is_cancellation, F.col("created_at_ms")).alias("cancelled_at_ms"),
     )
 
 

@@ -17,7 +17,7 @@ SAMPLES: Final = 3
 LATENCY_STEPS: Final = 4
 """Latencies are counted in steps of a quarter of a power of two: what is told of them is right to a fifth."""
 
-SUMMED: Final = (Finding.MATCHED, Finding.ROLLED_BACK, Finding.REVERSED)
+SUMMED: Final = (Finding.MATCHED, Finding.ROLLED_BACK, Finding.REVERSED, Finding.ENDED)
 """Healthy for good: told as sums, all others one by one."""
 _KEYS: Final = ("finding", "cause", "currency")
 _SUMS: Final = ("order_count", "order_cents", "credit_count", "credit_cents")

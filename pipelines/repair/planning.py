@@ -24,6 +24,9 @@ REMEDIES: Final[Mapping[tuple[Finding, Cause], Action]] = {
     (Finding.CREDIT_WITHOUT_ORDER, Cause.ROLLED_BACK): Action.REVERSE,
     (Finding.CREDIT_WITHOUT_ORDER, Cause.NO_TRANSACTION): Action.REVERSE,
     (Finding.CREDIT_WITHOUT_ORDER, Cause.NO_MESSAGE): Action.REVERSE,
+    (Finding.MISSING_REVERSAL, Cause.DEAD_LETTER): Action.REVERSE,
+    (Finding.MISSING_REVERSAL, Cause.CONSUMED): Action.REVERSE,
+    (Finding.MISSING_REVERSAL, Cause.NO_MESSAGE): Action.REVERSE,
     (Finding.BALANCE_MISMATCH, Cause.LEDGER_SUM): Action.REBUILD_BALANCE,
     (Finding.MISSING_BALANCE, Cause.LEDGER_SUM): Action.REBUILD_BALANCE,
 }
@@ -39,6 +42,7 @@ ADVICE: Final[Mapping[Finding, str]] = {
     Finding.MISSING_CREDIT: "the witnesses at hand do not say why: reconcile with --store, and look at its transaction row",
     Finding.CREDIT_WITHOUT_ORDER: "its transaction was committed, or nobody knows: restore the order row, or let the credit go",
     Finding.DOUBLE_CREDIT: "the ledger has lost its unique key: restore it, and decide which credit is to stay",
+    Finding.MISSING_REVERSAL: "the witnesses at hand do not say why: reconcile with --store",
     Finding.REVERSED_ORDER: "find out who took the credit back: cancel the order, or credit it by hand",
     Finding.REVERSAL_WITHOUT_CREDIT: "find the credit that the reversal is for, or correct the ledger",
     Finding.REVERSAL_MISMATCH: _OF_THE_LEDGER,

@@ -18,6 +18,7 @@ from pyspark.sql.datasource import DataSource, DataSourceReader, InputPartition
 from pyspark.sql.types import StructType
 
 from pipelines.sources.commit_log import RANGE_BYTES, LogRange, scan, split_log
+from pipelines.sources.commit_log_stream import BEGINNING, CommitLogStreamReader, read_limit
 from pipelines.sources.record_batches import record_batches
 
 
@@ -42,6 +43,16 @@ class CommitLogSource(DataSource):
             int(self.options.get(name, default)) for name, default in (("rangeBytes", RANGE_BYTES), ("fromOffset", 0))
         )
         return CommitLogReader(Path(self.options["store"]), schema, range_bytes, from_offset)
+
+    def streamReader(self, schema: StructType) -> CommitLogStreamReader:
+        """A reader of what is added; optional: `startingOffset`, `maxRowsPerBatch` or `maxBytesPerBatch`."""
+        return CommitLogStreamReader(
+            Path(self.options["store"]),
+            schema,
+            int(self.options.get("rangeBytes", RANGE_BYTES)),
+            read_limit(self.options),
+            int(self.options.get("startingOffset", BEGINNING)),
+        )
 
 
 class CommitLogReader(DataSourceReader):

@@ -14,11 +14,16 @@ from pipelines.sources.commit_log import first_record, segments, split_log
 from pipelines.sources.consumer_offsets import read_consumer_offsets
 from pipelines.sources.log_records import COLUMNS, read_records
 from pipelines.sources.pulled_log_source import PulledLogSource
-from pipelines.sources.queue_ranges import consumer_offsets, first_stored_ms, queue_ranges
+from pipelines.sources.queue_ranges import consumer_offsets, decided_without_record, first_stored_ms, queue_ranges
 from pipelines.sources.reading import Reading
+from pipelines.sources.record_columns import RecordKind
 
 MOST_SMALL_LOG_BYTES: Final = 64 * 1024 * 1024
 MOST_SMALL_MESSAGES: Final = 100_000
+NOWHERE: Final = -1
+"""The commit log offset of a record that stands for several that cannot be pulled."""
+
+_TOLD_AT_ONCE: Final = 1000
 _OF_TRANSACTIONS: Final = (topics.HALF_TOPIC, topics.OP_HALF_TOPIC)
 
 
@@ -86,7 +91,16 @@ class BrokerLog:
 
     def records(self, reading: Reading) -> DataFrame:
         """See MessageLog."""
-        return reading.frame(PulledLogSource, {"brokerAddr": self.address}, COLUMNS)
+        pulled = reading.frame(PulledLogSource, {"brokerAddr": self.address}, COLUMNS)
+        decided = decided_without_record(self.address)
+        told = [",".join(map(str, decided[start : start + _TOLD_AT_ONCE])) for start in range(0, len(decided), _TOLD_AT_ONCE)]
+        if not told:
+            return pulled
+        op_messages = reading.spark.createDataFrame(
+            [(NOWHERE, RecordKind.OP.value, offsets) for offsets in told],
+            "commit_log_offset bigint, kind string, decided_queue_offsets string",
+        )
+        return reading.together(pulled.unionByName(op_messages, allowMissingColumns=True))
 
     def consumer_offsets(self, consumer_group: str, topic: str) -> Mapping[int, int] | None:
         """See MessageLog."""

@@ -11,6 +11,7 @@ from broker.admin.errors import AdminError, CannotAsk, Refused
 from broker.admin.figures import consume_stats
 from broker.admin.requests import BrokerRequests
 from broker.admin.session import Target, opened_session
+from broker.message import topics
 from broker.message.record import Record
 from pipelines.errors import UnreadableStore
 
@@ -31,13 +32,16 @@ class QueueRange:
     end: int
 
 
-def queue_ranges(address: str, topics: Sequence[str] = (), range_messages: int = RANGE_MESSAGES) -> list[QueueRange]:
-    """Ranges that together cover the messages that the broker holds now: of these topics, or of all. Raises UnreadableStore."""
+def queue_ranges(address: str, names: Sequence[str] = (), range_messages: int = RANGE_MESSAGES) -> list[QueueRange]:
+    """Ranges that together cover the messages that the broker holds now, in the topics of these names or in all.
+
+    Raises UnreadableStore.
+    """
 
     async def ask(broker: BrokerRequests) -> list[QueueRange]:
         ranges = []
         for topic, queues in sorted((await broker.topics()).items()):
-            for queue_id in range(queues if not topics or topic in topics else 0):
+            for queue_id in range(queues if not names or topic in names else 0):
                 first, end = await broker.offsets(topic, queue_id)
                 starts = range(first, end, range_messages)
                 ranges += [QueueRange(topic, queue_id, start, min(start + range_messages, end)) for start in starts]
@@ -75,13 +79,31 @@ def consumer_offsets(address: str, consumer_group: str, topic: str) -> Mapping[i
     return _asked(address, ask)
 
 
-def first_stored_ms(address: str, topics: Sequence[str]) -> int:
-    """From when on these topics are complete: 0 if no message of theirs has expired. Raises UnreadableStore."""
+def decided_without_record(address: str) -> range:
+    """The queue offsets of decided half messages, at a broker that shows no op messages. Apache's keep their topic to themselves.
+
+    The broker's own group has come to the first half message that is not decided. Raises UnreadableStore.
+    """
+
+    async def ask(broker: BrokerRequests) -> range:
+        queues = await broker.topics()
+        if topics.OP_HALF_TOPIC in queues or topics.HALF_TOPIC not in queues:
+            return range(0)
+        first, end = await broker.offsets(topics.HALF_TOPIC, 0)
+        table = (await consume_stats(broker, topics.TRANSACTION_CONSUMER_GROUP, topics.HALF_TOPIC)).offset_table
+        decided = [offsets.consumer_offset for queue, offsets in table.items() if queue.topic == topics.HALF_TOPIC]
+        return range(first, min(end, max(decided, default=first)))
+
+    return _asked(address, ask)
+
+
+def first_stored_ms(address: str, names: Sequence[str]) -> int:
+    """From when on the topics of these names are complete: 0 if no message of theirs has expired. Raises UnreadableStore."""
 
     async def ask(broker: BrokerRequests) -> int:
         begins_ms = 0
         for topic, queues in (await broker.topics()).items():
-            for queue_id in range(queues if topic in topics else 0):
+            for queue_id in range(queues if topic in names else 0):
                 first, end = await broker.offsets(topic, queue_id)
                 if 0 < first < end:
                     records, _ = await broker.pull(topic, queue_id, first, 1)

@@ -27,13 +27,20 @@ class Table:
 ORDERS = Table(
     "orders",
     "id",
-    {"order_id": "string", "customer": "string", "total_cents": "bigint", "currency": "string", "created_at_ms": "bigint"},
+    {
+        "order_id": "string",
+        "customer": "string",
+        "total_cents": "bigint",
+        "currency": "string",
+        "state": "string",
+        "created_at_ms": "bigint",
+    },
 )
 ORDER_ITEMS = Table("order_items", "id", {"order_id": "string", "quantity": "bigint", "price_cents": "bigint"})
 TRANSACTIONS = Table(
     "transactions",
     None,
-    {"transaction_id": "string", "order_id": "string", "state": "string", "created_at_ms": "bigint"},
+    {"transaction_id": "string", "order_id": "string", "kind": "string", "state": "string", "created_at_ms": "bigint"},
     nullable=("order_id",),
 )
 CREDITS = Table(

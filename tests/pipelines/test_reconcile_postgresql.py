@@ -18,8 +18,10 @@ pytestmark = [
 
 ORDERS = """
 CREATE TABLE orders (id BIGSERIAL PRIMARY KEY, order_id VARCHAR(36) UNIQUE, customer VARCHAR(100), total_cents BIGINT,
-    currency CHAR(3), idempotency_key VARCHAR(255) UNIQUE, created_at_ms BIGINT);
-CREATE TABLE transactions (transaction_id VARCHAR(64) PRIMARY KEY, order_id VARCHAR(36), state VARCHAR(16), created_at_ms BIGINT);
+    currency CHAR(3), idempotency_key VARCHAR(255) UNIQUE, created_at_ms BIGINT,
+    state VARCHAR(16) NOT NULL DEFAULT 'PLACED');
+CREATE TABLE transactions (transaction_id VARCHAR(64) PRIMARY KEY, order_id VARCHAR(36), state VARCHAR(16), created_at_ms BIGINT,
+    kind VARCHAR(16) NOT NULL DEFAULT 'order');
 INSERT INTO orders (order_id, customer, total_cents, currency, created_at_ms)
     SELECT 'order ' || n, 'ada', n, 'EUR', n FROM generate_series(1, 1000) AS n;
 CREATE TABLE order_items (id BIGSERIAL PRIMARY KEY, order_id VARCHAR(36), name VARCHAR(200), quantity INTEGER,

@@ -78,6 +78,15 @@ class BrokenBooks:
         )
         self.in_credits(f"UPDATE balances SET points = points + {sign} * points WHERE customer = 'customer of ' || ?", o)
 
+    def cancel(self, o: str, at_ms: int = AT_MS, *, decided: bool = True) -> None:
+        """The cancellation of an order that was announced, and its message."""
+        self.in_orders("UPDATE orders SET state = 'CANCELLED' WHERE order_id = ?", o)
+        self.in_orders(f"INSERT INTO transactions VALUES ('C-' || ?1, ?1, 'COMMITTED', {at_ms}, 'cancellation')", o)
+        half = self.log.half(o, at=at_ms, topic="order_cancellations", unique_key=f"C-{o}", body=body(o))
+        if decided:
+            self.log.decide_latest()
+            self.log.deliver(o, half=half, at=at_ms, topic="order_cancellations", unique_key=f"C-{o}", body=body(o))
+
     def in_orders(self, statement: str, o: str) -> None:
         self.shop.orders.execute(statement, (o,))
         self.shop.orders.commit()
@@ -138,7 +147,7 @@ def credited_after_two_retries_and_a_dead_letter(books: BrokenBooks, o: str) -> 
 @story
 def rolled_back(books: BrokenBooks, o: str) -> Told:
     books.half(o)
-    books.in_orders("INSERT INTO transactions VALUES ('U-' || ?, NULL, 'ROLLED_BACK', 1)", o)
+    books.in_orders("INSERT INTO transactions VALUES ('U-' || ?, NULL, 'ROLLED_BACK', 1, 'order')", o)
     return Finding.ROLLED_BACK, None
 
 
@@ -242,6 +251,46 @@ def credit_invented_and_reversed(books: BrokenBooks, o: str) -> Told:
 
 
 @story
+def cancelled(books: BrokenBooks, o: str) -> Told:
+    books.health(o)
+    books.cancel(o)
+    books.reverse(o)
+    return Finding.REVERSED, None
+
+
+@story
+def cancelled_and_on_its_way(books: BrokenBooks, o: str) -> Told:
+    books.health(o)
+    books.cancel(o, LATE_MS, decided=False)
+    return Finding.IN_FLIGHT, Cause.CANCELLING
+
+
+@story
+def cancelled_and_not_reversed(books: BrokenBooks, o: str) -> Told:
+    books.health(o)
+    books.cancel(o)
+    return Finding.MISSING_REVERSAL, Cause.CONSUMED
+
+
+@story
+def awaiting_its_payment(books: BrokenBooks, o: str) -> Told:
+    books.place(o, LATE_MS)
+    books.half(o, LATE_MS, decided=False)
+    books.in_orders("UPDATE orders SET state = 'AWAITING_PAYMENT' WHERE order_id = ?", o)
+    books.in_orders("UPDATE transactions SET state = 'PENDING' WHERE order_id = ?", o)
+    return Finding.IN_FLIGHT, Cause.PENDING
+
+
+@story
+def expired(books: BrokenBooks, o: str) -> Told:
+    books.place(o)
+    books.half(o)
+    books.in_orders("UPDATE orders SET state = 'EXPIRED' WHERE order_id = ?", o)
+    books.in_orders("UPDATE transactions SET state = 'ROLLED_BACK' WHERE order_id = ?", o)
+    return Finding.ENDED, None
+
+
+@story
 def credit_of_an_order_that_stands_reversed(books: BrokenBooks, o: str) -> Told:
     books.health(o)
     books.reverse(o)
@@ -330,7 +379,9 @@ def somebody_elses_transaction(books: BrokenBooks, o: str) -> Told:
 @story
 def two_order_rows(books: BrokenBooks, o: str) -> Told:
     books.health(o)
-    books.in_orders("INSERT INTO orders SELECT NULL, order_id, customer, 1, 'EUR', NULL, 1 FROM orders WHERE order_id = ?", o)
+    books.in_orders(
+        "INSERT INTO orders SELECT NULL, order_id, customer, 1, 'EUR', NULL, 1, state FROM orders WHERE order_id = ?", o
+    )
     return Finding.DUPLICATE_ORDER, None
 
 

@@ -31,7 +31,8 @@ class ShopDatabases:
             connection.execute("PRAGMA journal_mode = WAL")
         self.orders.execute(
             "CREATE TABLE orders (id INTEGER PRIMARY KEY AUTOINCREMENT, order_id VARCHAR(36), customer VARCHAR(100),"
-            " total_cents BIGINT, currency VARCHAR(3), idempotency_key VARCHAR(255), created_at_ms BIGINT)"
+            " total_cents BIGINT, currency VARCHAR(3), idempotency_key VARCHAR(255), created_at_ms BIGINT,"
+            " state VARCHAR(16) NOT NULL DEFAULT 'PLACED')"
         )
         self.orders.execute(
             "CREATE TABLE order_items (id INTEGER PRIMARY KEY AUTOINCREMENT, order_id VARCHAR(36), name VARCHAR(200),"
@@ -39,7 +40,8 @@ class ShopDatabases:
         )
         self.orders.execute(
             "CREATE TABLE transactions"
-            " (transaction_id VARCHAR(64) PRIMARY KEY, order_id VARCHAR(36), state VARCHAR(16), created_at_ms BIGINT)"
+            " (transaction_id VARCHAR(64) PRIMARY KEY, order_id VARCHAR(36), state VARCHAR(16), created_at_ms BIGINT,"
+            " kind VARCHAR(16) NOT NULL DEFAULT 'order')"
         )
         self.credits.execute(
             "CREATE TABLE credits (id INTEGER PRIMARY KEY AUTOINCREMENT, order_id VARCHAR(36),"
@@ -70,7 +72,7 @@ class ShopDatabases:
             [(order_id, quantity, price) for order_id in order_ids for quantity, price in prices],
         )
         self.orders.executemany(
-            "INSERT INTO transactions VALUES (?, ?, 'COMMITTED', ?)",
+            "INSERT INTO transactions VALUES (?, ?, 'COMMITTED', ?, 'order')",
             [(f"U-{order_id}", order_id, at_ms) for order_id in order_ids],
         )
         self.orders.commit()

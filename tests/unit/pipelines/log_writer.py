@@ -71,8 +71,9 @@ class LogWriter:
     def consume(self, group: str = "credit_service", **kept_back: int) -> None:
         """Writes consumerOffset.json: the group has consumed all but the last messages of the topics named."""
         table = {}
-        for topic in ("orders", topics.retry_topic(group)):
-            behind = kept_back.get("orders" if topic == "orders" else "retries", 0)
+        names = {"orders": "orders", "retries": topics.retry_topic(group), "cancellations": "order_cancellations"}
+        for name, topic in names.items():
+            behind = kept_back.get(name, 0)
             table[f"{topic}@{group}"] = {"0": self._queue_offsets[topic] - behind}
         config = self.store / "config"
         config.mkdir(exist_ok=True)

@@ -71,6 +71,19 @@ def reversal(order_id: str, at: int = OLD, **more: object) -> Event:
     return {"order_id": order_id, **said, "credited_customer": "ada", "last_credited_customer": "ada", **more}
 
 
+def cancelled(order_id: str, at: int = OLD) -> Event:
+    return {"order_id": order_id, "cancelled_rows": 1, "cancelled_at_ms": at}
+
+
+def cancellation(order_id: str, *, consumed: bool = True) -> Event:
+    return {"order_id": order_id, "cancel_deliveries": 1, "unconsumed_cancellations": None if consumed else 1}
+
+
+def unpaid(order_id: str, state: str, at: int = OLD, **more: object) -> list[Event]:
+    """An order that is to be paid later, before its transaction is COMMITTED."""
+    return [order(order_id, at, order_state=state), item(order_id), {"order_id": order_id, "decided_at_ms": at, **more}]
+
+
 def discarded(order_id: str, at: int = OLD) -> Event:
     return {"order_id": order_id, "discards": 1, "discarded_at_ms": at}
 
@@ -129,6 +142,25 @@ HEALTHY: dict[str, Telling] = {
     ),
     "rolled back": lambda o: Story([half(o)], Finding.ROLLED_BACK, None, [f"T-{o}"]),
     "rolled back without a marker": lambda o: Story([half(o)], Finding.ROLLED_BACK),
+    "cancelled": lambda o: Story([*healthy(o), cancelled(o), cancellation(o), reversal(o)], Finding.REVERSED),
+    "cancelled a moment ago": lambda o: Story([*healthy(o), cancelled(o, YOUNG)], Finding.IN_FLIGHT, Cause.CANCELLING),
+    "cancelled, and not consumed": lambda o: Story(
+        [*healthy(o), cancelled(o), cancellation(o, consumed=False)], Finding.IN_FLIGHT, Cause.CANCELLING
+    ),
+    "cancelled, and pending": lambda o: Story(
+        [*healthy(o), cancelled(o), {"order_id": o, "cancel_halves": 1, "last_cancel_half_at_ms": OLD}],
+        Finding.IN_FLIGHT,
+        Cause.CANCELLING,
+    ),
+    "cancelled, and waits for its redelivery": lambda o: Story(
+        [*healthy(o), cancelled(o), cancellation(o), delayed(o)], Finding.IN_FLIGHT, Cause.REDELIVERING
+    ),
+    "awaits its payment": lambda o: Story([*unpaid(o, "AWAITING_PAYMENT")], Finding.IN_FLIGHT, Cause.AWAITING_PAYMENT),
+    "awaits its payment, and pending": lambda o: Story(
+        [*unpaid(o, "AWAITING_PAYMENT"), half(o, decided=False)], Finding.IN_FLIGHT, Cause.PENDING
+    ),
+    "expired": lambda o: Story([*unpaid(o, "EXPIRED", rolled_back_rows=1), half(o)], Finding.ENDED),
+    "cancelled before it was paid": lambda o: Story([*unpaid(o, "CANCELLED", rolled_back_rows=1), half(o)], Finding.ENDED),
     "credit invented, and reversed": lambda o: Story([credit(o), reversal(o)], Finding.REVERSED),
     "credit of a rollback, reversed": lambda o: Story(
         [*announced(o), credit(o), reversal(o)], Finding.REVERSED, None, [f"T-{o}"]
@@ -195,6 +227,22 @@ FAULTS: dict[str, Telling] = {
     "credited twice": lambda o: Story([*healthy(o), credit(o)], Finding.DOUBLE_CREDIT, Cause.ONE_MESSAGE),
     "credited twice by two messages": lambda o: Story(
         [*healthy(o), credit(o, transaction_id="other")], Finding.DOUBLE_CREDIT, Cause.SEVERAL_MESSAGES
+    ),
+    "cancelled, and not reversed": lambda o: Story(
+        [*healthy(o), cancelled(o), cancellation(o)], Finding.MISSING_REVERSAL, Cause.CONSUMED
+    ),
+    "cancelled, and a dead letter": lambda o: Story(
+        [*healthy(o), cancelled(o), cancellation(o), dead(o)], Finding.MISSING_REVERSAL, Cause.DEAD_LETTER
+    ),
+    "cancelled, and never announced": lambda o: Story([*healthy(o), cancelled(o)], Finding.MISSING_REVERSAL, Cause.NO_MESSAGE),
+    "overdue: awaits its payment": lambda o: Story(
+        [*unpaid(o, "AWAITING_PAYMENT", ANCIENT)], Finding.OVERDUE, Cause.AWAITING_PAYMENT
+    ),
+    "overdue: cancelling": lambda o: Story(
+        [*healthy(o), cancelled(o, ANCIENT), cancellation(o, consumed=False)], Finding.OVERDUE, Cause.CANCELLING
+    ),
+    "expired, and credited": lambda o: Story(
+        [*unpaid(o, "EXPIRED", rolled_back_rows=1), half(o), credit(o)], Finding.ROLLED_BACK_ORDER, Cause.MARKER
     ),
     "reversed though it stands": lambda o: Story([*healthy(o), reversal(o)], Finding.REVERSED_ORDER),
     "reversed without a credit": lambda o: Story([reversal(o)], Finding.REVERSAL_WITHOUT_CREDIT),

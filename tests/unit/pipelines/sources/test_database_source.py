@@ -54,7 +54,10 @@ def test_only_the_columns_asked_for_are_read(shop: ShopDatabases) -> None:
 def test_a_column_that_begins_with_many_nulls_is_text(shop: ShopDatabases) -> None:
     """SQLite's driver takes a column for integers if a whole batch of it is NULL."""
     markers = [(f"m{number}", None, "ROLLED_BACK", 1) for number in range(BATCH_ROWS + 1)]
-    shop.orders.executemany("INSERT INTO transactions VALUES (?, ?, ?, ?)", [*markers, ("t", "a", "COMMITTED", 1)])
+    shop.orders.executemany(
+        "INSERT INTO transactions (transaction_id, order_id, state, created_at_ms) VALUES (?, ?, ?, ?)",
+        [*markers, ("t", "a", "COMMITTED", 1)],
+    )
     shop.orders.commit()
     schema = StructType([StructField("order_id", StringType())])
     table = TableReader(parse_database_url(shop.orders_url), "transactions", schema, "rowid", 10**6, ["order_id"])
@@ -64,10 +67,13 @@ def test_a_column_that_begins_with_many_nulls_is_text(shop: ShopDatabases) -> No
 
 @pytest.mark.parametrize("is_small", [True, False])
 def test_small_books_are_read_as_large_ones_are(spark: SparkSession, shop: ShopDatabases, is_small: bool) -> None:
-    shop.orders.execute("INSERT INTO transactions VALUES ('m', NULL, 'ROLLED_BACK', 1)")
+    shop.orders.execute("INSERT INTO transactions VALUES ('m', NULL, 'ROLLED_BACK', 1, 'order')")
     shop.add_orders(["a"])
     rows = read_table(Reading(spark, is_small), parse_database_url(shop.orders_url), TRANSACTIONS).collect()
-    assert sorted(tuple(row) for row in rows) == [("U-a", "a", "COMMITTED", 1), ("m", None, "ROLLED_BACK", 1)]
+    assert sorted(tuple(row) for row in rows) == [
+        ("U-a", "a", "order", "COMMITTED", 1),
+        ("m", None, "order", "ROLLED_BACK", 1),
+    ]
 
 
 def test_an_empty_table_is_an_empty_frame(spark: SparkSession, shop: ShopDatabases) -> None:

@@ -1,0 +1,118 @@
+"""The command `watch`: breaks are opened and closed while the system runs."""
+
+from __future__ import annotations
+
+import signal
+import threading
+import time
+from collections.abc import Callable
+from contextlib import ExitStack
+from datetime import UTC, datetime
+from pathlib import Path
+from types import FrameType
+from typing import Annotated
+
+import typer
+from rich.console import Console
+
+from broker.message.printable import printable
+from pipelines.arguments import (
+    ConsumerGroup,
+    CreditDatabase,
+    CreditPasswordFile,
+    Grace,
+    Master,
+    Memory,
+    OrderDatabase,
+    OrderPasswordFile,
+    Output,
+    Overdue,
+    SparkLog,
+    Stores,
+    Topic,
+)
+from pipelines.breaks.break_table import BreakTable
+from pipelines.increments.increment import reconcile_new
+from pipelines.increments.state import State
+from pipelines.judging.cut_off import GRACE_SECONDS, OVERDUE_SECONDS, CutOff
+from pipelines.judging.log_events import Route
+from pipelines.reconciliation import Books
+from pipelines.report import verdict_told
+from pipelines.running import SparkSettings, address_of, opened_session
+from pipelines.sources.reading import Reading
+from pipelines.tolerance import Tolerance
+from pipelines.verdict import exit_with
+from pipelines.watching import watch
+
+StateFolder = Annotated[Path, typer.Option("--state", help="what is kept from turn to turn")]
+BreakFile = Annotated[Path, typer.Option("--breaks", help="keep account of breaks in this file")]
+Every = Annotated[float, typer.Option(min=1, help="seconds between two turns")]
+
+
+def watch_command(
+    order_database_url: OrderDatabase = "sqlite:///data/orders.db",
+    credit_database_url: CreditDatabase = "sqlite:///data/credits.db",
+    order_database_password_file: OrderPasswordFile = "",
+    credit_database_password_file: CreditPasswordFile = "",
+    store: Stores = None,
+    topic: Topic = "orders",
+    consumer_group: ConsumerGroup = "credit_service",
+    master: Master = None,
+    memory: Memory = None,
+    grace_seconds: Grace = GRACE_SECONDS,
+    overdue_seconds: Overdue = OVERDUE_SECONDS,
+    every: Every = 20.0,
+    state: StateFolder = Path("data/reconciliation-state"),
+    breaks: BreakFile = Path("data/breaks.db"),
+    output: Output = "data/reconciliation",
+    spark_log: SparkLog = None,
+) -> None:
+    """Compare what is new every few seconds, and open and close breaks, until SIGTERM or Ctrl-C. Exit code 0 then."""
+    progress = Console(stderr=True)
+
+    def work() -> bool:
+        books = Books(
+            address_of("ORDER_DATABASE", order_database_url, order_database_password_file),
+            address_of("CREDIT_DATABASE", credit_database_url, credit_database_password_file),
+            tuple(store or ()),
+            Route(topic, consumer_group),
+        )
+        with ExitStack() as stack:
+            reading = stack.enter_context(opened_session(books, SparkSettings(master, memory, spark_log), progress))
+            turn = _turn_of(reading, books, (grace_seconds, overdue_seconds), output, State(state), BreakTable(breaks))
+            watch(turn, _say, _stopped_by_signals(), every)
+        return True
+
+    exit_with(work, progress)
+
+
+def _turn_of(
+    reading: Reading, books: Books, patience: tuple[int, int], output: str, state: State, breaks: BreakTable
+) -> Callable[[], str]:
+    def turn() -> str:
+        cut_off = CutOff(time.time_ns() // 1_000_000, *patience)
+        try:
+            outcome = reconcile_new(reading, books, cut_off, output, state)
+        finally:
+            reading.spark.catalog.clearCache()
+        changes = breaks.update(outcome.rows, cut_off.as_of_ms)
+        at = datetime.fromtimestamp(cut_off.as_of_ms / 1000, UTC).strftime("%H:%M:%S")
+        told = verdict_told(outcome.totals, Tolerance())
+        return f"{at}  {told}; breaks: {changes.opened} opened, {changes.closed} closed, {changes.still_open} open"
+
+    return turn
+
+
+def _stopped_by_signals() -> threading.Event:
+    stopping = threading.Event()
+
+    def stop(number: int, frame: FrameType | None) -> None:
+        stopping.set()
+
+    for number in (signal.SIGTERM, signal.SIGINT):
+        signal.signal(number, stop)
+    return stopping
+
+
+def _say(line: str) -> None:
+    Console().print(printable(line), markup=False, highlight=False, soft_wrap=True)

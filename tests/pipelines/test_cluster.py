@@ -1,0 +1,98 @@
+"""A Spark standalone cluster, a PostgreSQL and a broker that no path leads to: the verdict is the one of this machine alone."""
+
+import asyncio
+import shutil
+import sys
+from collections.abc import Iterator
+from contextlib import closing
+from pathlib import Path
+
+import psycopg
+import pyspark
+import pytest
+
+from broker.client import Producer
+from broker.message import Message
+from demo.ports import free_ports
+from demo.processes import Processes, prints
+from tests.conftest import BrokerProcess
+from tests.e2e.clients import PATIENT, running
+from tests.pipelines.postgres import binaries, running_postgres
+from tests.pipelines.test_reconcile_command import pipelines
+from tests.pipelines.test_reconcile_postgresql import CREDITS, ORDERS
+
+pytestmark = [
+    pytest.mark.e2e,
+    pytest.mark.slow,
+    pytest.mark.timeout(1200),
+    pytest.mark.skipif(shutil.which("java") is None, reason="no java on the PATH: apt-get install openjdk-17-jre-headless"),
+    pytest.mark.skipif(binaries() is None, reason="no PostgreSQL in /usr/lib/postgresql: apt-get install postgresql"),
+]
+SPARK_CLASS = Path(pyspark.__file__).parent / "bin" / "spark-class"
+LOOPBACK = {"SPARK_LOCAL_IP": "127.0.0.1"}
+NO_FIXED_PORT = {"SPARK_MASTER_OPTS": "-Dspark.master.rest.enabled=false"}
+
+
+@pytest.fixture
+def master(processes: Processes, tmp_path: Path) -> str:
+    """The URL of a master with two workers, none of which can import our code."""
+    port, *pages = free_ports(4)
+    url = f"spark://127.0.0.1:{port}"
+    deploy = "org.apache.spark.deploy"
+    arguments = ["--host", "127.0.0.1", "--port", str(port), "--webui-port", str(pages[0])]
+    environment = {**LOOPBACK, **NO_FIXED_PORT, "PYTHONPATH": "", "SPARK_WORKER_DIR": str(tmp_path / "work")}
+    master = processes.add(
+        "master", [str(SPARK_CLASS), f"{deploy}.master.Master", *arguments], environment=environment,
+        is_ready=prints("I have been elected leader"),
+    )  # fmt: skip
+    master.start(timeout_s=300)
+    for number in (1, 2):
+        arguments = ["--host", "127.0.0.1", "--cores", "1", "--memory", "1g", "--webui-port", str(pages[number]), url]
+        worker = processes.add(
+            f"worker-{number}", [str(SPARK_CLASS), f"{deploy}.worker.Worker", *arguments], environment=environment,
+            is_ready=prints("Successfully registered with master"),
+        )  # fmt: skip
+        worker.start(timeout_s=300)
+    return url
+
+
+@pytest.fixture
+def databases() -> Iterator[dict[str, str]]:
+    """A thousand orders, and 999 credits."""
+    programs = binaries()
+    assert programs is not None
+    with running_postgres(programs) as server:
+        plain = server.url.replace("+psycopg", "")
+        with closing(psycopg.connect(f"{plain}/postgres", autocommit=True)) as connection:
+            for name in ("orders", "credits"):
+                connection.execute(f"CREATE DATABASE {name}".encode())
+        for name, script in (("orders", ORDERS), ("credits", CREDITS)):
+            with psycopg.connect(f"{plain}/{name}") as connection:
+                connection.execute(script.encode())
+        yield {"ORDER_DATABASE_URL": f"{server.url}/orders", "CREDIT_DATABASE_URL": f"{server.url}/credits"}
+
+
+async def announce(broker: BrokerProcess) -> None:
+    """Messages of some of the orders, and one of an order that does not exist."""
+    async with running(Producer("p", namesrv_addr=broker.namesrv_addr, **PATIENT)) as producer:
+        for number in (1, 2, 3, 5000):
+            body = b'{"order_id": "order %d", "customer": "ada", "total_cents": %d, "currency": "EUR"}' % (number, number)
+            await producer.send(Message.of("orders", body, tags="created"))
+
+
+def test_a_cluster_finds_what_one_machine_finds(
+    master: str, databases: dict[str, str], broker: BrokerProcess, tmp_path: Path
+) -> None:
+    asyncio.run(announce(broker))
+
+    def verdict(*arguments: str) -> list[str]:
+        environment = {**databases, **LOOPBACK, "PYSPARK_PYTHON": sys.executable}
+        done = pipelines("reconcile", "--broker", broker.address, "--json", *arguments, cwd=tmp_path, **environment)
+        assert done.returncode == 1, done.stderr
+        return [line for line in done.stdout.replace(",{", "\n{").splitlines() if "as_of_ms" not in line]
+
+    on_the_cluster = verdict("--master", master, "--spark-log", "cluster.log")
+    assert on_the_cluster == verdict("--master", "local[2]")
+    assert any('"order_without_message"' in line and '"count":996' in line for line in on_the_cluster)
+    executors = list((tmp_path / "work").glob("app-*/*/stderr"))
+    assert len(executors) == 2, "both workers took part"
