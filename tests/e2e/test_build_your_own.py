@@ -13,6 +13,7 @@ import psutil
 import pytest
 from rich.console import Console
 
+from tests.e2e.wrong_in_one_claim import BROKEN
 from tutorials.build_your_own.curriculum import STAGES
 from tutorials.build_your_own.tester.printing import Printer
 from tutorials.build_your_own.tester.run import Order, run_stages
@@ -30,6 +31,12 @@ COMMANDS: Mapping[str, list[str]] = {
     **{name: [sys.executable, "-m", f"{PACKAGE}.wrong_broker", name] for name in MISTAKES},
 }
 PATIENCE_S = 60
+SEEN_BY_WAITING = {"asks_but_once", "forgets_its_queues", "forgets_what_is_pending"}
+"""Brokers whose mistake is that something never comes: they cost the whole patience."""
+SHORT_PATIENCE_S = 5
+"""Where an answer never comes."""
+LONG_PATIENCE_S = 10
+"""For what comes within a second on a quiet machine."""
 AT_A_TIME = 3
 """Brokers that are tested at a time, a process for each of some of their stages: they wait most of the time."""
 STAGES_AT_A_TIME = 4
@@ -61,6 +68,26 @@ def test_a_right_broker_passes_all_twelve_stages(verdicts: Mapping[str, list[Ver
 def test_a_wrong_broker_fails_at_exactly_its_stage(verdicts: Mapping[str, list[Verdict]], name: str) -> None:
     found = failures(verdicts[name])
     assert list(found) == [MISTAKES[name].stage], found
+
+
+@pytest.fixture(scope="module")
+def broken_claims(tmp_path_factory: pytest.TempPathFactory) -> Mapping[str, str]:
+    """The claim at which each broker fails that is wrong in one claim."""
+    folder = tmp_path_factory.mktemp("broken")
+
+    def run(name: str) -> str:
+        command = [sys.executable, "-m", "tests.e2e.wrong_in_one_claim", name]
+        order = Order(command, folder / name, LONG_PATIENCE_S if name in SEEN_BY_WAITING else PATIENCE_S)
+        [verdict] = run_stages(order, [STAGES[BROKEN[name].stage - 1]])
+        return verdict.failure.claim.sentence if verdict.failure is not None else "none"
+
+    with ThreadPoolExecutor(2 * AT_A_TIME) as pool:
+        return dict(zip(BROKEN, pool.map(run, BROKEN), strict=True))
+
+
+@pytest.mark.parametrize("name", BROKEN)
+def test_a_broken_claim_is_the_one_that_fails(broken_claims: Mapping[str, str], name: str) -> None:
+    assert broken_claims[name].startswith(BROKEN[name].claim), broken_claims[name]
 
 
 def test_each_stage_has_a_wrong_broker() -> None:
@@ -124,10 +151,6 @@ FIRST_MISTAKES = {
         "got nothing within 5 s",
     ],
 }
-
-
-SHORT_PATIENCE_S = 5
-"""Where an answer never comes."""
 
 
 @pytest.fixture(scope="module")
