@@ -120,6 +120,14 @@ def test_a_tester_that_is_stopped_leaves_no_process_behind(number: signal.Signal
     assert is_left_alone or "No process of your broker is left" in printed
 
 
+def test_a_broker_that_its_command_puts_into_another_session_is_killed_as_well(tmp_path: Path) -> None:
+    detached = f"import subprocess; subprocess.Popen({COMMANDS[SOLUTION]!r} + __import__('sys').argv[1:], start_new_session=True)"
+    command = [sys.executable, "-c", f"{detached}; import time; time.sleep(600)"]
+    [verdict] = run_stages(Order(command, tmp_path, PATIENCE_S), STAGES[10:11])
+    assert verdict.is_passed, verdict.failure
+    assert [process.pid for process in psutil.process_iter(["cmdline"]) if str(tmp_path) in str(process.info["cmdline"])] == []
+
+
 def wait_for_family(tester: psutil.Process) -> list[psutil.Process]:
     """The processes below the tester, once the broker's own child is among them."""
     deadline = time.monotonic() + PATIENCE_S
