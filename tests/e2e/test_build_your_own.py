@@ -13,6 +13,7 @@ import psutil
 import pytest
 from rich.console import Console
 
+from tests.e2e.wrong_in_one_claim import BROKEN
 from tutorials.build_your_own.curriculum import STAGES
 from tutorials.build_your_own.tester.printing import Printer
 from tutorials.build_your_own.tester.run import Order, run_stages
@@ -30,6 +31,12 @@ COMMANDS: Mapping[str, list[str]] = {
     **{name: [sys.executable, "-m", f"{PACKAGE}.wrong_broker", name] for name in MISTAKES},
 }
 PATIENCE_S = 60
+SEEN_BY_WAITING = {"asks_but_once", "forgets_its_queues", "forgets_what_is_pending"}
+"""Brokers whose mistake is that something never comes: they cost the whole patience."""
+SHORT_PATIENCE_S = 5
+"""Where an answer never comes."""
+LONG_PATIENCE_S = 10
+"""For what comes within a second on a quiet machine."""
 AT_A_TIME = 3
 """Brokers that are tested at a time, a process for each of some of their stages: they wait most of the time."""
 STAGES_AT_A_TIME = 4
@@ -63,6 +70,26 @@ def test_a_wrong_broker_fails_at_exactly_its_stage(verdicts: Mapping[str, list[V
     assert list(found) == [MISTAKES[name].stage], found
 
 
+@pytest.fixture(scope="module")
+def broken_claims(tmp_path_factory: pytest.TempPathFactory) -> Mapping[str, str]:
+    """The claim at which each broker fails that is wrong in one claim."""
+    folder = tmp_path_factory.mktemp("broken")
+
+    def run(name: str) -> str:
+        command = [sys.executable, "-m", "tests.e2e.wrong_in_one_claim", name]
+        order = Order(command, folder / name, LONG_PATIENCE_S if name in SEEN_BY_WAITING else PATIENCE_S)
+        [verdict] = run_stages(order, [STAGES[BROKEN[name].stage - 1]])
+        return verdict.failure.claim.sentence if verdict.failure is not None else "none"
+
+    with ThreadPoolExecutor(2 * AT_A_TIME) as pool:
+        return dict(zip(BROKEN, pool.map(run, BROKEN), strict=True))
+
+
+@pytest.mark.parametrize("name", BROKEN)
+def test_a_broken_claim_is_the_one_that_fails(broken_claims: Mapping[str, str], name: str) -> None:
+    assert broken_claims[name].startswith(BROKEN[name].claim), broken_claims[name]
+
+
 def test_each_stage_has_a_wrong_broker() -> None:
     assert sorted(mistake.stage for mistake in MISTAKES.values()) == [stage.number for stage in STAGES]
 
@@ -91,6 +118,14 @@ def test_a_tester_that_is_stopped_leaves_no_process_behind(number: signal.Signal
     assert run.returncode == (-signal.SIGKILL if is_left_alone else 130)
     assert "Traceback" not in printed
     assert is_left_alone or "No process of your broker is left" in printed
+
+
+def test_a_broker_that_its_command_puts_into_another_session_is_killed_as_well(tmp_path: Path) -> None:
+    detached = f"import subprocess; subprocess.Popen({COMMANDS[SOLUTION]!r} + __import__('sys').argv[1:], start_new_session=True)"
+    command = [sys.executable, "-c", f"{detached}; import time; time.sleep(600)"]
+    [verdict] = run_stages(Order(command, tmp_path, PATIENCE_S), STAGES[10:11])
+    assert verdict.is_passed, verdict.failure
+    assert [process.pid for process in psutil.process_iter(["cmdline"]) if str(tmp_path) in str(process.info["cmdline"])] == []
 
 
 def wait_for_family(tester: psutil.Process) -> list[psutil.Process]:
@@ -124,10 +159,6 @@ FIRST_MISTAKES = {
         "got nothing within 5 s",
     ],
 }
-
-
-SHORT_PATIENCE_S = 5
-"""Where an answer never comes."""
 
 
 @pytest.fixture(scope="module")

@@ -1,12 +1,17 @@
 """What the tester makes of bytes, and how a verdict reads."""
 
+import json
+from contextlib import suppress
 from io import StringIO
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 from rich.console import Console
 
 from tutorials.build_your_own.curriculum import STAGES
 from tutorials.build_your_own.stages.consume_queue import java_hash_code
+from tutorials.build_your_own.tester.connection import told
 from tutorials.build_your_own.tester.failed import Compared, Failed
 from tutorials.build_your_own.tester.frames import decode_frame, encode_request, frame_length
 from tutorials.build_your_own.tester.layout import MAGIC, read_record, read_records
@@ -17,6 +22,13 @@ from tutorials.build_your_own.tester.verdict import Verdict
 
 CLAIM = Claim("A thing holds", "Look at the thing.", "broker/message/record.py", "CommitLog")
 HELD = Claim("It starts", "", "broker/app/ports.py", "NettyRemotingServer")
+
+
+JSON_VALUES = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.text(max_size=5),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=5), inner, max_size=3),
+    max_leaves=5,
+)
 
 
 def frame(header: bytes, *, serialize_type: int = 0, header_length: int | None = None) -> bytes:
@@ -45,6 +57,19 @@ def test_a_wrong_frame_is_told_what_is_wrong_with_it(data: bytes, wanted: str, g
 def test_a_length_that_cannot_be_is_told(data: bytes) -> None:
     with pytest.raises(Failed, match="begins with LENGTH"):
         frame_length(data)
+
+
+@settings(max_examples=40)
+@given(st.dictionaries(st.sampled_from(["code", "opaque", "flag", "extFields", "remark"]), JSON_VALUES))
+def test_a_header_of_any_json_is_read_or_told(header: dict[str, object]) -> None:
+    with suppress(Failed):
+        told(decode_frame(frame(json.dumps(header).encode())))
+
+
+@given(st.binary(max_size=200), st.binary(max_size=60))
+def test_any_bytes_are_records_or_told(beginning: bytes, end: bytes) -> None:
+    with suppress(Failed):
+        read_records(beginning + MAGIC.to_bytes(4) + end, "the body")
 
 
 def test_a_request_is_read_back_as_it_was_written() -> None:

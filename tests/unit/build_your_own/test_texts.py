@@ -52,7 +52,7 @@ def test_a_text_has_all_its_parts_in_their_order(stage: Stage) -> None:
     text = stage.text.read_text()
     assert text.startswith(f"# {stage.number}. {stage.title}\n")
     assert re.findall(r"^## (.*)$", text, re.MULTILINE) == list(PARTS)
-    assert re.search(r"^Level: .* Time: about ", text, re.MULTILINE)
+    assert re.search(r"^\*\*Level\*\*: .+ · \*\*Time\*\*: \d+ minutes$", text, re.MULTILINE)
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
@@ -78,3 +78,9 @@ def test_a_claim_names_a_file_of_ours_that_exists(stage: Stage) -> None:
 def test_the_readme_lists_all_stages() -> None:
     listed = re.findall(r"^\| (\d+) \| \[(.*?)\]\(stages/(\w+)\.md\)", (FOLDER / "README.md").read_text(), re.MULTILINE)
     assert listed == [(str(stage.number), stage.title, stage.name) for stage in STAGES]
+
+
+def test_the_readme_says_the_minutes_of_all_stages() -> None:
+    minutes = [int(found) for stage in STAGES for found in re.findall(r"\*\*Time\*\*: (\d+) minutes", stage.text.read_text())]
+    assert len(minutes) == len(STAGES)
+    assert f"**Time**: {sum(minutes)} minutes" in (FOLDER / "README.md").read_text()

@@ -32,8 +32,7 @@ def play(trial: Trial) -> None:
     trial.start()
     connection = trial.connect()
     pending = _fill(trial, connection)
-    trial.kill()
-    end = _damage(trial)
+    end = _kill_and_damage(trial)
     trial.start("After kill -9 it starts again on its store")
     connection = trial.connect()
     _has_everything(trial, connection)
@@ -57,7 +56,7 @@ def _fill(trial: Trial, connection: Connection) -> Half:
         return pending
 
 
-def _damage(trial: Trial) -> int:
+def _kill_and_damage(trial: Trial) -> int:
     """Tears a record behind the log's end and takes the queues away; returns where the log ends."""
     with trial.claim(
         "What was acknowledged is in the commit log after kill -9",
@@ -65,6 +64,7 @@ def _damage(trial: Trial) -> int:
         ours="broker/store/log/commit_log.py",
         apache="CommitLog",
     ):
+        trial.kill()
         records = trial.files.records()
         check(len(records) == 7, "7 records: 3 messages, 2 half messages, 1 committed message, 1 op message", f"{len(records)}")
         end = sum(record.size for record in records)

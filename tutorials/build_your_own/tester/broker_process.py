@@ -17,6 +17,7 @@ from tutorials.build_your_own.tester.timeline import Kind, Timeline
 START_PATIENCE_S = 30.0
 """A JVM starts, and `go run` compiles."""
 _TAIL_LINES = 12
+_DEATH_PATIENCE_S = 5.0
 
 
 class BrokerProcess:
@@ -65,10 +66,17 @@ class BrokerProcess:
         """kill -9."""
         assert self._child is not None
         self._children.kill(self._child)
-        deadline = time.monotonic() + 5
+        deadline = time.monotonic() + _DEATH_PATIENCE_S
         while self._accepts() and time.monotonic() < deadline:
             time.sleep(0.01)
         timeline.add(Kind.PROCESS, "killed with -9")
+        if self._accepts():
+            raise Failed(
+                f"nobody on port {self.port} after kill -9",
+                "something there still accepts connections",
+                hint="The tester kills what your command starts, and all that that starts. Is it another program that runs your "
+                "broker, as docker does? Let the command run the broker itself.",
+            )
 
     def end(self) -> None:
         """Sees to it that nothing of it runs any more."""

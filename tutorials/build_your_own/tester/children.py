@@ -7,15 +7,17 @@ import signal
 import subprocess
 import sys
 import threading
-from collections.abc import Mapping, Sequence
+import uuid
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 from types import TracebackType
-from typing import Self
+from typing import Final, Self
 
 from tutorials.build_your_own.tester.failed import Failed, Interrupted
 
-_ROOT = Path(__file__).resolve().parents[3]
+_MARK: Final = "BUILD_YOUR_OWN_RUN"
+_ROOT: Final = Path(__file__).resolve().parents[3]
 
 
 class Children:
@@ -26,6 +28,8 @@ class Children:
         self._groups: dict[int, subprocess.Popen[bytes]] = {}
         self.is_stopping = False
         """Whether no more may be started."""
+        self._marks: dict[int, str] = {}
+        """By child, what its environment and that of all its descendants holds: some leave the process group."""
         self._reaper: subprocess.Popen[str] | None = None
 
     def __enter__(self) -> Self:
@@ -49,9 +53,10 @@ class Children:
             if self.is_stopping:
                 raise Interrupted
             try:
+                mark = f"{_MARK}={uuid.uuid4()}"
                 child = subprocess.Popen(
                     list(command),
-                    env={**os.environ, "PYTHONUNBUFFERED": "1", **environment},
+                    env={**os.environ, "PYTHONUNBUFFERED": "1", _MARK: mark.partition("=")[2], **environment},
                     stdin=subprocess.DEVNULL,
                     stdout=output,
                     stderr=subprocess.STDOUT,
@@ -64,6 +69,7 @@ class Children:
                     hint="Everything behind -- is the command. Paths count from the folder where you run the tester.",
                 ) from None
             self._groups[child.pid] = child
+            self._marks[child.pid] = mark
             self._tell(f"+{child.pid}")
         return child
 
@@ -83,6 +89,9 @@ class Children:
         with suppress(ProcessLookupError):
             os.killpg(child.pid, signal.SIGKILL)
         child.wait()
+        for stray in _processes_with(self._marks.pop(child.pid, "")):
+            with suppress(ProcessLookupError):
+                os.kill(stray, signal.SIGKILL)
         if self._groups.pop(child.pid, None) is not None:
             self._tell(f"-{child.pid}")
 
@@ -90,3 +99,11 @@ class Children:
         assert self._reaper is not None
         assert self._reaper.stdin is not None
         print(text, file=self._reaper.stdin, flush=True)
+
+
+def _processes_with(mark: str) -> Iterator[int]:
+    """The processes whose environment began with that mark in it, on systems that tell (Linux does)."""
+    for environment in Path("/proc").glob("[0-9]*/environ") if mark else ():
+        with suppress(OSError):
+            if mark.encode() in environment.read_bytes().split(b"\0"):
+                yield int(environment.parent.name)

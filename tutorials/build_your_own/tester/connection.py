@@ -102,7 +102,7 @@ class Connection:
         while True:
             self.poll()
             if bad := [frame for frame in self.inbox if is_bad(frame)]:
-                raise Failed(wanted, f"one more: {_told(bad[0])}")
+                raise Failed(wanted, f"one more: {told(bad[0])}")
             if is_last_look:
                 return
             if time.monotonic() > deadline:
@@ -145,11 +145,11 @@ class Connection:
             whole = bytes(self._received[:length])
             del self._received[:length]
             frame = decode_frame(whole)
-            self._timeline.add(Kind.RECEIVED, self.prefix + _told(frame), whole)
+            self._timeline.add(Kind.RECEIVED, self.prefix + told(frame), whole)
             self.inbox.append(frame)
 
     def _nothing_came(self, waiting_for: str, patience_s: float) -> Failed:
-        others = ", ".join(f"{_told(frame)}" for frame in self.inbox[-3:])
+        others = ", ".join(f"{told(frame)}" for frame in self.inbox[-3:])
         got = f"no such frame within {patience_s:g} s, but {others}" if others else f"nothing within {patience_s:g} s"
         return Failed(waiting_for, got, hint=self._half_frame())
 
@@ -174,7 +174,8 @@ def unread_bytes(listening_port: int, client_port: int) -> int | None:
     return None
 
 
-def _told(frame: Frame) -> str:
+def told(frame: Frame) -> str:
+    """A frame in one line."""
     if not frame.is_answer:
         return f"{request_name(frame.code)} from your broker, opaque {frame.opaque}{_told_body(frame.body)}"
     remark = f', remark "{frame.remark[:100]}"' if frame.remark and frame.code else ""

@@ -119,7 +119,7 @@ def decode_frame(data: bytes) -> Frame:
         header = json.loads(text)
         fields = {str(name): value for name, value in (header.get("extFields") or {}).items()}
         code, opaque, flag = (header[name] for name in ("code", "opaque", "flag"))
-    except (ValueError, AttributeError) as error:
+    except (ValueError, AttributeError, RecursionError) as error:
         raise Failed("a header that is a JSON object", f"{_text(text)} ({error})") from None
     except KeyError as error:
         raise Failed(f"{error} in the header", _text(text)) from None
@@ -127,7 +127,7 @@ def decode_frame(data: bytes) -> Frame:
         raise Failed("extFields whose values are all strings, numbers too", f"{not_text[0]} is {fields[not_text[0]]!r}")
     if any(not isinstance(number, int) for number in (code, opaque, flag)):
         raise Failed("code, opaque and flag as whole numbers", _text(text))
-    return Frame(data, code, opaque, flag, header.get("remark") or "", fields, data[8 + header_length :])
+    return Frame(data, code, opaque, flag, str(header.get("remark") or ""), fields, data[8 + header_length :])
 
 
 def _beginning(data: bytes) -> str:

@@ -54,6 +54,8 @@ class Trial:
             yield
         except Failed as failed:
             raise ClaimFailed(claim, failed) from None
+        except OSError as error:
+            raise ClaimFailed(claim, Failed("a store whose files can be read", str(error))) from None
         self.held.append(claim)
 
     def connect(self, name: str = "") -> Connection:
