@@ -1,6 +1,6 @@
 # Everything runs from .venv in the checkout; each target sets it up first.
 .DEFAULT_GOAL := help
-.PHONY: help setup compile wheel demo up test test-compiled check coverage format fuzz lock bench bench-orders bench-pipelines race profile
+.PHONY: help setup compile wheel demo up test test-compiled check coverage format fuzz lock bench bench-orders bench-pipelines race site profile
 
 PYTHON_IN_VENV := .venv/bin/python
 TESTS ?= tests tutorials
@@ -71,6 +71,10 @@ fuzz: setup ## Fuzz broker, name server and client by structure for an hour (FUZ
 
 race: setup ## Race the ways to tell another database under faults; draw docs/race.svg (RACE="--orders 100", RACE="--help")
 	@$(PYTHON_IN_VENV) -m tutorials.race --output docs/race.json --draw docs/race.svg $(RACE)
+
+site: setup ## Build the documentation site into build/site
+	@NO_MKDOCS_2_WARNING=1 $(PYTHON_IN_VENV) -m mkdocs build --strict --quiet
+	@echo "build/site/index.html"
 
 profile: setup ## Show where the broker's time goes under load (PROFILE="--help")
 	@$(PYTHON_IN_VENV) -m benchmarks.profile $(PROFILE)

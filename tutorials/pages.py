@@ -17,8 +17,8 @@ class PageError(Exception):
 
 
 def chapters() -> list[Path]:
-    """The pages of all chapters."""
-    return sorted(FOLDER.glob("*/README.md"))
+    """The pages of all chapters. A folder that is a Python package is no chapter: it is a program, or a course of its own."""
+    return sorted(page for page in FOLDER.glob("*/README.md") if not (page.parent / "__init__.py").exists())
 
 
 def with_code(page: Path) -> str:

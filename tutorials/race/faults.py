@@ -10,7 +10,7 @@ ONE_IN: Final = 5
 BLOCK: Final = 10
 """The broker is down for so many orders."""
 SLOW_S: Final = (20.0, 140.0)
-"""How long a slow local transaction takes, from and to: the broker checks back 6 to 66 s after a half message."""
+"""How long a slow local transaction takes, from and to. The broker first checks back after 6 s."""
 
 
 class Fault(Enum):

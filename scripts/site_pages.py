@@ -1,0 +1,54 @@
+"""A hook of mkdocs: brings the tutorials into the site, and turns links to files that are no pages into plain names.
+
+In the repository a page may link to any file. The site has pages alone: a link to a page leads to it, and a link to
+another file becomes its text and its path, so that nothing leads nowhere.
+"""
+
+import posixpath
+import re
+from pathlib import Path
+from typing import Final
+
+from mkdocs.config.defaults import MkDocsConfig
+from mkdocs.structure.files import File, Files
+from mkdocs.structure.pages import Page
+
+ROOT: Final = Path(__file__).parent.parent
+_LINK: Final = re.compile(
+    r"^```.*?^```$|(?P<image>!?)\[(?P<text>[^\]]*)\]\((?P<target>[^)\s]+)\)|`[^`\n]*`", re.DOTALL | re.MULTILINE
+)
+"""A link, or code, in which nothing is a link."""
+
+
+def on_files(files: Files, config: MkDocsConfig) -> Files:
+    """Adds the tutorials' pages, under the path that they have in the repository."""
+    for page in sorted(ROOT.glob("tutorials/**/README.md")):
+        source = page.relative_to(ROOT).as_posix()
+        files.append(File.generated(config, source, content=page.read_text()))
+    return files
+
+
+def on_page_markdown(markdown: str, page: Page, config: MkDocsConfig, files: Files) -> str:
+    """The page's text with links of the site; code stays as it is."""
+    source = page.file.src_uri
+    in_repository = source if source.startswith("tutorials/") else f"docs/{source}"
+    return _LINK.sub(lambda found: _linked(found, in_repository, source, files), markdown)
+
+
+def _linked(found: re.Match[str], in_repository: str, source: str, files: Files) -> str:
+    path, _, anchor = (found["target"] or "").partition("#")
+    if not path or "://" in path:
+        return found[0]
+    target = posixpath.normpath(posixpath.join(posixpath.dirname(in_repository), path))
+    page = page_of(target)
+    if files.get_file_from_path(page) is None:
+        return f"{found['text']} (`{target}`)"
+    relative = posixpath.relpath(page, posixpath.dirname(source) or ".")
+    return f"{found['image']}[{found['text']}]({relative}{f'#{anchor}' if anchor else ''})"
+
+
+def page_of(target: str) -> str:
+    """A file of the repository as the site calls it."""
+    if target == "README.md":
+        return "index.md"
+    return target.removeprefix("docs/")

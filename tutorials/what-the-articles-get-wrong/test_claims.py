@@ -1,0 +1,146 @@
+"""Claims that articles repeat about transactional messages, each with a test that shows what is so."""
+
+import pytest
+
+from broker.client import ConsumeContext, ConsumeStatus, LocalTransactionState, Message, MessageExt
+from broker.message import topics
+from broker.testing import RocketMQ
+
+COMMIT, ROLLBACK, UNKNOWN = (
+    LocalTransactionState.COMMIT_MESSAGE,
+    LocalTransactionState.ROLLBACK_MESSAGE,
+    LocalTransactionState.UNKNOWN,
+)
+
+
+class Listener:
+    """Answers what it is told to answer."""
+
+    def __init__(self, executed: LocalTransactionState, checked: LocalTransactionState = UNKNOWN) -> None:
+        self.executed, self.checked = executed, checked
+        self.checks = 0
+
+    async def execute_local_transaction(self, message: Message, arg: object) -> LocalTransactionState:
+        return self.executed
+
+    async def check_local_transaction(self, message: MessageExt) -> LocalTransactionState:
+        self.checks += 1
+        return self.checked
+
+
+async def sent(rocketmq: RocketMQ, listener: Listener) -> None:
+    """Sends order 1 in a transaction."""
+    producer = await rocketmq.transaction_producer("shop", listener)
+    await producer.send_message_in_transaction(Message.of("orders", "a book", keys=["order-1"]))
+
+
+async def test_a_half_message_is_in_the_half_topic_and_the_op_topic_has_an_op_message_only_once_it_is_decided(
+    rocketmq: RocketMQ,
+) -> None:
+    await sent(rocketmq, Listener(UNKNOWN, COMMIT))
+    counts = [len(await rocketmq.messages(topic)) for topic in (topics.HALF_TOPIC, topics.OP_HALF_TOPIC, "orders")]
+    assert counts == [1, 0, 0]
+    await rocketmq.advance(minutes=2)
+    counts = [len(await rocketmq.messages(topic)) for topic in (topics.HALF_TOPIC, topics.OP_HALF_TOPIC, "orders")]
+    assert counts == [1, 1, 1]
+
+
+async def test_fifteen_is_a_number_of_checks_and_not_of_seconds(rocketmq: RocketMQ) -> None:
+    listener = Listener(UNKNOWN)
+    await sent(rocketmq, listener)
+    await rocketmq.advance(seconds=16)
+    assert listener.checks == 1
+    await rocketmq.advance(minutes=30)
+    assert listener.checks == 15
+
+
+async def test_after_the_last_check_the_message_is_kept_and_not_rolled_back(rocketmq: RocketMQ) -> None:
+    await sent(rocketmq, Listener(UNKNOWN))
+    await rocketmq.advance(minutes=30)
+    assert [one.state for one in await rocketmq.decided("order-1")] == ["discarded"]
+    assert [message.text for message in await rocketmq.messages(topics.CHECK_MAX_TIME_TOPIC)] == ["a book"]
+
+
+class DatabaseAway(Exception):
+    """The database does not answer."""
+
+
+class BookKeeper(Listener):
+    """An order is stored, and the database is away when the broker asks."""
+
+    def __init__(self, if_the_database_is_away: LocalTransactionState) -> None:
+        super().__init__(UNKNOWN)
+        self.if_away = if_the_database_is_away
+        self.is_away = True
+
+    async def check_local_transaction(self, message: MessageExt) -> LocalTransactionState:
+        return self.if_away if self.is_away else COMMIT
+
+
+@pytest.mark.parametrize(("answer", "delivered"), [(ROLLBACK, 0), (UNKNOWN, 1)])
+async def test_who_cannot_ask_the_database_must_not_answer_rollback(
+    rocketmq: RocketMQ, answer: LocalTransactionState, delivered: int
+) -> None:
+    keeper = BookKeeper(answer)
+    await sent(rocketmq, keeper)
+    await rocketmq.advance(minutes=2)
+    keeper.is_away = False
+    await rocketmq.advance(minutes=2)
+    assert len(await rocketmq.messages("orders")) == delivered
+
+
+class AmbiguousCommit(Listener):
+    """The order is stored, but the answer to the database commit was lost: the driver raised."""
+
+    def __init__(self, answer: LocalTransactionState) -> None:
+        super().__init__(answer, COMMIT)  # later, the database can be asked, and it has the order
+
+
+@pytest.mark.parametrize(("answer", "delivered"), [(ROLLBACK, 0), (UNKNOWN, 1)])
+async def test_a_commit_whose_outcome_is_not_known_must_not_be_answered_with_rollback(
+    rocketmq: RocketMQ, answer: LocalTransactionState, delivered: int
+) -> None:
+    await sent(rocketmq, AmbiguousCommit(answer))
+    await rocketmq.advance(minutes=2)
+    assert len(await rocketmq.messages("orders")) == delivered
+
+
+async def test_commit_for_a_transaction_that_one_does_not_know_invents_a_credit(rocketmq: RocketMQ) -> None:
+    dying = await rocketmq.transaction_producer("shop", Listener(UNKNOWN))
+    rocketmq.lose_next_answer()  # so the local transaction never runs
+    with pytest.raises(Exception, match="could not be sent"):
+        await dying.send_message_in_transaction(Message.of("orders", "a book", keys=["order-1"]))
+    await dying.shutdown()
+    await rocketmq.transaction_producer("shop", Listener(UNKNOWN, checked=COMMIT))
+    await rocketmq.advance(minutes=2)
+    await rocketmq.committed("order-1")
+
+
+async def test_the_listener_that_raises_says_unknown_and_is_asked_again(rocketmq: RocketMQ) -> None:
+    class Raises(Listener):
+        async def check_local_transaction(self, message: MessageExt) -> LocalTransactionState:
+            self.checks += 1
+            if self.checks == 1:
+                raise DatabaseAway
+            return COMMIT
+
+    await sent(rocketmq, Raises(UNKNOWN))
+    await rocketmq.advance(minutes=3)
+    await rocketmq.committed("order-1")
+
+
+async def test_exactly_once_ends_at_the_broker_a_consumer_may_get_the_message_again(rocketmq: RocketMQ) -> None:
+    """The exercise's solution."""
+    seen: list[str] = []
+
+    async def fails_once(messages: list[MessageExt], context: ConsumeContext) -> ConsumeStatus:
+        seen.append(messages[0].text)
+        return ConsumeStatus.RECONSUME_LATER if len(seen) == 1 else ConsumeStatus.CONSUME_SUCCESS
+
+    producer = await rocketmq.transaction_producer("shop", Listener(COMMIT))
+    await producer.create_topic("orders")
+    await rocketmq.consumer("credits", "orders", fails_once)
+    await producer.send_message_in_transaction(Message.of("orders", "a book", keys=["order-1"]))
+    await rocketmq.advance(minutes=1)
+    assert seen == ["a book", "a book"]
+    await rocketmq.committed("order-1")
