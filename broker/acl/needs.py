@@ -114,7 +114,6 @@ makes sure that somebody decided about each."""
 _LONGEST_OFFSET: Final = 19
 """Digits of the greatest offset."""
 _SYSTEM_GROUP_PREFIX: Final = "CID_RMQ_SYS_"
-_REPLY_TOPIC_SUFFIX: Final = "_REPLY_TOPIC"
 
 
 @dataclass(frozen=True, slots=True)
@@ -159,7 +158,7 @@ def _send_v2(command: RemotingCommand, fields: dict[str, str], topic_at: TopicAt
 
 def _reply(command: RemotingCommand, fields: dict[str, str], topic_at: TopicAt) -> Resources:
     topic = fields.get("topic" if command.code == RequestCode.SEND_REPLY_MESSAGE else "b", "")
-    return {} if topic.endswith(_REPLY_TOPIC_SUFFIX) else _topic(topic, Permission.PUB)
+    return {} if topic.endswith(topics.REPLY_TOPIC_SUFFIX) else _topic(topic, Permission.PUB)
 
 
 def _end_transaction(command: RemotingCommand, fields: dict[str, str], topic_at: TopicAt) -> Resources:

@@ -36,6 +36,7 @@ from broker.client.listeners import (
     TransactionListeners,
 )
 from broker.client.producer.producer import Producer
+from broker.client.producer.replies import create_reply_message
 from broker.client.producer.send_result import LocalTransactionState, SendResult, SendStatus, TransactionSendResult
 from broker.client.pull.message_selector import MessageSelector
 from broker.client.pull.pull_consumer import PullConsumer
@@ -88,6 +89,7 @@ __all__ = [
     "TransactionSendResult",
     "UnreadableAnswer",
     "UnreadableMessage",
+    "create_reply_message",
     "local_transaction",
     "name_server_addresses",
 ]

@@ -22,6 +22,7 @@ TRANSACTION_CONSUMER_GROUP: Final = "CID_RMQ_SYS_TRANS"
 """The group whose offsets on the half and op topics say how far transactions are settled (MixAll.CID_SYS_RMQ_TRANS)."""
 
 RETRY_PREFIX: Final = "%RETRY%"
+REPLY_TOPIC_SUFFIX: Final = "_REPLY_TOPIC"
 DEAD_LETTER_PREFIX: Final = "%DLQ%"
 
 MAX_TOPIC_LENGTH: Final = 127
@@ -63,6 +64,11 @@ CONSUMED_BY_THE_BROKER: Final = frozenset({SCHEDULE_TOPIC, HALF_TOPIC, OP_HALF_T
 SYSTEM_GROUP_PREFIX: Final = "CID_RMQ_SYS_"
 
 _LEGAL_NAME = re.compile(r"[%|a-zA-Z0-9_-]+")
+
+
+def reply_topic(cluster: str) -> str:
+    """Where the replies to requests go that a broker of the cluster stored."""
+    return cluster + REPLY_TOPIC_SUFFIX
 
 
 def retry_topic(consumer_group: str) -> str:

@@ -5,10 +5,12 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Never
 
 from broker.acl import SessionCredentials
+from broker.client.checks.argument_check import check_target
 from broker.client.checks.lifecycle import Lifecycle
 from broker.client.checks.runs_within import RunsWithin
 from broker.client.checks.settings_check import check_group, check_topic, check_whole_number, refuse_unknown
@@ -17,9 +19,11 @@ from broker.client.instance.broker_calls import BrokerCalls
 from broker.client.instance.instance import ClientInstance, RequestHandlers
 from broker.client.instance.routes import DEFAULT_TOPIC_QUEUE_NUMS
 from broker.client.producer.message_sender import MessageSender, SendSettings
+from broker.client.producer.replies import PendingReplies
 from broker.client.producer.send_requests import SendRequests
 from broker.client.producer.send_result import SendResult
-from broker.message import Message, MessageQueue, topics
+from broker.client.producer.wire_message import check_message
+from broker.message import Message, MessageExt, MessageQueue, topics
 from broker.message.ids import UniqueIdMaker
 from broker.protocol.heartbeat import HeartbeatData, ProducerData
 from broker.remoting.tls import ClientTls
@@ -78,6 +82,8 @@ class Producer(RunsWithin):
         self._settings = SendSettings(
             timeout_ms=send_timeout_ms, retry_times=retry_times_when_send_failed, compress_over=compress_message_body_over
         )
+        self._replies = PendingReplies()
+        self._is_known = False
         self._lifecycle: Lifecycle[RunningProducer] = Lifecycle(f"producer {group}")
 
     async def start(self) -> None:
@@ -118,6 +124,32 @@ class Producer(RunsWithin):
         then the message may be stored all the same.
         """
         return await self._lifecycle.running().sender.send(message, queue, timeout_ms=timeout_ms)
+
+    async def request(self, message: Message, queue: MessageQueue | None = None, *, timeout_ms: int | None = None) -> MessageExt:
+        """Send a request and wait for its consumer's reply, `timeout_ms` altogether (by default send_timeout_ms).
+
+        Raises as `send` does, and RequestTimedOut if nobody replied in time: the request may have been consumed all the same.
+        """
+        running = self._lifecycle.running()
+        check_message(message)
+        check_target(queue, timeout_ms)
+        loop = asyncio.get_running_loop()
+        timeout_ms = self._settings.timeout_ms if timeout_ms is None else timeout_ms
+        end_s = loop.time() + timeout_ms / 1000
+        correlation_id, request = self._replies.begin(message, running.instance.client_id, timeout_ms)
+        try:
+            await self._be_heard(running, timeout_ms)
+            await running.sender.send(request, queue, timeout_ms=timeout_ms)
+            return await self._replies.reply(correlation_id, message.topic, max(1, int((end_s - loop.time()) * 1000)))
+        finally:
+            self._replies.end(correlation_id)
+
+    async def _be_heard(self, running: RunningProducer, timeout_ms: int) -> None:
+        """Replies come by way of a broker that knows this producer."""
+        if not self._is_known:
+            with suppress(TimeoutError):
+                async with asyncio.timeout(timeout_ms / 1000):
+                    self._is_known = await running.instance.heartbeats.send()
 
     async def send_oneway(self, message: Message, queue: MessageQueue | None = None) -> None:
         """Send and never know whether it was stored. Raises a ClientError only if it could not leave."""
@@ -166,4 +198,4 @@ class Producer(RunsWithin):
 
     def _handlers(self) -> RequestHandlers:
         """What brokers may ask of this producer."""
-        return {}
+        return self._replies.handlers

@@ -96,4 +96,6 @@ class SendRequests:
 
 
 def _send_code(message: WireMessage) -> RequestCode:
+    if message.is_reply:
+        return RequestCode.SEND_REPLY_MESSAGE_V2
     return RequestCode.SEND_BATCH_MESSAGE if message.is_batch else RequestCode.SEND_MESSAGE_V2

@@ -28,6 +28,7 @@ class WireMessage:
     sys_flag: int
     unique_id: str
     is_batch: bool = False
+    is_reply: bool = False
     reconsume_times: int = 0
     max_reconsume_times: int | None = None
 
@@ -72,6 +73,7 @@ def to_wire(message: Message, *, compress_over: int = COMPRESS_BODY_OVER) -> Wir
         message.flag,
         sys_flag,
         message.transaction_id or "",
+        is_reply=message.properties.get(properties.MESSAGE_TYPE) == properties.REPLY,
         reconsume_times=reconsume_times,
         max_reconsume_times=max_reconsume_times,
     )

@@ -158,4 +158,4 @@ class TransactionProducer(Producer):
 
     def _handlers(self) -> RequestHandlers:
         check_back = CheckAnswers(self.group, self._listeners, self._checking, self._check_request_hold_max)
-        return {RequestCode.CHECK_TRANSACTION_STATE: check_back.on_check}
+        return {**super()._handlers(), RequestCode.CHECK_TRANSACTION_STATE: check_back.on_check}

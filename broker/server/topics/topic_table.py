@@ -16,7 +16,6 @@ from broker.store import TopicConfig, TopicConfigs
 
 SCHEDULE_TOPIC_QUEUES = 18
 BENCHMARK_TOPIC_QUEUES = 1024
-REPLY_TOPIC_SUFFIX = "_REPLY_TOPIC"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -210,4 +209,4 @@ def _initial_topics(rules: TopicRules) -> Iterator[TopicConfig]:
     yield TopicConfig(topics.SCHEDULE_TOPIC, SCHEDULE_TOPIC_QUEUES, SCHEDULE_TOPIC_QUEUES)
     if rules.trace_topic is not None:
         yield TopicConfig(rules.trace_topic, 1, 1)
-    yield TopicConfig(rules.cluster + REPLY_TOPIC_SUFFIX, 1, 1)
+    yield TopicConfig(topics.reply_topic(rules.cluster), 1, 1)

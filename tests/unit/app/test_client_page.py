@@ -21,7 +21,7 @@ def blocks() -> list[str]:
 async def test_the_blocks_of_the_page_run(
     new_broker: Callable[..., Broker], monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    broker = new_broker()
+    broker = new_broker(enable_property_filter=True)
     await broker.start()
     monkeypatch.setenv("NAMESRV_ADDR", ";".join(broker.name_servers))
     try:
@@ -32,9 +32,13 @@ async def test_the_blocks_of_the_page_run(
     finally:
         await broker.stop()
     printed = capsys.readouterr().out
-    assert printed.count("SEND_OK") == 2
+    assert printed.count("SEND_OK") == 3
     for word in (
         "('order-1',) order 1 is paid",
+        "batch: SEND_OK",
+        "an apple costs 7 €",
+        "packed packed sent",
+        "audited: large\n",
         "COMMIT_MESSAGE",
         "orders COMMIT_MESSAGE",
         "refunds ROLLBACK_MESSAGE",
