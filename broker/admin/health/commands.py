@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Final
 
 import typer
 
+from broker import __version__
 from broker.admin.brokers import BrokerAddress, find_brokers
 from broker.admin.errors import AdminError
 from broker.admin.health.broker_health import examine_broker, is_loopback
-from broker.admin.health.finding import Finding
+from broker.admin.health.finding import Finding, fine
 from broker.admin.health.name_servers import examine_name_servers
 from broker.admin.health.store_look import examine_store
 from broker.admin.options import AsJson, BrokerAddr, NameServers, now_ms, target_of
@@ -19,6 +21,8 @@ from broker.admin.printing import print_objects, say
 from broker.admin.requests import BrokerRequests
 from broker.admin.session import REFUSED, Target, run_with_remoting
 from broker.remoting.client import RemotingClient
+
+_PYTHON: Final = ".".join(map(str, sys.version_info[:3]))
 
 Store = Annotated[
     Path | None,
@@ -35,7 +39,7 @@ def doctor(
 ) -> None:
     """Is RocketMQ well? Says what is wrong and what to do; the exit code is 1 then."""
     target = target_of(context, namesrv_addr, broker_addr)
-    findings: list[Finding] = []
+    findings: list[Finding] = [fine("this tool", f"rocketmq-admin {__version__}, Python {_PYTHON}.")]
 
     async def work(remoting: RemotingClient) -> list[AdminError]:
         findings.extend(await _examine(remoting, target))

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 import pytest
 from typer.testing import CliRunner
 
+from broker import __version__
 from broker.admin.__main__ import app
 from broker.admin.brokers import BrokerAddress
 from broker.admin.health import broker_health
@@ -34,6 +35,7 @@ def test_all_is_well(rocketmq: SyncRocketMQ, admin: CommandLine) -> None:
     assert said.endswith("All is well.\n")
     assert "It speaks" not in said
     assert "V4_9_7" in said
+    assert f"rocketmq-admin {__version__}, Python 3." in said
     assert "Its disk is" in said
     assert not any(finding["isWrong"] for finding in admin.rows("doctor"))
 
