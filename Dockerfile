@@ -52,5 +52,6 @@ RUN mkdir -p /usr/share/man/man1 \
 COPY docker/demo.lock .
 RUN pip install --quiet --no-cache-dir --use-pep517 --require-hashes -r demo.lock
 COPY pipelines pipelines
+COPY rocketmq_commitlog rocketmq_commitlog
 COPY demo demo
 USER app

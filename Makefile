@@ -28,10 +28,11 @@ endif
 compile: ## Compile the broker's hot modules into build/compiled; any target runs them with COMPILED=1
 	@$(MAKE) --no-print-directory setup COMPILED=1
 
-wheel: setup ## Build wheel and sdist of the broker into dist (ROCKETMQ_BROKER_COMPILED=1 compiles the wheel)
+wheel: setup ## Build wheel and sdist of the broker, and the wheel of the commit log's Spark source, into dist (ROCKETMQ_BROKER_COMPILED=1 compiles the wheel)
 	@rm -rf build/lib* build/bdist* dist
 	@$(PYTHON_IN_VENV) -m pip wheel --quiet --disable-pip-version-check --no-deps --no-build-isolation --wheel-dir dist .
 	@$(PYTHON_IN_VENV) -c 'from setuptools import build_meta; build_meta.build_sdist("dist")' >/dev/null
+	@scripts/build-commitlog-wheel $(PYTHON_IN_VENV) dist
 	@ls dist
 
 demo: setup ## Run orders through broker, services and kills; end with the reconciliation's table

@@ -6,7 +6,7 @@ import zipfile
 from pathlib import Path
 from typing import Final
 
-PACKAGES: Final = ("broker", "pipelines")
+PACKAGES: Final = ("broker", "pipelines", "rocketmq_commitlog")
 """What executors unpickle and import: data sources, and what these need."""
 
 

@@ -1,5 +1,9 @@
 """Why a pipeline could not tell whether the books agree."""
 
+from typing import Final
+
+from rocketmq_commitlog.errors import UnreadableStore
+
 
 class PipelineError(Exception):
     """Base of the errors of this package; its text is one line for the person at the screen, without passwords."""
@@ -11,10 +15,6 @@ class UnusableDatabaseUrl(PipelineError):
 
 class UnreadableDatabase(PipelineError):
     """A database that does not answer, refuses the user, or lacks a table or column."""
-
-
-class UnreadableStore(PipelineError):
-    """A store directory without a commit log, or one that cannot be opened."""
 
 
 class UnwritableOutput(PipelineError):
@@ -39,3 +39,7 @@ class SparkUnavailable(PipelineError):
 
 class SparkFailed(PipelineError):
     """Spark started and then failed: an executor was lost, a database went away, the output cannot be written."""
+
+
+COULD_NOT_TELL: Final = (PipelineError, UnreadableStore)
+"""What ends a run, or a turn of a watch, with one line for the person at the screen."""

@@ -13,8 +13,8 @@ from broker.message.printable import printable
 from pipelines.judging.cut_off import CutOff
 from pipelines.sources.log_records import count_records, read_records
 from pipelines.sources.reading import Reading
-from pipelines.sources.record_columns import RecordKind
 from pipelines.transactions import transactions_of
+from rocketmq_commitlog.record_columns import RecordKind
 
 
 @dataclass(frozen=True, slots=True)

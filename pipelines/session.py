@@ -69,11 +69,12 @@ def spark_session(
     if is_small:
         # spark-submit starts a JVM that only puts together the command line of the next one.
         os.environ.setdefault("SPARK_LAUNCHER_OPTS", " ".join(_JVM_FOR_SMALL_BOOKS))
-    with _opened(log_file) as log:
+    # The archive stays until the session is stopped: executors fetch it when they are started.
+    with _opened(log_file) as log, TemporaryDirectory() as folder:
         session = _start(configuration, log)
         try:
             if not _is_local({"spark.master": session.sparkContext.master or ""}):
-                _send_our_code(session)
+                _send_our_code(session, Path(folder))
             yield session
         finally:
             session.stop()
@@ -101,12 +102,11 @@ def _is_local(configuration: dict[str, str]) -> bool:
     return configuration.get("spark.master", "").startswith("local")
 
 
-def _send_our_code(session: SparkSession) -> None:
-    """Lets the executors import this package: Spark copies the archive to each of them."""
-    with TemporaryDirectory() as folder:
-        archive = Path(folder) / "reconciliation.zip"
-        write_code_archive(archive)
-        session.sparkContext.addPyFile(str(archive))
+def _send_our_code(session: SparkSession, folder: Path) -> None:
+    """Lets the executors import this package: each of them fetches the archive."""
+    archive = folder / "reconciliation.zip"
+    write_code_archive(archive)
+    session.sparkContext.addPyFile(str(archive))
 
 
 def _require_java() -> None:

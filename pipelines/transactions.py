@@ -9,7 +9,7 @@ from __future__ import annotations
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
-from pipelines.sources.record_columns import RecordKind
+from rocketmq_commitlog.record_columns import RecordKind
 
 
 def transactions_of(records: DataFrame, topic: str) -> DataFrame:

@@ -12,7 +12,7 @@ from pyspark.errors import PySparkException
 from rich.console import Console
 
 from broker.message.printable import printable
-from pipelines.errors import PipelineError, SparkFailed
+from pipelines.errors import COULD_NOT_TELL, PipelineError, SparkFailed
 
 LONGEST_REASON = 300
 
@@ -29,7 +29,7 @@ def exit_with(judge: Callable[[], bool], console: Console) -> None:
     """Ends the program: 0 if `judge` finds all consistent, 1 if not, 2 and one line on the screen if it cannot tell."""
     try:
         verdict = Verdict.CONSISTENT if judge() else Verdict.INCONSISTENT
-    except PipelineError as error:
+    except COULD_NOT_TELL as error:
         verdict = _could_not_tell(str(error), console)
     except (PySparkException, Py4JError) as error:
         verdict = _could_not_tell(str(_from_spark(str(error))), console)
@@ -41,7 +41,7 @@ def exit_with(judge: Callable[[], bool], console: Console) -> None:
 
 def _from_spark(text: str) -> PipelineError:
     """The heart of an error that Spark wraps in stack traces: ours if one of ours is in it, else its first line."""
-    ours = re.search(r"pipelines\.errors\.\w+: (.+)", text)
+    ours = re.search(r"(?:pipelines|rocketmq_commitlog)\.errors\.\w+: (.+)", text)
     if ours:
         return SparkFailed(ours.group(1))
     java_cause = re.findall(r"^(?:Caused by: |: )?[\w.$]+(?:Exception|Error): (.+)$", text, re.MULTILINE)

@@ -6,7 +6,7 @@ import threading
 from collections.abc import Callable
 from typing import Final
 
-from pipelines.errors import PipelineError
+from pipelines.errors import COULD_NOT_TELL
 
 LEAST_EVERY_S: Final = 1.0
 
@@ -20,7 +20,7 @@ def watch(turn: Callable[[], str], say: Callable[[str], None], stopping: threadi
     while not stopping.is_set():
         try:
             say(turn())
-        except PipelineError as error:
+        except COULD_NOT_TELL as error:
             failed += 1
             say(f"could not tell: {error}")
         stopping.wait(max(every_s, LEAST_EVERY_S))

@@ -16,8 +16,8 @@ import msgspec
 from pipelines.errors import StateUnusable
 from pipelines.judging.cut_off import CutOff
 from pipelines.sources.adbc import read_query
-from pipelines.sources.commit_log import first_record, last_record
 from pipelines.sources.database_address import DatabaseAddress
+from rocketmq_commitlog.commit_log import first_record, last_record
 
 NOTHING: Final = -1
 _HIGHEST_ID: Final = 2**63 - 1

@@ -14,7 +14,7 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
 from broker.message import topics
-from pipelines.sources.record_columns import RecordKind
+from rocketmq_commitlog.record_columns import RecordKind
 
 _BODY: Final = "order_id string, customer string, total_cents bigint, currency string"
 

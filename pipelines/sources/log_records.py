@@ -8,8 +8,8 @@ from typing import Final
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
-from pipelines.sources.commit_log_source import CommitLogSource
 from pipelines.sources.reading import Reading
+from rocketmq_commitlog.source import CommitLogSource
 
 COLUMNS: Final = {
     "commit_log_offset": "bigint",

@@ -10,13 +10,13 @@ from typing import Final, Protocol
 from pyspark.sql import DataFrame
 
 from broker.message import topics
-from pipelines.sources.commit_log import first_record, segments, split_log
 from pipelines.sources.consumer_offsets import read_consumer_offsets
 from pipelines.sources.log_records import COLUMNS, read_records
 from pipelines.sources.pulled_log_source import PulledLogSource
 from pipelines.sources.queue_ranges import consumer_offsets, decided_without_record, first_stored_ms, queue_ranges
 from pipelines.sources.reading import Reading
-from pipelines.sources.record_columns import RecordKind
+from rocketmq_commitlog.commit_log import first_record, segments, split_log
+from rocketmq_commitlog.record_columns import RecordKind
 
 MOST_SMALL_LOG_BYTES: Final = 64 * 1024 * 1024
 MOST_SMALL_MESSAGES: Final = 100_000

@@ -13,7 +13,7 @@ from broker.admin.requests import BrokerRequests
 from broker.admin.session import Target, opened_session
 from broker.message import topics
 from broker.message.record import Record
-from pipelines.errors import UnreadableStore
+from rocketmq_commitlog.errors import UnreadableStore
 
 RANGE_MESSAGES: Final = 100_000
 _PULL_MESSAGES: Final = 1024

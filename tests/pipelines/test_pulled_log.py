@@ -11,13 +11,13 @@ from pyspark.sql.types import BinaryType, IntegerType, LongType, StringType, Str
 from broker.client import LocalTransactionState, Producer, TransactionProducer
 from broker.message import Message, MessageExt
 from demo.system import QUICK_CHECKS
-from pipelines.errors import UnreadableStore
-from pipelines.sources.commit_log_source import CommitLogSource
 from pipelines.sources.log_records import COLUMNS
 from pipelines.sources.message_logs import BrokerLog, StoreLog
 from pipelines.sources.pulled_log_source import PulledLogSource
 from pipelines.sources.queue_ranges import decided_without_record, queue_ranges
 from pipelines.sources.reading import read_here
+from rocketmq_commitlog.errors import UnreadableStore
+from rocketmq_commitlog.source import CommitLogSource
 from tests.apache.cluster import apache_rocketmq
 from tests.conftest import BrokerProcess
 from tests.e2e.clients import PATIENT, Inbox, consumer, running, until

@@ -16,7 +16,7 @@ from pipelines.reconciliation import Books, Outcome, log_begins_ms, reconcile
 from pipelines.sources.database_url import parse_database_url
 from pipelines.sources.message_logs import StoreLog
 from pipelines.sources.reading import Reading
-from pipelines.sources.record_columns import RecordKind
+from rocketmq_commitlog.record_columns import RecordKind
 from tests.unit.pipelines.broken_books import AS_OF_MS, GRACE_SECONDS, OVERDUE_SECONDS, STORIES, BrokenBooks
 from tests.unit.pipelines.conftest import ShopDatabases
 from tests.unit.pipelines.log_writer import LogWriter

@@ -51,7 +51,7 @@ def test_a_mistake_of_ours_is_no_inconsistency() -> None:
     assert outcome_of(KeyError("slip")) == (2, "could not tell: KeyError: 'slip'\n")
 
 
-HEALTHY = (Finding.MATCHED, Finding.ROLLED_BACK, Finding.IN_FLIGHT)
+HEALTHY = (Finding.MATCHED, Finding.ROLLED_BACK, Finding.REVERSED, Finding.ENDED, Finding.IN_FLIGHT)
 
 
 @pytest.mark.parametrize("finding", list(Finding))

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 from pyspark.sql import SparkSession
 
-from pipelines.sources.commit_log_source import CommitLogSource
+from rocketmq_commitlog.source import CommitLogSource
 from tests.unit.pipelines.log_writer import LogWriter
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(600)]

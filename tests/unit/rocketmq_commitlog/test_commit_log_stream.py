@@ -6,8 +6,8 @@ import pytest
 from pyspark.sql.streaming.datasource import ReadAllAvailable, ReadLimit, ReadMaxBytes, ReadMaxRows
 from pyspark.sql.types import LongType, StringType, StructField, StructType
 
-from pipelines.sources.commit_log_source import CommitLogSource
-from pipelines.sources.commit_log_stream import BEGINNING, CommitLogStreamReader, read_limit
+from rocketmq_commitlog.source import CommitLogSource
+from rocketmq_commitlog.stream import BEGINNING, CommitLogStreamReader, read_limit
 from tests.unit.pipelines.log_writer import LogWriter
 
 SCHEMA = StructType([StructField("commit_log_offset", LongType()), StructField("kind", StringType())])

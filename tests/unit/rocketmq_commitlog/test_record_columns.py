@@ -11,9 +11,9 @@ from pyspark.sql.types import BinaryType, IntegerType, LongType, StringType, Str
 
 from broker.message import CorruptRecord, properties, sysflag
 from broker.message.record import decode_record, encode_record, host_bytes
-from pipelines.sources.commit_log import LogRange, LogRecord, scan
-from pipelines.sources.commit_log_source import CommitLogReader
-from pipelines.sources.record_columns import COLUMNS
+from rocketmq_commitlog.commit_log import LogRange, LogRecord, scan
+from rocketmq_commitlog.record_columns import COLUMNS
+from rocketmq_commitlog.source import CommitLogReader
 from tests.unit.pipelines.log_writer import LogWriter
 
 _TYPES = {"body": BinaryType(), "size": IntegerType(), "queue_id": IntegerType(), "check_times": IntegerType()}

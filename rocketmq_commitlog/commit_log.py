@@ -19,7 +19,7 @@ from typing import NamedTuple
 
 from broker.message import CorruptRecord, properties, sysflag
 from broker.message.record import BLANK_MAGIC, HEAD_V4, MESSAGE_MAGIC, SIZE_AND_MAGIC, body_crc, decode_record
-from pipelines.errors import UnreadableStore
+from rocketmq_commitlog.errors import UnreadableStore
 
 RANGE_BYTES = 64 * 1024 * 1024
 LONGEST_SEARCHED = 16 * 1024 * 1024

@@ -17,9 +17,9 @@ import pyarrow
 from pyspark.sql.datasource import DataSource, DataSourceReader, InputPartition
 from pyspark.sql.types import StructType
 
-from pipelines.sources.commit_log import RANGE_BYTES, LogRange, scan, split_log
-from pipelines.sources.commit_log_stream import BEGINNING, CommitLogStreamReader, read_limit
-from pipelines.sources.record_batches import record_batches
+from rocketmq_commitlog.commit_log import RANGE_BYTES, LogRange, scan, split_log
+from rocketmq_commitlog.record_batches import record_batches
+from rocketmq_commitlog.stream import BEGINNING, CommitLogStreamReader, read_limit
 
 
 @dataclass

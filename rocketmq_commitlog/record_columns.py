@@ -10,7 +10,7 @@ from typing import Any, Final
 
 from broker.message import MessageError, properties, sysflag, topics
 from broker.message.record import Record, to_message
-from pipelines.sources.commit_log import Damage, LogRecord
+from rocketmq_commitlog.commit_log import Damage, LogRecord
 
 
 class RecordKind(StrEnum):

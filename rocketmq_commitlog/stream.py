@@ -18,8 +18,8 @@ from pyspark.sql.streaming.datasource import (
 )
 from pyspark.sql.types import StructType
 
-from pipelines.sources.commit_log import Damage, LogRange, LogRecord, scan, split_log
-from pipelines.sources.record_batches import record_batches
+from rocketmq_commitlog.commit_log import Damage, LogRange, LogRecord, scan, split_log
+from rocketmq_commitlog.record_batches import record_batches
 
 BEGINNING: Final = -1
 _OFFSET: Final = "commit_log_offset"

@@ -8,8 +8,8 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from pipelines.errors import UnreadableStore
-from pipelines.sources.commit_log import Damage, LogRange, LogRecord, first_record, scan, segments, split_log
+from rocketmq_commitlog.commit_log import Damage, LogRange, LogRecord, first_record, scan, segments, split_log
+from rocketmq_commitlog.errors import UnreadableStore
 from tests.unit.pipelines.log_writer import LogWriter
 
 
@@ -107,7 +107,7 @@ def test_a_segment_that_is_gone_is_unreadable(tmp_path: Path) -> None:
 _SCAN_BETWEEN_GUARD_PAGES = """
 import mmap, sys
 from pathlib import Path
-from pipelines.sources.commit_log import scan, split_log
+from rocketmq_commitlog.commit_log import scan, split_log
 
 guards = [mmap.mmap(-1, mmap.PAGESIZE, prot=0) for _ in range(1000)]
 print([list(scan(log_range)) for log_range in split_log(Path(sys.argv[1]))])

@@ -10,8 +10,8 @@ import pyarrow
 from pyspark.sql.pandas.types import to_arrow_schema
 from pyspark.sql.types import StructType
 
-from pipelines.sources.commit_log import Damage, LogRecord
-from pipelines.sources.record_columns import COLUMNS, RecordColumns
+from rocketmq_commitlog.commit_log import Damage, LogRecord
+from rocketmq_commitlog.record_columns import COLUMNS, RecordColumns
 
 BATCH_RECORDS: Final = 16_384
 
