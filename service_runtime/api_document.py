@@ -60,7 +60,7 @@ class ApiDescription:
 
 
 def openapi_document(app: Flask, description: ApiDescription) -> dict[str, Any]:
-    """The document. A route that `description` does not name is left out."""
+    """The document: the routes that `description` names, in its order. Raises KeyError for one that the service does not have."""
     spec = SpecTree(
         "flask",
         title=description.title,
@@ -86,11 +86,11 @@ def openapi_document(app: Flask, description: ApiDescription) -> dict[str, Any]:
 
 
 def _routes(app: Flask, description: ApiDescription) -> Iterator[tuple[str, str, str, Described]]:
-    for rule in app.url_map.iter_rules():
-        for method in sorted((rule.methods or set()) - {"HEAD", "OPTIONS"}):
-            described = description.routes.get(f"{method} {rule.rule}")
-            if described is not None:
-                yield rule.rule, method, app.view_functions[rule.endpoint].__doc__ or "", described
+    """Path, method, docstring and description of each route, in the order of the description."""
+    endpoint_of = {(rule.rule, method): rule.endpoint for rule in app.url_map.iter_rules() for method in rule.methods or ()}
+    for name, described in description.routes.items():
+        method, _, route = name.partition(" ")
+        yield route, method, app.view_functions[endpoint_of[route, method]].__doc__ or "", described
 
 
 def _stub(doc: str) -> Any:

@@ -13,6 +13,7 @@ from service_runtime.known_hosts import KnownHosts
 from service_runtime.lanes import Lane, keep_lanes
 from service_runtime.problems import Problem, register_problems
 from service_runtime.request_guard import guard_requests
+from service_runtime.request_ids import name_requests
 from service_runtime.write_guard import WriteGuard, guard_writes
 
 _EVERYBODY: Final = WriteGuard()
@@ -42,6 +43,7 @@ def create_application(
     register_problems(app, problem_of)
     liveness = {"GET /livez": Described({200: LivenessResponse})}
     register_documents(app, replace(description, routes={**description.routes, **liveness}), problem_of)
+    name_requests(app)
     # The guard comes first: a request that is not meant for the service takes no room in a lane.
     guard_requests(app, hosts)
     guard_writes(app, guard)

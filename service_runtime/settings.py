@@ -9,6 +9,7 @@ from pydantic_settings import BaseSettings, EnvSettingsSource, PydanticBaseSetti
 
 from service_runtime.database_url import parse_database_url
 from service_runtime.known_hosts import HostNames, KnownHosts
+from service_runtime.log_format import LogFormat
 from service_runtime.secret_files import secret_url
 
 
@@ -23,6 +24,8 @@ class NamedSettings(BaseSettings):
     Nothing else in the environment counts, neither a field's own name (a DATABASE_URL that is meant for another program) nor a
     name in other letters (order_http_port).
     """
+
+    log_format: LogFormat = Field("text", validation_alias="LOG_FORMAT", description="log lines as text, or as JSON objects")
 
     model_config = SettingsConfigDict(
         cli_kebab_case=True, cli_implicit_flags=True, cli_hide_none_type=True, extra="ignore", hide_input_in_errors=True

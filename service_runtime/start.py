@@ -14,6 +14,7 @@ from pydantic_settings import CliApp
 import broker.logs
 from broker.message.printable import printable
 from service_runtime.engine import DatabaseUnusable
+from service_runtime.log_format import set_log_format
 from service_runtime.settings import NamedSettings
 
 S = TypeVar("S", bound=NamedSettings)
@@ -53,6 +54,7 @@ def run_program(program: str, settings_class: type[S], work: Callable[[S], None]
         settings = CliApp.run(settings_class, cli_args=list(arguments))
     except ValidationError as error:
         return say(program, first_error(error), 2)
+    set_log_format(settings.log_format)
     try:
         work(settings)
     except (CannotStart, DatabaseUnusable) as error:

@@ -25,6 +25,7 @@ class _CreditFields(BaseModel):
     message_id: str
     transaction_id: str | None = None
     kind: EntryKind = Field(EntryKind.CREDIT, strict=False)
+    request_id: str | None = None
 
 
 _NAMES: Final = tuple(_CreditFields.model_fields)

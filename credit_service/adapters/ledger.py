@@ -21,6 +21,7 @@ from credit_service.adapters.tables import BalanceRow, CreditDatabase, CreditRow
 from credit_service.domain.credit import Credit, CreditOutcome, EntryKind
 from service_runtime.constraints import ConstraintKind, violation_of
 from service_runtime.database_errors import DatabaseFailure
+from service_runtime.log_context import logging_about
 from service_runtime.sessions import Sessions
 
 logger = logging.getLogger(__name__)
@@ -90,7 +91,9 @@ class Ledger:
                 raise LedgerUnavailable(str(failure)) from failure
             if len(credits) > 1:
                 return [outcome for credit in credits for outcome in self.credit([credit])]
-            logger.error("the %s of order %s cannot be written: %s", credits[0].kind, credits[0].order_id, failure)
+            (credit,) = credits
+            with logging_about(request_id=credit.request_id, order_id=credit.order_id, transaction_id=credit.transaction_id):
+                logger.error("the %s of order %s cannot be written: %s", credit.kind, credit.order_id, failure)
             return [CreditOutcome.IMPOSSIBLE]
 
     @stamina.retry(on=_may_pass, attempts=3, timeout=5.0, wait_initial=0.05, wait_max=0.5)

@@ -40,6 +40,8 @@ class Credit:
     message_id: str
     transaction_id: str | None
     kind: EntryKind = EntryKind.CREDIT
+    request_id: str | None = None
+    """Of the HTTP request that began it all, for log lines; the ledger does not keep it."""
 
     @property
     def points(self) -> int:

@@ -5,6 +5,7 @@ from credit_service.domain.credit import Credit, EntryKind
 from order_messages import order_cancelled
 from order_messages.order_cancelled import OrderCancelled
 from order_messages.order_created import OrderCreated
+from service_runtime.log_context import REQUEST_ID
 
 
 def entry_of(message: MessageExt) -> Credit:
@@ -18,4 +19,5 @@ def entry_of(message: MessageExt) -> Credit:
         message_id=message.message_id,
         transaction_id=message.transaction_id,
         kind=EntryKind.REVERSAL if is_cancelled else EntryKind.CREDIT,
+        request_id=message.properties.get(REQUEST_ID),
     )

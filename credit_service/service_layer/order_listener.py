@@ -9,6 +9,7 @@ from broker.message import MessageExt
 from credit_service.domain.credit import Credit, CreditOutcome
 from credit_service.service_layer.entry_of_message import entry_of
 from order_messages.body import UnreadableMessage
+from service_runtime.log_context import logging_about_message
 
 DEAD_LETTERS_AT_ONCE: Final = -1
 """The delay level that skips the retries."""
@@ -51,13 +52,15 @@ class OrderListener:
             try:
                 readable.append((message, entry_of(message)))
             except UnreadableMessage as error:
-                logger.error("message %s goes to the dead letters, it is no order: %s", message.message_id, error)
+                with logging_about_message(message):
+                    logger.error("message %s goes to the dead letters, it is no order: %s", message.message_id, error)
                 context.reconsume_later(message, DEAD_LETTERS_AT_ONCE)
         return readable
 
     def _park(self, message: MessageExt, credit: Credit, outcome: CreditOutcome, context: ConsumeContext) -> None:
-        logger.error(
-            "message %s goes to the dead letters, %s: the %s of order %s of customer %s over %d cents contradicts the ledger",
-            message.message_id, outcome.value, credit.kind, credit.order_id, credit.customer, credit.amount_cents,
-        )  # fmt: skip
+        with logging_about_message(message):
+            logger.error(
+                "message %s goes to the dead letters, %s: the %s of order %s of customer %s over %d cents contradicts the ledger",
+                message.message_id, outcome.value, credit.kind, credit.order_id, credit.customer, credit.amount_cents,
+            )  # fmt: skip
         context.reconsume_later(message, DEAD_LETTERS_AT_ONCE)

@@ -21,6 +21,7 @@ from credit_service.settings import WorkerSettings
 from credit_service.worker.heartbeat import TIMEOUT_S, heartbeat_step
 from service_runtime.configured_database import open_to_serve
 from service_runtime.engine import DatabaseUnusable
+from service_runtime.log_format import set_log_format
 from service_runtime.start import first_error, log_to_stderr, say
 
 PROGRAM: Final = "credit_service.worker"
@@ -36,6 +37,7 @@ def main() -> int:
         settings = CliApp.run(WorkerSettings)
     except ValidationError as error:
         return say(PROGRAM, first_error(error), 2)
+    set_log_format(settings.log_format)
     try:
         heartbeats = WorkerHeartbeats(settings.redis_url.get_secret_value(), timeout_s=TIMEOUT_S)
         status = work(settings, heartbeats)

@@ -8,6 +8,7 @@ from broker.message import Message
 from inventory_service.service_layer.ports import ShortageNotTold
 from order_messages import stock_short
 from order_messages.stock_short import StockShort
+from service_runtime.log_context import request_properties
 
 PRODUCER_GROUP: Final = "inventory_service"
 _WAIT_S: Final = 20.0
@@ -39,7 +40,9 @@ class ShortageProducer:
     def tell(self, order_id: str, missing: str) -> None:
         """See `service_layer.ports.ShortageTeller`."""
         body = StockShort(version=stock_short.VERSION, order_id=order_id, missing=missing)
-        message = Message.of(stock_short.TOPIC, body.encode(), tags=stock_short.TAG, keys=[order_id])
+        message = Message.of(
+            stock_short.TOPIC, body.encode(), tags=stock_short.TAG, keys=[order_id], user_properties=request_properties()
+        )
         try:
             self._loop.run(self._producer.send(message), timeout_s=_WAIT_S)
         except (ClientError, TimeoutError) as error:

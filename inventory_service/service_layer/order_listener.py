@@ -19,6 +19,7 @@ from order_messages.body import UnreadableMessage
 from order_messages.order_cancelled import OrderCancelled
 from order_messages.order_created import OrderCreated
 from service_runtime.database_errors import DatabaseFailure
+from service_runtime.log_context import logging_about_message
 from service_runtime.trying_again import try_until_done
 
 DEAD_LETTERS_AT_ONCE: Final = -1
@@ -39,7 +40,8 @@ class OrderListener:
         """Called by the push consumer in one of its threads. Raises MessagesWithdrawn if they are no longer this consumer's."""
         for message in messages:
             try:
-                self._until_done(_deed_of(message), message, context)
+                with logging_about_message(message):
+                    self._until_done(_deed_of(message), message, context)
             except UnreadableMessage as error:
                 logger.error("message %s goes to the dead letters, it cannot be read: %s", message.message_id, error)
                 context.reconsume_later(message, DEAD_LETTERS_AT_ONCE)

@@ -5,6 +5,7 @@ from order_messages import order_cancelled, order_created
 from order_messages.order_cancelled import OrderCancelled
 from order_messages.order_created import OrderCreated, OrderedItem
 from order_service.domain.order import Cancellation, Order
+from service_runtime.log_context import request_properties
 
 
 def order_message(order: Order) -> Message:
@@ -18,7 +19,9 @@ def order_message(order: Order) -> Message:
         created_at_ms=order.created_at_ms,
         items=tuple(OrderedItem(name=item.name, quantity=item.quantity) for item in order.items),
     )
-    return Message.of(order_created.TOPIC, body.encode(), tags=order_created.TAG, keys=[order.order_id])
+    return Message.of(
+        order_created.TOPIC, body.encode(), tags=order_created.TAG, keys=[order.order_id], user_properties=request_properties()
+    )
 
 
 def cancellation_message(cancellation: Cancellation) -> Message:
@@ -33,4 +36,10 @@ def cancellation_message(cancellation: Cancellation) -> Message:
         cancelled_at_ms=cancellation.cancelled_at_ms,
         reason=cancellation.reason,
     )
-    return Message.of(order_cancelled.TOPIC, body.encode(), tags=order_cancelled.TAG, keys=[order.order_id])
+    return Message.of(
+        order_cancelled.TOPIC,
+        body.encode(),
+        tags=order_cancelled.TAG,
+        keys=[order.order_id],
+        user_properties=request_properties(),
+    )

@@ -16,6 +16,7 @@ from order_service.service_layer.local_transaction import CancellingLocally, Loc
 from order_service.service_layer.order_store import OrderStore, TransactionStore
 from order_service.service_layer.placing import system_now_ms
 from service_runtime.database_errors import DatabaseFailure
+from service_runtime.log_context import logging_about_message
 
 logger = logging.getLogger(__name__)
 
@@ -64,7 +65,8 @@ class DatabaseTransactionListener:
         if not isinstance(arg, Attempt) or message.transaction_id is None:
             raise TypeError("a local transaction needs its attempt and a transaction id")
         arg.begin(message.transaction_id)
-        outcome, reason = self._local_transaction.run(arg.wanted, message.transaction_id)
+        with logging_about_message(message):
+            outcome, reason = self._local_transaction.run(arg.wanted, message.transaction_id)
         arg.conclude(outcome, reason)
         if outcome in (Outcome.STORED, Outcome.AWAITING_PAYMENT):
             self._failpoints.after_local_commit()
@@ -76,6 +78,10 @@ class DatabaseTransactionListener:
         The answer is UNKNOWN, and the broker will ask again, while an order awaits its payment within its deadline, and while the
         database does not answer.
         """
+        with logging_about_message(message):
+            return self._answer(message)
+
+    def _answer(self, message: MessageExt) -> LocalTransactionState:
         transaction_id = message.transaction_id
         if transaction_id is None:
             logger.error("check-back for a message without a transaction id: %s", message.message_id)

@@ -357,3 +357,9 @@ def test_names_that_were_given_are_answered(sqlite_store: SqlOrderStore, broker:
             for host in ("order-service:8080", "localhost:49153", "172.18.0.5:8080", "credit-service:8080")
         ]
     assert statuses == [201, 201, 201, 421]
+
+
+def test_the_message_carries_the_request_s_id_and_the_answer_tells_it(client: FlaskClient, broker: BrokerInProcess) -> None:
+    answer = client.post("/orders", json=BODY, headers={"X-Request-Id": "request-7"})
+    assert answer.headers["X-Request-Id"] == "request-7"
+    assert broker.decisions[0][0].properties["requestId"] == "request-7"
