@@ -61,7 +61,7 @@ def _redis_emptied(stage: Stage) -> None:
     with stage.kept_down(stage.system.worker):
         stage.empty_redis()
         stage.order()
-        stage.wait_until(lambda: stage.waiting_tasks() > 0, "the credit's task waits in Redis for a worker")
+        stage.wait_until(lambda: stage.keys_in_redis() > 0, "the credit's task waits in Redis for a worker")
         stage.empty_redis()
         stage.note("FLUSHALL: Redis has forgotten the task")
     stage.wait_for_credit()

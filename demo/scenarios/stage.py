@@ -121,15 +121,13 @@ class Stage:
             yield
         self.note(f"the {process.name} is started again")
 
-    def empty_redis(self) -> int:
-        """FLUSHALL; how many tasks waited there."""
+    def empty_redis(self) -> None:
+        """FLUSHALL."""
         with closing(Redis(port=self.system.redis_port)) as redis:
-            waiting = int(redis.llen("credits"))
             redis.flushall()
-        return waiting
 
-    def waiting_tasks(self) -> int:
-        """How many keys Redis has: a task that waits is one."""
+    def keys_in_redis(self) -> int:
+        """How many keys Redis has: the queue of tasks that wait is one."""
         with closing(Redis(port=self.system.redis_port)) as redis:
             return int(redis.dbsize())
 

@@ -210,7 +210,7 @@ def test_a_pending_transaction_is_decided_by_hand(up: Up, window: Window, loop: 
     reason.fill("the bank says that it is paid")
     expect(window.page.locator(".timeline")).to_contain_text("answers UNKNOWN")  # drawn anew; the form keeps its text
     expect(reason).to_have_value("the bank says that it is paid")
-    picture(window, "decide", height=1000)
+    picture(window, "decide", height=1150)
     window.page.get_by_label("I know that nobody can take the decision back").check()
     window.page.get_by_role("button", name="COMMIT: deliver it").click()
     window.sees("committed: the transaction at half offset")
