@@ -41,11 +41,12 @@ class Ports(NamedTuple):
     order: int
     credit: int
     redis: int
+    inventory: int
 
     @classmethod
     def free(cls) -> Self:
-        """Five free ones."""
-        return cls(*free_ports(5))
+        """Six free ones."""
+        return cls(*free_ports(6))
 
 
 class System:
@@ -61,18 +62,20 @@ class System:
         order_environment: Mapping[str, str] | None = None,
         credit_environment: Mapping[str, str] | None = None,
         ports: Ports | None = None,
+        has_inventory: bool = False,
     ) -> None:
         """Data goes below `home`. With `namesrv_addr` the services use that cluster, and `broker` is not to be started.
 
-        Without `ports` the processes listen on free ones.
+        Without `ports` the processes listen on free ones. `has_inventory` adds the inventory service.
         """
         self.home = home
-        namesrv_port, broker_port, order_port, credit_port, redis_port = ports or Ports.free()
+        namesrv_port, broker_port, order_port, credit_port, redis_port, inventory_port = ports or Ports.free()
         self.redis_port = redis_port
         self.namesrv_addr = namesrv_addr or f"127.0.0.1:{namesrv_port}"
         self.broker_store = home / "broker" / "store"
         self.order_url = f"http://127.0.0.1:{order_port}"
         self.credit_url = f"http://127.0.0.1:{credit_port}"
+        self.inventory_url = f"http://127.0.0.1:{inventory_port}"
         self.order_database_url = f"sqlite:///{home}/orders.db"
         self.credit_database_url = f"sqlite:///{home}/credits.db"
         self.environment = {
@@ -103,11 +106,13 @@ class System:
             {"ORDER_HTTP_PORT": str(order_port), **(order_environment or {})},
             is_ready=answers(f"{self.order_url}/healthz"),
         )
+        self.inventory_service = self._add_inventory(processes, inventory_port) if has_inventory else None
 
     @property
     def services(self) -> tuple[Process, ...]:
         """All but the broker, in the order to start them."""
-        return (self.redis, self.worker, self.credit_service, self.order_service)
+        inventory = (self.inventory_service,) if self.inventory_service is not None else ()
+        return (self.redis, self.worker, self.credit_service, *inventory, self.order_service)
 
     def start(self) -> None:
         """Start broker and services, and wait until all are ready. Raises ProcessFailed."""
@@ -123,8 +128,14 @@ class System:
 
     def begin_to_stop(self) -> None:
         """Tell the services to end, all at once; broker and Redis stay for what they still have to say."""
-        for process in (self.order_service, self.credit_service, self.worker):
-            process.begin_to_stop()
+        for process in self.services:
+            if process is not self.redis:
+                process.begin_to_stop()
+
+    def _add_inventory(self, processes: Processes, port: int) -> Process:
+        environment = {"INVENTORY_DATABASE_URL": f"sqlite:///{self.home}/inventory.db", "INVENTORY_HTTP_PORT": str(port)}
+        is_ready = answers(f"{self.inventory_url}/healthz")
+        return self._add(processes, "inventory_service", "inventory_service", environment, is_ready=is_ready)
 
     def _add(
         self,

@@ -11,11 +11,9 @@ from sqlalchemy.exc import SQLAlchemyError
 
 from broker.admin.timeline.event import Arrow, Event
 from demo.errors import DemoError
-from demo.scenarios.scenario import Finding
+from demo.scenarios.scenario import Database, Finding, Question
 
-ORDERS_OF: Final = "SELECT count(*) FROM orders WHERE customer = :customer"
-CREDITS_OF: Final = "SELECT count(*) FROM credits WHERE customer = :customer"
-CREDITED_ORDERS_OF: Final = "SELECT count(DISTINCT order_id) FROM credits WHERE customer = :customer"
+_CREDITS_OF: Final = "SELECT count(*) FROM credits WHERE customer = :customer"
 
 _ORDER_DATABASE: Final = "order database"
 _CREDIT_DATABASE: Final = "credit database"
@@ -28,32 +26,20 @@ class Ledgers:
         self._orders = sqlalchemy.create_engine(order_database_url)
         self._credits = sqlalchemy.create_engine(credit_database_url)
 
-    def verdict(self, customer: str, orders: int) -> list[Finding]:
-        """Whether the customer has as many orders, and a credit for each, once."""
-        asked = (
-            ("How many orders does the order database have?", ORDERS_OF, self._orders),
-            ("How many credits does the credit database have?", CREDITS_OF, self._credits),
-            ("For how many different orders?", CREDITED_ORDERS_OF, self._credits),
-        )
-        return [Finding(question, sql, _count(engine, sql, customer), orders) for question, sql, engine in asked]
-
-    def orders_of(self, customer: str) -> int:
-        """How many orders the customer has."""
-        return _count(self._orders, ORDERS_OF, customer)
+    def answer(self, questions: Sequence[Question], customer: str) -> list[Finding]:
+        """The answers about a customer."""
+        engines = {Database.ORDERS: self._orders, Database.CREDITS: self._credits}
+        return [Finding(one, _count(engines[one.database], one.sql, customer)) for one in questions]
 
     def credits_of(self, customer: str) -> int:
-        """How many credits the customer has."""
-        return _count(self._credits, CREDITS_OF, customer)
+        """How many entries the customer has in the credit database."""
+        return _count(self._credits, _CREDITS_OF, customer)
 
-    def transaction_of(self, customer: str) -> str | None:
-        """The transaction of the customer's newest order; None without an order."""
-        rows = _rows(
-            self._orders,
-            "SELECT t.transaction_id FROM transactions t JOIN orders o ON o.order_id = t.order_id"
-            " WHERE o.customer = :customer ORDER BY o.created_at_ms DESC LIMIT 1",
-            {"customer": customer},
-        )
-        return str(rows[0][0]) if rows else None
+    def order_of(self, customer: str) -> tuple[str, str] | None:
+        """Id and state of the customer's newest order; None without one."""
+        sql = "SELECT order_id, state FROM orders WHERE customer = :customer ORDER BY created_at_ms DESC LIMIT 1"
+        rows = _rows(self._orders, sql, {"customer": customer})
+        return (str(rows[0].order_id), str(rows[0].state)) if rows else None
 
     def events(self, transaction_id: str) -> list[Event]:
         """What both databases have on record about a transaction."""

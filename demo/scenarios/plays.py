@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from typing import Final
 
+from demo.scenarios.questions import NO_ORDER_NO_CREDIT, ONE_ORDER_ONE_CREDIT, entries, one_order, points
 from demo.scenarios.scenario import Scenario
-from demo.scenarios.stage import Stage
+from demo.scenarios.stage import PAYMENT_DEADLINE_S, Stage
 
 _ABOVE_THE_LIMIT_CENTS: Final = 1_000_001
 _AWAY_S: Final = 12.0
@@ -60,7 +61,7 @@ def _redis_emptied(stage: Stage) -> None:
     with stage.kept_down(stage.system.worker):
         stage.empty_redis()
         stage.order()
-        stage.wait_until(lambda: stage.waiting_tasks() > 0, "the credit's task waits in Redis for a worker")
+        stage.wait_until(lambda: stage.keys_in_redis() > 0, "the credit's task waits in Redis for a worker")
         stage.empty_redis()
         stage.note("FLUSHALL: Redis has forgotten the task")
     stage.wait_for_credit()
@@ -88,6 +89,30 @@ def _broker_killed(stage: Stage) -> None:
     stage.wait_for_credit()
 
 
+def _paid_later(stage: Stage) -> None:
+    stage.order(payment="later")
+    stage.wait_until(lambda: stage.check_backs() >= 2, "two check-backs were answered UNKNOWN: nobody has paid yet")
+    stage.pay()
+    stage.wait_for_credit()
+
+
+def _never_paid(stage: Stage) -> None:
+    stage.order(payment="later")
+    stage.note(f"nobody pays: the deadline is {PAYMENT_DEADLINE_S} s away")
+    stage.wait_until(stage.is_decided, "a check-back after the deadline brought the ROLLBACK")
+    stage.wait_until(lambda: stage.order_state() == "EXPIRED", "the order is EXPIRED")
+
+
+def _out_of_stock(stage: Stage) -> None:
+    stage.set_stock(0)
+    stage.order(article=stage.run.customer)
+    stage.wait_for_credit()
+    stage.wait_until(
+        lambda: stage.order_state() == "CANCELLED", "the inventory service told of the shortage: the order is CANCELLED"
+    )
+    stage.wait_until(lambda: stage.entries() == 2, "the message of the cancellation took the credit back")
+
+
 SCENARIOS: Final = (
     Scenario(
         "local-transaction-fails",
@@ -95,7 +120,7 @@ SCENARIOS: Final = (
         "The order is above the limit of 10,000.00: the local transaction stores no order, and the order service sends ROLLBACK.",
         "The half message, then ROLLBACK at once: no check-back is needed.",
         "No order, no credit. No consumer ever saw the message.",
-        0,
+        NO_ORDER_NO_CREDIT,
         _local_transaction_fails,
     ),
     Scenario(
@@ -105,7 +130,7 @@ SCENARIOS: Final = (
         "The customer gets no answer. The broker waits 2 s, then checks back until the order service is online again. "
         "The order service reads its database and answers COMMIT.",
         "One order, one credit: a message that is sent after the local commit would have been lost here.",
-        1,
+        ONE_ORDER_ONE_CREDIT,
         _dies_before_commit,
     ),
     Scenario(
@@ -114,7 +139,7 @@ SCENARIOS: Final = (
         "The order is stored and the customer has the answer 201, but the broker hears no COMMIT.",
         "The transaction is pending for 2 s, with the countdown to the check-back; then COMMIT is the answer.",
         "One order, one credit, a few seconds late.",
-        1,
+        ONE_ORDER_ONE_CREDIT,
         _commit_is_lost,
     ),
     Scenario(
@@ -123,7 +148,7 @@ SCENARIOS: Final = (
         "The order is refused, but the broker hears no ROLLBACK.",
         "The transaction is pending for 2 s. The check-back finds the marker ROLLED_BACK in the order database.",
         "No order, no credit.",
-        0,
+        NO_ORDER_NO_CREDIT,
         _rollback_is_lost,
     ),
     Scenario(
@@ -133,7 +158,7 @@ SCENARIOS: Final = (
         "The order service writes the marker ROLLED_BACK before it answers ROLLBACK. The late local transaction "
         "finds the marker and fails.",
         "No order, no credit: without the marker there would be an order whose message was rolled back.",
-        0,
+        NO_ORDER_NO_CREDIT,
         _check_back_comes_first,
     ),
     Scenario(
@@ -143,7 +168,7 @@ SCENARIOS: Final = (
         "COMMIT comes at once. The credit service holds the message: it is neither acknowledged nor sent "
         "back, and no redelivery is used up.",
         "One order, one credit, as soon as the database is back.",
-        1,
+        ONE_ORDER_ONE_CREDIT,
         _credit_database_away,
     ),
     Scenario(
@@ -152,7 +177,7 @@ SCENARIOS: Final = (
         "The Celery worker is down. The credit's task waits in Redis, and FLUSHALL deletes it. Then the worker is back.",
         "The credit service has not acknowledged the message: it waits 10 s for the answer, and sends the task again.",
         "One order, one credit: Redis may forget everything.",
-        1,
+        ONE_ORDER_ONE_CREDIT,
         _redis_emptied,
     ),
     Scenario(
@@ -161,7 +186,7 @@ SCENARIOS: Final = (
         "The credit service dies after the credit is stored, and before it has told the broker its offset.",
         "The broker delivers the message again. The credit row is unique on its order: the second delivery changes nothing.",
         "One order, one credit.",
-        1,
+        ONE_ORDER_ONE_CREDIT,
         _delivered_twice,
     ),
     Scenario(
@@ -171,7 +196,35 @@ SCENARIOS: Final = (
         "Recovery finds the half message in the commit log. The order service's client connects again, and answers the "
         "check-back.",
         "One order, one credit.",
-        1,
+        ONE_ORDER_ONE_CREDIT,
         _broker_killed,
+    ),
+    Scenario(
+        "paid-later",
+        "Paid later",
+        "The order is stored as AWAITING_PAYMENT, and the local transaction answers UNKNOWN. It is paid after some check-backs.",
+        "The half message stays pending; each check-back is answered UNKNOWN, until one finds the payment and answers COMMIT.",
+        "One order, PAID, and one credit.",
+        (one_order("PAID"), *ONE_ORDER_ONE_CREDIT[1:]),
+        _paid_later,
+    ),
+    Scenario(
+        "never-paid",
+        "Never paid",
+        f"The order awaits its payment, and nobody pays within {PAYMENT_DEADLINE_S} s.",
+        "Check-backs are answered UNKNOWN. The first one after the deadline makes the order EXPIRED and is answered ROLLBACK.",
+        "One order, EXPIRED, and no credit: no consumer ever saw the message.",
+        (one_order("EXPIRED"), entries(0), points(0)),
+        _never_paid,
+    ),
+    Scenario(
+        "out-of-stock",
+        "Out of stock",
+        "The order is for an article of which there are none. Credit service and inventory service both get the message.",
+        "The credit comes at once. The inventory service sends a message of the shortage; the order service cancels the order "
+        "by a second transaction, and the credit service takes the credit back.",
+        "One order, CANCELLED; a credit and its reversal, which add up to 0 points.",
+        (one_order("CANCELLED"), entries(2), points(0)),
+        _out_of_stock,
     ),
 )

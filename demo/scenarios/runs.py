@@ -67,6 +67,10 @@ class Runs:
     def stop(self) -> None:
         """Ends what is played."""
         self._leaving.set()
+        self.wait()
+
+    def wait(self) -> None:
+        """Waits for a moment until what is played is over."""
         if self._thread is not None:
             self._thread.join(_END_WITHIN_S)
 
@@ -75,7 +79,7 @@ class Runs:
         try:
             run.scenario.play(stage)
             stage.pause(1)
-            run.findings = self.ledgers.verdict(run.customer, run.scenario.orders)
+            run.findings = self.ledgers.answer(run.scenario.verdict, run.customer)
             run.state = State.ENDED
         except DemoError as error:
             run.failure = str(error)

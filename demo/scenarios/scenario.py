@@ -12,6 +12,24 @@ if TYPE_CHECKING:
     from demo.scenarios.stage import Stage
 
 
+class Database(Enum):
+    """The services' databases."""
+
+    ORDERS = "order database"
+    CREDITS = "credit database"
+
+
+@dataclass(frozen=True, slots=True)
+class Question:
+    """What is asked of a database, and the answer that is expected."""
+
+    words: str
+    database: Database
+    sql: str
+    """With `:customer` for the customer of the run; answers a number."""
+    expected: int
+
+
 @dataclass(frozen=True, slots=True)
 class Scenario:
     """Something that goes wrong, with what to watch and what to expect."""
@@ -22,8 +40,8 @@ class Scenario:
     what_happens: str
     watch: str
     expect: str
-    orders: int
-    """How many orders the customer of the run has in the end; each has its credit once."""
+    verdict: tuple[Question, ...]
+    """What is asked in the end of the databases, about the customer of the run."""
     play: Callable[[Stage], None]
     """Makes it happen, and returns when it is over. Raises DemoError."""
 
@@ -38,17 +56,15 @@ class Step:
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """A question to a database, its answer, and the one that was expected."""
+    """A question and its answer."""
 
-    question: str
-    sql: str
+    question: Question
     answer: int
-    expected: int
 
     @property
     def is_right(self) -> bool:
         """Whether the answer is the one that was expected."""
-        return self.answer == self.expected
+        return self.answer == self.question.expected
 
 
 class State(Enum):

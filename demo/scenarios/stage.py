@@ -6,7 +6,7 @@ import asyncio
 import sqlite3
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import Final
@@ -17,6 +17,7 @@ from redis import Redis
 from broker.admin.errors import AdminError
 from broker.admin.figures import consume_stats
 from broker.admin.session import Target, opened_session
+from broker.protocol.headers import ShowTransactionRequestHeader
 from demo.commit_log import ORDERS_TOPIC, Trace, read_traces
 from demo.errors import DemoError
 from demo.processes import Process
@@ -26,6 +27,8 @@ from demo.system import System
 from demo.up.keeper import Keeper
 
 PATIENCE_S: Final = 90.0
+PAYMENT_DEADLINE_S: Final = 6
+"""How long an order that is paid later waits for its payment: long enough for two check-backs."""
 _LOOK_EVERY_S: Final = 0.1
 _REQUEST_S: Final = 20.0
 _CONSUMER_GROUP: Final = "credit_service"
@@ -65,10 +68,12 @@ class Stage:
         for armed in self._failpoints.iterdir():
             armed.unlink(missing_ok=True)
 
-    def order(self, *, price_cents: int = 2_599) -> int | None:
+    def order(self, *, article: str = "book", price_cents: int = 2_599, payment: str = "now") -> int | None:
         """Asks once for an order; the status of the answer, None without one."""
-        body = {"customer": self.run.customer, "items": [{"name": "book", "quantity": 1, "price_cents": price_cents}]}
-        self.note(f"POST /orders: a book for {self.run.customer}")
+        items = [{"name": article, "quantity": 1, "price_cents": price_cents}]
+        body = {"customer": self.run.customer, "items": items, "payment": payment}
+        how = ", to be paid later" if payment == "later" else ""
+        self.note(f"POST /orders: one {article} for {self.run.customer}{how}")
         try:
             response = httpx.post(f"{self.system.order_url}/orders", json=body, timeout=_REQUEST_S)
         except httpx.TransportError as error:
@@ -78,6 +83,30 @@ class Stage:
         self.note(f"the order service answers {response.status_code}: {_in_words(response)}")
         self._find_transaction()
         return response.status_code
+
+    def pay(self) -> None:
+        """Pays for the run's order."""
+        found = self._ledgers.order_of(self.run.customer)
+        if found is None:
+            raise DemoError("there is no order to pay for")
+        self._ask("POST", f"{self.system.order_url}/orders/{found[0]}/payment", {})
+
+    def set_stock(self, available: int) -> None:
+        """How many there are of the article that is named like the run's customer."""
+        self._ask("PUT", f"{self.system.inventory_url}/stock/{self.run.customer}", {"available": available})
+
+    def order_state(self) -> str | None:
+        """The state of the run's order; None without one."""
+        found = self._ledgers.order_of(self.run.customer)
+        return found[1] if found is not None else None
+
+    def entries(self) -> int:
+        """How many credits and reversals the customer has."""
+        return self._ledgers.credits_of(self.run.customer)
+
+    def check_backs(self) -> int:
+        """How often the broker has asked about the run's transaction."""
+        return asyncio.run(checks_of(self.system.namesrv_addr, self.run.transaction_id or ""))
 
     def kill(self, process: Process) -> None:
         """SIGKILL; it starts again by itself."""
@@ -92,15 +121,13 @@ class Stage:
             yield
         self.note(f"the {process.name} is started again")
 
-    def empty_redis(self) -> int:
-        """FLUSHALL; how many tasks waited there."""
+    def empty_redis(self) -> None:
+        """FLUSHALL."""
         with closing(Redis(port=self.system.redis_port)) as redis:
-            waiting = int(redis.llen("credits"))
             redis.flushall()
-        return waiting
 
-    def waiting_tasks(self) -> int:
-        """How many keys Redis has: a task that waits is one."""
+    def keys_in_redis(self) -> int:
+        """How many keys Redis has: the queue of tasks that wait is one."""
         with closing(Redis(port=self.system.redis_port)) as redis:
             return int(redis.dbsize())
 
@@ -154,6 +181,15 @@ class Stage:
         message = trace.committed[0]
         return asyncio.run(consumer_offset(self.system.namesrv_addr, message.queue_id)) > message.queue_offset
 
+    def _ask(self, method: str, url: str, body: Mapping[str, object]) -> None:
+        try:
+            response = httpx.request(method, url, json=body, timeout=_REQUEST_S)
+        except httpx.TransportError as error:
+            raise DemoError(f"{method} {url} was not answered: {error}") from None
+        self.note(f"{method} {httpx.URL(url).path} is answered {response.status_code}")
+        if response.is_error:
+            raise DemoError(f"{method} {url} was refused: {_in_words(response)}")
+
     def _trace(self) -> Trace | None:
         """The run's transaction in the commit log."""
         traces = read_traces(self.system.broker_store)
@@ -165,6 +201,16 @@ class Stage:
         found = [trace.transaction_id for trace in read_traces(self.system.broker_store) if customer in trace.half.body]
         if found:
             self.run.transaction_id = found[-1]
+
+
+async def checks_of(namesrv_addr: str, transaction_id: str) -> int:
+    """How often a producer was asked about a transaction; 0 for one that nobody knows. Raises DemoError if no broker tells."""
+    try:
+        async with opened_session(Target(namesrv_addr)) as session:
+            found = await session.brokers[0].show(ShowTransactionRequestHeader(transaction_id=transaction_id))
+    except AdminError as error:
+        raise DemoError(str(error)) from None
+    return max((info.checks or 0 for info in found.transactions), default=0)
 
 
 async def consumer_offset(namesrv_addr: str, queue_id: int) -> int:

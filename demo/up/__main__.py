@@ -33,6 +33,7 @@ def main(
     port: Annotated[int, _port("Where the console listens; 0, here and below, takes any free port.")] = 8088,
     order_port: Annotated[int, _port("The order service.")] = 8080,
     credit_port: Annotated[int, _port("The credit service.")] = 8081,
+    inventory_port: Annotated[int, _port("The inventory service.")] = 8082,
     namesrv_port: Annotated[int, _port("The name server.")] = 9876,
     broker_port: Annotated[int, _port("The broker, which takes the port two below as well.")] = 10911,
     redis_port: Annotated[int, _port("Redis.")] = 0,
@@ -42,7 +43,7 @@ def main(
     """Start broker, services, worker, Redis and console, and keep them running until Ctrl-C."""
     log_to_stderr(logging.WARNING)
     console = Console(highlight=False)
-    ports = Ports(namesrv_port, broker_port, order_port, credit_port, redis_port)
+    ports = Ports(namesrv_port, broker_port, order_port, credit_port, redis_port, inventory_port)
     try:
         run(Wanted(data.absolute(), port, ports, orders_every), lambda line: console.print(Text(printable(line)), soft_wrap=True))
     except (DemoError, UnusableSettings) as error:

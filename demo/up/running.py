@@ -17,6 +17,7 @@ from demo.errors import DemoError
 from demo.ports import free_ports, is_taken
 from demo.processes import Processes
 from demo.scenarios.runs import Runs
+from demo.scenarios.stage import PAYMENT_DEADLINE_S
 from demo.system import Ports, System
 from demo.up.keeper import Keeper
 from demo.up.regular_orders import RegularOrders
@@ -44,11 +45,17 @@ def run(wanted: Wanted, say: Callable[[str], None]) -> None:
         ports = usable_ports(wanted.ports)
         failpoints = _emptied(wanted.data / "failpoints")
         processes = opened.enter_context(Processes(wanted.data / "logs"))
-        system = System(processes, wanted.data, order_environment={"ORDER_FAILPOINTS_FOLDER": str(failpoints)}, ports=ports)
+        order_environment = {"ORDER_FAILPOINTS_FOLDER": str(failpoints), "ORDER_PAYMENT_DEADLINE_S": str(PAYMENT_DEADLINE_S)}
+        system = System(processes, wanted.data, order_environment=order_environment, ports=ports, has_inventory=True)
         opened.callback(system.begin_to_stop)
         keeper = Keeper(system)
         runs = Runs(system, keeper, failpoints)
-        addresses = {"order service": system.order_url, "credit service": system.credit_url, "name server": system.namesrv_addr}
+        addresses = {
+            "order service": system.order_url,
+            "credit service": system.credit_url,
+            "inventory service": system.inventory_url,
+            "name server": system.namesrv_addr,
+        }
         settings = ConsoleSettings(port=wanted.console_port)
         app = create_console(settings, Target(system.namesrv_addr), extension(system, keeper, runs, addresses))
 

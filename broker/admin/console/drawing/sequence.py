@@ -10,14 +10,14 @@ from broker.admin.timeline.event import BROKER, OPERATOR, Event
 
 _TIMES_WIDTH: Final = 84
 """Left of the life lines: the time since the half message."""
-_LANE_WIDTH: Final = 190
+_LANE_WIDTH: Final = 172
 _HEAD_HEIGHT: Final = 44
 _ROW_HEIGHT: Final = 40
 _FOOT_HEIGHT: Final = 14
 _LOOP_WIDTH: Final = 26
-_LONGEST_LABEL: Final = 27
+_LONGEST_LABEL: Final = 25
 """Letters that fit above an arrow between neighbours."""
-_LONGEST_NAME: Final = 24
+_LONGEST_NAME: Final = 20
 _TO_THE_MILLISECOND_MS: Final = 100_000
 
 

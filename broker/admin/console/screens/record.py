@@ -58,9 +58,10 @@ async def find(visit: Visit) -> RecordFacts:
 def _lines(fields: Sequence[tuple[MarkedField, int]], end: int) -> Iterator[Line]:
     for position in range(0, end, _BYTES_ON_A_LINE):
         runs = []
+        end_of_line = position + _BYTES_ON_A_LINE
         for field, mark in fields:
             begin = max(position, field.begin)
-            data = field.data[begin - field.begin : position + _BYTES_ON_A_LINE - field.begin] if begin < position + 16 else b""
+            data = field.data[begin - field.begin : max(0, end_of_line - field.begin)]
             if data:
                 runs.append(Run(data.hex(" "), _readable(data), mark, field.name))
         yield Line(position, runs)

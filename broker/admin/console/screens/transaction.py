@@ -17,6 +17,7 @@ from broker.admin.session import Session
 from broker.admin.timeline.event import Event, Timeline
 from broker.admin.timeline.evidence import Evidence, gather
 from broker.admin.timeline.telling import tell
+from broker.message import properties as props
 from broker.protocol.bodies import TransactionInfo
 
 Witness = Callable[[str, list[str]], Awaitable[list[Event]]]
@@ -76,7 +77,7 @@ async def find_transactions(visit: Visit, word: str, witnesses: Sequence[Witness
 
 
 async def _facts(address: str, evidence: Evidence, witnesses: Sequence[Witness]) -> TransactionFacts:
-    keys = (evidence.halves[0].get_property("KEYS") or "").split()
+    keys = (evidence.halves[0].get_property(props.KEYS) or "").split()
     witnessed = [event for witness in witnesses for event in await witness(evidence.transaction_id, keys)]
     timeline = tell(evidence, witnessed)
     return TransactionFacts(

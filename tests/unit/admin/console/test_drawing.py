@@ -56,7 +56,7 @@ def test_a_lost_arrow_ends_half_way_and_a_step_for_oneself_is_a_loop() -> None:
 
 def test_long_labels_are_cut_and_the_whole_sentence_is_kept() -> None:
     (row,) = sequence_diagram([event(1, "shops", "broker", "a label that is much too long for its place")]).rows
-    assert len(row.label) == 27
+    assert len(row.label) == 25
     assert row.what == "shops tells broker"
 
 

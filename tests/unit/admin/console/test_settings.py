@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from pathlib import Path
 
 import pytest
@@ -48,6 +49,13 @@ def test_a_password_that_cannot_be_used_is_refused(tmp_path: Path) -> None:
 def test_an_address_that_is_none_is_refused(listen: str) -> None:
     with pytest.raises(UnusableSettings, match="HOST:PORT is expected"):
         console_settings(listen, {})
+
+
+def test_without_the_packages_of_the_extra_the_command_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "broker.admin.console", None)
+    result = CliRunner().invoke(app, ["console"])
+    assert result.exit_code == 2
+    assert "pip install 'rocketmq-broker[console]'" in result.stderr
 
 
 def test_the_command_says_in_one_line_why_it_cannot_start() -> None:

@@ -1,0 +1,261 @@
+"""`make up` and its console in a real browser: every screen, a decision by hand, scenarios from the click to the verdict.
+
+With CONSOLE_PICTURES=docs/console it keeps a picture of each screen there.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import httpx
+import pytest
+from playwright.sync_api import Browser, expect
+
+from broker.client import EventLoopThread, LocalTransactionState, Message, MessageExt, Producer, TransactionProducer
+from demo.processes import PROJECT_ROOT
+from tests.e2e.browser import DESKTOP, PATIENCE_MS, PHONE, Window, chromium
+
+pytestmark = [pytest.mark.e2e, pytest.mark.slow]
+
+PICTURES = os.environ.get("CONSOLE_PICTURES")
+FREE_PORTS = [f"--{name}port=0" for name in ("", "order-", "credit-", "inventory-", "namesrv-", "broker-")]
+
+
+class Up:
+    """A `make up` of its own, on free ports."""
+
+    def __init__(self, folder: Path) -> None:
+        self.data = folder / "data"
+        self._output = folder / "output"
+        with self._output.open("wb") as output:
+            self.popen = subprocess.Popen(self.command, cwd=PROJECT_ROOT, stdout=output, stderr=subprocess.STDOUT)
+        self.address = self.wait_for(r"(http://\S+)  \(after")
+        self.wait_for("Everything is ready")
+        page = httpx.get(f"{self.address}/running").text
+        self.order_url, self.credit_url = re.findall(r'<dd class="id">(http://\S+?)</dd>', page)[:2]
+        self.namesrv_addr = re.findall(r'<dd class="id">(127\S+?)</dd>', page)[0]
+
+    @property
+    def command(self) -> list[str]:
+        return [sys.executable, "-m", "demo.up", *FREE_PORTS, "--data", str(self.data)]
+
+    def output(self) -> str:
+        return self._output.read_text()
+
+    def wait_for(self, pattern: str) -> str:
+        deadline = time.monotonic() + PATIENCE_MS / 1000
+        while (found := re.search(pattern, self.output())) is None:
+            assert self.popen.poll() is None, self.output()
+            assert time.monotonic() < deadline, self.output()
+            time.sleep(0.1)
+        return found[found.re.groups]
+
+
+@pytest.fixture(scope="module")
+def up(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Up]:
+    running = Up(tmp_path_factory.mktemp("up"))
+    yield running
+    if running.popen.poll() is None:
+        running.popen.kill()  # what it started ends with it
+        running.popen.wait()
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Browser]:
+    with chromium() as running:
+        yield running
+
+
+@pytest.fixture
+def window(up: Up, browser: Browser) -> Iterator[Window]:
+    page = browser.new_page(viewport=DESKTOP)
+    opened = Window(page, up.address)
+    yield opened
+    page.close()
+    assert opened.complaints == []
+
+
+@pytest.fixture
+def loop() -> Iterator[EventLoopThread]:
+    running = EventLoopThread()
+    running.start()
+    yield running
+    running.stop()
+
+
+def picture(window: Window, name: str, height: int = 720) -> None:
+    if PICTURES:
+        window.keep_picture(Path(PICTURES) / f"{name}.webp", height)
+
+
+class Undecided:
+    """A shop that never knows."""
+
+    def execute_local_transaction(self, message: Message, arg: object) -> LocalTransactionState:
+        return LocalTransactionState.UNKNOWN
+
+    def check_local_transaction(self, message: MessageExt) -> LocalTransactionState:
+        return LocalTransactionState.UNKNOWN
+
+
+def order(up: Up, customer: str) -> str:
+    body = {"customer": customer, "items": [{"name": "book", "quantity": 1, "price_cents": 2599}]}
+    order_id: str = httpx.post(f"{up.order_url}/orders", json=body, timeout=60).json()["order"]["order_id"]
+    return order_id
+
+
+def test_the_first_page_is_there_before_the_services_are(up: Up) -> None:
+    output = up.output()
+    assert output.index(up.address) < output.index("Everything is ready")
+
+
+def test_a_second_one_says_what_runs_and_starts_nothing(up: Up) -> None:
+    second = subprocess.run(up.command, cwd=PROJECT_ROOT, capture_output=True, text=True, timeout=60)
+    assert second.returncode == 2
+    assert f"runs already, as process {up.popen.pid}: {up.address}" in second.stdout
+    assert f"kill {up.popen.pid}" in second.stdout
+
+
+SCREENS = {
+    "overview": ("/", "All is well."),
+    "running": ("/running", "order_service"),
+    "scenarios": ("/scenarios", "The order service dies before COMMIT"),
+    "pending": ("/pending", "No transaction is pending"),
+    "discarded": ("/discarded", "No message was discarded."),
+    "dead-letters": ("/dead-letters", "There are no dead letters."),
+    "decided": ("/decided", "Nothing was decided by hand."),
+    "topics": ("/topics", "orders"),
+    "topic": ("/topic?topic=orders", "credit_service"),
+    "tail": ("/topic/tail?topic=orders", "customer"),
+    "groups": ("/groups", "credit_service"),
+    "group": ("/group?group=credit_service", "Members"),
+    "clients": ("/clients", "order_service"),
+    "messages": ("/messages?word={order_id}&topic=orders", "credit_service has consumed it"),
+    "transaction": ("/transaction?word={order_id}", "points"),
+    "record": ("/record?offset=0", "MAGICCODE"),
+}
+
+
+@pytest.fixture(scope="module")
+def order_id(up: Up) -> str:
+    """An order with its credit, of which the broker knows that it is consumed."""
+    placed = order(up, "ada")
+    deadline = time.monotonic() + PATIENCE_MS / 1000
+    while "has consumed it" not in httpx.get(f"{up.address}/messages?word={placed}&topic=orders").text:
+        assert time.monotonic() < deadline
+        time.sleep(0.2)
+    return placed
+
+
+@pytest.mark.parametrize("name", SCREENS)
+def test_a_screen_shows_what_there_is(name: str, order_id: str, window: Window) -> None:
+    path, text = SCREENS[name]
+    window.goto(path.format(order_id=order_id))
+    window.sees(text)
+    picture(window, name, height=1100 if name in ("transaction", "record") else 720)
+    window.page.set_viewport_size(PHONE)
+    assert window.is_as_wide_as_the_screen()
+
+
+def test_a_page_is_drawn_anew_without_being_loaded_anew(up: Up, order_id: str, window: Window) -> None:
+    window.goto("/topic/tail?topic=orders")
+    window.page.evaluate("window.isTheSamePage = true")
+    window.sees(order(up, "grace"))
+    assert window.page.evaluate("window.isTheSamePage")
+    window.page.get_by_role("button", name="Pause").click()
+    expect(window.page.locator("#live-state")).to_have_text("paused")
+
+
+def test_the_pages_are_used_by_keyboard(window: Window) -> None:
+    window.goto("/")
+    window.page.keyboard.press("Tab")
+    expect(window.page.locator(":focus")).to_have_text("Skip to the content")
+    window.page.get_by_role("textbox", name="Transaction").focus()
+    window.page.keyboard.type("nobody-knows-it")
+    window.page.keyboard.press("Enter")
+    window.sees("There is no transaction nobody-knows-it.")
+    window.complaints.clear()  # the browser complains of the status 404
+
+
+def test_the_pages_follow_the_visitors_choice_of_light_or_dark(browser: Browser, up: Up) -> None:
+    grounds = []
+    for scheme in ("light", "dark"):
+        page = browser.new_page(viewport=DESKTOP, color_scheme=scheme)
+        window = Window(page, up.address)
+        window.goto("/scenarios")
+        grounds.append(page.evaluate("getComputedStyle(document.body).backgroundColor"))
+        if scheme == "dark":
+            picture(window, "dark")
+        page.close()
+    assert grounds[0] != grounds[1]
+
+
+def test_a_pending_transaction_is_decided_by_hand(up: Up, window: Window, loop: EventLoopThread) -> None:
+    shop = TransactionProducer("test_shop", Undecided(), namesrv_addr=up.namesrv_addr, send_timeout_ms=60_000)
+    loop.run(shop.start(), timeout_s=90)
+    message = Message.of("payments", b'{"paid": true}', keys=["payment-1"])
+    sent = loop.run(shop.send_message_in_transaction(message), timeout_s=90)
+    window.goto("/pending")
+    window.sees("payment-1")
+    picture(window, "pending")
+    window.page.get_by_role("link", name=str(sent.transaction_id)).click()
+    reason = window.page.get_by_label("Reason")
+    reason.fill("the bank says that it is paid")
+    expect(window.page.locator(".timeline")).to_contain_text("answers UNKNOWN")  # drawn anew; the form keeps its text
+    expect(reason).to_have_value("the bank says that it is paid")
+    picture(window, "decide", height=1150)
+    window.page.get_by_label("I know that nobody can take the decision back").check()
+    window.page.get_by_role("button", name="COMMIT: deliver it").click()
+    window.sees("committed: the transaction at half offset")
+    window.sees("COMMIT by hand (the bank says that it is paid)")
+    window.goto("/decided")
+    window.sees("the bank says that it is paid")
+    picture(window, "decided")
+    loop.run(shop.shutdown(), timeout_s=90)
+
+
+def test_a_dead_letter_is_dismissed_with_a_reason(up: Up, window: Window, loop: EventLoopThread) -> None:
+    maker = Producer("test_maker", namesrv_addr=up.namesrv_addr, send_timeout_ms=60_000)
+    loop.run(maker.start(), timeout_s=90)
+    loop.run(maker.send(Message.of("orders", b"<b>no order</b>", tags="created", keys=["odd-1"])), timeout_s=90)
+    loop.run(maker.shutdown(), timeout_s=90)
+    window.goto("/dead-letters")
+    window.page.get_by_role("link", name="credit_service").click()
+    window.page.locator("td a.id").first.click()
+    window.sees("<b>no order</b>")
+    picture(window, "dead-letter")
+    dismissal = window.page.locator('form[action="/dead-letter/dismiss"]')
+    dismissal.get_by_label("Reason").fill("sent by a test")
+    dismissal.get_by_role("button").click()
+    window.sees("reason: sent by a test")
+
+
+@pytest.mark.parametrize("title", ["COMMIT is lost", "The order service dies before COMMIT", "The broker is killed"])
+def test_a_scenario_is_played_from_the_click_to_the_verdict(title: str, up: Up, window: Window) -> None:
+    window.goto("/scenarios")
+    button = window.page.get_by_role("button", name=f"Play it: {title}", exact=True)
+    expect(button).to_be_enabled()
+    button.click()
+    window.sees("POST /orders: one book for")
+    window.sees("As expected: One order, one credit")
+    expect(window.page.locator("svg.sequence .lost")).to_have_count(1)
+    expect(window.page.locator("svg.sequence")).to_contain_text("25 points")
+    if title == "The order service dies before COMMIT":
+        picture(window, "run", height=1500)
+
+
+def test_it_ends_with_everything_that_it_started(up: Up) -> None:
+    up.popen.send_signal(signal.SIGTERM)
+    assert up.popen.wait(timeout=60) == 0, up.output()
+    assert "All processes are stopped." in up.output()
+    assert not (up.data / "running.json").exists()
+    assert (up.data / "orders.db").exists()
+    with pytest.raises(httpx.ConnectError):
+        httpx.get(f"{up.order_url}/livez")

@@ -1,0 +1,155 @@
+"""Scenarios: what the verdict asks, and that one is played at a time."""
+
+from __future__ import annotations
+
+import re
+import sqlite3
+import threading
+from collections.abc import Callable
+from contextlib import closing
+from pathlib import Path
+from types import SimpleNamespace
+from typing import cast
+
+import pytest
+
+from demo.errors import DemoError
+from demo.scenarios import runs
+from demo.scenarios.ledger import Ledgers
+from demo.scenarios.plays import SCENARIOS
+from demo.scenarios.questions import NO_ORDER_NO_CREDIT, ONE_ORDER_ONE_CREDIT, entries, one_order, points
+from demo.scenarios.runs import Runs
+from demo.scenarios.scenario import Run, Scenario, State
+from demo.scenarios.stage import Stage
+from demo.system import System
+from demo.up.keeper import Keeper
+
+
+@pytest.fixture
+def system(tmp_path: Path) -> System:
+    """Two databases with what the order service and the credit service would have, without the services."""
+    with closing(sqlite3.connect(tmp_path / "orders.db")) as orders:
+        orders.execute("CREATE TABLE orders (order_id, customer, total_cents, created_at_ms, state)")
+        orders.execute("CREATE TABLE transactions (transaction_id, order_id, state, created_at_ms)")
+        orders.executemany(
+            "INSERT INTO orders VALUES (?, ?, 2599, 5, ?)", [("o1", "ada", "PLACED"), ("o2", "grace", "CANCELLED")]
+        )
+        orders.executemany(
+            "INSERT INTO transactions VALUES (?, ?, ?, 5)", [("t1", "o1", "COMMITTED"), ("t3", None, "ROLLED_BACK")]
+        )
+        orders.commit()
+    with closing(sqlite3.connect(tmp_path / "credits.db")) as credits:
+        credits.execute("CREATE TABLE credits (id, order_id, customer, points, transaction_id, created_at_ms)")
+        rows = [(1, "o1", "ada", 25, "t1", 9), (2, "o2", "grace", 25, "t2", 9), (3, "o2", "grace", -25, "t2", 10)]
+        credits.executemany("INSERT INTO credits VALUES (?, ?, ?, ?, ?, ?)", rows)
+        credits.commit()
+    urls = {f"{name}_database_url": f"sqlite:///{tmp_path}/{name}s.db" for name in ("order", "credit")}
+    return cast(System, SimpleNamespace(**urls))
+
+
+def ledgers(system: System) -> Ledgers:
+    return Ledgers(system.order_database_url, system.credit_database_url)
+
+
+@pytest.mark.parametrize(
+    ("customer", "questions", "is_right"),
+    [
+        ("ada", ONE_ORDER_ONE_CREDIT, True),
+        ("ada", NO_ORDER_NO_CREDIT, False),
+        ("nobody", NO_ORDER_NO_CREDIT, True),
+        ("nobody", ONE_ORDER_ONE_CREDIT, False),
+        ("grace", ONE_ORDER_ONE_CREDIT, False),
+        ("grace", (one_order("CANCELLED"), entries(2), points(0)), True),
+        ("ada", (one_order("PLACED"), entries(1), points(25)), True),
+    ],
+)
+def test_the_verdict_is_the_databases(customer: str, questions: tuple[object, ...], is_right: bool, system: System) -> None:
+    findings = ledgers(system).answer(questions, customer)  # type: ignore[arg-type]
+    assert all(finding.is_right for finding in findings) is is_right
+
+
+def test_both_databases_bear_witness_of_a_transaction(system: System) -> None:
+    order, credit = ledgers(system).events("t1")
+    assert (order.at_ms, order.on_record, credit.at_ms, credit.on_record) == (5, "order database", 9, "credit database")
+    assert "order o1 of 25.99 for ada" in order.what
+    (marker,) = ledgers(system).events("t3")
+    assert "marker ROLLED_BACK" in marker.what
+    assert ledgers(system).events("t9") == []
+
+
+def test_a_database_that_cannot_be_read_is_said(tmp_path: Path) -> None:
+    with pytest.raises(DemoError, match="cannot be read"):
+        Ledgers(f"sqlite:///{tmp_path}/none.db", f"sqlite:///{tmp_path}/none.db").order_of("ada")
+
+
+def test_every_scenario_says_what_to_watch_and_what_to_expect_and_asks_both_databases() -> None:
+    assert len({scenario.name for scenario in SCENARIOS}) == len(SCENARIOS)
+    for scenario in SCENARIOS:
+        assert re.fullmatch("[a-z-]+", scenario.name)
+        assert all(text.endswith(".") for text in (scenario.what_happens, scenario.watch, scenario.expect))
+        assert {question.database.value for question in scenario.verdict} == {"order database", "credit database"}
+        assert all(":customer" in question.sql for question in scenario.verdict)
+
+
+class TestRuns:
+    @pytest.fixture
+    def play(self, system: System, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[Callable[[Stage], None]], Run]:
+        """Plays something as a scenario whose customer is to have no order, and waits for its end."""
+        failpoints = tmp_path / "failpoints"
+        failpoints.mkdir()
+        self.runs = Runs(system, cast(Keeper, SimpleNamespace(is_all_ready=True)), failpoints)
+
+        def play(deed: Callable[[Stage], None]) -> Run:
+            scenario = Scenario("trial", "Trial", "It happens.", "Watch.", "Expect.", NO_ORDER_NO_CREDIT, deed)
+            monkeypatch.setattr(runs, "SCENARIOS", (scenario,))
+            run = self.runs.start("trial")
+            self.runs.wait()
+            return run
+
+        return play
+
+    def test_one_that_ends_as_expected_is_consistent(self, play: Callable[[Callable[[Stage], None]], Run]) -> None:
+        run = play(lambda stage: stage.note("done"))
+        assert (run.state, run.is_consistent, [step.what for step in run.steps]) == (State.ENDED, True, ["done"])
+
+    def test_one_that_fails_says_why(self, play: Callable[[Callable[[Stage], None]], Run]) -> None:
+        def fail(stage: Stage) -> None:
+            stage.wait_until(lambda: False, "pigs fly", timeout_s=0)
+
+        run = play(fail)
+        assert (run.state, run.is_consistent, run.failure) == (State.FAILED, False, "after 0 s still not: pigs fly")
+
+    def test_a_failpoint_that_was_not_hit_is_disarmed_in_the_end(
+        self, play: Callable[[Callable[[Stage], None]], Run], tmp_path: Path
+    ) -> None:
+        armed: list[str] = []
+
+        def arm(stage: Stage) -> None:
+            stage.arm("lose-commit")
+            armed.append((tmp_path / "failpoints" / "lose-commit").read_text())
+
+        run = play(arm)
+        assert armed == [run.customer]
+        assert not list((tmp_path / "failpoints").iterdir())
+
+    def test_a_second_one_waits_its_turn(self, play: Callable[[Callable[[Stage], None]], Run]) -> None:
+        refusals: list[str] = []
+
+        def start_another(stage: Stage) -> None:
+            with pytest.raises(DemoError) as refused:
+                self.runs.start("trial")
+            refusals.append(str(refused.value))
+
+        play(start_another)
+        assert refusals == ["“Trial” is played at the moment: wait until it is over"]
+
+    def test_one_that_runs_ends_with_make_up(self, play: Callable[[Callable[[Stage], None]], Run]) -> None:
+        def stop(stage: Stage) -> None:
+            threading.Thread(target=self.runs.stop).start()
+            stage.pause(600)
+
+        assert play(stop).failure == "`make up` ends"
+
+    def test_no_scenario_begins_under_a_name_that_nobody_knows(self, play: Callable[[Callable[[Stage], None]], Run]) -> None:
+        with pytest.raises(DemoError, match="there is no scenario nonsense"):
+            self.runs.start("nonsense")
