@@ -151,8 +151,14 @@ class TransactionAdminProcessor:
             found = self._finder.by_word(header.transaction_id or "")
         if not found:
             return RequestRefused(ResponseCode.QUERY_NOT_FOUND, f"there is no transaction {which}")
-        state = self._info(found[-1]).state
-        remark = f"the transaction {which} is {state} already; its first decision counts"
+        info = self._info(found[-1])
+        if info.state == State.PENDING.value:
+            remark = (
+                f"{header.transaction_id} is a key. Several messages may have it, so a decision names the transaction by its id: "
+                f"{', '.join(self._info(one).transaction_id or '' for one in found)}"
+            )
+            return RequestRefused(ResponseCode.SYSTEM_ERROR, remark)
+        remark = f"the transaction {which} is {info.state} already; its first decision counts"
         return RequestRefused(ResponseCode.SYSTEM_ERROR, remark)
 
     def _refuse_search_without_index(self) -> None:

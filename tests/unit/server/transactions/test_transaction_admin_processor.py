@@ -207,6 +207,18 @@ def test_a_rollback_by_hand_leaves_the_message_invisible(
     assert [(info.state, info.reason) for info in operator.show("A")] == [("rolled back", "a test order")]
 
 
+def test_a_decision_that_names_a_transaction_by_its_key_is_refused_and_told_the_id(
+    broker: TransactionBroker, producer: Producer, operator: Operator
+) -> None:
+    broker.send(producer, "A", KEYS="order-1")
+
+    refusal = operator.refused(DecideTransactionRequestHeader(transaction_id="order-1", commit=True, reason="it is paid"))
+
+    assert "order-1 is a key" in (refusal.remark or "")
+    assert (refusal.remark or "").endswith("by its id: A")
+    assert [info.state for info in operator.show("A")] == ["pending"]
+
+
 @pytest.mark.parametrize("by_producer", [COMMIT, ROLLBACK])
 @pytest.mark.parametrize("by_hand", [True, False])
 def test_a_decision_by_hand_after_the_producers_is_refused(

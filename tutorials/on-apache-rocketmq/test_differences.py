@@ -1,0 +1,81 @@
+"""What Apache's broker does otherwise, and what a program must bear because of it."""
+
+import asyncio
+
+from broker.client import ConsumeContext, ConsumeStatus, LocalTransactionState, Message, MessageExt
+from broker.testing import RocketMQ
+
+COMMIT, UNKNOWN = LocalTransactionState.COMMIT_MESSAGE, LocalTransactionState.UNKNOWN
+
+
+class Shop:
+    """A listener whose local transaction takes some time."""
+
+    def __init__(self, seconds: float = 0, executed: LocalTransactionState = COMMIT) -> None:
+        self.seconds, self.executed = seconds, executed
+        self.checks = 0
+
+    async def execute_local_transaction(self, message: Message, arg: object) -> LocalTransactionState:
+        await asyncio.sleep(self.seconds)
+        return self.executed
+
+    async def check_local_transaction(self, message: MessageExt) -> LocalTransactionState:
+        self.checks += 1
+        is_ready = self.checks > 1 or self.seconds == 0
+        return COMMIT if is_ready else UNKNOWN
+
+
+def order() -> Message:
+    return Message.of("orders", "a book", keys=["order-1"])
+
+
+async def delivered_after_a_late_commit(rocketmq: RocketMQ) -> int:
+    """The broker checks back while the local transaction runs; then COMMIT comes. How many messages do consumers see?"""
+    producer = await rocketmq.transaction_producer("shop", Shop(seconds=10))
+    await producer.send_message_in_transaction(order())
+    await rocketmq.advance(minutes=5)
+    return len(await rocketmq.messages("orders"))
+
+
+async def test_here_a_commit_after_a_check_back_delivers_once(rocketmq: RocketMQ) -> None:
+    assert await delivered_after_a_late_commit(rocketmq) == 1
+
+
+async def test_on_apaches_broker_it_delivers_twice(rocketmq: RocketMQ) -> None:
+    rocketmq.as_apache()
+    assert await delivered_after_a_late_commit(rocketmq) == 2
+
+
+async def state_after_an_hour_without_producers(rocketmq: RocketMQ) -> list[str]:
+    """The only producer goes away with its transaction undecided."""
+    producer = await rocketmq.transaction_producer("shop", Shop(executed=UNKNOWN))
+    await producer.send_message_in_transaction(order())
+    await producer.shutdown()
+    await rocketmq.advance(hours=1)
+    return [one.state for one in [*await rocketmq.pending("order-1"), *await rocketmq.decided("order-1")]]
+
+
+async def test_here_a_transaction_waits_for_its_producers(rocketmq: RocketMQ) -> None:
+    assert await state_after_an_hour_without_producers(rocketmq) == ["pending"]
+
+
+async def test_on_apaches_broker_it_is_discarded_and_nobody_was_asked(rocketmq: RocketMQ) -> None:
+    rocketmq.as_apache()
+    assert await state_after_an_hour_without_producers(rocketmq) == ["discarded"]
+
+
+async def test_a_consumer_with_a_unique_key_bears_both_brokers(rocketmq: RocketMQ) -> None:
+    """The exercise's solution: the order's id is the key. The message id is the same twice here, and would do as well."""
+    credits: dict[str, str] = {}
+
+    async def credit(messages: list[MessageExt], context: ConsumeContext) -> ConsumeStatus:
+        for message in messages:
+            credits.setdefault(message.keys[0], message.text)
+        return ConsumeStatus.CONSUME_SUCCESS
+
+    rocketmq.as_apache()
+    topics = await rocketmq.producer("topics")
+    await topics.create_topic("orders")
+    await rocketmq.consumer("credits", "orders", credit)
+    assert await delivered_after_a_late_commit(rocketmq) == 2
+    assert credits == {"order-1": "a book"}

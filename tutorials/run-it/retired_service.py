@@ -1,0 +1,27 @@
+"""A payment service that sends a half message, and never says how its local transaction ended: then it is switched off for good."""
+
+import asyncio
+import sys
+
+from broker.client import LocalTransactionState, Message, MessageExt, TransactionProducer
+
+
+class Payments:
+    """Its database knew. It was switched off as well."""
+
+    async def execute_local_transaction(self, message: Message, arg: object) -> LocalTransactionState:
+        return LocalTransactionState.UNKNOWN
+
+    async def check_local_transaction(self, message: MessageExt) -> LocalTransactionState:
+        return LocalTransactionState.UNKNOWN
+
+
+async def main(key: str) -> None:
+    """Sends one payment; NAMESRV_ADDR says where."""
+    async with TransactionProducer("payment-service", Payments()) as producer:
+        sent = await producer.send_message_in_transaction(Message.of("payments", "5000 EUR", keys=[key]))
+        print(f"{key}: {sent.local_transaction_state.name}")
+
+
+if __name__ == "__main__":
+    asyncio.run(main(sys.argv[1]))
