@@ -13,25 +13,11 @@ import psutil
 import pytest
 from rich.console import Console
 
+from tests.e2e.solution_store import ALL_SENT, seen_after_changing_brokers
 from tests.e2e.wrong_in_one_claim import BROKEN
-from tutorials.build_your_own.curriculum import STAGES, quick_checks
-from tutorials.build_your_own.stages.check_back import next_check
-from tutorials.build_your_own.tester.broker_process import BrokerProcess
-from tutorials.build_your_own.tester.children import Children
-from tutorials.build_your_own.tester.ports import held_port
+from tutorials.build_your_own.curriculum import STAGES
 from tutorials.build_your_own.tester.printing import Printer
-from tutorials.build_your_own.tester.requests import (
-    COMMIT,
-    answer_check,
-    end_transaction,
-    heart_beat,
-    pull_until,
-    send,
-    send_half,
-)
 from tutorials.build_your_own.tester.run import Order, run_stages
-from tutorials.build_your_own.tester.timeline import Timeline
-from tutorials.build_your_own.tester.trial import Trial
 from tutorials.build_your_own.tester.verdict import Verdict
 from tutorials.build_your_own.wrong_broker import MISTAKES
 
@@ -110,24 +96,7 @@ def test_each_stage_has_a_wrong_broker() -> None:
 
 
 def test_the_store_of_the_solution_goes_on_under_our_broker(tmp_path: Path) -> None:
-    settings = quick_checks(15)
-    with Children() as children, held_port() as port:
-        solution = Trial(BrokerProcess(COMMANDS[SOLUTION], tmp_path, port, settings, children), Timeline(), PATIENCE_S)
-        solution.start()
-        connection = solution.connect()
-        send(connection, "orders", b"a message")
-        committed, pending = (send_half(connection, "orders", name, name.decode()) for name in (b"committed", b"pending"))
-        end_transaction(connection, committed, COMMIT)
-        solution.kill()
-        ours = Trial(BrokerProcess(COMMANDS[OURS], tmp_path, port, settings, children), Timeline(), PATIENCE_S)
-        ours.start()
-        connection = ours.connect()
-        heart_beat(connection)
-        asked, _ = next_check(connection, pending.transaction_id)
-        answer_check(connection, asked, COMMIT)
-        send(connection, "orders", b"a message from ours")
-        bodies = [record.body for record in pull_until(connection, "orders", b"pending", PATIENCE_S)]
-    assert [body for body in bodies if body != b"a message from ours"] == [b"a message", b"committed", b"pending"]
+    assert seen_after_changing_brokers(COMMANDS[SOLUTION], COMMANDS[OURS], tmp_path, PATIENCE_S) == ALL_SENT
 
 
 def the_tester(*arguments: str) -> list[str]:

@@ -7,6 +7,7 @@ from enum import IntEnum
 
 from tutorials.build_your_own.solution import record
 from tutorials.build_your_own.solution.check_back import CheckBack, Send
+from tutorials.build_your_own.solution.commit_log import LogFull
 from tutorials.build_your_own.solution.consume_queue import Unit, tags_code
 from tutorials.build_your_own.solution.frames import RESPONSE_FLAG, Command
 from tutorials.build_your_own.solution.message_store import MessageStore
@@ -66,7 +67,7 @@ class Requests:
             return answer(request, Answer.REQUEST_CODE_NOT_SUPPORTED, remark=f"request code {request.code} is not known here")
         try:
             return method(request, client)
-        except (Refused, KeyError, ValueError) as error:
+        except (Refused, LogFull, KeyError, ValueError) as error:
             return answer(request, Answer.SYSTEM_ERROR, remark=str(error))
 
     def heart_beat(self, request: Command, client: Client) -> Command:
