@@ -21,7 +21,7 @@ from tutorials.build_your_own.tester.run import Order, run_stages
 from tutorials.build_your_own.tester.verdict import Verdict
 from tutorials.build_your_own.wrong_broker import MISTAKES
 
-pytestmark = [pytest.mark.e2e, pytest.mark.slow]
+pytestmark = [pytest.mark.e2e, pytest.mark.slow, pytest.mark.timeout(900)]
 
 ROOT = Path(__file__).resolve().parents[2]
 PACKAGE = "tutorials.build_your_own"
