@@ -55,7 +55,7 @@ def _check_count(trial: Trial, connection: Connection, body: bytes, wanted: int,
 
 
 def _check_refused(answer: Frame, what: str) -> None:
-    check(answer.code != 0, f"a code other than 0 for {what}, with a remark that says why", "code 0 (SUCCESS)")
+    check(answer.code != 0, f"a code other than 0 for {what}", "code 0 (SUCCESS)")
 
 
 def _the_first_decision_wins(trial: Trial, connection: Connection) -> None:
