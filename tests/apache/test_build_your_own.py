@@ -1,9 +1,11 @@
 """Apache's broker under the tester of tutorials/build_your_own: it passes all but what it does otherwise."""
 
+import sys
 from pathlib import Path
 
 import pytest
 
+from tests.e2e.solution_store import ALL_SENT, seen_after_changing_brokers
 from tutorials.build_your_own.curriculum import STAGES
 from tutorials.build_your_own.tester.run import Order, run_stages
 
@@ -22,3 +24,8 @@ def test_apaches_broker_passes_all_stages_but_what_it_does_otherwise(tmp_path: P
     order = Order([str(BROKER)], tmp_path, PATIENCE_S, side_by_side=2)
     failed = {verdict.stage.number: verdict.failure for verdict in run_stages(order, STAGES) if verdict.failure is not None}
     assert {number: failure.claim.sentence for number, failure in failed.items()} == DOES_OTHERWISE
+
+
+def test_the_store_of_the_solution_goes_on_under_apaches_broker(tmp_path: Path) -> None:
+    solution = [sys.executable, "-m", "tutorials.build_your_own.solution"]
+    assert seen_after_changing_brokers(solution, [str(BROKER)], tmp_path, PATIENCE_S) == ALL_SENT

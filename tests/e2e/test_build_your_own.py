@@ -13,6 +13,7 @@ import psutil
 import pytest
 from rich.console import Console
 
+from tests.e2e.solution_store import ALL_SENT, seen_after_changing_brokers
 from tests.e2e.wrong_in_one_claim import BROKEN
 from tutorials.build_your_own.curriculum import STAGES
 from tutorials.build_your_own.tester.printing import Printer
@@ -20,7 +21,7 @@ from tutorials.build_your_own.tester.run import Order, run_stages
 from tutorials.build_your_own.tester.verdict import Verdict
 from tutorials.build_your_own.wrong_broker import MISTAKES
 
-pytestmark = [pytest.mark.e2e, pytest.mark.slow]
+pytestmark = [pytest.mark.e2e, pytest.mark.slow, pytest.mark.timeout(900)]
 
 ROOT = Path(__file__).resolve().parents[2]
 PACKAGE = "tutorials.build_your_own"
@@ -92,6 +93,10 @@ def test_a_broken_claim_is_the_one_that_fails(broken_claims: Mapping[str, str], 
 
 def test_each_stage_has_a_wrong_broker() -> None:
     assert sorted(mistake.stage for mistake in MISTAKES.values()) == [stage.number for stage in STAGES]
+
+
+def test_the_store_of_the_solution_goes_on_under_our_broker(tmp_path: Path) -> None:
+    assert seen_after_changing_brokers(COMMANDS[SOLUTION], COMMANDS[OURS], tmp_path, PATIENCE_S) == ALL_SENT
 
 
 def the_tester(*arguments: str) -> list[str]:

@@ -231,6 +231,10 @@ def believes_any_group() -> None:
     Transactions.end = end  # type: ignore[method-assign]
 
 
+def takes_forged_messages() -> None:
+    requests.OWN_TOPICS = frozenset()
+
+
 def closes_before_it_delivers() -> None:
     def append(self: MessageStore, *messages: Message) -> list[Record]:
         return right(self, *reversed(messages))
@@ -269,6 +273,7 @@ _ALL: Sequence[Broken] = (
     Broken(11, "After the restart the pending transaction", asks_about_what_is_decided),
     Broken(12, "A COMMIT after a ROLLBACK is refused", refuses_politely),
     Broken(12, "A COMMIT for an unknown transaction", believes_any_group),
+    Broken(12, "A message that a client sends", takes_forged_messages),
     Broken(12, "A kill between the two records", closes_before_it_delivers),
     Broken(12, "A kill between the two records", delivers_again_after_a_crash),
 )

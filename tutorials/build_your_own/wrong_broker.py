@@ -152,10 +152,10 @@ def asks_once_more() -> None:
 
 
 def goes_on_behind_the_torn_record() -> None:
-    """A restart takes the size of the file for the end of the log."""
+    """A restart takes the last byte that is not zero for the end of the log."""
 
     def cut_torn_tail(self: CommitLog) -> None:
-        self.end = self.size
+        self.end = len(self.read(0, self.file_size).rstrip(b"\0"))
 
     CommitLog.cut_torn_tail = cut_torn_tail  # type: ignore[method-assign]
 

@@ -2,6 +2,7 @@
 
 import ast
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -9,7 +10,7 @@ import pytest
 from broker.message import record as our_record
 from broker.message.tags import java_hash_code
 from tutorials.build_your_own.solution import consume_queue, frames, record
-from tutorials.build_your_own.solution.commit_log import FILE_NAME
+from tutorials.build_your_own.solution.commit_log import FILE_NAME, LogFull
 from tutorials.build_your_own.solution.frames import Command, FrameReader
 from tutorials.build_your_own.solution.message_store import MessageStore
 from tutorials.build_your_own.solution.record import Message, Record
@@ -75,8 +76,11 @@ def test_frames_are_whole_however_the_bytes_are_cut(size: int) -> None:
     assert [(command.opaque, command.body) for command in received] == [(command.opaque, command.body) for command in sent]
 
 
+LOG_SIZE = 64 * 1024
+
+
 def opened(folder: Path) -> tuple[MessageStore, Transactions]:
-    store = MessageStore(folder, HOST)
+    store = MessageStore(folder, HOST, LOG_SIZE)
     transactions = Transactions(store, timeout_s=60)
     transactions.recover(store.recover())
     return store, transactions
@@ -106,6 +110,7 @@ def test_a_delivered_message_without_its_op_message_is_not_delivered_again(tmp_p
     [op] = store.units(OP_TOPIC, 0)
     with (tmp_path / "commitlog" / FILE_NAME).open("r+b") as log:
         log.truncate(op.commit_log_offset)
+        log.truncate(LOG_SIZE)
     before = topics(store)
     store, transactions = opened(tmp_path)
     assert transactions.pending == {}
@@ -118,3 +123,11 @@ def test_another_group_decides_nothing(tmp_path: Path) -> None:
     with pytest.raises(Refused, match="group producers"):
         transactions.end(record.COMMITTED, half.commit_log_offset, half.queue_offset, "strangers")
     assert list(transactions.pending) == [half.commit_log_offset]
+
+
+def test_a_full_log_refuses_and_keeps_what_it_has(tmp_path: Path) -> None:
+    store, _ = opened(tmp_path)
+    with pytest.raises(LogFull, match="the commit log is full"):
+        store.append(replace(ORDER, body=bytes(LOG_SIZE)))
+    store.append(ORDER)
+    assert [found.message.body for found in MessageStore(tmp_path, HOST, LOG_SIZE).recover()] == [ORDER.body]

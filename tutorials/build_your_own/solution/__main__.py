@@ -27,7 +27,8 @@ async def serve(settings: dict[str, str]) -> None:
         interval_s=int(settings["transactionCheckInterval"]) / 1000,
         check_max=int(settings["transactionCheckMax"]),
     )
-    store = MessageStore(Path(settings["storePathRootDir"]), record.host_bytes(host, port))
+    root, log_file_size = Path(settings["storePathRootDir"]), int(settings["mappedFileSizeCommitLog"])
+    store = MessageStore(root, record.host_bytes(host, port), log_file_size)
     transactions = Transactions(store, policy.timeout_s)
     transactions.recover(store.recover())
     check_back = CheckBack(transactions, policy)

@@ -9,51 +9,58 @@ from tutorials.build_your_own.solution.record import Record
 
 FILE_NAME = "0" * 20
 """RocketMQ's files are named after the offset at which they begin, in 20 digits. This broker keeps to one file."""
-_LONGEST_RECORD = 16 * 1024 * 1024
+
+
+class LogFull(Exception):
+    """There is no room for one more record. RocketMQ would begin the next file."""
 
 
 class CommitLog:
-    """Grows at its end, and nowhere else."""
+    """Grows from the file's beginning. The file has its full length from the first day, zeros behind the last record."""
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, file_size: int) -> None:
+        """Apache's broker opens no file that has another length than `file_size` (mappedFileSizeCommitLog)."""
         folder.mkdir(parents=True, exist_ok=True)
-        self._file = (folder / FILE_NAME).open("r+b" if (folder / FILE_NAME).exists() else "w+b", buffering=0)
+        path = folder / FILE_NAME
+        self._file = path.open("r+b" if path.exists() else "w+b", buffering=0)
+        self._file.truncate(file_size)
+        self.file_size = file_size
         self.end = 0
 
-    @property
-    def size(self) -> int:
-        """Bytes of the file: what a crash tore included."""
-        return os.fstat(self._file.fileno()).st_size
-
     def append(self, records: bytes) -> None:
-        """Writes records at the end. They are on the disk when this returns."""
+        """Writes records at the end. They are on the disk when this returns. Raises LogFull."""
+        if self.end + len(records) > self.file_size:
+            raise LogFull(f"the commit log is full: {self.end} of {self.file_size} bytes")
         self._file.seek(self.end)
         self._file.write(records)
         os.fdatasync(self._file.fileno())
         self.end += len(records)
 
-    def read(self, commit_log_offset: int, size: int = _LONGEST_RECORD) -> bytes:
-        """The bytes of a record; without a size, at least those."""
+    def read(self, commit_log_offset: int, size: int) -> bytes:
+        """Bytes of the log."""
         self._file.seek(commit_log_offset)
         return self._file.read(size)
 
+    def size_at(self, commit_log_offset: int) -> int:
+        """The TOTALSIZE of the record that begins there."""
+        return int.from_bytes(self.read(commit_log_offset, 4))
+
     def record_at(self, commit_log_offset: int) -> Record | None:
         """The record that begins there, if one does."""
-        if not 0 <= commit_log_offset < self.end:
+        if not 0 <= commit_log_offset < self.file_size:
             return None
-        found = record.decode(self.read(commit_log_offset))
+        found = record.decode(self.read(commit_log_offset, self.size_at(commit_log_offset)))
         return found if found is not None and found.commit_log_offset == commit_log_offset else None
 
     def recover(self) -> Iterator[tuple[Record, int]]:
         """Every whole record with its size. What follows the last one is a record that a crash tore: it goes."""
-        self._file.seek(0)
-        data = self._file.read()
-        while (found := record.decode(data[self.end : self.end + _LONGEST_RECORD])) is not None:
-            size = int.from_bytes(data[self.end : self.end + 4])
+        while (found := self.record_at(self.end)) is not None:
+            size = self.size_at(self.end)
             yield found, size
             self.end += size
         self.cut_torn_tail()
 
     def cut_torn_tail(self) -> None:
-        """Nothing is left behind the last whole record: the next one begins there."""
+        """Nothing but zeros is left behind the last whole record: the next one begins there."""
         self._file.truncate(self.end)
+        self._file.truncate(self.file_size)

@@ -9,6 +9,8 @@ from pathlib import Path
 
 from tutorials.build_your_own.solution.commit_log import FILE_NAME
 
+FILE_SIZE = 300_000 * 20
+"""The length of RocketMQ's files (mappedFileSizeConsumeQueue), zeros behind the last unit."""
 _UNIT = struct.Struct(">qiq")
 
 
@@ -28,6 +30,7 @@ class ConsumeQueue:
         folder.mkdir(parents=True, exist_ok=True)
         # The commit log has all that a queue says. So a start writes the queues anew, and a lost file is no loss.
         self._file = (folder / FILE_NAME).open("wb", buffering=0)
+        self._file.truncate(FILE_SIZE)
         self.units: list[Unit] = []
 
     def append(self, unit: Unit) -> None:

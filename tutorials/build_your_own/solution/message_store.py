@@ -13,8 +13,8 @@ from tutorials.build_your_own.solution.record import Message, Record
 class MessageStore:
     """The commit log and the consume queues that point into it."""
 
-    def __init__(self, root: Path, store_host: bytes) -> None:
-        self.log = CommitLog(root / "commitlog")
+    def __init__(self, root: Path, store_host: bytes, log_file_size: int) -> None:
+        self.log = CommitLog(root / "commitlog", log_file_size)
         self.store_host = store_host
         self.topics: set[str] = set()
         self._root = root

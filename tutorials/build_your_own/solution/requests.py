@@ -7,11 +7,12 @@ from enum import IntEnum
 
 from tutorials.build_your_own.solution import record
 from tutorials.build_your_own.solution.check_back import CheckBack, Send
+from tutorials.build_your_own.solution.commit_log import LogFull
 from tutorials.build_your_own.solution.consume_queue import Unit, tags_code
 from tutorials.build_your_own.solution.frames import RESPONSE_FLAG, Command
 from tutorials.build_your_own.solution.message_store import MessageStore
 from tutorials.build_your_own.solution.record import Message, Record
-from tutorials.build_your_own.solution.transactions import Refused, Transactions
+from tutorials.build_your_own.solution.transactions import OWN_TOPICS, Refused, Transactions
 
 
 class Code(IntEnum):
@@ -29,6 +30,7 @@ class Answer(IntEnum):
     SUCCESS = 0
     SYSTEM_ERROR = 1
     REQUEST_CODE_NOT_SUPPORTED = 3
+    NO_PERMISSION = 16
     TOPIC_NOT_EXIST = 17
     PULL_NOT_FOUND = 19
     PULL_RETRY_IMMEDIATELY = 20
@@ -65,7 +67,7 @@ class Requests:
             return answer(request, Answer.REQUEST_CODE_NOT_SUPPORTED, remark=f"request code {request.code} is not known here")
         try:
             return method(request, client)
-        except (Refused, KeyError, ValueError) as error:
+        except (Refused, LogFull, KeyError, ValueError) as error:
             return answer(request, Answer.SYSTEM_ERROR, remark=str(error))
 
     def heart_beat(self, request: Command, client: Client) -> Command:
@@ -79,6 +81,8 @@ class Requests:
     def send_message(self, request: Command, client: Client) -> Command:
         """Stores a message, or a half message."""
         fields = request.fields
+        if fields["topic"] in OWN_TOPICS:
+            return answer(request, Answer.NO_PERMISSION, remark=f"{fields['topic']} is the broker's own topic")
         message = Message(
             topic=fields["topic"],
             queue_id=int(fields["queueId"]),

@@ -18,6 +18,8 @@ from tutorials.build_your_own.solution.record import Message, Record
 HALF_TOPIC = "RMQ_SYS_TRANS_HALF_TOPIC"
 OP_TOPIC = "RMQ_SYS_TRANS_OP_HALF_TOPIC"
 DISCARD_TOPIC = "TRANS_CHECK_MAX_TIME_TOPIC"
+OWN_TOPICS = frozenset({HALF_TOPIC, OP_TOPIC, DISCARD_TOPIC})
+"""What lies there is believed after a restart, so no client may send to them."""
 REMOVE_TAG = "d"
 
 

@@ -7,6 +7,8 @@ from tutorials.build_your_own.tester.frames import Frame
 from tutorials.build_your_own.tester.layout import shown
 from tutorials.build_your_own.tester.requests import (
     COMMIT,
+    DISCARD_TOPIC,
+    HALF_TOPIC,
     OP_TOPIC,
     ROLLBACK,
     Half,
@@ -16,6 +18,7 @@ from tutorials.build_your_own.tester.requests import (
     heart_beat,
     send,
     send_half,
+    try_to_send,
 )
 from tutorials.build_your_own.tester.trial import Trial, check
 
@@ -31,6 +34,7 @@ def play(trial: Trial) -> None:
     _the_first_decision_wins(trial, connection)
     _a_doubled_commit_delivers_once(trial, connection)
     _strangers_decide_nothing(trial, connection)
+    _nobody_forges(trial, connection)
     _a_kill_changes_no_outcome(trial, connection)
     _a_kill_between_delivers_once(trial)
 
@@ -51,7 +55,7 @@ def _check_count(trial: Trial, connection: Connection, body: bytes, wanted: int,
 
 
 def _check_refused(answer: Frame, what: str) -> None:
-    check(answer.code != 0, f"a code other than 0 for {what}, with a remark that says why", "code 0 (SUCCESS)")
+    check(answer.code != 0, f"a code other than 0 for {what}", "code 0 (SUCCESS)")
 
 
 def _the_first_decision_wins(trial: Trial, connection: Connection) -> None:
@@ -112,6 +116,21 @@ def _strangers_decide_nothing(trial: Trial, connection: Connection) -> None:
         _check_count(trial, connection, b"a plain message", 1, "a COMMIT for it, which is no half message")
         expect_code(end_transaction(connection, half, COMMIT), 0, "for the right COMMIT after the wrong ones")
         _check_count(trial, connection, b"pending", 1, "the right COMMIT")
+
+
+def _nobody_forges(trial: Trial, connection: Connection) -> None:
+    with trial.claim(
+        "A message that a client sends to one of the broker's own topics is refused: it would decide transactions",
+        hint="A forged op message closes a half message, and the restart forgets the transaction. Refuse SEND_MESSAGE to the "
+        "half topic, the op topic and TRANS_CHECK_MAX_TIME_TOPIC, whatever its properties are.",
+        ours="broker/server/topics/topic_table.py",
+        apache="TopicValidator.isNotAllowedSendTopic",
+    ):
+        before = len(trial.files.records())
+        for topic in (HALF_TOPIC, OP_TOPIC, DISCARD_TOPIC):
+            answer = try_to_send(connection, topic, b"0", {"TAGS": "d"})
+            _check_refused(answer, f"SEND_MESSAGE to {topic}")
+        check(len(trial.files.records()) == before, "nothing new in the log", "a record that the client has forged")
 
 
 def _a_kill_changes_no_outcome(trial: Trial, connection: Connection) -> None:

@@ -93,7 +93,7 @@ def _goes_on_behind_the_last_record(trial: Trial, connection: Connection, end: i
     with trial.claim(
         "A record that the crash tore is no message: the next one is written in its place",
         hint="The log ends behind the last whole record: its lengths add up, its magic code is there, its BODYCRC is right. What "
-        "follows is cut off. The size of the file does not say where the log ends.",
+        "follows is cut off. Neither the size of the file nor its last byte says where the log ends.",
         ours=_OURS,
         apache=_APACHE,
     ):

@@ -35,7 +35,7 @@ class BrokerProcess:
             "namesrvListenPort": "0",
             "storePathRootDir": str(self.store),
             "storePathCommitLog": str(self.store / "commitlog"),
-            "mapedFileSizeCommitLog": str(16 * 1024 * 1024),
+            "mappedFileSizeCommitLog": str(16 * 1024 * 1024),
             "flushDiskType": "SYNC_FLUSH",
             "messageIndexEnable": "false",
             **settings,

@@ -82,6 +82,16 @@ def send(
     return stored(answer)
 
 
+def try_to_send(connection: Connection, topic: str, body: bytes, properties: Mapping[str, str]) -> Frame:
+    """Sends a message that the broker should refuse; returns the answer. Raises Failed if none comes."""
+    return connection.request(
+        CODES["SEND_MESSAGE"],
+        send_fields(topic, 0, properties),
+        body,
+        said=f"{shown(body)} to {topic}, which is the broker's own",
+    )
+
+
 def send_fields(
     topic: str, queue_id: int, properties: Mapping[str, str], sys_flag: int = 0, group: str = PRODUCERS, flag: int = 0
 ) -> dict[str, str]:
