@@ -1,4 +1,4 @@
-"""A payment service that sends a half message, and never says how its local transaction ended: then it is switched off for good."""
+"""A payment service that sends a half message and never says how its local transaction ended: it is switched off for good."""
 
 import asyncio
 import sys
