@@ -35,7 +35,7 @@ class Children:
     def __enter__(self) -> Self:
         """Starts the reaper: it outlives a tester that is killed, and kills what that one left."""
         self._reaper = subprocess.Popen(
-            [sys.executable, "-m", "demo.reaper"], cwd=_ROOT, stdin=subprocess.PIPE, text=True, start_new_session=True
+            [sys.executable, "-S", "-m", "demo.reaper"], cwd=_ROOT, stdin=subprocess.PIPE, text=True, start_new_session=True
         )
         return self
 
