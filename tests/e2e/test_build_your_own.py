@@ -106,7 +106,10 @@ def the_tester(*arguments: str) -> list[str]:
 
 
 @pytest.mark.parametrize(("number", "is_left_alone"), [(signal.SIGINT, False), (signal.SIGTERM, False), (signal.SIGKILL, True)])
-def test_a_tester_that_is_stopped_leaves_no_process_behind(number: signal.Signals, is_left_alone: bool) -> None:
+def test_a_tester_that_is_stopped_leaves_no_process_behind(
+    number: signal.Signals, is_left_alone: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("TMPDIR", str(tmp_path))
     # It opens its port and never answers, and it has a child of its own.
     silent = (
         "import os, socket, subprocess, sys, time; subprocess.Popen(['sleep', '600']); "
@@ -125,6 +128,7 @@ def test_a_tester_that_is_stopped_leaves_no_process_behind(number: signal.Signal
     assert run.returncode == (-signal.SIGKILL if is_left_alone else 130)
     assert "Traceback" not in printed
     assert is_left_alone or "No process of your broker is left" in printed
+    assert is_left_alone or list(tmp_path.iterdir()) == []
 
 
 def test_a_broker_that_its_command_puts_into_another_session_is_killed_as_well(tmp_path: Path) -> None:
