@@ -1,11 +1,13 @@
 """A Spark standalone cluster, a PostgreSQL and a broker that no path leads to: the verdict is the one of this machine alone."""
 
 import asyncio
+import json
 import shutil
 import sys
 from collections.abc import Iterator
 from contextlib import closing
 from pathlib import Path
+from typing import Any
 
 import psycopg
 import pyspark
@@ -85,14 +87,18 @@ def test_a_cluster_finds_what_one_machine_finds(
 ) -> None:
     asyncio.run(announce(broker))
 
-    def verdict(*arguments: str) -> list[str]:
+    def findings(*arguments: str) -> list[dict[str, Any]]:
         environment = {**databases, **LOOPBACK, "PYSPARK_PYTHON": sys.executable}
-        done = pipelines("reconcile", "--broker", broker.address, "--json", *arguments, cwd=tmp_path, **environment)
+        # Without a grace period no finding depends on when it is looked for.
+        options = ("--broker", broker.address, "--grace-seconds", "0", "--json")
+        done = pipelines("reconcile", *options, *arguments, cwd=tmp_path, **environment)
         assert done.returncode == 1, done.stderr
-        return [line for line in done.stdout.replace(",{", "\n{").splitlines() if "as_of_ms" not in line]
+        found: list[dict[str, Any]] = json.loads(done.stdout)["findings"]
+        return found
 
-    on_the_cluster = verdict("--master", master, "--spark-log", "cluster.log")
-    assert on_the_cluster == verdict("--master", "local[2]")
-    assert any('"order_without_message"' in line and '"count":996' in line for line in on_the_cluster)
+    on_the_cluster = findings("--master", master, "--spark-log", "cluster.log")
+    assert on_the_cluster == findings("--master", "local[2]")
+    counts = {found["finding"]: found["count"] for found in on_the_cluster}
+    assert (counts["order_without_message"], counts["missing_credit"], counts["message_without_order"]) == (996, 1, 1)
     executors = list((tmp_path / "work").glob("app-*/*/stderr"))
     assert len(executors) == 2, "both workers took part"
