@@ -1,4 +1,8 @@
-"""Half messages without an op message, read off the two queues: what a broker of Apache's can tell of pending transactions."""
+"""Half messages without a decision, as far as queues and index tell: what one knows of pending transactions at Apache's brokers.
+
+Apache's broker lets nobody pull from the half topic before it has looked for pending transactions itself, and from the op topic
+perhaps never.
+"""
 
 from __future__ import annotations
 
@@ -6,11 +10,12 @@ from typing import Final, NamedTuple
 
 from broker.admin.queue_pages import pages
 from broker.admin.requests import BrokerRequests
+from broker.admin.timeline.evidence import is_committed
 from broker.message import properties as props
 from broker.message import topics
 from broker.message.record import Record
 
-_MOST_HALVES: Final = 96
+_MOST_HALVES: Final = 32
 _MOST_OPS: Final = 1000
 
 
@@ -26,24 +31,47 @@ class UndecidedHalf(NamedTuple):
     commit_log_offset: int
 
 
-async def undecided_halves(broker: BrokerRequests) -> list[UndecidedHalf]:
-    """The newest half messages that no op message among the newest names, newest first. Raises CannotAsk, Refused.
+class UndecidedHalves(NamedTuple):
+    """What could be found out."""
 
-    A copy that the broker wrote at a check counts, not what it was made from. A half message whose op message is further back
-    than the newest 1,000 counts as undecided: then thousands were decided since.
+    halves: list[UndecidedHalf]
+    """Newest first. Where op messages cannot be pulled, those that were rolled back are among them."""
+    is_readable: bool
+    """Whether the broker lets its half messages be pulled."""
+
+
+async def undecided_halves(broker: BrokerRequests) -> UndecidedHalves:
+    """The newest half messages without an op message and without a message that consumers see. Raises CannotAsk, Refused.
+
+    A copy that the broker wrote at a check counts, not what it was made from. An op message further back than the newest 1,000 is
+    not found.
     """
+    newest = await _newest(broker)
+    first, end = await broker.offsets(topics.HALF_TOPIC, 0)
     decided = await _decided(broker)
     found: dict[str, UndecidedHalf] = {}
-    seen = 0
+    for record in newest:
+        half = _half(record)
+        if record.queue_offset not in decided and not await _is_delivered(broker, half):
+            found.setdefault(half.transaction_id or str(half.commit_log_offset), half)
+    return UndecidedHalves(list(found.values()), bool(newest) or first == end)
+
+
+async def _newest(broker: BrokerRequests) -> list[Record]:
+    newest: list[Record] = []
     async for page in pages(broker, topics.HALF_TOPIC):
-        for record in page:
-            seen += 1
-            name = record.get_property(props.UNIQUE_KEY) or str(record.commit_log_offset)
-            if record.queue_offset not in decided:
-                found.setdefault(name, _half(record))
-        if seen >= _MOST_HALVES:
+        newest += page
+        if len(newest) >= _MOST_HALVES:
             break
-    return list(found.values())
+    return newest
+
+
+async def _is_delivered(broker: BrokerRequests, half: UndecidedHalf) -> bool:
+    """Whether COMMIT has made a message of it."""
+    if half.transaction_id is None:
+        return False
+    found = await broker.query(half.topic, half.transaction_id)
+    return any(record.prepared_transaction_offset == half.commit_log_offset and is_committed(record) for record in found)
 
 
 async def _decided(broker: BrokerRequests) -> set[int]:

@@ -63,7 +63,7 @@ async def _infos(broker: BrokerRequests, word: str) -> list[TransactionInfo]:
 
 async def _evidence(broker: BrokerRequests, transaction_id: str, halves: list[Record], infos: list[TransactionInfo]) -> Evidence:
     topic = halves[0].get_property(props.REAL_TOPIC) or ""
-    committed = [record for record in await broker.query(topic, transaction_id) if _is_committed(record)]
+    committed = [record for record in await broker.query(topic, transaction_id) if is_committed(record)]
     groups = await groups_of_topic(broker, topic) if committed else []
     return Evidence(
         transaction_id=transaction_id,
@@ -84,7 +84,8 @@ async def _of_group(broker: BrokerRequests, group: str, transaction_id: str) -> 
     )
 
 
-def _is_committed(record: Record) -> bool:
+def is_committed(record: Record) -> bool:
+    """Whether COMMIT has made the message of a half message."""
     return record.sys_flag & sysflag.TRANSACTION_MASK == sysflag.TRANSACTION_COMMIT
 
 

@@ -53,6 +53,10 @@ class PendingFacts(NamedTuple):
     halves: list[HalfRow]
     total: int
     next_pages: list[NextPage]
+    of_apache: list[str]
+    """The brokers of Apache's among them, by address."""
+    unreadable: list[str]
+    """Those of them that do not let their half messages be read yet."""
 
 
 async def find(visit: Visit) -> PendingFacts:
@@ -61,7 +65,7 @@ async def find(visit: Visit) -> PendingFacts:
     if address:
         session = Session([the_broker_at(session, address)])
     after = visit.number("after", -1)
-    facts = PendingFacts([], [], 0, [])
+    facts = PendingFacts([], [], 0, [], [], [])
     for _, found in await session.ask_each(lambda broker: _of_broker(broker, after)):
         facts = _together(facts, found)
     return facts
@@ -75,19 +79,24 @@ async def _of_broker(broker: BrokerRequests, after: int) -> PendingFacts:
     online = {group: await producers(broker, group) for group in {info.producer_group for info in found.transactions}}
     rows = [PendingRow(broker.address, info, online[info.producer_group]) for info in found.transactions]
     next_pages = [NextPage(broker.address, found.next_after)] if found.next_after is not None else []
-    return PendingFacts(rows, [], found.total, next_pages)
+    return PendingFacts(rows, [], found.total, next_pages, [], [])
 
 
 async def _of_apaches(broker: BrokerRequests) -> PendingFacts:
-    halves = await undecided_halves(broker)
-    online = {group: await producers(broker, group) for group in {half.producer_group for half in halves}}
-    rows = [HalfRow(broker.address, half, online[half.producer_group]) for half in halves]
-    return PendingFacts([], rows, len(rows), [])
+    found = await undecided_halves(broker)
+    online = {group: await producers(broker, group) for group in {half.producer_group for half in found.halves}}
+    rows = [HalfRow(broker.address, half, online[half.producer_group]) for half in found.halves]
+    return PendingFacts([], rows, len(rows), [], [broker.address], [] if found.is_readable else [broker.address])
 
 
 def _together(one: PendingFacts, other: PendingFacts) -> PendingFacts:
     return PendingFacts(
-        one.rows + other.rows, one.halves + other.halves, one.total + other.total, one.next_pages + other.next_pages
+        one.rows + other.rows,
+        one.halves + other.halves,
+        one.total + other.total,
+        one.next_pages + other.next_pages,
+        one.of_apache + other.of_apache,
+        one.unreadable + other.unreadable,
     )
 
 
