@@ -2,6 +2,7 @@
 
 import asyncio
 import os
+import signal
 import tempfile
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor, as_completed
@@ -29,7 +30,14 @@ def play_cells(
         [(way, fault)] = cells
         yield play_cell(way.name, fault.value, orders, seed, file)
         return
-    with ProcessPoolExecutor(processes or os.cpu_count()) as pool:
+    pool = ProcessPoolExecutor(processes or os.cpu_count(), initializer=_leave_ctrl_c_to_the_parent)
+    try:
         playing = [pool.submit(play_cell, way.name, fault.value, orders, seed, file) for way, fault in cells]
         for ended in as_completed(playing):
             yield ended.result()
+    finally:
+        pool.shutdown(cancel_futures=True)  # what is played already ends; nothing more begins
+
+
+def _leave_ctrl_c_to_the_parent() -> None:
+    signal.signal(signal.SIGINT, signal.SIG_IGN)

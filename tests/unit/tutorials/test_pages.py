@@ -43,6 +43,12 @@ def test_the_sixty_minute_path_takes_sixty_minutes_at_most() -> None:
     assert 30 <= sum(minutes) <= 60
 
 
+def test_the_introduction_in_chinese_has_the_same_path_and_minutes() -> None:
+    path = re.findall(r"\| \* \| \[.*?\]\((\S+)\).*\| (\d+) \|", INDEX)
+    chinese = (FOLDER.parent / "docs" / "zh.md").read_text()
+    assert re.findall(r"\]\(\.\./tutorials/(\S+)\) \|.*\| (\d+) \|", chinese) == path
+
+
 def test_a_page_that_names_what_is_not_there_is_an_error(tmp_path: Path) -> None:
     page = tmp_path / "README.md"
     page.write_text("<!-- shop.py -->\n```python\n```\n")
