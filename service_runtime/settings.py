@@ -26,6 +26,9 @@ class NamedSettings(BaseSettings):
     """
 
     log_format: LogFormat = Field("text", validation_alias="LOG_FORMAT", description="log lines as text, or as JSON objects")
+    traces_enabled: bool = Field(
+        False, validation_alias="TRACES_ENABLED", description="send OpenTelemetry traces where the OTEL_ variables say"
+    )
 
     model_config = SettingsConfigDict(
         cli_kebab_case=True, cli_implicit_flags=True, cli_hide_none_type=True, extra="ignore", hide_input_in_errors=True

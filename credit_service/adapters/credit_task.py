@@ -1,8 +1,10 @@
 """The tasks that write credits and reversals, in a worker process."""
 
+from collections.abc import Callable
 from functools import cache
 
 from celery import Celery
+from sqlalchemy import Engine
 
 from credit_service.adapters.celery_app import CREDIT_TASK, REVERSAL_TASK
 from credit_service.adapters.credit_wire import WireCredit, from_wire
@@ -10,12 +12,14 @@ from credit_service.adapters.ledger import Ledger, LedgerUnavailable
 from service_runtime.engine import create_database_engine
 
 
-def register_credit_task(app: Celery, database_url: str) -> None:
-    """Teaches the application both tasks. Each worker process opens the database for itself, with its first task."""
+def register_credit_task(app: Celery, database_url: str, on_open: Callable[[Engine], None] = lambda _: None) -> None:
+    """Teaches the application both tasks. Each worker process opens the database with its first task, and tells `on_open`."""
 
     @cache
     def ledger() -> Ledger:
-        return Ledger(create_database_engine(database_url))
+        engine = create_database_engine(database_url)
+        on_open(engine)
+        return Ledger(engine)
 
     def write_entries(credits: list[WireCredit], **_of_a_newer_version: object) -> list[str]:
         return [outcome.value for outcome in ledger().credit([from_wire(credit) for credit in credits])]

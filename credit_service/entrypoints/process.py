@@ -30,6 +30,7 @@ from service_runtime.database_url import masked
 from service_runtime.http_server import HttpServer
 from service_runtime.metrics import new_metrics, serve_metrics
 from service_runtime.start import CannotStart, run_service, stop_on_signals
+from service_runtime.trace_setup import start_tracing, trace_database, trace_requests, trace_tasks
 
 PROGRAM: Final = "credit_service"
 _REDIS_TIMEOUT_S: Final = 2.0
@@ -55,6 +56,10 @@ def serve(settings: ServiceSettings) -> None:
         opened.callback(workers.close)
         engine = open_to_serve(settings, MIGRATIONS)
         opened.callback(engine.dispose)
+        if settings.traces_enabled:
+            opened.callback(start_tracing(PROGRAM))
+            trace_database(engine)
+            trace_tasks()
         stopping = stop_on_signals()
         tasks, holds = CeleryTasks(create_celery(redis_url), redis_url), Holds()
         opened.callback(tasks.close)
@@ -67,6 +72,8 @@ def serve(settings: ServiceSettings) -> None:
         if metrics is not None:
             metrics.register(HoldsCollector(holds, consumer))
             serve_metrics(app, metrics)
+        if settings.traces_enabled:
+            trace_requests(app)
         server = HttpServer.of(app, settings)
         _start(consumer)
         # What stands last here stops first: health checks are answered while the consumer's batches end.

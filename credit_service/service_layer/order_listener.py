@@ -10,6 +10,7 @@ from credit_service.domain.credit import Credit, CreditOutcome
 from credit_service.service_layer.entry_of_message import entry_of
 from order_messages.body import UnreadableMessage
 from service_runtime.log_context import logging_about_message
+from service_runtime.tracing import span_about
 
 DEAD_LETTERS_AT_ONCE: Final = -1
 """The delay level that skips the retries."""
@@ -38,7 +39,8 @@ class OrderListener:
     def __call__(self, messages: list[MessageExt], context: ConsumeContext) -> ConsumeStatus:
         """Called by the push consumer in one of its threads. Raises MessagesWithdrawn if they are no longer this consumer's."""
         readable = self._readable(messages, context)
-        outcomes = self._crediting.credit([credit for _, credit in readable], context) if readable else []
+        with span_about([message for message, _ in readable], "credit orders"):
+            outcomes = self._crediting.credit([credit for _, credit in readable], context) if readable else []
         for (message, credit), outcome in zip(readable, outcomes, strict=True):
             if outcome is None:
                 context.reconsume_later(message)

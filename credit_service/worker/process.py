@@ -23,6 +23,7 @@ from service_runtime.configured_database import open_to_serve
 from service_runtime.engine import DatabaseUnusable
 from service_runtime.log_format import set_log_format
 from service_runtime.start import first_error, log_to_stderr, say
+from service_runtime.trace_setup import start_tracing, trace_database, trace_tasks
 
 PROGRAM: Final = "credit_service.worker"
 _PAUSE_BEFORE_NEW_START_S: Final = 1.0
@@ -56,12 +57,16 @@ def work(settings: WorkerSettings, heartbeats: WorkerHeartbeats) -> int:
     # Opened here only to wait for it and to migrate it; nothing of it may live on in the processes that are forked.
     open_to_serve(settings, MIGRATIONS).dispose()
     app = create_celery(redis_url)
-    register_credit_task(app, database_url)
+    register_credit_task(app, database_url, trace_database if settings.traces_enabled else lambda _: None)
     app.steps["consumer"].add(heartbeat_step(heartbeats, name=settings.worker_name, processes=settings.processes))
 
     @signals.setup_logging.connect(weak=False)
     def keep_our_logging(**_: object) -> None:
         """Celery sets up handlers of its own unless somebody listens here."""
+
+    if settings.traces_enabled:
+        # In each process that is forked: threads, as that which sends spans, do not live on in it.
+        signals.worker_process_init.connect(_trace, weak=False)
 
     @signals.worker_ready.connect(weak=False)
     def say_ready(**_: object) -> None:
@@ -79,6 +84,11 @@ def work(settings: WorkerSettings, heartbeats: WorkerHeartbeats) -> int:
     )
     worker.start()
     return int(worker.exitcode or 0)
+
+
+def _trace(**_: object) -> None:
+    start_tracing(PROGRAM)
+    trace_tasks()
 
 
 def was_told_to_stop() -> bool:

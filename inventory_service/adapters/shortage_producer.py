@@ -8,7 +8,7 @@ from broker.message import Message
 from inventory_service.service_layer.ports import ShortageNotTold
 from order_messages import stock_short
 from order_messages.stock_short import StockShort
-from service_runtime.log_context import request_properties
+from service_runtime.tracing import carried_properties
 
 PRODUCER_GROUP: Final = "inventory_service"
 _WAIT_S: Final = 20.0
@@ -41,7 +41,7 @@ class ShortageProducer:
         """See `service_layer.ports.ShortageTeller`."""
         body = StockShort(version=stock_short.VERSION, order_id=order_id, missing=missing)
         message = Message.of(
-            stock_short.TOPIC, body.encode(), tags=stock_short.TAG, keys=[order_id], user_properties=request_properties()
+            stock_short.TOPIC, body.encode(), tags=stock_short.TAG, keys=[order_id], user_properties=carried_properties()
         )
         try:
             self._loop.run(self._producer.send(message), timeout_s=_WAIT_S)

@@ -19,6 +19,7 @@ from service_runtime.database_url import masked
 from service_runtime.http_server import HttpServer
 from service_runtime.metrics import new_metrics, serve_metrics
 from service_runtime.start import CannotStart, run_service, stop_on_signals
+from service_runtime.trace_setup import start_tracing, trace_database, trace_requests
 
 PROGRAM: Final = "inventory_service"
 
@@ -40,6 +41,9 @@ def serve(settings: Settings) -> None:
     with ExitStack() as opened:
         engine = open_to_serve(settings, MIGRATIONS)
         opened.callback(engine.dispose)
+        if settings.traces_enabled:
+            opened.callback(start_tracing(PROGRAM))
+            trace_database(engine)
         stopping = stop_on_signals()
         stock_room = SqlStockRoom(engine)
         producer = ShortageProducer(namesrv_addr=settings.namesrv_addr, send_timeout_ms=settings.send_timeout_ms)
@@ -51,6 +55,8 @@ def serve(settings: Settings) -> None:
         )
         if metrics is not None:
             serve_metrics(app, metrics)
+        if settings.traces_enabled:
+            trace_requests(app)
         server = HttpServer.of(app, settings)
         _start(producer, consumer)
         # What stands last here stops first: messages that are worked on may still have to tell of a shortage.

@@ -20,6 +20,7 @@ from order_messages.order_cancelled import OrderCancelled
 from order_messages.order_created import OrderCreated
 from service_runtime.database_errors import DatabaseFailure
 from service_runtime.log_context import logging_about_message
+from service_runtime.tracing import span_about
 from service_runtime.trying_again import try_until_done
 
 DEAD_LETTERS_AT_ONCE: Final = -1
@@ -40,7 +41,7 @@ class OrderListener:
         """Called by the push consumer in one of its threads. Raises MessagesWithdrawn if they are no longer this consumer's."""
         for message in messages:
             try:
-                with logging_about_message(message):
+                with logging_about_message(message), span_about([message], f"consume {message.topic}"):
                     self._until_done(_deed_of(message), message, context)
             except UnreadableMessage as error:
                 logger.error("message %s goes to the dead letters, it cannot be read: %s", message.message_id, error)

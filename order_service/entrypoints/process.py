@@ -25,6 +25,7 @@ from service_runtime.database_url import masked
 from service_runtime.http_server import HttpServer
 from service_runtime.metrics import new_metrics, serve_metrics
 from service_runtime.start import CannotStart, run_service, stop_on_signals
+from service_runtime.trace_setup import start_tracing, trace_database, trace_requests
 
 PROGRAM: Final = "order_service"
 
@@ -46,6 +47,9 @@ def serve(settings: Settings) -> None:
     with ExitStack() as opened:
         engine = open_to_serve(settings, MIGRATIONS)
         opened.callback(engine.dispose)
+        if settings.traces_enabled:
+            opened.callback(start_tracing(PROGRAM))
+            trace_database(engine)
         stopping = stop_on_signals()
         store = SqlOrderStore(engine)
         metrics = new_metrics() if settings.metrics_enabled else None
@@ -61,6 +65,8 @@ def serve(settings: Settings) -> None:
         )
         if metrics is not None:
             serve_metrics(app, metrics)
+        if settings.traces_enabled:
+            trace_requests(app)
         server = HttpServer.of(app, settings)
         shortages = shortage_consumer(ShortageListener(OrderCancelling(store, broker)), namesrv_addr=settings.namesrv_addr)
         _start(broker, shortages)

@@ -5,7 +5,7 @@ from order_messages import order_cancelled, order_created
 from order_messages.order_cancelled import OrderCancelled
 from order_messages.order_created import OrderCreated, OrderedItem
 from order_service.domain.order import Cancellation, Order
-from service_runtime.log_context import request_properties
+from service_runtime.tracing import carried_properties
 
 
 def order_message(order: Order) -> Message:
@@ -20,7 +20,7 @@ def order_message(order: Order) -> Message:
         items=tuple(OrderedItem(name=item.name, quantity=item.quantity) for item in order.items),
     )
     return Message.of(
-        order_created.TOPIC, body.encode(), tags=order_created.TAG, keys=[order.order_id], user_properties=request_properties()
+        order_created.TOPIC, body.encode(), tags=order_created.TAG, keys=[order.order_id], user_properties=carried_properties()
     )
 
 
@@ -41,5 +41,5 @@ def cancellation_message(cancellation: Cancellation) -> Message:
         body.encode(),
         tags=order_cancelled.TAG,
         keys=[order.order_id],
-        user_properties=request_properties(),
+        user_properties=carried_properties(),
     )

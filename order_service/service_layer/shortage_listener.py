@@ -19,6 +19,7 @@ from order_service.service_layer.paying import ImpossibleNow, UnknownOrder
 from order_service.service_layer.sending import TransactionFailed
 from service_runtime.database_errors import DatabaseFailure
 from service_runtime.log_context import logging_about_message
+from service_runtime.tracing import span_about
 from service_runtime.trying_again import try_until_done
 
 DEAD_LETTERS_AT_ONCE: Final = -1
@@ -38,7 +39,7 @@ class ShortageListener:
         """Called by the push consumer in one of its threads. Raises MessagesWithdrawn if they are no longer this consumer's."""
         for message in messages:
             try:
-                with logging_about_message(message):
+                with logging_about_message(message), span_about([message], "cancel for want of stock"):
                     self._cancel(StockShort.read(message.body), context)
             except (UnreadableMessage, UnknownOrder) as error:
                 logger.error("message %s goes to the dead letters, it tells of no order: %s", message.message_id, error)

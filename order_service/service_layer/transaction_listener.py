@@ -17,6 +17,7 @@ from order_service.service_layer.order_store import OrderStore, TransactionStore
 from order_service.service_layer.placing import system_now_ms
 from service_runtime.database_errors import DatabaseFailure
 from service_runtime.log_context import logging_about_message
+from service_runtime.tracing import span_about
 
 logger = logging.getLogger(__name__)
 
@@ -65,7 +66,7 @@ class DatabaseTransactionListener:
         if not isinstance(arg, Attempt) or message.transaction_id is None:
             raise TypeError("a local transaction needs its attempt and a transaction id")
         arg.begin(message.transaction_id)
-        with logging_about_message(message):
+        with logging_about_message(message), span_about([message], "execute_local_transaction"):
             outcome, reason = self._local_transaction.run(arg.wanted, message.transaction_id)
         arg.conclude(outcome, reason)
         if outcome in (Outcome.STORED, Outcome.AWAITING_PAYMENT):
@@ -78,7 +79,7 @@ class DatabaseTransactionListener:
         The answer is UNKNOWN, and the broker will ask again, while an order awaits its payment within its deadline, and while the
         database does not answer.
         """
-        with logging_about_message(message):
+        with logging_about_message(message), span_about([message], "check_local_transaction"):
             return self._answer(message)
 
     def _answer(self, message: MessageExt) -> LocalTransactionState:

@@ -18,7 +18,7 @@ CLASSES: list[type[NamedSettings]] = [
     credits.WorkerSettings,
     credits.MigrationSettings,
 ]
-SHARED = {"NAMESRV_ADDR", "REDIS_URL", "REDIS_PASSWORD_FILE", "FAILPOINTS", "LOG_FORMAT"}
+SHARED = {"NAMESRV_ADDR", "REDIS_URL", "REDIS_PASSWORD_FILE", "FAILPOINTS", "LOG_FORMAT", "TRACES_ENABLED"}
 
 
 def names(settings: type[NamedSettings]) -> dict[str, str]:
