@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+import httpx
 import pytest
 
 from demo.ports import free_ports
@@ -51,11 +52,12 @@ def environment(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     return installed(wheel, Path(sys.executable), tmp_path_factory.mktemp("environment"))
 
 
-def installed(wheel: Path, python: Path, folder: Path) -> Path:
+def installed(wheel: Path, python: Path, folder: Path, *, extra: str = "") -> Path:
     """The programs of an environment that has the wheel and what it asks for, nothing else."""
+    wanted = f"{wheel}[{extra}]" if extra else str(wheel)
     run(python, "-m", "venv", folder, cwd=folder)
     pip = [folder / "bin" / "python", "-m", "pip", "install", "--quiet", "--disable-pip-version-check"]
-    run(*pip, "--constraint", unhashed(PROJECT_ROOT / "docker" / "broker.lock", folder), wheel, cwd=folder)
+    run(*pip, "--constraint", unhashed(PROJECT_ROOT / "docker" / "broker.lock", folder), wanted, cwd=folder)
     return folder / "bin"
 
 
@@ -122,9 +124,30 @@ def test_every_module_imports_with_the_dependencies_that_the_wheel_names(environ
         "import importlib, pkgutil, broker\n"
         "names = [module.name for module in pkgutil.walk_packages(broker.__path__, 'broker.')]\n"
         "names.remove('broker.testing.plugin')  # which pytest loads\n"
+        "names = [name for name in names if not (name + '.').startswith('broker.admin.console.')]  # the extra `console`\n"
         "for name in names: importlib.import_module(name)"
     )
     run(environment / "python", "-c", program, cwd=tmp_path)
+
+
+def test_without_its_extra_the_console_says_what_to_install(environment: Path, tmp_path: Path) -> None:
+    command = [environment / "rocketmq-admin", "console", "--listen", "127.0.0.1:0"]
+    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, timeout=60)
+    assert done.returncode != 0
+    assert "rocketmq-broker[console]" in done.stderr
+    assert "Traceback" not in done.stderr
+
+
+def test_with_its_extra_the_console_serves_a_page(wheel: Path, namesrv_addr: str, tmp_path: Path) -> None:
+    programs = installed(wheel, Path(sys.executable), tmp_path, extra="console")
+    (port,) = free_ports(1)
+    command = [programs / "rocketmq-admin", "console", "--listen", f"127.0.0.1:{port}", "-n", namesrv_addr]
+    with subprocess.Popen(command, cwd=tmp_path, stdout=subprocess.DEVNULL) as console:
+        try:
+            answer = httpx.Client(transport=httpx.HTTPTransport(retries=9)).get(f"http://127.0.0.1:{port}/", timeout=30)
+            assert (answer.status_code, "Overview" in answer.text) == (200, True)
+        finally:
+            console.terminate()
 
 
 def test_the_commands_say_what_they_are(environment: Path, tmp_path: Path) -> None:
