@@ -15,6 +15,10 @@ _LONGEST = 4096
 class SecretUnusable(ValueError):
     """The password cannot be read, or the URL has no place for it. The text holds neither of them."""
 
+    def __init__(self, text: str) -> None:
+        # A path may hold bytes that are no UTF-8, and pydantic takes no error whose text cannot be encoded.
+        super().__init__(text.encode(errors="backslashreplace").decode())
+
 
 def secret_url(url: SecretStr, password_file: str, name: str) -> SecretStr:
     """For settings: `url_with_password` of the variable `name`, which begins the sentence of a SecretUnusable."""

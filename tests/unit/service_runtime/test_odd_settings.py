@@ -9,6 +9,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from credit_service.settings import ServiceSettings as CreditSettings
+from inventory_service.settings import Settings as InventorySettings
 from order_service.settings import Settings as OrderSettings
 from service_runtime.settings import NamedSettings
 from service_runtime.start import run_program
@@ -16,7 +17,7 @@ from service_runtime.start import run_program
 words = st.text(st.characters(exclude_characters="\0", exclude_categories=()), max_size=20).filter(
     lambda text: all(not "\ud800" <= character <= "\udfff" or "\udc80" <= character <= "\udcff" for character in text)
 ) | st.sampled_from(
-    ["", "-1", "9" * 5000, "1e400", "nan", "sqlite://", "redis://:x@[", "http://[", "x\n\x1b[2J", "--", "{}", "\udcff"]
+    ["", "-1", "9" * 5000, "1e400", "nan", "sqlite://", "redis://:x@[", "http://[", "x\n\x1b[2J", "--", "{}", "\udcff", "\udc80"]
 )
 
 
@@ -28,7 +29,7 @@ def options_of(kind: type[NamedSettings]) -> list[str]:
     return [f"--{variable.lower().replace('_', '-')}" for variable in variables_of(kind)]
 
 
-@pytest.mark.parametrize("kind", [OrderSettings, CreditSettings])
+@pytest.mark.parametrize("kind", [OrderSettings, CreditSettings, InventorySettings])
 @settings(max_examples=60, deadline=None, suppress_health_check=list(HealthCheck))
 @given(data=st.data())
 def test_odd_settings_end_in_a_sentence(

@@ -85,3 +85,9 @@ def test_a_file_that_cannot_be_read_is_named(tmp_path: Path) -> None:
         read_secret(tmp_path / "absent")
     with pytest.raises(SecretUnusable, match="cannot be read: Is a directory"):
         read_secret(tmp_path)
+
+
+def test_a_path_that_is_no_utf_8_is_named_with_its_bytes_escaped() -> None:
+    with pytest.raises(SecretUnusable, match=r"^/nowhere/.*udc80 cannot be read: No such file or directory$") as refused:
+        read_secret("/nowhere/\udc80")
+    assert str(refused.value).encode()
