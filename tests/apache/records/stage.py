@@ -24,6 +24,7 @@ from broker.protocol.headers import (
     ConsumerSendMsgBackRequestHeader,
     CreateTopicRequestHeader,
     EndTransactionRequestHeader,
+    GetMaxOffsetRequestHeader,
     ReplyMessageRequestHeader,
     ResumeCheckHalfMessageRequestHeader,
     SendMessageRequestHeader,
@@ -124,6 +125,7 @@ class Stage:
 
     async def send_back(self, record: Record, *, delay_level: int, group: str) -> None:
         """Says that a group failed on a message that it consumed."""
+        await self._shown(record)
         consumed = UpdateConsumerOffsetRequestHeader(
             consumer_group=group, topic=record.topic.decode(), queue_id=record.queue_id, commit_offset=record.queue_offset
         )
@@ -141,8 +143,16 @@ class Stage:
 
     async def resume(self, discarded: Record) -> None:
         """Has a discarded message checked again."""
+        await self._shown(discarded)
         header = ResumeCheckHalfMessageRequestHeader(msg_id=offset_message_id(discarded.store_host, discarded.commit_log_offset))
         await self.ask(RequestCode.RESUME_CHECK_HALF_MESSAGE, header)
+
+    async def _shown(self, record: Record) -> None:
+        """Returns once consumers can get the message: it is in the commit log, where we read it, a moment before."""
+        header = GetMaxOffsetRequestHeader(topic=record.topic.decode(), queue_id=record.queue_id)
+        async with asyncio.timeout(PATIENCE_S):
+            while int((await self.ask(RequestCode.GET_MAX_OFFSET, header)).ext_fields()["offset"]) <= record.queue_offset:  # noqa: ASYNC110
+                await asyncio.sleep(0.01)
 
     async def create_topic(self, topic: str, topic_filter_type: str) -> None:
         """Makes a topic of four queues."""
