@@ -111,7 +111,7 @@ class Watch:
     def _read(self) -> None:
         machine = psutil.cpu_times()
         busy_s = machine.user + machine.nice + machine.system + machine.irq + machine.softirq + machine.steal
-        self.readings.append(Reading(time.time(), sum(map(_cpu_s, self._broker)), sum(map(_cpu_s, self._bench)), busy_s))
+        self.readings.append(Reading(time.time(), sum(map(used_cpu_s, self._broker)), sum(map(used_cpu_s, self._bench)), busy_s))
 
 
 @contextmanager
@@ -151,7 +151,7 @@ def _cpu_of_programs() -> Programs:
     }
 
 
-def _cpu_s(process: psutil.Process) -> float:
+def used_cpu_s(process: psutil.Process) -> float:
     """What it used, with its children that are over and that it waited for."""
     with contextlib.suppress(psutil.NoSuchProcess):
         times = process.cpu_times()

@@ -8,7 +8,7 @@ from pydantic_settings import SettingsConfigDict
 from redis.connection import parse_url
 
 from service_runtime.name_servers import NameServerSettings
-from service_runtime.secret_files import SecretUnusable, read_secret, secret_url
+from service_runtime.secret_files import secret_of, secret_url
 from service_runtime.settings import (
     DatabaseSettings,
     DatabaseUrl,
@@ -129,11 +129,7 @@ class ServiceSettings(LedgerSettings, HttpSettings, NameServerSettings):
 
     @model_validator(mode="after")
     def _read_repair_key(self) -> Self:
-        if self.repair_key_file:
-            try:
-                self._repair_key = SecretStr(read_secret(self.repair_key_file))
-            except SecretUnusable as error:
-                raise SecretUnusable(f"CREDIT_REPAIR_KEY_FILE: {error}") from None
+        self._repair_key = secret_of(self.repair_key_file, "CREDIT_REPAIR_KEY_FILE")
         return self
 
     @property

@@ -10,7 +10,6 @@ from typing import Annotated
 import typer
 from rich.console import Console
 
-from broker.message.printable import printable
 from pipelines.arguments import (
     Allow,
     Breaks,
@@ -43,10 +42,10 @@ from pipelines.judging.log_events import Route
 from pipelines.message_report import report_messages, topics_table, transactions_table
 from pipelines.page.page import write_page
 from pipelines.progress import shown_step, shown_tasks
-from pipelines.reconciliation import Books
 from pipelines.repair.commands import repair_command
 from pipelines.report import classes_without_findings, explanations, findings_table, times_told, verdict_told
-from pipelines.running import SparkSettings, TimedOutcome, address_of, reconciled
+from pipelines.running import SparkSettings, TimedOutcome, books_of, reconciled
+from pipelines.screen import say
 from pipelines.session import spark_session
 from pipelines.sources.message_logs import StoreLog
 from pipelines.sources.reading import Reading
@@ -98,12 +97,12 @@ def reconcile_command(
     progress = Console(stderr=True)
 
     def judge() -> bool:
-        books = Books(
-            address_of("ORDER_DATABASE", order_database_url, order_database_password_file),
-            address_of("CREDIT_DATABASE", credit_database_url, credit_database_password_file),
-            tuple(store or ()),
+        books = books_of(
+            (order_database_url, order_database_password_file),
+            (credit_database_url, credit_database_password_file),
             Route(topic, consumer_group),
-            tuple(broker or ()),
+            store,
+            broker,
         )
         cut_off = CutOff(_now_ms(), grace_seconds, overdue_seconds)
         tolerance = Tolerance(frozenset(allow or ()), frozenset(fail_on or ()))
@@ -166,9 +165,8 @@ def _print_outcome(timed: TimedOutcome, cut_off: CutOff, tolerance: Tolerance) -
 
 
 def _print_places(lines: list[str]) -> None:
-    screen = Console()
     for line in lines:
-        screen.print(printable(line), markup=False, highlight=False, soft_wrap=True)
+        say(line)
 
 
 def _now_ms() -> int:

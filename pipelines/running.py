@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -15,6 +15,7 @@ from pipelines.errors import UnusableDatabaseUrl
 from pipelines.increments.increment import reconcile_new
 from pipelines.increments.state import State
 from pipelines.judging.cut_off import CutOff
+from pipelines.judging.log_events import Route
 from pipelines.progress import shown_step, shown_tasks
 from pipelines.reconciliation import Books, Outcome, reconcile
 from pipelines.session import spark_session
@@ -78,7 +79,24 @@ def opened_session(books: Books, settings: SparkSettings, progress: Console) -> 
         yield Reading(spark, is_small)
 
 
-def address_of(name: str, url: str, password_file: str) -> DatabaseAddress:
+def books_of(
+    order_database: tuple[str, str],
+    credit_database: tuple[str, str],
+    route: Route,
+    stores: Sequence[Path] | None,
+    brokers: Sequence[str] | None = None,
+) -> Books:
+    """The books that a command line names; a database is a URL and its password's file. Raises UnusableDatabaseUrl."""
+    return Books(
+        _address_of("ORDER_DATABASE", *order_database),
+        _address_of("CREDIT_DATABASE", *credit_database),
+        tuple(stores or ()),
+        route,
+        tuple(brokers or ()),
+    )
+
+
+def _address_of(name: str, url: str, password_file: str) -> DatabaseAddress:
     """A database by its URL; `name` is how settings call it. Raises UnusableDatabaseUrl."""
     try:
         return parse_database_url(url_with_password(url, password_file))

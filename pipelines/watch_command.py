@@ -15,7 +15,6 @@ from typing import Annotated
 import typer
 from rich.console import Console
 
-from broker.message.printable import printable
 from pipelines.arguments import (
     ConsumerGroup,
     CreditDatabase,
@@ -38,7 +37,8 @@ from pipelines.judging.cut_off import GRACE_SECONDS, OVERDUE_SECONDS, CutOff
 from pipelines.judging.log_events import Route
 from pipelines.reconciliation import Books
 from pipelines.report import verdict_told
-from pipelines.running import SparkSettings, address_of, opened_session
+from pipelines.running import SparkSettings, books_of, opened_session
+from pipelines.screen import say
 from pipelines.sources.reading import Reading
 from pipelines.tolerance import Tolerance
 from pipelines.verdict import exit_with
@@ -71,16 +71,16 @@ def watch_command(
     progress = Console(stderr=True)
 
     def work() -> bool:
-        books = Books(
-            address_of("ORDER_DATABASE", order_database_url, order_database_password_file),
-            address_of("CREDIT_DATABASE", credit_database_url, credit_database_password_file),
-            tuple(store or ()),
+        books = books_of(
+            (order_database_url, order_database_password_file),
+            (credit_database_url, credit_database_password_file),
             Route(topic, consumer_group),
+            store,
         )
         with ExitStack() as stack:
             reading = stack.enter_context(opened_session(books, SparkSettings(master, memory, spark_log), progress))
             turn = _turn_of(reading, books, (grace_seconds, overdue_seconds), output, State(state), BreakTable(breaks))
-            watch(turn, _say, _stopped_by_signals(), every)
+            watch(turn, say, _stopped_by_signals(), every)
         return True
 
     exit_with(work, progress)
@@ -112,7 +112,3 @@ def _stopped_by_signals() -> threading.Event:
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, stop)
     return stopping
-
-
-def _say(line: str) -> None:
-    Console().print(printable(line), markup=False, highlight=False, soft_wrap=True)

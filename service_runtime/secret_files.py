@@ -28,6 +28,14 @@ def secret_url(url: SecretStr, password_file: str, name: str) -> SecretStr:
         raise SecretUnusable(f"{name}: {error}") from None
 
 
+def secret_of(path: str, name: str) -> SecretStr:
+    """For settings: what the file holds, empty without a path. The variable `name` begins the sentence of a SecretUnusable."""
+    try:
+        return SecretStr(read_secret(path) if path else "")
+    except SecretUnusable as error:
+        raise SecretUnusable(f"{name}: {error}") from None
+
+
 def url_with_password(url: str, password_file: str | Path | None) -> str:
     """The URL with the password of that file, escaped; without a file the URL as it is. Raises SecretUnusable."""
     if not password_file:

@@ -1,6 +1,5 @@
 """Who may change something over HTTP, and how often: an API key, and a rate for each caller. Both are off unless set."""
 
-import hmac
 from dataclasses import dataclass
 from typing import Annotated, Final, Self
 
@@ -8,8 +7,9 @@ import limits
 from flask import Flask, Response, request
 from pydantic import AfterValidator, Field, PrivateAttr, SecretStr, model_validator
 
+from service_runtime.bearer_key import brings_key
 from service_runtime.problems import problem_response
-from service_runtime.secret_files import SecretUnusable, read_secret
+from service_runtime.secret_files import secret_of
 from service_runtime.settings import NamedSettings
 
 _SAFE_METHODS: Final = ("GET", "HEAD", "OPTIONS")
@@ -38,12 +38,7 @@ class WritingSettings(NamedSettings):
 
     @model_validator(mode="after")
     def _read_api_key(self) -> Self:
-        if self.api_key_file:
-            name = type(self).model_fields["api_key_file"].validation_alias
-            try:
-                self._api_key = SecretStr(read_secret(self.api_key_file))
-            except SecretUnusable as error:
-                raise ValueError(f"{name}: {error}") from None
+        self._api_key = secret_of(self.api_key_file, str(type(self).model_fields["api_key_file"].validation_alias))
         return self
 
     @property
@@ -61,7 +56,7 @@ class WriteGuard:
 
     def lets_in(self, authorization: str) -> bool:
         """Whether a request with this header may change something."""
-        return not self.api_key or hmac.compare_digest(authorization.encode(), f"Bearer {self.api_key}".encode())
+        return not self.api_key or brings_key(authorization, self.api_key)
 
 
 def guard_writes(app: Flask, guard: WriteGuard) -> None:

@@ -20,7 +20,6 @@ from order_service.domain.order import Order
 from order_service.service_layer.attempt import Attempt, Outcome
 from service_runtime.columns import ROW_ID
 from service_runtime.database_errors import DatabaseFailure
-from service_runtime.sessions import Sessions
 
 BATCH: Final = 100
 """Rows that the relay sends at once."""
@@ -53,11 +52,10 @@ class OutboxStore(SqlOrderStore):
         """Makes the table."""
         super().__init__(engine)
         OutboxDatabase.metadata.create_all(engine)
-        self._outbox = Sessions(engine)
 
     def store_with_message(self, order: Order, message: Message) -> None:
         """Order, items and message, durable together on return. Raises DatabaseUnavailable, OutcomeUnknown."""
-        with self._outbox.writing() as session:
+        with self._sessions.writing() as session:
             session.add(order_row(order))
             session.flush()
             session.add_all(item_rows(order))
@@ -65,14 +63,14 @@ class OutboxStore(SqlOrderStore):
 
     def oldest(self) -> list[OutboxRow]:
         """At most BATCH messages, oldest first."""
-        with self._outbox.reading() as session:
+        with self._sessions.reading() as session:
             rows = list(session.exec(select(OutboxRow).order_by(col(OutboxRow.id)).limit(BATCH)))
             session.expunge_all()
             return rows
 
     def forget(self, rows: list[OutboxRow]) -> None:
         """They are sent."""
-        with self._outbox.writing() as session:
+        with self._sessions.writing() as session:
             session.execute(delete(OutboxRow).where(col(OutboxRow.id).in_([row.id for row in rows])))
 
 

@@ -13,6 +13,7 @@ import psutil
 from benchmarks.brokers import ApacheBroker
 from benchmarks.orders.outbox_service import RELAY
 from benchmarks.orders.sample import Case, Way
+from benchmarks.usage import used_cpu_s
 from demo.processes import Process, Processes, answers
 from demo.system import System
 from tests.postgresql_server import new_database
@@ -34,7 +35,9 @@ class Running:
 
     def cpu_s(self) -> dict[str, float]:
         """CPU seconds that each process and its children have used."""
-        return {name: _cpu_s(process) for name, process in self.processes.items()}
+        return {
+            name: sum(map(used_cpu_s, (process, *process.children(recursive=True)))) for name, process in self.processes.items()
+        }
 
 
 @contextmanager
@@ -92,11 +95,3 @@ def _databases(kind: str) -> Mapping[str, str]:
     if orders is None or credits is None:
         raise NoPostgresql("PostgreSQL is not installed: apt-get install postgresql, or leave out --databases PostgreSQL")
     return {"ORDER_DATABASE_URL": orders, "CREDIT_DATABASE_URL": credits}
-
-
-def _cpu_s(process: psutil.Process) -> float:
-    total = 0.0
-    for each in (process, *process.children(recursive=True)):
-        times = each.cpu_times()
-        total += times.user + times.system
-    return total

@@ -1,12 +1,12 @@
 """PUT /repairs/{id}: what `python -m pipelines repair --apply` asks of the ledger. It needs a key, and is off without one."""
 
-import hmac
 from typing import Annotated, Final, Literal, Self
 
 from flask import Blueprint, Response, abort, current_app, request
 from pydantic import BaseModel, ConfigDict, Field, StringConstraints, TypeAdapter
 
 from credit_service.adapters.repairs import Repaired, Repairs
+from service_runtime.bearer_key import brings_key
 from service_runtime.responses import json_response
 from service_runtime.text import NO_CONTROL_CHARACTERS
 
@@ -61,11 +61,11 @@ class RepairDesk:
     def __init__(self, repairs: Repairs, key: str) -> None:
         """An empty `key` lets nobody in."""
         self.repairs = repairs
-        self._key = key.encode()
+        self._key = key
 
     def lets_in(self, authorization: str) -> bool:
         """Whether a request with this header may repair."""
-        return bool(self._key) and hmac.compare_digest(authorization.encode(), b"Bearer " + self._key)
+        return bool(self._key) and brings_key(authorization, self._key)
 
 
 @repairs_api.put("/repairs/<repair_id>")

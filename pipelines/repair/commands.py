@@ -13,7 +13,6 @@ from rich.console import Console
 
 from broker.admin.errors import AdminError
 from broker.admin.session import Target, opened_session
-from broker.message.printable import printable
 from pipelines.arguments import (
     Brokers,
     ConsumerGroup,
@@ -33,7 +32,6 @@ from pipelines.arguments import (
 from pipelines.errors import PlanUnusable
 from pipelines.judging.cut_off import GRACE_SECONDS, OVERDUE_SECONDS, CutOff
 from pipelines.judging.log_events import Route
-from pipelines.reconciliation import Books
 from pipelines.repair.applying import carry_out, needs_brokers
 from pipelines.repair.at_brokers import BrokerSteps
 from pipelines.repair.at_credit_service import CreditServiceSteps
@@ -41,7 +39,8 @@ from pipelines.repair.audit import Audit
 from pipelines.repair.outcome import StepOutcome, StepState
 from pipelines.repair.plan import Plan, Step, read_plan, write_plan
 from pipelines.repair.planning import plan_of
-from pipelines.running import SparkSettings, address_of, reconciled
+from pipelines.running import SparkSettings, books_of, reconciled
+from pipelines.screen import say
 from pipelines.verdict import exit_with
 from service_runtime.secret_files import SecretUnusable, read_secret
 
@@ -94,12 +93,12 @@ def repair_command(
             path = audit or apply.with_name(f"{apply.name}.audit.jsonl")
             return _apply(read_plan(apply), Audit(path), namesrv_addr, credit_service_url, key)
         assert plan is not None
-        books = Books(
-            address_of("ORDER_DATABASE", order_database_url, order_database_password_file),
-            address_of("CREDIT_DATABASE", credit_database_url, credit_database_password_file),
-            tuple(store or ()),
+        books = books_of(
+            (order_database_url, order_database_password_file),
+            (credit_database_url, credit_database_password_file),
             Route(topic, consumer_group),
-            tuple(broker or ()),
+            store,
+            broker,
         )
         cut_off = CutOff(time.time_ns() // 1_000_000, grace_seconds, overdue_seconds)
         timed = reconciled(books, cut_off, output, SparkSettings(master, memory, spark_log), progress)
@@ -117,7 +116,7 @@ def _apply(plan: Plan, audit: Audit, namesrv_addr: str | None, credit_service_ur
     except AdminError as error:
         raise PlanUnusable(f"the plan was not applied: {error}") from None
     counts = Counter(outcome.state for _, outcome in outcomes)
-    _say(
+    say(
         f"{counts[StepState.DONE]} done, {counts[StepState.DONE_BEFORE]} done before, {counts[StepState.FAILED]} failed, "
         f"{len(plan.for_a_person)} for a person. Audit: {audit.path}"
     )
@@ -143,16 +142,16 @@ async def _told(
     outcomes = []
     async for step, outcome in carry_out(plan, brokers, credit_service.carry_out, audit):
         outcomes.append((step, outcome))
-        _say(f"{outcome.state.value.replace('_', ' ')}: {step.action.value} {step.subject}: {outcome.detail}")
+        say(f"{outcome.state.value.replace('_', ' ')}: {step.action.value} {step.subject}: {outcome.detail}")
     return outcomes
 
 
 def _tell_plan(plan: Plan, path: Path) -> None:
     for step in plan.steps:
-        _say(f"{step.id}  {step.action.value} {step.subject}: {'; '.join(step.evidence)}")
+        say(f"{step.id}  {step.action.value} {step.subject}: {'; '.join(step.evidence)}")
     for one in plan.for_a_person:
-        _say(f"for a person: {one.subject}: {one.evidence[0]}: {one.advice}")
-    _say(f"Plan: {len(plan.steps)} steps, {len(plan.for_a_person)} for a person: {path}")
+        say(f"for a person: {one.subject}: {one.evidence[0]}: {one.advice}")
+    say(f"Plan: {len(plan.steps)} steps, {len(plan.for_a_person)} for a person: {path}")
 
 
 def _key(path: str) -> str:
@@ -162,7 +161,3 @@ def _key(path: str) -> str:
         return read_secret(path)
     except SecretUnusable as error:
         raise PlanUnusable(f"CREDIT_REPAIR_KEY_FILE: {error}") from None
-
-
-def _say(line: str) -> None:
-    Console().print(printable(line), markup=False, highlight=False, soft_wrap=True)
