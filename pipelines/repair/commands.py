@@ -2,17 +2,13 @@
 
 from __future__ import annotations
 
-import asyncio
 import time
-from collections import Counter
 from pathlib import Path
 from typing import Annotated
 
 import typer
 from rich.console import Console
 
-from broker.admin.errors import AdminError
-from broker.admin.session import Target, opened_session
 from pipelines.arguments import (
     Brokers,
     ConsumerGroup,
@@ -32,12 +28,8 @@ from pipelines.arguments import (
 from pipelines.errors import PlanUnusable
 from pipelines.judging.cut_off import GRACE_SECONDS, OVERDUE_SECONDS, CutOff
 from pipelines.judging.log_events import Route
-from pipelines.repair.applying import carry_out, needs_brokers
-from pipelines.repair.at_brokers import BrokerSteps
-from pipelines.repair.at_credit_service import CreditServiceSteps
 from pipelines.repair.audit import Audit
-from pipelines.repair.outcome import StepOutcome, StepState
-from pipelines.repair.plan import Plan, Step, read_plan, write_plan
+from pipelines.repair.plan import Plan, read_plan, write_plan
 from pipelines.repair.planning import plan_of
 from pipelines.running import SparkSettings, books_of, reconciled
 from pipelines.screen import say
@@ -89,9 +81,12 @@ def repair_command(
 
     def work() -> bool:
         if apply is not None:
+            # Here, because both clients take a third of a second that every other command need not wait for.
+            from pipelines.repair.carrying_out import applied
+
             key = _key(repair_key_file)
             path = audit or apply.with_name(f"{apply.name}.audit.jsonl")
-            return _apply(read_plan(apply), Audit(path), namesrv_addr, credit_service_url, key)
+            return applied(read_plan(apply), Audit(path), namesrv_addr, credit_service_url, key)
         assert plan is not None
         books = books_of(
             (order_database_url, order_database_password_file),
@@ -108,42 +103,6 @@ def repair_command(
         return not made.steps and not made.for_a_person
 
     exit_with(work, progress)
-
-
-def _apply(plan: Plan, audit: Audit, namesrv_addr: str | None, credit_service_url: str, key: str) -> bool:
-    try:
-        outcomes = asyncio.run(_carried_out(plan, audit, namesrv_addr, credit_service_url, key))
-    except AdminError as error:
-        raise PlanUnusable(f"the plan was not applied: {error}") from None
-    counts = Counter(outcome.state for _, outcome in outcomes)
-    say(
-        f"{counts[StepState.DONE]} done, {counts[StepState.DONE_BEFORE]} done before, {counts[StepState.FAILED]} failed, "
-        f"{len(plan.for_a_person)} for a person. Audit: {audit.path}"
-    )
-    return not counts[StepState.FAILED] and not plan.for_a_person
-
-
-async def _carried_out(
-    plan: Plan, audit: Audit, namesrv_addr: str | None, credit_service_url: str, key: str
-) -> list[tuple[Step, StepOutcome]]:
-    credit_service = CreditServiceSteps(credit_service_url, key)
-    try:
-        if not needs_brokers(plan):
-            return await _told(plan, None, credit_service, audit)
-        async with opened_session(Target(namesrv_addr=namesrv_addr)) as session:
-            return await _told(plan, BrokerSteps(session, plan), credit_service, audit)
-    finally:
-        credit_service.close()
-
-
-async def _told(
-    plan: Plan, brokers: BrokerSteps | None, credit_service: CreditServiceSteps, audit: Audit
-) -> list[tuple[Step, StepOutcome]]:
-    outcomes = []
-    async for step, outcome in carry_out(plan, brokers, credit_service.carry_out, audit):
-        outcomes.append((step, outcome))
-        say(f"{outcome.state.value.replace('_', ' ')}: {step.action.value} {step.subject}: {outcome.detail}")
-    return outcomes
 
 
 def _tell_plan(plan: Plan, path: Path) -> None:

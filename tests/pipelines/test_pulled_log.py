@@ -12,7 +12,8 @@ from broker.client import LocalTransactionState, Producer, TransactionProducer
 from broker.message import Message, MessageExt
 from demo.system import QUICK_CHECKS
 from pipelines.sources.log_records import COLUMNS
-from pipelines.sources.message_logs import BrokerLog, StoreLog
+from pipelines.sources.message_logs import StoreLog
+from pipelines.sources.pulled_log import BrokerLog
 from pipelines.sources.pulled_log_source import PulledLogSource
 from pipelines.sources.queue_ranges import decided_without_record, queue_ranges
 from pipelines.sources.reading import read_here
