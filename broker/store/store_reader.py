@@ -120,6 +120,10 @@ class StoreReader:
             return None
         return {unit.tags_code for unit in units}
 
+    def end_of_topic(self, topic: bytes) -> int:
+        """The commit log offset after the last message that the topic's queues show; 0 if they show none."""
+        return max((queue.max_commit_log_offset for queue in self._queues if queue.topic == topic), default=0)
+
     def store_time(self, topic: bytes, queue_id: int, queue_offset: int) -> int:
         """When the message was stored, in milliseconds since the epoch, or -1 (getMessageStoreTimeStamp)."""
         commit_log_offset = self.commit_log_offset(topic, queue_id, queue_offset)

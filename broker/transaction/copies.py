@@ -16,7 +16,7 @@ from collections.abc import Iterable, Mapping
 from typing import NamedTuple
 
 from broker.message import properties as props
-from broker.transaction.half_message import HalfMessage, find_number
+from broker.transaction.half_message import HalfMessage
 from broker.transaction.pending_transaction import PendingTransaction, RecordOffsets
 
 Origin = tuple[str | None, str, int, bytes]
@@ -51,7 +51,7 @@ def is_copy(half: HalfMessage) -> bool:
 
 def _first_queue_offset(half: HalfMessage) -> int | None:
     """RocketMQ, too, writes this property into copies, inside the immunity time."""
-    return find_number(half.properties, props.TRANSACTION_PREPARED_QUEUE_OFFSET)
+    return half.number(props.TRANSACTION_PREPARED_QUEUE_OFFSET)
 
 
 class Copy(NamedTuple):

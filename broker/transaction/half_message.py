@@ -5,6 +5,7 @@ topic RMQ_SYS_TRANS_HALF_TOPIC, queue 0; the message's own topic and queue id in
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from functools import lru_cache
 from typing import Final, NamedTuple
 
@@ -37,35 +38,42 @@ class HalfMessage(NamedTuple):
     body: bytes
     properties: bytes
 
+    def text(self, name: str) -> str | None:
+        """The value of one property, or None."""
+        return _named(self.properties).get(name)
+
+    def number(self, name: str) -> int | None:
+        """The value of one property that is a number; None if it is missing or none."""
+        return _number(self.text(name))
+
     @property
     def producer_group(self) -> str:
         """The group that decides; empty if the message does not say."""
-        return find_group(self.properties)
+        return self.text(props.PRODUCER_GROUP) or ""
 
     @property
     def transaction_id(self) -> str | None:
         """The id that the producer gave the message; it names the transaction, too."""
-        return props.find(self.properties, props.UNIQUE_KEY)
+        return self.text(props.UNIQUE_KEY)
 
     @property
     def keys(self) -> list[str]:
         """The keys that the producer gave the message."""
-        return (props.find(self.properties, props.KEYS) or "").split()
+        return (self.text(props.KEYS) or "").split()
 
     @property
     def check_times(self) -> int | None:
         """How often the transaction had been checked when the record was written; None in a first half message."""
-        return find_number(self.properties, props.TRANSACTION_CHECK_TIMES)
+        return self.number(props.TRANSACTION_CHECK_TIMES)
 
     @property
     def resumed_from(self) -> str | None:
         """The commit log offset of the discarded message that was resumed, if the transaction began so."""
-        return props.find(self.properties, RESUMED_FROM)
+        return self.text(RESUMED_FROM)
 
     def destination(self) -> tuple[bytes, int]:
         """The topic and queue id that the message is for. Raises NotAHalfMessage if they are missing or cannot be."""
-        topic = props.find(self.properties, props.REAL_TOPIC)
-        queue_id = find_number(self.properties, props.REAL_QUEUE_ID)
+        topic, queue_id = self.text(props.REAL_TOPIC), self.number(props.REAL_QUEUE_ID)
         if not topic or queue_id is None or not 0 <= queue_id < topics.MOST_QUEUES:
             raise NotAHalfMessage(f"the half message at {self.commit_log_offset} does not say which topic and queue it is for")
         if not topics.takes_transactions(topic):
@@ -76,7 +84,7 @@ class HalfMessage(NamedTuple):
 
     def tags_code(self) -> int:
         """The hash of its tag."""
-        return tags_code(find_tag(self.properties))
+        return tags_code(self.text(props.TAGS))
 
 
 def read_half_message(data: bytes) -> HalfMessage:
@@ -110,11 +118,20 @@ def tags_code(tag: str | None) -> int:
 
 def find_number(encoded: bytes, name: str) -> int | None:
     """A property that is a number; None if it is missing or none."""
-    text = props.find(encoded, name)
+    return _number(props.find(encoded, name))
+
+
+def _number(text: str | None) -> int | None:
     try:
         return int(text) if text is not None else None
     except ValueError:
         return None
+
+
+@lru_cache(maxsize=4)
+def _named(encoded: bytes) -> Mapping[str, str]:
+    """All properties of a half message. Recovery asks each half message for a dozen of them, one half message after the other."""
+    return props.decode(encoded)
 
 
 def _read(data: bytes) -> HalfMessage:

@@ -11,7 +11,7 @@ from broker.protocol.bodies import CheckBackInfo, TransactionInfo
 from broker.server.transactions.transaction_finder import FoundDecided, FoundPending
 from broker.transaction.check_backs import CheckBack
 from broker.transaction.errors import NotAHalfMessage
-from broker.transaction.half_message import HalfMessage, find_tag
+from broker.transaction.half_message import HalfMessage
 from broker.transaction.op_message import OUTCOME, REASON
 from broker.transaction.pending_transaction import PendingTransaction
 from broker.transaction.states import State
@@ -105,7 +105,7 @@ def _add_message(info: TransactionInfo, half: HalfMessage | None) -> None:
         return
     info.transaction_id = half.transaction_id
     info.keys = half.keys
-    info.tags = find_tag(half.properties)
+    info.tags = half.text(props.TAGS)
     info.body_size = len(half.body)
     resumed_from = half.resumed_from
     info.resumed_from = int(resumed_from) if resumed_from is not None and resumed_from.isdigit() else None

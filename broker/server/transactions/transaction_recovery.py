@@ -111,21 +111,38 @@ def _ended_without_op(
     store: MessageStore, bridge: TransactionBridge, undecided: Sequence[RecoveredTransaction]
 ) -> Mapping[int, State]:
     """Finds undecided transactions whose committed or discarded message is stored: by the index, or else by reading queues."""
-    evidence = Evidence(undecided, bridge.message_at)
-    unindexed = [recovered for recovered in undecided if not _consider_indexed(store, evidence, recovered)]
+    evidence, ends = Evidence(undecided, bridge.message_at), _ends_of_topics(store, undecided)
+    unindexed = [recovered for recovered in undecided if not _consider_indexed(store, evidence, recovered, ends)]
     for topic, queue_id, first in _queues_to_read(unindexed):
         for record in records_from(store, topic, queue_id, store.first_behind(topic, queue_id, first)):
             evidence.consider(record)
     return evidence.states
 
 
-def _consider_indexed(store: MessageStore, evidence: Evidence, recovered: RecoveredTransaction) -> bool:
-    """Looks at the messages that the index finds by the transaction's id. Returns whether these are all there can be."""
-    if recovered.transaction_id is None or not store.config.is_index_enabled:
+def _ends_of_topics(store: MessageStore, undecided: Sequence[RecoveredTransaction]) -> Mapping[bytes, int]:
+    """Where the last message lies of each topic that can hold what became of these transactions."""
+    wanted = {recovered.transaction.topic for recovered in undecided} | {DISCARD_TOPIC}
+    return {topic: store.end_of_topic(topic) for topic in wanted}
+
+
+def _consider_indexed(
+    store: MessageStore, evidence: Evidence, recovered: RecoveredTransaction, ends: Mapping[bytes, int]
+) -> bool:
+    """Looks at the messages that the index finds by the transaction's id. Returns whether these are all there can be.
+
+    A committed or discarded message lies behind its half message. So a topic that ends before that is not searched: nearly all
+    transactions that are pending at a crash began after the last message of their topic.
+    """
+    transaction_id = recovered.transaction_id
+    begins = min(recovered.commit_log_offsets)
+    searched = [topic for topic in (recovered.transaction.topic, DISCARD_TOPIC) if ends[topic] > begins]
+    if not searched:
+        return True
+    if transaction_id is None or not store.config.is_index_enabled:
         return False
     are_all = True
-    for topic in (recovered.transaction.topic, DISCARD_TOPIC):
-        found = store.query(topic, recovered.transaction_id)
+    for topic in searched:
+        found = store.query(topic, transaction_id)
         for record in found.records:
             evidence.consider(record)
         are_all = are_all and found.are_all  # a client may have sent many with that id: the right one may be behind them

@@ -46,6 +46,25 @@ def check_record(data: bytes, at: int, commit_log_offset: int) -> CheckedRecord 
     return CheckedRecord(size, queue_id, queue_offset, sys_flag, store_timestamp, topic, properties)
 
 
+def intact_size(data: bytes, at: int, commit_log_offset: int, topic: bytes, queue_id: int, queue_offset: int) -> int:
+    """The bytes of the record that begins at `data[at]`; 0 unless it is whole, intact, and the message of that queue offset.
+
+    It says less than `check_record`, and takes two thirds of the time: every message that is pulled passes here.
+    """
+    try:
+        head, body_at, topic_at, properties_at = record.read_fields(data, at)
+    except CorruptRecord:
+        return 0
+    is_right = (
+        head[6] == commit_log_offset
+        and head[5] == queue_offset
+        and head[3] == queue_id
+        and data[topic_at : properties_at - 2] == topic
+        and zlib.crc32(data[body_at : topic_at - 1]) & 0x7FFFFFFF == head[2]
+    )
+    return head[0] if is_right else 0
+
+
 def resembles_record(head: bytes, size: int, commit_log_offset: int) -> bool:
     """Whether two of the three marks by which a record begins are there: damage to one of them leaves it recognisable."""
     if len(head) < HEAD.size:

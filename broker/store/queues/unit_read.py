@@ -3,11 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 from broker.store.log.commit_log import CommitLog
-from broker.store.log.record_check import MAX_SIZE, check_record
+from broker.store.log.record_check import MAX_SIZE, intact_size
 from broker.store.queues.consume_queue import ConsumeQueue, Unit
+
+MOST_PASSED_OVER: Final = 8 << 10
+"""Bytes of other queues' records between two that are wanted: to read them along takes less time than a second read."""
+LONGEST_RUN: Final = 512 << 10
+"""Bytes of one read, unless one record has more."""
 
 
 class UnitsRead(NamedTuple):
@@ -25,34 +30,40 @@ def read_units(log: CommitLog, queue: ConsumeQueue, offset: int, wanted: list[tu
     """Reads the records of some units, each given with its place behind `offset`; ends before the first that has none."""
     records: list[bytes] = []
     total = 0
-    for run in _adjacent(wanted, log.segments.segment_size):
+    topic, queue_id = queue.topic, queue.queue_id
+    for length, run in _runs(wanted, log.segments.segment_size):
         first = run[0][1].commit_log_offset
-        length = run[-1][1].commit_log_offset + run[-1][1].size - first
-        data = log.segments.read(first, max(0, min(length, MAX_SIZE)))
+        data = log.segments.read(first, min(length, MAX_SIZE))
         for index, unit in run:
-            at = unit.commit_log_offset - first
-            checked = check_record(data, at, unit.commit_log_offset)
-            if checked is None or (checked.queue_offset, checked.queue_id, checked.topic) != (
-                offset + index, queue.queue_id, queue.topic,
-            ):  # fmt: skip
+            begin = unit.commit_log_offset
+            at = begin - first
+            size = intact_size(data, at, begin, topic, queue_id, offset + index)
+            if not size:
                 return UnitsRead(records, index, True)
-            total += checked.size
+            total += size
             if records and total > max_bytes:
                 return UnitsRead(records, index, False)
-            records.append(data[at : at + checked.size])
+            records.append(data[at : at + size])
     return UnitsRead(records, None, False)
 
 
-def _adjacent(wanted: list[tuple[int, Unit]], segment_size: int) -> Iterator[list[tuple[int, Unit]]]:
-    """Runs of units whose records follow one another in one segment: one read each."""
+def _runs(wanted: list[tuple[int, Unit]], segment_size: int) -> Iterator[tuple[int, list[tuple[int, Unit]]]]:
+    """Units whose records lie close together in one segment, one read each, with its length.
+
+    The queues of a topic take turns in the log, so there are records of others in between.
+    """
     run: list[tuple[int, Unit]] = []
-    for index, unit in wanted:
-        if run:
-            last = run[-1][1]
-            follows = last.commit_log_offset + last.size == unit.commit_log_offset and unit.commit_log_offset % segment_size
-            if not follows:
-                yield run
-                run = []
-        run.append((index, unit))
+    run_begin = run_end = segment_end = 0
+    for place in wanted:
+        begin, size, _ = place[1]
+        end = begin + max(size, 0)  # a damaged unit may say anything, and must not shorten what is read for those before it
+        is_near = run_end <= begin <= run_end + MOST_PASSED_OVER and begin < segment_end and end <= run_begin + LONGEST_RUN
+        if run and not is_near:
+            yield run_end - run_begin, run
+            run = []
+        if not run:
+            run_begin, segment_end = begin, begin - begin % segment_size + segment_size
+        run.append(place)
+        run_end = end
     if run:
-        yield run
+        yield run_end - run_begin, run

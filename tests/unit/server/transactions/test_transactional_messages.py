@@ -504,6 +504,19 @@ def test_a_crash_between_the_committed_message_and_its_op_message_does_not_deliv
     assert after.restarted().completed == 0
 
 
+def test_a_restart_searches_for_no_message_of_a_transaction_that_began_after_the_last_one_of_its_topic() -> None:
+    def reads_of_a_restart(pending: int) -> int:
+        broker, producer = TransactionBroker(), Producer()
+        broker.end(producer, broker.send(producer, "committed"), COMMIT)
+        for number in range(pending):
+            broker.send(producer, f"pending {number}")
+        files = broker.files.killed()
+        assert len(broker.restarted(files).messages) == pending
+        return files.reads
+
+    assert reads_of_a_restart(200) - reads_of_a_restart(10) < 190
+
+
 @pytest.mark.parametrize("is_index_enabled", [True, False])
 def test_a_crash_between_the_discarded_message_and_its_op_message_does_not_revive_it(is_index_enabled: bool) -> None:
     broker, producer = TransactionBroker(is_index_enabled=is_index_enabled), Producer()

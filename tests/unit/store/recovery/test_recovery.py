@@ -372,13 +372,15 @@ def test_a_consume_queue_file_lost_in_the_middle_is_rebuilt(
 
 @pytest.mark.parametrize("unit", [0, 13, 29])
 @pytest.mark.parametrize("byte", range(12))
+@pytest.mark.parametrize("are_adjacent", [False, True])
 def test_a_flipped_byte_in_a_consume_queue_costs_no_message(
-    config: StoreConfig, store: MessageStore, unit: int, byte: int
+    config: StoreConfig, store: MessageStore, unit: int, byte: int, are_adjacent: bool
 ) -> None:
     sent = [b"%d" % number for number in range(30)]
     for number, body in enumerate(sent):
         send(store, body)
-        send(store, b"other %d" % number, topic=b"credits")
+        if not are_adjacent:
+            send(store, b"other %d" % number, topic=b"credits")
     store.close()
     path = config.consume_queue_directory / "orders" / "0" / f"{unit // 8 * 8 * 20:020d}"
     at = unit % 8 * 20 + byte
