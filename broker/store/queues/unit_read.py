@@ -56,7 +56,8 @@ def _runs(wanted: list[tuple[int, Unit]], segment_size: int) -> Iterator[tuple[i
     run_begin = run_end = segment_end = 0
     for place in wanted:
         begin, size, _ = place[1]
-        end = begin + max(size, 0)  # a damaged unit may say anything, and must not shorten what is read for those before it
+        # A damaged unit may say anything, and must not shorten what is read for those before it.
+        end = begin + size if size > 0 else begin
         is_near = run_end <= begin <= run_end + MOST_PASSED_OVER and begin < segment_end and end <= run_begin + LONGEST_RUN
         if run and not is_near:
             yield run_end - run_begin, run
