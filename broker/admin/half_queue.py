@@ -50,10 +50,14 @@ async def undecided_halves(broker: BrokerRequests) -> UndecidedHalves:
     first, end = await broker.offsets(topics.HALF_TOPIC, 0)
     decided = await _decided(broker)
     found: dict[str, UndecidedHalf] = {}
+    copied: set[str] = set()
     for record in newest:
         half = _half(record)
-        if record.queue_offset not in decided and not await _is_delivered(broker, half):
-            found.setdefault(half.transaction_id or str(half.commit_log_offset), half)
+        name = half.transaction_id or str(half.commit_log_offset)
+        if name not in copied and record.queue_offset not in decided and not await _is_delivered(broker, half):
+            found.setdefault(name, half)
+        if record.get_property(props.TRANSACTION_CHECK_TIMES) is not None:
+            copied.add(name)
     return UndecidedHalves(list(found.values()), bool(newest) or first == end)
 
 

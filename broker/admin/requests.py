@@ -182,7 +182,7 @@ class BrokerRequests:
         try:
             answer = await self._remoting.invoke(self.address, code, header, body, timeout_ms=TIMEOUT_MS)
         except RemotingError as error:
-            raise CannotAsk(f"broker {self.address}: {error}") from None
+            raise CannotAsk(f"broker {self.address}: {error}") from error
         if answer.code == ResponseCode.SUCCESS or answer.code in also_fine:
             return answer
         if answer.code == ResponseCode.REQUEST_CODE_NOT_SUPPORTED:

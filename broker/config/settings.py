@@ -252,6 +252,20 @@ def _refuse_odd_text(source: str, name: str, value: str) -> None:
             raise ConfigError(f"{source}: {name}={value}: no host name and no address") from None
 
 
+def _refuse_homes_of_nobody(source: str, settings: BrokerSettings) -> None:
+    """`~NAME` is the home of a user; there may be no such user."""
+    for name, text in (
+        ("storePathRootDir", settings.store_path_root_dir),
+        ("storePathCommitLog", settings.store_path_commit_log),
+        ("rocketmqHome", settings.rocketmq_home),
+        ("rocketmq.acl.plain.file", settings.plain_acl_file),
+    ):
+        try:
+            Path(text or "").expanduser()
+        except RuntimeError as error:
+            raise ConfigError(f"{source}: {name}={text}: {error}") from None
+
+
 def _refuse_what_cannot_be(source: str, settings: BrokerSettings) -> None:
     """What no single type can rule out."""
     try:
@@ -259,10 +273,7 @@ def _refuse_what_cannot_be(source: str, settings: BrokerSettings) -> None:
         ClientTls.from_properties(settings.tls)
     except TlsUnusable as error:
         raise ConfigError(f"{source}: {error}") from None
-    try:
-        _ = settings.store_root
-    except RuntimeError as error:
-        raise ConfigError(f"{source}: storePathRootDir={settings.store_path_root_dir}: {error}") from None
+    _refuse_homes_of_nobody(source, settings)
     if settings.acl_enable and not settings.acl_file.is_absolute():
         raise ConfigError(
             f"{source}: aclEnable=true: set rocketmqHome, or ROCKETMQ_HOME in the environment, to an absolute path: "

@@ -37,7 +37,7 @@ class AdminProcessor:
 
     @property
     def handlers(self) -> Mapping[int, Handler]:
-        """Request code -> method."""
+        """What operators ask the name server for: key-value settings, topics, and whether a broker may be written to."""
         return {
             RequestCode.PUT_KV_CONFIG: self.put_kv_config,
             RequestCode.GET_KV_CONFIG: self.get_kv_config,

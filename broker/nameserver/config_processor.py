@@ -18,7 +18,7 @@ class ConfigProcessor:
 
     @property
     def handlers(self) -> Mapping[int, Handler]:
-        """Request code -> method."""
+        """The name server's own settings are shown and changed."""
         return {
             RequestCode.GET_NAMESRV_CONFIG: self.get_config,
             RequestCode.UPDATE_NAMESRV_CONFIG: self.update_config,

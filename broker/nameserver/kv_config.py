@@ -27,14 +27,14 @@ class KVConfig:
             self._table = msgspec.json.decode(content, type=_Content).config_table
 
     def put(self, namespace: str, key: str, value: str) -> None:
-        """Sets a value. Raises OSError."""
-        self._table.setdefault(namespace, {})[key] = value
-        self._persist()
+        """Sets a value. Raises OSError, and then nothing has changed."""
+        self._change(namespace, {**self._table.get(namespace, {}), key: value})
 
     def delete(self, namespace: str, key: str) -> None:
-        """Forgets a value. Raises OSError."""
-        if self._table.get(namespace, {}).pop(key, None) is not None:
-            self._persist()
+        """Forgets a value. Raises OSError, and then nothing has changed."""
+        values = self._table.get(namespace, {})
+        if key in values:
+            self._change(namespace, {name: value for name, value in values.items() if name != key})
 
     def get(self, namespace: str, key: str) -> str | None:
         """The value, or None."""
@@ -44,13 +44,24 @@ class KVConfig:
         """All values of a namespace, or None if there is no such."""
         return self._table.get(namespace)
 
-    def _persist(self) -> None:
-        if self._path is None:
-            return
-        self._path.parent.mkdir(parents=True, exist_ok=True)
-        fresh = self._path.with_name(self._path.name + ".tmp")
-        with os.fdopen(os.open(fresh, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "wb") as file:
-            file.write(msgspec.json.encode(_Content(self._table)))
-            file.flush()
-            os.fsync(file.fileno())
-        fresh.replace(self._path)
+    def _change(self, namespace: str, values: dict[str, str]) -> None:
+        changed = {**self._table, namespace: values}
+        if self._path is not None:
+            _write(self._path, changed)
+        self._table = changed
+
+
+def _write(path: Path, table: dict[str, dict[str, str]]) -> None:
+    """On disk when it returns: the file's content, and then its name."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    fresh = path.with_name(path.name + ".tmp")
+    with os.fdopen(os.open(fresh, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "wb") as file:
+        file.write(msgspec.json.encode(_Content(table)))
+        file.flush()
+        os.fsync(file.fileno())
+    fresh.replace(path)
+    folder = os.open(path.parent, os.O_RDONLY | os.O_DIRECTORY)
+    try:
+        os.fsync(folder)
+    finally:
+        os.close(folder)

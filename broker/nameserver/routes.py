@@ -65,6 +65,7 @@ class RouteTable:
         broker = self._brokers.get(name)
         holder_address = broker.data.broker_addrs.get(broker_id) if broker is not None else None
         self._live.refuse_stranger(connection, name=name, address=address, holder_address=holder_address, now_ms=now_ms)
+        self._forget_former_name(address, name)
         known_version = self.data_version(address)
         live = _live_broker(connection, registration, now_ms)
         self._live.put(live)
@@ -178,6 +179,13 @@ class RouteTable:
             del broker.data.broker_addrs[broker_id]
             if not broker.data.broker_addrs:
                 del self._brokers[name]
+
+    def _forget_former_name(self, address: str, name: str) -> None:
+        """A broker that was given another name is not there under its former one any more."""
+        live = self._live.get(address)
+        if live is not None and live.name != name:
+            logger.warning("the broker at %r is called %r now, no longer %r", address, name, live.name)
+            self._remove(name=live.name, broker_id=live.broker_id, address=address)
 
     def _clusters(self) -> dict[str, list[str]]:
         clusters: dict[str, list[str]] = {}

@@ -11,6 +11,7 @@ from broker.protocol.java_properties import parse_properties
 from broker.remoting.tls import DEFAULT_CONFIG_FILE, ServerTls, TlsUnusable, of_config_file
 
 _HIGHEST_PORT: Final = 65_535
+_LONGEST_PORT: Final = 5
 
 
 class SettingsMistake(Exception):
@@ -39,7 +40,7 @@ def load_settings(path: Path | None, overrides: Mapping[str, object] | None = No
     if tls_file is not None or Path(DEFAULT_CONFIG_FILE).exists():
         properties |= of_config_file(_read(Path(tls_file or DEFAULT_CONFIG_FILE)))
     port = properties.get("listenPort", "9876")
-    if not port.isdecimal() or int(port) > _HIGHEST_PORT:
+    if not port.isdecimal() or len(port) > _LONGEST_PORT or int(port) > _HIGHEST_PORT:
         raise SettingsMistake(f"{source}: listenPort={port}: 0 to {_HIGHEST_PORT} is expected")
     try:
         tls = ServerTls.from_properties(properties)
@@ -50,9 +51,16 @@ def load_settings(path: Path | None, overrides: Mapping[str, object] | None = No
     return NameServerSettings(
         port=int(port),
         bind_address=properties.get("bindAddress", defaults.bind_address),
-        kv_config_path=Path(kv_config_path).expanduser() if kv_config_path else defaults.kv_config_path,
+        kv_config_path=_path(source, "kvConfigPath", kv_config_path) if kv_config_path else defaults.kv_config_path,
         tls=tls,
     )
+
+
+def _path(source: str, name: str, text: str) -> Path:
+    try:
+        return Path(text).expanduser()
+    except RuntimeError as error:  # the home of a user whom nobody knows
+        raise SettingsMistake(f"{source}: {name}={text}: {error}") from None
 
 
 def _read(path: Path) -> dict[str, str]:
@@ -62,3 +70,5 @@ def _read(path: Path) -> dict[str, str]:
         raise SettingsMistake(f"{path}: {error.strerror}") from None
     except UnicodeDecodeError:
         raise SettingsMistake(f"{path}: not a text file in UTF-8") from None
+    except ValueError as error:  # a path with a NUL
+        raise SettingsMistake(f"{path}: {error}") from None

@@ -13,10 +13,10 @@ from broker.protocol.command_header import CommandHeader
 from broker.remoting.complaints import Complaints
 from broker.remoting.connection import Connection, RequestHandler
 from broker.remoting.dispatcher import not_supported
-from broker.remoting.errors import ConnectFailed, ConnectionClosed, RemotingTimeout
+from broker.remoting.errors import CertificateRefused, ConnectFailed, ConnectionClosed, HandshakeFailed, RemotingTimeout
 from broker.remoting.limits import ConnectionLimits
 from broker.remoting.network import current_network
-from broker.remoting.tls import ClientTls, TlsError, client_context, words_of
+from broker.remoting.tls import ClientTls, TlsError, client_context, is_about_certificate, words_of
 
 _HIGHEST_PORT: Final = 65_535
 _NO_HANDSHAKE: Final = (
@@ -144,10 +144,12 @@ class RemotingClient:
         except TimeoutError:
             raise ConnectFailed(f"no connection to {address} within {self._connect_timeout_ms} ms") from None
         except TlsError as error:
-            raise ConnectFailed(f"no TLS connection to {address}: {words_of(error)}") from None
+            failed = CertificateRefused if is_about_certificate(error) else HandshakeFailed
+            raise failed(f"no TLS connection to {address}: {words_of(error)}") from None
         except (OSError, ValueError) as error:
-            is_handshake = self._tls is not None and isinstance(error, ConnectionResetError | ConnectionAbortedError)
-            raise ConnectFailed(f"no connection to {address}: {_NO_HANDSHAKE if is_handshake else _reason(error)}") from None
+            if self._tls is not None and isinstance(error, ConnectionResetError | ConnectionAbortedError):
+                raise HandshakeFailed(f"no connection to {address}: {_NO_HANDSHAKE}") from None
+            raise ConnectFailed(f"no connection to {address}: {_reason(error)}") from None
         finally:
             self._connecting.pop(address, None)
         self._by_address[address] = connection

@@ -65,7 +65,7 @@ class Dispatcher:
         return frozenset(self._handlers)
 
     def add(self, handlers: Mapping[int, Handler]) -> None:
-        """Answers these request codes as well."""
+        """Answers these request codes as well: a processor's `handlers` have its method for each code."""
         self._handlers.update({int(code): handler for code, handler in handlers.items()})
 
     def tell_disconnected(self, listener: Callable[[Connection], None]) -> None:

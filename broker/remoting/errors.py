@@ -9,6 +9,14 @@ class ConnectFailed(RemotingError):
     """No connection to the address: nobody listens, or not in time. The request was not sent."""
 
 
+class HandshakeFailed(ConnectFailed):
+    """The TLS handshake failed: the peer speaks no TLS, or does not accept this side's certificate."""
+
+
+class CertificateRefused(HandshakeFailed):
+    """The peer's certificate is not accepted here."""
+
+
 class ConnectionClosed(RemotingError):
     """The connection ended before the answer came. Whether the peer did what it was asked is unknown."""
 

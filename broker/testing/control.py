@@ -150,7 +150,11 @@ class Control:
         return {}
 
     async def _as_apache(self, arguments: Arguments) -> Json:
-        self._rocketmq.as_apache()
+        release = _number(arguments, "release", 4)
+        try:
+            self._rocketmq.as_apache(int(release))
+        except ValueError as error:
+            raise Mistake(str(error)) from None
         return {}
 
     async def _crash(self, arguments: Arguments) -> Json:

@@ -3,18 +3,18 @@
 from __future__ import annotations
 
 import asyncio
-import struct
 from collections import deque
-from collections.abc import Iterator
-from typing import Any, Final
+from collections.abc import Iterable
+from typing import Final
 
+from msgspec import Raw
 from msgspec.structs import replace
 
 from broker.message import properties as props
 from broker.message import sysflag
 from broker.message.errors import CorruptRecord
 from broker.message.record import decode_records
-from broker.protocol.codes import RequestCode, ResponseCode
+from broker.protocol.codes import RequestCode, ResponseCode, SerializeType
 from broker.protocol.command import ONEWAY_FLAG, RemotingCommand, encode_response
 from broker.protocol.errors import ProtocolError
 from broker.protocol.frame import FrameDecoder
@@ -23,32 +23,23 @@ from broker.protocol.headers import (
     ConsumerSendMsgBackRequestHeader,
     EndTransactionRequestHeader,
     PullMessageRequestHeader,
+    SendHeader,
     SendMessageRequestHeader,
     SendMessageRequestHeaderV2,
 )
 from broker.remoting.connection import Connection, RequestHandler
+from broker.testing.apache import LikeApache
+from broker.testing.faults import Faults
 from broker.testing.journal import Journal, Kind
-from broker.testing.like_apache import LikeApache
 from broker.testing.memory_network import MemoryTransport
+from broker.testing.tapped import Tapped, frames
 
 _SENDS: Final = frozenset({RequestCode.SEND_MESSAGE, RequestCode.SEND_MESSAGE_V2, RequestCode.SEND_BATCH_MESSAGE})
 _PULLS: Final = frozenset({RequestCode.PULL_MESSAGE, RequestCode.LITE_PULL_MESSAGE})
 _DECISIONS: Final = {sysflag.TRANSACTION_COMMIT: "COMMIT", sysflag.TRANSACTION_ROLLBACK: "ROLLBACK"}
-_LENGTH: Final = struct.Struct(">I")
+_LENGTH_SIZE: Final = 4
 _MOST_PULLS: Final = 1000
 _TOOLS: Final = "TOOLS_CONSUMER"
-
-
-class Faults:
-    """What goes wrong from now on."""
-
-    def __init__(self) -> None:
-        self.decisions_to_lose = 0
-        self.answers_to_lose = 0
-        self.refuse_sends_with: ResponseCode | None = None
-        self.refusals_left: int | None = None
-        self.are_checks_held = False
-        self.like_apache: LikeApache | None = None
 
 
 class Door:
@@ -88,36 +79,50 @@ class Door:
     def on_requests(self, connection: Connection, requests: list[RemotingCommand]) -> None:
         """See RequestHandler."""
         seen = self._latest.get(connection, [])
-        admitted = [
-            request
-            for request in requests
+        admitted: list[RemotingCommand] = []
+        for request in requests:
             # What the broker postponed comes again, and was looked at before.
-            if any(request is other for other in seen) or self._is_admitted(connection, request)
-        ]
+            is_known = any(request is other for other in seen)
+            passed = request if is_known else self._admitted(connection, request)
+            if passed is not None:
+                admitted.append(passed)
         self._latest[connection] = admitted
         if admitted:
             self.broker.on_requests(connection, admitted)
 
-    def _is_admitted(self, connection: Connection, request: RemotingCommand) -> bool:
+    def connection(self, peer: str) -> Connection | None:
+        """The connection whose other end has that address, while it is open."""
+        return next((connection for connection in self._connections if connection.peer == peer), None)
+
+    def _admitted(self, connection: Connection, request: RemotingCommand) -> RemotingCommand | None:
+        """What the broker is to have of a request; None if it is to have nothing."""
         try:
-            if request.code == RequestCode.END_TRANSACTION:
-                return self._takes_decision(connection, request)
             if request.code in _SENDS:
-                return self._takes_message(connection, request)
-            if request.code in _PULLS:
-                self._note_pull(connection, request)
-            elif request.code == RequestCode.CONSUMER_SEND_MSG_BACK:
-                self._note_sent_back(request)
-            elif request.code == RequestCode.HEART_BEAT and connection.peer in self._peers_outside:
-                self._heartbeats[connection] = request
+                return self._taken_message(connection, request)
+            return request if self._is_admitted(connection, request) else None
         except ProtocolError:
-            pass  # the broker says what is wrong with it
+            return request  # the broker says what is wrong with it
+
+    def _is_admitted(self, connection: Connection, request: RemotingCommand) -> bool:
+        if request.code == RequestCode.END_TRANSACTION:
+            return self._takes_decision(request)
+        if request.code == RequestCode.SEARCH_OFFSET_BY_TIMESTAMP and self._faults.like_apache is not None:
+            answer = self._faults.like_apache.found_offset(request)
+            if answer is not None:
+                connection.send(answer)
+            return answer is None
+        if request.code in _PULLS:
+            self._note_pull(connection, request)
+        elif request.code == RequestCode.CONSUMER_SEND_MSG_BACK:
+            self._note_sent_back(request)
+        elif request.code == RequestCode.HEART_BEAT and connection.peer in self._peers_outside:
+            self._heartbeats[connection] = request
         return True
 
-    def _takes_decision(self, connection: Connection, request: RemotingCommand) -> bool:
+    def _takes_decision(self, request: RemotingCommand) -> bool:
         header = request.decode_header(EndTransactionRequestHeader)
         decision = _DECISIONS.get(header.commit_or_rollback)
-        keys, like_apache = (header.transaction_id or header.msg_id,), self._faults.like_apache
+        keys = (header.transaction_id or header.msg_id,)
         if header.from_transaction_check:
             self.asked_outside.discard(keys[0])
         source = (
@@ -125,41 +130,48 @@ class Door:
         )
         if decision is None:
             self._journal.note(Kind.DECISION, f"{source}: UNKNOWN, no decision", keys)
-            return like_apache is None or like_apache.takes_decision(header, keys[0])
-        if self._faults.decisions_to_lose > 0:
+        elif self._faults.decisions_to_lose > 0:
             self._faults.decisions_to_lose -= 1
             self._journal.note(Kind.FAULT, f"{source}: {decision} was lost on its way, as the test asked for", keys)
             return False
-        self._journal.note(Kind.DECISION, f"{source}: {decision}", keys)
-        return like_apache is None or like_apache.takes_decision(header, keys[0])
+        else:
+            self._journal.note(Kind.DECISION, f"{source}: {decision}", keys)
+        return self._faults.like_apache is None or self._faults.like_apache.takes_decision(header, keys[0])
 
-    def _takes_message(self, connection: Connection, request: RemotingCommand) -> bool:
-        header: SendMessageRequestHeader | SendMessageRequestHeaderV2
+    def _taken_message(self, connection: Connection, request: RemotingCommand) -> RemotingCommand | None:
+        header: SendHeader
         if request.code == RequestCode.SEND_MESSAGE:
             header = request.decode_header(SendMessageRequestHeader)
         else:
             header = request.decode_header(SendMessageRequestHeaderV2)
         encoded = header.properties.encode()
-        keys = (props.find(encoded, props.UNIQUE_KEY), *(props.find(encoded, props.KEYS) or "").split())
+        unique_key = props.find(encoded, props.UNIQUE_KEY)
+        keys = (unique_key, *(props.find(encoded, props.KEYS) or "").split())
         is_half = props.find(encoded, props.TRANSACTION_PREPARED) == "true"
         kind, word = (Kind.HALF_MESSAGE, "half message") if is_half else (Kind.MESSAGE, "message")
         what = f"{header.producer_group} sends a {word} to {header.topic}"
+        if self._is_refused(connection, request, what, keys):
+            return None
+        self._journal.note(kind, what, keys)
+        if self._faults.answers_to_lose > 0 and not request.is_oneway:
+            self._faults.answers_to_lose -= 1
+            self._answers_to_lose.add((connection.peer, request.opaque))
+            self._journal.note(Kind.FAULT, f"{what}: the answer was lost on its way, as the test asked for", keys)
+        if not is_half or self._faults.like_apache is None:
+            return request
+        kept = self._faults.like_apache.half_message_comes(header.producer_group, unique_key, encoded)
+        return request if kept == encoded else _with_header(request, replace(header, properties=kept.decode()))
+
+    def _is_refused(self, connection: Connection, request: RemotingCommand, what: str, keys: Iterable[str | None]) -> bool:
         code = self._faults.refuse_sends_with
         if code is None or self._faults.refusals_left == 0:
-            self._journal.note(kind, what, keys)
-            if self._faults.answers_to_lose > 0 and not request.is_oneway:
-                self._faults.answers_to_lose -= 1
-                self._answers_to_lose.add((connection.peer, request.opaque))
-                self._journal.note(Kind.FAULT, f"{what}: the answer was lost on its way, as the test asked for", keys)
-            if is_half and self._faults.like_apache is not None:
-                self._faults.like_apache.half_message_comes(header.producer_group)
-            return True
+            return False
         if self._faults.refusals_left is not None:
             self._faults.refusals_left -= 1
         self._journal.note(Kind.REFUSED, f"{what}: refused with {code.name}, as the test asked for", keys)
         if not request.is_oneway:
             connection.send(encode_response(request, code, remark="refused, as the test asked for"))
-        return False
+        return True
 
     def _note_pull(self, connection: Connection, request: RemotingCommand) -> None:
         header = request.decode_header(PullMessageRequestHeader)
@@ -188,17 +200,17 @@ class Door:
 
     def tap(self, transport: asyncio.Transport) -> asyncio.Transport:
         """What the broker writes to in the transport's place."""
-        tapped = _Tapped(transport, self)
+        tapped = Tapped(transport, self.outgoing)
         if not isinstance(transport, MemoryTransport):
             self._peers_outside.add(tapped.peer)
         return tapped
 
     def outgoing(self, transport: asyncio.Transport, peer: str, data: bytes) -> bytes:
         """Looks at what the broker writes; what is left of it goes out."""
-        if not self._pulls and len(data) < _LENGTH.size:
+        if not self._pulls and len(data) < _LENGTH_SIZE:
             return data
         kept = []
-        for frame in _frames(data):
+        for frame in frames(data):
             if self._passes(transport, peer, frame):
                 kept.append(frame)
         return b"".join(kept)
@@ -231,17 +243,21 @@ class Door:
             return True
         if command.code != RequestCode.CHECK_TRANSACTION_STATE:
             return True
-        header = command.decode_header(CheckTransactionStateRequestHeader)
-        keys = (header.transaction_id or header.msg_id,)
+        return self._check_passes(transport, peer, command.decode_header(CheckTransactionStateRequestHeader), frame)
+
+    def _check_passes(
+        self, transport: asyncio.Transport, peer: str, header: CheckTransactionStateRequestHeader, frame: bytes
+    ) -> bool:
+        key, like_apache = header.transaction_id or header.msg_id, self._faults.like_apache
+        if like_apache is not None and key is not None and not like_apache.check_leaves(peer, header, key):
+            return False
         if self._faults.are_checks_held:
             self._held.append((transport, frame))
-            self._journal.note(Kind.FAULT, f"check-back to {peer}: held, as the test asked for", keys)
+            self._journal.note(Kind.FAULT, f"check-back to {peer}: held, as the test asked for", (key,))
             return False
         if peer in self._peers_outside:
-            self.asked_outside.add(keys[0])
-        if self._faults.like_apache is not None and keys[0] is not None:
-            self._faults.like_apache.check_leaves(transport, keys[0], frame)
-        self._journal.note(Kind.CHECK, f"the broker asks the producer at {peer}: check-back", keys)
+            self.asked_outside.add(key)
+        self._journal.note(Kind.CHECK, f"the broker asks the producer at {peer}: check-back", (key,))
         return True
 
     def _note_delivery(self, group: str, body: bytes) -> None:
@@ -256,30 +272,8 @@ class Door:
             self._journal.note(Kind.DELIVERY, f"{group} gets the message from {topic}{again}", keys)
 
 
-class _Tapped(asyncio.Transport):
-    """A transport whose outgoing frames the door looks at."""
-
-    def __init__(self, transport: asyncio.Transport, door: Door) -> None:
-        super().__init__()
-        self._transport = transport
-        self._door = door
-        host, port = (transport.get_extra_info("peername") or ("?", 0))[:2]
-        self.peer = f"{host}:{port}"
-
-    def __getattribute__(self, name: str) -> Any:
-        """All but `write` is the transport's own."""
-        if name in {"write", "_transport", "_door", "peer"}:
-            return object.__getattribute__(self, name)
-        return getattr(object.__getattribute__(self, "_transport"), name)
-
-    def write(self, data: bytes | bytearray | memoryview) -> None:
-        if left := self._door.outgoing(self._transport, self.peer, bytes(data)):
-            self._transport.write(left)
-
-
-def _frames(data: bytes) -> Iterator[bytes]:
-    position = 0
-    while position < len(data):
-        end = position + _LENGTH.size + int(_LENGTH.unpack_from(data, position)[0])
-        yield data[position:end]
-        position = end
+def _with_header(request: RemotingCommand, header: SendHeader) -> RemotingCommand:
+    """The request with other extension fields."""
+    if request.serialize_type is SerializeType.JSON:
+        return replace(request, json_fields=Raw(header.encode_json()))
+    return replace(request, binary_fields=header.encode_binary())

@@ -184,9 +184,9 @@ class SyncRocketMQ:
         """There is room on the disk again."""
         self._call(self._rocketmq.free_disk)
 
-    def as_apache(self) -> None:
-        """From now on the broker behaves as Apache's where that is worse."""
-        self._call(self._rocketmq.as_apache)
+    def as_apache(self, release: int = 4) -> None:
+        """From now on the broker behaves as Apache's 4.9.7 where that is worse, or with `release=5` as 5.3.3."""
+        self._call(lambda: self._rocketmq.as_apache(release))
 
     def crash(self, *, power: bool = False) -> None:
         """The broker and its name server end as by kill -9, or with `power` as by a power failure."""

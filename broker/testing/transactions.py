@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from typing import Any, Final, cast
 
 from broker.message import MessageExt, topics
-from broker.message.record import decode_records, to_message
-from broker.protocol.bodies import TopicConfigSerializeWrapper, TransactionInfo, TransactionList
+from broker.message.record import Record, decode_records, to_message
+from broker.protocol.bodies import ProducerConnection, TopicConfigSerializeWrapper, TransactionInfo, TransactionList
 from broker.protocol.codes import AdminRequestCode, RequestCode, ResponseCode
 from broker.protocol.command import RemotingCommand, encode_request
 from broker.protocol.command_header import CommandHeader
@@ -16,6 +16,7 @@ from broker.protocol.frame import FrameDecoder
 from broker.protocol.headers import (
     GetMinOffsetRequestHeader,
     GetMinOffsetResponseHeader,
+    GetProducerConnectionListRequestHeader,
     ListPendingTransactionsRequestHeader,
     PullMessageRequestHeader,
     PullMessageResponseHeader,
@@ -73,14 +74,24 @@ class Inspection:
             found |= {info.half_offset: info for info in self._list(AdminRequestCode.SHOW_TRANSACTION, header)}
         return [_transaction(found[offset]) for offset in sorted(found)]
 
-    def half_message(self, commit_log_offset: int) -> MessageExt | None:
+    def half_message(self, commit_log_offset: int) -> Record | None:
         """The half message at that commit log offset, pending or not."""
-        return next((half for half in self.queue(topics.HALF_TOPIC, 0) if half.commit_log_offset == commit_log_offset), None)
+        return next((half for half in self._records(topics.HALF_TOPIC, 0) if half.commit_log_offset == commit_log_offset), None)
 
     def is_decided(self, commit_log_offset: int) -> bool:
         """Whether the half message at that commit log offset is committed, rolled back or discarded."""
-        found = self._list(AdminRequestCode.SHOW_TRANSACTION, ShowTransactionRequestHeader(half_offset=commit_log_offset))
-        return any(info.half_offset == commit_log_offset and info.state != PENDING for info in found)
+        return any(info.state != PENDING for info in self._transaction_at(commit_log_offset))
+
+    def next_check_in_s(self, commit_log_offset: int) -> float | None:
+        """Until the next check of the pending transaction with that half message; None where none is pending."""
+        return next((_transaction(info).next_check_in_s for info in self._transaction_at(commit_log_offset)), None)
+
+    def producers(self, group: str) -> list[str]:
+        """The addresses of the group's producers that are online."""
+        answer = self._ask(RequestCode.GET_PRODUCER_CONNECTION_LIST, GetProducerConnectionListRequestHeader(producer_group=group))
+        if answer.code != ResponseCode.SUCCESS:
+            return []
+        return [member.client_addr for member in ProducerConnection.decode(answer.body).connection_set]
 
     def topics(self) -> dict[str, int]:
         """The topics, and how many queues each has to read from."""
@@ -96,14 +107,21 @@ class Inspection:
 
     def queue(self, topic: str, queue_id: int) -> Iterator[MessageExt]:
         """What one queue holds."""
+        return (to_message(record, self._broker_name) for record in self._records(topic, queue_id))
+
+    def _records(self, topic: str, queue_id: int) -> Iterator[Record]:
         first = self._ask(RequestCode.GET_MIN_OFFSET, GetMinOffsetRequestHeader(topic=topic, queue_id=queue_id))
         offset = max(0, first.decode_header(GetMinOffsetResponseHeader).offset)
         while True:
             answer = self._ask(RequestCode.PULL_MESSAGE, _pull(topic, queue_id, offset))
             if answer.code != ResponseCode.SUCCESS:
                 return
-            yield from (to_message(record, self._broker_name) for record in decode_records(answer.body))
+            yield from decode_records(answer.body)
             offset = answer.decode_header(PullMessageResponseHeader).next_begin_offset
+
+    def _transaction_at(self, commit_log_offset: int) -> list[TransactionInfo]:
+        found = self._list(AdminRequestCode.SHOW_TRANSACTION, ShowTransactionRequestHeader(half_offset=commit_log_offset))
+        return [info for info in found if info.half_offset == commit_log_offset]
 
     def _list(self, code: int, header: CommandHeader) -> list[TransactionInfo]:
         return TransactionList.decode(self._ask(code, header).body).transactions

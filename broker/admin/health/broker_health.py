@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
-import ipaddress
-from collections.abc import Iterator, Mapping
-from typing import Final
+from collections.abc import Callable, Iterator, Mapping
+from typing import Final, NamedTuple
 
 from broker.admin.brokers import BrokerAddress
 from broker.admin.durations import duration_text
 from broker.admin.errors import CannotAsk, NotSupported, Refused
 from broker.admin.figures import runtime_info, settings
+from broker.admin.health.advice import about_connection, about_refusal
+from broker.admin.health.clocks import clock
 from broker.admin.health.finding import Finding, fine, wrong
+from broker.admin.health.reach import announced
+from broker.admin.health.versions import Spoken, too_old, version_text
 from broker.admin.requests import BrokerRequests
 from broker.message import permissions
 from broker.protocol.bodies import ParkedCounts, TransactionInfo, TransactionList
@@ -23,23 +26,46 @@ _MOST_PENDING: Final = 1000
 """So many pending transactions are looked at, the oldest ones."""
 
 
-async def examine_broker(requests: BrokerRequests, broker: BrokerAddress, *, is_elsewhere: bool, now_ms: int) -> list[Finding]:
-    """What is found of a broker. `is_elsewhere`: its name server has another machine's address."""
-    subject = f"broker {broker.name} at {broker.address}" if broker.name else f"broker at {broker.address}"
+class BrokerFound(NamedTuple):
+    """What one broker says."""
+
+    findings: list[Finding]
+    version: Spoken | None
+    """None where it did not say."""
+
+
+def subject_of(broker: BrokerAddress) -> str:
+    """What findings about a broker call it."""
+    return f"broker {broker.name} at {broker.address}" if broker.name else f"broker at {broker.address}"
+
+
+async def examine_broker(
+    requests: BrokerRequests, broker: BrokerAddress, *, is_elsewhere: bool, clock_ms: Callable[[], int]
+) -> BrokerFound:
+    """Asks a broker. `is_elsewhere`: its name server has another machine's address; `clock_ms` is this machine's clock."""
+    subject = subject_of(broker)
     try:
-        figures, configured = await runtime_info(requests), await settings(requests)
+        configured = await settings(requests)
+        asked_ms = clock_ms()
+        figures = await runtime_info(requests)
+        answered_ms = clock_ms()
     except CannotAsk as error:
-        return [wrong(subject, f"It cannot be reached at the address that it announces: {error}.", _REACH)]
+        what = f"It cannot be reached at the address that it announces: {error}."
+        return BrokerFound([wrong(subject, what, about_connection(error) or _REACH)], None)
     except Refused as error:
-        what_to_do = "Come in with an admin's account: ROCKETMQ_ACCESS_KEY and ROCKETMQ_SECRET_KEY."
-        return [wrong(subject, f"It refuses to tell of itself: {error}.", what_to_do)]
-    return [
-        fine(subject, _who_it_is(figures, now_ms)),
+        return BrokerFound([wrong(subject, f"It refuses to tell of itself: {error}.", about_refusal(str(error)))], None)
+    number = figures.get("brokerVersion", "")
+    version = Spoken(subject, int(number)) if _is_number(number) else None
+    findings = [
+        _who_it_is(subject, figures, answered_ms, version),
+        *(too_old(subject, version.number) if version is not None else []),
+        clock(subject, figures, asked_ms, answered_ms),
         *announced(subject, broker, is_elsewhere=is_elsewhere),
         _disk(subject, figures, configured),
         *_refusing(subject, configured),
         *await _waiting(subject, requests),
     ]
+    return BrokerFound(findings, version)
 
 
 _REACH: Final = (
@@ -48,27 +74,12 @@ _REACH: Final = (
 )
 
 
-def _who_it_is(figures: Mapping[str, str], now_ms: int) -> str:
-    version = figures.get("brokerVersionDesc", "unknown")
+def _who_it_is(subject: str, figures: Mapping[str, str], now_ms: int, version: Spoken | None) -> Finding:
+    described = figures.get("brokerVersionDesc", "an unknown release")
     booted = figures.get("bootTimestamp", "")
     since = f", up for {duration_text(max(0, now_ms - int(booted)))}" if _is_number(booted) else ""
-    return f"It answers; it speaks the protocol of {version}{since}."
-
-
-def announced(subject: str, broker: BrokerAddress, *, is_elsewhere: bool) -> Iterator[Finding]:
-    """Whether clients on other machines can use the address that the broker registers."""
-    if is_elsewhere and is_loopback(broker.address):
-        what = f"It announces {broker.address}, which no client on another machine can reach."
-        yield wrong(subject, what, "Set brokerIP1 to the address by which clients know its machine, and bindAddress=0.0.0.0.")
-
-
-def is_loopback(address: str) -> bool:
-    """Whether HOST:PORT is reached from the same machine alone."""
-    host = address.rpartition(":")[0].strip("[]")
-    try:
-        return ipaddress.ip_address(host).is_loopback
-    except ValueError:
-        return host == "localhost"
+    text = version_text(version.number) if version is not None else described
+    return fine(subject, f"It answers; it speaks the protocol of {described}{since}.", version=text)
 
 
 def _disk(subject: str, figures: Mapping[str, str], configured: Mapping[str, str]) -> Finding:
@@ -106,8 +117,10 @@ async def _waiting(subject: str, requests: BrokerRequests) -> list[Finding]:
     except NotSupported:
         what = "It does not count pending transactions, discarded messages and dead letters: it is one of Apache's."
         return [fine(subject, what)]
-    except (CannotAsk, Refused) as error:
+    except CannotAsk as error:
         return [wrong(subject, f"It does not say what waits for a person: {error}.", "Ask it again.")]
+    except Refused as error:
+        return [wrong(subject, f"It does not say what waits for a person: {error}.", about_refusal(str(error)))]
     return [_pending(subject, pending), _discarded(subject, parked), _dead_letters(subject, parked)]
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from collections.abc import Sequence
 from pathlib import Path
@@ -12,14 +13,18 @@ import typer
 from broker import __version__
 from broker.admin.brokers import BrokerAddress, find_brokers
 from broker.admin.errors import AdminError
-from broker.admin.health.broker_health import examine_broker, is_loopback
+from broker.admin.health.advice import unused_tls
+from broker.admin.health.broker_health import examine_broker, subject_of
+from broker.admin.health.connected_clients import examine_clients
 from broker.admin.health.finding import Finding, fine
 from broker.admin.health.name_servers import examine_name_servers
 from broker.admin.health.store_look import examine_store
+from broker.admin.health.versions import Spoken, far_apart, version_text
 from broker.admin.options import AsJson, BrokerAddr, NameServers, now_ms, target_of
 from broker.admin.printing import print_objects, say
 from broker.admin.requests import BrokerRequests
 from broker.admin.session import REFUSED, Target, run_with_remoting
+from broker.protocol.codes import CURRENT_VERSION, CURRENT_VERSION_NAME
 from broker.remoting.client import RemotingClient
 
 _PYTHON: Final = ".".join(map(str, sys.version_info[:3]))
@@ -39,7 +44,7 @@ def doctor(
 ) -> None:
     """Is RocketMQ well? Says what is wrong and what to do; the exit code is 1 then."""
     target = target_of(context, namesrv_addr, broker_addr)
-    findings: list[Finding] = [fine("this tool", f"rocketmq-admin {__version__}, Python {_PYTHON}.")]
+    findings: list[Finding] = [_this_tool(), *unused_tls(os.environ)]
 
     async def work(remoting: RemotingClient) -> list[AdminError]:
         findings.extend(await _examine(remoting, target))
@@ -56,19 +61,27 @@ def doctor(
         raise typer.Exit(REFUSED)
 
 
+def _this_tool() -> Finding:
+    what = f"rocketmq-admin {__version__}, Python {_PYTHON}; it speaks the protocol of {CURRENT_VERSION_NAME}."
+    return fine("this tool", what, version=version_text(CURRENT_VERSION))
+
+
 async def _examine(remoting: RemotingClient, target: Target) -> list[Finding]:
     findings: list[Finding] = []
     brokers: list[BrokerAddress]
+    name_servers: list[Spoken] = []
     is_elsewhere = False
     if target.broker_addr is not None:
         brokers = await find_brokers(remoting, namesrv_addr=None, broker_addr=target.broker_addr)
     else:
-        findings, brokers = await examine_name_servers(remoting, target.namesrv_addr)
-        addresses = [finding.subject.rpartition(" ")[2] for finding in findings]
-        is_elsewhere = not any(is_loopback(address) for address in addresses)
+        findings, brokers, name_servers, is_elsewhere = await examine_name_servers(remoting, target.namesrv_addr)
     for broker in brokers:
         requests = BrokerRequests(remoting, broker.address)
-        findings += await examine_broker(requests, broker, is_elsewhere=is_elsewhere, now_ms=now_ms())
+        found = await examine_broker(requests, broker, is_elsewhere=is_elsewhere, clock_ms=now_ms)
+        findings += found.findings
+        if found.version is not None:
+            findings += far_apart(found.version, name_servers)
+            findings += await examine_clients(subject_of(broker), requests)
     return findings
 
 

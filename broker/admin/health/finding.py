@@ -15,13 +15,15 @@ class Finding(msgspec.Struct, frozen=True, rename="camel"):
     """A sentence."""
     what_to_do: str | None = None
     """A sentence; where something is wrong."""
+    facts: dict[str, str | int] = {}
+    """What a program may want of the sentence: `version`, `clockDifferenceMs`."""
 
 
-def fine(subject: str, what: str) -> Finding:
+def fine(subject: str, what: str, **facts: str | int) -> Finding:
     """Something as it should be."""
-    return Finding(subject, False, what)
+    return Finding(subject, False, what, None, facts)
 
 
-def wrong(subject: str, what: str, what_to_do: str) -> Finding:
+def wrong(subject: str, what: str, what_to_do: str, **facts: str | int) -> Finding:
     """Something that needs a person."""
-    return Finding(subject, True, what, what_to_do)
+    return Finding(subject, True, what, what_to_do, facts)

@@ -2,41 +2,66 @@
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 from broker.admin.brokers import BrokerAddress, masters_of
 from broker.admin.errors import CannotAsk
+from broker.admin.health.advice import about_connection
 from broker.admin.health.finding import Finding, fine, wrong
+from broker.admin.health.reach import is_loopback
+from broker.admin.health.versions import Spoken, too_old, version_text
 from broker.client.errors import ClientError
-from broker.client.instance.name_servers import NameServers, name_server_addresses
+from broker.client.instance.calls import ask
+from broker.client.instance.name_servers import TIMEOUT_MS, NameServers, name_server_addresses
+from broker.protocol.codes import RequestCode
 from broker.protocol.errors import ProtocolError
 from broker.remoting.client import RemotingClient
 
 
-async def examine_name_servers(remoting: RemotingClient, namesrv_addr: str | None) -> tuple[list[Finding], list[BrokerAddress]]:
-    """What is found of each name server, and the masters that any of them knows. Raises CannotAsk if an address is none."""
+class NameServersFound(NamedTuple):
+    """What the name servers say."""
+
+    findings: list[Finding]
+    masters: list[BrokerAddress]
+    """The masters that any of them knows."""
+    versions: list[Spoken]
+    """Those that answered."""
+    are_elsewhere: bool
+    """Whether all of them have another machine's address."""
+
+
+async def examine_name_servers(remoting: RemotingClient, namesrv_addr: str | None) -> NameServersFound:
+    """Asks each name server. Raises CannotAsk if an address is none."""
     try:
         addresses = name_server_addresses(namesrv_addr)
     except ClientError as error:
         raise CannotAsk(str(error)) from None
     findings: list[Finding] = []
     masters: dict[BrokerAddress, None] = {}
+    versions: list[Spoken] = []
     for address in addresses:
         subject = f"name server {address}"
         try:
             known = masters_of(await NameServers((address,), remoting).cluster_info())
+            answer = await ask(remoting, address, RequestCode.GET_BROKER_CLUSTER_INFO, timeout_ms=TIMEOUT_MS)
         except ClientError as error:
-            findings.append(wrong(subject, str(error), f"Start a name server at {address}, or take it out of NAMESRV_ADDR."))
+            usual = f"Start a name server at {address}, or take it out of NAMESRV_ADDR."
+            findings.append(wrong(subject, str(error), about_connection(error) or usual))
         except ProtocolError as error:
             what = f"It answered what cannot be understood: {error}."
             findings.append(wrong(subject, what, f"See which program listens at {address}."))
         else:
-            findings.append(_knowing(subject, address, known))
+            findings += [_knowing(subject, address, known, answer.version), *too_old(subject, answer.version)]
+            versions.append(Spoken(subject, answer.version))
             masters |= dict.fromkeys(known)
-    return findings, list(masters)
+    are_elsewhere = not any(is_loopback(address) for address in addresses)
+    return NameServersFound(findings, list(masters), versions, are_elsewhere)
 
 
-def _knowing(subject: str, address: str, known: list[BrokerAddress]) -> Finding:
+def _knowing(subject: str, address: str, known: list[BrokerAddress], number: int) -> Finding:
+    version = version_text(number)
     if not known:
         what_to_do = f"Start a broker with namesrvAddr={address}; one that runs registers within 30 seconds."
-        return wrong(subject, "It answers, but no broker is registered.", what_to_do)
+        return wrong(subject, "It answers, but no broker is registered.", what_to_do, version=version)
     names = ", ".join(f"{broker.name} at {broker.address}" for broker in known)
-    return fine(subject, f"It answers, and knows {names}.")
+    return fine(subject, f"It answers, speaks the protocol of {version}, and knows {names}.", version=version)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import ipaddress
 import logging
+import struct
 from typing import Final
 
 from broker.client.errors import RequestTimedOut, SendFailed
@@ -66,7 +67,7 @@ class PendingReplies:
         header = request.decode_header(ReplyMessageRequestHeader)
         try:
             reply = _reply(header, request.body)
-        except MessageError as error:
+        except (MessageError, struct.error, ValueError) as error:  # a header may say more than a record can hold
             raise RequestRefused(ResponseCode.SYSTEM_ERROR, f"the reply cannot be read: {error}") from None
         waiting = self._waiting.get(reply.properties.get(properties.CORRELATION_ID, ""))
         if waiting is None or waiting.done():
@@ -124,6 +125,6 @@ def _host(address: str) -> bytes:
     try:
         if ipaddress.ip_address(host).version == 4:
             return host_bytes(host, int(port))
-    except (ValueError, OverflowError):
+    except (ValueError, struct.error):
         pass
     return host_bytes("0.0.0.0", 0)

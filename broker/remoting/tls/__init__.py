@@ -1,7 +1,7 @@
 """TLS on the one port (RocketMQ's TlsHelper and HandshakeHandler): settings, certificates, and the layer under a connection."""
 
 from broker.remoting.tls.client_context import client_context
-from broker.remoting.tls.errors import TlsError, TlsUnusable, words_of
+from broker.remoting.tls.errors import TlsError, TlsUnusable, is_about_certificate, words_of
 from broker.remoting.tls.opening import Opening
 from broker.remoting.tls.server_contexts import ServerContexts
 from broker.remoting.tls.settings import DEFAULT_CONFIG_FILE, ClientTls, NeedClientAuth, ServerTls, TlsMode, of_config_file
@@ -17,6 +17,7 @@ __all__ = [
     "TlsMode",
     "TlsUnusable",
     "client_context",
+    "is_about_certificate",
     "of_config_file",
     "words_of",
 ]

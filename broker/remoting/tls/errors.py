@@ -17,3 +17,8 @@ def words_of(error: ssl.SSLError) -> str:
         return f"its certificate is not accepted: {error.verify_message}"
     reason = str(error.reason or "the connection was closed").lower().replace("_", " ")
     return f"the peer says: {reason.partition('alert ')[2]}" if "alert " in reason else reason
+
+
+def is_about_certificate(error: ssl.SSLError) -> bool:
+    """Whether it was the peer's certificate that was not accepted here."""
+    return isinstance(error, ssl.SSLCertVerificationError)

@@ -137,8 +137,12 @@ def of_config_file(properties: Mapping[str, str]) -> dict[str, str]:
 
 
 def _path(properties: Mapping[str, str], name: str) -> Path | None:
+    """Raises TlsUnusable for the home of a user whom nobody knows."""
     text = properties.get(name, "").strip()
-    return Path(text).expanduser() if text else None
+    try:
+        return Path(text).expanduser() if text else None
+    except RuntimeError as error:
+        raise TlsUnusable(f"{name}={text}: {error}") from None
 
 
 def _boolean(properties: Mapping[str, str], name: str, default: bool) -> bool:

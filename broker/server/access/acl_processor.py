@@ -38,7 +38,7 @@ class NoAclProcessor:
 
     @property
     def handlers(self) -> Mapping[int, Handler]:
-        """Request code -> method."""
+        """Each request about accounts is refused: there are none."""
         codes = (*_CHANGES, RequestCode.GET_BROKER_CLUSTER_ACL_INFO, RequestCode.GET_BROKER_CLUSTER_ACL_CONFIG)
         return dict.fromkeys(codes, self.refuse)
 
@@ -59,7 +59,7 @@ class AclProcessor:
 
     @property
     def handlers(self) -> Mapping[int, Handler]:
-        """Request code -> method."""
+        """Accounts and trusted addresses are changed and shown."""
         return {
             RequestCode.UPDATE_AND_CREATE_ACL_CONFIG: self.update_account,
             RequestCode.DELETE_ACL_CONFIG: self.delete_account,

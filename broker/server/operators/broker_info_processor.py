@@ -70,7 +70,7 @@ class BrokerInfoProcessor:
 
     @property
     def handlers(self) -> Mapping[int, Handler]:
-        """Request code -> method."""
+        """What the broker tells of itself, and expired files that are to go at once."""
         return {
             RequestCode.GET_BROKER_RUNTIME_INFO: self.get_runtime_info,
             RequestCode.GET_BROKER_CONFIG: self.get_config,

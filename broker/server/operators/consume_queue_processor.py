@@ -28,7 +28,7 @@ class ConsumeQueueProcessor:
 
     @property
     def handlers(self) -> Mapping[int, Handler]:
-        """Request code -> method."""
+        """The units of one consume queue, as mqadmin queryCq shows them."""
         return {RequestCode.QUERY_CONSUME_QUEUE: self.query}
 
     def query(self, connection: Connection, command: RemotingCommand) -> bytes:

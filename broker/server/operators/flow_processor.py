@@ -22,7 +22,7 @@ class FlowProcessor:
 
     @property
     def handlers(self) -> Mapping[int, Handler]:
-        """Request code -> method."""
+        """How much of something passed in the last minute, hour and day: Apache's exporter and mqadmin ask for it."""
         return {RequestCode.VIEW_BROKER_STATS_DATA: self.view}
 
     def view(self, connection: Connection, command: RemotingCommand) -> bytes:

@@ -67,7 +67,7 @@ class ProgressProcessor:
 
     @property
     def handlers(self) -> Mapping[int, Handler]:
-        """Request code -> method."""
+        """How far groups have consumed, and one group that is to stand where another one does."""
         return {
             RequestCode.GET_CONSUME_STATS: self.get_consume_stats,
             RequestCode.GET_BROKER_CONSUME_STATS: self.get_all_consume_stats,

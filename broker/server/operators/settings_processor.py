@@ -15,7 +15,7 @@ class SettingsProcessor:
 
     @property
     def handlers(self) -> Mapping[int, Handler]:
-        """Request code -> method."""
+        """A setting is to change while the broker runs."""
         return {RequestCode.UPDATE_BROKER_CONFIG: self.update}
 
     def update(self, connection: Connection, command: RemotingCommand) -> bytes:

@@ -60,7 +60,7 @@ class TopicAdminProcessor:
 
     @property
     def handlers(self) -> Mapping[int, Handler]:
-        """Request code -> method."""
+        """Topics are made, changed, shown and deleted."""
         return {
             RequestCode.UPDATE_AND_CREATE_TOPIC: self.update_topic,
             RequestCode.DELETE_TOPIC_IN_BROKER: self.delete_topic,

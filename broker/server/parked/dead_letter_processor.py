@@ -54,7 +54,7 @@ class DeadLetterProcessor:
 
     @property
     def handlers(self) -> Mapping[int, Handler]:
-        """Request code -> method."""
+        """Operators' requests of this project's own about dead letters and discarded messages."""
         return {
             AdminRequestCode.COUNT_PARKED_MESSAGES: self.count_parked,
             AdminRequestCode.LIST_MARKS: self.list_marks,

@@ -86,7 +86,7 @@ class PullProcessor:
 
     @property
     def handlers(self) -> Mapping[int, Handler]:
-        """Request code -> method."""
+        """A pull, and the one that lite pull consumers of RocketMQ 5 send: the broker answers both alike."""
         return {RequestCode.PULL_MESSAGE: self.pull, RequestCode.LITE_PULL_MESSAGE: self.pull}
 
     def pull(self, connection: Connection, command: RemotingCommand) -> bytes | None:

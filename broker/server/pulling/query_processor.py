@@ -40,7 +40,7 @@ class QueryProcessor:
 
     @property
     def handlers(self) -> Mapping[int, Handler]:
-        """Request code -> method."""
+        """Messages are found by key, or read at a commit log offset."""
         return {RequestCode.QUERY_MESSAGE: self.query_message, RequestCode.VIEW_MESSAGE_BY_ID: self.view_message}
 
     def query_message(self, connection: Connection, command: RemotingCommand) -> bytes | None:

@@ -114,7 +114,7 @@ class ReplyProcessor:
 
     @property
     def handlers(self) -> Mapping[int, Handler]:
-        """Request code -> method."""
+        """A consumer replies to a request, by full or short names."""
         return {RequestCode.SEND_REPLY_MESSAGE: self.reply, RequestCode.SEND_REPLY_MESSAGE_V2: self.reply_v2}
 
     def reply(self, connection: Connection, command: RemotingCommand) -> None:

@@ -60,7 +60,7 @@ class SendBackProcessor:
 
     @property
     def handlers(self) -> Mapping[int, Handler]:
-        """Request code -> method."""
+        """A consumer gives back a message that it could not consume."""
         return {RequestCode.CONSUMER_SEND_MSG_BACK: self.send_back}
 
     def send_back(self, connection: Connection, command: RemotingCommand) -> bytes | None:

@@ -72,7 +72,7 @@ class SendProcessor:
 
     @property
     def handlers(self) -> Mapping[int, Handler]:
-        """Request code -> method."""
+        """How messages come to be stored: one at a time, by full or short names, or in a batch."""
         return {
             RequestCode.SEND_MESSAGE: self.send,
             RequestCode.SEND_MESSAGE_V2: self.send_v2,

@@ -37,7 +37,7 @@ class EndTransactionProcessor:
 
     @property
     def handlers(self) -> Mapping[int, Handler]:
-        """Request code -> method."""
+        """COMMIT and ROLLBACK, and answers to check-backs, which come by one request."""
         return {RequestCode.END_TRANSACTION: self.end_transaction}
 
     def end_transaction(self, connection: Connection, command: RemotingCommand) -> bytes | None:

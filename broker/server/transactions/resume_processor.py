@@ -54,7 +54,7 @@ class ResumeProcessor:
 
     @property
     def handlers(self) -> Mapping[int, Handler]:
-        """Request code -> method."""
+        """A discarded message is to be checked again."""
         return {RequestCode.RESUME_CHECK_HALF_MESSAGE: self.resume_check}
 
     def resume_check(self, connection: Connection, command: RemotingCommand) -> bytes | None:

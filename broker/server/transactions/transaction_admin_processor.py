@@ -56,7 +56,7 @@ class TransactionAdminProcessor:
 
     @property
     def handlers(self) -> Mapping[int, Handler]:
-        """Request code -> method."""
+        """Operators' requests of this project's own about transactions; Apache's brokers know none of them."""
         return {
             AdminRequestCode.LIST_PENDING_TRANSACTIONS: self.list_pending,
             AdminRequestCode.SHOW_TRANSACTION: self.show,

@@ -10,15 +10,17 @@ from typer.testing import CliRunner
 from broker import __version__
 from broker.admin.__main__ import app
 from broker.admin.brokers import BrokerAddress
-from broker.admin.health import broker_health
-from broker.admin.health.broker_health import is_loopback
+from broker.admin.health import commands
+from broker.admin.health.reach import announced, is_loopback
 from broker.client import ConsumeContext, ConsumeStatus, LocalTransactionState, Message, MessageExt
 from broker.testing import SyncRocketMQ
 from tests.unit.admin.command_line import CommandLine
 
 
 @pytest.fixture
-def admin(rocketmq: SyncRocketMQ) -> CommandLine:
+def admin(rocketmq: SyncRocketMQ, monkeypatch: pytest.MonkeyPatch) -> CommandLine:
+    """The doctor's machine has the broker's clock, so that its findings do not hang on how long a test takes."""
+    monkeypatch.setattr(commands, "now_ms", lambda: rocketmq._time.wall_ns() // 1_000_000)
     return CommandLine(rocketmq)
 
 
@@ -36,8 +38,38 @@ def test_all_is_well(rocketmq: SyncRocketMQ, admin: CommandLine) -> None:
     assert "It speaks" not in said
     assert "V4_9_7" in said
     assert f"rocketmq-admin {__version__}, Python 3." in said
+    assert "Its clock and this machine's agree." in said
+    assert "No client is connected." in said
     assert "Its disk is" in said
-    assert not any(finding["isWrong"] for finding in admin.rows("doctor"))
+    rows = admin.rows("doctor")
+    assert not any(finding["isWrong"] for finding in rows)
+    versions = {finding["subject"].split()[0]: finding["facts"]["version"] for finding in rows if "version" in finding["facts"]}
+    assert versions == {"this": "4.9.7", "name": "4.9.7", "broker": "4.9.7"}
+    assert [finding["facts"]["clockDifferenceMs"] for finding in rows if "clockDifferenceMs" in finding["facts"]] == [0]
+
+
+def test_the_versions_of_connected_clients_are_told(rocketmq: SyncRocketMQ, admin: CommandLine) -> None:
+    producer = rocketmq.producer("shops")
+    producer.create_topic("orders")
+    rocketmq.consumer("credits", "orders", lambda messages, context: ConsumeStatus.CONSUME_SUCCESS)
+    rocketmq.advance(seconds=31)
+    assert "Its clients are 2 of 4.9.7." in admin.said("doctor")
+
+
+def test_a_clock_that_shows_another_time_is_wrong(
+    rocketmq: SyncRocketMQ, admin: CommandLine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    here_ms = commands.now_ms
+    monkeypatch.setattr(commands, "now_ms", lambda: here_ms() + 60_000)
+    said = admin.stdout_of_failure("doctor")
+    assert "WRONG  Its clock is 59 s behind this machine's." in said
+    assert "Let both machines follow one time server" in said
+
+
+def test_settings_of_tls_that_do_nothing_are_wrong(admin: CommandLine, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("ROCKETMQ_TLS_TRUST_CERT_PATH", "/ca.pem")
+    said = admin.stdout_of_failure("doctor")
+    assert "ROCKETMQ_TLS_TRUST_CERT_PATH is set without ROCKETMQ_TLS_ENABLE=true: this tool speaks no TLS." in said
 
 
 def test_a_name_server_that_nobody_runs_is_wrong() -> None:
@@ -60,8 +92,8 @@ def test_a_broker_that_cannot_be_reached_is_wrong() -> None:
 
 
 def test_a_broker_elsewhere_that_announces_a_loopback_address_is_wrong() -> None:
-    announced = broker_health.announced("broker", BrokerAddress("broker-a", "127.0.0.1:10911"), is_elsewhere=True)
-    assert [finding.what_to_do for finding in announced] == [
+    found = announced("broker", BrokerAddress("broker-a", "127.0.0.1:10911"), is_elsewhere=True)
+    assert [finding.what_to_do for finding in found] == [
         "Set brokerIP1 to the address by which clients know its machine, and bindAddress=0.0.0.0."
     ]
 

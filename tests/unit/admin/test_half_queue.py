@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+from typing import cast
+
 import pytest
 
 from broker.admin.half_queue import UndecidedHalf, UndecidedHalves, undecided_halves
 from broker.admin.requests import BrokerRequests
 from broker.admin.session import Session, Target, run
 from broker.client import LocalTransactionState, Message, MessageExt
+from broker.message import properties as props
 from broker.message import topics
-from broker.message.record import Record
+from broker.message.record import Record, decode_record, encode_record, host_bytes
 from broker.testing import SyncRocketMQ
 
 
@@ -76,6 +79,65 @@ def test_half_messages_that_cannot_be_pulled_are_no_proof_that_there_are_none(
     producer.send_message_in_transaction(Message.of("orders", b"paid"))
     hide(monkeypatch, topics.HALF_TOPIC)
     assert read(rocketmq) == UndecidedHalves([], is_readable=False)
+
+
+async def found_in(halves: list[Record], ops: list[Record], delivered: list[Record]) -> list[UndecidedHalf]:
+    """What is undecided at a broker with these records, the newest last, each by its queue offset."""
+    queues = {topics.HALF_TOPIC: halves, topics.OP_HALF_TOPIC: ops}
+
+    class Broker:
+        async def offsets(self, topic: str, queue_id: int) -> tuple[int, int]:
+            return 0, len(queues[topic])
+
+        async def pull(self, topic: str, queue_id: int, offset: int, count: int) -> tuple[list[Record], int]:
+            page = queues[topic][offset : offset + count]
+            return page, offset + len(page)
+
+        async def query(self, topic: str, key: str) -> list[Record]:
+            return [record for record in delivered if record.get_property(props.UNIQUE_KEY) == key]
+
+    return (await undecided_halves(cast(BrokerRequests, Broker()))).halves
+
+
+def half(queue_offset: int, *, checks: int | None = None, transaction_id: str = "id-1") -> Record:
+    named = {props.UNIQUE_KEY: transaction_id, props.PRODUCER_GROUP: "shops", props.REAL_TOPIC: "orders"}
+    if checks is not None:
+        named[props.TRANSACTION_CHECK_TIMES] = str(checks)
+    return record(topics.HALF_TOPIC, queue_offset, 1000 * queue_offset, named)
+
+
+def op(queue_offset: int, *decided: int) -> Record:
+    return record(topics.OP_HALF_TOPIC, queue_offset, 1, {}, body=",".join(map(str, decided)).encode())
+
+
+def record(topic: str, queue_offset: int, commit_log_offset: int, named: dict[str, str], body: bytes = b"") -> Record:
+    host = host_bytes("127.0.0.1", 10911)
+    encoded = encode_record(
+        topic=topic.encode(), queue_id=0, queue_offset=queue_offset, commit_log_offset=commit_log_offset, flag=0, sys_flag=0,
+        born_timestamp=0, born_host=host, store_timestamp=0, store_host=host, reconsume_times=0, prepared_transaction_offset=0,
+        body=body, properties=props.encode(named),
+    )  # fmt: skip
+    return decode_record(encoded)
+
+
+async def test_a_decided_copy_decides_what_it_was_made_from() -> None:
+    assert await found_in([half(0), half(1, checks=1)], [op(0, 1)], []) == []
+
+
+async def test_a_copy_counts_although_its_first_half_message_is_decided() -> None:
+    found = await found_in([half(0), half(1, checks=1)], [op(0, 0)], [])
+    assert [(one.commit_log_offset, one.checks) for one in found] == [(1000, "1")]
+
+
+async def test_another_half_message_of_the_same_id_is_no_copy() -> None:
+    found = await found_in([half(0), half(1)], [op(0, 1)], [])
+    assert [one.commit_log_offset for one in found] == [0]
+
+
+async def test_one_op_message_decides_many_half_messages_as_in_release_5() -> None:
+    halves = [half(number, transaction_id=f"id-{number}") for number in range(4)]
+    found = await found_in(halves, [op(0, 0, 2, 3)], [])
+    assert [one.transaction_id for one in found] == ["id-1"]
 
 
 def hide(monkeypatch: pytest.MonkeyPatch, hidden: str) -> None:

@@ -83,6 +83,10 @@ def test_a_property_of_rocketmq_without_effect_here_is_said_to_be_one(tmp_path: 
         ("brokerName=two words", "brokerName=two words"),
         ("maxIndexNum=1", "maxIndexNum=1"),
         ("storePathRootDir=~nobody.at.all/store", "storePathRootDir=~nobody.at.all/store"),
+        ("storePathCommitLog=~nobody.at.all/log", "storePathCommitLog=~nobody.at.all/log"),
+        ("aclEnable=true\nrocketmqHome=~nobody.at.all", "rocketmqHome=~nobody.at.all"),
+        ("rocketmq.acl.plain.file=~nobody.at.all/acl.yml", "rocketmq.acl.plain.file=~nobody.at.all/acl.yml"),
+        ("tls.server.certPath=~nobody.at.all/c.pem", "tls.server.certPath=~nobody.at.all/c.pem"),
     ],
 )
 def test_a_bad_value_is_one_line_that_names_the_property(tmp_path: Path, line: str, part: str) -> None:

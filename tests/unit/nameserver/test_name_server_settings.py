@@ -42,6 +42,11 @@ def test_the_file_of_tls_settings_counts_more_but_does_not_say_the_mode(tmp_path
     [
         ("listenPort=70000", "listenPort=70000: 0 to 65535"),
         ("listenPort=x", "listenPort=x"),
+        ("listenPort=", "listenPort=: 0 to 65535"),
+        ("listenPort=" + "9" * 5000, "0 to 65535 is expected"),
+        ("kvConfigPath=~nobody.at.all/kv.json", "kvConfigPath=~nobody.at.all/kv.json: Could not determine home directory"),
+        ("tls.server.certPath=~nobody.at.all/c.pem", "tls.server.certPath=~nobody.at.all/c.pem: Could not determine home"),
+        ("tls.config.file=a\\u0000b", "embedded null byte"),
         ("tls.server.mode=strict", "tls.server.mode=strict: one of"),
         ("tls.config.file=/no/such/file", "/no/such/file: No such file"),
     ],
@@ -51,3 +56,15 @@ def test_a_mistake_is_one_line_that_names_it(tmp_path: Path, text: str, words: s
         load_settings(written(tmp_path, text))
     assert words in str(caught.value)
     assert "\n" not in str(caught.value)
+
+
+def test_a_file_that_is_no_text_is_named(tmp_path: Path) -> None:
+    path = tmp_path / "namesrv.conf"
+    path.write_bytes(b"listenPort=\xff")
+    with pytest.raises(SettingsMistake, match=r"namesrv\.conf: not a text file in UTF-8"):
+        load_settings(path)
+
+
+def test_a_home_is_resolved_in_the_path_of_the_kv_config(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("HOME", str(tmp_path))
+    assert load_settings(written(tmp_path, "kvConfigPath=~/kv.json")).kv_config_path == tmp_path / "kv.json"

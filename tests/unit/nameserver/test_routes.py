@@ -301,3 +301,27 @@ def test_a_registration_that_breaks_off_is_not_taken_for_whole() -> None:
     steps.close()
     finish(routes.register("second", registration, NOW_MS))
     assert len(routes.topics()) == 2000
+
+
+@pytest.mark.parametrize(("connection", "later_ms"), [("connection", 0), ("another", BROKER_HOLDS_NAME_MS + 1)])
+def test_a_broker_with_another_name_is_not_known_by_its_former_one(connection: str, later_ms: int) -> None:
+    routes = RouteTable()
+    register(routes, topics("orders", counter=1), name="broker-a")
+    register(routes, topics("credits", counter=1), name="broker-b", connection=connection, now_ms=NOW_MS + later_ms)
+    assert list(routes.cluster_info().broker_addr_table) == ["broker-b"]
+    assert routes.topics() == ["credits"]
+    assert routes.route("orders") is None
+    routes.forget(connection)
+    assert routes.cluster_info().broker_addr_table == {}
+
+
+def test_a_slave_of_the_former_name_stays() -> None:
+    routes = RouteTable()
+    register(routes, topics("orders"), name="broker-a")
+    register(routes, topics(), name="broker-a", broker_id=1, address="127.0.0.1:20911", connection="slave")
+    register(routes, topics("credits"), name="broker-b")
+    table = routes.cluster_info().broker_addr_table
+    assert {name: dict(broker.broker_addrs) for name, broker in table.items()} == {
+        "broker-a": {1: "127.0.0.1:20911"},
+        "broker-b": {0: "127.0.0.1:10911"},
+    }

@@ -45,6 +45,8 @@ async def test_every_fault_is_a_command(rocketmq: RocketMQ) -> None:
     ):
         assert await control.answer("POST", name, {}) == (OK, {}), name
     assert await control.answer("POST", "refuse-sends", {"code": "SYSTEM_BUSY", "times": 1}) == (OK, {})
+    assert await control.answer("POST", "as-apache", {}) == (OK, {})
+    assert await control.answer("POST", "as-apache", {"release": 5}) == (OK, {})
     assert await control.answer("POST", "crash", {"power": True}) == (OK, {})
     assert await control.answer("POST", "restart", {}) == (OK, {})
     assert (await control.answer("GET", "addresses", {}))[1]["namesrvAddr"] == rocketmq.namesrv_addr
@@ -60,6 +62,7 @@ async def test_every_fault_is_a_command(rocketmq: RocketMQ) -> None:
         ("POST", "advance", {"seconds": -1}, BAD_REQUEST, "from 0 on"),
         ("POST", "advance", {"seconds": "nan"}, BAD_REQUEST, "from 0 on"),
         ("POST", "refuse-sends", {"code": "NO"}, BAD_REQUEST, "'NO' is no response code"),
+        ("POST", "as-apache", {"release": 6}, BAD_REQUEST, "release is 6; there are 4 (4.9.7) and 5 (5.3.3)"),
         ("GET", "messages", {}, BAD_REQUEST, "topic is missing"),
         ("GET", "pending", {"key": 1}, BAD_REQUEST, "key is text"),
         ("GET", "committed", {"key": "x"}, FAILED, "'x' is unknown to the broker, not committed"),

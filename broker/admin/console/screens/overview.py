@@ -40,6 +40,6 @@ def screen(sampler: Sampler) -> Screen:
 
 async def _examined(requests: BrokerRequests, broker: BrokerAddress) -> list[Finding]:
     try:
-        return await examine_broker(requests, broker, is_elsewhere=False, now_ms=now_ms())
+        return (await examine_broker(requests, broker, is_elsewhere=False, clock_ms=now_ms)).findings
     except AdminError as error:
         return [wrong(f"broker at {broker.address}", f"{error}.", "Ask it again.")]

@@ -17,9 +17,9 @@ def thread_dump() -> str:
     lines: list[str] = []
     for identifier, frame in sys._current_frames().items():
         name = names.get(identifier, "unknown")
-        lines.append(
-            f"{name:<{_NAME_WIDTH}}TID: {identifier} STATE: RUNNING" if not lines else f"\n{name:<{_NAME_WIDTH}}TID: {identifier}"
-        )
+        if lines:
+            lines.append("")
+        lines.append(f"{name:<{_NAME_WIDTH}}TID: {identifier} STATE: RUNNING")
         calls = reversed(traceback.extract_stack(frame))
         lines += [f"{name:<{_NAME_WIDTH}}{call.name}({call.filename}:{call.lineno})" for call in calls]
     return "\n".join(lines)[:_MOST_CHARACTERS]

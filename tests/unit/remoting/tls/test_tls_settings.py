@@ -27,6 +27,7 @@ def test_a_certificate_that_is_named_is_used() -> None:
 @pytest.mark.parametrize(
     ("properties", "words"),
     [
+        ({"tls.server.certPath": "~nobody.at.all/c.pem"}, "tls.server.certPath=~nobody.at.all/c.pem: Could not determine home"),
         ({"tls.server.mode": "strict"}, "tls.server.mode=strict: one of disabled, permissive, enforcing"),
         ({"tls.test.mode.enable": "perhaps"}, "tls.test.mode.enable=perhaps: true or false"),
         ({"tls.server.certPath": "/c", "tls.server.keyPath": "/k", "tls.test.mode.enable": "true"}, "one or the other"),

@@ -1,0 +1,44 @@
+"""A transport whose outgoing frames somebody looks at before they leave."""
+
+from __future__ import annotations
+
+import asyncio
+import struct
+from collections.abc import Callable, Iterator
+from typing import Any, Final
+
+Outgoing = Callable[[asyncio.Transport, str, bytes], bytes]
+"""Gets the transport, the address of its other end and what is written; returns what of it leaves."""
+
+_LENGTH: Final = struct.Struct(">I")
+
+
+class Tapped(asyncio.Transport):
+    """The transport `transport`, but for what is written to it."""
+
+    def __init__(self, transport: asyncio.Transport, outgoing: Outgoing) -> None:
+        super().__init__()
+        self._transport = transport
+        self._outgoing = outgoing
+        host, port = (transport.get_extra_info("peername") or ("?", 0))[:2]
+        self.peer = f"{host}:{port}"
+
+    def __getattribute__(self, name: str) -> Any:
+        """All but `write` is the transport's own."""
+        if name in {"write", "_transport", "_outgoing", "peer"}:
+            return object.__getattribute__(self, name)
+        return getattr(object.__getattribute__(self, "_transport"), name)
+
+    def write(self, data: bytes | bytearray | memoryview) -> None:
+        """Sends what is left."""
+        if left := self._outgoing(self._transport, self.peer, bytes(data)):
+            self._transport.write(left)
+
+
+def frames(data: bytes) -> Iterator[bytes]:
+    """The frames that were written in one go."""
+    position = 0
+    while position < len(data):
+        end = position + _LENGTH.size + int(_LENGTH.unpack_from(data, position)[0])
+        yield data[position:end]
+        position = end
