@@ -64,7 +64,7 @@ bench: setup ## Measure the broker side by side with Apache RocketMQ (BENCH="--q
 bench-orders: setup ## Measure orders/s and POST to credit, beside an outbox (BENCH="--seconds 5 --brokers ours")
 	@$(PYTHON_IN_VENV) -m benchmarks.orders $(BENCH)
 
-bench-pipelines: setup ## Reconcile 1, 5 and 10 million orders with known faults (BENCH="--orders 100000")
+bench-pipelines: setup ## Reconcile 1, 5 and 10 million orders with known faults, beside datacompy and DuckDB (BENCH="--orders 100000")
 	@$(PYTHON_IN_VENV) -m benchmarks.reconciliation $(BENCH)
 
 fuzz: setup ## Fuzz broker, name server and client by structure for an hour (FUZZ="--minutes 5")

@@ -111,7 +111,8 @@ def reconcile_command(
         if report is not None:
             write_page(report, timed.outcome, cut_off, tolerance)
         if json:
-            Console().out(as_json(timed.outcome.totals, cut_off, tolerance), highlight=False)
+            told = as_json(timed.outcome.totals, cut_off, tolerance, start_s=timed.start_s, compare_s=timed.compare_s)
+            Console().out(told, highlight=False)
         else:
             _print_outcome(timed, cut_off, tolerance)
             if changes is not None:

@@ -12,8 +12,8 @@ from pipelines.judging.totals import FindingTotal
 from pipelines.tolerance import Tolerance
 
 
-def as_json(totals: Sequence[FindingTotal], cut_off: CutOff, tolerance: Tolerance) -> str:
-    """One object: the verdict, the moment it holds for, and each class that has findings."""
+def as_json(totals: Sequence[FindingTotal], cut_off: CutOff, tolerance: Tolerance, *, start_s: float, compare_s: float) -> str:
+    """One object: the verdict, the moment it holds for, how long Spark took, and each class that has findings."""
     return msgspec.json.encode(
         {
             "is_consistent": tolerance.is_consistent(totals),
@@ -22,6 +22,8 @@ def as_json(totals: Sequence[FindingTotal], cut_off: CutOff, tolerance: Toleranc
             "overdue_seconds": cut_off.overdue_seconds,
             "orders": sum(total.order_count for total in totals),
             "credits": sum(total.credit_count for total in totals),
+            "spark_started_in_s": round(start_s, 3),
+            "compared_in_s": round(compare_s, 3),
             "findings": [_finding(total, tolerance) for total in totals if total.count],
         }
     ).decode()

@@ -55,6 +55,8 @@ def reconciled(
     full: bool = False,
 ) -> TimedOutcome:
     """Starts Spark and compares: all, or with `state` what is new. Raises what `reconcile` raises, and SparkUnavailable."""
+    if state is not None:
+        State(state).check()  # nobody waits for Spark to be told that another run is at work
     begun_s = time.monotonic()
     with opened_session(books, settings, progress) as reading:
         started_s = time.monotonic()

@@ -78,7 +78,9 @@ def watch_command(
             store,
         )
         with ExitStack() as stack:
+            begun_s = time.monotonic()
             reading = stack.enter_context(opened_session(books, SparkSettings(master, memory, spark_log), progress))
+            say(f"Spark started in {time.monotonic() - begun_s:.1f} s.")
             turn = _turn_of(reading, books, (grace_seconds, overdue_seconds), output, State(state), BreakTable(breaks))
             watch(turn, say, _stopped_by_signals(), every)
         return True
@@ -90,6 +92,7 @@ def _turn_of(
     reading: Reading, books: Books, patience: tuple[int, int], output: str, state: State, breaks: BreakTable
 ) -> Callable[[], str]:
     def turn() -> str:
+        begun_s = time.monotonic()
         cut_off = CutOff(time.time_ns() // 1_000_000, *patience)
         try:
             outcome = reconcile_new(reading, books, cut_off, output, state)
@@ -98,7 +101,8 @@ def _turn_of(
         changes = breaks.update(outcome.rows, cut_off.as_of_ms)
         at = datetime.fromtimestamp(cut_off.as_of_ms / 1000, UTC).strftime("%H:%M:%S")
         told = verdict_told(outcome.totals, Tolerance())
-        return f"{at}  {told}; breaks: {changes.opened} opened, {changes.closed} closed, {changes.still_open} open"
+        counts = f"breaks: {changes.opened} opened, {changes.closed} closed, {changes.still_open} open"
+        return f"{at}  {told}; {counts}; compared in {time.monotonic() - begun_s:.1f} s"
 
     return turn
 

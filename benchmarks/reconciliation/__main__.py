@@ -1,4 +1,4 @@
-"""python -m benchmarks.reconciliation: large books with known faults, and how the time grows with them."""
+"""python -m benchmarks.reconciliation: large books with known faults, beside other tools, and how the time grows with them."""
 
 from __future__ import annotations
 
@@ -6,15 +6,19 @@ import shutil
 import signal
 import sys
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Annotated
 
 import typer
 from rich.console import Console
-from rich.table import Table
 
 from benchmarks.reconciliation.books import write_books
+from benchmarks.reconciliation.report import faults_table, growth_table, times_table, two_tables_table
 from benchmarks.reconciliation.runs import Run, RunFailed, reconcile
+from benchmarks.reconciliation.two_tables.rounds import TwoTables, compared_in_turn
+from benchmarks.reconciliation.two_tables.tools import Tool, ToolRun, compare, how_to_get, tools_here
 
 BYTES_PER_ORDER = 1_400
 CANNOT_MEASURE = 2
@@ -22,27 +26,38 @@ CANNOT_MEASURE = 2
 
 def main(
     orders: Annotated[list[int] | None, typer.Option(min=1_000, help="how many orders; may be repeated")] = None,
-    memory: Annotated[str, typer.Option(help="heap of Spark's JVM")] = "4g",
+    rounds: Annotated[int, typer.Option(min=0, help="how often the tools compare the two tables, in turn; 0: not at all")] = 3,
+    memory: Annotated[str, typer.Option(help="heap of Spark's JVM, and DuckDB's memory")] = "4g",
     folder: Annotated[Path, typer.Option(help="where the books go for the time of the run")] = Path("data/bench-pipelines"),
+    packages: Annotated[Path, typer.Option(help="where datacompy and DuckDB are installed")] = Path("data/comparison"),
 ) -> None:
-    """Write books, reconcile them, and compare what was found with what was injected."""
+    """Write books, reconcile them, and compare what was found with what was injected. Then the two tables, beside other tools."""
     signal.signal(signal.SIGTERM, signal.default_int_handler)
     signal.signal(signal.SIGINT, signal.default_int_handler)
     screen = Console()
-    runs = []
+    tools = tools_here(packages) if rounds else []
+    if rounds and (missing := [tool for tool in Tool if tool not in tools]):
+        screen.print(how_to_get(missing, packages), style="yellow", markup=False, highlight=False)
+    runs: list[Run] = []
+    compared: list[TwoTables] = []
     for count in orders or [1_000_000, 5_000_000, 10_000_000]:
         try:
-            runs.append(_run(count, memory, folder, screen))
+            with _books(count, folder, screen) as books:
+                runs.append(_reconciled(books, count, memory, screen))
+                screen.print(faults_table(runs[-1]))
+                if tools:
+                    compared.append(_compared(books, count, memory, tools, rounds, packages.absolute(), screen))
         except RunFailed as error:
             screen.print(f"{count:,} orders: {error}", style="bold red", markup=False)
             sys.exit(CANNOT_MEASURE)
-        screen.print(faults_table(runs[-1]))
-    screen.print(times_table(runs))
-    sys.exit(any(run.invented or any(fault.found != fault.injected for fault in run.faults) for run in runs))
+    _print_times(runs, compared, screen)
+    sys.exit(not all(run.is_right for run in runs) or not all(two_tables.is_right for two_tables in compared))
 
 
-def _run(count: int, memory: str, folder: Path, screen: Console) -> Run:
-    books = folder / str(count)
+@contextmanager
+def _books(count: int, folder: Path, screen: Console) -> Iterator[Path]:
+    """Books of so many orders, which are removed afterwards. Raises RunFailed."""
+    books = folder.absolute() / str(count)
     shutil.rmtree(books, ignore_errors=True)
     folder.mkdir(parents=True, exist_ok=True)
     needed = count * BYTES_PER_ORDER
@@ -51,40 +66,35 @@ def _run(count: int, memory: str, folder: Path, screen: Console) -> Run:
     try:
         with screen.status(f"Writing books of {count:,} orders"):
             write_books(books, count, time.time_ns() // 1_000_000)
-        with screen.status(f"Reconciling {count:,} orders"):
-            return reconcile(books.absolute(), count, memory)
+        yield books
     finally:
         shutil.rmtree(books, ignore_errors=True)
 
 
-def faults_table(run: Run) -> Table:
-    """Each fault: how often it was injected, and found."""
-    table = Table(title=f"{run.orders:,} orders: {run.invented} findings invented")
-    table.add_column("fault")
-    for name in ("injected", "found, class and cause right"):
-        table.add_column(name, justify="right")
-    for fault in run.faults:
-        style = "" if fault.found == fault.injected else "bold red"
-        table.add_row(fault.fault.value, f"{fault.injected:,}", f"{fault.found:,}", style=style)
-    return table
+def _reconciled(books: Path, count: int, memory: str, screen: Console) -> Run:
+    with screen.status(f"Reconciling {count:,} orders"):
+        return reconcile(books, count, memory)
 
 
-def times_table(runs: list[Run]) -> Table:
-    """Each size: time, orders a second, processor time an order, memory."""
-    table = Table(title="python -m pipelines reconcile, with its commit log")
-    for name in ("orders", "wall s", "orders/s", "CPU s", "CPU µs an order", "peak GB"):
-        table.add_column(name, justify="right")
-    for run in runs:
-        usage = run.usage
-        table.add_row(
-            f"{run.orders:,}",
-            f"{usage.wall_s:.0f}",
-            f"{run.orders / usage.wall_s:,.0f}",
-            f"{usage.cpu_s:.0f}",
-            f"{usage.cpu_s / run.orders * 1e6:.0f}",
-            f"{usage.peak_bytes / 1e9:.1f}",
-        )
-    return table
+def _compared(books: Path, count: int, memory: str, tools: list[Tool], rounds: int, packages: Path, screen: Console) -> TwoTables:
+    with screen.status("") as status:
+
+        def run(tool: Tool) -> ToolRun:
+            status.update(f"Comparing {count:,} orders with their credits: {tool.value}")
+            return compare(tool, books, memory, packages)
+
+        return compared_in_turn(count, tools, rounds, run)
+
+
+def _print_times(runs: list[Run], compared: list[TwoTables], screen: Console) -> None:
+    screen.print(times_table(runs))
+    for two_tables in compared:
+        if two_tables.results:
+            screen.print(two_tables_table(two_tables))
+        for failure in two_tables.failed:
+            screen.print(f"{two_tables.orders:,} orders: {failure}", style="bold red", markup=False)
+    if (growth := growth_table(runs, compared)) is not None:
+        screen.print(growth)
 
 
 if __name__ == "__main__":

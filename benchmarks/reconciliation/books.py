@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, BinaryIO, Final
 
-from benchmarks.reconciliation.faults import Fault, fault_of
+from benchmarks.reconciliation.faults import UNCREDITED, Fault, fault_of
 from broker.message import properties, sysflag, topics
 from broker.message.record import encode_blank, encode_record, host_bytes
 
@@ -39,9 +39,6 @@ _CREDIT_TABLES: Final = """
         amount_cents BIGINT, message_id VARCHAR(64), transaction_id VARCHAR(64), created_at_ms BIGINT);
     CREATE TABLE balances (customer VARCHAR(100), points BIGINT);
 """
-_UNCREDITED: Final = frozenset(
-    {Fault.CREDIT_LOST, Fault.DEAD_LETTER, Fault.DISCARDED, Fault.COMMIT_LOST, Fault.NEVER_ANNOUNCED, Fault.PENDING}
-)
 _UNDELIVERED: Final = frozenset({Fault.DISCARDED, Fault.COMMIT_LOST, Fault.PENDING})
 
 
@@ -130,7 +127,7 @@ def _transaction_row(order: _Order) -> tuple[Any, ...] | None:
 
 
 def _credit_rows(order: _Order) -> list[tuple[Any, ...]]:
-    if order.fault in _UNCREDITED:
+    if order.fault in UNCREDITED:
         return []
     customer = "somebody else" if order.fault is Fault.OTHER_CUSTOMER else order.customer
     points = order.cents // 100 + (order.fault is Fault.POINTS)

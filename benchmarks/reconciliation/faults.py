@@ -53,6 +53,11 @@ EXPECTED: Final = {
     Fault.DAMAGED: (Finding.DAMAGED_MESSAGE, Cause.DAMAGE),
     Fault.PENDING: (Finding.IN_FLIGHT, Cause.PENDING),
 }
+UNCREDITED: Final = frozenset(
+    {Fault.CREDIT_LOST, Fault.DEAD_LETTER, Fault.DISCARDED, Fault.COMMIT_LOST, Fault.NEVER_ANNOUNCED, Fault.PENDING}
+)
+"""They leave an order without a credit."""
+
 _FAULTS: Final = tuple(Fault)
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import subprocess
 import sys
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -54,25 +54,37 @@ class Run:
     faults: tuple[FaultCount, ...]
     invented: int
 
+    @property
+    def is_right(self) -> bool:
+        """Whether each fault was found, and nothing else."""
+        return not self.invented and all(fault.found == fault.injected for fault in self.faults)
+
 
 def reconcile(folder: Path, orders: int, memory: str) -> Run:
     """Runs `python -m pipelines reconcile` on books of `write_books`. Raises RunFailed."""
-    databases = [f"--{name}-database-url=sqlite:///{folder}/{name}s.db" for name in ("order", "credit")]
     output = folder / "out"
-    options = ["--store", str(folder / "store"), "--json", "--memory", memory, "--output", str(output)]
-    command = [sys.executable, "-m", "pipelines", "reconcile", *databases, *options]
-    answer, usage = measured(command)
+    answer, usage = measured([*reconcile_command(folder, memory, output), "--store", str(folder / "store")])
     totals = msgspec.json.decode(answer.encode())["findings"]
     return Run(orders, usage, *_compared(output, totals, orders))
 
 
-def measured(command: Sequence[str]) -> tuple[str, Usage]:
-    """What a command prints, and what it and its children use. Raises RunFailed if it could not tell."""
+def reconcile_command(folder: Path, memory: str, output: Path) -> list[str]:
+    """Reconciles the databases of `write_books`, and prints JSON."""
+    databases = [f"--{name}-database-url=sqlite:///{folder}/{name}s.db" for name in ("order", "credit")]
+    options = ["--json", "--memory", memory, "--output", str(output)]
+    return [sys.executable, "-m", "pipelines", "reconcile", *databases, *options]
+
+
+def measured(command: Sequence[str], *, environment: Mapping[str, str] | None = None) -> tuple[str, Usage]:
+    """What a command prints, and what it and its children use. Raises RunFailed if it could not tell.
+
+    It could tell if it printed something and ended with 0 or 1.
+    """
     began_s = time.monotonic()
     cpu_s: dict[tuple[int, float], float] = {}
     peak_bytes = 0
     with TemporaryFile("w+") as printed, TemporaryFile("w+") as said:
-        process = subprocess.Popen(command, stdout=printed, stderr=said)
+        process = subprocess.Popen(command, stdout=printed, stderr=said, env=environment)
         root = psutil.Process(process.pid)
         try:
             while process.poll() is None:
@@ -83,9 +95,10 @@ def measured(command: Sequence[str]) -> tuple[str, Usage]:
             process.wait()
         printed.seek(0)
         said.seek(0)
-        if process.returncode not in (0, 1):
+        answer = printed.read()
+        if process.returncode not in (0, 1) or not answer:
             raise RunFailed(said.read().strip().rpartition("\n")[2])
-        return printed.read(), Usage(time.monotonic() - began_s, sum(cpu_s.values()), peak_bytes)
+        return answer, Usage(time.monotonic() - began_s, sum(cpu_s.values()), peak_bytes)
 
 
 def _end(root: psutil.Process) -> None:

@@ -62,9 +62,14 @@ class State:
                 fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
                 yield
         except BlockingIOError:
-            raise StateUnusable(f"state {self.folder}: another run has it") from None
+            raise StateUnusable(f"state {self.folder}: another run has it: wait until it is over") from None
         except OSError as error:
             raise StateUnusable(f"state {self.folder}: {error.strerror or error}") from None
+
+    def check(self) -> None:
+        """Returns if no other run has the folder at this moment. Raises StateUnusable."""
+        with self.taken():
+            pass
 
     def read(self, books: Mapping[str, str]) -> Manifest | None:
         """What the last good run left; None without one. Raises StateUnusable, also if it was about other books."""
