@@ -120,6 +120,10 @@ class ServiceSettings(LedgerSettings, HttpSettings, NameServerSettings):
         le=3_600,
         description="how long requests and batches that run may take to end after SIGTERM",
     )
+    cancel_refused: bool = Field(
+        False,
+        description="have an order cancelled that cannot be credited, instead of leaving its message with the dead letters",
+    )
     max_reconsume_times: int = Field(
         16,
         ge=0,

@@ -6,6 +6,7 @@
     order_cancellations   cancelled  such an order is cancelled                    order_service       credit_service,
                                                                                                        inventory_service
     order_shortages       short      there is too little in stock for an order     inventory_service   order_service
+    credit_refusals       refused    an order cannot be credited, for good         credit_service      order_service
 
 Each body is JSON with the order id, which is the message's key as well. A version only ever adds fields. So a consumer of an
 older version passes over what it does not know, and a consumer of a newer one has a default for what an older producer does not

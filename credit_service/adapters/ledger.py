@@ -41,6 +41,10 @@ class CreditNotStored(Exception):
     """The database accepted a row without an error, and does not have it: a trigger or rule dropped it. Nothing is written."""
 
 
+class _HasEntries(Exception):
+    """The order has entries of its own: nothing is written."""
+
+
 @dataclass(frozen=True, slots=True)
 class LedgerEntry:
     """An entry as the ledger keeps it."""
@@ -106,6 +110,27 @@ class Ledger:
             inserted = self._insert_missing(session, by_key)
             self._add_to_balances(session, [by_key[key] for key in inserted])
             return _outcomes(credits, by_key, inserted, _stored_credits(session, by_key.keys() - inserted))
+
+    def annul(self, credit: Credit) -> bool:
+        """Settles an order that cannot be credited, by a credit and a reversal over nothing; durable on return.
+
+        False, and nothing is written, if the order has an entry of its own, or the database refuses this one as well. A
+        DatabaseFailure for any other reason passes through.
+        """
+        pair = {entry.key: entry for entry in credit.annulled()}
+        try:
+            with self._sessions.writing() as session:
+                inserted = self._insert_missing(session, pair)
+                if not all(entry.is_annulled for entry in _stored_credits(session, pair.keys() - inserted).values()):
+                    raise _HasEntries
+                self._add_to_balances(session, [pair[key] for key in inserted])
+        except _HasEntries:
+            return False
+        except DatabaseFailure as failure:
+            if _refuses_a_credit(failure.__cause__):
+                return False
+            raise
+        return True
 
     def _insert_missing(self, session: Session, by_key: Mapping[_Key, Credit]) -> set[_Key]:
         """The keys of the entries that were really inserted."""
@@ -192,9 +217,14 @@ def _outcomes(
         in_the_ledger = first if credit.key in inserted else stored.get(credit.key)
         if in_the_ledger is None:
             raise CreditNotStored(f"the {credit.kind} of order {credit.order_id} was neither inserted nor found")
-        is_redelivery = credit.is_redelivery_of(in_the_ledger)
-        outcomes.append(CreditOutcome.ALREADY_CREDITED if is_redelivery else CreditOutcome.CONFLICTING)
+        outcomes.append(_outcome_beside(credit, in_the_ledger))
     return outcomes
+
+
+def _outcome_beside(credit: Credit, in_the_ledger: Credit) -> CreditOutcome:
+    if credit.is_redelivery_of(in_the_ledger):
+        return CreditOutcome.ALREADY_CREDITED
+    return CreditOutcome.REFUSED if in_the_ledger.is_annulled else CreditOutcome.CONFLICTING
 
 
 def _values(credit: Credit, now_ms: int) -> dict[str, object]:

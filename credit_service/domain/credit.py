@@ -1,6 +1,6 @@
 """Entries of the ledger: one credit point for each full unit of currency of an order's total, and what takes them back."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import Final
 
@@ -11,6 +11,10 @@ RULE: Final = "one credit point for each full unit of currency"
 def points_for(total_cents: int) -> int:
     """The points of an order: one for each full unit of currency; a part of a unit earns nothing."""
     return total_cents // CENTS_IN_A_UNIT
+
+
+_ANNULLED_BY: Final = "refused "
+"""What stands before the message's id in the entries of an order that was refused."""
 
 
 class EntryKind(StrEnum):
@@ -53,8 +57,23 @@ class Credit:
         """What the ledger keeps once: order and kind."""
         return self.order_id, self.kind
 
+    def annulled(self) -> "tuple[Credit, Credit]":
+        """A credit and a reversal over nothing. Once they are written, the order can be neither credited nor reversed."""
+        nothing = replace(self, amount_cents=0, message_id=_ANNULLED_BY + self.message_id)
+        return replace(nothing, kind=EntryKind.CREDIT), replace(nothing, kind=EntryKind.REVERSAL)
+
+    @property
+    def is_annulled(self) -> bool:
+        """Whether this is an entry of an order that was refused."""
+        return self.amount_cents == 0 and self.message_id.startswith(_ANNULLED_BY)
+
     def is_redelivery_of(self, other: "Credit") -> bool:
-        """Whether both are the same kind of entry for the same order, customer and amount."""
+        """Whether both are the same kind of entry for the same order, customer and amount.
+
+        A reversal of an order that was refused counts as one: there is nothing to take back.
+        """
+        if other.is_annulled:
+            return (self.key, self.customer) == (other.key, other.customer) and self.kind is EntryKind.REVERSAL
         return (self.key, self.customer, self.amount_cents) == (other.key, other.customer, other.amount_cents)
 
 
@@ -67,5 +86,7 @@ class CreditOutcome(StrEnum):
     """A redelivery; nothing changed."""
     CONFLICTING = "CONFLICTING"
     """The ledger has the entry with another amount or for another customer: somebody must look at it. Nothing changed."""
+    REFUSED = "REFUSED"
+    """The order was refused before, and its cancellation asked for: see `service_layer.refusing`. Nothing changed."""
     IMPOSSIBLE = "IMPOSSIBLE"
     """The database will not take this one, whatever is tried. Nothing changed."""

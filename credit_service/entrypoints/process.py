@@ -14,6 +14,7 @@ from credit_service.adapters.credit_metrics import CountedCrediting, HoldsCollec
 from credit_service.adapters.ledger import Ledger
 from credit_service.adapters.order_consumer import order_consumer
 from credit_service.adapters.redis_url import masked_redis
+from credit_service.adapters.refusal_producer import PRODUCER_GROUP, RefusalProducer
 from credit_service.adapters.repairs import Repairs
 from credit_service.adapters.tables import MIGRATIONS
 from credit_service.adapters.worker_heartbeats import WorkerHeartbeats
@@ -23,17 +24,20 @@ from credit_service.entrypoints.repairs import RepairDesk
 from credit_service.service_layer.holds import Holds
 from credit_service.service_layer.order_listener import OrderListener
 from credit_service.service_layer.patient_crediting import PatientCrediting
+from credit_service.service_layer.refusing import Refusing
 from credit_service.settings import MigrationSettings, ServiceSettings
 from service_runtime.configured_database import migrate_and_leave, open_to_serve
 from service_runtime.consumer_thread import ConsumerThread
 from service_runtime.database_url import masked
 from service_runtime.http_server import HttpServer
+from service_runtime.message_sender import MessageSender
 from service_runtime.metrics import new_metrics, serve_metrics
 from service_runtime.start import CannotStart, run_service, stop_on_signals
 from service_runtime.trace_setup import start_tracing, trace_database, trace_requests, trace_tasks
 
 PROGRAM: Final = "credit_service"
 _REDIS_TIMEOUT_S: Final = 2.0
+_SEND_TIMEOUT_MS: Final = 3000
 
 logger = logging.getLogger(PROGRAM)
 
@@ -64,8 +68,10 @@ def serve(settings: ServiceSettings) -> None:
         tasks, holds = CeleryTasks(create_celery(redis_url), redis_url), Holds()
         opened.callback(tasks.close)
         metrics = new_metrics() if settings.metrics_enabled else None
-        consumer = _consumer(settings, tasks, holds, metrics)
         ledger = Ledger(engine)
+        sender = _sender(settings) if settings.cancel_refused else None
+        refusing = Refusing(ledger, RefusalProducer(sender), settings.max_reconsume_times) if sender is not None else None
+        consumer = _consumer(settings, tasks, holds, metrics, refusing)
         health = HealthSources(database=ledger, broker=consumer, workers=workers, holds=holds, queues=consumer)
         desk = RepairDesk(Repairs(engine), settings.repair_key.get_secret_value())
         app = create_app(ledger, health, repair_desk=desk, hosts=settings.known_hosts, threads=settings.http_threads)
@@ -75,7 +81,9 @@ def serve(settings: ServiceSettings) -> None:
         if settings.traces_enabled:
             trace_requests(app)
         server = HttpServer.of(app, settings)
-        _start(consumer)
+        _start(consumer, sender)
+        if sender is not None:
+            opened.callback(sender.stop)
         # What stands last here stops first: health checks are answered while the consumer's batches end.
         opened.callback(server.stop)
         opened.callback(consumer.stop, settings.stop_timeout_s)
@@ -86,11 +94,21 @@ def serve(settings: ServiceSettings) -> None:
         stopping.wait()
 
 
-def _consumer(settings: ServiceSettings, tasks: CeleryTasks, holds: Holds, metrics: CollectorRegistry | None) -> ConsumerThread:
+def _sender(settings: ServiceSettings) -> MessageSender:
+    return MessageSender(PRODUCER_GROUP, namesrv_addr=settings.namesrv_addr, send_timeout_ms=_SEND_TIMEOUT_MS)
+
+
+def _consumer(
+    settings: ServiceSettings,
+    tasks: CeleryTasks,
+    holds: Holds,
+    metrics: CollectorRegistry | None,
+    refusing: Refusing | None,
+) -> ConsumerThread:
     by_celery = CeleryCrediting(tasks, timeout_s=settings.task_timeout_s)
     patient = PatientCrediting(by_celery, holds, threads=settings.consumer_threads)
     return order_consumer(
-        OrderListener(patient if metrics is None else CountedCrediting(patient, metrics)),
+        OrderListener(patient if metrics is None else CountedCrediting(patient, metrics), refusing),
         namesrv_addr=settings.namesrv_addr,
         threads=settings.consumer_threads,
         batch_size=settings.batch_size,
@@ -98,8 +116,10 @@ def _consumer(settings: ServiceSettings, tasks: CeleryTasks, holds: Holds, metri
     )
 
 
-def _start(consumer: ConsumerThread) -> None:
+def _start(consumer: ConsumerThread, sender: MessageSender | None) -> None:
     try:
+        if sender is not None:
+            sender.start()
         consumer.start()
     except ClientError as error:
-        raise CannotStart(f"cannot join the consumer group: {error}") from error
+        raise CannotStart(f"cannot join its groups on the broker: {error}") from error

@@ -8,6 +8,7 @@ from broker.client import ConsumeContext, ConsumeStatus
 from broker.message import MessageExt
 from credit_service.domain.credit import Credit, CreditOutcome
 from credit_service.service_layer.entry_of_message import entry_of
+from credit_service.service_layer.refusing import Refusing
 from order_messages.body import UnreadableMessage
 from service_runtime.log_context import logging_about_message
 from service_runtime.tracing import span_about
@@ -32,9 +33,10 @@ class OrderListener:
     order whose own task fails is delivered again later. Neither delays the other orders of its batch.
     """
 
-    def __init__(self, crediting: BatchCrediting) -> None:
-        """`crediting` writes the credits."""
+    def __init__(self, crediting: BatchCrediting, refusing: Refusing | None = None) -> None:
+        """`crediting` writes the credits. With `refusing`, an order that would become a dead letter is refused, if it can be."""
         self._crediting = crediting
+        self._refusing = refusing
 
     def __call__(self, messages: list[MessageExt], context: ConsumeContext) -> ConsumeStatus:
         """Called by the push consumer in one of its threads. Raises MessagesWithdrawn if they are no longer this consumer's."""
@@ -42,11 +44,20 @@ class OrderListener:
         with span_about([message for message, _ in readable], "credit orders"):
             outcomes = self._crediting.credit([credit for _, credit in readable], context) if readable else []
         for (message, credit), outcome in zip(readable, outcomes, strict=True):
-            if outcome is None:
-                context.reconsume_later(message)
-            elif outcome in (CreditOutcome.CONFLICTING, CreditOutcome.IMPOSSIBLE):
-                self._park(message, credit, outcome, context)
+            if outcome not in (CreditOutcome.CREDITED, CreditOutcome.ALREADY_CREDITED):
+                self._do_without_credit(message, credit, outcome, context)
         return ConsumeStatus.CONSUME_SUCCESS
+
+    def _do_without_credit(
+        self, message: MessageExt, credit: Credit, outcome: CreditOutcome | None, context: ConsumeContext
+    ) -> None:
+        with logging_about_message(message):
+            if self._refusing is not None and self._refusing.is_refused(message, credit, outcome, context):
+                return
+        if outcome is None:
+            context.reconsume_later(message)
+        else:
+            self._park(message, credit, outcome, context)
 
     def _readable(self, messages: list[MessageExt], context: ConsumeContext) -> list[tuple[MessageExt, Credit]]:
         readable = []

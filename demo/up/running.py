@@ -22,6 +22,7 @@ from demo.system import Ports, System
 from demo.up.keeper import Keeper
 from demo.up.regular_orders import RegularOrders
 from demo.up.screens import extension
+from demo.up.second_opinion import SecondOpinion, reconciliation
 from demo.up.state import State, StateFile
 
 _LOOK_EVERY_S: Final = 0.5
@@ -57,7 +58,9 @@ def run(wanted: Wanted, say: Callable[[str], None]) -> None:
             "name server": system.namesrv_addr,
         }
         settings = ConsoleSettings(port=wanted.console_port)
-        app = create_console(settings, Target(system.namesrv_addr), extension(system, keeper, runs, addresses))
+        second_opinion = SecondOpinion(reconciliation(processes, system))
+        screens = extension(system, keeper, runs, second_opinion, addresses)
+        app = create_console(settings, Target(system.namesrv_addr), screens)
 
         def on_ready(address: str) -> None:
             say(f"{address}  (after {time.monotonic() - begun_s:.1f} s; the services follow, Ctrl-C ends everything)")

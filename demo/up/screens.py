@@ -16,6 +16,7 @@ from demo.scenarios.runs import Runs
 from demo.scenarios.scenario import Run, Scenario
 from demo.system import System
 from demo.up.keeper import Health, Keeper
+from demo.up.second_opinion import Opinion, SecondOpinion
 
 TEMPLATES: Final = Path(__file__).parent / "templates"
 
@@ -47,6 +48,13 @@ class ScenariosFacts(NamedTuple):
     is_ready: bool
 
 
+class OpinionFacts(NamedTuple):
+    """What Spark says about all orders."""
+
+    opinion: Opinion | None
+    """None if nobody has asked yet."""
+
+
 class RunFacts(NamedTuple):
     """One run, with the timeline of its transaction as far as it is known."""
 
@@ -55,27 +63,40 @@ class RunFacts(NamedTuple):
     trouble: str | None
 
 
-def extension(system: System, keeper: Keeper, runs: Runs, addresses: Mapping[str, str]) -> Extension:
+def extension(
+    system: System, keeper: Keeper, runs: Runs, second_opinion: SecondOpinion, addresses: Mapping[str, str]
+) -> Extension:
     """What the application adds to the console."""
-    application = _Application(system, keeper, runs, addresses)
+    application = _Application(system, keeper, runs, second_opinion, addresses)
     return Extension(
-        sections=(Section("What runs", "/running"), Section("Scenarios", "/scenarios")),
+        sections=(
+            Section("What runs", "/running"),
+            Section("Scenarios", "/scenarios"),
+            Section("Second opinion", "/second-opinion"),
+        ),
         screens=(
             Screen("/running", "What runs", "running.html", application.find_running),
             Screen("/scenarios", "Scenarios", "scenarios.html", application.find_scenarios),
             Screen("/scenarios/run", "Scenario", "run.html", application.find_run, refresh_s=0.5, heading=application.heading),
+            Screen("/second-opinion", "Second opinion", "second_opinion.html", application.find_opinion),
         ),
-        deeds=(Deed("/scenarios/start", application.start, application.newest_run),),
+        deeds=(
+            Deed("/scenarios/start", application.start, application.newest_run),
+            Deed("/second-opinion/ask", application.ask_spark, lambda visit: "/second-opinion"),
+        ),
         templates=TEMPLATES,
         witnesses=(application.witness,),
     )
 
 
 class _Application:
-    def __init__(self, system: System, keeper: Keeper, runs: Runs, addresses: Mapping[str, str]) -> None:
+    def __init__(
+        self, system: System, keeper: Keeper, runs: Runs, second_opinion: SecondOpinion, addresses: Mapping[str, str]
+    ) -> None:
         self._system = system
         self._keeper = keeper
         self._runs = runs
+        self._second_opinion = second_opinion
         self._addresses = addresses
 
     async def find_running(self, visit: Visit) -> RunningFacts:
@@ -118,6 +139,18 @@ class _Application:
         except DemoError as error:
             raise Refused(str(error)) from None
         return f"run {run.number} has begun: {run.scenario.title}"
+
+    async def find_opinion(self, visit: Visit) -> OpinionFacts:
+        """Spark's verdict, as far as it is there."""
+        return OpinionFacts(self._second_opinion.latest())
+
+    async def ask_spark(self, visit: Visit) -> str:
+        """Begins to compare. Raises Refused if that is under way."""
+        try:
+            self._second_opinion.ask()
+        except DemoError as error:
+            raise Refused(str(error)) from None
+        return "Spark has begun to compare"
 
     def newest_run(self, visit: Visit) -> str:
         """The page of the run that was started last."""

@@ -7,7 +7,7 @@ from typing import Final
 from broker.client import ClientError
 from inventory_service.adapters.inventory_metrics import CountedStockRoom
 from inventory_service.adapters.order_consumer import order_consumer
-from inventory_service.adapters.shortage_producer import ShortageProducer
+from inventory_service.adapters.shortage_producer import PRODUCER_GROUP, ShortageProducer
 from inventory_service.adapters.stock_room import SqlStockRoom
 from inventory_service.adapters.tables import MIGRATIONS
 from inventory_service.entrypoints.http import create_app
@@ -17,6 +17,7 @@ from service_runtime.configured_database import migrate_and_leave, open_to_serve
 from service_runtime.consumer_thread import ConsumerThread
 from service_runtime.database_url import masked
 from service_runtime.http_server import HttpServer
+from service_runtime.message_sender import MessageSender
 from service_runtime.metrics import new_metrics, serve_metrics
 from service_runtime.start import CannotStart, run_service, stop_on_signals
 from service_runtime.trace_setup import start_tracing, trace_database, trace_requests
@@ -46,9 +47,10 @@ def serve(settings: Settings) -> None:
             trace_database(engine)
         stopping = stop_on_signals()
         stock_room = SqlStockRoom(engine)
-        producer = ShortageProducer(namesrv_addr=settings.namesrv_addr, send_timeout_ms=settings.send_timeout_ms)
+        sender = MessageSender(PRODUCER_GROUP, namesrv_addr=settings.namesrv_addr, send_timeout_ms=settings.send_timeout_ms)
         metrics = new_metrics() if settings.metrics_enabled else None
-        listener = OrderListener(stock_room if metrics is None else CountedStockRoom(stock_room, metrics), producer)
+        counted = stock_room if metrics is None else CountedStockRoom(stock_room, metrics)
+        listener = OrderListener(counted, ShortageProducer(sender))
         consumer = order_consumer(listener, namesrv_addr=settings.namesrv_addr, threads=settings.consumer_threads)
         app = create_app(
             stock_room, consumer, hosts=settings.known_hosts, threads=settings.http_threads, guard=settings.write_guard
@@ -58,9 +60,9 @@ def serve(settings: Settings) -> None:
         if settings.traces_enabled:
             trace_requests(app)
         server = HttpServer.of(app, settings)
-        _start(producer, consumer)
+        _start(sender, consumer)
         # What stands last here stops first: messages that are worked on may still have to tell of a shortage.
-        opened.callback(producer.stop)
+        opened.callback(sender.stop)
         opened.callback(server.stop)
         opened.callback(consumer.stop, settings.stop_timeout_s)
         server.start()
@@ -70,9 +72,9 @@ def serve(settings: Settings) -> None:
         stopping.wait()
 
 
-def _start(producer: ShortageProducer, consumer: ConsumerThread) -> None:
+def _start(sender: MessageSender, consumer: ConsumerThread) -> None:
     try:
-        producer.start()
+        sender.start()
         consumer.start()
     except ClientError as error:
         raise CannotStart(f"cannot join its groups on the broker: {error}") from error

@@ -7,16 +7,16 @@ from typing import Final
 from prometheus_client import CollectorRegistry
 
 from broker.client import ClientError
+from order_service.adapters.compensation_consumer import compensation_consumer
 from order_service.adapters.order_broker import OrderBroker
 from order_service.adapters.order_metrics import counted
 from order_service.adapters.order_store import SqlOrderStore
-from order_service.adapters.shortage_consumer import shortage_consumer
 from order_service.adapters.tables import MIGRATIONS
 from order_service.entrypoints.http import create_app
 from order_service.service_layer.armed_failpoints import ArmedFailpoints, FailingListener
 from order_service.service_layer.cancelling import OrderCancelling
+from order_service.service_layer.compensation_listener import CompensationListener
 from order_service.service_layer.failpoints import parse_failpoints
-from order_service.service_layer.shortage_listener import ShortageListener
 from order_service.service_layer.transaction_listener import transaction_listeners
 from order_service.settings import MigrationSettings, Settings
 from service_runtime.configured_database import migrate_and_leave, open_to_serve
@@ -68,12 +68,13 @@ def serve(settings: Settings) -> None:
         if settings.traces_enabled:
             trace_requests(app)
         server = HttpServer.of(app, settings)
-        shortages = shortage_consumer(ShortageListener(OrderCancelling(store, broker)), namesrv_addr=settings.namesrv_addr)
-        _start(broker, shortages)
+        listener = CompensationListener(OrderCancelling(store, broker))
+        compensations = compensation_consumer(listener, namesrv_addr=settings.namesrv_addr)
+        _start(broker, compensations)
         # What stands last here stops first: requests that run need the broker, and both need the database.
         opened.callback(broker.stop)
         opened.callback(server.stop)
-        opened.callback(shortages.stop, settings.stop_timeout_s)
+        opened.callback(compensations.stop, settings.stop_timeout_s)
         server.start()
         places = masked(settings.database_url.get_secret_value()), settings.namesrv_addr, ", ".join(server.addresses)
         logger.info("orders in %s, name server %s, HTTP on %s", *places)
@@ -92,12 +93,12 @@ def _broker(settings: Settings, store: SqlOrderStore, metrics: CollectorRegistry
     return OrderBroker(listeners, namesrv_addr=settings.namesrv_addr, send_timeout_ms=settings.send_timeout_ms)
 
 
-def _start(broker: OrderBroker, shortages: ConsumerThread) -> None:
+def _start(broker: OrderBroker, compensations: ConsumerThread) -> None:
     try:
         broker.start()
     except ClientError as error:
         raise CannotStart(f"cannot join the producer group: {error}") from error
     try:
-        shortages.start()
+        compensations.start()
     except ClientError as error:
         raise CannotStart(f"cannot join the consumer group: {error}") from error

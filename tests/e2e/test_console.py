@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import os
 import re
+import shutil
 import signal
 import subprocess
 import sys
@@ -24,6 +25,7 @@ from tests.e2e.browser import DESKTOP, PATIENCE_MS, PHONE, Window, chromium
 
 pytestmark = [pytest.mark.e2e, pytest.mark.slow]
 
+SPARK_MS = 600_000
 PICTURES = os.environ.get("CONSOLE_PICTURES")
 FREE_PORTS = [f"--{name}port=0" for name in ("", "order-", "credit-", "inventory-", "namesrv-", "broker-")]
 
@@ -127,6 +129,7 @@ SCREENS = {
     "overview": ("/", "All is well."),
     "running": ("/running", "order_service"),
     "scenarios": ("/scenarios", "The order service dies before COMMIT"),
+    "second-opinion": ("/second-opinion", "Ask Spark"),
     "pending": ("/pending", "No transaction is pending"),
     "discarded": ("/discarded", "No message was discarded."),
     "dead-letters": ("/dead-letters", "There are no dead letters."),
@@ -162,6 +165,16 @@ def test_a_screen_shows_what_there_is(name: str, order_id: str, window: Window) 
     picture(window, name, height=1100 if name in ("transaction", "record") else 720)
     window.page.set_viewport_size(PHONE)
     assert window.is_as_wide_as_the_screen()
+
+
+@pytest.mark.skipif(shutil.which("java") is None, reason="no java on the PATH: apt-get install openjdk-17-jre-headless")
+def test_spark_gives_a_second_opinion(order_id: str, window: Window) -> None:
+    window.goto("/second-opinion")
+    window.page.get_by_role("button", name="Ask Spark").click()
+    window.sees("Spark compares, for")
+    expect(window.page.get_by_role("button", name="Ask Spark")).to_be_disabled()
+    expect(window.page.get_by_role("status").last).to_contain_text("The books agree.", timeout=SPARK_MS)
+    window.sees("0 lost, 0 doubled")
 
 
 def test_a_page_is_drawn_anew_without_being_loaded_anew(up: Up, order_id: str, window: Window) -> None:

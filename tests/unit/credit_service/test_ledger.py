@@ -9,11 +9,12 @@ from sqlalchemy import Engine, text
 
 from credit_service.adapters.ledger import CreditNotStored, Ledger, LedgerUnavailable
 from credit_service.adapters.tables import MIGRATIONS, CreditDatabase
-from credit_service.domain.credit import CreditOutcome
+from credit_service.domain.credit import Credit, CreditOutcome
 from service_runtime.database import migrate_database
 from tests.unit.credit_service.conftest import a_credit, a_reversal
 
 CREDITED, ALREADY, CONFLICTING = CreditOutcome.CREDITED, CreditOutcome.ALREADY_CREDITED, CreditOutcome.CONFLICTING
+REFUSED = CreditOutcome.REFUSED
 
 
 def test_a_batch_credits_each_customer_with_the_sum_of_the_orders(ledger: Ledger) -> None:
@@ -62,16 +63,17 @@ def test_a_conflict_within_one_batch_is_seen(ledger: Ledger) -> None:
 def test_a_credit_the_database_will_not_take_does_not_hold_up_the_others(
     ledger: Ledger, engine: Engine, by_trigger: bool
 ) -> None:
-    forbid_the_amount_666(engine, by_trigger=by_trigger)
+    forbid_an_amount(engine, by_trigger=by_trigger)
     batch = [a_credit("1"), a_credit("2", amount_cents=666), a_credit("3")]
     assert ledger.credit(batch) == [CREDITED, CreditOutcome.IMPOSSIBLE, CREDITED]
 
 
-def forbid_the_amount_666(engine: Engine, *, by_trigger: bool) -> None:
-    statements = ["ALTER TABLE credits ADD CHECK (amount_cents <> 666)"]
+def forbid_an_amount(engine: Engine, *, by_trigger: bool, amount_cents: int = 666) -> None:
+    statements = [f"ALTER TABLE credits ADD CHECK (amount_cents <> {amount_cents})"]
     if engine.dialect.name == "sqlite":
         statements = [
-            "CREATE TRIGGER no BEFORE INSERT ON credits WHEN NEW.amount_cents = 666 BEGIN SELECT RAISE(ABORT, 'no'); END"
+            f"CREATE TRIGGER no BEFORE INSERT ON credits WHEN NEW.amount_cents = {amount_cents}"
+            " BEGIN SELECT RAISE(ABORT, 'no'); END"
         ]
     elif by_trigger:
         statements = postgresql_trigger("RAISE EXCEPTION 'no'")
@@ -235,3 +237,34 @@ def test_the_migrations_make_the_tables_that_the_code_uses(engine: Engine) -> No
     with engine.connect() as connection:
         context = MigrationContext.configure(connection, opts={"version_table": "credit_service_version"})
         assert compare_metadata(context, CreditDatabase.metadata) == []
+
+
+def test_a_refused_order_can_be_neither_credited_nor_reversed_and_the_balance_is_the_sum(ledger: Ledger) -> None:
+    ledger.credit([a_credit("1", amount_cents=500)])
+    assert ledger.annul(a_credit("2"))
+    assert ledger.annul(a_credit("2"))
+    assert ledger.credit([a_credit("2"), a_reversal("2")]) == [REFUSED, ALREADY]
+    ada = ledger.find_customer("ada", max_entries=10)
+    assert ada is not None
+    assert ada.points == sum(entry.points for entry in ada.entries) == 5
+    assert [(entry.kind.value, entry.amount_cents) for entry in ledger.find_order("2")] == [("credit", 0), ("reversal", 0)]
+
+
+@pytest.mark.parametrize("written", [a_credit("1"), a_reversal("1")])
+def test_an_order_with_an_entry_of_its_own_is_not_refused_and_nothing_is_written(ledger: Ledger, written: Credit) -> None:
+    ledger.credit([written])
+    before = ledger.find_order("1")
+    assert not ledger.annul(a_credit("1"))
+    assert ledger.find_order("1") == before
+
+
+def test_an_order_whose_refusal_the_database_refuses_is_not_refused(ledger: Ledger, engine: Engine) -> None:
+    forbid_an_amount(engine, by_trigger=False, amount_cents=0)
+    assert not ledger.annul(a_credit("1"))
+    assert ledger.find_order("1") == ()
+
+
+def test_an_order_over_nothing_is_credited_and_reversed_as_any_other(ledger: Ledger) -> None:
+    free = [a_credit("1", amount_cents=0), a_reversal("1", amount_cents=0)]
+    assert ledger.credit(free) == [CREDITED, CREDITED]
+    assert ledger.credit([*free, a_reversal("1")]) == [ALREADY, ALREADY, CONFLICTING]

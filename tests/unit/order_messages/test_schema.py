@@ -8,8 +8,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import BaseModel, ConfigDict
 
-from order_messages import order_cancelled, order_created, stock_short
+from order_messages import credit_refused, order_cancelled, order_created, stock_short
 from order_messages.body import Body, UnreadableMessage
+from order_messages.credit_refused import CreditRefused
 from order_messages.order_cancelled import OrderCancelled
 from order_messages.order_created import OrderCreated, OrderedItem
 from order_messages.stock_short import StockShort
@@ -21,9 +22,11 @@ CANCELLED_1 = {
     "reason": "by the customer",
 }  # fmt: skip
 SHORT_1 = {"version": 1, "order_id": "order-1", "missing": "tea"}
+REFUSED_1 = {"version": 1, "order_id": "order-1", "reason": "its task fails"}
 """Bodies as producers of each version write them. They are in stores and on their way: do not change them, add new ones."""
 
-EACH_VERSION = [(OrderCreated, CREATED_1), (OrderCreated, CREATED_2), (OrderCancelled, CANCELLED_1), (StockShort, SHORT_1)]
+FIRST_VERSIONS = [(OrderCreated, CREATED_1), (OrderCancelled, CANCELLED_1), (StockShort, SHORT_1), (CreditRefused, REFUSED_1)]
+EACH_VERSION = [*FIRST_VERSIONS, (OrderCreated, CREATED_2)]
 
 
 class OrderCreatedOfVersion1(BaseModel):
@@ -71,7 +74,7 @@ def test_what_is_written_is_read_again(kind: type[Body], body: dict[str, Any]) -
     assert kind.read(message.encode()) == message
 
 
-@pytest.mark.parametrize(("kind", "body"), [(OrderCreated, CREATED_1), (OrderCancelled, CANCELLED_1), (StockShort, SHORT_1)])
+@pytest.mark.parametrize(("kind", "body"), FIRST_VERSIONS)
 def test_a_missing_field_is_named(kind: type[Body], body: dict[str, Any]) -> None:
     for field in body.keys() - {"version"}:
         with pytest.raises(UnreadableMessage, match=field):
@@ -91,11 +94,11 @@ def test_a_wrong_field_is_named(field: str, value: object) -> None:
 
 @given(st.binary())
 def test_any_other_bytes_are_no_message(body: bytes) -> None:
-    for kind in (OrderCreated, OrderCancelled, StockShort):
+    for kind in (OrderCreated, OrderCancelled, StockShort, CreditRefused):
         with pytest.raises(UnreadableMessage):
             kind.read(body)
 
 
 def test_no_two_kinds_of_message_share_topic_and_tag() -> None:
-    kinds = [(module.TOPIC, module.TAG) for module in (order_created, order_cancelled, stock_short)]
-    assert len(set(kinds)) == 3
+    kinds = [(module.TOPIC, module.TAG) for module in (order_created, order_cancelled, stock_short, credit_refused)]
+    assert len(set(kinds)) == 4

@@ -56,6 +56,12 @@ def test_the_key_lets_in_and_without_one_nobody_is_asked() -> None:
     assert an_app(WriteGuard()).test_client().put("/thing").text == "written"
 
 
+def test_a_key_may_be_any_text_which_clients_send_in_utf_8() -> None:
+    client = an_app(WriteGuard(api_key="sécret €")).test_client()
+    assert client.put("/thing", headers={"Authorization": "Bearer sécret €".encode().decode("latin-1")}).text == "written"
+    assert client.put("/thing", headers={"Authorization": "Bearer s?cret ?"}).status_code == 401
+
+
 def test_a_caller_that_changes_too_much_is_told_when_to_come_again_and_others_are_not_held_up() -> None:
     client = an_app(WriteGuard(rate="2/hour")).test_client()
     answers = [client.put("/thing") for _ in range(3)]

@@ -1,7 +1,8 @@
-"""Hears of shortages, and cancels the orders that cannot be shipped: the saga's way back.
+"""Hears of orders that another service cannot carry out, and cancels them: the saga's way back.
 
-A shortage is acknowledged once the order is known to be at its end. Until then the message is held, and the cancellation tried
-again: one whose outcome nobody knew either was committed, and is found so, or will be rolled back by check-back.
+A compensating message is acknowledged once the order is known to be at its end. Until then the message is held, and the
+cancellation tried again: one whose outcome nobody knew either was committed, and is found so, or will be rolled back by
+check-back.
 """
 
 import logging
@@ -11,7 +12,9 @@ from typing import Final
 
 from broker.client import ConsumeContext, ConsumeStatus
 from broker.message import MessageExt
+from order_messages import credit_refused
 from order_messages.body import UnreadableMessage
+from order_messages.credit_refused import CreditRefused
 from order_messages.stock_short import StockShort
 from order_service.domain.order import MAX_REASON_LENGTH
 from order_service.service_layer.cancelling import OrderCancelling
@@ -29,8 +32,8 @@ logger = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True)
-class ShortageListener:
-    """Cancels each order that is short. An outage holds the message, however long it lasts."""
+class CompensationListener:
+    """Cancels each order that is short or cannot be credited. An outage holds the message, however long it lasts."""
 
     cancelling: OrderCancelling
     hold: Callable[[ConsumeContext, float], None] = ConsumeContext.hold
@@ -39,27 +42,35 @@ class ShortageListener:
         """Called by the push consumer in one of its threads. Raises MessagesWithdrawn if they are no longer this consumer's."""
         for message in messages:
             try:
-                with logging_about_message(message), span_about([message], "cancel for want of stock"):
-                    self._cancel(StockShort.read(message.body), context)
+                with logging_about_message(message), span_about([message], "compensate"):
+                    self._cancel(*_order_and_reason(message), context)
             except (UnreadableMessage, UnknownOrder) as error:
                 logger.error("message %s goes to the dead letters, it tells of no order: %s", message.message_id, error)
                 context.reconsume_later(message, DEAD_LETTERS_AT_ONCE)
         return ConsumeStatus.CONSUME_SUCCESS
 
-    def _cancel(self, short: StockShort, context: ConsumeContext) -> None:
-        try_until_done(lambda: self._is_cancelled(short), lambda seconds: self.hold(context, seconds))
+    def _cancel(self, order_id: str, reason: str, context: ConsumeContext) -> None:
+        try_until_done(lambda: self._is_cancelled(order_id, reason), lambda seconds: self.hold(context, seconds))
 
-    def _is_cancelled(self, short: StockShort) -> bool:
+    def _is_cancelled(self, order_id: str, reason: str) -> bool:
         """Whether the order is known to be cancelled, or at another end."""
-        reason = f"out of stock: {short.missing}"[:MAX_REASON_LENGTH]
         try:
-            cancelled = self.cancelling.cancel(short.order_id, reason)
+            cancelled = self.cancelling.cancel(order_id, reason)
         except ImpossibleNow as error:
-            logger.warning("order %s is short, and need not be cancelled: %s", short.order_id, error)
+            logger.warning("order %s need not be cancelled (%s): %s", order_id, reason, error)
             return True
         except (TransactionFailed, DatabaseFailure) as error:
-            logger.warning("order %s is short, and cannot be cancelled yet: %s", short.order_id, error)
+            logger.warning("order %s cannot be cancelled yet (%s): %s", order_id, reason, error)
             return False
         if cancelled.is_known:
-            logger.info("order %s is cancelled: %s", short.order_id, reason)
+            logger.info("order %s is cancelled: %s", order_id, reason)
         return cancelled.is_known
+
+
+def _order_and_reason(message: MessageExt) -> tuple[str, str]:
+    """The order that is to be cancelled, and why. Raises UnreadableMessage."""
+    if message.topic == credit_refused.TOPIC:
+        refused = CreditRefused.read(message.body)
+        return refused.order_id, f"not credited: {refused.reason}"[:MAX_REASON_LENGTH]
+    short = StockShort.read(message.body)
+    return short.order_id, f"out of stock: {short.missing}"[:MAX_REASON_LENGTH]

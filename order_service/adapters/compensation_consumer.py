@@ -1,23 +1,24 @@
-"""The push consumer of shortages, which only an inventory service tells of."""
+"""The push consumer of compensating messages: shortages, and orders that cannot be credited."""
 
 from typing import Final
 
 from broker.client import ConsumeFromWhere, MessageListener, PushConsumer
-from order_messages import stock_short
+from order_messages import credit_refused, stock_short
 from service_runtime.consumer_thread import ConsumerThread
 
 CONSUMER_GROUP: Final = "order_service"
 _THREADS: Final = 2
 
 
-def shortage_consumer(listener: MessageListener, *, namesrv_addr: str) -> ConsumerThread:
-    """Consumes shortages, from the first message of each queue on; `listener` is called in a few threads of the consumer."""
+def compensation_consumer(listener: MessageListener, *, namesrv_addr: str) -> ConsumerThread:
+    """Consumes from the first message of each queue on; `listener` is called in a few threads of the consumer."""
     consumer = PushConsumer(
         CONSUMER_GROUP,
         namesrv_addr=namesrv_addr,
         consume_thread_max=_THREADS,
         consume_from_where=ConsumeFromWhere.CONSUME_FROM_FIRST_OFFSET,
     )
-    consumer.subscribe(stock_short.TOPIC, stock_short.TAG)
+    for kind in (stock_short, credit_refused):
+        consumer.subscribe(kind.TOPIC, kind.TAG)
     consumer.register_message_listener(listener)
     return ConsumerThread(consumer)

@@ -1,0 +1,31 @@
+"""Tells of refusals by a plain message. It needs no transaction: the order's own message is redelivered until it is sent."""
+
+from dataclasses import dataclass
+from typing import Final
+
+from broker.message import Message
+from credit_service.service_layer.refusing import RefusalNotTold
+from order_messages import credit_refused
+from order_messages.credit_refused import CreditRefused
+from service_runtime.message_sender import MessageSender, NotSent
+from service_runtime.tracing import carried_properties
+
+PRODUCER_GROUP: Final = "credit_service"
+
+
+@dataclass(frozen=True, slots=True)
+class RefusalProducer:
+    """See `service_layer.refusing.RefusalTeller`; safe to use from several threads."""
+
+    sender: MessageSender
+
+    def tell(self, order_id: str, reason: str) -> None:
+        """See `service_layer.refusing.RefusalTeller`."""
+        body = CreditRefused(version=credit_refused.VERSION, order_id=order_id, reason=reason)
+        message = Message.of(
+            credit_refused.TOPIC, body.encode(), tags=credit_refused.TAG, keys=[order_id], user_properties=carried_properties()
+        )
+        try:
+            self.sender.send(message)
+        except NotSent as error:
+            raise RefusalNotTold(f"the refusal of order {order_id} could not be told: {error}") from error

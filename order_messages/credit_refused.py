@@ -1,0 +1,21 @@
+"""An order cannot be credited, and never will be: a compensating message, upon which the order service cancels the order.
+
+version 1   order_id, reason
+"""
+
+from typing import Annotated, Final
+
+from pydantic import Field, StringConstraints
+
+from order_messages.body import Body, Text
+
+TOPIC: Final = "credit_refusals"
+TAG: Final = "refused"
+VERSION: Final = 1
+
+
+class CreditRefused(Body):
+    """An order that the credit service has settled without a credit, for good."""
+
+    version: int = Field(1, ge=1)
+    reason: Annotated[Text, StringConstraints(max_length=200)]
