@@ -1,6 +1,7 @@
 """Keeps the code in chapters true: a block under `<!-- FILE -->` or `<!-- FILE NAME -->` is that file, or what it calls NAME.
 
-`python -m tutorials.pages` writes these blocks anew; a test fails where one differs from its file.
+A patch is shown as a whole, in a ```diff block. `python -m tutorials.pages` writes these blocks anew; a test fails where one
+differs from its file.
 """
 
 import ast
@@ -9,7 +10,9 @@ from pathlib import Path
 from typing import Final
 
 FOLDER: Final = Path(__file__).parent
-_BLOCK: Final = re.compile(r"<!-- (?P<file>\S+\.py)(?: (?P<name>\w+))? -->\n```python\n.*?```\n", re.DOTALL)
+_BLOCK: Final = re.compile(
+    r"<!-- (?P<file>\S+\.(?:py|patch))(?: (?P<name>\w+))? -->\n```(?P<language>python|diff)\n.*?```\n", re.DOTALL
+)
 
 
 class PageError(Exception):
@@ -29,7 +32,7 @@ def with_code(page: Path) -> str:
         if not source.is_file():
             raise PageError(f"{page}: there is no {block['file']} beside it")
         head = f"<!-- {block['file']}{f' {name}' if name else ''} -->"
-        return f"{head}\n```python\n{_part(source, name).strip()}\n```\n"
+        return f"{head}\n```{block['language']}\n{_part(source, name).strip()}\n```\n"
 
     return _BLOCK.sub(written, page.read_text())
 

@@ -13,6 +13,8 @@ from typing import Final
 from sybil import Example
 
 BLOCK_TIMEOUT_S: Final = 180.0
+LAST_WORDS_S: Final = 3.0
+"""How long the shell and what it started may take to end after SIGTERM."""
 _DONE: Final = "__block_done__"
 
 
@@ -61,8 +63,19 @@ class Shell:
                 os.killpg(self._process.pid, end)
             except ProcessLookupError:
                 break
-            time.sleep(3 if end is signal.SIGTERM else 0)
+            deadline = time.monotonic() + (LAST_WORDS_S if end is signal.SIGTERM else 0)
+            while time.monotonic() < deadline and self._has_members():
+                time.sleep(0.02)
         self._process.wait()
+
+    def _has_members(self) -> bool:
+        """Whether the shell or anything that it started still runs."""
+        self._process.poll()  # a shell that ended counts until somebody has asked how
+        try:
+            os.killpg(self._process.pid, 0)
+        except ProcessLookupError:
+            return False
+        return True
 
     def _read(self) -> None:
         assert self._process.stdout is not None

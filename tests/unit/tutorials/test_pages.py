@@ -65,3 +65,10 @@ def test_a_block_is_the_whole_file_or_what_it_calls_by_a_name(tmp_path: Path) ->
     page = tmp_path / "README.md"
     page.write_text("<!-- shop.py sell -->\n```python\nold\n```\n")
     assert with_code(page) == '<!-- shop.py sell -->\n```python\n@sold\ndef sell() -> None:\n    """Sells."""\n```\n'
+
+
+def test_a_patch_is_shown_as_a_whole(tmp_path: Path) -> None:
+    page = tmp_path / "README.md"
+    page.write_text("<!-- late.patch -->\n```diff\nold\n```\n")
+    (tmp_path / "late.patch").write_text("-x = 1\n+x = 2\n")
+    assert with_code(page) == "<!-- late.patch -->\n```diff\n-x = 1\n+x = 2\n```\n"

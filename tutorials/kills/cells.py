@@ -1,0 +1,47 @@
+"""The cells of the table: a moment in the life of an order, and what is killed there."""
+
+from enum import Enum
+
+
+class Moment(Enum):
+    """Where the life of an order stands still. The one that is named in brackets waits there."""
+
+    ASKED = "asked"
+    """The customer's request has come; nothing is sent (order service)."""
+    HALF = "half"
+    """The broker has stored the half message; the local transaction has not begun (order service)."""
+    STORED = "stored"
+    """The local commit is done; COMMIT is not sent (order service)."""
+    DELIVERED = "delivered"
+    """The message is delivered; the credit is not stored (credit service)."""
+    CREDITED = "credited"
+    """The credit is stored; the message is not acknowledged (credit service)."""
+
+
+class Victim(Enum):
+    """What is killed, and started again five seconds later."""
+
+    ORDER_SERVICE = "order-service"
+    BROKER = "broker"
+    CREDIT_SERVICE = "credit-service"
+    EVERYTHING = "everything"
+    """All three, by kill -9."""
+    POWER = "power"
+    """All three, and what the broker has written and not synced is gone."""
+    DISK = "disk"
+    """Nothing is killed: the broker's disk is full for a minute."""
+
+    @property
+    def has_order_service(self) -> bool:
+        """Whether the order service dies."""
+        return self in (Victim.ORDER_SERVICE, Victim.EVERYTHING, Victim.POWER)
+
+    @property
+    def has_broker(self) -> bool:
+        """Whether the broker dies."""
+        return self in (Victim.BROKER, Victim.EVERYTHING, Victim.POWER)
+
+    @property
+    def has_credit_service(self) -> bool:
+        """Whether the credit service dies."""
+        return self in (Victim.CREDIT_SERVICE, Victim.EVERYTHING, Victim.POWER)

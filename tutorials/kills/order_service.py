@@ -1,0 +1,84 @@
+"""The order service of this chapter: one order, one SQLite file, and a listener that answers from it."""
+
+import sqlite3
+from collections.abc import Callable
+from pathlib import Path
+from typing import Final
+
+from broker.client import ClientError, LocalTransactionState, Message, MessageExt, TransactionProducer
+from tutorials.kills.cells import Moment
+from tutorials.kills.halt import Halt, ProcessDied
+
+TOPIC: Final = "orders"
+PLACED, REFUSED, UNKNOWN = "placed", "refused", "cannot say"
+"""What a customer can hear."""
+_ANSWERS: Final = {
+    LocalTransactionState.COMMIT_MESSAGE: PLACED,
+    LocalTransactionState.ROLLBACK_MESSAGE: REFUSED,
+    LocalTransactionState.UNKNOWN: UNKNOWN,
+}
+_SCHEMA: Final = """
+    CREATE TABLE IF NOT EXISTS orders (order_id TEXT PRIMARY KEY, thing TEXT NOT NULL);
+    CREATE TABLE IF NOT EXISTS transactions (transaction_id TEXT PRIMARY KEY, state TEXT NOT NULL);
+"""
+
+
+class OrderService:
+    """One life of the order service. The next one is another object: nothing but the file outlives it."""
+
+    def __init__(self, file: Path, namesrv_addr: str, halt: Halt, note_check: Callable[[str], None]) -> None:
+        """Alive, and not started. `note_check` is told each answer to a check-back."""
+        self.is_dead = False
+        self.database = sqlite3.connect(file, isolation_level=None)
+        self.database.executescript(_SCHEMA)
+        self._halt = halt
+        self._note_check = note_check
+        self._producer = TransactionProducer("order-service", self, namesrv_addr=namesrv_addr)
+
+    async def start(self) -> None:
+        """Joins its producer group."""
+        await self._producer.start()
+
+    async def place(self, order_id: str, thing: str) -> str:
+        """Places an order, and returns what the customer hears. Raises ProcessDied."""
+        await self._pass(Moment.ASKED)
+        try:
+            sent = await self._producer.send_message_in_transaction(Message.of(TOPIC, thing, keys=[order_id]), thing)
+        except ClientError:
+            return REFUSED
+        return _ANSWERS[sent.local_transaction_state]
+
+    async def execute_local_transaction(self, message: Message, thing: object) -> LocalTransactionState:
+        """Stores order and transaction row by one local commit."""
+        await self._pass(Moment.HALF)
+        self.database.execute("BEGIN IMMEDIATE")
+        try:
+            self.database.execute("INSERT INTO transactions VALUES (?, 'COMMITTED')", (message.transaction_id,))
+            self.database.execute("INSERT INTO orders VALUES (?, ?)", (message.keys[0], thing))
+        except sqlite3.IntegrityError:  # a check-back was faster, or the order is there
+            self.database.execute("ROLLBACK")
+            return LocalTransactionState.ROLLBACK_MESSAGE
+        self.database.execute("COMMIT")
+        await self._pass(Moment.STORED)
+        return LocalTransactionState.COMMIT_MESSAGE
+
+    async def check_local_transaction(self, message: MessageExt) -> LocalTransactionState:
+        """Answers from the database; where there is no row, the barrier is written first."""
+        barrier = "INSERT OR IGNORE INTO transactions VALUES (?, 'ROLLED_BACK')"
+        self.database.execute(barrier, (message.transaction_id,))
+        query = "SELECT state FROM transactions WHERE transaction_id = ?"
+        ((state,),) = self.database.execute(query, (message.transaction_id,))
+        is_stored = state == "COMMITTED"
+        self._note_check("COMMIT" if is_stored else "ROLLBACK")
+        return LocalTransactionState.COMMIT_MESSAGE if is_stored else LocalTransactionState.ROLLBACK_MESSAGE
+
+    async def end(self) -> None:
+        """Takes away what the system takes from a process that ended: connections, tasks, files."""
+        self.is_dead = True
+        await self._producer.shutdown()
+        self.database.close()
+
+    async def _pass(self, moment: Moment) -> None:
+        await self._halt.at(moment)
+        if self.is_dead:
+            raise ProcessDied

@@ -1,0 +1,121 @@
+"""Plays one cell in an event loop of its own, in the time of the test double: minutes take milliseconds."""
+
+import asyncio
+import tempfile
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+from broker.testing import RocketMQ
+from tutorials.kills.cells import Moment, Victim
+from tutorials.kills.halt import Halt, ProcessDied
+from tutorials.kills.order_service import PLACED, OrderService
+from tutorials.kills.shop import Notebook, Shop
+from tutorials.race.cell import silence
+
+ORDER_ID: Final = "order-1"
+THING: Final = "a book"
+DOWN_S: Final = 5
+FULL_S: Final = 60
+"""How long a process is down, and how long the disk is full."""
+QUIET_MINUTES: Final = 3
+"""Longer than a check-back or a redelivery takes to come."""
+MOST_REQUESTS: Final = 10
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """What one cell showed."""
+
+    moment: Moment
+    victim: Victim
+    on_disk: list[str]
+    """Just after the kill."""
+    heard: str | None
+    """What the customer heard; None if there was no answer."""
+    notebook: Notebook
+    orders: int
+    credits: int
+    story: str
+    """What the broker saw, with the time of each event."""
+
+    @property
+    def is_consistent(self) -> bool:
+        """Whether there is a credit for the order, and none without it."""
+        return self.orders == self.credits
+
+    @property
+    def finished_by(self) -> str:
+        """Who brought the order to its end."""
+        told = [f"check-back: {answer}, by order service {life}" for life, answer in self.notebook.checks[-1:]]
+        deliveries = self.notebook.deliveries
+        if len(deliveries) > 1:
+            told.append(f"redelivery to credit service {deliveries[-1]}")
+        elif deliveries[-1:] not in ([], [1]):
+            told.append(f"delivery to credit service {deliveries[-1]}")
+        nobody = "nobody: nothing had begun" if not self.orders else "nobody: it went on" if self.credits else "nobody at all"
+        return "; ".join(told) or nobody
+
+
+def play(
+    moment: Moment,
+    victim: Victim,
+    *,
+    settings: Mapping[str, str] | None = None,
+    insists: bool = False,
+    order_service: Callable[..., OrderService] = OrderService,
+) -> Outcome:
+    """The cell's outcome; always the same. A customer who `insists` asks again until the answer is that the order is placed."""
+    with tempfile.TemporaryDirectory(prefix="kill-everything-") as folder, silence():
+        return asyncio.run(_play(moment, victim, Path(folder), settings or {}, insists, order_service))
+
+
+async def _play(
+    moment: Moment,
+    victim: Victim,
+    folder: Path,
+    settings: Mapping[str, str],
+    insists: bool,
+    order_service: Callable[..., OrderService],
+) -> Outcome:
+    async with RocketMQ(settings, seed=1) as rocketmq:
+        halt = Halt(moment)
+        shop = Shop(rocketmq, folder, halt, order_service)
+        await shop.begin()
+        asking = asyncio.create_task(shop.orders.place(ORDER_ID, THING))
+        await halt.reached.wait()
+        if moment in (Moment.DELIVERED, Moment.CREDITED):
+            await asking  # COMMIT is with the broker, so the customer has the answer
+        await shop.kill(victim)
+        on_disk = shop.on_disk()
+        halt.go_on()
+        heard = await _heard(asking, has_died=victim.has_order_service)
+        await shop.bury()
+        await asyncio.sleep(FULL_S if victim is Victim.DISK else DOWN_S)
+        await shop.raise_the_dead(victim)
+        if insists:
+            heard = await _insist(shop, heard)
+        await rocketmq.advance(minutes=QUIET_MINUTES)
+        orders, credits = shop.count_orders(), shop.count_credits()
+        await shop.end()
+        return Outcome(moment, victim, on_disk, heard, shop.notebook, orders, credits, rocketmq.timeline(ORDER_ID))
+
+
+async def _heard(asking: asyncio.Task[str], *, has_died: bool) -> str | None:
+    """The answer to the customer. Of a process that died none arrives any more, even if the client's last word was UNKNOWN."""
+    is_answered = asking.done() or not has_died
+    try:
+        answer = await asking
+    except ProcessDied:
+        return None
+    return answer if is_answered else None
+
+
+async def _insist(shop: Shop, heard: str | None) -> str | None:
+    for _ in range(MOST_REQUESTS):
+        if heard == PLACED:
+            break
+        await asyncio.sleep(1)
+        heard = await shop.orders.place(ORDER_ID, THING)
+    return heard

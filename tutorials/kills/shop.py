@@ -1,0 +1,132 @@
+"""The shop of one cell: order service, broker and credit service, what each of them leaves on disk, and who is started again."""
+
+import sqlite3
+from collections.abc import Callable, Iterator
+from contextlib import closing
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Final
+
+from broker.message import topics
+from broker.message.record import Record, decode_record
+from broker.testing import RocketMQ
+from tutorials.kills.cells import Victim
+from tutorials.kills.credit_service import CreditService
+from tutorials.kills.halt import Halt
+from tutorials.kills.order_service import TOPIC, OrderService
+
+_KINDS: Final = {topics.HALF_TOPIC: "half message", TOPIC: "message", topics.OP_HALF_TOPIC: "op message"}
+"""What a record in the commit log is, by its topic."""
+
+
+@dataclass(slots=True)
+class Notebook:
+    """What an observer writes down; it belongs to none of the processes."""
+
+    checks: list[tuple[int, str]] = field(default_factory=list)
+    """Which life of the order service answered a check-back, and what."""
+    deliveries: list[int] = field(default_factory=list)
+    """Which life of the credit service got the message."""
+
+
+class Shop:
+    """Three processes, each in its first life; and the files that outlive them."""
+
+    def __init__(
+        self, rocketmq: RocketMQ, folder: Path, halt: Halt, order_service: Callable[..., OrderService] = OrderService
+    ) -> None:
+        """Nothing runs yet but the broker."""
+        self.notebook = Notebook()
+        self._rocketmq = rocketmq
+        self._namesrv_addr = rocketmq.namesrv_addr
+        self._order_file, self._credit_file = folder / "orders.db", folder / "credits.db"
+        self._halt = halt
+        self._make_order_service = order_service
+        self._order_lives = self._credit_lives = 0
+
+    async def begin(self) -> None:
+        """All three run when it returns."""
+        operator = await self._rocketmq.producer("operator")
+        await operator.create_topic(TOPIC)
+        await self._begin_orders()
+        await self._begin_credits()
+
+    async def kill(self, victim: Victim) -> None:
+        """Kills those that are meant. A process that stands at the halt is dead from now on, and learns so when it goes on."""
+        if victim is Victim.DISK:
+            self._rocketmq.fill_disk()
+        if victim.has_broker:
+            await self._rocketmq.crash(power=victim is Victim.POWER)
+        self.orders.is_dead |= victim.has_order_service
+        self.credits.is_dead |= victim.has_credit_service
+
+    async def bury(self) -> None:
+        """Ends the connections of those that are dead: the broker sees that they are gone."""
+        if self.orders.is_dead:
+            await self.orders.end()
+        if self.credits.is_dead:
+            await self.credits.end()
+
+    async def raise_the_dead(self, victim: Victim) -> None:
+        """What died is started again, and a full disk has room again."""
+        if victim is Victim.DISK:
+            self._rocketmq.free_disk()
+        if not self._rocketmq.is_running:
+            await self._rocketmq.restart()
+        if self.orders.is_dead:
+            await self._begin_orders()
+        if self.credits.is_dead:
+            await self._begin_credits()
+
+    async def end(self) -> None:
+        """Ends both services."""
+        await self.orders.end()
+        await self.credits.end()
+
+    def on_disk(self) -> list[str]:
+        """What is on the broker's disk and in both databases, in the order in which it comes there."""
+        records = [_KINDS[record.topic.decode()] for record in _records(self._rocketmq.commit_log()) if _is_told(record)]
+        rows = ["order"] * self.count_orders() + ["credit"] * self.count_credits()
+        order = ("half message", "order", "message", "op message", "credit")
+        return sorted(records + rows, key=order.index)
+
+    def count_orders(self) -> int:
+        """How many orders are stored."""
+        return _count(self._order_file, "orders")
+
+    def count_credits(self) -> int:
+        """How many credits are stored."""
+        return _count(self._credit_file, "credits")
+
+    async def _begin_orders(self) -> None:
+        self._order_lives += 1
+        life = self._order_lives
+        self.orders = self._make_order_service(
+            self._order_file, self._namesrv_addr, self._halt, lambda answer: self.notebook.checks.append((life, answer))
+        )
+        await self.orders.start()
+
+    async def _begin_credits(self) -> None:
+        self._credit_lives += 1
+        life = self._credit_lives
+        self.credits = CreditService(
+            self._credit_file, self._namesrv_addr, self._halt, lambda: self.notebook.deliveries.append(life)
+        )
+        await self.credits.start()
+
+
+def _records(commit_log: bytes) -> Iterator[Record]:
+    """The records of a commit log of one segment: each begins with its size, and nothing comes after the last one."""
+    position = 0
+    while position + 4 <= len(commit_log) and (size := int.from_bytes(commit_log[position : position + 4], "big")):
+        yield decode_record(commit_log[position : position + size])
+        position += size
+
+
+def _is_told(record: Record) -> bool:
+    return record.topic.decode() in _KINDS
+
+
+def _count(file: Path, table: str) -> int:
+    with closing(sqlite3.connect(file)) as database:
+        return int(database.execute(f"SELECT COUNT(*) FROM {table}").fetchone()[0])

@@ -1,0 +1,69 @@
+"""The real order service's listener, payment and SQLite database, on a broker whose time belongs to the test."""
+
+from pathlib import Path
+
+from broker.client import TransactionListeners
+from broker.message import Message
+from broker.testing.sync import SyncClient, SyncRocketMQ
+from order_service.adapters.order_store import SqlOrderStore
+from order_service.adapters.tables import MIGRATIONS
+from order_service.domain.order import Item
+from order_service.service_layer.attempt import Attempt
+from order_service.service_layer.failpoints import Failpoints
+from order_service.service_layer.paying import OrderPaying
+from order_service.service_layer.placing import OrderPlacing
+from order_service.service_layer.transaction_listener import transaction_listeners
+from service_runtime.database import open_database
+
+DEADLINE_MINUTES = 10
+BEGIN_MS = 1_800_000_000_000
+
+
+class Shop:
+    """Takes orders that are paid later. Order service and broker have one clock: the test's."""
+
+    def __init__(self, rocketmq: SyncRocketMQ, folder: Path, deadline_minutes: float = DEADLINE_MINUTES) -> None:
+        self.rocketmq = rocketmq
+        self.engine = open_database(f"sqlite:///{folder}/orders.db", migrations=MIGRATIONS, start_timeout_s=10)
+        self.store = SqlOrderStore(self.engine)
+        self.placing = OrderPlacing(self.store, self, round(deadline_minutes * 60_000), self.now_ms)
+        self.paying = OrderPaying(self.store, self.now_ms)
+        self.open()
+
+    def now_ms(self) -> int:
+        return BEGIN_MS + round(self.rocketmq.elapsed_s * 1000)
+
+    def open(self) -> None:
+        """The order service runs: it can be asked."""
+        self.producer: SyncClient = self.rocketmq.transaction_producer("order_service", self.listeners())
+
+    def close(self) -> None:
+        """The order service is away: nobody can be asked."""
+        self.producer.shutdown()
+
+    def listeners(self) -> TransactionListeners:
+        return transaction_listeners(self.store, order_limit_cents=1_000_000, failpoints=Failpoints(), now_ms=self.now_ms)
+
+    def send_in_transaction(self, message: Message, attempt: Attempt) -> None:
+        """Half message, local transaction, decision."""
+        self.producer.send_message_in_transaction(message, attempt)
+
+    def order(self) -> str:
+        """An order that is to be paid later; returns its id."""
+        items = (Item("book", 1, 2599),)
+        placed = self.placing.place(customer="ada", items=items, currency="EUR", idempotency_key=None, is_paid_later=True)
+        return placed.order.order_id
+
+    def pay(self, order_id: str) -> None:
+        self.paying.pay(order_id)
+
+    def state(self, order_id: str) -> str:
+        """What the order's row says."""
+        order = self.store.find_order(order_id)
+        assert order is not None
+        return order.state.value
+
+    def checks(self, order_id: str) -> int:
+        """How often the broker has asked about an order that is pending."""
+        (transaction,) = self.rocketmq.pending(order_id)
+        return transaction.checks

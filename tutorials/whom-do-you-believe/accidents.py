@@ -1,0 +1,54 @@
+"""Accidents that befall the books of `make up`: statements that nobody should run, run on both databases."""
+
+import sqlite3
+from contextlib import closing
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+ACCIDENTS = {
+    # The credit database is restored from a backup that is older than bob's credit.
+    "bob": [
+        ("credits.db", "DELETE FROM credits WHERE customer = 'bob'"),
+        ("credits.db", "DELETE FROM balances WHERE customer = 'bob'"),
+    ],
+    # Somebody "corrects" a price in both databases, and types two zeros too many.
+    "carol": [
+        ("orders.db", "UPDATE orders SET total_cents = 250000 WHERE customer = 'carol'"),
+        ("orders.db", "UPDATE order_items SET price_cents = 250000 WHERE order_id IN (SELECT order_id FROM orders "
+                      "WHERE customer = 'carol')"),
+        ("credits.db", "UPDATE credits SET amount_cents = 250000, points = 2500 WHERE customer = 'carol'"),
+        ("credits.db", "UPDATE balances SET points = 2500 WHERE customer = 'carol'"),
+    ],
+    # A script counts a bonus twice, in the table of balances alone.
+    "dave": [("credits.db", "UPDATE balances SET points = points + 1000 WHERE customer = 'dave'")],
+    # The credit service was away for two hours: erin's order is older than her credit.
+    "erin": [("orders.db", "UPDATE orders SET created_at_ms = created_at_ms - 7200000 WHERE customer = 'erin'")],
+    # A person looked at the message and at the receipt, and mends carol's rows.
+    "mend-carol": [
+        ("orders.db", "UPDATE orders SET total_cents = 2500 WHERE customer = 'carol'"),
+        ("orders.db", "UPDATE order_items SET price_cents = 2500 WHERE order_id IN (SELECT order_id FROM orders "
+                      "WHERE customer = 'carol')"),
+        ("credits.db", "UPDATE credits SET amount_cents = 2500, points = 25 WHERE customer = 'carol'"),
+        ("credits.db", "UPDATE balances SET points = 25 WHERE customer = 'carol'"),
+    ],
+}  # fmt: skip
+
+
+def main(
+    folder: Annotated[Path, typer.Argument(exists=True, file_okay=False, help="where orders.db and credits.db are")],
+    names: Annotated[list[str], typer.Argument(help=", ".join(ACCIDENTS))],
+) -> None:
+    """Lets the accidents with these names happen."""
+    if unknown := set(names) - set(ACCIDENTS):
+        raise typer.BadParameter(f"there is no accident {', '.join(sorted(unknown))}; there are {', '.join(ACCIDENTS)}")
+    for name in names:
+        for file, statement in ACCIDENTS[name]:
+            with closing(sqlite3.connect(folder / file, timeout=30)) as database, database:
+                count = database.execute(statement).rowcount
+            print(f"{name}: {count} {'row' if count == 1 else 'rows'} of {file}: {statement}")
+
+
+if __name__ == "__main__":
+    typer.run(main)
