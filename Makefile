@@ -3,7 +3,7 @@
 .PHONY: help setup compile wheel demo up test test-compiled check coverage format fuzz lock bench bench-orders bench-pipelines race site profile
 
 PYTHON_IN_VENV := .venv/bin/python
-TESTS ?= tests tutorials
+TESTS ?= tutorials tests
 # Files side by side, a process for each processor; in the order they are found: the long ones come first.
 SIDE_BY_SIDE := -n logical --dist loadfile --no-loadscope-reorder
 CORE := message protocol store transaction filter

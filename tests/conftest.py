@@ -12,6 +12,9 @@ from hypothesis import HealthCheck, settings
 from demo.ports import free_ports
 from demo.processes import Process, Processes
 from demo.system import QUICK_CHECKS, System, add_broker
+from tests.side_by_side import pytest_xdist_make_scheduler
+
+__all__ = ["pytest_xdist_make_scheduler"]
 
 # How long an example takes says something about the machine only.
 settings.register_profile("tests", deadline=None, suppress_health_check=[HealthCheck.too_slow])
