@@ -27,7 +27,7 @@ IMMUNITY = props.CHECK_IMMUNITY_TIME_IN_SECONDS
 
 @pytest.fixture(scope="module")
 def namesrv_addr(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
-    settings = {"CHECK_INTERVAL_MS": "2000", "CHECK_MAX": "3"}
+    settings = {"CHECK_INTERVAL_MS": "2000", "CHECK_MAX": "5"}
     with apache_rocketmq(tmp_path_factory.mktemp("apache"), settings=settings) as address:
         yield address
 

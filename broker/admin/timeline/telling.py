@@ -72,7 +72,7 @@ def _half_messages(evidence: Evidence, before: Sequence[Event]) -> Iterator[Even
         yield Event(None, what, NOT_ON_RECORD, Arrow(producer, BROKER, "no decision", is_lost=True))
     for copy in copies:
         checks = copy.get_property(props.TRANSACTION_CHECK_TIMES) or "0"
-        what = f"half message written anew at {copy.commit_log_offset}, {checks} check-backs counted"
+        what = f"half message written anew at {copy.commit_log_offset}, {_count(checks, 'check-back')} counted"
         yield Event(copy.store_timestamp, what, COMMIT_LOG, Arrow(BROKER, BROKER, "half message written anew"))
 
 

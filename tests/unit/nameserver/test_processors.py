@@ -4,6 +4,7 @@ import zlib
 
 import pytest
 
+from broker.message import permissions, topic_sysflag
 from broker.nameserver.admin_processor import AdminProcessor
 from broker.nameserver.kv_config import ORDER_TOPIC_CONFIG, KVConfig
 from broker.nameserver.route_processor import RouteProcessor
@@ -21,9 +22,15 @@ from broker.protocol.command import RemotingCommand, encode_request
 from broker.protocol.command_header import CommandHeader
 from broker.protocol.frame import FrameDecoder
 from broker.protocol.headers import (
+    AddWritePermOfBrokerRequestHeader,
+    AddWritePermOfBrokerResponseHeader,
+    DeleteKVConfigRequestHeader,
+    DeleteTopicFromNamesrvRequestHeader,
     GetKVConfigRequestHeader,
     GetKVConfigResponseHeader,
+    GetKVListByNamespaceRequestHeader,
     GetRouteInfoRequestHeader,
+    GetTopicsByClusterRequestHeader,
     PutKVConfigRequestHeader,
     QueryDataVersionRequestHeader,
     QueryDataVersionResponseHeader,
@@ -166,6 +173,68 @@ def test_wiping_the_write_permission_counts_topics(desk: Desk) -> None:
     desk.register(BODY.encode())
     answer = desk.ask(RequestCode.WIPE_WRITE_PERM_OF_BROKER, WipeWritePermOfBrokerRequestHeader(broker_name="broker-a"))
     assert answer.decode_header(WipeWritePermOfBrokerResponseHeader).wipe_topic_count == 1
+
+
+def test_a_namespace_is_listed_and_a_value_deleted(desk: Desk) -> None:
+    for key in ("orders", "credits"):
+        put = PutKVConfigRequestHeader(namespace="space", key=key, value=f"broker-a:{key}")
+        assert desk.ask(RequestCode.PUT_KV_CONFIG, put).code == ResponseCode.SUCCESS
+    wanted = GetKVListByNamespaceRequestHeader(namespace="space")
+    listed = desk.ask(RequestCode.GET_KVLIST_BY_NAMESPACE, wanted)
+    assert KVTable.decode(listed.body).table == {"orders": "broker-a:orders", "credits": "broker-a:credits"}
+    deleted = desk.ask(RequestCode.DELETE_KV_CONFIG, DeleteKVConfigRequestHeader(namespace="space", key="orders"))
+    assert deleted.code == ResponseCode.SUCCESS
+    assert KVTable.decode(desk.ask(RequestCode.GET_KVLIST_BY_NAMESPACE, wanted).body).table == {"credits": "broker-a:credits"}
+
+
+def test_what_nobody_put_is_said_to_be_unknown(desk: Desk) -> None:
+    value = desk.ask(RequestCode.GET_KV_CONFIG, GetKVConfigRequestHeader(namespace="space", key="orders"))
+    assert (value.code, value.remark) == (ResponseCode.QUERY_NOT_FOUND, "No config item, Namespace: space Key: orders")
+    listed = desk.ask(RequestCode.GET_KVLIST_BY_NAMESPACE, GetKVListByNamespaceRequestHeader(namespace="space"))
+    assert (listed.code, listed.remark) == (ResponseCode.QUERY_NOT_FOUND, "No config item, Namespace: space")
+
+
+def test_the_topics_of_a_cluster_are_its_own_and_clusters_and_brokers_are_topics_of_the_system(desk: Desk) -> None:
+    desk.register(BODY.encode())
+    for cluster, topics in (("c", ["orders"]), ("another", [])):
+        answer = desk.ask(RequestCode.GET_TOPICS_BY_CLUSTER, GetTopicsByClusterRequestHeader(cluster=cluster))
+        assert TopicList.decode(answer.body).topic_list == topics
+    own = TopicList.decode(desk.ask(RequestCode.GET_SYSTEM_TOPIC_LIST_FROM_NS).body)
+    assert (own.topic_list, own.broker_addr) == (["c", "broker-a"], "127.0.0.1:10911")
+
+
+def test_topics_of_units_are_told_from_others(desk: Desk) -> None:
+    flags = {"plain": 0, "unit": topic_sysflag.UNIT, "heard": topic_sysflag.UNIT_SUBSCRIPTION}
+    flags["both"] = topic_sysflag.UNIT | topic_sysflag.UNIT_SUBSCRIPTION
+    table = {name: TopicConfig(topic_name=name, topic_sys_flag=flag) for name, flag in flags.items()}
+    wrapper = TopicConfigSerializeWrapper(topic_config_table=table, data_version=DataVersion(timestamp=1, counter=1))
+    desk.register(RegisterBrokerBody(topic_config_serialize_wrapper=wrapper).encode())
+    for code, names in (
+        (RequestCode.GET_UNIT_TOPIC_LIST, ["unit", "both"]),
+        (RequestCode.GET_HAS_UNIT_SUB_TOPIC_LIST, ["heard", "both"]),
+        (RequestCode.GET_HAS_UNIT_SUB_UNUNIT_TOPIC_LIST, ["heard"]),
+    ):
+        assert TopicList.decode(desk.ask(code).body).topic_list == names
+
+
+def test_a_deleted_topic_has_no_route_and_in_another_cluster_it_stays(desk: Desk) -> None:
+    desk.register(BODY.encode())
+    wanted = GetRouteInfoRequestHeader(topic="orders")
+    for cluster, code in (("another", ResponseCode.SUCCESS), ("c", ResponseCode.TOPIC_NOT_EXIST)):
+        header = DeleteTopicFromNamesrvRequestHeader(topic="orders", cluster_name=cluster)
+        assert desk.ask(RequestCode.DELETE_TOPIC_IN_NAMESRV, header).code == ResponseCode.SUCCESS
+        assert desk.ask(RequestCode.GET_ROUTEINFO_BY_TOPIC, wanted).code == code
+
+
+def test_a_broker_that_was_closed_to_messages_is_opened_again(desk: Desk) -> None:
+    desk.register(BODY.encode())
+    desk.ask(RequestCode.WIPE_WRITE_PERM_OF_BROKER, WipeWritePermOfBrokerRequestHeader(broker_name="broker-a"))
+    answer = desk.ask(RequestCode.ADD_WRITE_PERM_OF_BROKER, AddWritePermOfBrokerRequestHeader(broker_name="broker-a"))
+    assert answer.decode_header(AddWritePermOfBrokerResponseHeader).add_topic_count == 1
+    route = desk.ask(RequestCode.GET_ROUTEINFO_BY_TOPIC, GetRouteInfoRequestHeader(topic="orders"))
+    assert [queues.perm for queues in TopicRouteData.decode(route.body).queue_datas] == [permissions.READ_AND_WRITE]
+    unknown = desk.ask(RequestCode.ADD_WRITE_PERM_OF_BROKER, AddWritePermOfBrokerRequestHeader(broker_name="nobody"))
+    assert unknown.decode_header(AddWritePermOfBrokerResponseHeader).add_topic_count == 0
 
 
 def test_an_unknown_code_gets_apaches_remark(desk: Desk) -> None:

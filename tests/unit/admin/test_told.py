@@ -1,0 +1,125 @@
+"""The story that records alone tell: those of Apache's brokers, which keep no list of transactions."""
+
+from __future__ import annotations
+
+from broker.admin.messages.finding import Consumption
+from broker.admin.timeline.event import BROKER, CONSUMER_OFFSETS, NOT_ON_RECORD, Event, Timeline
+from broker.admin.timeline.evidence import Evidence, GroupEvidence
+from broker.admin.timeline.telling import tell
+from broker.message import properties as props
+from broker.message import sysflag, topics
+from broker.message.record import Record, decode_record, encode_record, host_bytes
+from broker.protocol.bodies import CheckBackInfo, TransactionInfo
+
+HALF_MS = 10_000
+
+
+def record(
+    topic: str, at_ms: int, *, checks: int | None = None, offset: int = 0, redelivery: int = 0, sys_flag: int = 0
+) -> Record:
+    host = host_bytes("127.0.0.1", 50001)
+    named = {props.UNIQUE_KEY: "id-1", props.KEYS: "order-1", props.PRODUCER_GROUP: "shops", props.REAL_TOPIC: "orders"}
+    if checks is not None:
+        named[props.TRANSACTION_CHECK_TIMES] = str(checks)
+    encoded = encode_record(
+        topic=topic.encode(), queue_id=2, queue_offset=7, commit_log_offset=offset, flag=0, sys_flag=sys_flag, born_timestamp=1,
+        born_host=host, store_timestamp=at_ms, store_host=host, reconsume_times=redelivery, prepared_transaction_offset=0,
+        body=b"paid", properties=props.encode(named),
+    )  # fmt: skip
+    return decode_record(encoded)
+
+
+def half(at_ms: int = HALF_MS, *, checks: int | None = None, offset: int = 0) -> Record:
+    return record(topics.HALF_TOPIC, at_ms, checks=checks, offset=offset)
+
+
+def committed(at_ms: int, *, checks: int | None = None) -> Record:
+    return record("orders", at_ms, checks=checks, sys_flag=sysflag.TRANSACTION_COMMIT)
+
+
+def evidence(*halves: Record, info: TransactionInfo | None = None, **found: object) -> Evidence:
+    nothing: dict[str, object] = {"committed": [], "discarded": [], "groups": [], "consumptions": []}
+    return Evidence(transaction_id="id-1", halves=list(halves), info=info, **{**nothing, **found})  # type: ignore[arg-type]
+
+
+def sentences(timeline: Timeline) -> list[str]:
+    return [event.what for event in timeline.events]
+
+
+def test_half_messages_alone_do_not_say_whether_the_transaction_is_pending_or_rolled_back() -> None:
+    told = tell(evidence(half()))
+    assert (told.transaction_id, told.keys, told.topic, told.producer_group) == ("id-1", ["order-1"], "orders", "shops")
+    assert told.state == "pending or rolled back"
+    assert sentences(told) == [
+        "half message of shops at 127.0.0.1:50001 stored at commit log offset 0: no consumer sees it",
+        "whether it is pending or rolled back: this broker does not tell",
+    ]
+
+
+def test_copies_tell_how_often_the_broker_asked_and_that_nobody_knows_whom() -> None:
+    told = tell(evidence(half(), half(HALF_MS + 6_000, checks=1, offset=500), half(HALF_MS + 66_000, checks=2, offset=900)))
+    assert sentences(told) == [
+        "half message of shops at 127.0.0.1:50001 stored at commit log offset 0: no consumer sees it",
+        "no decision arrived after the local transaction: it was UNKNOWN, or it was lost, or the producer ended before",
+        "half message written anew at 500, 1 check-back counted",
+        "half message written anew at 900, 2 check-backs counted",
+        "2 check-backs: when, whom the broker asked and what was answered",
+        "whether it is pending or rolled back: this broker does not tell",
+    ]
+    lost = [event.arrow for event in told.events if event.arrow is not None and event.arrow.is_lost]
+    assert [(arrow.sender, arrow.receiver) for arrow in lost] == [("shops", BROKER)]
+
+
+def test_a_commit_after_a_check_back_does_not_say_which_client_sent_it() -> None:
+    told = tell(evidence(half(), committed=[committed(HALF_MS + 7_000, checks=1)]))
+    assert told.state == "committed"
+    who, what = "COMMIT, from its producer group after a check-back", "message visible in queue 2 at 7"
+    assert sentences(told)[-1] == f"{who}; which client sent it is not on record: {what}"
+    assert "1 check-back: when, whom the broker asked and what was answered" in sentences(told)
+
+
+def test_a_discarded_message_says_how_to_bring_it_back() -> None:
+    told = tell(evidence(half(), discarded=[record(topics.CHECK_MAX_TIME_TOPIC, HALF_MS + 900_000, checks=15)]))
+    assert told.state == "discarded"
+    assert sentences(told)[-1] == "discarded after 15 check-backs: rocketmq-admin resume brings it back"
+
+
+def test_groups_say_what_they_consumed_what_came_again_and_what_became_a_dead_letter() -> None:
+    again = record("%RETRY%credits", HALF_MS + 20_000, redelivery=1)
+    dead = record("%DLQ%credits", HALF_MS + 40_000, redelivery=1)
+    told = tell(
+        evidence(
+            half(),
+            committed=[committed(HALF_MS + 100)],
+            consumptions=[Consumption("credits", True), Consumption("mails", False)],
+            groups=[GroupEvidence("credits", [again], [dead])],
+        )
+    )
+    assert sentences(told)[2:] == [
+        "delivered to credits: its offset is behind the message; when is not on record",
+        "not consumed by mails yet",
+        "redelivery 1 to credits: it could not consume the message before",
+        "dead letter of credits, after 1 attempt",
+    ]
+    assert [event.on_record for event in told.events[2:4]] == [CONSUMER_OFFSETS, CONSUMER_OFFSETS]
+
+
+def test_a_check_back_that_nobody_answered_is_told_as_lost() -> None:
+    asked = CheckBackInfo(asked_ms=HALF_MS + 6_000, producer="127.0.0.1:50001", answered_ms=None, answer=None)
+    info = TransactionInfo(state="pending", half_offset=0, producer_group="shops", topic="orders", checks=1, check_backs=[asked])
+    told = tell(evidence(half(), info=info))
+    assert sentences(told)[2:] == [
+        "check-back 1: the broker asks the producer at 127.0.0.1:50001",
+        "the answer to check-back 1",
+        "pending: nobody has decided yet",
+    ]
+    assert told.events[3].on_record == NOT_ON_RECORD
+
+
+def test_what_others_witnessed_stands_where_it_happened() -> None:
+    stored = Event(HALF_MS + 50, "the order is in its database", "order database", None)
+    credited = Event(HALF_MS + 9_000, "the credit is in its database", "credit database", None)
+    told = tell(evidence(half(), committed=[committed(HALF_MS + 100)]), [credited, stored])
+    order = sentences(told)
+    assert order.index("the order is in its database") == 1
+    assert order[-1] == "the credit is in its database"
