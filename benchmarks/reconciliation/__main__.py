@@ -47,10 +47,13 @@ def main(
                 screen.print(faults_table(runs[-1]))
                 if tools:
                     compared.append(_compared(books, count, memory, tools, rounds, packages.absolute(), screen))
+                    _print_two_tables(compared[-1], screen)
         except RunFailed as error:
             screen.print(f"{count:,} orders: {error}", style="bold red", markup=False)
             sys.exit(CANNOT_MEASURE)
-    _print_times(runs, compared, screen)
+    screen.print(times_table(runs))
+    if (growth := growth_table(runs, compared)) is not None:
+        screen.print(growth)
     sys.exit(not all(run.is_right for run in runs) or not all(two_tables.is_right for two_tables in compared))
 
 
@@ -86,15 +89,11 @@ def _compared(books: Path, count: int, memory: str, tools: list[Tool], rounds: i
         return compared_in_turn(count, tools, rounds, run)
 
 
-def _print_times(runs: list[Run], compared: list[TwoTables], screen: Console) -> None:
-    screen.print(times_table(runs))
-    for two_tables in compared:
-        if two_tables.results:
-            screen.print(two_tables_table(two_tables))
-        for failure in two_tables.failed:
-            screen.print(f"{two_tables.orders:,} orders: {failure}", style="bold red", markup=False)
-    if (growth := growth_table(runs, compared)) is not None:
-        screen.print(growth)
+def _print_two_tables(two_tables: TwoTables, screen: Console) -> None:
+    if two_tables.results:
+        screen.print(two_tables_table(two_tables))
+    for failure in two_tables.failed:
+        screen.print(failure, style="bold red", markup=False)
 
 
 if __name__ == "__main__":

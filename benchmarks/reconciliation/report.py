@@ -16,8 +16,9 @@ _WHOLE = "ours, with its commit log"
 
 
 def faults_table(run: Run) -> Table:
-    """Each fault: how often it was injected, and found."""
-    table = Table(title=f"{run.orders:,} orders: {run.invented} findings invented")
+    """Each fault: how often it was injected, and found; and how long the run took."""
+    took = f"{run.usage.wall_s:.0f} s, of a processor {run.usage.cpu_s:.0f} s"
+    table = Table(title=f"{run.orders:,} orders in {took}: {run.invented} findings invented")
     table.add_column("fault")
     for name in ("injected", "found, class and cause right"):
         table.add_column(name, justify="right")

@@ -13,7 +13,7 @@ import pytest
 from pyspark.sql import SparkSession
 
 from pipelines.increments.increment import names_of, reconcile_new
-from pipelines.increments.state import State
+from pipelines.increments.state import Manifest, State
 from pipelines.judging.cut_off import CutOff
 from pipelines.judging.log_events import Route
 from pipelines.judging.totals import FindingTotal
@@ -167,16 +167,34 @@ def sums(outcome: Outcome) -> list[FindingTotal]:
     return [total for total in outcome.totals if total.count]
 
 
+def break_off(manifest: Manifest) -> None:
+    raise KeyboardInterrupt
+
+
 @pytest.mark.parametrize("seed", [1])
-def test_increments_find_what_one_run_over_everything_finds(spark: SparkSession, tmp_path: Path, seed: int) -> None:
+def test_increments_find_what_one_run_over_everything_finds(
+    spark: SparkSession, tmp_path: Path, seed: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """One of them is broken off when all is read and judged and nothing is published."""
     placed_ms = whole_books(tmp_path / "whole", seed)
     replay = Replay(tmp_path / "whole", tmp_path / "now", placed_ms, random.Random(seed))
     state, reading = State(tmp_path / "state", window_ms=600_000), Reading(spark, True)
-    for as_of_ms in (900_000, AS_OF_MS):
-        replay.grow(as_of_ms)
+
+    def run(as_of_ms: int) -> Outcome:
         cut_off = CutOff(as_of_ms, GRACE_SECONDS, OVERDUE_SECONDS)
-        found = reconcile_new(reading, replay.books, cut_off, str(tmp_path / "out"), state)
-    expected = reconcile(reading, replay.books, cut_off, str(tmp_path / "all"))
+        return reconcile_new(reading, replay.books, cut_off, str(tmp_path / "out"), state)
+
+    replay.grow(900_000)
+    run(900_000)
+    good = state.read(names_of(replay.books))
+    replay.grow(AS_OF_MS)
+    with monkeypatch.context() as broken:
+        broken.setattr(state, "replace", break_off)
+        with pytest.raises(KeyboardInterrupt):
+            run(AS_OF_MS)
+    assert state.read(names_of(replay.books)) == good
+    found = run(AS_OF_MS)
+    expected = reconcile(reading, replay.books, CutOff(AS_OF_MS, GRACE_SECONDS, OVERDUE_SECONDS), str(tmp_path / "all"))
     assert told(found) == told(expected)
     assert sums(found) == sums(expected)
     manifest = state.read(names_of(replay.books))
