@@ -1,6 +1,13 @@
-# Three images: the broker alone (target `broker`); broker, services and worker (target `services`); and one that adds Spark and its
-# Java for the demo (target `demo`).
+# Images: the broker alone (target `broker`); broker, services and worker (target `services`); and one with Spark, its Java, the
+# reconciliation and the demo (target `demo`). What changes seldom comes first in each: a change of our code builds no dependency anew.
 # An engine without BuildKit builds all stages above its target: the smallest image comes first.
+
+FROM python:3.11-slim-bookworm AS base
+RUN groupadd --system --gid 10001 app \
+ && useradd --system --uid 10001 --gid 10001 --no-create-home --home-dir /tmp --shell /usr/sbin/nologin app \
+ && install -d -o app -g app /data
+ENV PATH=/opt/venv/bin:$PATH PYTHONUNBUFFERED=1 PYTHONDONTWRITEBYTECODE=1
+WORKDIR /app
 
 FROM python:3.11-slim-bookworm AS broker-dependencies
 COPY docker/broker.lock .
@@ -8,16 +15,12 @@ RUN python3 -m venv /opt/venv \
  && /opt/venv/bin/pip install --quiet --no-cache-dir --use-pep517 --require-hashes -r broker.lock \
  && /opt/venv/bin/pip uninstall --quiet --yes pip
 
-FROM python:3.11-slim-bookworm AS broker
-RUN useradd --system --uid 10001 --no-create-home --home-dir /tmp --shell /usr/sbin/nologin app \
- && install -d -o app -g app /data
+FROM base AS broker
 COPY --from=broker-dependencies /opt/venv /opt/venv
 COPY docker/image.conf /etc/rocketmq/broker.conf
-COPY docker/start-broker docker/check-broker /usr/local/bin/
-ENV PATH=/opt/venv/bin:$PATH PYTHONUNBUFFERED=1 PYTHONDONTWRITEBYTECODE=1
-WORKDIR /app
+COPY docker/start-broker docker/check-broker docker/check-http /usr/local/bin/
 COPY broker broker
-USER app
+USER 10001:10001
 VOLUME /data
 # Name server, broker, and its VIP channel.
 EXPOSE 9876 10911 10909
@@ -29,29 +32,32 @@ COPY docker/services.lock .
 RUN python3 -m venv /opt/venv \
  && /opt/venv/bin/pip install --quiet --no-cache-dir --use-pep517 --require-hashes -r services.lock
 
-FROM python:3.11-slim-bookworm AS services
-RUN useradd --system --uid 10001 --no-create-home --home-dir /tmp --shell /usr/sbin/nologin app \
- && install -d -o app -g app /data
+FROM base AS services
 COPY --from=dependencies /opt/venv /opt/venv
-ENV PATH=/opt/venv/bin:$PATH PYTHONUNBUFFERED=1 PYTHONDONTWRITEBYTECODE=1
-WORKDIR /app
+COPY docker/check-http /usr/local/bin/
 COPY broker broker
 COPY order_messages order_messages
 COPY order_service order_service
 COPY credit_service credit_service
 COPY inventory_service inventory_service
 COPY service_runtime service_runtime
-USER app
+USER 10001:10001
 
-FROM services AS demo
-USER root
+FROM base AS java
 RUN mkdir -p /usr/share/man/man1 \
  && apt-get update -qq \
  && DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends openjdk-17-jre-headless procps \
  && rm -rf /var/lib/apt/lists/*
+
+FROM dependencies AS demo-dependencies
 COPY docker/demo.lock .
-RUN pip install --quiet --no-cache-dir --use-pep517 --require-hashes -r demo.lock
+RUN /opt/venv/bin/pip install --quiet --no-cache-dir --use-pep517 --require-hashes -r demo.lock
+
+FROM java AS demo
+COPY --from=demo-dependencies /opt/venv /opt/venv
+COPY docker/start-spark /usr/local/bin/
+COPY --from=services /app /app
 COPY pipelines pipelines
 COPY rocketmq_commitlog rocketmq_commitlog
 COPY demo demo
-USER app
+USER 10001:10001

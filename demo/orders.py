@@ -73,10 +73,20 @@ class OrderClient:
     """Places orders; safe to use from several threads."""
 
     def __init__(
-        self, url: str, *, patience_s: float = 120, first_wait_s: float = 0.1, transport: httpx.BaseTransport | None = None
+        self,
+        url: str,
+        *,
+        api_key: str = "",
+        patience_s: float = 120,
+        first_wait_s: float = 0.1,
+        transport: httpx.BaseTransport | None = None,
     ) -> None:
-        """`patience_s` is how long one order is repeated, first after `first_wait_s`; `transport` replaces the network."""
-        self._client = httpx.Client(base_url=url, timeout=15, transport=transport)
+        """`api_key` is what the order service asks for, if anything.
+
+        `patience_s` is how long one order is repeated, first after `first_wait_s`; `transport` replaces the network.
+        """
+        headers = {b"Authorization": f"Bearer {api_key}".encode()} if api_key else {}
+        self._client = httpx.Client(base_url=url, timeout=15, headers=headers, transport=transport)
         self._patience_s = patience_s
         self._first_wait_s = first_wait_s
 
@@ -121,6 +131,8 @@ class OrderClient:
                 return OrderAnswer(request, Outcome.REFUSED, None, attempts, time.monotonic())
             case httpx.codes.ACCEPTED | httpx.codes.TOO_MANY_REQUESTS | httpx.codes.SERVICE_UNAVAILABLE:
                 raise _NoAnswerYet(response.text)
+            case httpx.codes.UNAUTHORIZED:
+                raise UnexpectedAnswer("the order service asks for its API key: name the file with it in ORDER_API_KEY_FILE")
         raise UnexpectedAnswer(f"POST /orders answered {response.status_code}: {response.text[:300]}")
 
 

@@ -10,7 +10,7 @@ import httpx
 
 from demo.books import Books
 from demo.errors import DemoError
-from service_runtime.secret_files import SecretUnusable, url_with_password
+from service_runtime.secret_files import SecretUnusable, secret_of, url_with_password
 
 DEFAULT_ORDER_URL = "http://127.0.0.1:8080"
 
@@ -26,6 +26,8 @@ class RunningServices:
     """Where the broker's store can be read; None where it cannot."""
     environment: Mapping[str, str] = field(repr=False)
     """What the reconciliation finds the databases by."""
+    api_key: str = field(default="", repr=False)
+    """What the order service asks for; empty where it asks for nothing."""
 
 
 def services_of(environment: Mapping[str, str]) -> RunningServices:
@@ -42,6 +44,7 @@ def services_of(environment: Mapping[str, str]) -> RunningServices:
         _database_url(environment, "CREDIT_DATABASE"),
         _store(environment.get("BROKER_STORE")),
         environment,
+        _api_key(environment.get("ORDER_API_KEY_FILE") or ""),
     )
 
 
@@ -61,6 +64,13 @@ def _database_url(environment: Mapping[str, str], name: str) -> str:
         return url_with_password(environment[f"{name}_URL"], environment.get(f"{name}_PASSWORD_FILE"))
     except SecretUnusable as error:
         raise DemoError(f"{name}_PASSWORD_FILE: {error}") from None
+
+
+def _api_key(path: str) -> str:
+    try:
+        return secret_of(path, "ORDER_API_KEY_FILE").get_secret_value()
+    except SecretUnusable as error:
+        raise DemoError(str(error)) from None
 
 
 def _store(path: str | None) -> Path | None:

@@ -60,7 +60,7 @@ def run_here(plan: Plan, home: Path, console: Console, *, is_kept: bool) -> int:
             system.order_url, system.order_database_url, system.credit_database_url, system.broker_store, system.environment
         )
         with Supervisor(system.order_service) as supervisor:
-            placed = _place(plan, services.order_url, console, kill_halfway=system.broker)
+            placed = _place(plan, services, console, kill_halfway=system.broker)
             kills = Kills(supervisor.deaths_ms, placed.broker_kills_ms)
             is_settled = _settle_and_tell(plan, placed, kills, services, console)
             return _judge(is_settled, services, home / "reconciliation", processes, console, is_kept=is_kept)
@@ -71,7 +71,7 @@ def run_on_compose(plan: Plan, home: Path, environment: Mapping[str, str], conso
     services = services_of(environment)
     check_services(services)
     with Processes(home / "logs") as processes:
-        placed = _place(plan, services.order_url, console, kill_halfway=None)
+        placed = _place(plan, services, console, kill_halfway=None)
         is_settled = _settle_and_tell(plan, placed, Kills(), services, console)
         return _judge(is_settled, services, home / "reconciliation", processes, console, is_kept=is_kept)
 
@@ -90,11 +90,12 @@ def _start(system: System, console: Console) -> None:
     console.print(f"Started in {time.monotonic() - started:.1f} s, as processes of their own: {names}.", highlight=False)
 
 
-def _place(plan: Plan, order_url: str, console: Console, *, kill_halfway: Process | None) -> Placed:
+def _place(plan: Plan, services: RunningServices, console: Console, *, kill_halfway: Process | None) -> Placed:
     requests = list(make_orders(plan.orders, refused_every=plan.refused_every, limit_cents=LIMIT_CENTS))
     started_ms = _now_ms()
     kills_ms: list[int] = []
-    with OrderClient(order_url) as client, counting(console, "orders answered", len(requests)) as show:
+    customers = OrderClient(services.order_url, api_key=services.api_key)
+    with customers as client, counting(console, "orders answered", len(requests)) as show:
         answered = 0
 
         def on_answer(answer: OrderAnswer) -> None:

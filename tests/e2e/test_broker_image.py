@@ -103,7 +103,7 @@ async def test_a_client_on_the_host_uses_the_broker_in_the_container(container: 
 
 def test_the_broker_runs_without_privileges_and_keeps_its_store_in_a_volume(container: Container) -> None:
     inspected = container.inspect()
-    assert inspected["Config"]["User"] == "app"
+    assert inspected["Config"]["User"] == "10001:10001"
     assert [mount["Destination"] for mount in inspected["Mounts"] if mount["Type"] == "volume"] == ["/data"]
 
 

@@ -1,35 +1,25 @@
-"""docker-compose.yml, built and run for real: the same system with PostgreSQL and Redis."""
+"""docker-compose.yml, built and run for real: the same system with PostgreSQL and Redis, and then on Apache RocketMQ.
+
+The tests share one system, and each finds it as the one before has left it: they run in the order in which they stand here.
+"""
 
 import json
-import os
-import shutil
+import re
 import subprocess
-import time
-from collections.abc import Callable, Iterator, Mapping
-from pathlib import Path
-from typing import Any
+from collections.abc import Iterator
+from functools import partial
 from urllib.parse import quote
 
 import httpx
 import pytest
 
+from demo.orders import Outcome
 from demo.processes import PROJECT_ROOT
+from tests.e2e.compose_customers import ORDER_URL, is_ready, order, place_orders
+from tests.e2e.compose_project import EVERYTHING, SECRETS, Compose, authorization, password_of, settled, until
 from tests.fixed_ports import the_fixed_ports
 
 pytestmark = [pytest.mark.e2e, pytest.mark.slow, pytest.mark.docker, pytest.mark.timeout(7200)]
-PROJECT = "transactional-messages-test"
-SECRETS = (
-    "order-database-admin",
-    "order-database",
-    "order-database-reader",
-    "credit-database-admin",
-    "credit-database",
-    "credit-database-reader",
-    "redis",
-    "order-account",
-    "credit-account",
-    "operators-account",
-)
 LISTENERS = {
     "redis": 6379,
     "order-database": 5432,
@@ -73,53 +63,20 @@ except redis.AuthenticationError:
     print("refused")
 """
 
-
-def password_of(secret: str) -> str:
-    """A password of everything that means something to URLs, shells, SQL or Redis."""
-    return f"p@s:s/w%o#r?d &+='\"\\$é{secret}"
-
-
-class Compose:
-    """The system under a project name of its own, with passwords of its own."""
-
-    def __init__(self, docker: str, secrets: Path) -> None:
-        self._docker = docker
-        self._environment = {**os.environ, "SECRETS_DIR": str(secrets), "DEMO_CPUS": str(os.cpu_count())}
-        has_plugin = subprocess.run([docker, "compose", "version"], capture_output=True).returncode == 0
-        program = [docker, "compose"] if has_plugin else [shutil.which("docker-compose") or pytest.skip("no docker compose")]
-        self._command = [*program, "-p", PROJECT]
-
-    def run(self, *arguments: str, timeout_s: float = 300) -> subprocess.CompletedProcess[str]:
-        return subprocess.run(
-            [*self._command, *arguments],
-            cwd=PROJECT_ROOT,
-            env=self._environment,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT,
-            text=True,
-            timeout=timeout_s,
-        )
-
-    def execute(self, service: str, *arguments: str, given: str = "") -> subprocess.CompletedProcess[str]:
-        """Runs a program in the service's container."""
-        return self.docker("exec", "-i", *self.ids(service), *arguments, given=given)
-
-    def docker(self, *arguments: str, given: str = "") -> subprocess.CompletedProcess[str]:
-        return subprocess.run([self._docker, *arguments], input=given, capture_output=True, text=True, timeout=120)
-
-    def ids(self, service: str = "") -> list[str]:
-        """The ids of the service's containers, or of all, those that have ended included."""
-        wanted = [
-            f"label=com.docker.compose.project={PROJECT}",
-            *([f"label=com.docker.compose.service={service}"] if service else []),
-        ]
-        filters = [word for each in wanted for word in ("--filter", each)]
-        return self.docker("ps", "-a", "-q", *filters).stdout.split()
-
-    def containers(self) -> Mapping[str, Any]:
-        """What docker knows of each container, by service."""
-        inspected = json.loads(self.docker("inspect", *self.ids()).stdout)
-        return {each["Config"]["Labels"]["com.docker.compose.service"]: each for each in inspected}
+INVENTORY_URL = "http://127.0.0.1:8082"
+CONTAINERS = (
+    "order-database",
+    "credit-database",
+    "inventory-database",
+    "redis",
+    "broker",
+    "order-service",
+    "credit-worker",
+    "credit-service",
+    "inventory-service",
+)
+"""What is killed, one after the other."""
+PLACED_AT_A_TIME = 24
 
 
 @pytest.fixture(scope="module")
@@ -130,47 +87,43 @@ def compose(docker: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[C
         (secrets / secret).write_text(password_of(secret))
         (secrets / secret).chmod(0o644)
     subprocess.run([PROJECT_ROOT / "docker" / "make-secrets", secrets], check=True, timeout=60)  # the broker's accounts
+    running = Compose(docker, secrets)
+    down = [*EVERYTHING, "down", "-v", "--remove-orphans"]
     with the_fixed_ports():
-        yield from _up(Compose(docker, secrets))
-
-
-def _up(running: Compose) -> Iterator[Compose]:
-    down = ["--profile", "demo", "down", "-v", "--remove-orphans"]
-    try:
-        # What a broken-off run left would be counted as well.
-        for step in (down, ["--profile", "demo", "build", "-q"], ["up", "-d"]):
-            done = running.run(*step, timeout_s=2400)
-            assert done.returncode == 0, f"{done.stdout[-3000:]}\n{running.run('logs', '--tail=30').stdout}"
-        yield running
-    finally:
-        running.run(*down)
+        try:
+            running.run(*down)  # what a broken-off run left would be counted as well
+            # One service for each image: the others would build it once more.
+            running.must("--profile", "demo", "build", "-q", "order-service", "console", "demo", timeout_s=2400)
+            running.must("up", "-d", "--no-build", timeout_s=600)
+            yield running
+        finally:
+            running.run(*down, "-t", "2")
 
 
 def test_the_demo_ends_consistent_on_postgresql(compose: Compose) -> None:
-    demo = compose.run("run", "--rm", "demo", timeout_s=3000)
-    assert demo.returncode == 0, f"{demo.stdout[-4000:]}\n{compose.run('logs', '--tail=40').stdout}"
-    assert "380 orders placed and 20 refused" in demo.stdout
-    assert "consistent: 380 orders, 380 credits, 0 lost, 0 doubled" in demo.stdout
+    said = compose.must("run", "--rm", "demo", timeout_s=3000)
+    assert "380 orders placed and 20 refused" in said
+    assert "consistent: 380 orders, 380 credits, 0 lost, 0 doubled" in said
     credit = httpx.get("http://127.0.0.1:8081/customers/customer-01/credit", timeout=30)
     assert credit.json()["points"] > 0
 
 
-def test_only_the_two_http_ports_are_published_and_only_on_loopback(compose: Compose) -> None:
+def test_only_the_http_ports_are_published_and_only_on_loopback(compose: Compose) -> None:
     bindings = [
         (binding["HostIp"], binding["HostPort"])
         for container in compose.containers().values()
         for published in container["NetworkSettings"]["Ports"].values()
         for binding in published or ()
     ]
-    assert sorted(bindings) == [("127.0.0.1", "8080"), ("127.0.0.1", "8081")]
+    assert sorted(bindings) == [("127.0.0.1", port) for port in ("8080", "8081", "8088")]
 
 
 def test_our_processes_run_without_privileges(compose: Compose) -> None:
     containers = compose.containers()
     ours = [each for each in containers.values() if each["Config"]["Image"] == "transactional-messages"]
     assert len(ours) == 4
-    assert {(each["Config"]["User"], each["HostConfig"]["ReadonlyRootfs"]) for each in ours} == {("app", True)}
-    assert containers["redis"]["Config"]["User"] == "redis"
+    assert {(each["Config"]["User"], each["HostConfig"]["ReadonlyRootfs"]) for each in ours} == {("10001:10001", True)}
+    assert containers["redis"]["Config"]["User"] == "10001:10001"
     for each in containers.values():
         assert each["HostConfig"]["CapDrop"] == ["ALL"]
         assert "no-new-privileges:true" in each["HostConfig"]["SecurityOpt"]
@@ -266,16 +219,82 @@ def test_the_health_of_a_worker_is_its_own(compose: Compose) -> None:
         compose.run("up", "-d", "--no-recreate", "--scale", "credit-worker=1", "credit-worker")
 
 
-def until(condition: Callable[[], bool], timeout_s: float = 120) -> None:
-    deadline = time.monotonic() + timeout_s
-    while not condition():
-        assert time.monotonic() < deadline
-        time.sleep(1)
+def test_the_console_shows_the_broker_to_who_knows_its_password(compose: Compose) -> None:
+    with httpx.Client(base_url="http://127.0.0.1:8088", follow_redirects=True, timeout=30) as browser:
+        assert browser.get("/groups").url.path == "/login"
+        token = re.findall(r'name="csrf" value="([^"]+)"', browser.get("/login").text)[0]
+        browser.post("/login", data={"csrf": token, "password": password_of("console")}).raise_for_status()
+        until(lambda: "credit_service" in browser.get("/groups").text)
+
+
+def test_an_order_without_the_key_is_refused(compose: Compose) -> None:
+    answer = httpx.post(f"{ORDER_URL}/orders", json={}, timeout=30)
+    assert (answer.status_code, answer.json()["title"]) == (401, "API key missing")
+    assert httpx.post(f"{ORDER_URL}/orders", json={}, headers=authorization("order-api-key"), timeout=30).status_code == 400
+
+
+def test_inventory_ships_what_there_is_and_has_the_rest_cancelled(compose: Compose) -> None:
+    compose.must("--profile", "inventory", "up", "-d", "--no-build")
+    until(lambda: is_ready(INVENTORY_URL))
+    stock = f"{INVENTORY_URL}/stock/tea"
+    assert httpx.put(stock, json={"available": 3}, timeout=30).status_code == 401
+    httpx.put(stock, json={"available": 3}, headers=authorization("inventory-api-key"), timeout=30).raise_for_status()
+    shipped = order("tea", 2)
+    until(lambda: httpx.get(f"{INVENTORY_URL}/orders/{shipped}/shipment", timeout=30).is_success)
+    short = order("tea", 2)
+    until(lambda: httpx.get(f"{ORDER_URL}/orders/{short}", timeout=30).json()["state"] == "CANCELLED")
+    assert httpx.get(stock, timeout=30).json()["available"] == 1
+    books = settled(compose)
+    assert (books.lost, books.doubled) == (0, 0)
+
+
+def test_any_container_may_be_killed_and_no_order_or_credit_is_lost_or_doubled(
+    compose: Compose, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """With the inventory service. Prints a line for each container."""
+    told = [f"{'killed':20}{'orders placed':>15}{'asked again':>13}{'lost':>6}{'doubled':>9}  verdict"]
+    for service in CONTAINERS:
+        before = settled(compose).orders
+        answers = place_orders(PLACED_AT_A_TIME, after_a_third=partial(compose.kill, service))
+        books = settled(compose)
+        again = sum(answer.attempts > 1 for answer in answers)
+        placed = {answer.order_id for answer in answers if answer.outcome is Outcome.PLACED}
+        is_consistent = books.orders - before == len(placed) == PLACED_AT_A_TIME and not books.lost and not books.doubled
+        verdict = "consistent" if is_consistent else "NOT CONSISTENT"
+        told.append(f"{service:20}{len(placed):15}{again:13}{books.lost:6}{books.doubled:9}  {verdict}")
+    with capsys.disabled():
+        print("", *told, sep="\n")
+    assert not [line for line in told if "NOT CONSISTENT" in line]
+
+
+def test_a_spark_cluster_finds_them_consistent_as_well(compose: Compose) -> None:
+    judge = ("--profile", "spark", "run", "--rm", "reconciliation", "--grace-seconds", "0", "--overdue-seconds", "0")
+    said = compose.must(*judge, timeout_s=1800)
+    assert "0 lost, 0 doubled" in said
+    assert "reversed" in said
+    assert "Asked to launch executor" in compose.run("logs", "--no-color", "spark-worker").stdout
 
 
 def test_all_stop_in_the_time_they_are_given(compose: Compose) -> None:
-    """The last test of the file: nothing runs afterwards."""
-    done = compose.run("stop", timeout_s=600)
+    """Nothing runs afterwards."""
+    done = compose.run(*EVERYTHING, "stop", timeout_s=600)
     assert done.returncode == 0, done.stdout
     codes = {service: container["State"]["ExitCode"] for service, container in compose.containers().items()}
     assert KILLED not in codes.values(), codes
+
+
+def test_apache_rocketmq_takes_the_store_over_and_the_same_services_lose_nothing(compose: Compose) -> None:
+    """The last test of the file. The order service dies twice between local commit and COMMIT: Apache's broker checks back."""
+    image = "apache/rocketmq:4.9.7"
+    if compose.docker("image", "inspect", image).returncode and compose.docker("pull", image).returncode:
+        pytest.skip(f"no image {image}: tests/images/build makes a stand-in for it")
+    with_apache = compose.with_apache(FAILPOINTS="exit-after-local-commit:every=8")
+    with_apache.must("build", "-q", "broker", timeout_s=1200)
+    with_apache.must("up", "-d", "--no-build", timeout_s=600)
+    until(lambda: is_ready(ORDER_URL))
+    before = settled(compose).orders
+    place_orders(PLACED_AT_A_TIME)
+    books = settled(compose)
+    assert (books.orders - before, books.lost, books.doubled) == (PLACED_AT_A_TIME, 0, 0)
+    assert "org.apache.rocketmq.broker.BrokerStartup" in compose.execute("broker", "cat", "/proc/1/cmdline").stdout
+    assert compose.containers()["order-service"]["RestartCount"] >= 2

@@ -13,6 +13,7 @@ from broker.acl.plain_acl import parse_plain_acl
 
 ROOT = Path(__file__).resolve().parents[2]
 COMPOSE = yaml.safe_load((ROOT / "docker-compose.yml").read_text())
+APACHE = yaml.safe_load((ROOT / "docker-compose.apache.yml").read_text())
 ACCOUNTS_FILE = "plain-acl"
 PASSWORDS = set(COMPOSE["secrets"]) - {ACCOUNTS_FILE}
 SECRET_OF = {
@@ -20,6 +21,7 @@ SECRET_OF = {
     "order-service": "order-account",
     "credit-service": "credit-account",
     "inventory-service": "inventory-account",
+    "reconciliation": "reconciliation-account",
 }
 """By access key."""
 
@@ -67,14 +69,21 @@ def test_the_brokers_accounts_have_the_secrets_and_the_fewest_permissions(tmp_pa
     for access_key, name in SECRET_OF.items():
         assert accounts[access_key].secret_key == (tmp_path / name).read_text()
     assert accounts["order-service"].secret_key == own
-    permissions = {name: ({*one.topic_perms}, {*one.group_perms}) for name, one in accounts.items() if not one.admin}
+    permissions = {name: ({*one.topic_perms}, {*one.group_perms}) for name, one in accounts.items() if name != "operators"}
     consumed = {"orders=SUB", "order_cancellations=SUB"}
     assert permissions == {
-        "order-service": ({"orders=PUB", "order_cancellations=PUB", "order_shortages=SUB"}, {"order_service=SUB"}),
-        "credit-service": (consumed, {"credit_service=SUB"}),
+        "order-service": (
+            {"orders=PUB", "order_cancellations=PUB", "order_shortages=SUB", "credit_refusals=SUB"},
+            {"order_service=SUB"},
+        ),
+        "credit-service": ({*consumed, "credit_refusals=PUB"}, {"credit_service=SUB"}),
         "inventory-service": ({*consumed, "order_shortages=PUB"}, {"inventory_service=SUB"}),
+        "reconciliation": ({"RMQ_SYS_TRANS_HALF_TOPIC=SUB", "RMQ_SYS_TRANS_OP_HALF_TOPIC=SUB"}, set()),
     }
-    assert [one.access_key for one in accounts.values() if one.admin] == ["operators"]
+    assert {one.access_key for one in accounts.values() if one.admin} == {"operators", "reconciliation"}
+    defaults = {(one.default_topic_perm, one.default_group_perm) for name, one in accounts.items() if name != "reconciliation"}
+    assert (accounts["reconciliation"].default_topic_perm, accounts["reconciliation"].default_group_perm) == ("SUB", "SUB")
+    assert defaults == {("", "")}
 
 
 def test_accounts_that_do_not_hold_a_new_secret_are_named(tmp_path: Path) -> None:
@@ -103,3 +112,45 @@ def test_the_broker_of_compose_lets_only_accounts_in_and_finds_them_where_they_a
     (mounted,) = (each for each in COMPOSE["services"]["broker"]["secrets"] if not isinstance(each, str))
     assert settings["aclEnable"] == "true"
     assert mounted == {"source": ACCOUNTS_FILE, "target": f"{settings['rocketmqHome']}/conf/plain_acl.yml"}
+
+
+def test_services_that_write_ask_for_their_key_and_the_demo_brings_that_of_the_order_service() -> None:
+    key_files = {
+        service: value
+        for service, definition in COMPOSE["services"].items()
+        for name, value in definition.get("environment", {}).items()
+        if name.endswith("_API_KEY_FILE")
+    }
+    assert key_files == {
+        "order-service": "/run/secrets/order-api-key",
+        "demo": "/run/secrets/order-api-key",
+        "inventory-service": "/run/secrets/inventory-api-key",
+    }
+    for service, path in key_files.items():
+        assert Path(path).name in COMPOSE["services"][service]["secrets"]
+
+
+def test_apaches_broker_finds_accounts_store_and_patience_where_ours_does() -> None:
+    ours, apaches = (
+        dict(re.findall(r"^(\w+)=(.*)$", (ROOT / "docker" / path).read_text(), re.MULTILINE))
+        for path in ("broker.conf", "apache/broker.conf")
+    )
+    alike = {"aclEnable", "brokerName", "flushDiskType", "listenPort", "storePathRootDir"}
+    alike |= {name for name in ours if name.startswith("transaction")}
+    assert {name: apaches[name] for name in alike} == {name: ours[name] for name in alike}
+    assert apaches["mappedFileSizeCommitLog"] == ours["mapedFileSizeCommitLog"]
+    assert f"{ours['rocketmqHome']}/conf/plain_acl.yml" in (ROOT / "docker" / "apache" / "Dockerfile").read_text()
+
+
+def test_each_service_that_asks_a_name_server_asks_apaches_where_it_runs() -> None:
+    asking = {name for name, service in COMPOSE["services"].items() if "NAMESRV_ADDR" in service.get("environment", {})}
+    told = {name for name, service in APACHE["services"].items() if "NAMESRV_ADDR" in service.get("environment", {})}
+    assert asking == told
+    assert {APACHE["services"][name]["environment"]["NAMESRV_ADDR"] for name in told} == {"name-server:9876"}
+
+
+def test_every_container_is_bounded_and_has_no_privileges() -> None:
+    for name, service in {**COMPOSE["services"], "name-server": APACHE["services"]["name-server"]}.items():
+        assert service["cap_drop"] == ["ALL"], name
+        assert service["security_opt"] == ["no-new-privileges:true"], name
+        assert {"mem_limit", "cpus", "pids_limit", "networks"} <= service.keys(), name

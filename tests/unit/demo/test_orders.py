@@ -37,6 +37,24 @@ def test_a_request_without_answer_is_repeated_under_the_same_key() -> None:
     assert len({request.content for request in asked}) == 1
 
 
+def test_the_key_that_the_order_service_asks_for_goes_with_each_order() -> None:
+    asked: list[httpx.Request] = []
+
+    def answer(request: httpx.Request) -> httpx.Response:
+        asked.append(request)
+        return PLACED
+
+    OrderClient("http://orders", api_key="secret", transport=httpx.MockTransport(answer)).place(REQUEST)
+    assert [request.headers["Authorization"] for request in asked] == ["Bearer secret"]
+
+
+def test_an_order_service_that_asks_for_a_key_is_one_sentence_and_is_not_asked_again() -> None:
+    client, asked = client_that_gets(httpx.Response(401))
+    with pytest.raises(UnexpectedAnswer, match="asks for its API key: name the file with it in ORDER_API_KEY_FILE"):
+        client.place(REQUEST)
+    assert ["Authorization" in request.headers for request in asked] == [False]
+
+
 def test_a_refused_order_is_not_repeated() -> None:
     client, asked = client_that_gets(httpx.Response(409))
     assert client.place(REQUEST).outcome is Outcome.REFUSED

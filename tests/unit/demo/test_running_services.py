@@ -32,6 +32,19 @@ def test_a_password_file_that_is_not_there_is_named() -> None:
         services_of({**DATABASES, "ORDER_DATABASE_PASSWORD_FILE": "/absent"})
 
 
+def test_the_key_of_the_order_service_comes_from_its_file_and_is_not_shown(tmp_path: Path) -> None:
+    (tmp_path / "key").write_text("a key\n")
+    services = services_of({**DATABASES, "ORDER_API_KEY_FILE": str(tmp_path / "key")})
+    assert services.api_key == "a key"
+    assert "a key" not in repr(services)
+    assert services_of(DATABASES).api_key == ""
+
+
+def test_a_key_file_that_is_not_there_is_named() -> None:
+    with pytest.raises(DemoError, match="ORDER_API_KEY_FILE: /absent cannot be read"):
+        services_of({**DATABASES, "ORDER_API_KEY_FILE": "/absent"})
+
+
 def test_a_store_without_a_commit_log_is_named(tmp_path: Path) -> None:
     with pytest.raises(DemoError, match=f"BROKER_STORE: {tmp_path} is no store of a broker"):
         services_of({**DATABASES, "BROKER_STORE": str(tmp_path)})
