@@ -1,6 +1,6 @@
 # Everything runs from .venv in the checkout; each target sets it up first.
 .DEFAULT_GOAL := help
-.PHONY: help setup compile wheel demo up test test-compiled check coverage format fuzz lock bench bench-orders bench-pipelines race site profile
+.PHONY: help setup compile wheel demo up recording test test-compiled check coverage format fuzz lock bench bench-orders bench-pipelines race site profile
 
 PYTHON_IN_VENV := .venv/bin/python
 TESTS ?= tutorials tests
@@ -40,6 +40,9 @@ demo: setup ## Run orders through broker, services and kills; end with the recon
 
 up: setup ## Start everything with a console in the browser; keep it running until Ctrl-C (UP="--orders-every 2", UP="--help")
 	@exec $(PYTHON_IN_VENV) -m demo.up $(UP)
+
+recording: setup ## Record a run of the demo, and draw docs/demo.svg from it (RECORDING="--orders 400", RECORDING="--draw-only")
+	@$(PYTHON_IN_VENV) -m demo.recording $(RECORDING)
 
 test: setup ## Run all tests (TESTS=tests/unit/... for some of them)
 	@$(PYTHON_IN_VENV) -m pytest $(SIDE_BY_SIDE) --durations=25 --durations-min=5 $(TESTS)

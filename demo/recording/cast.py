@@ -1,0 +1,65 @@
+"""What a program printed and when, in asciinema's file format (asciicast v2)."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+_VERSION: Final = 2
+
+
+class NoCast(Exception):
+    """The file is no recording; says why."""
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """A line, without its end, and how many seconds after the start it was printed."""
+
+    at_s: float
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Cast:
+    """A recording of a program that prints line after line and moves no cursor."""
+
+    command: str
+    """What a reader types to see it."""
+    width: int
+    lines: tuple[Line, ...]
+
+    def write(self, file: Path) -> None:
+        """Writes a header, and an event for each line; any player of asciicast v2 can play it."""
+        header = {"version": _VERSION, "width": self.width, "height": len(self.lines), "command": self.command}
+        events = [[round(line.at_s, 3), "o", f"{line.text}\r\n"] for line in self.lines]
+        file.write_text("".join(json.dumps(one, ensure_ascii=False) + "\n" for one in (header, *events)))
+
+
+def read_cast(file: Path) -> Cast:
+    """The recording in a file that `Cast.write` wrote. Raises NoCast, OSError."""
+    try:
+        header, *events = map(json.loads, file.read_text().splitlines())
+        if header["version"] != _VERSION:
+            raise NoCast(f"{file} is asciicast version {header['version']}, not {_VERSION}")
+        lines = tuple(Line(float(at_s), str(text).rstrip("\r\n")) for at_s, _, text in events)
+        return Cast(header["command"], header["width"], lines)
+    except (ValueError, KeyError, TypeError) as error:
+        raise NoCast(f"{file} is no recording: {error}") from None
+
+
+def record(command: str, arguments: Sequence[str], environment: Mapping[str, str], *, width: int) -> tuple[Cast, int]:
+    """Runs the program, which inherits the screen's errors; its lines and its exit code. `command` is what the picture says."""
+    started_s = time.monotonic()
+    lines: list[Line] = []
+    running = {**environment, "COLUMNS": str(width), "PYTHONUNBUFFERED": "1", "NO_COLOR": "1"}
+    with subprocess.Popen(arguments, env=running, stdout=subprocess.PIPE, text=True, encoding="utf-8") as program:
+        assert program.stdout is not None
+        for text in program.stdout:
+            lines.append(Line(time.monotonic() - started_s, text.rstrip("\n")))
+    return Cast(command, width, tuple(lines)), program.returncode
