@@ -5,6 +5,7 @@ from contextlib import ExitStack
 from pathlib import Path
 from typing import Any, Final
 
+import pytest
 from sybil import Sybil
 from sybil.parsers.markdown import CodeBlockParser
 
@@ -12,6 +13,8 @@ from tests.fixed_ports import the_fixed_ports
 from tutorials.shell import Shell, compare_output, run_block
 
 CHECKOUT: Final = Path(__file__).parent.parent
+LONGEST_S: Final = 1200
+"""How long a block may take: a chapter's first one waits while the compose demo has the ports."""
 
 
 def start_shell(namespace: dict[str, Any]) -> None:
@@ -38,3 +41,10 @@ pytest_collect_file = Sybil(
     setup=start_shell,
     teardown=end_shell,
 ).pytest()
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """The blocks of chapters have more time than other tests."""
+    for item in items:
+        if item.path.name == "README.md":
+            item.add_marker(pytest.mark.timeout(LONGEST_S))
