@@ -1,0 +1,209 @@
+"""The commands that see and mend transactions and dead letters, as an operator types them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import pytest
+
+from broker.client import ConsumeContext, ConsumeStatus, LocalTransactionState, Message, MessageExt
+from broker.testing import SyncRocketMQ
+from tests.unit.admin.command_line import CommandLine
+
+
+class Undecided:
+    def execute_local_transaction(self, message: Message, arg: object) -> LocalTransactionState:
+        return LocalTransactionState.UNKNOWN
+
+    def check_local_transaction(self, message: MessageExt) -> LocalTransactionState:
+        return LocalTransactionState.UNKNOWN
+
+
+@pytest.fixture
+def rocketmq_settings() -> Mapping[str, object]:
+    """Time passes while a command asks: no check is to come meanwhile."""
+    return {"transactionTimeOut": 3_600_000}
+
+
+@pytest.fixture
+def admin(rocketmq: SyncRocketMQ) -> CommandLine:
+    return CommandLine(rocketmq)
+
+
+def begin(rocketmq: SyncRocketMQ, *keys: str, group: str = "shops", topic: str = "orders") -> list[str]:
+    """Begins transactions that nobody decides; returns their ids."""
+    producer = rocketmq.transaction_producer(group, Undecided())
+    sent = [producer.send_message_in_transaction(Message.of(topic, "paid", keys=[key], tags="new")) for key in keys]
+    rocketmq.advance(seconds=31)  # with their next heartbeat producers are online
+    return [one.transaction_id for one in sent]
+
+
+class TestPending:
+    def test_nothing_is_pending_at_first(self, admin: CommandLine) -> None:
+        assert admin.said("pending") == "no pending transactions\n"
+        assert admin.rows("pending") == []
+
+    def test_the_oldest_come_first_with_what_one_must_know(self, rocketmq: SyncRocketMQ, admin: CommandLine) -> None:
+        (first, second) = begin(rocketmq, "order-1", "order-2")
+        said = admin.said("pending")
+        assert said.index(first) < said.index(second)
+        for words in ("0 of 15", "shops", "orders", "order-1", "yes", " in "):
+            assert words in said
+        assert said.endswith("2 of 2 pending transactions\n")
+
+    def test_they_are_chosen_by_topic_group_and_age(self, rocketmq: SyncRocketMQ, admin: CommandLine) -> None:
+        begin(rocketmq, "order-1")
+        rocketmq.advance(minutes=2)
+        begin(rocketmq, "mail-1", group="mailers", topic="mails")
+        assert [row["keys"] for row in admin.rows("pending", "--topic", "mails")] == [["mail-1"]]
+        assert [row["keys"] for row in admin.rows("pending", "--group", "shops")] == [["order-1"]]
+        assert [row["keys"] for row in admin.rows("pending", "--older-than", "1m")] == [["order-1"]]
+        assert admin.said("pending", "--topic", "elsewhere") == "no pending transactions\n"
+
+    def test_a_page_says_how_to_get_the_next_one(self, rocketmq: SyncRocketMQ, admin: CommandLine) -> None:
+        begin(rocketmq, "order-1", "order-2", "order-3")
+        said = admin.said("pending", "--limit", "2")
+        assert "2 of 3 pending transactions" in said
+        after = said.rpartition("--after ")[2].strip()
+        assert f"the next page: pending --broker-addr {rocketmq.broker_addr} --after {after}" in said
+        assert [row["keys"] for row in admin.rows("pending", "--after", after)] == [["order-3"]]
+
+
+class TestShowAndDecide:
+    def test_a_transaction_is_shown_by_its_id_its_key_and_its_half_offset(
+        self, rocketmq: SyncRocketMQ, admin: CommandLine
+    ) -> None:
+        (transaction_id,) = begin(rocketmq, "order-1")
+        (row,) = admin.rows("show", transaction_id)
+        assert transaction_id in admin.said("show", str(row["halfOffset"]))
+        said = admin.said("show", "order-1")
+        for words in ("pending", transaction_id, "shops (online)", "orders, queue", "order-1", "new", "4 bytes", "0 of 15"):
+            assert words in said
+
+    @pytest.mark.parametrize(("option", "state", "messages"), [("--commit", "committed", 1), ("--rollback", "rolled back", 0)])
+    def test_a_decision_by_hand_is_told_kept_with_its_reason_and_carried_out(
+        self, rocketmq: SyncRocketMQ, admin: CommandLine, option: str, state: str, messages: int
+    ) -> None:
+        (transaction_id,) = begin(rocketmq, "order-1")
+        said = admin.said("decide", transaction_id, option, "--reason", "the customer called")
+        assert said.startswith(
+            f"{state}: the transaction at half offset 0 of shops (topic orders, broker {rocketmq.broker_addr})"
+        )
+        assert said.endswith("; reason: the customer called\n")
+        assert len(rocketmq.messages("orders")) == messages
+        assert "the customer called" in admin.said("decided")
+        assert [(row["state"], row["reason"]) for row in admin.rows("decided")] == [(state, "the customer called")]
+        assert admin.rows("decided", "--before", "1h") == []
+        assert transaction_id in admin.refused("decide", transaction_id, option, "--reason", "again")
+
+    def test_a_decision_in_json_is_the_transaction(self, rocketmq: SyncRocketMQ, admin: CommandLine) -> None:
+        (transaction_id,) = begin(rocketmq, "order-1")
+        (row,) = admin.rows("decide", transaction_id, "--commit", "--reason", "why")
+        assert (row["state"], row["transactionId"], row["broker"]) == ("committed", transaction_id, rocketmq.broker_addr)
+
+    @pytest.mark.parametrize(
+        ("options", "words"),
+        [
+            (["--reason", "why"], "exactly one of the two must be given"),
+            (["--commit", "--rollback", "--reason", "why"], "exactly one of the two must be given"),
+            (["--commit", "--reason", "  "], "the reason is empty"),
+        ],
+    )
+    def test_an_unclear_decision_is_no_decision(
+        self, rocketmq: SyncRocketMQ, admin: CommandLine, options: list[str], words: str
+    ) -> None:
+        (transaction_id,) = begin(rocketmq, "order-1")
+        assert words in admin.refused("decide", transaction_id, *options, exit_code=2)
+        assert len(rocketmq.pending()) == 1
+
+    @pytest.mark.parametrize("command", [["show", "order-9"], ["decide", "order-9", "--commit", "--reason", "why"]])
+    def test_an_unknown_transaction_is_named(self, admin: CommandLine, command: list[str]) -> None:
+        assert "order-9" in admin.refused(*command)
+
+    def test_nothing_was_decided_by_hand_at_first(self, admin: CommandLine) -> None:
+        assert admin.said("decided") == "nothing was decided by hand\n"
+
+
+class TestDiscarded:
+    @pytest.fixture
+    def rocketmq_settings(self) -> Mapping[str, object]:
+        return {"transactionCheckMax": 1, "transactionTimeOut": 6_000}
+
+    def test_a_discarded_message_is_listed_and_brought_back(self, rocketmq: SyncRocketMQ, admin: CommandLine) -> None:
+        assert admin.said("discarded") == "no discarded messages\n"
+        (transaction_id,) = begin(rocketmq, "order-1")
+        rocketmq.advance(minutes=3)
+        assert all(word in admin.said("discarded") for word in ("order-1", transaction_id, "shops", "orders", " ago"))
+        assert admin.rows("discarded", "--topic", "elsewhere") == admin.rows("discarded", "--group", "elsewhere") == []
+        said = admin.said("resume", transaction_id)
+        assert said.endswith(f"is pending again at broker {rocketmq.broker_addr}, its checks counted from 0\n")
+        assert "resumed" in admin.said("discarded")
+        assert [one.keys for one in rocketmq.pending()] == [("order-1",)]
+
+
+class TestDeadLetters:
+    @pytest.fixture
+    def letter(self, rocketmq: SyncRocketMQ) -> str:
+        """The id of a message that the group credits could not consume."""
+
+        def fail(messages: list[MessageExt], context: ConsumeContext) -> ConsumeStatus:
+            context.delay_level_when_next_consume = -1
+            return ConsumeStatus.RECONSUME_LATER
+
+        producer = rocketmq.producer("shops")
+        producer.create_topic("orders", 1)
+        consumer = rocketmq.consumer("credits", "orders", fail)
+        message_id: str = producer.send(Message.of("orders", "bad", keys=["order-1"])).message_id
+        rocketmq.advance(seconds=40)
+        consumer.shutdown()
+        return message_id
+
+    def test_groups_are_listed_and_then_their_letters(self, admin: CommandLine, letter: str) -> None:
+        assert "credits" in admin.said("dead-letters", "list")
+        said = admin.said("dead-letters", "list", "credits")
+        assert letter in said
+        assert "order-1" in said
+        assert admin.said("dead-letters", "list", "mails") == "no dead letters of mails that nobody has treated\n"
+        assert admin.rows("dead-letters", "list", "credits", "--older-than", "1h") == []
+
+    def test_a_letter_is_shown_with_its_body(self, admin: CommandLine, letter: str) -> None:
+        said = admin.said("dead-letters", "show", "order-1")
+        assert letter in said
+        assert "bad" in said
+        assert [row["body"] for row in admin.rows("dead-letters", "show", letter, "--group", "credits")] == ["bad"]
+
+    def test_a_retry_reaches_the_group_once_more(self, rocketmq: SyncRocketMQ, admin: CommandLine, letter: str) -> None:
+        got: list[str] = []
+
+        def listen(messages: list[MessageExt], context: ConsumeContext) -> ConsumeStatus:
+            got.extend(message.text for message in messages)
+            return ConsumeStatus.CONSUME_SUCCESS
+
+        rocketmq.consumer("credits", "orders", listen)
+        said = admin.said("dead-letters", "retry", letter, "--reason", "mended")
+        assert said.startswith("retried: ")
+        assert "goes to the consumer group credits once more (retry 1, broker " in said
+        rocketmq.advance(minutes=1)
+        assert got == ["bad"]
+        assert admin.said("dead-letters", "list", "credits") == "no dead letters of credits that nobody has treated\n"
+        assert letter in admin.said("dead-letters", "list", "credits", "--treated")
+
+    def test_all_letters_of_a_group_are_dismissed_with_a_reason(self, admin: CommandLine, letter: str) -> None:
+        said = admin.said("dead-letters", "dismiss", "--group", "credits", "--all", "--reason", "a test order")
+        assert said.startswith("dismissed: ")
+        assert said.endswith("of the consumer group credits; reason: a test order\n")
+        again = admin.said("dead-letters", "dismiss", "--group", "credits", "--all", "--reason", "a test order")
+        assert again == "no dead letters of credits that nobody has treated\n"
+
+    @pytest.mark.parametrize(
+        ("options", "words"),
+        [
+            (["retry"], "name a message, or all of a group"),
+            (["retry", "--all"], "--all needs --group, and names no message"),
+            (["retry", "order-1", "--group", "credits", "--all"], "--all needs --group, and names no message"),
+            (["dismiss", "order-1", "--reason", " "], "the reason is empty"),
+        ],
+    )
+    def test_an_unclear_choice_changes_nothing(self, admin: CommandLine, letter: str, options: list[str], words: str) -> None:
+        assert words in " ".join(admin.refused("dead-letters", *options, exit_code=2).replace("│", " ").split())
+        assert len(admin.rows("dead-letters", "list", "credits")) == 1
