@@ -33,6 +33,8 @@ pytestmark = [
 SPARK_CLASS = Path(pyspark.__file__).parent / "bin" / "spark-class"
 LOOPBACK = {"SPARK_LOCAL_IP": "127.0.0.1"}
 NO_FIXED_PORT = {"SPARK_MASTER_OPTS": "-Dspark.master.rest.enabled=false"}
+SHORT_LIVED = {"JAVA_TOOL_OPTIONS": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"}
+"""All JVMs here, the executors' too, are over before a thorough compilation would pay."""
 
 
 @pytest.fixture
@@ -42,19 +44,25 @@ def master(processes: Processes, tmp_path: Path) -> str:
     url = f"spark://127.0.0.1:{port}"
     deploy = "org.apache.spark.deploy"
     arguments = ["--host", "127.0.0.1", "--port", str(port), "--webui-port", str(pages[0])]
-    environment = {**LOOPBACK, **NO_FIXED_PORT, "PYTHONPATH": "", "SPARK_WORKER_DIR": str(tmp_path / "work")}
+    environment = {
+        **LOOPBACK, **NO_FIXED_PORT, **SHORT_LIVED, "PYTHONPATH": "", "SPARK_WORKER_DIR": str(tmp_path / "work"),
+    }  # fmt: skip
     master = processes.add(
         "master", [str(SPARK_CLASS), f"{deploy}.master.Master", *arguments], environment=environment,
         is_ready=prints("I have been elected leader"),
     )  # fmt: skip
     master.start(timeout_s=300)
+    workers = []
     for number in (1, 2):
         arguments = ["--host", "127.0.0.1", "--cores", "1", "--memory", "1g", "--webui-port", str(pages[number]), url]
         worker = processes.add(
             f"worker-{number}", [str(SPARK_CLASS), f"{deploy}.worker.Worker", *arguments], environment=environment,
             is_ready=prints("Successfully registered with master"),
         )  # fmt: skip
-        worker.start(timeout_s=300)
+        worker.spawn()
+        workers.append(worker)
+    for worker in workers:
+        worker.wait_until_ready(timeout_s=300)
     return url
 
 
@@ -88,7 +96,7 @@ def test_a_cluster_finds_what_one_machine_finds(
     asyncio.run(announce(broker))
 
     def findings(*arguments: str) -> list[dict[str, Any]]:
-        environment = {**databases, **LOOPBACK, "PYSPARK_PYTHON": sys.executable}
+        environment = {**databases, **LOOPBACK, **SHORT_LIVED, "PYSPARK_PYTHON": sys.executable}
         # Without a grace period no finding depends on when it is looked for.
         options = ("--broker", broker.address, "--grace-seconds", "0", "--json")
         done = pipelines("reconcile", *options, *arguments, cwd=tmp_path, **environment)
