@@ -71,6 +71,11 @@ def reversal(order_id: str, at: int = OLD, **more: object) -> Event:
     return {"order_id": order_id, **said, "credited_customer": "ada", "last_credited_customer": "ada", **more}
 
 
+def refused(order_id: str) -> list[Event]:
+    """A credit and a reversal over nothing: the credit service settles an order that cannot be credited."""
+    return [credit(order_id, credit_cents=0, points=0), reversal(order_id, reversal_cents=0, reversal_points=0)]
+
+
 def cancelled(order_id: str, at: int = OLD) -> Event:
     return {"order_id": order_id, "cancelled_rows": 1, "cancelled_at_ms": at}
 
@@ -161,6 +166,9 @@ HEALTHY: dict[str, Telling] = {
     ),
     "expired": lambda o: Story([*unpaid(o, "EXPIRED", rolled_back_rows=1), half(o)], Finding.ENDED),
     "cancelled before it was paid": lambda o: Story([*unpaid(o, "CANCELLED", rolled_back_rows=1), half(o)], Finding.ENDED),
+    "refused by the credit service, and cancelled": lambda o: Story(
+        [*placed(o), *announced(o), *refused(o), cancelled(o), cancellation(o)], Finding.REVERSED
+    ),
     "credit invented, and reversed": lambda o: Story([credit(o), reversal(o)], Finding.REVERSED),
     "credit of a rollback, reversed": lambda o: Story(
         [*announced(o), credit(o), reversal(o)], Finding.REVERSED, None, [f"T-{o}"]
@@ -243,6 +251,9 @@ FAULTS: dict[str, Telling] = {
     ),
     "expired, and credited": lambda o: Story(
         [*unpaid(o, "EXPIRED", rolled_back_rows=1), half(o), credit(o)], Finding.ROLLED_BACK_ORDER, Cause.MARKER
+    ),
+    "refused by the credit service, and not cancelled": lambda o: Story(
+        [*placed(o), *announced(o), *refused(o)], Finding.REVERSED_ORDER
     ),
     "reversed though it stands": lambda o: Story([*healthy(o), reversal(o)], Finding.REVERSED_ORDER),
     "reversed without a credit": lambda o: Story([reversal(o)], Finding.REVERSAL_WITHOUT_CREDIT),
