@@ -1,10 +1,13 @@
 """Real processes for tests: on free ports, with data and logs below tmp_path, their logs shown when a test fails."""
 
+from __future__ import annotations
+
 import shutil
 import signal
 import subprocess
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
 from hypothesis import HealthCheck, settings
@@ -13,6 +16,9 @@ from demo.ports import free_ports
 from demo.processes import Process, Processes
 from demo.system import QUICK_CHECKS, System, add_broker
 from tests.side_by_side import pytest_xdist_make_scheduler
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
 
 __all__ = ["pytest_xdist_make_scheduler"]
 
@@ -81,6 +87,17 @@ def _java_and_maven() -> None:
     missing = [program for program in ("java", "mvn") if shutil.which(program) is None]
     if missing:
         pytest.skip(f"{' and '.join(missing)} not found: apt-get install openjdk-17-jdk-headless maven")
+
+
+@pytest.fixture(scope="session")
+def spark() -> Iterator[SparkSession]:
+    """The one Spark session of this process: a second one could not be started beside it."""
+    if shutil.which("java") is None:
+        pytest.skip("no java on the PATH: apt-get install openjdk-17-jre-headless")
+    from pipelines.session import spark_session
+
+    with spark_session("local[1]", is_small=True) as session:
+        yield session
 
 
 @pytest.fixture(scope="session")

@@ -28,9 +28,7 @@ from pipelines.tolerance import Tolerance
 from tests.apache.cluster import apache_rocketmq
 from tests.conftest import BrokerProcess
 from tests.e2e.clients import PATIENT, Inbox, consumer, running, until
-from tests.unit.pipelines.conftest import ShopDatabases, spark
-
-__all__ = ["spark"]
+from tests.unit.pipelines.conftest import ShopDatabases
 
 pytestmark = [
     pytest.mark.e2e,

@@ -1,22 +1,10 @@
-"""One Spark session for the tests of the pipelines, and databases made as the services make theirs."""
+"""Databases made as the services make theirs."""
 
-import shutil
 import sqlite3
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from pyspark.sql import SparkSession
-
-from pipelines.session import spark_session
-
-
-@pytest.fixture(scope="session")
-def spark() -> Iterator[SparkSession]:
-    if shutil.which("java") is None:
-        pytest.skip("no java on the PATH: apt-get install openjdk-17-jre-headless")
-    with spark_session("local[1]", is_small=True) as session:
-        yield session
 
 
 class ShopDatabases:
