@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from typing import Final, NamedTuple
 
+from broker.admin.numbers import is_number
 from broker.admin.queue_pages import pages
 from broker.admin.requests import BrokerRequests
 from broker.admin.timeline.evidence import is_committed
@@ -85,7 +86,7 @@ async def _decided(broker: BrokerRequests) -> set[int]:
     async for page in pages(broker, topics.OP_HALF_TOPIC):
         for record in page:
             words = record.body.decode(errors="replace").split(",")
-            decided.update(int(word) for word in words if word.isascii() and word.isdigit() and len(word) < 20)
+            decided.update(int(word) for word in words if is_number(word))
         seen += len(page)
         if seen >= _MOST_OPS:
             break

@@ -14,7 +14,7 @@ from broker.message.errors import CorruptRecord
 from broker.transaction.check_policy import CheckPolicy
 from broker.transaction.copies import Copy, Identity, are_decided, by_transaction, identity_of, is_copy
 from broker.transaction.errors import NotAHalfMessage, NotAnOpMessage
-from broker.transaction.half_message import HalfMessage, read_any_message, read_half_message
+from broker.transaction.half_message import DISCARD_TOPIC, HalfMessage, read_any_message, read_half_message
 from broker.transaction.offsets import OpWindow
 from broker.transaction.op_message import decided_offsets
 from broker.transaction.pending_transaction import PendingTransaction, RecordOffsets
@@ -40,6 +40,16 @@ class RecoveredTransaction:
     def commit_log_offsets(self) -> list[int]:
         """Of all its half messages that are known."""
         return [self.transaction.commit_log_offset, *(copy.commit_log_offset for copy in self.copies)]
+
+    @property
+    def begins(self) -> int:
+        """The commit log offset of the first of these: its committed or discarded message lies behind it."""
+        return min(self.commit_log_offsets)
+
+    @property
+    def outcome_topics(self) -> tuple[bytes, bytes]:
+        """Where its committed message is, or its discarded one."""
+        return self.transaction.topic, DISCARD_TOPIC
 
 
 @dataclass(slots=True)

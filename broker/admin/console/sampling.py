@@ -13,6 +13,7 @@ from broker.admin.console.brokers import Brokers
 from broker.admin.console.drawing.chart import Chart, Point, chart
 from broker.admin.errors import AdminError, NotSupported
 from broker.admin.figures import runtime_info
+from broker.admin.numbers import is_number
 from broker.admin.requests import BrokerRequests
 from broker.protocol.headers import ListPendingTransactionsRequestHeader
 from broker.world import World
@@ -124,4 +125,4 @@ async def _sample_of(broker: BrokerRequests, at_ms: int) -> Sample:
 
 
 def _number(text: str | None) -> int | None:
-    return int(text) if text is not None and text.isascii() and text.isdigit() and len(text) < 20 else None
+    return int(text) if text is not None and is_number(text) else None

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 
 from broker.admin.console.brokers import Brokers
 from broker.admin.errors import AdminError
+from broker.admin.numbers import is_number
 from broker.admin.session import Session
 
 Query = Mapping[str, str]
@@ -38,5 +39,4 @@ class Visit:
     def number(self, name: str, otherwise: int, *, least: int = 0, most: int = 2**63 - 1) -> int:
         """A parameter that is a number between bounds; `otherwise` if it is none."""
         text = self.word(name)
-        is_number = text.isascii() and text.isdigit() and len(text) <= 19
-        return min(max(int(text), least), most) if is_number else otherwise
+        return min(max(int(text), least), most) if is_number(text) else otherwise

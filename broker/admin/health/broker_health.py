@@ -14,6 +14,7 @@ from broker.admin.health.clocks import clock
 from broker.admin.health.finding import Finding, fine, wrong
 from broker.admin.health.reach import announced
 from broker.admin.health.versions import Spoken, too_old, version_text
+from broker.admin.numbers import is_number
 from broker.admin.requests import BrokerRequests
 from broker.message import permissions
 from broker.protocol.bodies import ParkedCounts, TransactionInfo, TransactionList
@@ -55,7 +56,7 @@ async def examine_broker(
     except Refused as error:
         return BrokerFound([wrong(subject, f"It refuses to tell of itself: {error}.", about_refusal(str(error)))], None)
     number = figures.get("brokerVersion", "")
-    version = Spoken(subject, int(number)) if _is_number(number) else None
+    version = Spoken(subject, int(number)) if is_number(number) else None
     findings = [
         _who_it_is(subject, figures, answered_ms, version),
         *(too_old(subject, version.number) if version is not None else []),
@@ -77,7 +78,7 @@ _REACH: Final = (
 def _who_it_is(subject: str, figures: Mapping[str, str], now_ms: int, version: Spoken | None) -> Finding:
     described = figures.get("brokerVersionDesc", "an unknown release")
     booted = figures.get("bootTimestamp", "")
-    since = f", up for {duration_text(max(0, now_ms - int(booted)))}" if _is_number(booted) else ""
+    since = f", up for {duration_text(max(0, now_ms - int(booted)))}" if is_number(booted) else ""
     text = version_text(version.number) if version is not None else described
     return fine(subject, f"It answers; it speaks the protocol of {described}{since}.", version=text)
 
@@ -88,7 +89,7 @@ def _disk(subject: str, figures: Mapping[str, str], configured: Mapping[str, str
     except (KeyError, ValueError):
         return fine(subject, "It does not say how full its disk is.")
     level = configured.get("diskSpaceWarningLevelRatio", "")
-    most_percent = int(level) if _is_number(level) else _WARNING_PERCENT
+    most_percent = int(level) if is_number(level) else _WARNING_PERCENT
     if used_percent < most_percent:
         return fine(subject, f"Its disk is {used_percent:.0f} % full; above {most_percent} % it would refuse messages.")
     what = f"Its disk is {used_percent:.0f} % full: above {most_percent} % it refuses new messages."
@@ -99,10 +100,10 @@ def _disk(subject: str, figures: Mapping[str, str], configured: Mapping[str, str
 
 def _refusing(subject: str, configured: Mapping[str, str]) -> Iterator[Finding]:
     permission = configured.get("brokerPermission", "")
-    if _is_number(permission) and not permissions.is_writeable(int(permission)):
+    if is_number(permission) and not permissions.is_writeable(int(permission)):
         what = f"It refuses all messages (brokerPermission={permission})."
         yield wrong(subject, what, "Set brokerPermission=6 if that is not meant.")
-    if _is_number(permission) and not permissions.is_readable(int(permission)):
+    if is_number(permission) and not permissions.is_readable(int(permission)):
         what = f"It lets nobody consume (brokerPermission={permission})."
         yield wrong(subject, what, "Set brokerPermission=6 if that is not meant.")
     if configured.get("rejectTransactionMessage") == "true":
@@ -157,7 +158,3 @@ def _dead_letters(subject: str, parked: ParkedCounts) -> Finding:
 
 def _s(count: int) -> str:
     return "" if count == 1 else "s"
-
-
-def _is_number(text: str) -> bool:
-    return text.isascii() and text.isdigit() and len(text) < 20

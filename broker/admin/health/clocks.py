@@ -11,18 +11,18 @@ from typing import Final
 
 from broker.admin.durations import duration_text
 from broker.admin.health.finding import Finding, fine, wrong
+from broker.admin.numbers import is_number
 
 _MOST_MS: Final = 5_000
 """RocketMQ's producers write the time of birth, and its brokers check back 6 s after it."""
 _RUNTIME: Final = re.compile(r"\[ ([\d,]+) days, (\d+) hours, (\d+) minutes, (\d+) seconds \]")
 _RESOLUTION_MS: Final = 1_000
-_LONGEST_NUMBER: Final = 19
 
 
 def broker_time_ms(figures: Mapping[str, str]) -> int | None:
     """What the broker's clock showed, rounded down by a second at most; None where its figures do not say."""
     booted, runtime = figures.get("bootTimestamp", ""), _RUNTIME.fullmatch(figures.get("runtime", ""))
-    if runtime is None or not booted.isdecimal() or len(booted) > _LONGEST_NUMBER:
+    if runtime is None or not is_number(booted):
         return None
     days, hours, minutes, seconds = (int(part.replace(",", "")) for part in runtime.groups())
     return int(booted) + (((days * 24 + hours) * 60 + minutes) * 60 + seconds) * 1_000

@@ -121,7 +121,7 @@ def _ended_without_op(
 
 def _ends_of_topics(store: MessageStore, undecided: Sequence[RecoveredTransaction]) -> Mapping[bytes, int]:
     """Where the last message lies of each topic that can hold what became of these transactions."""
-    wanted = {recovered.transaction.topic for recovered in undecided} | {DISCARD_TOPIC}
+    wanted = {topic for recovered in undecided for topic in recovered.outcome_topics}
     return {topic: store.end_of_topic(topic) for topic in wanted}
 
 
@@ -134,8 +134,8 @@ def _consider_indexed(
     transactions that are pending at a crash began after the last message of their topic.
     """
     transaction_id = recovered.transaction_id
-    begins = min(recovered.commit_log_offsets)
-    searched = [topic for topic in (recovered.transaction.topic, DISCARD_TOPIC) if ends[topic] > begins]
+    begins = recovered.begins
+    searched = [topic for topic in recovered.outcome_topics if ends[topic] > begins]
     if not searched:
         return True
     if transaction_id is None or not store.config.is_index_enabled:
@@ -153,8 +153,7 @@ def _queues_to_read(unindexed: list[RecoveredTransaction]) -> list[tuple[bytes, 
     """The queues that may hold messages of these transactions, and the commit log offset behind which they lie."""
     first: dict[tuple[bytes, int], int] = {}
     for recovered in unindexed:
-        transaction = recovered.transaction
-        begins = min(*recovered.commit_log_offsets, transaction.stored_at)
+        transaction, begins = recovered.transaction, recovered.begins
         for key in ((transaction.topic, transaction.queue_id), (DISCARD_TOPIC, 0)):
             first[key] = min(first.get(key, begins), begins)
     return [(topic, queue_id, begins) for (topic, queue_id), begins in first.items()]
