@@ -30,7 +30,8 @@ class Plan:
 def measure(case: Case, plan: Plan, home: Path) -> Sample:
     """Starts the system, measures, and ends it. Raises ProcessFailed, NoPostgresql."""
     with running(case, home) as system:
-        place_in_flight(system.order_url, in_flight=plan.in_flight, seconds=_WARM_UP_S)
+        warm_up = place_in_flight(system.order_url, in_flight=plan.in_flight, seconds=_WARM_UP_S)
+        _credited(system, warm_up)  # what still waited for a worker would delay the first orders that are measured
         steady = place_at_rate(system.order_url, rate=plan.rate, seconds=plan.seconds)
         credited = _credited(system, steady)
         before = system.cpu_s()
