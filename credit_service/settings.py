@@ -1,6 +1,7 @@
 """The settings of the credit service and its worker, given by environment variables or flags; `--help` lists them."""
 
 import socket
+from pathlib import Path
 from typing import Annotated, Self
 
 from pydantic import AfterValidator, Field, PrivateAttr, SecretStr, model_validator
@@ -61,6 +62,11 @@ class LedgerSettings(CreditDatabaseSettings, ServingDatabaseSettings):
         SecretStr("redis://127.0.0.1:6379/0"),
         validation_alias="REDIS_URL",
         description="where Celery keeps its tasks; redis://127.0.0.1:6379/0 unless given",
+    )
+
+    failpoints_folder: Path | None = Field(
+        None,
+        description="a folder in which a demo arms failpoints while the process runs; none unless given",
     )
 
     @model_validator(mode="after")

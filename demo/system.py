@@ -91,7 +91,9 @@ class System:
             home / "broker",
             {**broker_settings, "listenPort": str(broker_port), "namesrvListenPort": str(namesrv_port)},
         )
-        self.worker = self._add(processes, "credit_worker", "credit_service.worker", is_ready=prints("worker ready"))
+        self.worker = self._add(
+            processes, "credit_worker", "credit_service.worker", credit_environment, is_ready=prints("worker ready")
+        )
         self.credit_service = self._add(
             processes,
             "credit_service",

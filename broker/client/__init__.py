@@ -46,7 +46,10 @@ from broker.client.push.push_consumer import PushConsumer
 from broker.client.transaction.local_transaction import LocalTransaction, local_transaction
 from broker.client.transaction.transaction_producer import TransactionProducer
 from broker.message import IllegalMessage, Message, MessageExt, MessageQueue
+from broker.protocol.codes import RequestCode
+from broker.protocol.command import RemotingCommand
 from broker.protocol.heartbeat import ConsumeFromWhere, MessageModel
+from broker.remoting.rpc_hook import RpcHook
 from broker.remoting.tls import ClientTls
 
 __all__ = [
@@ -78,7 +81,10 @@ __all__ = [
     "Pulled",
     "PushConsumer",
     "QueueProgress",
+    "RemotingCommand",
+    "RequestCode",
     "RequestTimedOut",
+    "RpcHook",
     "SendFailed",
     "SendResult",
     "SendStatus",

@@ -16,6 +16,7 @@ from broker.remoting.dispatcher import not_supported
 from broker.remoting.errors import CertificateRefused, ConnectFailed, ConnectionClosed, HandshakeFailed, RemotingTimeout
 from broker.remoting.limits import ConnectionLimits
 from broker.remoting.network import current_network
+from broker.remoting.rpc_hook import RpcHook
 from broker.remoting.tls import ClientTls, TlsError, client_context, is_about_certificate, words_of
 
 _HIGHEST_PORT: Final = 65_535
@@ -53,10 +54,12 @@ class RemotingClient:
         limits: ConnectionLimits | None = None,
         credentials: SessionCredentials | None = None,
         tls: ClientTls | None = None,
+        rpc_hook: RpcHook | None = None,
     ) -> None:
         """`handler` answers what peers ask of us; without one they are refused.
 
-        With `credentials` every request is signed, with `tls` every connection speaks TLS. Raises TlsUnusable.
+        With `credentials` every request is signed, with `tls` every connection speaks TLS; each request and its answer pass
+        `rpc_hook`. Raises TlsUnusable.
         """
         self.connections: set[Connection] = set()
         """The open ones."""
@@ -66,6 +69,7 @@ class RemotingClient:
         self._limits = limits or ConnectionLimits()
         self._complaints = Complaints()
         self._credentials = credentials
+        self._rpc_hook = rpc_hook
         self._tls = client_context(tls) if tls is not None else None
         self._by_address: dict[str, Connection] = {}
         self._connecting: dict[str, asyncio.Task[Connection]] = {}
@@ -77,7 +81,7 @@ class RemotingClient:
     ) -> RemotingCommand:
         """Sends a request and waits for its answer; connecting counts against the time-out.
 
-        Raises ConnectFailed, RemotingTimeout, ConnectionClosed or TooManyRequests.
+        Raises ConnectFailed, RemotingTimeout, ConnectionClosed, TooManyRequests or StoppedByHook.
         """
         connection = self._open(address)
         if connection is None:
@@ -92,7 +96,7 @@ class RemotingClient:
     async def invoke_oneway(
         self, address: str, code: int, header: CommandHeader | None = None, body: bytes = b"", *, timeout_ms: int = 3000
     ) -> None:
-        """Sends a request that is not answered. Raises ConnectFailed or ConnectionClosed."""
+        """Sends a request that is not answered. Raises ConnectFailed, ConnectionClosed or StoppedByHook."""
         connection = self._open(address) or await self.connect(address, timeout_ms=timeout_ms)
         connection.invoke_oneway(code, header, body)
 
@@ -163,6 +167,7 @@ class RemotingClient:
             complaints=self._complaints,
             serialize_type=self._serialize_type,
             credentials=self._credentials,
+            rpc_hook=self._rpc_hook,
         )
 
 

@@ -18,6 +18,7 @@ from broker.remoting.errors import ConnectionClosed
 from broker.remoting.limits import ConnectionLimits
 from broker.remoting.memory_budget import NOT_COUNTED_BYTES, MemoryBudget
 from broker.remoting.own_requests import OwnRequests
+from broker.remoting.rpc_hook import HookedRequests, RpcHook
 from broker.remoting.sending_half import SendingHalf
 from broker.remoting.turn import Turn
 
@@ -53,11 +54,12 @@ class Connection(SendingHalf):
         complaints: Complaints | None = None,
         serialize_type: SerializeType = SerializeType.JSON,
         credentials: SessionCredentials | None = None,
+        rpc_hook: RpcHook | None = None,
         turn: Turn | None = None,
         memory: MemoryBudget | None = None,
         most_connections: int | None = None,
     ) -> None:
-        """While it is open it is in `open_connections`. `serialize_type` and `credentials` are for requests of our own.
+        """While open it is in `open_connections`. `serialize_type`, `credentials` and `rpc_hook` are for requests of our own.
 
         `turn` and `memory` are those that it shares with others; without them it has its own memory and handles all it reads.
         If `most_connections` are open already, it is closed at once.
@@ -72,7 +74,11 @@ class Connection(SendingHalf):
         self._complaints = complaints or Complaints()
         self._refusal: FrameError | None = None
         self._decoder = FrameDecoder(self._limits.max_frame_length, self._limits.max_header_length)
-        self._own_requests = OwnRequests(self._loop, serialize_type, credentials)
+        self._own_requests = (
+            OwnRequests(self._loop, serialize_type, credentials)
+            if rpc_hook is None
+            else HookedRequests(self._loop, serialize_type, credentials, rpc_hook)
+        )
         self._turn = turn
         self._memory = memory or MemoryBudget()
         self._most_connections = most_connections
@@ -118,7 +124,7 @@ class Connection(SendingHalf):
     ) -> RemotingCommand:
         """Sends a request and waits for its answer.
 
-        Raises RemotingTimeout, ConnectionClosed or TooManyRequests.
+        Raises RemotingTimeout, ConnectionClosed, TooManyRequests or StoppedByHook.
         """
         return await self.start_invoke(code, header, body, timeout_ms=timeout_ms)
 

@@ -27,3 +27,7 @@ class RemotingTimeout(RemotingError):
 
 class TooManyRequests(RemotingError):
     """Too many requests wait for their answers. This one was not sent."""
+
+
+class StoppedByHook(RemotingError):
+    """The program's own RPC hook stopped the request, which was not sent, or its answer."""

@@ -11,9 +11,20 @@ from credit_service.adapters.credit_wire import WireCredit, from_wire
 from credit_service.adapters.ledger import Ledger, LedgerUnavailable
 from service_runtime.engine import create_database_engine
 
+WriteEntries = Callable[[list[WireCredit]], list[str]]
+"""Writes entries, and answers with an outcome for each."""
 
-def register_credit_task(app: Celery, database_url: str, on_open: Callable[[Engine], None] = lambda _: None) -> None:
-    """Teaches the application both tasks. Each worker process opens the database with its first task, and tells `on_open`."""
+
+def register_credit_task(
+    app: Celery,
+    database_url: str,
+    on_open: Callable[[Engine], None] = lambda _: None,
+    wrapped: Callable[[WriteEntries], WriteEntries] = lambda write: write,
+) -> None:
+    """Teaches the application both tasks. Each worker process opens the database with its first task, and tells `on_open`.
+
+    The tasks write by what `wrapped` makes of the function that writes to the ledger.
+    """
 
     @cache
     def ledger() -> Ledger:
@@ -21,8 +32,13 @@ def register_credit_task(app: Celery, database_url: str, on_open: Callable[[Engi
         on_open(engine)
         return Ledger(engine)
 
-    def write_entries(credits: list[WireCredit], **_of_a_newer_version: object) -> list[str]:
+    def write_to_ledger(credits: list[WireCredit]) -> list[str]:
         return [outcome.value for outcome in ledger().credit([from_wire(credit) for credit in credits])]
+
+    write = wrapped(write_to_ledger)
+
+    def write_entries(credits: list[WireCredit], **_of_a_newer_version: object) -> list[str]:
+        return write(credits)
 
     for name in (CREDIT_TASK, REVERSAL_TASK):
         app.task(name=name, throws=(LedgerUnavailable,))(write_entries)

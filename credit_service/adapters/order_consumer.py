@@ -2,7 +2,7 @@
 
 from typing import Final
 
-from broker.client import ConsumeFromWhere, MessageListener, PushConsumer
+from broker.client import ConsumeFromWhere, MessageListener, PushConsumer, RpcHook
 from order_messages import order_cancelled, order_created
 from service_runtime.consumer_thread import ConsumerThread
 
@@ -10,15 +10,22 @@ CONSUMER_GROUP: Final = "credit_service"
 
 
 def order_consumer(
-    listener: MessageListener, *, namesrv_addr: str, threads: int, batch_size: int, max_reconsume_times: int
+    listener: MessageListener,
+    *,
+    namesrv_addr: str,
+    threads: int,
+    batch_size: int,
+    max_reconsume_times: int,
+    rpc_hook: RpcHook | None = None,
 ) -> ConsumerThread:
     """Consumes orders and cancellations, from the first message of each queue on, in batches, in a bounded pool of threads.
 
-    `listener` is called in the consumer's threads, with up to `batch_size` messages.
+    `listener` is called in the consumer's threads, with up to `batch_size` messages. `rpc_hook` sees what is pulled.
     """
     consumer = PushConsumer(
         CONSUMER_GROUP,
         namesrv_addr=namesrv_addr,
+        rpc_hook=rpc_hook,
         consume_thread_max=threads,
         consume_message_batch_max_size=batch_size,
         pull_batch_size=batch_size,

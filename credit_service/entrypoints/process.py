@@ -9,8 +9,9 @@ from prometheus_client import CollectorRegistry
 from broker.client import ClientError
 from credit_service.adapters.celery_app import create_celery
 from credit_service.adapters.celery_crediting import CeleryCrediting
-from credit_service.adapters.celery_tasks import CeleryTasks
+from credit_service.adapters.celery_tasks import CeleryTasks, CreditTasks
 from credit_service.adapters.credit_metrics import CountedCrediting, HoldsCollector
+from credit_service.adapters.failpoints import FailingDelivery, FailingListener, FailingTasks
 from credit_service.adapters.ledger import Ledger
 from credit_service.adapters.order_consumer import order_consumer
 from credit_service.adapters.redis_url import masked_redis
@@ -26,6 +27,7 @@ from credit_service.service_layer.order_listener import OrderListener
 from credit_service.service_layer.patient_crediting import PatientCrediting
 from credit_service.service_layer.refusing import Refusing
 from credit_service.settings import MigrationSettings, ServiceSettings
+from service_runtime.armed_failpoints import ArmedFailpoints
 from service_runtime.configured_database import migrate_and_leave, open_to_serve
 from service_runtime.consumer_thread import ConsumerThread
 from service_runtime.database_url import masked
@@ -100,19 +102,25 @@ def _sender(settings: ServiceSettings) -> MessageSender:
 
 def _consumer(
     settings: ServiceSettings,
-    tasks: CeleryTasks,
+    tasks: CreditTasks,
     holds: Holds,
     metrics: CollectorRegistry | None,
     refusing: Refusing | None,
 ) -> ConsumerThread:
-    by_celery = CeleryCrediting(tasks, timeout_s=settings.task_timeout_s)
+    folder = settings.failpoints_folder
+    failpoints = ArmedFailpoints(folder) if folder is not None else None
+    by_celery = CeleryCrediting(
+        tasks if failpoints is None else FailingTasks(tasks, failpoints), timeout_s=settings.task_timeout_s
+    )
     patient = PatientCrediting(by_celery, holds, threads=settings.consumer_threads)
+    listener = OrderListener(patient if metrics is None else CountedCrediting(patient, metrics), refusing)
     return order_consumer(
-        OrderListener(patient if metrics is None else CountedCrediting(patient, metrics), refusing),
+        listener if failpoints is None else FailingListener(listener, failpoints),
         namesrv_addr=settings.namesrv_addr,
         threads=settings.consumer_threads,
         batch_size=settings.batch_size,
         max_reconsume_times=settings.max_reconsume_times,
+        rpc_hook=FailingDelivery(failpoints) if failpoints is not None else None,
     )
 
 

@@ -13,12 +13,14 @@ from pydantic import ValidationError
 from pydantic_settings import CliApp
 
 from credit_service.adapters.celery_app import QUEUE, create_celery
-from credit_service.adapters.credit_task import register_credit_task
+from credit_service.adapters.credit_task import WriteEntries, register_credit_task
+from credit_service.adapters.failpoints import failing
 from credit_service.adapters.redis_url import masked_redis
 from credit_service.adapters.tables import MIGRATIONS
 from credit_service.adapters.worker_heartbeats import WorkerHeartbeats
 from credit_service.settings import WorkerSettings
 from credit_service.worker.heartbeat import TIMEOUT_S, heartbeat_step
+from service_runtime.armed_failpoints import ArmedFailpoints
 from service_runtime.configured_database import open_to_serve
 from service_runtime.engine import DatabaseUnusable
 from service_runtime.log_format import set_log_format
@@ -57,7 +59,8 @@ def work(settings: WorkerSettings, heartbeats: WorkerHeartbeats) -> int:
     # Opened here only to wait for it and to migrate it; nothing of it may live on in the processes that are forked.
     open_to_serve(settings, MIGRATIONS).dispose()
     app = create_celery(redis_url)
-    register_credit_task(app, database_url, trace_database if settings.traces_enabled else lambda _: None)
+    on_open = trace_database if settings.traces_enabled else lambda _: None
+    register_credit_task(app, database_url, on_open, lambda write: _with_failpoints(write, settings))
     app.steps["consumer"].add(heartbeat_step(heartbeats, name=settings.worker_name, processes=settings.processes))
 
     @signals.setup_logging.connect(weak=False)
@@ -84,6 +87,11 @@ def work(settings: WorkerSettings, heartbeats: WorkerHeartbeats) -> int:
     )
     worker.start()
     return int(worker.exitcode or 0)
+
+
+def _with_failpoints(write: WriteEntries, settings: WorkerSettings) -> WriteEntries:
+    folder = settings.failpoints_folder
+    return write if folder is None else failing(write, ArmedFailpoints(folder))
 
 
 def _trace(**_: object) -> None:

@@ -19,7 +19,6 @@ def _local_transaction_fails(stage: Stage) -> None:
 
 def _dies_before_commit(stage: Stage) -> None:
     deaths = stage.deaths(stage.system.order_service)
-    stage.arm("exit-after-local-commit")
     stage.order()
     stage.wait_until(
         lambda: stage.deaths(stage.system.order_service) > deaths, "the order service is found dead: nobody sends the COMMIT"
@@ -29,21 +28,25 @@ def _dies_before_commit(stage: Stage) -> None:
 
 
 def _commit_is_lost(stage: Stage) -> None:
-    stage.arm("lose-commit")
     stage.order()
-    stage.note("COMMIT did not reach the broker: the half message is pending, and the credit service sees nothing")
+    stage.note("COMMIT never left the order service: the half message is pending, and the credit service sees nothing")
     stage.wait_for_credit()
 
 
 def _rollback_is_lost(stage: Stage) -> None:
-    stage.arm("lose-rollback")
     stage.order(price_cents=_ABOVE_THE_LIMIT_CENTS)
-    stage.note("ROLLBACK did not reach the broker: the half message is pending, though there is no order")
+    stage.note("ROLLBACK never left the order service: the half message is pending, though there is no order")
     stage.wait_until(stage.is_decided, "a check-back brought the ROLLBACK")
 
 
+def _half_message_answer_is_lost(stage: Stage) -> None:
+    stage.order()
+    stage.wait_for_credit()
+    stage.note("there are two half messages: the answer to the first was lost, so the order is in the second's transaction")
+    stage.wait_until(stage.are_all_decided, "a check-back found no order in the first transaction: ROLLBACK")
+
+
 def _check_back_comes_first(stage: Stage) -> None:
-    stage.arm("hold-local-transaction")
     stage.order()
     stage.wait_until(stage.is_decided, "the broker has the ROLLBACK, and the late local transaction failed")
 
@@ -68,19 +71,18 @@ def _redis_emptied(stage: Stage) -> None:
 
 
 def _delivered_twice(stage: Stage) -> None:
+    deaths = stage.deaths(stage.system.credit_service)
     stage.order()
     stage.wait_for_credit()
-    with stage.kept_down(stage.system.credit_service):
-        if stage.is_acknowledged():
-            stage.note("the broker had the offset already: this time the message comes once; play it again")
-        else:
-            stage.note("the broker has no offset behind the message: it was delivered, and it will be delivered again")
+    stage.wait_until(
+        lambda: stage.deaths(stage.system.credit_service) > deaths,
+        "the credit service is found dead: the broker has no offset behind the message",
+    )
     stage.wait_until(lambda: stage.is_ready(stage.system.credit_service), "the credit service runs again")
     stage.wait_until(stage.is_acknowledged, "the message was delivered again: the broker has an offset behind it now")
 
 
 def _broker_killed(stage: Stage) -> None:
-    stage.arm("lose-commit")
     stage.order()
     stage.kill(stage.system.broker)
     stage.wait_until(
@@ -132,24 +134,38 @@ SCENARIOS: Final = (
         "One order, one credit: a message that is sent after the local commit would have been lost here.",
         ONE_ORDER_ONE_CREDIT,
         _dies_before_commit,
+        "exit-after-local-commit",
     ),
     Scenario(
         "commit-is-lost",
         "COMMIT is lost",
-        "The order is stored and the customer has the answer 201, but the broker hears no COMMIT.",
+        "The order is stored and the customer has the answer 201, but the request with COMMIT never leaves the order service.",
         "The transaction is pending for 2 s, with the countdown to the check-back; then COMMIT is the answer.",
         "One order, one credit, a few seconds late.",
         ONE_ORDER_ONE_CREDIT,
         _commit_is_lost,
+        "lose-commit",
     ),
     Scenario(
         "rollback-is-lost",
         "ROLLBACK is lost",
-        "The order is refused, but the broker hears no ROLLBACK.",
+        "The order is refused, but the request with ROLLBACK never leaves the order service.",
         "The transaction is pending for 2 s. The check-back finds the marker ROLLED_BACK in the order database.",
         "No order, no credit.",
         NO_ORDER_NO_CREDIT,
         _rollback_is_lost,
+        "lose-rollback",
+    ),
+    Scenario(
+        "half-message-answer-is-lost",
+        "The answer to the half message is lost",
+        "The broker stores the half message, but the order service does not hear so, and sends it again.",
+        "Two half messages of one order. The local transaction runs for the second. A check-back finds no order under the "
+        "first one's transaction, and writes the marker ROLLED_BACK.",
+        "One order, one credit: each attempt to send is a transaction of its own, and only one has the order.",
+        ONE_ORDER_ONE_CREDIT,
+        _half_message_answer_is_lost,
+        "lose-half-message-answer",
     ),
     Scenario(
         "check-back-comes-first",
@@ -160,6 +176,7 @@ SCENARIOS: Final = (
         "No order, no credit: without the marker there would be an order whose message was rolled back.",
         NO_ORDER_NO_CREDIT,
         _check_back_comes_first,
+        "hold-local-transaction",
     ),
     Scenario(
         "credit-database-away",
@@ -183,11 +200,12 @@ SCENARIOS: Final = (
     Scenario(
         "delivered-twice",
         "A message is delivered twice",
-        "The credit service dies after the credit is stored, and before it has told the broker its offset.",
+        "The credit service dies, as by kill -9, after the credit is stored and before it has told the broker its offset.",
         "The broker delivers the message again. The credit row is unique on its order: the second delivery changes nothing.",
         "One order, one credit.",
         ONE_ORDER_ONE_CREDIT,
         _delivered_twice,
+        "exit-before-acknowledgement",
     ),
     Scenario(
         "broker-killed",
@@ -198,6 +216,7 @@ SCENARIOS: Final = (
         "One order, one credit.",
         ONE_ORDER_ONE_CREDIT,
         _broker_killed,
+        "lose-commit",
     ),
     Scenario(
         "paid-later",

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import threading
 import uuid
-from pathlib import Path
 
 from demo.errors import DemoError
+from demo.scenarios.failpoints import FailpointFolder, find
 from demo.scenarios.ledger import Ledgers
 from demo.scenarios.plays import SCENARIOS
-from demo.scenarios.scenario import Run, State
+from demo.scenarios.scenario import Run, State, Step
 from demo.scenarios.stage import Stage
 from demo.system import System
 from demo.up.keeper import Keeper
@@ -22,12 +22,12 @@ MOST_RUNS = 50
 class Runs:
     """The runs so far, the newest last."""
 
-    def __init__(self, system: System, keeper: Keeper, failpoints: Path) -> None:
-        """`failpoints` is the folder in which the order service looks."""
+    def __init__(self, system: System, keeper: Keeper, failpoints: FailpointFolder) -> None:
+        """`failpoints` are those of the system's processes."""
         self.ledgers = Ledgers(system.order_database_url, system.credit_database_url)
         self._system = system
         self._keeper = keeper
-        self._failpoints = failpoints
+        self.failpoints = failpoints
         self._runs: list[Run] = []
         self._count = 0
         self._leaving = threading.Event()
@@ -64,6 +64,12 @@ class Runs:
             self._thread.start()
         return run
 
+    def steps(self, run: Run) -> list[Step]:
+        """What was done in a run, and the failpoints that were hit meanwhile."""
+        hits = [hit for hit in self.failpoints.hits() if hit.meant_for == run.customer]
+        seen = [Step(hit.at_ms, f"failpoint {hit.failpoint} is hit: {find(hit.failpoint).what}") for hit in hits]
+        return sorted([*run.steps, *seen], key=lambda step: step.at_ms)
+
     def stop(self) -> None:
         """Ends what is played."""
         self._leaving.set()
@@ -75,8 +81,10 @@ class Runs:
             self._thread.join(_END_WITHIN_S)
 
     def _play(self, run: Run) -> None:
-        stage = Stage(run, self._system, self._keeper, self.ledgers, self._failpoints, self._leaving)
+        stage = Stage(run, self._system, self._keeper, self.ledgers, self.failpoints, self._leaving)
         try:
+            if run.scenario.failpoint is not None:
+                stage.arm(run.scenario.failpoint)
             run.scenario.play(stage)
             stage.pause(1)
             run.findings = self.ledgers.answer(run.scenario.verdict, run.customer)

@@ -44,6 +44,8 @@ class Scenario:
     """What is asked in the end of the databases, about the customer of the run."""
     play: Callable[[Stage], None]
     """Makes it happen, and returns when it is over. Raises DemoError."""
+    failpoint: str | None = None
+    """The failpoint that is armed for its customer before it begins."""
 
 
 @dataclass(frozen=True, slots=True)

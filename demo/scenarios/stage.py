@@ -8,7 +8,6 @@ import threading
 import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import closing, contextmanager
-from pathlib import Path
 from typing import Final
 
 import httpx
@@ -21,6 +20,7 @@ from broker.protocol.headers import ShowTransactionRequestHeader
 from demo.commit_log import ORDERS_TOPIC, Trace, read_traces
 from demo.errors import DemoError
 from demo.processes import Process
+from demo.scenarios.failpoints import FailpointFolder
 from demo.scenarios.ledger import Ledgers
 from demo.scenarios.scenario import Run
 from demo.system import System
@@ -42,9 +42,15 @@ class Stage:
     """One run's hands and eyes. Methods raise DemoError when what they wait for does not come, or when `make up` ends."""
 
     def __init__(
-        self, run: Run, system: System, keeper: Keeper, ledgers: Ledgers, failpoints: Path, leaving: threading.Event
+        self,
+        run: Run,
+        system: System,
+        keeper: Keeper,
+        ledgers: Ledgers,
+        failpoints: FailpointFolder,
+        leaving: threading.Event,
     ) -> None:
-        """`failpoints` is the folder in which the order service looks; `leaving` is set when `make up` ends."""
+        """`leaving` is set when `make up` ends."""
         self.run = run
         self.system = system
         self._keeper = keeper
@@ -57,16 +63,13 @@ class Stage:
         self.run.note(what)
 
     def arm(self, failpoint: str) -> None:
-        """The order service fails there with this run's order, once."""
-        fresh = self._failpoints / f".{failpoint}"
-        fresh.write_text(self.run.customer)
-        fresh.replace(self._failpoints / failpoint)
+        """A process fails there with this run's order, once."""
+        self._failpoints.arm(failpoint, self.run.customer)
         self.note(f"failpoint {failpoint} is armed for {self.run.customer}")
 
     def disarm(self) -> None:
-        """Nothing fails on purpose any more."""
-        for armed in self._failpoints.iterdir():
-            armed.unlink(missing_ok=True)
+        """Nothing fails any more on this run's purpose."""
+        self._failpoints.disarm_all(self.run.customer)
 
     def order(self, *, article: str = "book", price_cents: int = 2_599, payment: str = "now") -> int | None:
         """Asks once for an order; the status of the answer, None without one."""
@@ -173,6 +176,10 @@ class Stage:
         trace = self._trace()
         return trace is not None and trace.op is not None
 
+    def are_all_decided(self) -> bool:
+        """Whether the broker has COMMIT or ROLLBACK for each half message of the run's customer."""
+        return all(trace.op is not None for trace in self._traces_of_customer())
+
     def is_acknowledged(self) -> bool:
         """Whether the credit service has told the broker an offset behind the run's message."""
         trace = self._trace()
@@ -197,10 +204,12 @@ class Stage:
 
     def _find_transaction(self) -> None:
         """The run's transaction: the newest half message that names its customer."""
+        if found := self._traces_of_customer():
+            self.run.transaction_id = found[-1].transaction_id
+
+    def _traces_of_customer(self) -> list[Trace]:
         customer = self.run.customer.encode()
-        found = [trace.transaction_id for trace in read_traces(self.system.broker_store) if customer in trace.half.body]
-        if found:
-            self.run.transaction_id = found[-1]
+        return [trace for trace in read_traces(self.system.broker_store) if customer in trace.half.body]
 
 
 async def checks_of(namesrv_addr: str, transaction_id: str) -> int:

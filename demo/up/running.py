@@ -16,6 +16,7 @@ from broker.admin.session import Target
 from demo.errors import DemoError
 from demo.ports import free_ports, is_taken
 from demo.processes import Processes
+from demo.scenarios.failpoints import FailpointFolder
 from demo.scenarios.runs import Runs
 from demo.scenarios.stage import PAYMENT_DEADLINE_S
 from demo.system import Ports, System
@@ -47,10 +48,17 @@ def run(wanted: Wanted, say: Callable[[str], None]) -> None:
         failpoints = _emptied(wanted.data / "failpoints")
         processes = opened.enter_context(Processes(wanted.data / "logs"))
         order_environment = {"ORDER_FAILPOINTS_FOLDER": str(failpoints), "ORDER_PAYMENT_DEADLINE_S": str(PAYMENT_DEADLINE_S)}
-        system = System(processes, wanted.data, order_environment=order_environment, ports=ports, has_inventory=True)
+        system = System(
+            processes,
+            wanted.data,
+            order_environment=order_environment,
+            credit_environment={"CREDIT_FAILPOINTS_FOLDER": str(failpoints)},
+            ports=ports,
+            has_inventory=True,
+        )
         opened.callback(system.begin_to_stop)
         keeper = Keeper(system)
-        runs = Runs(system, keeper, failpoints)
+        runs = Runs(system, keeper, FailpointFolder(failpoints))
         addresses = {
             "order service": system.order_url,
             "credit service": system.credit_url,

@@ -11,9 +11,10 @@ from broker.admin.console import Deed, Extension, Screen, Section, TransactionFa
 from broker.admin.errors import AdminError, Refused
 from broker.admin.timeline.event import Event
 from demo.errors import DemoError
+from demo.scenarios.failpoints import FAILPOINTS, Failpoint
 from demo.scenarios.plays import SCENARIOS
 from demo.scenarios.runs import Runs
-from demo.scenarios.scenario import Run, Scenario
+from demo.scenarios.scenario import Run, Scenario, Step
 from demo.system import System
 from demo.up.keeper import Health, Keeper
 from demo.up.second_opinion import Opinion, SecondOpinion
@@ -48,6 +49,18 @@ class ScenariosFacts(NamedTuple):
     is_ready: bool
 
 
+class FailpointRow(NamedTuple):
+    """A failpoint, and how it is at the moment."""
+
+    failpoint: Failpoint
+    is_armed: bool
+    meant_for: str
+    """Whose message is to fail there; empty for the next one of anybody."""
+    hits: int
+    scenarios: list[Scenario]
+    """Those that arm it."""
+
+
 class OpinionFacts(NamedTuple):
     """What Spark says about all orders."""
 
@@ -59,6 +72,7 @@ class RunFacts(NamedTuple):
     """One run, with the timeline of its transaction as far as it is known."""
 
     run: Run
+    steps: list[Step]
     transactions: list[TransactionFacts]
     trouble: str | None
 
@@ -72,16 +86,20 @@ def extension(
         sections=(
             Section("What runs", "/running"),
             Section("Scenarios", "/scenarios"),
+            Section("Failpoints", "/failpoints"),
             Section("Second opinion", "/second-opinion"),
         ),
         screens=(
             Screen("/running", "What runs", "running.html", application.find_running),
             Screen("/scenarios", "Scenarios", "scenarios.html", application.find_scenarios),
             Screen("/scenarios/run", "Scenario", "run.html", application.find_run, refresh_s=0.5, heading=application.heading),
+            Screen("/failpoints", "Failpoints", "failpoints.html", application.find_failpoints),
             Screen("/second-opinion", "Second opinion", "second_opinion.html", application.find_opinion),
         ),
         deeds=(
             Deed("/scenarios/start", application.start, application.newest_run),
+            Deed("/failpoints/arm", application.arm, lambda visit: "/failpoints"),
+            Deed("/failpoints/disarm", application.disarm, lambda visit: "/failpoints"),
             Deed("/second-opinion/ask", application.ask_spark, lambda visit: "/second-opinion"),
         ),
         templates=TEMPLATES,
@@ -121,12 +139,13 @@ class _Application:
     async def find_run(self, visit: Visit) -> RunFacts:
         """One run. Raises Refused if there is none with that number."""
         run = self._run(visit)
+        steps = self._runs.steps(run)
         if run.transaction_id is None:
-            return RunFacts(run, [], None)
+            return RunFacts(run, steps, [], None)
         try:
-            return RunFacts(run, await find_transactions(visit, run.transaction_id, [self.witness]), None)
+            return RunFacts(run, steps, await find_transactions(visit, run.transaction_id, [self.witness]), None)
         except AdminError as error:
-            return RunFacts(run, [], str(error))  # the broker is killed in some scenarios
+            return RunFacts(run, steps, [], str(error))  # the broker is killed in some scenarios
 
     def heading(self, visit: Visit) -> str:
         """The scenario's title."""
@@ -139,6 +158,38 @@ class _Application:
         except DemoError as error:
             raise Refused(str(error)) from None
         return f"run {run.number} has begun: {run.scenario.title}"
+
+    async def find_failpoints(self, visit: Visit) -> list[FailpointRow]:
+        """Each failpoint."""
+        armed, hits = self._runs.failpoints.armed(), [hit.failpoint for hit in self._runs.failpoints.hits()]
+        return [
+            FailpointRow(
+                one,
+                one.name in armed,
+                armed.get(one.name, ""),
+                hits.count(one.name),
+                [scenario for scenario in SCENARIOS if scenario.failpoint == one.name],
+            )
+            for one in FAILPOINTS
+        ]
+
+    async def arm(self, visit: Visit) -> str:
+        """Arms a failpoint for a customer, or for anybody. Raises Refused."""
+        name, meant_for = visit.word("failpoint"), visit.word("meant_for")
+        try:
+            self._runs.failpoints.arm(name, meant_for)
+        except DemoError as error:
+            raise Refused(str(error)) from None
+        return f"failpoint {name} is armed for {meant_for or 'the next message of anybody'}"
+
+    async def disarm(self, visit: Visit) -> str:
+        """Disarms a failpoint. Raises Refused if there is none of that name."""
+        name = visit.word("failpoint")
+        try:
+            self._runs.failpoints.disarm(name)
+        except DemoError as error:
+            raise Refused(str(error)) from None
+        return f"failpoint {name} is armed no more"
 
     async def find_opinion(self, visit: Visit) -> OpinionFacts:
         """Spark's verdict, as far as it is there."""
@@ -157,11 +208,12 @@ class _Application:
         return url("/scenarios/run", number=self._runs.all()[-1].number)
 
     async def witness(self, transaction_id: str, keys: list[str]) -> list[Event]:
-        """What both databases have on record about a transaction; nothing while one of them does not answer."""
+        """What both databases have on record about a transaction, as far as they answer, and the failpoints that it met."""
         try:
-            return await asyncio.to_thread(self._runs.ledgers.events, transaction_id)
+            of_databases = await asyncio.to_thread(self._runs.ledgers.events, transaction_id)
         except DemoError:
-            return []
+            of_databases = []
+        return [*of_databases, *self._runs.failpoints.events(transaction_id)]
 
     def _run(self, visit: Visit) -> Run:
         run = self._runs.find(visit.number("number", 0))

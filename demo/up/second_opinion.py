@@ -31,6 +31,11 @@ class Opinion:
     lines: tuple[str, ...]
 
     @property
+    def text(self) -> str:
+        """What it has printed last."""
+        return "\n".join(self.lines)
+
+    @property
     def meaning(self) -> str:
         """The exit code in a sentence; empty while it runs."""
         return "" if self.exit_code is None else _MEANING_OF.get(self.exit_code, _COULD_NOT_TELL)

@@ -3,7 +3,7 @@
 import logging
 from typing import Final
 
-from broker.client import ClientError, EventLoopThread, TransactionListeners, TransactionProducer
+from broker.client import ClientError, EventLoopThread, RpcHook, TransactionListeners, TransactionProducer
 from broker.message import Message
 from order_service.service_layer.attempt import Attempt
 from order_service.service_layer.sending import BrokerUnavailable, OutcomePending
@@ -20,10 +20,12 @@ logger = logging.getLogger(__name__)
 class OrderBroker:
     """Sends orders and cancellations in transactions from any thread. Starting needs no broker to be there: sending does."""
 
-    def __init__(self, listeners: TransactionListeners, *, namesrv_addr: str, send_timeout_ms: int) -> None:
-        """`listeners` run local transactions and answer check-backs, one for each topic."""
+    def __init__(
+        self, listeners: TransactionListeners, *, namesrv_addr: str, send_timeout_ms: int, rpc_hook: RpcHook | None = None
+    ) -> None:
+        """`listeners` run local transactions and answer check-backs, one for each topic; `rpc_hook` sees what is sent."""
         self._producer = TransactionProducer(
-            PRODUCER_GROUP, listeners, namesrv_addr=namesrv_addr, send_timeout_ms=send_timeout_ms
+            PRODUCER_GROUP, listeners, namesrv_addr=namesrv_addr, send_timeout_ms=send_timeout_ms, rpc_hook=rpc_hook
         )
         self._loop = EventLoopThread()
         self._wait_s = send_timeout_ms / 1000 + _LOCAL_TRANSACTION_ALLOWANCE_S

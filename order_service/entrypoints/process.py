@@ -8,17 +8,19 @@ from prometheus_client import CollectorRegistry
 
 from broker.client import ClientError
 from order_service.adapters.compensation_consumer import compensation_consumer
+from order_service.adapters.failing_network import FailingNetwork
 from order_service.adapters.order_broker import OrderBroker
 from order_service.adapters.order_metrics import counted
 from order_service.adapters.order_store import SqlOrderStore
 from order_service.adapters.tables import MIGRATIONS
 from order_service.entrypoints.http import create_app
-from order_service.service_layer.armed_failpoints import ArmedFailpoints, FailingListener
+from order_service.service_layer.armed_failpoints import FailingListener
 from order_service.service_layer.cancelling import OrderCancelling
 from order_service.service_layer.compensation_listener import CompensationListener
 from order_service.service_layer.failpoints import parse_failpoints
 from order_service.service_layer.transaction_listener import transaction_listeners
 from order_service.settings import MigrationSettings, Settings
+from service_runtime.armed_failpoints import ArmedFailpoints
 from service_runtime.configured_database import migrate_and_leave, open_to_serve
 from service_runtime.consumer_thread import ConsumerThread
 from service_runtime.database_url import masked
@@ -85,12 +87,14 @@ def serve(settings: Settings) -> None:
 def _broker(settings: Settings, store: SqlOrderStore, metrics: CollectorRegistry | None) -> OrderBroker:
     failpoints = parse_failpoints(settings.failpoints)
     listeners = transaction_listeners(store, order_limit_cents=settings.order_limit_cents, failpoints=failpoints)
+    network = None
     if settings.failpoints_folder is not None:
         armed = ArmedFailpoints(settings.failpoints_folder)
-        listeners = {topic: FailingListener(listener, armed) for topic, listener in listeners.items()}
+        network = FailingNetwork(armed)
+        listeners = {topic: FailingListener(listener, armed, network.lose_decision) for topic, listener in listeners.items()}
     if metrics is not None:
         listeners = counted(listeners, metrics)
-    return OrderBroker(listeners, namesrv_addr=settings.namesrv_addr, send_timeout_ms=settings.send_timeout_ms)
+    return OrderBroker(listeners, namesrv_addr=settings.namesrv_addr, send_timeout_ms=settings.send_timeout_ms, rpc_hook=network)
 
 
 def _start(broker: OrderBroker, compensations: ConsumerThread) -> None:

@@ -1,29 +1,38 @@
-"""Failpoints that a demo arms while the service runs: a file in a folder, named like the failpoint, used up when it is hit.
+"""Failpoints that a demo arms in the order service while it runs: see `service_runtime.armed_failpoints`.
 
-Off unless the setting ORDER_FAILPOINTS_FOLDER names the folder:
+Off unless the setting ORDER_FAILPOINTS_FOLDER names the folder. Each is a step of the protocol, in the steps' order:
 
-    hold-local-transaction     the local transaction begins 6 s late: a check-back comes before it
-    exit-after-local-commit    the process ends, as by kill -9, before it sends COMMIT to the broker
-    lose-commit                the broker is told UNKNOWN instead of COMMIT, as if COMMIT were lost on the way
-    lose-rollback              likewise for ROLLBACK
+    lose-half-message            the half message does not leave; the client sends it again, in a new transaction
+    lose-half-message-answer     the broker stores the half message, and its answer does not arrive; the client sends it again
+    hold-local-transaction       the local transaction begins 6 s late: a check-back comes before it
+    exit-before-local-commit     the process ends, as by kill -9, before the local transaction
+    exit-after-local-commit      the process ends, as by kill -9, before it sends COMMIT to the broker
+    lose-commit                  COMMIT does not leave
+    lose-rollback                ROLLBACK does not leave
+    lose-check-back              a check-back is not heard
+    lose-check-back-answer       the answer to a check-back does not leave
 
-What is in the file says for whom it is meant: a failpoint is hit by a message whose body holds it.
+Frames are lost by `order_service.adapters.failing_network`, the rest happens here.
 """
 
-import logging
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Final
 
 from broker.client import LocalTransactionState, TransactionListener
 from broker.message import Message, MessageExt
-from order_service.service_layer.failpoints import EXIT_AFTER_LOCAL_COMMIT, exit_at_once
+from order_service.service_layer.failpoints import EXIT_AFTER_LOCAL_COMMIT
+from service_runtime.armed_failpoints import ArmedFailpoints, exit_at_once
 
+LOSE_HALF_MESSAGE: Final = "lose-half-message"
+LOSE_HALF_MESSAGE_ANSWER: Final = "lose-half-message-answer"
 HOLD_LOCAL_TRANSACTION: Final = "hold-local-transaction"
+EXIT_BEFORE_LOCAL_COMMIT: Final = "exit-before-local-commit"
 LOSE_COMMIT: Final = "lose-commit"
 LOSE_ROLLBACK: Final = "lose-rollback"
+LOSE_CHECK_BACK: Final = "lose-check-back"
+LOSE_CHECK_BACK_ANSWER: Final = "lose-check-back-answer"
 HELD_S: Final = 6.0
 
 _LOST_BY = {
@@ -31,56 +40,41 @@ _LOST_BY = {
     LocalTransactionState.ROLLBACK_MESSAGE: LOSE_ROLLBACK,
 }
 
-logger = logging.getLogger(__name__)
-
-
-@dataclass(frozen=True, slots=True)
-class ArmedFailpoints:
-    """The failpoints of a folder; each is hit once, also when several processes share the folder."""
-
-    folder: Path
-
-    def is_hit(self, name: str, body: bytes) -> bool:
-        """Whether the failpoint was armed for a message with this body; it is not armed any more then."""
-        armed = self.folder / name
-        try:
-            if armed.read_bytes().strip() not in body:
-                return False
-            armed.unlink()
-        except FileNotFoundError:
-            return False
-        logger.warning("failpoint %s is hit", name)
-        return True
-
 
 @dataclass(frozen=True, slots=True)
 class FailingListener:
-    """A TransactionListener that fails on purpose where a failpoint is armed; check-backs are answered as ever."""
+    """A TransactionListener that fails on purpose where a failpoint is armed."""
 
     listener: TransactionListener
     failpoints: ArmedFailpoints
+    lose_decision: Callable[[str, str], None]
+    """Has the next END_TRANSACTION of a transaction lost, for the failpoint of that name."""
     end_process: Callable[[], None] = exit_at_once
     wait: Callable[[float], None] = time.sleep
 
     def execute_local_transaction(self, message: Message, arg: object) -> LocalTransactionState:
-        """What the listener decides, unless a failpoint is hit."""
-        if self.failpoints.is_hit(HOLD_LOCAL_TRANSACTION, message.body):
+        """What the listener decides, which the broker does not hear if a failpoint is hit."""
+        if self._is_hit(HOLD_LOCAL_TRANSACTION, message):
             self.wait(HELD_S)
-        decision = self._decided(message, arg)
-        if decision is LocalTransactionState.COMMIT_MESSAGE and self.failpoints.is_hit(EXIT_AFTER_LOCAL_COMMIT, message.body):
+        if self._is_hit(EXIT_BEFORE_LOCAL_COMMIT, message):
             self.end_process()
-        lost_by = _LOST_BY.get(decision)
-        if lost_by is not None and self.failpoints.is_hit(lost_by, message.body):
-            return LocalTransactionState.UNKNOWN
+        decision = self.listener.execute_local_transaction(message, arg)
+        assert isinstance(decision, LocalTransactionState)
+        if decision is LocalTransactionState.COMMIT_MESSAGE and self._is_hit(EXIT_AFTER_LOCAL_COMMIT, message):
+            self.end_process()
+        self._lose(_LOST_BY.get(decision), message)
         return decision
 
     def check_local_transaction(self, message: MessageExt) -> LocalTransactionState:
-        """See `TransactionListener`."""
+        """What the listener answers, which the broker does not hear if a failpoint is hit."""
         answer = self.listener.check_local_transaction(message)
         assert isinstance(answer, LocalTransactionState)
+        self._lose(LOSE_CHECK_BACK_ANSWER, message)
         return answer
 
-    def _decided(self, message: Message, arg: object) -> LocalTransactionState:
-        decision = self.listener.execute_local_transaction(message, arg)
-        assert isinstance(decision, LocalTransactionState)
-        return decision
+    def _lose(self, failpoint: str | None, message: Message) -> None:
+        if failpoint is not None and message.transaction_id is not None and self._is_hit(failpoint, message):
+            self.lose_decision(message.transaction_id, failpoint)
+
+    def _is_hit(self, failpoint: str, message: Message) -> bool:
+        return self.failpoints.is_hit(failpoint, message.body, message.transaction_id)

@@ -8,21 +8,15 @@ Off unless the setting FAILPOINTS names one:
 
 import itertools
 import logging
-import os
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Final
 
+from service_runtime.armed_failpoints import exit_at_once
+
 EXIT_AFTER_LOCAL_COMMIT: Final = "exit-after-local-commit"
-EXIT_STATUS: Final = 86
-"""What the process ends with, so that others can tell a failpoint from an accident."""
 
 logger = logging.getLogger(__name__)
-
-
-def exit_at_once() -> None:
-    """Ends the process without any clean-up, as a crash does."""
-    os._exit(EXIT_STATUS)
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,6 +5,7 @@ With CONSOLE_PICTURES=docs/console it keeps a picture of each screen there.
 
 from __future__ import annotations
 
+import json
 import os
 import re
 import shutil
@@ -12,7 +13,8 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import httpx
@@ -21,6 +23,8 @@ from playwright.sync_api import Browser, expect
 
 from broker.client import EventLoopThread, LocalTransactionState, Message, MessageExt, Producer, TransactionProducer
 from demo.processes import PROJECT_ROOT
+from demo.scenarios.failpoints import FAILPOINTS, FailpointFolder
+from demo.scenarios.ledger import Ledgers
 from tests.e2e.browser import DESKTOP, PATIENCE_MS, PHONE, Window, chromium
 
 pytestmark = [pytest.mark.e2e, pytest.mark.slow]
@@ -40,9 +44,8 @@ class Up:
             self.popen = subprocess.Popen(self.command, cwd=PROJECT_ROOT, stdout=output, stderr=subprocess.STDOUT)
         self.address = self.wait_for(r"(http://\S+)  \(after")
         self.wait_for("Everything is ready")
-        page = httpx.get(f"{self.address}/running").text
-        self.order_url, self.credit_url = re.findall(r'<dd class="id">(http://\S+?)</dd>', page)[:2]
-        self.namesrv_addr = re.findall(r'<dd class="id">(127\S+?)</dd>', page)[0]
+        self.addresses = json.loads((self.data / "running.json").read_text())["addresses"]
+        self.order_url, self.namesrv_addr = self.addresses["order service"], self.addresses["name server"]
 
     @property
     def command(self) -> list[str]:
@@ -97,6 +100,13 @@ def picture(window: Window, name: str, height: int = 720) -> None:
         window.keep_picture(Path(PICTURES) / f"{name}.webp", height)
 
 
+def wait_until(is_so: Callable[[], bool]) -> None:
+    deadline = time.monotonic() + PATIENCE_MS / 1000
+    while not is_so():
+        assert time.monotonic() < deadline
+        time.sleep(0.1)
+
+
 class Undecided:
     """A shop that never knows."""
 
@@ -129,6 +139,7 @@ SCREENS = {
     "overview": ("/", "All is well."),
     "running": ("/running", "order_service"),
     "scenarios": ("/scenarios", "The order service dies before COMMIT"),
+    "failpoints": ("/failpoints", "exit-before-acknowledgement"),
     "second-opinion": ("/second-opinion", "Ask Spark"),
     "pending": ("/pending", "No transaction is pending"),
     "discarded": ("/discarded", "No message was discarded."),
@@ -167,6 +178,24 @@ def test_a_screen_shows_what_there_is(name: str, order_id: str, window: Window) 
     assert window.is_as_wide_as_the_screen()
 
 
+@pytest.mark.parametrize("service", ["order service", "credit service", "inventory service"])
+@pytest.mark.parametrize("path", ["/", "/docs"])
+def test_the_pages_of_a_service_fit_on_a_phone(service: str, path: str, up: Up, browser: Browser) -> None:
+    page = browser.new_page(viewport=PHONE)
+    window = Window(page, up.addresses[service])
+    window.goto(path)
+    assert window.is_as_wide_as_the_screen()
+    page.close()
+    assert window.complaints == []
+
+
+def test_on_a_phone_the_name_of_the_open_screen_is_in_view(up: Up, browser: Browser) -> None:
+    page = browser.new_page(viewport=PHONE)
+    Window(page, up.address).goto("/messages")
+    expect(page.locator("nav [aria-current]")).to_be_in_viewport(ratio=1)
+    page.close()
+
+
 @pytest.mark.skipif(shutil.which("java") is None, reason="no java on the PATH: apt-get install openjdk-17-jre-headless")
 def test_spark_gives_a_second_opinion(order_id: str, window: Window) -> None:
     window.goto("/second-opinion")
@@ -175,6 +204,7 @@ def test_spark_gives_a_second_opinion(order_id: str, window: Window) -> None:
     expect(window.page.get_by_role("button", name="Ask Spark")).to_be_disabled()
     expect(window.page.get_by_role("status").last).to_contain_text("The books agree.", timeout=SPARK_MS)
     window.sees("0 lost, 0 doubled")
+    assert "\\n" not in window.page.locator("pre").inner_text(), "its lines are lines"
 
 
 def test_a_page_is_drawn_anew_without_being_loaded_anew(up: Up, order_id: str, window: Window) -> None:
@@ -248,6 +278,52 @@ def test_a_dead_letter_is_dismissed_with_a_reason(up: Up, window: Window, loop: 
     dismissal.get_by_label("Reason").fill("sent by a test")
     dismissal.get_by_role("button").click()
     window.sees("reason: sent by a test")
+
+
+def _asks_until_answered(up: Up, failpoint: str) -> None:
+    """A customer who asks again, under one Idempotency-Key, while there is no answer or one that tells to try again."""
+    customer = f"meets-{failpoint}"
+    price_cents = 1_000_001 if failpoint == "lose-rollback" else 2_599
+    items = [{"name": "book", "quantity": 1, "price_cents": price_cents}]
+    payment = "later" if "check-back" in failpoint else "now"
+    deadline = time.monotonic() + PATIENCE_MS / 1000
+    while time.monotonic() < deadline:
+        try:
+            answer = httpx.post(
+                f"{up.order_url}/orders",
+                json={"customer": customer, "items": items, "payment": payment},
+                headers={"Idempotency-Key": customer},
+                timeout=60,
+            )
+        except httpx.TransportError:
+            time.sleep(0.3)
+            continue
+        if answer.status_code in (httpx.codes.CREATED, httpx.codes.OK, httpx.codes.ACCEPTED, httpx.codes.UNPROCESSABLE_ENTITY):
+            break
+        time.sleep(0.3)
+
+
+def test_each_failpoint_is_armed_over_http_hit_once_and_what_it_broke_is_mended(up: Up) -> None:
+    folder = FailpointFolder(up.data / "failpoints")
+    names = [failpoint.name for failpoint in FAILPOINTS]
+    with httpx.Client(base_url=up.address, timeout=60) as console:
+        token = re.findall(r'name="csrf" value="([^"]+)"', console.get("/failpoints").text)[0]
+        refused = console.post("/failpoints/arm", data={"failpoint": "lose-commit", "meant_for": "ada"})
+        assert (refused.status_code, folder.armed()) == (403, {})
+        for name in names:
+            form = {"csrf": token, "failpoint": name, "meant_for": f"meets-{name}"}
+            assert console.post("/failpoints/arm", data=form).is_redirect
+    assert list(folder.armed()) == names
+    with ThreadPoolExecutor(len(names)) as customers:
+        list(customers.map(lambda name: _asks_until_answered(up, name), names))
+    ledgers = Ledgers(f"sqlite:///{up.data}/orders.db", f"sqlite:///{up.data}/credits.db")
+    for name in names:
+        wanted = 0 if name == "lose-rollback" or "check-back" in name else 1
+        wait_until(lambda: ledgers.credits_of(f"meets-{name}") == wanted)  # noqa: B023 (it is called in the loop)
+    wait_until(lambda: sorted(hit.failpoint for hit in folder.hits()) == sorted(names))
+    assert folder.armed() == {}
+    for name in names:
+        assert ledgers.credits_of(f"meets-{name}") <= 1
 
 
 @pytest.mark.parametrize("title", ["COMMIT is lost", "The order service dies before COMMIT", "The broker is killed"])

@@ -30,7 +30,7 @@ from broker.protocol.codes import RequestCode, ResponseCode
 from broker.protocol.headers import QueryConsumerOffsetRequestHeader, QueryConsumerOffsetResponseHeader
 from broker.remoting.client import RemotingClient
 from demo.system import System
-from order_service.service_layer.failpoints import EXIT_STATUS
+from service_runtime.armed_failpoints import EXIT_STATUS
 from tests.e2e.clients import PATIENT, running
 
 pytestmark = [pytest.mark.e2e, pytest.mark.timeout(900)]

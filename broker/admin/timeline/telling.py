@@ -67,13 +67,18 @@ def _half_messages(evidence: Evidence, before: Sequence[Event]) -> Iterator[Even
     what = f"half message of {producer} at {host} stored at commit log offset {first.commit_log_offset}: no consumer sees it"
     yield Event(first.store_timestamp, what, COMMIT_LOG, Arrow(producer, BROKER, "half message"))
     yield from before
-    if _checks(evidence):
+    if _checks(evidence) and not any(_is_loss(event, producer) for event in before):
         what = "no decision arrived after the local transaction: it was UNKNOWN, or it was lost, or the producer ended before"
         yield Event(None, what, NOT_ON_RECORD, Arrow(producer, BROKER, "no decision", is_lost=True))
     for copy in copies:
         checks = copy.get_property(props.TRANSACTION_CHECK_TIMES) or "0"
         what = f"half message written anew at {copy.commit_log_offset}, {_count(checks, 'check-back')} counted"
         yield Event(copy.store_timestamp, what, COMMIT_LOG, Arrow(BROKER, BROKER, "half message written anew"))
+
+
+def _is_loss(event: Event, producer: str) -> bool:
+    """Whether a witness saw the producer's decision get lost: then nobody need guess."""
+    return event.arrow is not None and event.arrow.is_lost and event.arrow.sender == producer
 
 
 def _check_backs(evidence: Evidence) -> Iterator[Event]:

@@ -10,6 +10,7 @@ from broker.acl import IllegalCredentials, SessionCredentials
 from broker.client.errors import IllegalConfiguration
 from broker.remoting.client import RemotingClient
 from broker.remoting.dispatcher import Dispatcher
+from broker.remoting.rpc_hook import RpcHook
 from broker.remoting.tls import ClientTls, TlsUnusable
 
 _BOOLEANS: Final = {"true": True, "1": True, "false": False, "0": False}
@@ -20,8 +21,11 @@ def open_remoting(
     credentials: SessionCredentials | None,
     tls: ClientTls | bool | None,
     environment: Mapping[str, str],
+    rpc_hook: RpcHook | None = None,
 ) -> RemotingClient:
     """Connections for a client. What is None, the environment says; `tls=False` speaks plainly whatever it says.
+
+    Requests and answers pass `rpc_hook`, if there is one.
 
     Raises IllegalConfiguration.
     """
@@ -30,7 +34,7 @@ def open_remoting(
     elif isinstance(tls, bool):
         tls = ClientTls() if tls else None
     try:
-        return RemotingClient(dispatcher, credentials=credentials or credentials_of(environment), tls=tls)
+        return RemotingClient(dispatcher, credentials=credentials or credentials_of(environment), tls=tls, rpc_hook=rpc_hook)
     except TlsUnusable as error:
         raise IllegalConfiguration(f"TLS: {error}") from None
 

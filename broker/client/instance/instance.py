@@ -15,6 +15,7 @@ from broker.client.instance.routes import DEFAULT_TOPIC_QUEUE_NUMS, Routes
 from broker.protocol.heartbeat import HeartbeatData
 from broker.remoting.connection import Connection
 from broker.remoting.dispatcher import Dispatcher, Handler
+from broker.remoting.rpc_hook import RpcHook, guard_of
 from broker.remoting.tls import ClientTls
 from broker.world import current_world
 
@@ -34,17 +35,20 @@ class ClientInstance:
         *,
         credentials: SessionCredentials | None = None,
         tls: ClientTls | bool | None = None,
+        rpc_hook: RpcHook | None = None,
         queues_of_new_topics: int = DEFAULT_TOPIC_QUEUE_NUMS,
     ) -> None:
         """`membership(client_id)` says which groups live in this client. Raises IllegalConfiguration.
 
-        What is None of `namesrv_addr`, `credentials` and `tls`, the environment says.
+        What is None of `namesrv_addr`, `credentials` and `tls`, the environment says. `rpc_hook` sees what leaves and what comes.
         """
         addresses = name_server_addresses(namesrv_addr)
         self.client_ip = current_world().local_address()
         self.client_id = new_client_id(self.client_ip)
         self._dispatcher = Dispatcher(on_disconnected=[self._disconnected])
-        self.remoting = open_remoting(self._dispatcher, credentials, tls, os.environ)
+        if rpc_hook is not None:
+            self._dispatcher.guard_by(guard_of(rpc_hook))
+        self.remoting = open_remoting(self._dispatcher, credentials, tls, os.environ, rpc_hook)
         self.name_servers = NameServers(addresses, self.remoting)
         self.routes = Routes(self.name_servers, queues_of_new_topics=queues_of_new_topics)
         self.heartbeats = Heartbeats(self.remoting, self.routes, lambda: membership(self.client_id))

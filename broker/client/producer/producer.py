@@ -26,6 +26,7 @@ from broker.client.producer.wire_message import check_message
 from broker.message import Message, MessageExt, MessageQueue, topics
 from broker.message.ids import UniqueIdMaker
 from broker.protocol.heartbeat import HeartbeatData, ProducerData
+from broker.remoting.rpc_hook import RpcHook
 from broker.remoting.tls import ClientTls
 
 logger = logging.getLogger(__name__)
@@ -56,6 +57,7 @@ class Producer(RunsWithin):
         namesrv_addr: str | None = None,
         credentials: SessionCredentials | None = None,
         tls: ClientTls | bool | None = None,
+        rpc_hook: RpcHook | None = None,
         send_timeout_ms: int = 3000,
         retry_times_when_send_failed: int = 2,
         compress_message_body_over: int = 4096,
@@ -66,6 +68,7 @@ class Producer(RunsWithin):
 
         `credentials` sign each request; without them ROCKETMQ_ACCESS_KEY and ROCKETMQ_SECRET_KEY of the environment do, if set.
         `tls` says how to speak TLS, True with the system's certificates; without it ROCKETMQ_TLS_ENABLE says whether to.
+        `rpc_hook` sees each request and each answer, and can stop it.
         Raises IllegalConfiguration for an unusable group name, an unknown setting, or one of another type or range.
         """
         refuse_unknown(self, unknown)
@@ -78,6 +81,7 @@ class Producer(RunsWithin):
         self._namesrv_addr = namesrv_addr
         self._credentials = credentials
         self._tls = tls
+        self._rpc_hook = rpc_hook
         self._queues_of_new_topics = default_topic_queue_nums
         self._settings = SendSettings(
             timeout_ms=send_timeout_ms, retry_times=retry_times_when_send_failed, compress_over=compress_message_body_over
@@ -94,6 +98,7 @@ class Producer(RunsWithin):
             self._membership,
             credentials=self._credentials,
             tls=self._tls,
+            rpc_hook=self._rpc_hook,
             queues_of_new_topics=self._queues_of_new_topics,
         )
         requests = SendRequests(BrokerCalls(instance.remoting, instance.routes))

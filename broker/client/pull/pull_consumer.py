@@ -24,6 +24,7 @@ from broker.client.pull.starting_offset import StartingOffset
 from broker.client.pull.subscription import Subscription
 from broker.message import MessageExt, MessageQueue
 from broker.protocol.heartbeat import ConsumeFromWhere, ConsumerData, ConsumeType, HeartbeatData
+from broker.remoting.rpc_hook import RpcHook
 from broker.remoting.tls import ClientTls
 
 
@@ -54,6 +55,7 @@ class PullConsumer(RunsWithin):
         namesrv_addr: str | None = None,
         credentials: SessionCredentials | None = None,
         tls: ClientTls | bool | None = None,
+        rpc_hook: RpcHook | None = None,
         consume_from_where: ConsumeFromWhere = ConsumeFromWhere.CONSUME_FROM_FIRST_OFFSET,
         consume_timestamp_ms: int = 0,
         pull_batch_size: int = 32,
@@ -62,7 +64,7 @@ class PullConsumer(RunsWithin):
     ) -> None:
         """`consume_from_where` holds for queues in which the group has no offset yet. Raises IllegalConfiguration.
 
-        `namesrv_addr`, `credentials` and `tls` are those of a Producer.
+        `namesrv_addr`, `credentials`, `tls` and `rpc_hook` are those of a Producer.
         """
         refuse_unknown(self, unknown)
         check_group("consumer", group)
@@ -74,6 +76,7 @@ class PullConsumer(RunsWithin):
         self._namesrv_addr = namesrv_addr
         self._credentials = credentials
         self._tls = tls
+        self._rpc_hook = rpc_hook
         self._start_at = StartingOffset(consume_from_where, consume_timestamp_ms)
         self._settings = PullSettings(
             batch_size=pull_batch_size,
@@ -88,7 +91,9 @@ class PullConsumer(RunsWithin):
     async def start(self) -> None:
         """Begin. It is no error if no broker is up."""
         self._lifecycle.require_new()
-        instance = ClientInstance(self._namesrv_addr, self._membership, credentials=self._credentials, tls=self._tls)
+        instance = ClientInstance(
+            self._namesrv_addr, self._membership, credentials=self._credentials, tls=self._tls, rpc_hook=self._rpc_hook
+        )
         requests = QueueRequests(BrokerCalls(instance.remoting, instance.routes))
         instance.routes.on_change = instance.heartbeats.send_soon
         instance.start()

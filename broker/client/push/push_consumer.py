@@ -27,6 +27,7 @@ from broker.client.push.consumer_settings import ConsumerOptions, ConsumerSettin
 from broker.client.push.operators.operator_requests import OperatorRequests
 from broker.message import MessageQueue, topics
 from broker.protocol.heartbeat import ConsumerData, ConsumeType, HeartbeatData
+from broker.remoting.rpc_hook import RpcHook
 from broker.remoting.tasks import Tasks
 from broker.remoting.tls import ClientTls
 
@@ -62,9 +63,10 @@ class PushConsumer(RunsWithin):
         namesrv_addr: str | None = None,
         credentials: SessionCredentials | None = None,
         tls: ClientTls | bool | None = None,
+        rpc_hook: RpcHook | None = None,
         **settings: Unpack[ConsumerOptions],
     ) -> None:
-        """`settings` are those of ConsumerSettings; `namesrv_addr`, `credentials` and `tls` those of a Producer.
+        """`settings` are those of ConsumerSettings; `namesrv_addr`, `credentials`, `tls` and `rpc_hook` those of a Producer.
 
         Raises IllegalConfiguration.
         """
@@ -76,6 +78,7 @@ class PushConsumer(RunsWithin):
         self._namesrv_addr = namesrv_addr
         self._credentials = credentials
         self._tls = tls
+        self._rpc_hook = rpc_hook
         self._subscriptions: dict[str, Subscription] = {}
         self._listener: MessageListener | None = None
         self._is_orderly = False
@@ -178,7 +181,9 @@ class PushConsumer(RunsWithin):
         if not self._subscriptions:
             raise IllegalConfiguration(f"consumer {self.group} has no subscription: call subscribe first")
         self._add_retry_topic()
-        instance = ClientInstance(self._namesrv_addr, self._membership, credentials=self._credentials, tls=self._tls)
+        instance = ClientInstance(
+            self._namesrv_addr, self._membership, credentials=self._credentials, tls=self._tls, rpc_hook=self._rpc_hook
+        )
         parts = ConsumerParts(
             self.group, instance, self.settings, self._subscriptions, self._listener, is_orderly=self._is_orderly
         )

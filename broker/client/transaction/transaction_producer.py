@@ -25,6 +25,7 @@ from broker.client.transaction.transaction_decision import end_after_local_trans
 from broker.message import Message, properties
 from broker.protocol.codes import RequestCode
 from broker.protocol.route import MASTER_ID
+from broker.remoting.rpc_hook import RpcHook
 from broker.remoting.tasks import Tasks
 from broker.remoting.tls import ClientTls
 
@@ -44,6 +45,7 @@ class TransactionProducer(Producer):
         namesrv_addr: str | None = None,
         credentials: SessionCredentials | None = None,
         tls: ClientTls | bool | None = None,
+        rpc_hook: RpcHook | None = None,
         send_timeout_ms: int = 3000,
         retry_times_when_send_failed: int = 2,
         compress_message_body_over: int = 4096,
@@ -69,6 +71,7 @@ class TransactionProducer(Producer):
             namesrv_addr=namesrv_addr,
             credentials=credentials,
             tls=tls,
+            rpc_hook=rpc_hook,
             send_timeout_ms=send_timeout_ms,
             retry_times_when_send_failed=retry_times_when_send_failed,
             compress_message_body_over=compress_message_body_over,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from broker.admin.messages.finding import Consumption
-from broker.admin.timeline.event import BROKER, CONSUMER_OFFSETS, NOT_ON_RECORD, Event, Timeline
+from broker.admin.timeline.event import BROKER, CONSUMER_OFFSETS, NOT_ON_RECORD, Arrow, Event, Timeline
 from broker.admin.timeline.evidence import Evidence, GroupEvidence
 from broker.admin.timeline.telling import tell
 from broker.message import properties as props
@@ -123,3 +123,16 @@ def test_what_others_witnessed_stands_where_it_happened() -> None:
     order = sentences(told)
     assert order.index("the order is in its database") == 1
     assert order[-1] == "the credit is in its database"
+
+
+def test_a_loss_that_somebody_saw_is_told_instead_of_a_guess() -> None:
+    lost = Event(HALF_MS + 50, "COMMIT does not leave", "failpoints", Arrow("shops", BROKER, "COMMIT", is_lost=True))
+    told = tell(evidence(half(), committed=[committed(HALF_MS + 7_000, checks=1)]), [lost])
+    assert sentences(told)[1] == "COMMIT does not leave"
+    assert not any("no decision arrived" in sentence for sentence in sentences(told))
+
+
+def test_the_loss_of_a_frame_to_the_producer_leaves_open_what_was_decided() -> None:
+    lost = Event(HALF_MS + 50, "the answer does not arrive", "failpoints", Arrow(BROKER, "shops", "answer", is_lost=True))
+    told = tell(evidence(half(), committed=[committed(HALF_MS + 7_000, checks=1)]), [lost])
+    assert any("no decision arrived" in sentence for sentence in sentences(told))

@@ -9,12 +9,13 @@ from collections.abc import Callable
 from contextlib import closing
 from pathlib import Path
 from types import SimpleNamespace
-from typing import cast
+from typing import Protocol, cast
 
 import pytest
 
 from demo.errors import DemoError
 from demo.scenarios import runs
+from demo.scenarios.failpoints import FailpointFolder
 from demo.scenarios.ledger import Ledgers
 from demo.scenarios.plays import SCENARIOS
 from demo.scenarios.questions import NO_ORDER_NO_CREDIT, ONE_ORDER_ONE_CREDIT, entries, one_order, points
@@ -23,6 +24,11 @@ from demo.scenarios.scenario import Run, Scenario, State
 from demo.scenarios.stage import Stage
 from demo.system import System
 from demo.up.keeper import Keeper
+from service_runtime.armed_failpoints import ArmedFailpoints
+
+
+class Play(Protocol):
+    def __call__(self, deed: Callable[[Stage], None], failpoint: str | None = None) -> Run: ...
 
 
 @pytest.fixture
@@ -93,14 +99,14 @@ def test_every_scenario_says_what_to_watch_and_what_to_expect_and_asks_both_data
 
 class TestRuns:
     @pytest.fixture
-    def play(self, system: System, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[Callable[[Stage], None]], Run]:
+    def play(self, system: System, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Play:
         """Plays something as a scenario whose customer is to have no order, and waits for its end."""
         failpoints = tmp_path / "failpoints"
         failpoints.mkdir()
-        self.runs = Runs(system, cast(Keeper, SimpleNamespace(is_all_ready=True)), failpoints)
+        self.runs = Runs(system, cast(Keeper, SimpleNamespace(is_all_ready=True)), FailpointFolder(failpoints))
 
-        def play(deed: Callable[[Stage], None]) -> Run:
-            scenario = Scenario("trial", "Trial", "It happens.", "Watch.", "Expect.", NO_ORDER_NO_CREDIT, deed)
+        def play(deed: Callable[[Stage], None], failpoint: str | None = None) -> Run:
+            scenario = Scenario("trial", "Trial", "It happens.", "Watch.", "Expect.", NO_ORDER_NO_CREDIT, deed, failpoint)
             monkeypatch.setattr(runs, "SCENARIOS", (scenario,))
             run = self.runs.start("trial")
             self.runs.wait()
@@ -108,31 +114,38 @@ class TestRuns:
 
         return play
 
-    def test_one_that_ends_as_expected_is_consistent(self, play: Callable[[Callable[[Stage], None]], Run]) -> None:
+    def test_one_that_ends_as_expected_is_consistent(self, play: Play) -> None:
         run = play(lambda stage: stage.note("done"))
         assert (run.state, run.is_consistent, [step.what for step in run.steps]) == (State.ENDED, True, ["done"])
 
-    def test_one_that_fails_says_why(self, play: Callable[[Callable[[Stage], None]], Run]) -> None:
+    def test_one_that_fails_says_why(self, play: Play) -> None:
         def fail(stage: Stage) -> None:
             stage.wait_until(lambda: False, "pigs fly", timeout_s=0)
 
         run = play(fail)
         assert (run.state, run.is_consistent, run.failure) == (State.FAILED, False, "after 0 s still not: pigs fly")
 
-    def test_a_failpoint_that_was_not_hit_is_disarmed_in_the_end(
-        self, play: Callable[[Callable[[Stage], None]], Run], tmp_path: Path
-    ) -> None:
+    def test_a_failpoint_that_was_not_hit_is_disarmed_in_the_end(self, play: Play, tmp_path: Path) -> None:
         armed: list[str] = []
 
-        def arm(stage: Stage) -> None:
-            stage.arm("lose-commit")
+        def look(stage: Stage) -> None:
             armed.append((tmp_path / "failpoints" / "lose-commit").read_text())
 
-        run = play(arm)
+        run = play(look, "lose-commit")
         assert armed == [run.customer]
         assert not list((tmp_path / "failpoints").iterdir())
 
-    def test_a_second_one_waits_its_turn(self, play: Callable[[Callable[[Stage], None]], Run]) -> None:
+    def test_a_failpoint_that_is_hit_is_one_of_the_steps(self, play: Play, tmp_path: Path) -> None:
+        def hit(stage: Stage) -> None:
+            stage.note("POST /orders")
+            assert ArmedFailpoints(tmp_path / "failpoints").is_hit("lose-commit", stage.run.customer.encode(), "T1")
+
+        run = play(hit, "lose-commit")
+        armed, posted, is_hit = [step.what for step in self.runs.steps(run)]
+        assert armed == f"failpoint lose-commit is armed for {run.customer}"
+        assert (posted, is_hit) == ("POST /orders", "failpoint lose-commit is hit: COMMIT does not leave.")
+
+    def test_a_second_one_waits_its_turn(self, play: Play) -> None:
         refusals: list[str] = []
 
         def start_another(stage: Stage) -> None:
@@ -143,13 +156,13 @@ class TestRuns:
         play(start_another)
         assert refusals == ["“Trial” is played at the moment: wait until it is over"]
 
-    def test_one_that_runs_ends_with_make_up(self, play: Callable[[Callable[[Stage], None]], Run]) -> None:
+    def test_one_that_runs_ends_with_make_up(self, play: Play) -> None:
         def stop(stage: Stage) -> None:
             threading.Thread(target=self.runs.stop).start()
             stage.pause(600)
 
         assert play(stop).failure == "`make up` ends"
 
-    def test_no_scenario_begins_under_a_name_that_nobody_knows(self, play: Callable[[Callable[[Stage], None]], Run]) -> None:
+    def test_no_scenario_begins_under_a_name_that_nobody_knows(self, play: Play) -> None:
         with pytest.raises(DemoError, match="there is no scenario nonsense"):
             self.runs.start("nonsense")

@@ -1,21 +1,23 @@
-"""Failpoints that are armed while the service runs: hit once, by the message that they are meant for."""
+"""Failpoints of the order service that are armed while it runs: in the local transaction, and in the answer to a check-back."""
 
 from __future__ import annotations
 
 from pathlib import Path
+from typing import cast
 
 import pytest
 
 from broker.client import LocalTransactionState
-from broker.message import Message, MessageExt
-from order_service.service_layer.armed_failpoints import ArmedFailpoints, FailingListener
+from broker.message import Message, MessageExt, properties
+from order_service.service_layer.armed_failpoints import FailingListener
+from service_runtime.armed_failpoints import ArmedFailpoints
 
 COMMIT, ROLLBACK, UNKNOWN = (
     LocalTransactionState.COMMIT_MESSAGE,
     LocalTransactionState.ROLLBACK_MESSAGE,
     LocalTransactionState.UNKNOWN,
 )
-ORDER = Message.of("orders", b'{"customer": "ada"}')
+ORDER = Message.of("orders", b'{"customer": "ada"}').with_properties({properties.UNIQUE_KEY: "T1"})
 
 
 class Decided:
@@ -23,8 +25,10 @@ class Decided:
 
     def __init__(self, decision: LocalTransactionState) -> None:
         self._decision = decision
+        self.executed = 0
 
     def execute_local_transaction(self, message: Message, arg: object) -> LocalTransactionState:
+        self.executed += 1
         return self._decision
 
     def check_local_transaction(self, message: MessageExt) -> LocalTransactionState:
@@ -32,14 +36,20 @@ class Decided:
 
 
 class Desk:
-    """A failing listener, and what it did to the process."""
+    """A failing listener, and what it did."""
 
     def __init__(self, folder: Path, decision: LocalTransactionState) -> None:
-        self.ended = 0
+        self.executed_before_the_end: list[int] = []
         self.waited_s: list[float] = []
+        self.lost: list[tuple[str, str]] = []
         self._folder = folder
+        self._decided = Decided(decision)
         self._listener = FailingListener(
-            Decided(decision), ArmedFailpoints(folder), end_process=self._end, wait=self.waited_s.append
+            self._decided,
+            ArmedFailpoints(folder),
+            lambda transaction_id, failpoint: self.lost.append((transaction_id, failpoint)),
+            end_process=lambda: self.executed_before_the_end.append(self._decided.executed),
+            wait=self.waited_s.append,
         )
 
     def arm(self, name: str, meant_for: str = "") -> None:
@@ -48,45 +58,57 @@ class Desk:
     def execute(self) -> LocalTransactionState:
         return self._listener.execute_local_transaction(ORDER, None)
 
-    def _end(self) -> None:
-        self.ended += 1
+    def check(self) -> LocalTransactionState:
+        return self._listener.check_local_transaction(cast(MessageExt, ORDER))
 
 
 @pytest.mark.parametrize("decision", [COMMIT, ROLLBACK, UNKNOWN])
 def test_without_an_armed_failpoint_the_decision_passes(decision: LocalTransactionState, tmp_path: Path) -> None:
     desk = Desk(tmp_path / "missing", decision)
-    assert (desk.execute(), desk.ended, desk.waited_s) == (decision, 0, [])
+    assert (desk.execute(), desk.check()) == (decision, decision)
+    assert (desk.executed_before_the_end, desk.waited_s, desk.lost) == ([], [], [])
 
 
 @pytest.mark.parametrize(("name", "decision"), [("lose-commit", COMMIT), ("lose-rollback", ROLLBACK)])
-def test_a_decision_is_lost_once(name: str, decision: LocalTransactionState, tmp_path: Path) -> None:
+def test_a_decision_is_taken_and_its_request_is_lost_once(name: str, decision: LocalTransactionState, tmp_path: Path) -> None:
     desk = Desk(tmp_path, decision)
     desk.arm(name)
-    assert [desk.execute(), desk.execute()] == [UNKNOWN, decision]
-    assert not list(tmp_path.iterdir())
+    assert [desk.execute(), desk.execute()] == [decision, decision]
+    assert desk.lost == [("T1", name)]
 
 
 @pytest.mark.parametrize(("name", "decision"), [("lose-commit", ROLLBACK), ("lose-rollback", COMMIT), ("lose-commit", UNKNOWN)])
 def test_a_failpoint_waits_for_its_own_decision(name: str, decision: LocalTransactionState, tmp_path: Path) -> None:
     desk = Desk(tmp_path, decision)
     desk.arm(name)
-    assert desk.execute() is decision
+    desk.execute()
+    assert desk.lost == []
     assert (tmp_path / name).exists()
 
 
-def test_the_process_ends_after_the_local_commit_once(tmp_path: Path) -> None:
+@pytest.mark.parametrize("answer", [COMMIT, ROLLBACK, UNKNOWN])
+def test_the_answer_to_a_check_back_is_lost_once(answer: LocalTransactionState, tmp_path: Path) -> None:
+    desk = Desk(tmp_path, answer)
+    desk.arm("lose-check-back-answer")
+    desk.execute()
+    assert [desk.check(), desk.check()] == [answer, answer]
+    assert desk.lost == [("T1", "lose-check-back-answer")]
+
+
+@pytest.mark.parametrize(("name", "executed"), [("exit-before-local-commit", 0), ("exit-after-local-commit", 1)])
+def test_the_process_ends_before_or_after_the_local_transaction_once(name: str, executed: int, tmp_path: Path) -> None:
     desk = Desk(tmp_path, COMMIT)
-    desk.arm("exit-after-local-commit")
+    desk.arm(name)
     desk.execute()
     desk.execute()
-    assert desk.ended == 1
+    assert desk.executed_before_the_end == [executed]
 
 
-def test_no_process_ends_where_nothing_was_stored(tmp_path: Path) -> None:
+def test_no_process_ends_after_a_local_commit_that_was_none(tmp_path: Path) -> None:
     desk = Desk(tmp_path, ROLLBACK)
     desk.arm("exit-after-local-commit")
     desk.execute()
-    assert desk.ended == 0
+    assert desk.executed_before_the_end == []
 
 
 def test_the_local_transaction_begins_late_once(tmp_path: Path) -> None:
@@ -95,11 +117,3 @@ def test_the_local_transaction_begins_late_once(tmp_path: Path) -> None:
     desk.execute()
     desk.execute()
     assert desk.waited_s == [6.0]
-
-
-def test_a_failpoint_that_is_meant_for_another_customer_stays_armed(tmp_path: Path) -> None:
-    desk = Desk(tmp_path, COMMIT)
-    desk.arm("lose-commit", "grace")
-    assert desk.execute() is COMMIT
-    desk.arm("lose-commit", "ada\n")
-    assert desk.execute() is UNKNOWN

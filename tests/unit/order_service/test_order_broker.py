@@ -17,8 +17,8 @@ from tests.unit.order_service.conftest import an_order
 class Producer:
     """What OrderBroker uses of a TransactionProducer. Each answer is a value, or an error to raise."""
 
-    def __init__(self, group: str, listener: object, *, namesrv_addr: str, send_timeout_ms: int) -> None:
-        self.made_with = (group, namesrv_addr, send_timeout_ms)
+    def __init__(self, group: str, listener: object, *, namesrv_addr: str, send_timeout_ms: int, rpc_hook: object) -> None:
+        self.made_with = (group, namesrv_addr, send_timeout_ms, rpc_hook)
         self.sent: list[tuple[Message, object]] = []
         self.events: list[str] = []
         self.answer: object = True
@@ -71,7 +71,7 @@ def producer(broker: OrderBroker) -> Producer:
 
 
 def test_it_joins_the_group_of_all_order_services(producer: Producer) -> None:
-    assert producer.made_with == (PRODUCER_GROUP, "127.0.0.1:1", 3000)
+    assert producer.made_with == (PRODUCER_GROUP, "127.0.0.1:1", 3000, None)
     assert producer.events == ["started"]
 
 

@@ -4,6 +4,9 @@
 const part = document.querySelector("[data-live]");
 if (part) follow(part);
 
+// On a phone the screens' names are one long line: show the one that is open.
+document.querySelector("nav [aria-current]")?.scrollIntoView({ block: "nearest", inline: "center" });
+
 function follow(part) {
   const state = document.getElementById("live-state");
   const pause = document.getElementById("live-pause");

@@ -43,6 +43,7 @@ def test_spark_is_asked_once_at_a_time_and_its_last_lines_are_shown(group: Proce
     last = opinion.latest()
     assert last is not None
     assert (last.exit_code, last.meaning, last.lines) == (1, "The books do not agree.", ("one", "two"))
+    assert last.text == "one\ntwo"
     assert opinion.latest() == last, "the time stands still once it has ended"
     opinion.ask()
 

@@ -1,0 +1,111 @@
+"""Failpoints that a demo arms in the credit service and its worker while they run: see `service_runtime.armed_failpoints`.
+
+Off unless the setting CREDIT_FAILPOINTS_FOLDER names the folder. In the order of the steps:
+
+    lose-delivery                  the broker's answer to a pull does not arrive; the consumer pulls again
+    exit-at-delivery               the credit service ends, as by kill -9, with the message in its hands
+    lose-task                      the task does not reach Redis; the credit service waits for its answer, and sends it again
+    exit-before-credit-commit      a process of the worker ends, as by kill -9, before it stores the credit
+    exit-after-credit-commit       a process of the worker ends, as by kill -9, after it has stored the credit
+    exit-before-acknowledgement    the credit service ends, as by kill -9, before the broker has its offset
+"""
+
+import json
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from broker.client import ConsumeContext, ConsumeStatus, RemotingCommand, RequestCode
+from broker.message import MessageExt
+from credit_service.adapters.celery_tasks import CreditTasks, Task
+from credit_service.adapters.credit_task import WriteEntries
+from credit_service.adapters.credit_wire import WireCredit
+from credit_service.service_layer.order_listener import OrderListener
+from service_runtime.armed_failpoints import ArmedFailpoints, FailedOnPurpose, exit_at_once
+
+LOSE_DELIVERY: Final = "lose-delivery"
+EXIT_AT_DELIVERY: Final = "exit-at-delivery"
+LOSE_TASK: Final = "lose-task"
+EXIT_BEFORE_CREDIT_COMMIT: Final = "exit-before-credit-commit"
+EXIT_AFTER_CREDIT_COMMIT: Final = "exit-after-credit-commit"
+EXIT_BEFORE_ACKNOWLEDGEMENT: Final = "exit-before-acknowledgement"
+
+
+@dataclass(frozen=True, slots=True)
+class FailingDelivery:
+    """See `broker.client.RpcHook`."""
+
+    failpoints: ArmedFailpoints
+
+    def do_before_request(self, address: str, request: RemotingCommand) -> None:
+        """Every request passes."""
+
+    def do_after_response(self, address: str, request: RemotingCommand, response: RemotingCommand) -> None:
+        """Stops the answer to a pull that has the message."""
+        if request.code == RequestCode.PULL_MESSAGE and self.failpoints.is_hit(LOSE_DELIVERY, response.body):
+            raise FailedOnPurpose(LOSE_DELIVERY)
+
+
+@dataclass(frozen=True, slots=True)
+class FailingListener:
+    """The order listener, in a process that may end before it or after it."""
+
+    listener: OrderListener
+    failpoints: ArmedFailpoints
+    end_process: Callable[[], None] = exit_at_once
+
+    def __call__(self, messages: list[MessageExt], context: ConsumeContext) -> ConsumeStatus:
+        """See `OrderListener`."""
+        self._end_if_hit(EXIT_AT_DELIVERY, messages)
+        status = self.listener(messages, context)
+        self._end_if_hit(EXIT_BEFORE_ACKNOWLEDGEMENT, messages)
+        return status
+
+    def _end_if_hit(self, failpoint: str, messages: Sequence[MessageExt]) -> None:
+        if any(self.failpoints.is_hit(failpoint, message.body, message.transaction_id) for message in messages):
+            self.end_process()
+
+
+@dataclass(frozen=True, slots=True)
+class FailingTasks:
+    """Tasks of which one may get lost on its way to Redis. See `CreditTasks`."""
+
+    tasks: CreditTasks
+    failpoints: ArmedFailpoints
+
+    def send(self, task_id: str, credits: Sequence[WireCredit]) -> Task:
+        """The task; one that is lost will never be answered."""
+        is_lost = any(_is_hit(self.failpoints, LOSE_TASK, credit) for credit in credits)
+        return self.tasks.expect(task_id) if is_lost else self.tasks.send(task_id, credits)
+
+    def expect(self, task_id: str) -> Task:
+        """See `CreditTasks`."""
+        return self.tasks.expect(task_id)
+
+    def waiting(self) -> int:
+        """See `CreditTasks`."""
+        return self.tasks.waiting()
+
+    def is_waiting(self, task_id: str) -> bool:
+        """See `CreditTasks`."""
+        return self.tasks.is_waiting(task_id)
+
+
+def failing(write: WriteEntries, failpoints: ArmedFailpoints, end_process: Callable[[], None] = exit_at_once) -> WriteEntries:
+    """Writes entries, in a process that may end before it or after it."""
+
+    def end_if_hit(failpoint: str, credits: Sequence[WireCredit]) -> None:
+        if any(_is_hit(failpoints, failpoint, credit) for credit in credits):
+            end_process()
+
+    def write_or_end(credits: list[WireCredit]) -> list[str]:
+        end_if_hit(EXIT_BEFORE_CREDIT_COMMIT, credits)
+        outcomes = write(credits)
+        end_if_hit(EXIT_AFTER_CREDIT_COMMIT, credits)
+        return outcomes
+
+    return write_or_end
+
+
+def _is_hit(failpoints: ArmedFailpoints, failpoint: str, credit: WireCredit) -> bool:
+    return failpoints.is_hit(failpoint, json.dumps(credit).encode(), credit.get("transaction_id"))

@@ -1,0 +1,218 @@
+"""The failpoints of the services: a place in each step of the protocol at which a demo makes a process fail, once.
+
+The services know them by their names alone; where they are armed, and who armed them, is the demo's.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+from broker.admin.timeline.event import BROKER, Arrow, Event
+from demo.errors import DemoError
+from service_runtime.armed_failpoints import Hit, read_hits
+
+LONGEST_WORD: Final = 200
+_ORDERS: Final = "order_service"
+_CREDITS: Final = "credit_service"
+_WORKER: Final = "credit_worker"
+_ON_RECORD: Final = "failpoints"
+
+
+@dataclass(frozen=True, slots=True)
+class Failpoint:
+    """A place where a process fails."""
+
+    name: str
+    process: str
+    """Whose it is."""
+    step: str
+    """Of the protocol."""
+    what: str
+    """What happens there."""
+    then: str
+    """Who mends it."""
+    arrow: Arrow
+    """What a sequence diagram shows."""
+
+
+FAILPOINTS: Final = (
+    Failpoint(
+        "lose-half-message",
+        _ORDERS,
+        "the half message is sent",
+        "The half message does not leave.",
+        "The client sends it again, in a new transaction.",
+        Arrow(_ORDERS, BROKER, "half message", is_lost=True),
+    ),
+    Failpoint(
+        "lose-half-message-answer",
+        _ORDERS,
+        "its answer comes",
+        "The broker stores the half message, and its answer does not arrive.",
+        "The client sends it again, in a new transaction; check-back rolls the first one back.",
+        Arrow(BROKER, _ORDERS, "answer", is_lost=True),
+    ),
+    Failpoint(
+        "hold-local-transaction",
+        _ORDERS,
+        "the local transaction begins",
+        "The local transaction begins 6 s late, after a check-back.",
+        "The check-back writes the marker ROLLED_BACK, on which the late local transaction fails.",
+        Arrow(_ORDERS, _ORDERS, "held for 6 s"),
+    ),
+    Failpoint(
+        "exit-before-local-commit",
+        _ORDERS,
+        "the local transaction begins",
+        "The process ends, as by kill -9, before the local transaction.",
+        "Check-back finds no order, and rolls the transaction back; the customer asks again.",
+        Arrow(_ORDERS, _ORDERS, "the process ends"),
+    ),
+    Failpoint(
+        "exit-after-local-commit",
+        _ORDERS,
+        "the local commit is done",
+        "The process ends, as by kill -9, before it sends COMMIT.",
+        "Check-back finds the order, and the answer is COMMIT.",
+        Arrow(_ORDERS, _ORDERS, "the process ends"),
+    ),
+    Failpoint(
+        "lose-commit",
+        _ORDERS,
+        "END_TRANSACTION is sent",
+        "COMMIT does not leave.",
+        "Check-back finds the order, and the answer is COMMIT.",
+        Arrow(_ORDERS, BROKER, "COMMIT", is_lost=True),
+    ),
+    Failpoint(
+        "lose-rollback",
+        _ORDERS,
+        "END_TRANSACTION is sent",
+        "ROLLBACK does not leave.",
+        "Check-back finds the marker ROLLED_BACK, and the answer is ROLLBACK.",
+        Arrow(_ORDERS, BROKER, "ROLLBACK", is_lost=True),
+    ),
+    Failpoint(
+        "lose-check-back",
+        _ORDERS,
+        "a check-back comes",
+        "The order service does not hear it.",
+        "The broker asks again.",
+        Arrow(BROKER, _ORDERS, "check-back", is_lost=True),
+    ),
+    Failpoint(
+        "lose-check-back-answer",
+        _ORDERS,
+        "a check-back is answered",
+        "The answer does not leave.",
+        "The broker asks again.",
+        Arrow(_ORDERS, BROKER, "answer", is_lost=True),
+    ),
+    Failpoint(
+        "lose-delivery",
+        _CREDITS,
+        "the message is delivered",
+        "The broker's answer to the pull does not arrive.",
+        "The consumer pulls again from the offset that it has.",
+        Arrow(BROKER, _CREDITS, "message", is_lost=True),
+    ),
+    Failpoint(
+        "exit-at-delivery",
+        _CREDITS,
+        "the message is delivered",
+        "The process ends, as by kill -9, with the message in its hands.",
+        "The broker has no offset behind the message: it delivers it again.",
+        Arrow(_CREDITS, _CREDITS, "the process ends"),
+    ),
+    Failpoint(
+        "lose-task",
+        _CREDITS,
+        "the task goes to Redis",
+        "The task does not reach Redis.",
+        "The credit service waits 10 s for the answer, and sends the task again.",
+        Arrow(_CREDITS, "Redis", "task", is_lost=True),
+    ),
+    Failpoint(
+        "exit-before-credit-commit",
+        _WORKER,
+        "the credit is stored",
+        "A process of the worker ends, as by kill -9, before it stores the credit.",
+        "The credit service hears that the task failed, and sends it again.",
+        Arrow(_WORKER, _WORKER, "the process ends"),
+    ),
+    Failpoint(
+        "exit-after-credit-commit",
+        _WORKER,
+        "the credit is stored",
+        "A process of the worker ends, as by kill -9, after it has stored the credit.",
+        "The credit service sends the task again, which finds the order's credit and changes nothing.",
+        Arrow(_WORKER, _WORKER, "the process ends"),
+    ),
+    Failpoint(
+        "exit-before-acknowledgement",
+        _CREDITS,
+        "the offset goes to the broker",
+        "The process ends, as by kill -9, before the broker has its offset.",
+        "The broker delivers the message again; the order's credit is there, and nothing changes.",
+        Arrow(_CREDITS, _CREDITS, "the process ends"),
+    ),
+)
+
+
+@dataclass(frozen=True, slots=True)
+class FailpointFolder:
+    """The folder in which the services look for armed failpoints."""
+
+    path: Path
+
+    def arm(self, name: str, meant_for: str) -> None:
+        """The process fails there once, at the next message that holds `meant_for`. Raises DemoError."""
+        find(name)
+        if len(meant_for) > LONGEST_WORD:
+            raise DemoError(f"a failpoint is meant for a customer, in {LONGEST_WORD} letters at most")
+        fresh = self.path / f".{name}"
+        fresh.write_text(meant_for)
+        fresh.replace(self.path / name)
+
+    def disarm(self, name: str) -> None:
+        """The process does not fail there. Raises DemoError if there is no such failpoint."""
+        (self.path / find(name).name).unlink(missing_ok=True)
+
+    def disarm_all(self, meant_for: str) -> None:
+        """Disarms those that are meant for this customer."""
+        for name, armed_for in self.armed().items():
+            if armed_for == meant_for:
+                self.disarm(name)
+
+    def armed(self) -> dict[str, str]:
+        """The names of those that are armed, and for whom."""
+        armed = {}
+        for failpoint in FAILPOINTS:
+            try:
+                armed[failpoint.name] = (self.path / failpoint.name).read_text(errors="replace").strip()
+            except FileNotFoundError:
+                continue
+        return armed
+
+    def hits(self) -> list[Hit]:
+        """Those that were hit, the oldest first."""
+        return read_hits(self.path)
+
+    def events(self, transaction_id: str) -> list[Event]:
+        """Those that were hit in a transaction, as steps of its timeline."""
+        return [_event(hit) for hit in self.hits() if hit.transaction_id == transaction_id]
+
+
+def find(name: str) -> Failpoint:
+    """The failpoint of that name. Raises DemoError."""
+    for failpoint in FAILPOINTS:
+        if failpoint.name == name:
+            return failpoint
+    raise DemoError(f"there is no failpoint {name}; there are {', '.join(one.name for one in FAILPOINTS)}")
+
+
+def _event(hit: Hit) -> Event:
+    failpoint = find(hit.failpoint)
+    return Event(hit.at_ms, f"failpoint {hit.failpoint}: {failpoint.what}", _ON_RECORD, failpoint.arrow)

@@ -1,0 +1,77 @@
+"""Failpoints that a demo arms while processes run: a file in a folder, named like the failpoint, used up when it is hit.
+
+What is in the file says for whom it is meant: a failpoint is hit by a message or task that holds it. Whoever deletes the file
+first has hit it: so it is hit once, also when a process ends there and starts again, and when several processes share the folder.
+The file `hits` beside keeps what was hit, a line of JSON each.
+"""
+
+import json
+import logging
+import os
+import time
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Final
+
+EXIT_STATUS: Final = 86
+"""What a process ends with at a failpoint, so that others can tell it from an accident."""
+
+_HITS: Final = "hits"
+
+logger = logging.getLogger(__name__)
+
+
+def exit_at_once() -> None:
+    """Ends the process without any clean-up, as a crash does."""
+    os._exit(EXIT_STATUS)
+
+
+@dataclass(frozen=True, slots=True)
+class Hit:
+    """A failpoint that was hit."""
+
+    at_ms: int
+    failpoint: str
+    meant_for: str
+    """What was in the file that armed it."""
+    transaction_id: str | None
+    """None where the place knows no transaction, or several."""
+
+
+class FailedOnPurpose(Exception):
+    """What happens at a failpoint that loses something; the text names it."""
+
+    def __init__(self, failpoint: str) -> None:
+        super().__init__(f"failpoint {failpoint}")
+
+
+@dataclass(frozen=True, slots=True)
+class ArmedFailpoints:
+    """The failpoints of a folder, which need not be there."""
+
+    folder: Path
+
+    def is_hit(self, name: str, content: bytes, transaction_id: str | None = None) -> bool:
+        """Whether the failpoint was armed for this content; it is not armed any more then, and the hit is on record."""
+        armed = self.folder / name
+        try:
+            meant_for = armed.read_bytes().strip()
+            if meant_for not in content:
+                return False
+            armed.unlink()
+        except FileNotFoundError:
+            return False
+        logger.warning("failpoint %s is hit", name)
+        hit = Hit(time.time_ns() // 1_000_000, name, meant_for.decode(errors="replace"), transaction_id)
+        with (self.folder / _HITS).open("a") as hits:
+            hits.write(json.dumps(asdict(hit)) + "\n")
+        return True
+
+
+def read_hits(folder: Path) -> list[Hit]:
+    """What was hit, the oldest first."""
+    try:
+        lines = (folder / _HITS).read_text().splitlines()
+    except FileNotFoundError:
+        return []
+    return [Hit(**json.loads(line)) for line in lines]
