@@ -45,3 +45,17 @@ def test_an_async_test_that_nothing_would_run_says_what_to_set(run: pytest.Pytes
     result = run.runpytest_inprocess("-p", "broker.testing.plugin")
     result.assert_outcomes(errors=1)
     result.stdout.fnmatch_lines(["*nothing runs this async test: set asyncio_mode = auto*"])
+
+
+@pytest.mark.parametrize("question", ["committed('order-1')", "wait_until(lambda: False)"])
+@pytest.mark.parametrize(("test", "wait"), [("async def", "await "), ("def", "")])
+def test_a_test_that_fails_shows_its_own_line_and_none_of_the_fixture(
+    run: pytest.Pytester, test: str, wait: str, question: str
+) -> None:
+    run.makepyfile(f"{test} test_it(rocketmq):\n    {wait}rocketmq.{question}\n")
+    run.makeini(f"{STRICT}asyncio_mode = auto\n")
+    result = run.runpytest_inprocess("-p", "broker.testing.plugin")
+    result.assert_outcomes(failed=1)
+    result.stdout.fnmatch_lines([f">       {wait}rocketmq.{question}", "E       AssertionError: *"])
+    result.stdout.no_fnmatch_line("*broker/testing/*")
+    result.stdout.no_fnmatch_line("*concurrent/futures*")
