@@ -18,14 +18,13 @@ LONGEST_S: Final = 1200
 
 
 def start_shell(namespace: dict[str, Any]) -> None:
-    """Before a chapter's first block: a shell in the checkout, and nothing left of an earlier run.
+    """Before a chapter's first block: a shell in the checkout as a fresh clone has it, without the folder data/tutorial.
 
-    All chapters share the folder data/tutorial, and some of them ports: one runs at a time.
+    All chapters share that folder, which each makes for itself, and some of them ports: one runs at a time.
     """
     namespace["held"] = ExitStack()
     namespace["held"].enter_context(the_fixed_ports())
     shutil.rmtree(CHECKOUT / "data" / "tutorial", ignore_errors=True)
-    (CHECKOUT / "data" / "tutorial").mkdir(parents=True)
     namespace["shell"] = Shell(CHECKOUT)
 
 

@@ -3,9 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Generator
-from typing import Any, Generic, NoReturn, TypeVar
+from operator import methodcaller
+from typing import Any, Final, Generic, NoReturn, TypeVar
 
 T = TypeVar("T")
+
+IS_ASSERTION: Final = methodcaller("errisinstance", AssertionError)
+"""As `__tracebackhide__` of a module: pytest shows the line of the test that failed, and none of the module's own lines."""
 
 
 class Asked(Awaitable[T], Generic[T]):

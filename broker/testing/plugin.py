@@ -1,5 +1,7 @@
 """The pytest plugin: fixtures `rocketmq` and `rocketmq_session`, and what happened in the report of a test that fails.
 
+With `-rP` or `-rA` pytest shows what tests printed that pass, and the plugin then tells what happened in these, too.
+
 It imports the broker only for tests that ask for one: pytest loads it wherever the package is installed.
 """
 
@@ -46,6 +48,9 @@ def rocketmq(request: pytest.FixtureRequest) -> RocketMQ | SyncRocketMQ:
     is_async = inspect.iscoroutinefunction(getattr(request, "function", None))
     if is_async and async_fixture is None:
         pytest.fail("the fixture rocketmq needs pytest-asyncio for an async test; or write `async with RocketMQ() as rocketmq:`")
+    if is_async and request.node.get_closest_marker("asyncio") is None:  # pytest-asyncio, in its strict mode, leaves it alone
+        advice = "set asyncio_mode = auto for pytest, or mark the test with @pytest.mark.asyncio"
+        pytest.fail(f"nothing runs this async test: {advice}", pytrace=False)
     running: RocketMQ | SyncRocketMQ = request.getfixturevalue("_async_rocketmq" if is_async else "_sync_rocketmq")
     request.node.stash[_running] = running
     return running
@@ -80,10 +85,11 @@ if async_fixture is not None:
 
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_makereport(item: pytest.Item) -> Generator[None, pytest.TestReport, pytest.TestReport]:
-    """Adds what happened to the report of a test that failed."""
+    """Adds what happened to the report of a test that failed, or of one that passed if passed tests are shown."""
     report = yield
     running = item.stash.get(_running, None)
-    if report.when == "call" and report.failed and running is not None:
+    is_shown = report.failed or not {"A", "P"}.isdisjoint(item.config.getoption("reportchars"))
+    if report.when == "call" and is_shown and running is not None:
         report.sections.append(("rocketmq", running.story()))
     return report
 

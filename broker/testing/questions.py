@@ -7,13 +7,14 @@ from collections.abc import Callable
 from typing import Final, TypeVar
 
 from broker.message import MessageExt
-from broker.testing.asked import Asked
+from broker.testing.asked import IS_ASSERTION, Asked
 from broker.testing.journal import Journal
 from broker.testing.transactions import COMMITTED, PENDING, ROLLED_BACK, Inspection, Transaction
 from broker.testing.virtual_time import VirtualTime
 
 T = TypeVar("T")
 
+__tracebackhide__ = IS_ASSERTION
 MOMENT_S: Final = 0.01
 """Longer than anything is put off only to be done together with what comes next, such as the flush of a COMMIT."""
 

@@ -19,6 +19,7 @@ from broker.remoting.connection import RequestHandler
 from broker.remoting.network import on_network
 from broker.store.files import FileSystem, OsFileSystem
 from broker.testing.apache import LikeApache, release_named
+from broker.testing.asked import IS_ASSERTION
 from broker.testing.disk import Disk, FlushHere
 from broker.testing.door import Door
 from broker.testing.faults import Faults
@@ -33,6 +34,7 @@ from broker.world import World, current_world, in_world
 Client = TypeVar("Client", bound="Producer | PushConsumer")
 T = TypeVar("T")
 
+__tracebackhide__ = IS_ASSERTION
 REPEATABLE_START_MS: Final = 1_767_225_600_000
 """2026-01-01T00:00:00Z: when time begins in a test that has a seed."""
 LOOK_EVERY_S: Final = 0.1

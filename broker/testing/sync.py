@@ -13,7 +13,7 @@ from typing import Any, Final, Self, TypeVar
 from broker.client import MessageListener, Producer, PushConsumer, TransactionListeners
 from broker.message import MessageExt
 from broker.protocol.codes import ResponseCode
-from broker.testing.asked import Asked
+from broker.testing.asked import IS_ASSERTION, Asked
 from broker.testing.rocketmq import LOOK_EVERY_S, REPEATABLE_START_MS, RocketMQ
 from broker.testing.transactions import Transaction
 from broker.testing.virtual_time import VirtualTime
@@ -21,6 +21,7 @@ from broker.world import current_world
 
 T = TypeVar("T")
 
+__tracebackhide__ = IS_ASSERTION
 _ENDS_WITHIN_S: Final = 10.0
 
 
@@ -81,7 +82,10 @@ class SyncRocketMQ:
             raise RuntimeError(
                 "this would wait for its own thread: await the coroutine instead" if self._loop else "it does not run: start it"
             )
-        return asyncio.run_coroutine_threadsafe(self._awaited(work), self._loop).result()
+        running = asyncio.run_coroutine_threadsafe(self._awaited(work), self._loop)
+        if (error := running.exception()) is not None:
+            raise error  # here, and not within concurrent.futures: a report then shows the line of the test alone
+        return running.result()
 
     # where it is
 

@@ -1,4 +1,4 @@
-"""What Apache's broker does otherwise, and what a program must bear because of it."""
+"""What Apache's broker does otherwise, and what a program must cope with because of it."""
 
 import asyncio
 
@@ -64,7 +64,7 @@ async def test_on_apaches_broker_it_is_discarded_and_nobody_was_asked(rocketmq: 
     assert await state_after_an_hour_without_producers(rocketmq) == ["discarded"]
 
 
-async def test_a_consumer_with_a_unique_key_bears_both_brokers(rocketmq: RocketMQ) -> None:
+async def test_a_consumer_with_a_unique_key_is_right_on_both_brokers(rocketmq: RocketMQ) -> None:
     """The exercise's solution: the order's id is the key. The message id is the same twice here, and would do as well."""
     credits: dict[str, str] = {}
 

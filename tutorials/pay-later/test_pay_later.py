@@ -46,7 +46,7 @@ def test_the_first_check_back_after_the_deadline_ends_the_order(rocketmq: SyncRo
         shop.pay(order_id)
 
 
-def test_an_order_that_was_paid_in_time_is_told_although_the_service_is_away_at_the_deadline(
+def test_an_order_that_was_paid_in_time_is_delivered_although_the_service_is_away_at_the_deadline(
     rocketmq: SyncRocketMQ, shop: Any
 ) -> None:
     order_id = shop.order()

@@ -24,7 +24,7 @@ def shop(rocketmq: SyncRocketMQ, tmp_path: Path) -> Iterator[Any]:
     opened.engine.dispose()
 
 
-def test_a_payment_after_twenty_nine_minutes_is_told(rocketmq: SyncRocketMQ, shop: Any) -> None:
+def test_a_payment_after_twenty_nine_minutes_is_in_time(rocketmq: SyncRocketMQ, shop: Any) -> None:
     order_id = shop.order()
     rocketmq.advance(minutes=29)
     shop.pay(order_id)

@@ -13,7 +13,7 @@ class Way(ABC):
 
     What it keeps in attributes is lost when the process dies. What it commits to `process.database` stays. The faults strike
     within `process.database.writing`, within the broker and within the credit process: a way has no code for them, other than
-    what it would have in earnest. Time passes only where a way awaits: one that tries again without a sleep stops the race.
+    what it would have in production. Time passes only where a way awaits: one that tries again without a sleep stops the race.
     """
 
     name: ClassVar[str]
@@ -34,7 +34,11 @@ class Way(ABC):
 
     @abstractmethod
     async def place(self, order: Order) -> None:
-        """Stores the order and tells the credit side. What it raises, other than ProcessDied, the customer sees as an error."""
+        """Stores the order and tells the credit side. What it raises, other than ProcessDied, the customer sees as an error.
+
+        The next order is placed once it has returned, and a broker that is down comes back after some orders: leave what takes
+        longer, such as sending until it works, to `process.run`.
+        """
 
     @classmethod
     async def consume(cls, credits: Credits) -> None:

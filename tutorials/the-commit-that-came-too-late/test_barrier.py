@@ -57,12 +57,12 @@ async def place(rocketmq: RocketMQ, orders: SlowOrders) -> int:
     return len(await rocketmq.messages("orders"))
 
 
-async def test_without_the_barrier_a_slow_order_is_stored_and_never_told(rocketmq: RocketMQ) -> None:
+async def test_without_the_barrier_a_slow_order_is_stored_and_its_message_never_delivered(rocketmq: RocketMQ) -> None:
     orders = SlowOrders()
     assert (await place(rocketmq, orders), orders.count()) == (0, 1)
 
 
-async def test_with_the_barrier_a_slow_order_is_neither_stored_nor_told(rocketmq: RocketMQ) -> None:
+async def test_with_the_barrier_a_slow_order_is_neither_stored_nor_delivered(rocketmq: RocketMQ) -> None:
     orders = OrdersWithBarrier()
     assert (await place(rocketmq, orders), orders.count()) == (0, 0)
 

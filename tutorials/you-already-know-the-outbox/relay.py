@@ -6,7 +6,7 @@ from broker.client import Message, Producer
 
 
 class Outbox:
-    """Orders, and what is still to be told of them."""
+    """Orders, and the messages that are still to be sent."""
 
     def __init__(self) -> None:
         self.database = sqlite3.connect(":memory:", isolation_level=None)
@@ -21,7 +21,7 @@ class Outbox:
         self.database.execute("COMMIT")
 
     async def relay(self, producer: Producer) -> int:
-        """Sends what is to be sent, the oldest first; returns how much that was. Call it again and again."""
+        """Sends a message for each row, the oldest first, and returns their number. Call it again and again."""
         rows = self.database.execute("SELECT number, order_id, thing FROM outbox ORDER BY number").fetchall()
         for number, order_id, thing in rows:
             await producer.send(Message.of("orders", thing, keys=[order_id]))

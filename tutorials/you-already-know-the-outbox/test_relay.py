@@ -1,4 +1,4 @@
-"""What the relay bears, and what it does not spare its consumers."""
+"""Which faults the relay survives, and which its consumers must cope with."""
 
 import runpy
 from pathlib import Path
@@ -11,7 +11,7 @@ from broker.testing import RocketMQ
 Outbox = runpy.run_path(str(Path(__file__).with_name("relay.py")))["Outbox"]
 
 
-async def test_orders_are_taken_while_the_broker_is_down_and_told_when_it_is_back(rocketmq: RocketMQ) -> None:
+async def test_orders_are_taken_while_the_broker_is_down_and_sent_when_it_is_back(rocketmq: RocketMQ) -> None:
     outbox = Outbox()
     producer = await rocketmq.producer("relay")
     await producer.create_topic("orders")
@@ -47,7 +47,7 @@ class Credits:
         return ConsumeStatus.CONSUME_SUCCESS
 
 
-async def test_an_idempotent_consumer_credits_an_order_that_is_told_twice_once(rocketmq: RocketMQ) -> None:
+async def test_an_idempotent_consumer_credits_an_order_once_whose_message_comes_twice(rocketmq: RocketMQ) -> None:
     outbox, credits = Outbox(), Credits()
     producer = await rocketmq.producer("relay")
     await producer.create_topic("orders")

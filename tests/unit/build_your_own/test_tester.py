@@ -1,8 +1,10 @@
 """What the tester makes of bytes, and how a verdict reads."""
 
 import json
+import sys
 from contextlib import suppress
 from io import StringIO
+from pathlib import Path
 
 import pytest
 from hypothesis import given, settings
@@ -137,6 +139,20 @@ def test_an_exchange_that_is_repeated_is_shown_once() -> None:
     text = printed(failing(Failed("a", "b"), *events, Event(30, Kind.FILE, "read a file")))
     assert text.count("PULL_MESSAGE") == 1
     assert "… and again, 20 times in all" in text
+
+
+@pytest.mark.parametrize(
+    ("interpreter", "shown"),
+    [(Path.cwd() / ".venv" / "bin" / "python", ".venv/bin/python"), (Path("/usr/bin/python3"), "/usr/bin/python3")],
+)
+def test_the_command_to_go_on_with_names_the_interpreter_that_runs_the_tester(
+    monkeypatch: pytest.MonkeyPatch, interpreter: Path, shown: str
+) -> None:
+    monkeypatch.setattr(sys, "executable", str(interpreter))
+    console = Console(file=StringIO(), width=160)
+    Printer(console).summary([failing(Failed("a", "b"))], "./my-broker")
+    assert isinstance(console.file, StringIO)
+    assert f": {shown} -m tutorials.build_your_own test --stage 5 --bytes" in console.file.getvalue()
 
 
 def test_what_the_broker_printed_cannot_steer_the_terminal() -> None:

@@ -1,6 +1,7 @@
 """Chapters: the code that they show is the code that is tested, and each has what a reader looks for."""
 
 import re
+from itertools import pairwise
 from pathlib import Path
 
 import pytest
@@ -8,7 +9,8 @@ import pytest
 from tutorials.pages import FOLDER, PageError, chapters, with_code
 
 INDEX = (FOLDER / "README.md").read_text()
-SECTIONS = ("## Exercise", "## Trade-offs", "## What next")
+SECTIONS = ("## By hand", "## Cause", "## Exercise", "## Trade-offs", "## What next")
+BASH = re.compile(r"^```bash\n(.*?)^```$", re.DOTALL | re.MULTILINE)
 
 
 @pytest.mark.parametrize("page", chapters(), ids=lambda page: page.parent.name)
@@ -20,7 +22,7 @@ def test_a_page_shows_the_code_that_is_tested(page: Path) -> None:
 def test_a_page_says_its_level_its_minutes_and_its_goals_and_has_every_section(page: Path) -> None:
     text = page.read_text()
     assert re.match(r"# .+\n\n\*\*Level\*\*: .+ · \*\*Time\*\*: \d+ minutes\n\n\*\*You learn\*\*:? ", text)
-    assert [section for section in SECTIONS if section not in text] == []
+    assert [section for section in SECTIONS if f"\n{section}" not in text] == []
 
 
 @pytest.mark.parametrize("page", chapters(), ids=lambda page: page.parent.name)
@@ -36,6 +38,28 @@ def test_the_index_has_the_chapter_once_with_its_minutes(page: Path) -> None:
     assert minutes is not None
     rows = re.findall(rf"\]\({re.escape(page.parent.name)}/README\.md\).*\| (\d+) \|", INDEX)
     assert rows == [minutes[1]]
+
+
+@pytest.mark.parametrize("page", chapters(), ids=lambda page: page.parent.name)
+def test_a_page_makes_the_folder_before_it_writes_there(page: Path) -> None:
+    lines = [line for block in BASH.findall(page.read_text()) for line in block.splitlines() if "data/tutorial" in line]
+    assert [line for line in lines if not line.startswith("rm -rf")][:1] == [
+        line for line in lines if line.startswith("mkdir -p")
+    ][:1]
+
+
+@pytest.mark.parametrize("page", chapters(), ids=lambda page: page.parent.name)
+def test_a_page_removes_what_is_its_own_and_nothing_of_other_pages(page: Path) -> None:
+    assert re.findall(r"rm -\S+ data/tutorial$", page.read_text(), re.MULTILINE) == []
+
+
+def test_the_first_page_that_a_page_leads_to_next_is_the_next_one_of_the_index() -> None:
+    order = re.findall(r"\]\(([\w-]+)/README\.md\)", INDEX)
+    nexts = {
+        page.parent.name: re.findall(r"\.\./([\w-]+)/README\.md", page.read_text().split("\n## What next\n")[1])[0]
+        for page in chapters()
+    }
+    assert nexts == dict(pairwise(order))
 
 
 def test_the_sixty_minute_path_takes_sixty_minutes_at_most() -> None:

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import re
+import sys
 import textwrap
 from collections.abc import Iterator, Sequence
+from pathlib import Path
 from typing import Final
 
 from rich.console import Console
@@ -18,7 +20,6 @@ from tutorials.build_your_own.tester.timeline import Event, Kind
 from tutorials.build_your_own.tester.verdict import Verdict
 
 WIDTH: Final = 120
-_TESTER: Final = "python -m tutorials.build_your_own test"
 _TEXT_WIDTH: Final = 96
 _LABEL_WIDTH: Final = 11
 _LAST_LINES: Final = 14
@@ -65,9 +66,11 @@ class Printer:
             found = [stage for stage in STAGES if stage.number == following]
             self._line(f"Next: stage {following}, {shown_path(found[0])}" if found else "Your broker has all of it.")
         elif len(verdicts) > 1:
-            self._line(f"One stage alone: {_TESTER} --stage {failed[-1].number} -- {command}")
+            self._line(f"One stage alone: {_tester()} --stage {failed[-1].number} -- {command}")
         else:
-            self._line(f"All bytes, and its files kept: {_TESTER} --stage {failed[0].number} --bytes --keep FOLDER -- {command}")
+            self._line(
+                f"All bytes, and its files kept: {_tester()} --stage {failed[0].number} --bytes --keep FOLDER -- {command}"
+            )
 
     def _failure(self, verdict: Verdict) -> None:
         assert verdict.failure is not None
@@ -128,6 +131,13 @@ class Printer:
 
     def _line(self, text: str, style: str = "") -> None:
         self._console.print(Text(printable(text), style=style))
+
+
+def _tester() -> str:
+    """The command that runs the tester, by the interpreter that runs it now."""
+    interpreter = Path(sys.executable)
+    shown = interpreter.relative_to(Path.cwd()) if interpreter.is_relative_to(Path.cwd()) else interpreter
+    return f"{shown} -m tutorials.build_your_own test"
 
 
 def shown_path(stage: Stage) -> str:

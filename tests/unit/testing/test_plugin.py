@@ -1,0 +1,61 @@
+"""What the pytest plugin tells a person: the story of a test, and why an async test cannot run."""
+
+from __future__ import annotations
+
+import pytest
+
+SENDS_A_HALF_MESSAGE = """
+from broker.client import LocalTransactionState, Message
+from broker.testing import RocketMQ
+
+
+class Undecided:
+    def execute_local_transaction(self, message, arg):
+        return LocalTransactionState.UNKNOWN
+
+    def check_local_transaction(self, message):
+        return LocalTransactionState.UNKNOWN
+
+
+async def test_a_half_message(rocketmq: RocketMQ) -> None:
+    producer = await rocketmq.transaction_producer("shop", Undecided())
+    await producer.send_message_in_transaction(Message.of("orders", "a book"))
+"""
+STRICT = "[pytest]\nasyncio_default_fixture_loop_scope = function\n"
+
+pytest_plugins = ["pytester"]
+
+
+@pytest.fixture
+def run(pytester: pytest.Pytester) -> pytest.Pytester:
+    pytester.makepyfile(SENDS_A_HALF_MESSAGE)
+    return pytester
+
+
+@pytest.mark.parametrize(("shown", "has_story"), [("-rP", True), ("-rA", True), ("-ra", False)])
+def test_a_test_that_passes_tells_its_story_if_passed_tests_are_shown(run: pytest.Pytester, shown: str, has_story: bool) -> None:
+    run.makeini(f"{STRICT}asyncio_mode = auto\n")
+    result = run.runpytest_inprocess("-p", "broker.testing.plugin", shown)
+    result.assert_outcomes(passed=1)
+    assert ("shop sends a half message to orders" in result.stdout.str()) is has_story
+
+
+def test_an_async_test_that_nothing_would_run_says_what_to_set(run: pytest.Pytester) -> None:
+    run.makeini(STRICT)
+    result = run.runpytest_inprocess("-p", "broker.testing.plugin")
+    result.assert_outcomes(errors=1)
+    result.stdout.fnmatch_lines(["*nothing runs this async test: set asyncio_mode = auto*"])
+
+
+@pytest.mark.parametrize("question", ["committed('order-1')", "wait_until(lambda: False)"])
+@pytest.mark.parametrize(("test", "wait"), [("async def", "await "), ("def", "")])
+def test_a_test_that_fails_shows_its_own_line_and_none_of_the_fixture(
+    run: pytest.Pytester, test: str, wait: str, question: str
+) -> None:
+    run.makepyfile(f"{test} test_it(rocketmq):\n    {wait}rocketmq.{question}\n")
+    run.makeini(f"{STRICT}asyncio_mode = auto\n")
+    result = run.runpytest_inprocess("-p", "broker.testing.plugin")
+    result.assert_outcomes(failed=1)
+    result.stdout.fnmatch_lines([f">       {wait}rocketmq.{question}", "E       AssertionError: *"])
+    result.stdout.no_fnmatch_line("*broker/testing/*")
+    result.stdout.no_fnmatch_line("*concurrent/futures*")
