@@ -79,6 +79,8 @@ class _Cell:
             pass
         except Exception:
             pass  # the customer sees an error, and goes
+        if self.stage.plan.strikes(Fault.REDIS_EMPTIED, order.order_id):
+            self.stage.task_queue.empty()
 
     async def end(self) -> None:
         """Faults stop; what was begun comes to its end; then both processes end."""

@@ -25,6 +25,7 @@ class Fault(Enum):
     BROKER_DOWN = "broker-down"
     SLOW_COMMIT = "slow-commit"
     CONSUMER_DIES = "consumer-dies"
+    REDIS_EMPTIED = "redis-emptied"
     RESTART_OF_ALL = "restart-of-all"
 
     @property
@@ -35,7 +36,7 @@ class Fault(Enum):
     @property
     def heading(self) -> str:
         """Few words, for the head of a column."""
-        return "COMMIT lost" if self is Fault.COMMIT_LOST else self.value.replace("-", " ")
+        return _HEADINGS.get(self) or self.value.replace("-", " ")
 
 
 _TITLES: Final = {
@@ -48,8 +49,10 @@ _TITLES: Final = {
     Fault.BROKER_DOWN: "broker is down",
     Fault.SLOW_COMMIT: "database commit comes later than the check-back",
     Fault.CONSUMER_DIES: "consumer dies before it acknowledges",
+    Fault.REDIS_EMPTIED: "Redis is emptied while a task waits in it",
     Fault.RESTART_OF_ALL: "everything is killed and restarted",
 }
+_HEADINGS: Final = {Fault.COMMIT_LOST: "COMMIT lost", Fault.REDIS_EMPTIED: "Redis emptied"}
 
 
 class FaultPlan:

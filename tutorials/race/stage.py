@@ -35,7 +35,10 @@ class TaskQueue:
         return self._tasks.popleft() if self._tasks and not self.is_down else None
 
     def empty(self) -> None:
-        """Redis was killed: what it had not saved is gone, and by default it saves after a minute at the earliest."""
+        """Redis was emptied, or killed: tasks that wait are gone.
+
+        A Redis that is killed loses what it had not saved, and by default it saves after a minute at the earliest.
+        """
         self._tasks.clear()
 
 

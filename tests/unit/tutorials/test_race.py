@@ -19,21 +19,22 @@ from tutorials.race.ways import WAYS
 DOCS = Path(__file__).parents[3] / "docs"
 ORDERS = 15
 SEED = 14
-FLAWED = {
-    "send-then-commit": "dies-before-commit",
-    "commit-then-send": "dies-after-commit",
-    "send-inside": "database-refuses",
-    "celery-delay": "dies-after-commit",
-    "state-in-memory": "dies-before-commit",
-    "without-barrier": "slow-commit",
-}
+FLAWED = [
+    ("send-then-commit", "dies-before-commit"),
+    ("commit-then-send", "dies-after-commit"),
+    ("send-inside", "database-refuses"),
+    ("celery-delay", "dies-after-commit"),
+    ("celery-delay", "redis-emptied"),
+    ("state-in-memory", "dies-before-commit"),
+    ("without-barrier", "slow-commit"),
+]
 SOUND = ["outbox-polled", "outbox-notified", "with-barrier"]
 HARD_FOR_AN_OUTBOX = [Fault.DIES_AFTER_COMMIT, Fault.BROKER_DOWN, Fault.RESTART_OF_ALL]
 SOUND_CELLS = [("with-barrier", fault) for fault in Fault if fault is not Fault.NONE]
 SOUND_CELLS += [(way, fault) for way in ("outbox-polled", "outbox-notified") for fault in HARD_FOR_AN_OUTBOX]
 
 
-@pytest.mark.parametrize(("way", "fault"), FLAWED.items())
+@pytest.mark.parametrize(("way", "fault"), FLAWED)
 def test_a_flawed_way_goes_wrong_where_its_chapter_says(way: str, fault: str) -> None:
     assert play_cell(way, fault, ORDERS, SEED).wrong > 0
 
@@ -60,6 +61,12 @@ def test_the_outbox_takes_orders_while_the_broker_is_down_and_a_transaction_does
     outbox, transaction = (play_cell(way, "broker-down", ORDERS, SEED) for way in ("outbox-polled", "with-barrier"))
     assert outbox.taken_while_down == outbox.asked_while_down > 0
     assert transaction.taken_while_down == 0 < transaction.asked_while_down
+
+
+def test_an_emptied_redis_hurts_only_who_keeps_tasks_in_it() -> None:
+    played = [play_cell(way.name, "redis-emptied", 6, SEED) for way in WAYS]
+    assert {one.way for one in played if one.wrong} == {"celery-delay"}
+    assert len({one.struck for one in played}) == 1
 
 
 def test_no_way_saves_its_consumer_the_unique_key() -> None:
