@@ -64,7 +64,7 @@ def test_the_outbox_takes_orders_while_the_broker_is_down_and_a_transaction_does
 
 
 def test_an_emptied_redis_hurts_only_who_keeps_tasks_in_it() -> None:
-    played = [play_cell(way.name, "redis-emptied", ORDERS, SEED) for way in WAYS]
+    played = [play_cell(way.name, "redis-emptied", 6, SEED) for way in WAYS]
     assert {one.way for one in played if one.wrong} == {"celery-delay"}
     assert len({one.struck for one in played}) == 1
 
