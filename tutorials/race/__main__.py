@@ -1,7 +1,6 @@
 """The race's command line: `python -m tutorials.race --help`."""
 
-import dataclasses
-import json
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated
 
@@ -9,12 +8,17 @@ import typer
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
+from tutorials.race.brokers import BrokerCannotRun
+from tutorials.race.brokers.apache import missing_for_apache
 from tutorials.race.entries import NoSuchEntry, cells, ways_with
 from tutorials.race.faults import Fault
 from tutorials.race.figures import Figures
 from tutorials.race.picture import picture
-from tutorials.race.running import play_cells
+from tutorials.race.record import Record, kept
+from tutorials.race.running import Wanted, play_cells
 from tutorials.race.table import table_of_cells, table_of_costs, table_of_faults
+from tutorials.race.way import Way
+from tutorials.race.ways import WAYS_ON_APACHE
 
 app = typer.Typer(add_completion=False)
 
@@ -23,39 +27,77 @@ app = typer.Typer(add_completion=False)
 def race(
     cell: Annotated[list[str] | None, typer.Option(help="WAY/FAULT, WAY or /FAULT; may be repeated. Without it: all")] = None,
     orders: Annotated[int, typer.Option(min=1, help="orders in each cell")] = 1000,
+    apache: Annotated[
+        int, typer.Option(min=0, help="orders in each cell on Apache's broker, where time is real; with 0 none is played")
+    ] = 0,
     seed: Annotated[int, typer.Option(help="the same seed gives the same figures")] = 1,
     add: Annotated[Path | None, typer.Option(help="a Python file with further ways", exists=True, dir_okay=False)] = None,
-    output: Annotated[Path | None, typer.Option(help="a file for the figures, as JSON")] = None,
+    output: Annotated[
+        Path | None,
+        typer.Option(help="a file for the figures, as JSON; figures of Apache's broker stay in it until new ones come"),
+    ] = None,
     draw: Annotated[Path | None, typer.Option(help="a file for the picture, an SVG; only of all cells")] = None,
     processes: Annotated[int | None, typer.Option(min=1, help="cells side by side; as many as processors")] = None,
 ) -> None:
     """Races the ways to tell another database, under faults, and prints how many orders went wrong."""
     console = Console()
-    try:
-        ways = ways_with(add)
-        wanted = cells(ways, cell or [])
-    except NoSuchEntry as error:
-        raise typer.BadParameter(str(error)) from None
+    ways, wanted = _entries(cell or [], add, orders, apache)
     if draw is not None and cell:
         raise typer.BadParameter("a picture shows all cells: leave --cell out, or --draw")
-    columns = TextColumn("cells played"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn()
-    figures: list[Figures] = []
-    with Progress(*columns, console=console, transient=True) as progress:
-        playing = progress.add_task("", total=len(wanted))
-        for one in play_cells(wanted, orders=orders, seed=seed, file=add, processes=processes):
-            figures.append(one)
-            progress.advance(playing)
-    in_order = {(way.name, fault.value): number for number, (way, fault) in enumerate(wanted)}
-    figures.sort(key=lambda one: in_order[one.way, one.fault])
+    try:
+        figures = _played(console, wanted, seed, add, processes)
+    except BrokerCannotRun as error:
+        console.print(f"the race ends: {error}", style="red", markup=False)
+        raise typer.Exit(1) from None
     if cell:
         console.print(table_of_cells(figures))
     else:
+        ways, kept_figures = _with_kept(ways, output)
+        figures += kept_figures
         console.print(table_of_faults(ways, list(Fault), figures), table_of_costs(ways, figures))
     if output is not None:
-        record = {"orders": orders, "seed": seed, "cells": [dataclasses.asdict(one) for one in figures]}
-        output.write_text(json.dumps(record, indent=1) + "\n")
+        output.write_text(Record(orders, seed, figures).written())
     if draw is not None:
         draw.write_text(picture(ways, list(Fault), figures, orders=orders, seed=seed))
+
+
+def _entries(cell: Sequence[str], add: Path | None, orders: int, apache: int) -> tuple[Sequence[type[Way]], list[Wanted]]:
+    """The ways that race, and the cells to play, in the order of the table. Raises BadParameter."""
+    in_real_time = {way.name for way in WAYS_ON_APACHE}
+    if apache == 0 and (named := in_real_time & {text.partition("/")[0] for text in cell}):
+        raise typer.BadParameter(f"{named.pop()} is played in real time: say with how many orders, such as --apache 50")
+    if apache > 0 and (missing := missing_for_apache()) is not None:
+        raise typer.BadParameter(missing)
+    try:
+        ways = ways_with(add, on_apache=apache > 0)
+        found = cells(ways, cell)
+    except NoSuchEntry as error:
+        raise typer.BadParameter(str(error)) from None
+    return ways, [Wanted(way.name, fault.value, apache if way.name in in_real_time else orders) for way, fault in found]
+
+
+def _played(console: Console, wanted: Sequence[Wanted], seed: int, add: Path | None, processes: int | None) -> list[Figures]:
+    """The figures in the order of what is wanted, with a bar meanwhile. Raises BrokerCannotRun."""
+    columns = TextColumn("cells played"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn()
+    figures = []
+    with Progress(*columns, console=console, transient=True) as progress:
+        playing = progress.add_task("", total=len(wanted))
+        for one in play_cells(wanted, seed=seed, file=add, processes=processes):
+            figures.append(one)
+            progress.advance(playing)
+    in_order = {(one.way, one.fault): number for number, one in enumerate(wanted)}
+    return sorted(figures, key=lambda one: in_order[one.way, one.fault])
+
+
+def _with_kept(ways: Sequence[type[Way]], output: Path | None) -> tuple[Sequence[type[Way]], list[Figures]]:
+    """With those on Apache's broker that were not played now, if an earlier run left all their figures in the file."""
+    figures = []
+    for way in WAYS_ON_APACHE:
+        earlier = kept(output, way.name)
+        if way not in ways and {one.fault for one in earlier} == {fault.value for fault in Fault}:
+            ways = [*ways, way]
+            figures += earlier
+    return ways, figures
 
 
 if __name__ == "__main__":

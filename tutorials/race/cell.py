@@ -3,13 +3,12 @@
 import asyncio
 import logging
 import random
-import struct
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Final
 
-from broker.testing import RocketMQ
+from broker.client import Producer
 from tutorials.race.credits import Credits
 from tutorials.race.faults import Fault, FaultPlan
 from tutorials.race.figures import Figures, percentile
@@ -23,18 +22,17 @@ from tutorials.race.way import Way
 ORDER_EVERY_S: Final = (0.0, 0.2)
 """Customers come so long after one another, from and to."""
 RESTART_TAKES_S: Final = 1.0
-QUIET_MINUTES: Final = 5
-"""Longer than a redelivery, a relay or a check-back takes to come round."""
-MOST_ROUNDS: Final = 20
-_RECORD_SIZE: Final = struct.Struct(">i")
 
 
 async def play(way: type[Way], fault: Fault, *, orders: int, seed: int, folder: Path) -> Figures:
-    """The cell's figures. `folder` gets the databases; it must be empty. The same seed gives the same figures."""
-    async with RocketMQ(seed=seed) as rocketmq:
-        topics = await rocketmq.producer("topics")
-        await topics.create_topic(TOPIC)
-        stage = Stage(rocketmq, FaultPlan(seed, fault), folder, rocketmq.namesrv_addr)
+    """The cell's figures. `folder` gets the databases; it must be empty.
+
+    In virtual time the same seed gives the same figures. Raises BrokerCannotRun.
+    """
+    async with way.broker(seed, folder / "broker") as broker:
+        async with Producer("topics", namesrv_addr=broker.namesrv_addr) as topics:
+            await topics.create_topic(TOPIC)
+        stage = Stage(broker, FaultPlan(seed, fault, broker.slow_commit_s), folder)
         OrderDatabase.create(stage.order_file, way.schema)
         cell = _Cell(way, stage, seed)
         await cell.begin()
@@ -61,18 +59,17 @@ class _Cell:
 
     async def take(self, number: int) -> None:
         """A customer comes, asks for one order, and goes, whatever the answer is."""
-        self.stage.rocketmq.time.wanted()
-        await asyncio.sleep(self._customers.uniform(*ORDER_EVERY_S))
+        await self.stage.broker.pause(self._customers.uniform(*ORDER_EVERY_S))
         await self._raise_the_dead()
         await self._broker_is_down(self.stage.plan.is_broker_down(number))
         order = Order(number, self._customers.randrange(100, 50_000))
         self.requested_at_s[order.order_id] = self.stage.now_s
-        if not self.stage.rocketmq.is_running:
+        if not self.stage.broker.is_running:
             self.asked_while_down.add(number)
         if self.stage.plan.strikes(Fault.ANSWER_LOST, order.order_id):
             self.stage.lose_next_answer()
         if self.stage.plan.strikes(Fault.COMMIT_LOST, order.order_id):
-            self.stage.rocketmq.lose_next_decision()
+            self.stage.broker.lose_next_decision()
         try:
             await self.way.place(order)
         except ProcessDied:
@@ -87,10 +84,7 @@ class _Cell:
         self.stage.plan.end()
         await self._broker_is_down(False)
         await self._raise_the_dead()
-        for _ in range(MOST_ROUNDS):
-            await self.stage.rocketmq.advance(minutes=QUIET_MINUTES)
-            if not await self.stage.rocketmq.pending():
-                break
+        await self.stage.broker.come_to_rest()
         await self.process.end()
         await self.credits.end()
 
@@ -113,10 +107,10 @@ class _Cell:
 
     async def _broker_is_down(self, is_down: bool) -> None:
         self.stage.task_queue.is_down = is_down
-        if is_down and self.stage.rocketmq.is_running:
-            await self.stage.rocketmq.crash()
-        elif not is_down and not self.stage.rocketmq.is_running:
-            await self.stage.rocketmq.restart()
+        if is_down and self.stage.broker.is_running:
+            await self.stage.broker.kill()
+        elif not is_down and not self.stage.broker.is_running:
+            await self.stage.broker.restart()
 
     async def _begin_process(self) -> None:
         self.process = Process(self.stage)
@@ -144,7 +138,7 @@ def _figures(cell: _Cell, orders: int) -> Figures:
     stage = cell.stage
     verdict = judge(stage.order_file, stage.credit_file, cell.requested_at_s)
     stored = max(1, verdict.stored)
-    records = count_records(stage.rocketmq.commit_log())
+    records = stage.broker.count_records()
     return Figures(
         way=cell.way_class.name,
         fault=stage.plan.fault.value,
@@ -161,14 +155,3 @@ def _figures(cell: _Cell, orders: int) -> Figures:
         extra_rows=round((stage.rows_written - verdict.stored) / stored, 2),
         extra_records=round(max(0, records - verdict.stored) / stored, 2),
     )
-
-
-def count_records(commit_log: bytes) -> int:
-    """How many records a commit log of one segment has: each begins with its size."""
-    count = position = 0
-    while position + _RECORD_SIZE.size <= len(commit_log):
-        (size,) = _RECORD_SIZE.unpack_from(commit_log, position)
-        if size <= 0:
-            break
-        count, position = count + 1, position + size
-    return count

@@ -12,7 +12,7 @@ from typing import Any
 
 from broker.client import ConsumeContext, ConsumeFromWhere, ConsumeStatus, MessageExt, PushConsumer
 from tutorials.race.faults import Fault
-from tutorials.race.order import TOPIC
+from tutorials.race.order import CONSUMER_GROUP, TOPIC
 from tutorials.race.stage import Stage
 
 
@@ -35,7 +35,7 @@ class Credits:
     async def consume_topic(self) -> None:
         """Consumes the messages of all orders."""
         consumer = PushConsumer(
-            "credits", namesrv_addr=self.stage.namesrv_addr, consume_from_where=ConsumeFromWhere.CONSUME_FROM_FIRST_OFFSET
+            CONSUMER_GROUP, namesrv_addr=self.stage.namesrv_addr, consume_from_where=ConsumeFromWhere.CONSUME_FROM_FIRST_OFFSET
         )
         consumer.subscribe(TOPIC)
         consumer.register_message_listener(self._listen)

@@ -7,16 +7,16 @@ from pathlib import Path
 
 from tutorials.race.faults import Fault
 from tutorials.race.way import Way
-from tutorials.race.ways import WAYS
+from tutorials.race.ways import WAYS, WAYS_ON_APACHE
 
 
 class NoSuchEntry(Exception):
     """A way, a fault or a file of ways that does not exist; the text says which there are."""
 
 
-def ways_with(file: Path | None) -> tuple[type[Way], ...]:
-    """The ways of the race, and after them those that the file defines. Raises NoSuchEntry."""
-    return WAYS if file is None else (*WAYS, *_ways_in(file))
+def ways_with(file: Path | None, *, on_apache: bool = False) -> tuple[type[Way], ...]:
+    """The ways of the race, those on Apache's broker if they are wanted, and those that the file defines. Raises NoSuchEntry."""
+    return (*WAYS, *(WAYS_ON_APACHE if on_apache else ()), *(_ways_in(file) if file is not None else ()))
 
 
 def find_way(ways: Sequence[type[Way]], name: str) -> type[Way]:
@@ -59,7 +59,7 @@ def _ways_in(file: Path) -> list[type[Way]]:
     ]
     if not found:
         raise NoSuchEntry(f"{file} has no class that is a Way with a name")
-    taken = {way.name for way in found} & {way.name for way in WAYS}
+    taken = {way.name for way in found} & {way.name for way in (*WAYS, *WAYS_ON_APACHE)}
     if taken:
         raise NoSuchEntry(f"{file}: the race has a way called {taken.pop()!r} already")
     return found

@@ -9,8 +9,6 @@ ONE_IN: Final = 5
 """A fault strikes one point in so many."""
 BLOCK: Final = 10
 """The broker is down for so many orders."""
-SLOW_S: Final = (20.0, 140.0)
-"""How long a slow local transaction takes, from and to. The broker first checks back after 6 s."""
 
 
 class Fault(Enum):
@@ -58,12 +56,16 @@ _HEADINGS: Final = {Fault.COMMIT_LOST: "COMMIT lost", Fault.REDIS_EMPTIED: "Redi
 class FaultPlan:
     """Says at each point of a run whether the cell's fault strikes there."""
 
-    def __init__(self, seed: int, fault: Fault) -> None:
-        """Two plans with one seed and one fault say the same."""
+    def __init__(self, seed: int, fault: Fault, slow_commit_s: tuple[float, float]) -> None:
+        """Two plans with one seed and one fault say the same.
+
+        A slow local transaction takes `slow_commit_s`, from and to.
+        """
         self.fault = fault
         self.struck = 0
         """How often it struck so far."""
         self._seed = seed
+        self._slow_commit_s = slow_commit_s
         self._visits: Counter[str] = Counter()
         self._is_over = False
 
@@ -83,7 +85,7 @@ class FaultPlan:
 
     def delay_s(self, point: str) -> float:
         """How long the local transaction takes at that point, beyond the usual."""
-        return self._chance(f"{point}/delay").uniform(*SLOW_S) if self.strikes(Fault.SLOW_COMMIT, point) else 0.0
+        return self._chance(f"{point}/delay").uniform(*self._slow_commit_s) if self.strikes(Fault.SLOW_COMMIT, point) else 0.0
 
     def is_before_commit(self, point: str) -> bool:
         """Whether what kills everything comes before the database commit, or after it."""

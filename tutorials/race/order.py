@@ -7,6 +7,8 @@ from typing import Final
 from broker.client import Message
 
 TOPIC: Final = "orders"
+CONSUMER_GROUP: Final = "credits"
+"""The credit side's."""
 
 
 @dataclass(frozen=True, slots=True)

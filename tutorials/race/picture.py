@@ -1,12 +1,12 @@
 """The race as a picture: an SVG with a square for each cell, made from the figures."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from html import escape
 from typing import Final
 
 from tutorials.race.faults import Fault
 from tutorials.race.figures import Figures
-from tutorials.race.table import duration
+from tutorials.race.table import duration, titles
 from tutorials.race.way import Way
 
 _LEFT: Final = 330
@@ -20,13 +20,13 @@ _INK: Final = "#1f2328"
 
 def picture(ways: Sequence[type[Way]], faults: Sequence[Fault], figures: Sequence[Figures], *, orders: int, seed: int) -> str:
     """The SVG's text. A row is a way and a column a fault; a number is how many orders went wrong."""
-    width, bottom = _LEFT + _CELL_WIDTH * (len(faults) + 1) + 20, _TOP + _CELL_HEIGHT * len(ways)
+    width, bottom = _LEFT + _CELL_WIDTH * (len(faults) + 1) + 40, _TOP + _CELL_HEIGHT * len(ways)
     parts = [
         f"<svg xmlns='http://www.w3.org/2000/svg' viewBox='0 0 {width} {bottom + 70}' role='img' {_FONT} font-size='13'>",
-        f"<title>Nine ways to tell another database, {orders} orders a cell, seed {seed}</title>",
+        f"<title>Ways to tell another database under faults, {orders} orders a cell, seed {seed}</title>",
         f"<rect width='{width}' height='{bottom + 70}' fill='#ffffff'/>",
         *_heads(faults),
-        *_rows(ways, faults, {(one.way, one.fault): one for one in figures}),
+        *_rows(ways, titles(ways, figures), faults, {(one.way, one.fault): one for one in figures}),
         _text(_LEFT, bottom + 26, "-12: orders that never got their credit. +12: credits for no order.", "start"),
         _text(
             _LEFT, bottom + 46,
@@ -42,20 +42,22 @@ def _heads(faults: Sequence[Fault]) -> Iterator[str]:
         for line, words in enumerate(_two_lines(fault.heading)):
             yield _text(_LEFT + _CELL_WIDTH * (column + 0.5), _TOP - 26 + 16 * line, words, "middle")
     for line, words in enumerate(("p50, p99", "no fault")):
-        yield _text(_LEFT + _CELL_WIDTH * (len(faults) + 0.6), _TOP - 26 + 16 * line, words, "middle")
+        yield _text(_LEFT + _CELL_WIDTH * (len(faults) + 0.7), _TOP - 26 + 16 * line, words, "middle")
 
 
-def _rows(ways: Sequence[type[Way]], faults: Sequence[Fault], found: dict[tuple[str, str], Figures]) -> Iterator[str]:
+def _rows(
+    ways: Sequence[type[Way]], called: Mapping[str, str], faults: Sequence[Fault], found: Mapping[tuple[str, str], Figures]
+) -> Iterator[str]:
     for row, way in enumerate(ways):
         top = _TOP + _CELL_HEIGHT * row
         middle = top + _CELL_HEIGHT / 2 + 5
-        yield _text(_LEFT - 10, middle, way.title, "end")
+        yield _text(_LEFT - 10, middle, called[way.name], "end")
         for column, fault in enumerate(faults):
             yield from _square(found[way.name, fault.value], _LEFT + _CELL_WIDTH * column, top, middle)
         usual = found.get((way.name, Fault.NONE.value))
         if usual is not None:
             times = f"{duration(usual.p50_ms)}, {duration(usual.p99_ms)}"
-            yield _text(_LEFT + _CELL_WIDTH * (len(faults) + 0.6), middle, times, "middle")
+            yield _text(_LEFT + _CELL_WIDTH * (len(faults) + 0.7), middle, times, "middle")
 
 
 def _square(figures: Figures, left: float, top: float, middle: float) -> Iterator[str]:

@@ -7,32 +7,38 @@ import tempfile
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor, as_completed
 from pathlib import Path
+from typing import NamedTuple
 
 from tutorials.race.cell import play, silence
 from tutorials.race.entries import find_fault, find_way, ways_with
-from tutorials.race.faults import Fault
 from tutorials.race.figures import Figures
-from tutorials.race.way import Way
+
+
+class Wanted(NamedTuple):
+    """A cell to play."""
+
+    way: str
+    fault: str
+    orders: int
 
 
 def play_cell(way: str, fault: str, orders: int, seed: int, file: Path | None = None) -> Figures:
-    """Plays the cell in an event loop and a temporary folder of its own. Raises NoSuchEntry."""
+    """Plays the cell in an event loop and a temporary folder of its own. Raises NoSuchEntry, BrokerCannotRun."""
+    found = find_way(ways_with(file, on_apache=True), way)
     with tempfile.TemporaryDirectory(prefix="race-") as folder, silence():
-        cell = play(find_way(ways_with(file), way), find_fault(fault), orders=orders, seed=seed, folder=Path(folder).resolve())
-        return asyncio.run(cell)
+        return asyncio.run(play(found, find_fault(fault), orders=orders, seed=seed, folder=Path(folder).resolve()))
 
 
 def play_cells(
-    cells: Sequence[tuple[type[Way], Fault]], *, orders: int, seed: int, file: Path | None = None, processes: int | None = None
+    cells: Sequence[Wanted], *, seed: int, file: Path | None = None, processes: int | None = None
 ) -> Iterator[Figures]:
-    """The figures of each cell, in the order in which they end."""
+    """The figures of each cell, in the order in which they end. Raises BrokerCannotRun."""
     if len(cells) == 1:
-        [(way, fault)] = cells
-        yield play_cell(way.name, fault.value, orders, seed, file)
+        yield play_cell(*cells[0], seed, file)
         return
     pool = ProcessPoolExecutor(processes or os.cpu_count(), initializer=_leave_ctrl_c_to_the_parent)
     try:
-        playing = [pool.submit(play_cell, way.name, fault.value, orders, seed, file) for way, fault in cells]
+        playing = [pool.submit(play_cell, *cell, seed, file) for cell in cells]
         for ended in as_completed(playing):
             yield ended.result()
     finally:

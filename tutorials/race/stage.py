@@ -4,7 +4,7 @@ from collections import deque
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from broker.testing import RocketMQ
+from tutorials.race.brokers import RacedBroker
 from tutorials.race.faults import FaultPlan
 
 
@@ -46,11 +46,9 @@ class TaskQueue:
 class Stage:
     """Where one cell is played."""
 
-    rocketmq: RocketMQ
+    broker: RacedBroker
     plan: FaultPlan
     folder: Path
-    namesrv_addr: str
-    """Where clients find the broker, also while it is down."""
     task_queue: TaskQueue = field(default_factory=TaskQueue)
     rows_written: int = 0
     """Rows that the order side committed so far."""
@@ -66,11 +64,16 @@ class Stage:
         return self.folder / "credits.db"
 
     @property
+    def namesrv_addr(self) -> str:
+        """Where clients find the broker, also while it is down."""
+        return self.broker.namesrv_addr
+
+    @property
     def now_s(self) -> float:
         """Seconds since the cell began, by its own time."""
-        return self.rocketmq.time.elapsed_s
+        return self.broker.now_s
 
     def lose_next_answer(self) -> None:
         """The next message, or task, is stored, and whoever sent it does not learn so."""
-        self.rocketmq.lose_next_answer()
+        self.broker.lose_next_answer()
         self.task_queue.answers_to_lose += 1

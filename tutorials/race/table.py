@@ -1,6 +1,6 @@
 """The race's tables, for a terminal."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 from rich.table import Table
 from rich.text import Text
@@ -10,6 +10,15 @@ from tutorials.race.figures import Figures
 from tutorials.race.way import Way
 
 
+def titles(ways: Sequence[type[Way]], figures: Sequence[Figures]) -> Mapping[str, str]:
+    """What a row is called, by the way's name: with its number of orders where others had more."""
+    orders = {one.way: one.orders for one in figures}
+    most = max(orders.values(), default=0)
+    return {
+        way.name: way.title if orders.get(way.name, most) == most else f"{way.title}: {orders[way.name]} orders" for way in ways
+    }
+
+
 def table_of_faults(ways: Sequence[type[Way]], faults: Sequence[Fault], figures: Sequence[Figures]) -> Table:
     """A row for each way, a column for each fault: orders whose databases disagree in the end."""
     table = Table(title="-n: orders without their credit   +n: credits without an order", show_lines=True)
@@ -17,8 +26,9 @@ def table_of_faults(ways: Sequence[type[Way]], faults: Sequence[Fault], figures:
     for fault in faults:
         table.add_column(fault.heading, justify="right")
     found = {(one.way, one.fault): one for one in figures}
+    called = titles(ways, figures)
     for way in ways:
-        table.add_row(way.title, *[_wrong(found[way.name, fault.value]) for fault in faults])
+        table.add_row(called[way.name], *[_wrong(found[way.name, fault.value]) for fault in faults])
     return table
 
 
@@ -30,9 +40,10 @@ def table_of_costs(ways: Sequence[type[Way]], figures: Sequence[Figures]) -> Tab
         table.add_column(title, justify="right")
     for title in ("p50 without fault", "p99 without fault", "p99 worst cell", "extra rows", "extra records"):
         table.add_column(title, justify="right")
+    called = titles(ways, figures)
     for way in ways:
         of_way = [one for one in figures if one.way == way.name]
-        table.add_row(way.title, *_costs(of_way))
+        table.add_row(called[way.name], *_costs(of_way))
     return table
 
 

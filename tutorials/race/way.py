@@ -3,6 +3,7 @@
 from abc import ABC, abstractmethod
 from typing import ClassVar
 
+from tutorials.race.brokers import OwnBroker, RacedBroker
 from tutorials.race.credits import Credits
 from tutorials.race.order import Order
 from tutorials.race.process import Process
@@ -22,6 +23,8 @@ class Way(ABC):
     """In the table."""
     schema: ClassVar[str] = ""
     """Tables of its own in the order database."""
+    broker: ClassVar[type[RacedBroker]] = OwnBroker
+    """What it is played on."""
 
     def __init__(self, process: Process) -> None:
         """`process` has the database and makes clients."""

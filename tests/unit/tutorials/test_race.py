@@ -2,23 +2,27 @@
 
 import dataclasses
 import json
+import re
 from pathlib import Path
 
 import pytest
 from typer.testing import CliRunner
 
 from tutorials.race import __main__ as command_line
-from tutorials.race.cell import count_records
+from tutorials.race.brokers.commit_log import count_records
 from tutorials.race.entries import NoSuchEntry, cells, ways_with
 from tutorials.race.faults import Fault, FaultPlan
 from tutorials.race.figures import Figures, percentile
 from tutorials.race.picture import picture
+from tutorials.race.record import Record, read_record
 from tutorials.race.running import play_cell
-from tutorials.race.ways import WAYS
+from tutorials.race.table import titles
+from tutorials.race.ways import WAYS, WAYS_ON_APACHE
 
 DOCS = Path(__file__).parents[3] / "docs"
 ORDERS = 15
 SEED = 14
+SLOW_S = (20.0, 140.0)
 FLAWED = [
     ("send-then-commit", "dies-before-commit"),
     ("commit-then-send", "dies-after-commit"),
@@ -74,7 +78,7 @@ def test_no_way_saves_its_consumer_the_unique_key() -> None:
 
 
 def test_a_plan_says_the_same_to_every_way() -> None:
-    plans = [FaultPlan(7, Fault.DIES_AFTER_COMMIT) for _ in range(2)]
+    plans = [FaultPlan(7, Fault.DIES_AFTER_COMMIT, SLOW_S) for _ in range(2)]
     points = [f"order-{number}" for number in range(100)]
     struck = [[point for point in points if plan.strikes(Fault.DIES_AFTER_COMMIT, point)] for plan in plans]
     assert struck[0] == struck[1]
@@ -82,7 +86,7 @@ def test_a_plan_says_the_same_to_every_way() -> None:
 
 
 def test_a_plan_that_is_over_strikes_no_more() -> None:
-    plan = FaultPlan(1, Fault.CONSUMER_DIES)
+    plan = FaultPlan(1, Fault.CONSUMER_DIES, SLOW_S)
     plan.end()
     assert not any(plan.strikes(Fault.CONSUMER_DIES, str(number)) for number in range(100))
 
@@ -148,6 +152,22 @@ def test_without_a_wish_all_cells_are_played() -> None:
     assert len(cells(WAYS, [])) == len(WAYS) * len(Fault)
 
 
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (["--cell", "with-barrier-on-apache/none"], "real time: say with how many orders, such as --apache 50"),
+        (["--apache", "50"], "there is no java on the PATH"),
+    ],
+)
+def test_apaches_broker_races_only_where_it_is_asked_for_and_can_run(
+    arguments: list[str], words: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("PATH", "/nowhere")
+    ended = CliRunner().invoke(command_line.app, arguments, env={"COLUMNS": "300"})
+    assert ended.exit_code == 2
+    assert words in re.sub(r"[│\s]+", " ", ended.output)
+
+
 def made_up(way: str, fault: str, missing: int) -> Figures:
     numbers = {field.name: 0 for field in dataclasses.fields(Figures)}
     return Figures(**{**numbers, "way": way, "fault": fault, "orders": 100, "missing": missing})  # type: ignore[arg-type]
@@ -161,10 +181,26 @@ def test_the_picture_shows_each_way_and_each_number() -> None:
 
 
 def test_the_picture_in_the_docs_is_drawn_from_the_figures_beside_it() -> None:
-    record = json.loads((DOCS / "race.json").read_text())
-    figures = [Figures(**cell) for cell in record["cells"]]
-    drawn = picture(WAYS, list(Fault), figures, orders=record["orders"], seed=record["seed"])
+    record = read_record((DOCS / "race.json").read_text())
+    played = {one.way for one in record.figures}
+    ways = [way for way in (*WAYS, *WAYS_ON_APACHE) if way.name in played]
+    drawn = picture(ways, list(Fault), record.figures, orders=record.orders, seed=record.seed)
     assert (DOCS / "race.svg").read_text() == drawn, "draw it anew: make race"
+
+
+def test_figures_of_apaches_broker_stay_in_the_file_until_new_ones_come(tmp_path: Path) -> None:
+    output = tmp_path / "figures.json"
+    earlier = [made_up(WAYS_ON_APACHE[0].name, fault.value, 0) for fault in Fault]
+    output.write_text(Record(50, 1, earlier).written())
+    assert command_line._with_kept([], output) == ([*WAYS_ON_APACHE], earlier)
+    assert command_line._with_kept(WAYS_ON_APACHE, output) == (WAYS_ON_APACHE, [])
+
+
+def test_a_row_says_its_number_of_orders_where_others_had_more() -> None:
+    figures = [made_up(way.name, "none", 0) for way in WAYS]
+    figures.append(dataclasses.replace(made_up(WAYS_ON_APACHE[0].name, "none", 0), orders=50))
+    called = titles((*WAYS, *WAYS_ON_APACHE), figures)
+    assert [title for title in called.values() if "orders" in title] == ["this kit, on Apache RocketMQ 4.9.7: 50 orders"]
 
 
 def test_a_percentile_is_one_of_the_values() -> None:

@@ -6,7 +6,7 @@ from tutorials.race.way import Way
 from tutorials.race.ways.celery_delay import CeleryDelayAfterCommit
 from tutorials.race.ways.outbox import OutboxNotified, OutboxPolled
 from tutorials.race.ways.plain_sends import CommitThenSend, SendInsideTheTransaction, SendThenCommit
-from tutorials.race.ways.transactional import StateInMemory, WithBarrier, WithoutBarrier
+from tutorials.race.ways.transactional import StateInMemory, WithBarrier, WithBarrierOnApache, WithoutBarrier
 
 WAYS: Final[tuple[type[Way], ...]] = (
     SendThenCommit,
@@ -19,3 +19,6 @@ WAYS: Final[tuple[type[Way], ...]] = (
     OutboxNotified,
     WithBarrier,
 )
+
+WAYS_ON_APACHE: Final[tuple[type[Way], ...]] = (WithBarrierOnApache,)
+"""They race only where somebody asks for it: their time is real, and they need Java."""

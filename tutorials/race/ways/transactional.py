@@ -4,6 +4,7 @@ import sqlite3
 from typing import Any
 
 from broker.client import LocalTransactionState, Message, MessageExt, TransactionProducer
+from tutorials.race.brokers import ApacheBroker
 from tutorials.race.order import Order
 from tutorials.race.order_database import DatabaseRefused
 from tutorials.race.way import Way
@@ -101,3 +102,11 @@ class WithBarrier(WithoutBarrier):
             query = "SELECT state FROM transactions WHERE transaction_id = ?"
             [(state,)] = writing.execute(query, (message.transaction_id,))
         return COMMIT if state == "COMMITTED" else ROLLBACK
+
+
+class WithBarrierOnApache(WithBarrier):
+    """This kit's way and this kit's client, on Apache's broker."""
+
+    name = "with-barrier-on-apache"
+    title = "this kit, on Apache RocketMQ 4.9.7"
+    broker = ApacheBroker

@@ -1,0 +1,168 @@
+"""Apache's broker as a cell has it: real processes in real time, killed for real, behind a relay that loses frames."""
+
+import asyncio
+import os
+import shutil
+from contextlib import ExitStack
+from mmap import ACCESS_READ, mmap
+from pathlib import Path
+from types import TracebackType
+from typing import ClassVar, Final, Self
+
+from broker.admin.errors import AdminError
+from broker.admin.figures import consume_stats
+from broker.admin.requests import BrokerRequests
+from broker.message.topics import HALF_TOPIC, TRANSACTION_CONSUMER_GROUP
+from broker.remoting.client import RemotingClient
+from broker.remoting.network import on_network
+from demo.ports import free_ports
+from demo.processes import Process, Processes, ProcessFailed
+from tutorials.race.brokers.commit_log import count_records
+from tutorials.race.brokers.detour import Detour, DetourNetwork
+from tutorials.race.brokers.losses import Losses
+from tutorials.race.brokers.raced_broker import BrokerCannotRun, RacedBroker
+from tutorials.race.order import CONSUMER_GROUP, TOPIC
+
+APACHE_VERSION: Final = "4.9.7"
+PEER: Final = Path(__file__).parents[3] / "tests" / "apache" / "peer"
+START_TIMEOUT_S: Final = 600.0
+"""The first start downloads Apache's jars."""
+LEAST_REST_S: Final = 2.0
+MOST_REST_S: Final = 300.0
+LOOK_EVERY_S: Final = 0.5
+_SETTINGS: Final = {
+    "HEAP": "512m",
+    "FLUSH": "SYNC_FLUSH",
+    "TRANSACTION_TIMEOUT_MS": "1000",
+    "CHECK_INTERVAL_MS": "2000",
+    "CHECK_MAX": "450",
+}
+"""The time of checks is short, since it is real. A transaction is given up after a quarter of an hour, as by default."""
+
+
+class ApacheBroker(RacedBroker):
+    """Apache RocketMQ as tests/apache/peer starts it: name server and broker, a JVM each. Faults strike the broker."""
+
+    is_in_real_time: ClassVar = True
+    slow_commit_s: ClassVar = (0.7, 4.7)
+    """A thirtieth of the default, as the check interval is."""
+
+    def __init__(self, seed: int, folder: Path) -> None:
+        """See RacedBroker. Nothing here is left to chance by a seed."""
+        self._home = folder / "apache"
+        self._namesrv_port, self._port = free_ports(2)
+        self.namesrv_addr = f"127.0.0.1:{self._namesrv_port}"
+        self._detour = Detour(self._port, Losses())
+        self._processes = Processes(folder / "logs")
+        self._entered = ExitStack()
+        self._is_running = False
+
+    async def __aenter__(self) -> Self:
+        """See RacedBroker."""
+        if (missing := missing_for_apache()) is not None:
+            raise BrokerCannotRun(missing)
+        self._entered.enter_context(self._processes)
+        try:
+            ports = {"NAMESRV_PORT": str(self._namesrv_port), "BROKER_PORT": str(self._port)}
+            await self._run(self._peer("start", APACHE_VERSION, environment={**_SETTINGS, **ports}))
+            self._restarting = self._peer("restart", environment=_SETTINGS)
+            await self._detour.start()
+            self._entered.enter_context(on_network(DetourNetwork(self._port, self._detour)))
+        except BaseException:
+            self._entered.close()
+            raise
+        self._began_s = asyncio.get_running_loop().time()
+        self._is_running = True
+        return self
+
+    async def __aexit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+        """See RacedBroker. Its store is of no use any more, so it is killed."""
+        await self._detour.stop()
+        self._entered.close()
+
+    @property
+    def is_running(self) -> bool:
+        """See RacedBroker."""
+        return self._is_running
+
+    @property
+    def now_s(self) -> float:
+        """See RacedBroker."""
+        return asyncio.get_running_loop().time() - self._began_s
+
+    async def pause(self, seconds: float) -> None:
+        """See RacedBroker."""
+        await asyncio.sleep(seconds)
+
+    async def kill(self) -> None:
+        """See RacedBroker. The name server runs on."""
+        self._is_running = False
+        await self._run(self._peer("kill"))
+
+    async def restart(self) -> None:
+        """See RacedBroker."""
+        await self._run(self._restarting)
+        self._is_running = True
+
+    def lose_next_answer(self) -> None:
+        """See RacedBroker."""
+        self._detour.losses.answers_to_lose += 1
+
+    def lose_next_decision(self) -> None:
+        """See RacedBroker."""
+        self._detour.losses.decisions_to_lose += 1
+
+    async def come_to_rest(self) -> None:
+        """See RacedBroker. A settled half message is one that the broker's own consumer group has passed."""
+        remoting = RemotingClient()
+        broker = BrokerRequests(remoting, f"127.0.0.1:{self._port}")
+        end_s = self.now_s + MOST_REST_S
+        try:
+            await asyncio.sleep(LEAST_REST_S)
+            while self.now_s < end_s and not await _is_at_rest(broker):  # noqa: ASYNC110 (it happens in another process)
+                await asyncio.sleep(LOOK_EVERY_S)
+        finally:
+            await remoting.close()
+
+    def count_records(self) -> int:
+        """See RacedBroker."""
+        segment = self._home / "store" / "commitlog" / f"{0:020}"
+        with segment.open("rb") as file, mmap(file.fileno(), 0, access=ACCESS_READ) as commit_log:
+            return count_records(commit_log)
+
+    def _peer(self, verb: str, *more: str, environment: dict[str, str] | None = None) -> Process:
+        return self._processes.add(f"peer-{verb}", [str(PEER), verb, str(self._home), *more], environment=environment)
+
+    async def _run(self, peer: Process) -> None:
+        """Runs a command of `peer` to its end. Raises BrokerCannotRun."""
+        peer.spawn()
+        try:
+            code = await asyncio.to_thread(peer.wait, START_TIMEOUT_S)
+        except ProcessFailed as error:
+            raise BrokerCannotRun(str(error)) from None
+        if code != 0:
+            raise BrokerCannotRun(f"Apache RocketMQ {APACHE_VERSION} did not start:\n{peer.output()}")
+
+
+def missing_for_apache() -> str | None:
+    """What this machine lacks to run Apache's broker, and what to do; None if it lacks nothing."""
+    if shutil.which("java") is None:
+        return "Apache's broker needs Java 17, and there is no java on the PATH: apt-get install openjdk-17-jre-headless"
+    jars = Path(os.environ.get("JARS") or Path.home() / ".cache" / "rocketmq-peer") / APACHE_VERSION
+    if not jars.is_dir() and shutil.which("mvn") is None:
+        return f"Apache's jars are not in {jars}, and there is no mvn on the PATH to fetch them: apt-get install maven"
+    return None
+
+
+async def _is_at_rest(broker: BrokerRequests) -> bool:
+    """First the half messages: whoever settles one stores its message before."""
+    return not await _lag(broker, TRANSACTION_CONSUMER_GROUP, HALF_TOPIC) and not await _lag(broker, CONSUMER_GROUP, TOPIC)
+
+
+async def _lag(broker: BrokerRequests, group: str, topic: str) -> int:
+    """How many messages of the topic the group has not passed; 1 as long as the broker does not say."""
+    try:
+        stats = await consume_stats(broker, group, topic)
+    except AdminError:
+        return 1
+    return sum(max(0, queue.broker_offset - queue.consumer_offset) for queue in stats.offset_table.values())

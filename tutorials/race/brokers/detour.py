@@ -1,0 +1,92 @@
+"""A detour for real connections to a broker: frame by frame through a relay, which loses what it is told to lose."""
+
+import asyncio
+import contextlib
+import ssl
+import struct
+from collections.abc import Callable
+from typing import Final, TypeVar
+
+from broker.protocol.command import RemotingCommand
+from broker.protocol.frame import FrameDecoder
+from broker.remoting.network import TcpNetwork
+from tutorials.race.brokers.losses import Line, Losses
+
+P = TypeVar("P", bound=asyncio.Protocol)
+
+_HOST: Final = "127.0.0.1"
+_LENGTH: Final = struct.Struct(">i")
+
+
+class Detour:
+    """A TCP relay in front of a broker on this machine. A connection that one side ends is ended on the other side too."""
+
+    def __init__(self, broker_port: int, losses: Losses) -> None:
+        """Does not listen yet."""
+        self.losses = losses
+        self._broker_port = broker_port
+        self._connections: set[asyncio.Task[None]] = set()
+
+    async def start(self) -> None:
+        """Relays when it returns."""
+        self._server = await asyncio.start_server(self._relay, _HOST, 0)
+        self.port: int = self._server.sockets[0].getsockname()[1]
+
+    async def stop(self) -> None:
+        """Ends all connections, and takes no more."""
+        self._server.close()
+        for connection in self._connections:
+            connection.cancel()
+        await asyncio.gather(*self._connections, return_exceptions=True)
+
+    async def _relay(self, from_client: asyncio.StreamReader, to_client: asyncio.StreamWriter) -> None:
+        task = asyncio.current_task()
+        assert task is not None
+        self._connections.add(task)
+        try:
+            with contextlib.suppress(OSError, asyncio.IncompleteReadError):
+                await self._relay_until_one_ends(from_client, to_client)
+        finally:
+            to_client.close()
+            self._connections.discard(task)
+
+    async def _relay_until_one_ends(self, from_client: asyncio.StreamReader, to_client: asyncio.StreamWriter) -> None:
+        from_broker, to_broker = await asyncio.open_connection(_HOST, self._broker_port)
+        line = Line(self.losses)
+        ways = [
+            asyncio.create_task(_pass_on(from_client, to_broker, line.reaches_broker)),
+            asyncio.create_task(_pass_on(from_broker, to_client, line.reaches_client)),
+        ]
+        try:
+            await asyncio.wait(ways, return_when=asyncio.FIRST_COMPLETED)
+        finally:
+            to_broker.close()
+            for way in ways:
+                way.cancel()
+            await asyncio.gather(*ways, return_exceptions=True)
+
+
+class DetourNetwork(TcpNetwork):
+    """The real network, on which connections to one broker take the detour."""
+
+    def __init__(self, broker_port: int, detour: Detour) -> None:
+        """The detour leads to the broker at that port."""
+        self._broker_port = broker_port
+        self._detour = detour
+
+    async def connect(self, new_protocol: Callable[[], P], host: str, port: int, tls: ssl.SSLContext | None) -> P:
+        """See Network."""
+        return await super().connect(new_protocol, host, self._detour.port if port == self._broker_port else port, tls)
+
+
+async def _pass_on(
+    reader: asyncio.StreamReader, writer: asyncio.StreamWriter, arrives: Callable[[RemotingCommand], bool]
+) -> None:
+    """Passes frames on until the connection ends."""
+    while True:
+        length = await reader.readexactly(_LENGTH.size)
+        frame = length + await reader.readexactly(_LENGTH.unpack(length)[0])
+        [command] = FrameDecoder().feed(frame)
+        if arrives(command):
+            writer.write(frame)
+            await writer.drain()

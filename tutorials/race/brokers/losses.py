@@ -1,0 +1,54 @@
+"""What is lost between clients and a broker: decides for each frame whether it arrives."""
+
+from typing import Final
+
+from broker.protocol.codes import RequestCode
+from broker.protocol.command import RemotingCommand
+from broker.protocol.headers import EndTransactionRequestHeader
+
+_SENDS: Final = frozenset({RequestCode.SEND_MESSAGE, RequestCode.SEND_MESSAGE_V2, RequestCode.SEND_BATCH_MESSAGE})
+
+
+class Losses:
+    """How many decisions and answers are still to be lost, on whatever connection they come."""
+
+    def __init__(self) -> None:
+        """Everything arrives."""
+        self.decisions_to_lose = 0
+        self.answers_to_lose = 0
+
+
+class Line:
+    """One connection from a client to the broker."""
+
+    def __init__(self, losses: Losses) -> None:
+        """`losses` is shared by all connections."""
+        self._losses = losses
+        self._answers_to_lose: set[int] = set()
+        """The opaques of requests whose answers do not arrive."""
+
+    def reaches_broker(self, command: RemotingCommand) -> bool:
+        """Whether what the client wrote arrives. An answer that will be lost is chosen here, with its request."""
+        if command.is_response:
+            return True
+        if self._losses.answers_to_lose and command.code in _SENDS:
+            self._losses.answers_to_lose -= 1
+            self._answers_to_lose.add(command.opaque)
+        if self._losses.decisions_to_lose and _decides(command):
+            self._losses.decisions_to_lose -= 1
+            return False
+        return True
+
+    def reaches_client(self, command: RemotingCommand) -> bool:
+        """Whether what the broker wrote arrives."""
+        if command.is_response and command.opaque in self._answers_to_lose:
+            self._answers_to_lose.remove(command.opaque)
+            return False
+        return True
+
+
+def _decides(command: RemotingCommand) -> bool:
+    """Whether it is a COMMIT or a ROLLBACK; UNKNOWN decides nothing."""
+    if command.code != RequestCode.END_TRANSACTION:
+        return False
+    return command.decode_header(EndTransactionRequestHeader).commit_or_rollback != 0

@@ -1,0 +1,77 @@
+"""This project's broker as a cell has it: in the cell's event loop, in virtual time, the same for the same seed."""
+
+import asyncio
+from pathlib import Path
+from types import TracebackType
+from typing import ClassVar, Final, Self
+
+from broker.testing import RocketMQ
+from tutorials.race.brokers.commit_log import count_records
+from tutorials.race.brokers.raced_broker import RacedBroker
+
+QUIET_MINUTES: Final = 5
+"""Longer than a redelivery, a relay or a check-back takes to come round."""
+MOST_ROUNDS: Final = 20
+
+
+class OwnBroker(RacedBroker):
+    """`broker.testing.RocketMQ` with RocketMQ's own settings: it first checks back after 6 s, and looks every 60 s."""
+
+    is_in_real_time: ClassVar = False
+    slow_commit_s: ClassVar = (20.0, 140.0)
+
+    def __init__(self, seed: int, folder: Path) -> None:
+        """See RacedBroker. Its store is in memory."""
+        self._rocketmq = RocketMQ(seed=seed)
+
+    async def __aenter__(self) -> Self:
+        """See RacedBroker."""
+        await self._rocketmq.start()
+        self.namesrv_addr = self._rocketmq.namesrv_addr
+        return self
+
+    async def __aexit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+        """See RacedBroker."""
+        await self._rocketmq.stop()
+
+    @property
+    def is_running(self) -> bool:
+        """See RacedBroker."""
+        return self._rocketmq.is_running
+
+    @property
+    def now_s(self) -> float:
+        """See RacedBroker."""
+        return self._rocketmq.time.elapsed_s
+
+    async def pause(self, seconds: float) -> None:
+        """See RacedBroker."""
+        self._rocketmq.time.wanted()
+        await asyncio.sleep(seconds)
+
+    async def kill(self) -> None:
+        """See RacedBroker. The name server ends too."""
+        await self._rocketmq.crash()
+
+    async def restart(self) -> None:
+        """See RacedBroker."""
+        await self._rocketmq.restart()
+
+    def lose_next_answer(self) -> None:
+        """See RacedBroker."""
+        self._rocketmq.lose_next_answer()
+
+    def lose_next_decision(self) -> None:
+        """See RacedBroker."""
+        self._rocketmq.lose_next_decision()
+
+    async def come_to_rest(self) -> None:
+        """See RacedBroker."""
+        for _ in range(MOST_ROUNDS):
+            await self._rocketmq.advance(minutes=QUIET_MINUTES)
+            if not await self._rocketmq.pending():
+                break
+
+    def count_records(self) -> int:
+        """See RacedBroker."""
+        return count_records(self._rocketmq.commit_log())
