@@ -153,8 +153,7 @@ class Door:
         if self._is_refused(connection, request, what, keys):
             return None
         self._journal.note(kind, what, keys)
-        if self._faults.answers_to_lose > 0 and not request.is_oneway:
-            self._faults.answers_to_lose -= 1
+        if not request.is_oneway and self._faults.takes_answer(keys):
             self._answers_to_lose.add((connection.peer, request.opaque))
             self._journal.note(Kind.FAULT, f"{what}: the answer was lost on its way, as the test asked for", keys)
         if not is_half or self._faults.like_apache is None:

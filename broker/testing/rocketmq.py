@@ -229,9 +229,15 @@ class RocketMQ(Questions):
         """The next COMMIT or ROLLBACK, also one that answers a check-back, is lost on its way to the broker."""
         self.faults.decisions_to_lose += count
 
-    def lose_next_answer(self, count: int = 1) -> None:
-        """The broker stores the next message or half message, and its answer is lost: the producer does not learn so."""
-        self.faults.answers_to_lose += count
+    def lose_next_answer(self, count: int = 1, *, key: str | None = None) -> None:
+        """The broker stores the next message or half message, and its answer is lost: the producer does not learn so.
+
+        With a `key` it is the next message with this key, whenever it comes, once.
+        """
+        if key is None:
+            self.faults.answers_to_lose += count
+        else:
+            self.faults.keys_of_answers_to_lose.add(key)
 
     @contextmanager
     def hold_check_backs(self) -> Iterator[None]:

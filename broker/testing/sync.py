@@ -151,9 +151,9 @@ class SyncRocketMQ:
         """The next COMMIT or ROLLBACK is lost on its way to the broker."""
         self._call(lambda: self._rocketmq.lose_next_decision(count))
 
-    def lose_next_answer(self, count: int = 1) -> None:
-        """The broker stores the next message or half message, and its answer is lost."""
-        self._call(lambda: self._rocketmq.lose_next_answer(count))
+    def lose_next_answer(self, count: int = 1, *, key: str | None = None) -> None:
+        """The broker stores the next message or half message, or the next one with that key, and its answer is lost."""
+        self._call(lambda: self._rocketmq.lose_next_answer(count, key=key))
 
     @contextmanager
     def hold_check_backs(self) -> Iterator[None]:

@@ -67,7 +67,7 @@ class _Cell:
         if not self.stage.broker.is_running:
             self.asked_while_down.add(number)
         if self.stage.plan.strikes(Fault.ANSWER_LOST, order.order_id):
-            self.stage.lose_next_answer()
+            self.stage.lose_answer_about(order.order_id)
         if self.stage.plan.strikes(Fault.COMMIT_LOST, order.order_id):
             self.stage.broker.lose_next_decision()
         try:

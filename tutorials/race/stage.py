@@ -73,7 +73,7 @@ class Stage:
         """Seconds since the cell began, by its own time."""
         return self.broker.now_s
 
-    def lose_next_answer(self) -> None:
-        """The next message, or task, is stored, and whoever sent it does not learn so."""
-        self.broker.lose_next_answer()
+    def lose_answer_about(self, order_id: str) -> None:
+        """The message of that order, or the next task, is stored, and whoever sent it does not learn so."""
+        self.broker.lose_answer_about(order_id)
         self.task_queue.answers_to_lose += 1

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from broker.client import BrokerError, ClientError, SendFailed, SendStatus
+from broker.client import BrokerError, ClientError, Message, SendFailed, SendStatus
 from broker.message import topics
 from broker.protocol.codes import ResponseCode
 from broker.testing.rocketmq import RocketMQ
@@ -41,6 +41,15 @@ async def test_a_message_whose_answer_is_lost_is_stored_and_its_producer_does_no
     with pytest.raises(SendFailed):
         await producer.send(order())
     assert [message.keys for message in await rocketmq.messages("orders")] == [("order-1",)]
+    assert (await producer.send(order())).send_status is SendStatus.SEND_OK
+
+
+async def test_the_answer_to_a_message_with_a_certain_key_is_lost_once_whenever_it_comes(rocketmq: RocketMQ) -> None:
+    producer = await rocketmq.producer("p")
+    rocketmq.lose_next_answer(key="order-1")
+    assert (await producer.send(Message.of("orders", b"another", keys=["order-2"]))).send_status is SendStatus.SEND_OK
+    with pytest.raises(SendFailed):
+        await producer.send(order())
     assert (await producer.send(order())).send_status is SendStatus.SEND_OK
 
 

@@ -1,5 +1,6 @@
 """The race: who loses and who does not, the same figures for the same seed, and a tenth way."""
 
+import asyncio
 import dataclasses
 import json
 import re
@@ -8,11 +9,14 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
+from broker.client import Producer
 from tutorials.race import __main__ as command_line
 from tutorials.race.brokers.commit_log import count_records
+from tutorials.race.brokers.own import OwnBroker
 from tutorials.race.entries import NoSuchEntry, cells, ways_with
 from tutorials.race.faults import Fault, FaultPlan
 from tutorials.race.figures import Figures, percentile
+from tutorials.race.order import TOPIC, Order
 from tutorials.race.picture import picture
 from tutorials.race.record import Record, read_record
 from tutorials.race.running import play_cell
@@ -34,7 +38,7 @@ FLAWED = [
 ]
 SOUND = ["outbox-polled", "outbox-notified", "with-barrier"]
 HARD_FOR_AN_OUTBOX = [Fault.DIES_AFTER_COMMIT, Fault.BROKER_DOWN, Fault.RESTART_OF_ALL]
-SOUND_CELLS = [("with-barrier", fault) for fault in Fault if fault is not Fault.NONE]
+SOUND_CELLS: list[tuple[str, Fault]] = [("with-barrier", fault) for fault in Fault if fault is not Fault.NONE]
 SOUND_CELLS += [(way, fault) for way in ("outbox-polled", "outbox-notified") for fault in HARD_FOR_AN_OUTBOX]
 
 
@@ -211,3 +215,21 @@ def test_a_percentile_is_one_of_the_values() -> None:
 def test_records_are_counted_by_their_sizes() -> None:
     record = (8).to_bytes(4, "big") + bytes(4)
     assert count_records(record * 3 + bytes(16)) == 3
+
+
+async def test_a_cell_comes_to_its_end_only_when_nobody_sends_any_more(tmp_path: Path) -> None:
+    async with OwnBroker(SEED, tmp_path) as broker:
+        producer = Producer("relay", namesrv_addr=broker.namesrv_addr)
+        await producer.start()
+        await producer.create_topic(TOPIC)
+
+        async def relay() -> None:
+            for number in range(3):
+                await asyncio.sleep(4 * 60)
+                await producer.send(Order(number, 100).message())
+
+        relaying = asyncio.create_task(relay())
+        await broker.come_to_rest()
+        await producer.shutdown()
+        assert relaying.done()
+        assert broker.count_records() == 3

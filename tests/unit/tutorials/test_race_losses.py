@@ -1,4 +1,4 @@
-"""What the relay before Apache's broker loses: the next decision, the next answer, and nothing else."""
+"""What the relay before Apache's broker loses: the next decision, the answer about an order, and nothing else."""
 
 import pytest
 
@@ -9,6 +9,7 @@ from broker.protocol.headers import EndTransactionRequestHeader
 from tutorials.race.brokers.losses import Line, Losses
 
 COMMIT, ROLLBACK, UNKNOWN = 8, 12, 0
+ORDER_ID = "order-000007"
 
 
 def decoded(frame: bytes) -> RemotingCommand:
@@ -23,8 +24,8 @@ def end_transaction(bits: int) -> RemotingCommand:
     return decoded(encode_request(RequestCode.END_TRANSACTION, header, opaque=1, oneway=True))
 
 
-def send(opaque: int) -> RemotingCommand:
-    return decoded(encode_request(RequestCode.SEND_MESSAGE_V2, opaque=opaque))
+def send(opaque: int, order_id: str = ORDER_ID) -> RemotingCommand:
+    return decoded(encode_request(RequestCode.SEND_MESSAGE_V2, body=b'{"order_id": "%s"}' % order_id.encode(), opaque=opaque))
 
 
 def answer(request: RemotingCommand) -> RemotingCommand:
@@ -51,25 +52,25 @@ def test_unknown_is_no_decision_and_arrives(losses: Losses) -> None:
     assert losses.decisions_to_lose == 1
 
 
-def test_the_next_send_arrives_and_its_answer_does_not(losses: Losses) -> None:
-    losses.answers_to_lose = 1
+def test_the_next_message_of_an_order_arrives_and_its_answer_does_not(losses: Losses) -> None:
+    losses.answers_to_lose.add(ORDER_ID)
     line = Line(losses)
     pull = decoded(encode_request(RequestCode.PULL_MESSAGE, opaque=1))
-    sends = [send(2), send(3)]
-    assert [line.reaches_broker(request) for request in (pull, *sends)] == [True] * 3
-    assert [line.reaches_client(answer(request)) for request in (pull, *sends)] == [True, False, True]
+    sends = [send(2, "order-000006"), send(3), send(4)]
+    assert [line.reaches_broker(request) for request in (pull, *sends)] == [True] * 4
+    assert [line.reaches_client(answer(request)) for request in (pull, *sends)] == [True, True, False, True]
 
 
 def test_an_answer_of_the_client_is_no_send_whatever_its_code(losses: Losses) -> None:
-    losses.answers_to_lose = 1
+    losses.answers_to_lose.add(ORDER_ID)
     flush_disk_timeout = decoded(encode_response(send(7), ResponseCode.FLUSH_DISK_TIMEOUT))
     assert flush_disk_timeout.code == RequestCode.SEND_MESSAGE
     assert Line(losses).reaches_broker(flush_disk_timeout)
-    assert losses.answers_to_lose == 1
+    assert losses.answers_to_lose == {ORDER_ID}
 
 
 def test_an_answer_is_lost_on_its_own_connection_alone(losses: Losses) -> None:
-    losses.answers_to_lose = 1
+    losses.answers_to_lose.add(ORDER_ID)
     one, other = Line(losses), Line(losses)
     assert one.reaches_broker(send(1))
     assert other.reaches_client(answer(send(1)))

@@ -104,9 +104,9 @@ class ApacheBroker(RacedBroker):
         await self._run(self._restarting)
         self._is_running = True
 
-    def lose_next_answer(self) -> None:
+    def lose_answer_about(self, order_id: str) -> None:
         """See RacedBroker."""
-        self._detour.losses.answers_to_lose += 1
+        self._detour.losses.answers_to_lose.add(order_id)
 
     def lose_next_decision(self) -> None:
         """See RacedBroker."""

@@ -10,12 +10,19 @@ _SENDS: Final = frozenset({RequestCode.SEND_MESSAGE, RequestCode.SEND_MESSAGE_V2
 
 
 class Losses:
-    """How many decisions and answers are still to be lost, on whatever connection they come."""
+    """What is still to be lost, on whatever connection it comes."""
 
     def __init__(self) -> None:
         """Everything arrives."""
         self.decisions_to_lose = 0
-        self.answers_to_lose = 0
+        self.answers_to_lose: set[str] = set()
+        """The orders of which the next message's answer is lost."""
+
+    def take_answer(self, message: RemotingCommand) -> bool:
+        """Whether the answer to the message is lost, which uses the loss up. An order's message has its id in the body."""
+        found = {order_id for order_id in self.answers_to_lose if order_id.encode() in message.body}
+        self.answers_to_lose -= found
+        return bool(found)
 
 
 class Line:
@@ -31,8 +38,7 @@ class Line:
         """Whether what the client wrote arrives. An answer that will be lost is chosen here, with its request."""
         if command.is_response:
             return True
-        if self._losses.answers_to_lose and command.code in _SENDS:
-            self._losses.answers_to_lose -= 1
+        if command.code in _SENDS and self._losses.take_answer(command):
             self._answers_to_lose.add(command.opaque)
         if self._losses.decisions_to_lose and _decides(command):
             self._losses.decisions_to_lose -= 1

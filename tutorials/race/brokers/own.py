@@ -57,19 +57,20 @@ class OwnBroker(RacedBroker):
         """See RacedBroker."""
         await self._rocketmq.restart()
 
-    def lose_next_answer(self) -> None:
+    def lose_answer_about(self, order_id: str) -> None:
         """See RacedBroker."""
-        self._rocketmq.lose_next_answer()
+        self._rocketmq.lose_next_answer(key=order_id)
 
     def lose_next_decision(self) -> None:
         """See RacedBroker."""
         self._rocketmq.lose_next_decision()
 
     async def come_to_rest(self) -> None:
-        """See RacedBroker."""
+        """See RacedBroker. Whoever still sends, such as a relay that is behind, lets the commit log grow."""
         for _ in range(MOST_ROUNDS):
+            records = self.count_records()
             await self._rocketmq.advance(minutes=QUIET_MINUTES)
-            if not await self._rocketmq.pending():
+            if not await self._rocketmq.pending() and self.count_records() == records:
                 break
 
     def count_records(self) -> int:

@@ -58,8 +58,8 @@ class RacedBroker(ABC):
         """The killed broker serves again when it returns, with what its disk has. Raises BrokerCannotRun."""
 
     @abstractmethod
-    def lose_next_answer(self) -> None:
-        """The broker stores the next message or half message, and its answer is lost."""
+    def lose_answer_about(self, order_id: str) -> None:
+        """The broker stores the next message or half message of that order, and its answer is lost."""
 
     @abstractmethod
     def lose_next_decision(self) -> None:
