@@ -1,6 +1,6 @@
 # Everything runs from .venv in the checkout; each target sets it up first.
 .DEFAULT_GOAL := help
-.PHONY: help setup compile wheel demo up recording test test-compiled check coverage format fuzz lock bench bench-orders bench-pipelines race site profile
+.PHONY: help setup compile wheel demo up recording test test-compiled check coverage format fuzz lock bench bench-orders bench-pipelines race diagrams site profile
 
 PYTHON_IN_VENV := .venv/bin/python
 TESTS ?= tutorials tests
@@ -75,6 +75,9 @@ fuzz: setup ## Fuzz broker, name server and client by structure for an hour (FUZ
 
 race: setup ## Race the ways to tell another database under faults; draw docs/race.svg (RACE="--orders 100", RACE="--help")
 	@$(PYTHON_IN_VENV) -m tutorials.race --output docs/race.json --draw docs/race.svg $(RACE)
+
+diagrams: setup ## Draw the site's Mermaid diagrams anew, into docs/diagrams (needs chromium and npm)
+	@$(PYTHON_IN_VENV) -m scripts.draw_diagrams
 
 site: setup ## Build the documentation site into build/site
 	@NO_MKDOCS_2_WARNING=1 $(PYTHON_IN_VENV) -m mkdocs build --strict --quiet

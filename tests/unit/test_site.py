@@ -1,30 +1,81 @@
 """The documentation site: it builds without a warning, has every chapter, and its diagrams use the code's names."""
 
+import dataclasses
 import os
 import re
 import subprocess
 import sys
+from html.parser import HTMLParser
 from pathlib import Path
 
 import pytest
 
 from broker.transaction.states import TRANSITIONS, State
+from scripts.site_diagrams import DRAWINGS, SCHEMES, diagrams_of_site
 from tutorials.pages import chapters
 
 ROOT = Path(__file__).resolve().parents[2]
 STATES = (ROOT / "docs" / "diagrams.md").read_text().split("stateDiagram-v2")[1].split("```")[0]
 
 
-@pytest.mark.slow
-def test_the_site_builds_without_a_warning_and_has_every_chapter_and_the_api(tmp_path: Path) -> None:
-    command = [sys.executable, "-m", "mkdocs", "build", "--strict", "--site-dir", str(tmp_path)]
+@pytest.fixture(scope="module")
+def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("site")
+    command = [sys.executable, "-m", "mkdocs", "build", "--strict", "--site-dir", str(folder)]
     built = subprocess.run(command, cwd=ROOT, env=os.environ | {"NO_MKDOCS_2_WARNING": "1"}, capture_output=True, text=True)
     assert built.returncode == 0, built.stderr
-    pages = [tmp_path / "tutorials" / chapter.parent.name / "index.html" for chapter in chapters()]
+    return folder
+
+
+@pytest.mark.slow
+def test_the_site_builds_without_a_warning_and_has_every_chapter_and_the_api(site: Path) -> None:
+    pages = [site / "tutorials" / chapter.parent.name / "index.html" for chapter in chapters()]
     assert [page for page in pages if not page.exists()] == []
-    api = (tmp_path / "reference" / "client.html").read_text()
+    api = (site / "reference" / "client.html").read_text()
     assert "send_message_in_transaction" in api
-    assert "(<code>broker/transaction/states.py</code>)" in (tmp_path / "diagrams.html").read_text()
+    assert "(<code>broker/transaction/states.py</code>)" in (site / "diagrams.html").read_text()
+
+
+class Asked(HTMLParser):
+    """What a page has the browser ask for without a click: scripts, styles, fonts, images."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.addresses: list[str] = []
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        found = dict(attrs)
+        is_for_readers = tag == "a" or (tag == "link" and found.get("rel") in {"canonical", "next", "prev"})
+        if not is_for_readers:
+            self.addresses += [value for name in ("src", "href", "srcset", "data") if (value := found.get(name))]
+        self.addresses += ["a script from another host"] if found.get("class") == "mermaid" else []
+
+
+def asked_by(page: Path) -> list[str]:
+    """The theme's own script asks unpkg.com for Mermaid where a page has an element of that class."""
+    asked = Asked()
+    asked.feed(page.read_text())
+    return asked.addresses
+
+
+@pytest.mark.slow
+def test_the_site_asks_no_other_host_for_anything(site: Path) -> None:
+    asked = {address for page in site.rglob("*.html") for address in asked_by(page)}
+    styles = "".join(style.read_text() for style in site.rglob("*.css"))
+    asked |= set(re.findall(r"url\([\"']?([^)\"']+)|@import", styles))
+    assert any(address.endswith("-dark.svg#only-dark") for address in asked)
+    assert [address for address in asked if re.match(r"(https?:)?//|a script from", address)] == []
+
+
+def test_each_diagram_is_drawn_as_it_is_written_and_no_drawing_is_left_over() -> None:
+    diagrams = diagrams_of_site()
+    assert [diagram.name for diagram in diagrams if not diagram.is_drawn] == [], "draw them anew: make diagrams"
+    assert set(DRAWINGS.iterdir()) == {diagram.drawing(scheme) for diagram in diagrams for scheme in SCHEMES}
+
+
+def test_a_diagram_whose_text_changed_is_no_longer_drawn() -> None:
+    diagram = diagrams_of_site()[0]
+    assert not dataclasses.replace(diagram, mermaid=diagram.mermaid + "  %% more\n").is_drawn
 
 
 def test_the_states_of_the_diagram_are_those_of_the_code() -> None:

@@ -1,0 +1,80 @@
+"""A hook of mkdocs: puts a drawing in the place of each Mermaid diagram, so that the site needs no script to show it.
+
+The drawings lie in docs/diagrams, one for light pages and one for dark ones; `make diagrams` draws them. Each of them says from
+which Mermaid text it was drawn.
+"""
+
+import hashlib
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+from mkdocs.config.defaults import MkDocsConfig
+from mkdocs.exceptions import PluginError
+from mkdocs.structure.files import Files
+from mkdocs.structure.pages import Page
+
+DOCS: Final = Path(__file__).parent.parent / "docs"
+DRAWINGS: Final = DOCS / "diagrams"
+SCHEMES: Final = ("light", "dark")
+_PART: Final = re.compile(r"^#+ (?P<heading>[^\n]+)$|^```mermaid\n(?P<mermaid>.*?)^```$|^```.*?^```$", re.DOTALL | re.MULTILINE)
+"""A heading, a diagram, or other code, in which nothing is a heading."""
+
+
+@dataclass(frozen=True, slots=True)
+class Diagram:
+    """A Mermaid diagram of a page."""
+
+    name: str
+    """That of its drawings: the page's, and which of the page's diagrams it is, from 1 on."""
+    heading: str
+    """What it stands under."""
+    mermaid: str
+    begin: int
+    end: int
+    """Where in the page."""
+
+    @property
+    def origin(self) -> str:
+        """What a drawing of it has in its first line."""
+        return f"drawn by make diagrams from Mermaid {hashlib.sha256(self.mermaid.encode()).hexdigest()[:16]}"
+
+    def drawing(self, scheme: str) -> Path:
+        """Its drawing for light or for dark pages."""
+        return DRAWINGS / f"{self.name}-{scheme}.svg"
+
+    @property
+    def is_drawn(self) -> bool:
+        """Whether both drawings are there, and drawn from the text of now."""
+        files = [self.drawing(scheme) for scheme in SCHEMES]
+        return all(file.exists() and self.origin in file.read_text().partition("\n")[0] for file in files)
+
+
+def diagrams_in(markdown: str, page: str) -> Iterator[Diagram]:
+    """The diagrams of a page, in order."""
+    heading, number = page, 0
+    for found in _PART.finditer(markdown):
+        if found["heading"] is not None:
+            heading = found["heading"]
+        elif found["mermaid"] is not None:
+            number += 1
+            yield Diagram(f"{page}-{number}", heading, found["mermaid"], found.start(), found.end())
+
+
+def diagrams_of_site() -> list[Diagram]:
+    """All that the site shows."""
+    return [diagram for file in sorted(DOCS.glob("*.md")) for diagram in diagrams_in(file.read_text(), file.stem)]
+
+
+def on_page_markdown(markdown: str, page: Page, config: MkDocsConfig, files: Files) -> str:
+    """The page's text with drawings. Material shows each image to light or to dark pages, by the end of its address."""
+    parts, position = [], 0
+    for diagram in diagrams_in(markdown, Path(page.file.src_uri).stem):
+        if not diagram.is_drawn:
+            raise PluginError(f"{page.file.src_uri}, {diagram.heading!r}: this diagram has no drawing of its text: make diagrams")
+        images = [f"![{diagram.heading}](diagrams/{diagram.drawing(scheme).name}#only-{scheme})" for scheme in SCHEMES]
+        parts += [markdown[position : diagram.begin], "\n".join(images)]
+        position = diagram.end
+    return "".join([*parts, markdown[position:]])
