@@ -1,7 +1,12 @@
-"""The race's last way on Apache's broker: a cell with lost COMMITs, and one in which the broker is killed and started again."""
+"""The race on Apache's broker: cells with lost COMMITs and with a killed broker, and a broker that does not start."""
+
+import os
+from pathlib import Path
 
 import pytest
+from typer.testing import CliRunner
 
+from tutorials.race.__main__ import app
 from tutorials.race.running import play_cell
 
 pytestmark = [pytest.mark.e2e, pytest.mark.slow, pytest.mark.java, pytest.mark.timeout(900)]
@@ -13,3 +18,19 @@ def test_this_kits_way_loses_nothing_on_apaches_broker(fault: str, orders: int, 
     assert figures.struck == 2
     assert figures.stored > 0
     assert (figures.missing, figures.phantom) == (0, 0)
+
+
+def test_a_broker_that_does_not_start_ends_the_race_with_what_it_said(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    maven = tmp_path / "mvn"
+    maven.write_text("#!/bin/sh\necho 'Maven Central cannot be reached'\nexit 1\n")
+    maven.chmod(0o755)
+    for name, value in {
+        "PATH": f"{tmp_path}:{os.environ['PATH']}",
+        "JARS": str(tmp_path / "jars"),
+        "HOME": str(tmp_path),
+    }.items():
+        monkeypatch.setenv(name, value)
+    ended = CliRunner().invoke(app, ["--cell", "with-barrier-on-apache/none", "--apache", "1"])
+    assert ended.exit_code == 1
+    assert "the race ends: Apache RocketMQ 4.9.7 did not start" in ended.output
+    assert "Maven Central cannot be reached" in ended.output

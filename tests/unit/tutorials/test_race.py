@@ -11,6 +11,7 @@ from typer.testing import CliRunner
 
 from broker.client import Producer
 from tutorials.race import __main__ as command_line
+from tutorials.race.brokers.apache import missing_for_apache
 from tutorials.race.brokers.commit_log import count_records
 from tutorials.race.brokers.own import OwnBroker
 from tutorials.race.entries import NoSuchEntry, cells, ways_with
@@ -170,6 +171,16 @@ def test_apaches_broker_races_only_where_it_is_asked_for_and_can_run(
     ended = CliRunner().invoke(command_line.app, arguments, env={"COLUMNS": "300"})
     assert ended.exit_code == 2
     assert words in re.sub(r"[│\s]+", " ", ended.output)
+
+
+def test_without_maven_the_race_says_which_jars_it_misses(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    java = tmp_path / "java"
+    java.touch(mode=0o755)
+    monkeypatch.setenv("PATH", str(tmp_path))
+    monkeypatch.setenv("JARS", str(tmp_path / "jars"))
+    assert f"jars are not in {tmp_path}/jars/4.9.7, and there is no mvn" in (missing_for_apache() or "")
+    (tmp_path / "jars" / "4.9.7").mkdir(parents=True)
+    assert missing_for_apache() is None
 
 
 def made_up(way: str, fault: str, missing: int) -> Figures:
