@@ -69,12 +69,16 @@ def diagrams_of_site() -> list[Diagram]:
 
 
 def on_page_markdown(markdown: str, page: Page, config: MkDocsConfig, files: Files) -> str:
-    """The page's text with drawings. Material shows each image to light or to dark pages, by the end of its address."""
+    """The page's text with drawings, each a link to itself in full size: some have many words.
+
+    Material shows an image on light or on dark pages alone, by the end of its address. A drawing alone has a light ground.
+    """
     parts, position = [], 0
     for diagram in diagrams_in(markdown, Path(page.file.src_uri).stem):
         if not diagram.is_drawn:
             raise PluginError(f"{page.file.src_uri}, {diagram.heading!r}: this diagram has no drawing of its text: make diagrams")
         images = [f"![{diagram.heading}](diagrams/{diagram.drawing(scheme).name}#only-{scheme})" for scheme in SCHEMES]
-        parts += [markdown[position : diagram.begin], "\n".join(images)]
+        full_size = f"diagrams/{diagram.drawing('light').name}"
+        parts += [markdown[position : diagram.begin], f'[{"".join(images)}]({full_size} "Open in full size")']
         position = diagram.end
     return "".join([*parts, markdown[position:]])
