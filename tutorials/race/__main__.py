@@ -15,7 +15,7 @@ from tutorials.race.faults import Fault
 from tutorials.race.figures import Figures
 from tutorials.race.picture import picture
 from tutorials.race.record import Record, kept
-from tutorials.race.running import Wanted, play_cells
+from tutorials.race.running import Wanted, WayHangs, play_cells
 from tutorials.race.table import table_of_cells, table_of_costs, table_of_faults
 from tutorials.race.way import Way
 from tutorials.race.ways import WAYS_ON_APACHE
@@ -46,7 +46,7 @@ def race(
         raise typer.BadParameter("a picture shows all cells: leave --cell out, or --draw")
     try:
         figures = _played(console, wanted, seed, add, processes)
-    except BrokerCannotRun as error:
+    except (BrokerCannotRun, WayHangs) as error:
         console.print(f"the race ends: {error}", style="red", markup=False)
         raise typer.Exit(1) from None
     if cell:
@@ -77,7 +77,7 @@ def _entries(cell: Sequence[str], add: Path | None, orders: int, apache: int) ->
 
 
 def _played(console: Console, wanted: Sequence[Wanted], seed: int, add: Path | None, processes: int | None) -> list[Figures]:
-    """The figures in the order of what is wanted, with a bar meanwhile. Raises BrokerCannotRun."""
+    """The figures in the order of what is wanted, with a bar meanwhile. Raises BrokerCannotRun, WayHangs."""
     columns = TextColumn("cells played"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn()
     figures = []
     with Progress(*columns, console=console, transient=True) as progress:

@@ -9,9 +9,14 @@ from concurrent.futures import ProcessPoolExecutor, as_completed
 from pathlib import Path
 from typing import NamedTuple
 
+from broker.testing.virtual_time import NothingHappens
 from tutorials.race.cell import play, silence
 from tutorials.race.entries import find_fault, find_way, ways_with
 from tutorials.race.figures import Figures
+
+
+class WayHangs(Exception):
+    """A way waits for what never comes, so its cell has no end."""
 
 
 class Wanted(NamedTuple):
@@ -23,16 +28,22 @@ class Wanted(NamedTuple):
 
 
 def play_cell(way: str, fault: str, orders: int, seed: int, file: Path | None = None) -> Figures:
-    """Plays the cell in an event loop and a temporary folder of its own. Raises NoSuchEntry, BrokerCannotRun."""
+    """Plays the cell in an event loop and a temporary folder of its own. Raises NoSuchEntry, BrokerCannotRun, WayHangs."""
     found = find_way(ways_with(file, on_apache=True), way)
     with tempfile.TemporaryDirectory(prefix="race-") as folder, silence():
-        return asyncio.run(play(found, find_fault(fault), orders=orders, seed=seed, folder=Path(folder).resolve()))
+        try:
+            return asyncio.run(play(found, find_fault(fault), orders=orders, seed=seed, folder=Path(folder).resolve()))
+        except NothingHappens:
+            raise WayHangs(
+                f"{way}/{fault} has waited for an hour of its time, and nothing came. The next order is placed, and a broker "
+                "that is down comes back, only after `place` has returned: leave longer work to a task: `self.process.run(...)`"
+            ) from None
 
 
 def play_cells(
     cells: Sequence[Wanted], *, seed: int, file: Path | None = None, processes: int | None = None
 ) -> Iterator[Figures]:
-    """The figures of each cell, in the order in which they end. Raises BrokerCannotRun."""
+    """The figures of each cell, in the order in which they end. Raises BrokerCannotRun, WayHangs."""
     if len(cells) == 1:
         yield play_cell(*cells[0], seed, file)
         return

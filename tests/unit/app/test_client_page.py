@@ -32,7 +32,7 @@ async def test_the_blocks_of_the_page_run(
     finally:
         await broker.stop()
     printed = capsys.readouterr().out
-    assert printed.count("SEND_OK") == 3
+    assert printed.count("SEND_OK") == 4
     for word in (
         "('order-1',) order 1 is paid",
         "batch: SEND_OK",

@@ -49,6 +49,12 @@ def test_a_page_makes_the_folder_before_it_writes_there(page: Path) -> None:
 
 
 @pytest.mark.parametrize("page", chapters(), ids=lambda page: page.parent.name)
+def test_a_page_reads_all_that_curl_brings(page: Path) -> None:
+    lines = [line for block in BASH.findall(page.read_text()) for line in block.splitlines() if "curl" in line]
+    assert [line for line in lines if re.search(r"grep -m|head -", line)] == []  # curl would say "Failed writing body" at times
+
+
+@pytest.mark.parametrize("page", chapters(), ids=lambda page: page.parent.name)
 def test_a_page_removes_what_is_its_own_and_nothing_of_other_pages(page: Path) -> None:
     assert re.findall(r"rm -\S+ data/tutorial$", page.read_text(), re.MULTILINE) == []
 

@@ -1,0 +1,40 @@
+"""A way of a reader's own that waits for ever ends the race with a sentence."""
+
+from pathlib import Path
+
+from typer.testing import CliRunner
+
+from tutorials.race.__main__ import app
+
+SENDS_UNTIL_IT_WORKS = """
+import asyncio
+
+from broker.client import ClientError
+from tutorials.race.way import Way
+
+
+class Stubborn(Way):
+    name = title = "stubborn"
+
+    async def start(self):
+        self.producer = await self.process.producer("order-producers")
+
+    async def place(self, order):
+        async with self.database.writing(order) as writing:
+            writing.store(order)
+        while True:
+            try:
+                return await self.producer.send(order.message())
+            except ClientError:
+                await asyncio.sleep(600)
+"""
+
+
+def test_a_way_whose_place_waits_for_a_broker_that_is_down_is_told_what_to_do(tmp_path: Path) -> None:
+    file = tmp_path / "stubborn.py"
+    file.write_text(SENDS_UNTIL_IT_WORKS)
+    cells = ["--cell", "stubborn/broker-down", "--cell", "stubborn/none"]  # two: each is played in a process of its own
+    result = CliRunner().invoke(app, ["--orders", "25", "--add", str(file), *cells], env={"COLUMNS": "400"})
+    assert (result.exit_code, result.exception.__class__) == (1, SystemExit)
+    assert "the race ends: stubborn/broker-down has waited for an hour" in result.output
+    assert "`self.process.run(...)`" in result.output
