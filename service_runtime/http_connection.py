@@ -32,11 +32,11 @@ class Patience:
 
     def limit_s(self, turn: Turn) -> float | None:
         """The most that the client may take; None if it is not the client's turn."""
-        return {
-            Turn.TO_ASK: self.to_ask_s,
-            Turn.TO_END_REQUEST: self.to_end_request_s,
-            Turn.TO_READ_ANSWER: self.to_read_answer_s,
-        }.get(turn)
+        if turn is Turn.TO_ASK:
+            return self.to_ask_s
+        if turn is Turn.TO_END_REQUEST:
+            return self.to_end_request_s
+        return self.to_read_answer_s if turn is Turn.TO_READ_ANSWER else None
 
 
 _FIRST_TO_GO: Final = (Turn.TO_ASK, Turn.TO_END_REQUEST)
