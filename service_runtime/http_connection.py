@@ -56,7 +56,8 @@ class PatientChannel(HTTPChannel):  # type: ignore[misc]
 
     def __init__(self, server: Any, sock: Any, addr: Any, adj: Any, map: Any = None) -> None:
         super().__init__(server, sock, addr, adj, map=map)
-        self._turn: tuple[Turn, int] = Turn.TO_ASK, 0
+        self._turn = Turn.TO_ASK
+        self._request_id = id(None)
         self._since_s = time.monotonic()
         if map is not None and len(map) > self.crowd:
             _make_room(one for one in map.values() if isinstance(one, PatientChannel) and one is not self)
@@ -66,9 +67,9 @@ class PatientChannel(HTTPChannel):  # type: ignore[misc]
         now_s = time.monotonic()
         turn = self.turn
         # The next request of a connection has patience of its own, although the loop may never see the time between both.
-        identity = turn, id(self.request)
-        if identity != self._turn:
-            self._turn, self._since_s = identity, now_s
+        request_id = id(self.request)
+        if turn is not self._turn or request_id != self._request_id:
+            self._turn, self._request_id, self._since_s = turn, request_id, now_s
         limit_s = self.patience.limit_s(turn)
         if limit_s is not None and now_s - self._since_s > limit_s:
             self._cut_off()

@@ -141,7 +141,7 @@ class Ledger:
         rows = [_values(by_key[key], now_ms) for key in sorted(by_key)]
         # With the rows as parameters SQLAlchemy compiles the statement once; with the rows in it, for each batch.
         statement = self._sessions.insert(_CREDITS).on_conflict_do_nothing(index_elements=["order_id", "kind"])
-        inserted = session.execute(statement.returning(_CREDITS.c.order_id, _CREDITS.c.kind), rows)
+        inserted = session.connection().execute(statement.returning(_CREDITS.c.order_id, _CREDITS.c.kind), rows)
         return {(order_id, EntryKind(kind)) for order_id, kind in inserted}
 
     def _add_to_balances(self, session: Session, credits: Iterable[Credit]) -> None:
@@ -153,7 +153,7 @@ class Ledger:
         rows = [{"customer": customer, "points": points[customer]} for customer in sorted(points)]
         statement = self._sessions.insert(_BALANCES)
         added = _BALANCES.c.points + statement.excluded.points
-        session.execute(statement.on_conflict_do_update(index_elements=["customer"], set_={"points": added}), rows)
+        session.connection().execute(statement.on_conflict_do_update(index_elements=["customer"], set_={"points": added}), rows)
 
     def find_customer(self, customer: str, *, max_entries: int) -> CustomerCredit | None:
         """The customer's balance and latest entries, read at one moment; None if never credited. Raises DatabaseUnavailable."""
