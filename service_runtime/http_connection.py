@@ -32,11 +32,11 @@ class Patience:
 
     def limit_s(self, turn: Turn) -> float | None:
         """The most that the client may take; None if it is not the client's turn."""
-        return {
-            Turn.TO_ASK: self.to_ask_s,
-            Turn.TO_END_REQUEST: self.to_end_request_s,
-            Turn.TO_READ_ANSWER: self.to_read_answer_s,
-        }.get(turn)
+        if turn is Turn.TO_ASK:
+            return self.to_ask_s
+        if turn is Turn.TO_END_REQUEST:
+            return self.to_end_request_s
+        return self.to_read_answer_s if turn is Turn.TO_READ_ANSWER else None
 
 
 _FIRST_TO_GO: Final = (Turn.TO_ASK, Turn.TO_END_REQUEST)
@@ -56,7 +56,8 @@ class PatientChannel(HTTPChannel):  # type: ignore[misc]
 
     def __init__(self, server: Any, sock: Any, addr: Any, adj: Any, map: Any = None) -> None:
         super().__init__(server, sock, addr, adj, map=map)
-        self._turn: tuple[Turn, int] = Turn.TO_ASK, 0
+        self._turn = Turn.TO_ASK
+        self._request_id = id(None)
         self._since_s = time.monotonic()
         if map is not None and len(map) > self.crowd:
             _make_room(one for one in map.values() if isinstance(one, PatientChannel) and one is not self)
@@ -66,9 +67,9 @@ class PatientChannel(HTTPChannel):  # type: ignore[misc]
         now_s = time.monotonic()
         turn = self.turn
         # The next request of a connection has patience of its own, although the loop may never see the time between both.
-        identity = turn, id(self.request)
-        if identity != self._turn:
-            self._turn, self._since_s = identity, now_s
+        request_id = id(self.request)
+        if turn is not self._turn or request_id != self._request_id:
+            self._turn, self._request_id, self._since_s = turn, request_id, now_s
         limit_s = self.patience.limit_s(turn)
         if limit_s is not None and now_s - self._since_s > limit_s:
             self._cut_off()

@@ -14,8 +14,7 @@ from sqlmodel import Field, SQLModel, col, select
 from broker.client import ClientError, EventLoopThread, Producer
 from broker.message import Message
 from order_messages import order_created
-from order_service.adapters.order_rows import item_rows, order_row
-from order_service.adapters.order_store import SqlOrderStore
+from order_service.adapters.order_store import SqlOrderStore, insert_order
 from order_service.domain.order import Order
 from order_service.service_layer.attempt import Attempt, Outcome
 from service_runtime.columns import ROW_ID
@@ -45,6 +44,9 @@ class OutboxRow(OutboxDatabase, table=True):
     body: bytes = Field(sa_type=LargeBinary)
 
 
+_OUTBOX: Final = OutboxDatabase.metadata.tables["outbox"]
+
+
 class OutboxStore(SqlOrderStore):
     """The order database with an outbox."""
 
@@ -56,10 +58,9 @@ class OutboxStore(SqlOrderStore):
     def store_with_message(self, order: Order, message: Message) -> None:
         """Order, items and message, durable together on return. Raises DatabaseUnavailable, OutcomeUnknown."""
         with self._sessions.writing() as session:
-            session.add(order_row(order))
-            session.flush()
-            session.add_all(item_rows(order))
-            session.add(OutboxRow(key=order.order_id, body=message.body))
+            connection = session.connection()
+            insert_order(connection, order)
+            connection.execute(_OUTBOX.insert(), {"key": order.order_id, "body": message.body})
 
     def oldest(self) -> list[OutboxRow]:
         """At most BATCH messages, oldest first."""

@@ -27,7 +27,8 @@ from service_runtime.sessions import Sessions
 logger = logging.getLogger(__name__)
 
 _Key = tuple[str, EntryKind]
-_CREDIT_ID: Final = CreditDatabase.metadata.tables["credits"].c.id
+_CREDITS: Final = CreditDatabase.metadata.tables["credits"]
+_BALANCES: Final = CreditDatabase.metadata.tables["balances"]
 
 
 class LedgerUnavailable(Exception):
@@ -138,8 +139,9 @@ class Ledger:
             return set()
         now_ms = time.time_ns() // 1_000_000
         rows = [_values(by_key[key], now_ms) for key in sorted(by_key)]
-        statement = self._sessions.insert(CreditRow).values(rows).on_conflict_do_nothing(index_elements=["order_id", "kind"])
-        inserted = session.execute(statement.returning(col(CreditRow.order_id), col(CreditRow.kind)))
+        # With the rows as parameters SQLAlchemy compiles the statement once; with the rows in it, for each batch.
+        statement = self._sessions.insert(_CREDITS).on_conflict_do_nothing(index_elements=["order_id", "kind"])
+        inserted = session.connection().execute(statement.returning(_CREDITS.c.order_id, _CREDITS.c.kind), rows)
         return {(order_id, EntryKind(kind)) for order_id, kind in inserted}
 
     def _add_to_balances(self, session: Session, credits: Iterable[Credit]) -> None:
@@ -149,9 +151,9 @@ class Ledger:
         if not points:
             return
         rows = [{"customer": customer, "points": points[customer]} for customer in sorted(points)]
-        statement = self._sessions.insert(BalanceRow).values(rows)
-        added = col(BalanceRow.points) + statement.excluded.points
-        session.execute(statement.on_conflict_do_update(index_elements=["customer"], set_={"points": added}))
+        statement = self._sessions.insert(_BALANCES)
+        added = _BALANCES.c.points + statement.excluded.points
+        session.connection().execute(statement.on_conflict_do_update(index_elements=["customer"], set_={"points": added}), rows)
 
     def find_customer(self, customer: str, *, max_entries: int) -> CustomerCredit | None:
         """The customer's balance and latest entries, read at one moment; None if never credited. Raises DatabaseUnavailable."""
@@ -185,7 +187,7 @@ def _refuses_a_credit(error: BaseException | None) -> bool:
     violation = violation_of(error) if isinstance(error, DBAPIError) else None
     if violation is None:
         return False
-    is_duplicate = violation.kind is ConstraintKind.UNIQUE and not violation.is_duplicate_of(_CREDIT_ID)
+    is_duplicate = violation.kind is ConstraintKind.UNIQUE and not violation.is_duplicate_of(_CREDITS.c.id)
     return is_duplicate or violation.kind in (ConstraintKind.CHECK, ConstraintKind.TRIGGER)
 
 

@@ -13,12 +13,20 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any, Final
 
-from sqlalchemy import Column, ColumnElement, Engine, update
+from sqlalchemy import Column, ColumnElement, Connection, Engine, update
 from sqlalchemy.exc import IntegrityError
 from sqlmodel import Session, col, select
 from sqlmodel.sql.expression import SelectOfScalar
 
-from order_service.adapters.order_rows import item_rows, order_of, order_row, orders_of, transaction_of, transaction_row
+from order_service.adapters.order_rows import (
+    Values,
+    item_values,
+    order_of,
+    order_values,
+    orders_of,
+    transaction_of,
+    transaction_values,
+)
 from order_service.adapters.tables import OrderDatabase, OrderRow, TransactionRow
 from order_service.domain.life_cycle import OrderEvent, OrderState, next_state
 from order_service.domain.order import Cancellation, Order
@@ -28,8 +36,9 @@ from order_service.service_layer.order_store import IdempotencyKeyTaken, NotCanc
 from service_runtime.constraints import is_duplicate
 from service_runtime.sessions import Sessions
 
-_TRANSACTION_ID: Final = OrderDatabase.metadata.tables["transactions"].c.transaction_id
-_IDEMPOTENCY_KEY: Final = OrderDatabase.metadata.tables["orders"].c.idempotency_key
+_ORDERS: Final = OrderDatabase.metadata.tables["orders"]
+_ITEMS: Final = OrderDatabase.metadata.tables["order_items"]
+_TRANSACTIONS: Final = OrderDatabase.metadata.tables["transactions"]
 
 logger = logging.getLogger(__name__)
 
@@ -48,22 +57,21 @@ class SqlOrderStore:
         """
         state = TransactionState.COMMITTED if order.state.is_told else TransactionState.PENDING
         with self._sessions.writing() as session:
-            _add_transaction(session, transaction_row(transaction_id, state, order.order_id))
-            session.add(order_row(order))
-            with _unless_taken(_IDEMPOTENCY_KEY, IdempotencyKeyTaken("an order with this idempotency key exists")):
-                session.flush()
-            session.add_all(item_rows(order))
+            connection = session.connection()
+            _insert_transaction(connection, transaction_values(transaction_id, state, order.order_id))
+            with _unless_taken(_ORDERS.c.idempotency_key, IdempotencyKeyTaken("an order with this idempotency key exists")):
+                insert_order(connection, order)
 
     def store_cancellation(self, cancellation: Cancellation, transaction_id: str) -> None:
         """The order's state CANCELLED and the transaction's row, durable together on return: this is the local commit.
 
         Raises TransactionDecided, NotCancellable or DatabaseUnavailable when nothing was written, and OutcomeUnknown.
         """
-        committed = transaction_row(
+        committed = transaction_values(
             transaction_id, TransactionState.COMMITTED, cancellation.order_id, TransactionKind.CANCELLATION
         )
         with self._sessions.writing() as session:
-            _add_transaction(session, committed)
+            _insert_transaction(session.connection(), committed)
             row = _locked(session, cancellation.order_id)
             if row is None or not order_of(row).state.is_told:
                 raise NotCancellable(f"order {cancellation.order_id} is {row.state if row else 'unknown'}")
@@ -113,7 +121,7 @@ class SqlOrderStore:
         have one transaction id, and the row keeps the second order out for ever. Raises DatabaseUnavailable or OutcomeUnknown;
         then the broker must ask again.
         """
-        marker = transaction_row(transaction_id, TransactionState.ROLLED_BACK, None, kind).model_dump()
+        marker = transaction_values(transaction_id, TransactionState.ROLLED_BACK, None, kind)
         insert = self._sessions.insert(TransactionRow).values(marker)
         with self._sessions.writing() as session:
             session.execute(insert.on_conflict_do_nothing(index_elements=["transaction_id"]))
@@ -175,10 +183,16 @@ class SqlOrderStore:
             return next(iter(orders_of(session, rows)), None)
 
 
-def _add_transaction(session: Session, row: TransactionRow) -> None:
-    session.add(row)
-    with _unless_taken(_TRANSACTION_ID, TransactionDecided(f"transaction {row.transaction_id} is decided already")):
-        session.flush()
+def insert_order(connection: Connection, order: Order) -> None:
+    """Writes the order with its items. Raises what the database raises."""
+    connection.execute(_ORDERS.insert(), order_values(order))
+    connection.execute(_ITEMS.insert(), item_values(order))
+
+
+def _insert_transaction(connection: Connection, values: Values) -> None:
+    decided = TransactionDecided(f"transaction {values['transaction_id']} is decided already")
+    with _unless_taken(_TRANSACTIONS.c.transaction_id, decided):
+        connection.execute(_TRANSACTIONS.insert(), values)
 
 
 def _locked(session: Session, order_id: str) -> OrderRow | None:
