@@ -17,7 +17,7 @@ from pipelines.judging.judge import FINDING_COLUMNS, all_events, findings_of, hi
 from pipelines.judging.log_events import Progress, Route, log_events
 from pipelines.judging.table_events import credit_events, item_events, markers, order_events, transaction_events
 from pipelines.judging.totals import FindingTotal, summed, totals_of
-from pipelines.outputs import write_findings, write_summary
+from pipelines.outputs import write_outputs
 from pipelines.sources.database_address import DatabaseAddress
 from pipelines.sources.message_logs import MessageLog, StoreLog
 from pipelines.sources.reading import Reading
@@ -71,8 +71,7 @@ def reconcile(reading: Reading, books: Books, cut_off: CutOff, output: str) -> O
 def written_outcome(rows: list[dict[str, Any]], books: Books, cut_off: CutOff, output: str) -> Outcome:
     """The outcome of these rows of `totals.summed`, written to `output`. Raises UnwritableOutput."""
     totals = totals_of(rows, kinds_of(books))
-    write_findings(rows, output)
-    write_summary(totals, cut_off, output)
+    write_outputs(rows, totals, cut_off, output)
     return Outcome(totals, rows)
 
 
