@@ -13,6 +13,7 @@ from pyspark.sql import functions as F
 
 from pipelines.judging.classes import NEEDS_STORE, Cause, Finding
 from pipelines.judging.cut_off import CutOff
+from pipelines.judging.history import KEY
 from pipelines.judging.judge import FINDING_COLUMNS, all_events, findings_of, histories_of, judged
 from pipelines.judging.log_events import Progress, Route, log_events
 from pipelines.judging.table_events import credit_events, item_events, markers, order_events, transaction_events
@@ -98,7 +99,8 @@ def find(reading: Reading, books: Books, cut_off: CutOff) -> DataFrame:
             for log, offsets in zip(books.logs, progress, strict=True)
         ),
     ]
-    histories = histories_of(reading.together(all_events(events)), _few(reading, books, markers(transactions)))
+    # An order has one event or two in each source: sorting and adding them up before they meet would cost more than it saved.
+    histories = histories_of(reading.together(all_events(events), *KEY), _few(reading, books, markers(transactions)))
     found = findings_of(judged(histories, cut_off, log_begins_ms(books.logs, books.route)))
     if wrong_balances.num_rows:
         found = found.unionByName(reading.spark.createDataFrame(balance_findings(wrong_balances)))
