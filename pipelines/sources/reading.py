@@ -41,6 +41,14 @@ class Reading:
         numbers = self.spark.range(0, len(partitions), 1, max(1, len(partitions)))
         return _mapped(numbers, _reading(reader, partitions), schema)
 
+    def held(self, frame: DataFrame) -> DataFrame:
+        """The frame, worked out once however often it is used.
+
+        Of small books its rows are kept and how they came about is forgotten: planning all of that again for each use would take
+        far longer than the work.
+        """
+        return frame.localCheckpoint(eager=False) if self.is_small else frame.persist()
+
     def together(self, frame: DataFrame, *keys: str) -> DataFrame:
         """The frame in one partition if the books are small: nothing has to be shuffled afterwards.
 
