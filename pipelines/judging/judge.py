@@ -48,9 +48,10 @@ def all_events(events: Sequence[DataFrame]) -> DataFrame:
     return reduce(lambda above, below: above.unionByName(below, allowMissingColumns=True), map(_packed, events))
 
 
-def histories_of(events: DataFrame, markers: DataFrame) -> DataFrame:
-    """One history for each order, and one for each record that names none."""
-    return with_markers(grouped(events), markers)
+def histories_of(events: DataFrame, markers: DataFrame | None) -> DataFrame:
+    """One history for each order, and one for each record that names none; None where there are no markers."""
+    histories = grouped(events)
+    return histories.withColumn("markers", F.lit(0)) if markers is None else with_markers(histories, markers)
 
 
 def grouped(events: DataFrame) -> DataFrame:
