@@ -9,7 +9,7 @@ from pydantic_settings import SettingsConfigDict
 from redis.connection import parse_url
 
 from service_runtime.name_servers import NameServerSettings
-from service_runtime.secret_files import secret_of, secret_url
+from service_runtime.secret_settings import secret_of, secret_url
 from service_runtime.settings import (
     DatabaseSettings,
     DatabaseUrl,

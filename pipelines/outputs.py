@@ -1,21 +1,29 @@
-"""Findings and summary as Parquet, replaced as a whole: a run that breaks off leaves the last good one."""
+"""Findings and summary as Parquet, replaced as a whole: a run that breaks off leaves the last good one.
+
+Each is a directory of one file. A run writes both files beside the old ones, under names that readers of Parquet pass over, and
+puts them on the disk. Then it renames them, one after the other, and each takes the place of the old one in one step. So at any
+moment both can be read, and each is whole. Both name their run: the metadata of their schemas have its `as_of_ms`.
+"""
 
 from __future__ import annotations
 
-import shutil
+import os
+import secrets
 from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Any, Final
 
 import pyarrow
-import pyarrow.fs
 import pyarrow.parquet
+from pyarrow.fs import FileSystem, LocalFileSystem
 
 from pipelines.errors import UnwritableOutput
 from pipelines.judging.classes import CONSISTENT, MEANINGS
 from pipelines.judging.cut_off import CutOff
 from pipelines.judging.totals import FindingTotal, Money
 
+_FILE: Final = "part-0.parquet"
 _TIME: Final = pyarrow.timestamp("ms", tz="UTC")
 _FINDINGS: Final = pyarrow.schema(
     [
@@ -57,18 +65,29 @@ _SUMMARY: Final = pyarrow.schema(
 )
 
 
-def write_findings(rows: Iterable[Mapping[str, Any]], output: str) -> None:
-    """Writes what is told one by one to `output`/findings. Raises UnwritableOutput."""
+def write_outputs(rows: Iterable[Mapping[str, Any]], totals: Sequence[FindingTotal], cut_off: CutOff, output: str) -> None:
+    """Writes what is told one by one to `output`/findings, and one row for each class and currency to `output`/summary.
+
+    `rows` are those of `totals.summed`, and `totals` is what they add up to. Raises UnwritableOutput.
+    """
+    tables = {"findings": _findings(rows), "summary": _summary(totals, cut_off)}
+    run = {"as_of_ms": str(cut_off.as_of_ms)}
+    try:
+        _replace({name: table.replace_schema_metadata(run) for name, table in tables.items()}, output)
+    except (OSError, pyarrow.ArrowException) as error:
+        raise UnwritableOutput(f"output {output}: {getattr(error, 'strerror', None) or error}") from None
+
+
+def _findings(rows: Iterable[Mapping[str, Any]]) -> pyarrow.Table:
     told = [
         {field.name: _value(row, field.name) for field in _FINDINGS}
         for row in rows
         if row["order_id"] is not None or row["stage"] is not None
     ]
-    _replace(pyarrow.Table.from_pylist(told, _FINDINGS), output, "findings")
+    return pyarrow.Table.from_pylist(told, _FINDINGS)
 
 
-def write_summary(totals: Sequence[FindingTotal], cut_off: CutOff, output: str) -> None:
-    """Writes one row for each class and currency to `output`/summary. Raises UnwritableOutput."""
+def _summary(totals: Sequence[FindingTotal], cut_off: CutOff) -> pyarrow.Table:
     rows = [
         {
             "finding": total.finding.value,
@@ -85,7 +104,7 @@ def write_summary(totals: Sequence[FindingTotal], cut_off: CutOff, output: str) 
         for total in totals
         for money in total.money or (Money(""),)
     ]
-    _replace(pyarrow.Table.from_pylist(rows, _SUMMARY), output, "summary")
+    return pyarrow.Table.from_pylist(rows, _SUMMARY)
 
 
 def _value(row: Mapping[str, Any], name: str) -> Any:
@@ -93,25 +112,31 @@ def _value(row: Mapping[str, Any], name: str) -> Any:
     return value if value is None or isinstance(value, str) else int(value)
 
 
-def _replace(table: pyarrow.Table, output: str, name: str) -> None:
+def _replace(tables: Mapping[str, pyarrow.Table], output: str) -> None:
+    filesystem, folder = FileSystem.from_uri(output) if "://" in output else (None, output)
+    if filesystem is None or isinstance(filesystem, LocalFileSystem):
+        _replace_files({Path(folder) / name: table for name, table in tables.items()})
+        return
+    for name, table in tables.items():
+        filesystem.create_dir(f"{folder}/{name}")
+        # An object store shows a file when it is written to its end, and the old one until then.
+        pyarrow.parquet.write_table(table, f"{folder}/{name}/{_FILE}", filesystem=filesystem)
+
+
+def _replace_files(tables: Mapping[Path, pyarrow.Table]) -> None:
+    """Makes each table the one in its directory, when all of them are on the disk."""
+    fresh = f".{_FILE}.{secrets.token_hex(4)}"
     try:
-        if "://" in output:
-            filesystem, path = pyarrow.fs.FileSystem.from_uri(f"{output}/{name}")
-            filesystem.create_dir(path)
-            pyarrow.parquet.write_table(table, f"{path}/part-0.parquet", filesystem=filesystem)
-            return
-        _replace_directory(table, Path(output) / name)
-    except (OSError, pyarrow.ArrowException) as error:
-        raise UnwritableOutput(f"output {output}: {getattr(error, 'strerror', None) or error}") from None
-
-
-def _replace_directory(table: pyarrow.Table, directory: Path) -> None:
-    fresh, old = directory.with_name(f".{directory.name}.new"), directory.with_name(f".{directory.name}.old")
-    for leftover in (fresh, old):
-        shutil.rmtree(leftover, ignore_errors=True)
-    fresh.mkdir(parents=True)
-    pyarrow.parquet.write_table(table, fresh / "part-0.parquet")
-    if directory.exists():
-        directory.rename(old)
-    fresh.rename(directory)
-    shutil.rmtree(old, ignore_errors=True)
+        for directory, table in tables.items():
+            directory.mkdir(parents=True, exist_ok=True)
+            with (directory / fresh).open("wb") as file:
+                pyarrow.parquet.write_table(table, file)
+                file.flush()
+                os.fsync(file.fileno())
+        for directory in tables:
+            (directory / fresh).replace(directory / _FILE)
+    except BaseException:
+        for directory in tables:
+            with suppress(OSError):
+                (directory / fresh).unlink()
+        raise

@@ -13,15 +13,25 @@ from pyspark.sql import functions as F
 
 from pipelines.judging.classes import NEEDS_STORE, Cause, Finding
 from pipelines.judging.cut_off import CutOff
+from pipelines.judging.history import KEY
 from pipelines.judging.judge import FINDING_COLUMNS, all_events, findings_of, histories_of, judged
 from pipelines.judging.log_events import Progress, Route, log_events
 from pipelines.judging.table_events import credit_events, item_events, markers, order_events, transaction_events
 from pipelines.judging.totals import FindingTotal, summed, totals_of
-from pipelines.outputs import write_findings, write_summary
+from pipelines.outputs import write_outputs
 from pipelines.sources.database_address import DatabaseAddress
 from pipelines.sources.message_logs import MessageLog, StoreLog
 from pipelines.sources.reading import Reading
-from pipelines.sources.tables import CREDITS, ORDER_ITEMS, ORDERS, TRANSACTIONS, count_markers, read_table, read_wrong_balances
+from pipelines.sources.tables import (
+    CREDITS,
+    ORDER_ITEMS,
+    ORDERS,
+    TRANSACTIONS,
+    count_markers,
+    read_markers,
+    read_table,
+    read_wrong_balances,
+)
 
 PERIOD_MS: Final = 60_000
 MOST_BROADCAST: Final = 1_000_000
@@ -71,8 +81,7 @@ def reconcile(reading: Reading, books: Books, cut_off: CutOff, output: str) -> O
 def written_outcome(rows: list[dict[str, Any]], books: Books, cut_off: CutOff, output: str) -> Outcome:
     """The outcome of these rows of `totals.summed`, written to `output`. Raises UnwritableOutput."""
     totals = totals_of(rows, kinds_of(books))
-    write_findings(rows, output)
-    write_summary(totals, cut_off, output)
+    write_outputs(rows, totals, cut_off, output)
     return Outcome(totals, rows)
 
 
@@ -99,18 +108,27 @@ def find(reading: Reading, books: Books, cut_off: CutOff) -> DataFrame:
             for log, offsets in zip(books.logs, progress, strict=True)
         ),
     ]
-    histories = histories_of(reading.together(all_events(events)), _few(reading, books, markers(transactions)))
+    # An order has one event or two in each source: sorting and adding them up before they meet would cost more than it saved.
+    histories = histories_of(reading.together(all_events(events), *KEY), _marked(reading, books, transactions))
     found = findings_of(judged(histories, cut_off, log_begins_ms(books.logs, books.route)))
     if wrong_balances.num_rows:
         found = found.unionByName(reading.spark.createDataFrame(balance_findings(wrong_balances)))
     return reading.together(found)
 
 
-def _few(reading: Reading, books: Books, marked: DataFrame) -> DataFrame:
-    """The markers, sent to each task if there are not too many: the histories need not be sorted once more to meet them."""
-    if reading.is_small:
-        return reading.together(marked)
-    return F.broadcast(marked) if count_markers(books.order_database) <= MOST_BROADCAST else marked
+def _marked(reading: Reading, books: Books, transactions: DataFrame) -> DataFrame | None:
+    """The markers; None where there are none. Unless they are very many, each task gets them all.
+
+    So histories need not be sorted once more to meet them, and transactions are not read twice.
+    """
+    count = count_markers(books.order_database)
+    if count > MOST_BROADCAST:
+        return markers(transactions)
+    few = read_markers(books.order_database) if count else None
+    if few is None or not few.num_rows:
+        return None
+    marked = reading.spark.createDataFrame(few)
+    return reading.together(marked) if reading.is_small else F.broadcast(marked)
 
 
 def log_begins_ms(logs: tuple[MessageLog, ...], route: Route) -> int | None:

@@ -34,6 +34,7 @@ _EVERYWHERE = {
 _ON_ONE_MACHINE = {
     "spark.driver.host": "127.0.0.1",
     "spark.driver.bindAddress": "127.0.0.1",
+    "spark.python.daemon.module": "pipelines.sources.spark_workers",
 }
 _FOR_SMALL_BOOKS = {
     # One task does all: what Spark does to find out how to divide the work would take longer than the work.

@@ -81,19 +81,31 @@ def watch_command(
             begun_s = time.monotonic()
             reading = stack.enter_context(opened_session(books, SparkSettings(master, memory, spark_log), progress))
             say(f"Spark started in {time.monotonic() - begun_s:.1f} s.")
-            turn = _turn_of(reading, books, (grace_seconds, overdue_seconds), output, State(state), BreakTable(breaks))
+            turn = turn_of(reading, books, (grace_seconds, overdue_seconds), output, State(state), BreakTable(breaks))
             watch(turn, say, _stopped_by_signals(), every)
         return True
 
     exit_with(work, progress)
 
 
-def _turn_of(
-    reading: Reading, books: Books, patience: tuple[int, int], output: str, state: State, breaks: BreakTable
+def turn_of(
+    reading: Reading,
+    books: Books,
+    patience: tuple[int, int],
+    output: str,
+    state: State,
+    breaks: BreakTable,
+    now_ms: Callable[[], int] = lambda: time.time_ns() // 1_000_000,
 ) -> Callable[[], str]:
+    """A turn of the watch: judges what is new, and what was open, as of `now_ms`; answers its line.
+
+    `patience` is grace period and overdue time, in seconds. The first turn that begins after an order's grace period opens its
+    break.
+    """
+
     def turn() -> str:
         begun_s = time.monotonic()
-        cut_off = CutOff(time.time_ns() // 1_000_000, *patience)
+        cut_off = CutOff(now_ms(), *patience)
         try:
             outcome = reconcile_new(reading, books, cut_off, output, state)
         finally:

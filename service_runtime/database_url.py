@@ -14,28 +14,29 @@ from typing import Final
 from sqlalchemy import URL, make_url
 from sqlalchemy.exc import ArgumentError
 
-SQLITE: Final = "sqlite"
+from service_runtime.sqlite_url import SQLITE, UnusableUrl, sqlite_path
+
+__all__ = ["POSTGRESQL", "SQLITE", "UnusableUrl", "masked", "parse_database_url"]
+
 POSTGRESQL: Final = "postgresql+psycopg"
 
 _FORMS: Final = "sqlite:///path or postgresql://user:password@host/name is expected"
-_DRIVER_OF: Final = {"sqlite": SQLITE, "postgresql": POSTGRESQL, "postgres": POSTGRESQL}
-
-
-class UnusableUrl(ValueError):
-    """The URL means no database that can be used. The text says why, and repeats nothing that may be a secret."""
+_POSTGRESQL_NAMES: Final = ("postgresql", "postgres")
 
 
 def parse_database_url(text: str) -> URL:
     """The database that a URL means; the URL's driver name is SQLITE or POSTGRESQL. Raises UnusableUrl."""
+    path = sqlite_path(text)
+    if path is not None:
+        return URL.create(SQLITE, database=path)
     try:
         url = make_url(text.strip())
     except (ArgumentError, ValueError):
         raise UnusableUrl(f"the database URL cannot be read: {_FORMS}") from None
     kind = url.drivername.partition("+")[0]
-    if kind not in _DRIVER_OF:
+    if kind not in _POSTGRESQL_NAMES:
         raise UnusableUrl(f"no database of the kind {kind!r} can be used: {_FORMS}")
-    url = url.set(drivername=_DRIVER_OF[kind])
-    return _sqlite(url) if url.drivername == SQLITE else _postgresql(url)
+    return _postgresql(url.set(drivername=POSTGRESQL))
 
 
 def masked(text: str) -> str:
@@ -44,22 +45,6 @@ def masked(text: str) -> str:
         return parse_database_url(text).set(query={}).render_as_string(hide_password=True)
     except UnusableUrl:
         return "<a URL that cannot be read>"
-
-
-def _sqlite(url: URL) -> URL:
-    if url.host:
-        raise UnusableUrl(
-            "a SQLite URL has three slashes before a relative path (sqlite:///data/x.db) and four before an absolute one"
-        )
-    if not url.database or url.database == ":memory:":
-        raise UnusableUrl(
-            "a database in memory would forget everything, and no other process could read it: sqlite:///path is expected"
-        )
-    if url.query or url.database.startswith("file:"):
-        raise UnusableUrl(
-            "a SQLite URL is a path and nothing else, without parameters and without file: sqlite:///path is expected"
-        )
-    return url
 
 
 def _postgresql(url: URL) -> URL:

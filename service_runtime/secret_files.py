@@ -7,8 +7,6 @@ people forget. So a variable NAME_URL holds no password, and NAME_PASSWORD_FILE 
 from pathlib import Path
 from urllib.parse import quote, urlsplit, urlunsplit
 
-from pydantic import SecretStr
-
 _LONGEST = 4096
 
 
@@ -18,22 +16,6 @@ class SecretUnusable(ValueError):
     def __init__(self, text: str) -> None:
         # A path may hold bytes that are no UTF-8, and pydantic takes no error whose text cannot be encoded.
         super().__init__(text.encode(errors="backslashreplace").decode())
-
-
-def secret_url(url: SecretStr, password_file: str, name: str) -> SecretStr:
-    """For settings: `url_with_password` of the variable `name`, which begins the sentence of a SecretUnusable."""
-    try:
-        return SecretStr(url_with_password(url.get_secret_value(), password_file))
-    except SecretUnusable as error:
-        raise SecretUnusable(f"{name}: {error}") from None
-
-
-def secret_of(path: str, name: str) -> SecretStr:
-    """For settings: what the file holds, empty without a path. The variable `name` begins the sentence of a SecretUnusable."""
-    try:
-        return SecretStr(read_secret(path) if path else "")
-    except SecretUnusable as error:
-        raise SecretUnusable(f"{name}: {error}") from None
 
 
 def url_with_password(url: str, password_file: str | Path | None) -> str:

@@ -10,7 +10,7 @@ from pydantic_settings import BaseSettings, EnvSettingsSource, PydanticBaseSetti
 from service_runtime.database_url import parse_database_url
 from service_runtime.known_hosts import HostNames, KnownHosts
 from service_runtime.log_format import LogFormat
-from service_runtime.secret_files import secret_url
+from service_runtime.secret_settings import secret_url
 
 
 def names_beginning_with(prefix: str) -> AliasGenerator:

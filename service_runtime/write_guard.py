@@ -9,7 +9,7 @@ from pydantic import AfterValidator, Field, PrivateAttr, SecretStr, model_valida
 
 from service_runtime.bearer_key import brings_key
 from service_runtime.problems import problem_response
-from service_runtime.secret_files import secret_of
+from service_runtime.secret_settings import secret_of
 from service_runtime.settings import NamedSettings
 
 _SAFE_METHODS: Final = ("GET", "HEAD", "OPTIONS")

@@ -92,17 +92,18 @@ class _Increment:
         self, new: NewRows, folder: Path, begins_ms: int | None, balances: pyarrow.Table
     ) -> tuple[list[dict[str, Any]], dict[str, str]]:
         """The rows of the outcome, and which run has each window from now on."""
-        kept_new, passing = _keyed(grouped(new.kept)).persist(), _keyed(grouped(new.passing)).persist()
-        touched_keys = kept_new.select("key").union(passing.select("key")).distinct().persist()
+        held = self.reading.held
+        kept_new, passing = held(_keyed(grouped(new.kept))), held(_keyed(grouped(new.passing)))
+        touched_keys = held(kept_new.select("key").union(passing.select("key")).distinct())
         windows = _keyed(read_windows(self.reading, self.state, self.before))
-        touched = windows.join(touched_keys, "key", "left_semi").persist()
+        touched = held(windows.join(touched_keys, "key", "left_semi"))
         was_open = self._left(OPEN, SCHEMA)
-        kept = _keyed(grouped(_events(kept_new).unionByName(was_open).unionByName(_events(touched)))).persist()
-        markers = self._left(MARKERS, MARKERS_SCHEMA).unionByName(new.kept_markers).persist()
+        kept = held(_keyed(grouped(_events(kept_new).unionByName(was_open).unionByName(_events(touched)))))
+        markers = held(self._left(MARKERS, MARKERS_SCHEMA).unionByName(new.kept_markers))
         everything = grouped(_events(kept).unionByName(_events(passing)))
         histories = with_markers(everything, markers.unionByName(new.passing_markers).distinct())
-        rows = _keyed(judged(self.reading.together(histories), self.cut_off, begins_ms)).persist()
-        settled_keys = rows.where(is_settled()).select("key").join(passing, "key", "left_anti").persist()
+        rows = held(_keyed(judged(self.reading.together(histories), self.cut_off, begins_ms)))
+        settled_keys = held(rows.where(is_settled()).select("key").join(passing, "key", "left_anti"))
         found = findings_of(rows.join(settled_keys, "key", "left_anti"))
         if balances.num_rows:
             found = found.unionByName(self.reading.spark.createDataFrame(balances))

@@ -50,7 +50,9 @@ def read_new_rows(
     transactions = read_table(reading, order_database, TRANSACTIONS, Since("created_at_ms", before.transactions_ms))
     orders = read_table(reading, order_database, ORDERS, Since("id", before.orders))
     credits = read_table(reading, credit_database, CREDITS, Since("id", before.credits))
-    told = {store: _told(reading, store, progress, route, before, marks, carried).persist() for store, progress in logs.items()}
+    told = {
+        store: reading.held(_told(reading, store, progress, route, before, marks, carried)) for store, progress in logs.items()
+    }
     of_tables = [
         [
             item_events(items.where(_lies(is_kept, "id", marks.items))),

@@ -5,6 +5,7 @@ and leaves the others NULL. The history is one aggregation of them. It is writte
 alike, so that tests can judge thousands of histories without a JVM.
 """
 
+from collections.abc import Mapping
 from typing import Final
 
 KEY: Final = {
@@ -84,11 +85,13 @@ LAST: Final = {
 EVENT_COLUMNS: Final = KEY | dict.fromkeys(COUNTS, "int") | dict.fromkeys(SUMS, "decimal(38,0)") | FIRST | LAST
 
 
-def aggregates() -> dict[str, str]:
-    """Each column of a history, and the SQL that makes it of the events of one key."""
-    return (
-        {name: f"COALESCE(SUM({name}), 0)" for name in COUNTS}
-        | {name: f"SUM({name})" for name in SUMS}
-        | {name: f"MIN({name})" for name in FIRST}
-        | {name: f"MAX({name})" for name in LAST}
-    )
+def aggregates(said: Mapping[str, str] | None = None) -> dict[str, str]:
+    """Each column of a history, and the SQL that makes it of the events of one key.
+
+    `said` names the columns that the events fill, each with the SQL that finds it in an event: all columns, by their own names,
+    if it is None. A column that no event fills is 0 if it counts, and NULL otherwise: Spark need not carry it to each order.
+    """
+    filled = {name: name for name in EVENT_COLUMNS} if said is None else said
+    counted = {name: f"COALESCE(SUM({filled[name]}), 0)" if name in filled else "0" for name in COUNTS}
+    functions = dict.fromkeys(SUMS, "SUM") | dict.fromkeys(FIRST, "MIN") | dict.fromkeys(LAST, "MAX")
+    return counted | {name: f"{function}({filled[name]})" if name in filled else "NULL" for name, function in functions.items()}

@@ -8,6 +8,7 @@ from typing import Final
 
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
+from pyspark.sql.types import StructType
 
 from pipelines.judging import rules
 from pipelines.judging.cut_off import CutOff
@@ -39,21 +40,27 @@ FINDING_COLUMNS: Final = {
 
 
 def all_events(events: Sequence[DataFrame]) -> DataFrame:
-    """Events of several sources under each other; each has the columns that its source knows."""
-    return reduce(DataFrame.unionByName, [_with_all_columns(frame) for frame in events])
+    """Events of several sources under each other: the columns of KEY, and for each kind of source a struct of what it knows.
+
+    The struct is NULL in the rows of all other sources. So a row that travels to its order is as wide as what its source says,
+    and not as wide as a history.
+    """
+    return reduce(lambda above, below: above.unionByName(below, allowMissingColumns=True), map(_packed, events))
 
 
-def histories_of(events: DataFrame, markers: DataFrame) -> DataFrame:
-    """One history for each order, and one for each record that names none."""
-    return with_markers(grouped(events), markers)
+def histories_of(events: DataFrame, markers: DataFrame | None) -> DataFrame:
+    """One history for each order, and one for each record that names none; None where there are no markers."""
+    histories = grouped(events)
+    return histories.withColumn("markers", F.lit(0)) if markers is None else with_markers(histories, markers)
 
 
 def grouped(events: DataFrame) -> DataFrame:
-    """The events of each order in one row, and those of each record that names none.
+    """The events of each order in one row, and those of each record that names none. Columns: EVENT_COLUMNS.
 
     Such a row is an event as well: rows of several groupings can be grouped again, and give what their events would have given.
     """
-    return events.groupBy(*KEY).agg(*[F.expr(sql).cast(EVENT_COLUMNS[name]).alias(name) for name, sql in aggregates().items()])
+    made = aggregates(_said(events.schema))
+    return events.groupBy(*KEY).agg(*[F.expr(sql).cast(EVENT_COLUMNS[name]).alias(name) for name, sql in made.items()])
 
 
 def with_markers(grouped: DataFrame, markers: DataFrame) -> DataFrame:
@@ -101,7 +108,20 @@ def findings_of(histories: DataFrame) -> DataFrame:
     )
 
 
-def _with_all_columns(events: DataFrame) -> DataFrame:
-    known = set(events.columns)
-    columns = EVENT_COLUMNS.items()
-    return events.selectExpr(*[f"CAST({name if name in known else 'NULL'} AS {kind}) AS {name}" for name, kind in columns])
+def _packed(events: DataFrame) -> DataFrame:
+    """The events of one source; the first of its columns names the struct."""
+    known = [name for name in EVENT_COLUMNS if name in events.columns]
+    said = [name for name in known if name not in KEY]
+    keys = [F.col(name) if name in known else F.lit(None).cast(kind).alias(name) for name, kind in KEY.items()]
+    return events.select(*keys, F.struct(*said).alias(f"with_{said[0]}"))
+
+
+def _said(events: StructType) -> dict[str, str]:
+    """Where an event says each of the columns of a history: in a struct of `all_events`, or in a column of that name."""
+    said: dict[str, str] = {}
+    for field in events:
+        if isinstance(field.dataType, StructType):
+            said |= {name: f"{field.name}.{name}" for name in field.dataType.fieldNames()}
+        else:
+            said[field.name] = field.name
+    return said

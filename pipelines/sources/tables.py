@@ -107,6 +107,15 @@ def read_wrong_balances(address: DatabaseAddress, since_id: int | None = None, a
     return read_query(address, WRONG_BALANCES.replace("AS entries", f"AS entries WHERE {chosen}"))
 
 
+def read_markers(address: DatabaseAddress) -> pyarrow.Table:
+    """The transactions that were rolled back without naming their order: marked_transaction_id, markers (1).
+
+    Raises UnreadableDatabase.
+    """
+    query = "SELECT transaction_id AS marked_transaction_id, 1 AS markers FROM transactions"
+    return read_query(address, f"{query} WHERE order_id IS NULL AND state = 'ROLLED_BACK'")
+
+
 def count_markers(address: DatabaseAddress) -> int:
     """How many transaction rows name no order. Raises UnreadableDatabase."""
     return int(read_query(address, "SELECT COUNT(*) AS markers FROM transactions WHERE order_id IS NULL")[0][0].as_py())

@@ -4,6 +4,7 @@ import asyncio
 import json
 import shutil
 import sys
+import time
 from collections.abc import Iterator
 from contextlib import closing
 from pathlib import Path
@@ -12,11 +13,19 @@ from typing import Any
 import psycopg
 import pyspark
 import pytest
+from pyspark.sql import SparkSession
 
 from broker.client import Producer
 from broker.message import Message
 from demo.ports import free_ports
 from demo.processes import Processes, prints
+from pipelines import class_archive
+from pipelines.json_report import as_json
+from pipelines.judging.cut_off import CutOff
+from pipelines.reconciliation import Books, reconcile
+from pipelines.sources.database_url import parse_database_url
+from pipelines.sources.reading import Reading
+from pipelines.tolerance import Tolerance
 from tests.conftest import BrokerProcess
 from tests.e2e.clients import PATIENT, running
 from tests.pipelines.postgres import binaries, running_postgres
@@ -33,7 +42,7 @@ pytestmark = [
 SPARK_CLASS = Path(pyspark.__file__).parent / "bin" / "spark-class"
 LOOPBACK = {"SPARK_LOCAL_IP": "127.0.0.1"}
 NO_FIXED_PORT = {"SPARK_MASTER_OPTS": "-Dspark.master.rest.enabled=false"}
-SHORT_LIVED = {"JAVA_TOOL_OPTIONS": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"}
+SHORT_LIVED = {"JAVA_TOOL_OPTIONS": " ".join(["-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC", *class_archive.options()])}
 """All JVMs here, the executors' too, are over before a thorough compilation would pay."""
 
 
@@ -90,22 +99,31 @@ async def announce(broker: BrokerProcess) -> None:
             await producer.send(Message.of("orders", body, tags="created"))
 
 
+def found_here(spark: SparkSession, databases: dict[str, str], broker: BrokerProcess, output: Path) -> list[dict[str, Any]]:
+    """The findings of the Spark session that the tests of this process share."""
+    addresses = [parse_database_url(databases[name]) for name in ("ORDER_DATABASE_URL", "CREDIT_DATABASE_URL")]
+    books = Books(addresses[0], addresses[1], brokers=(broker.address,))
+    cut_off = CutOff(time.time_ns() // 1_000_000, grace_seconds=0)
+    outcome = reconcile(Reading(spark, is_small=True), books, cut_off, str(output))
+    return findings_in(as_json(outcome.totals, cut_off, Tolerance(), start_s=0, compare_s=0))
+
+
+def findings_in(told: str) -> list[dict[str, Any]]:
+    found: list[dict[str, Any]] = json.loads(told)["findings"]
+    return found
+
+
 def test_a_cluster_finds_what_one_machine_finds(
-    master: str, databases: dict[str, str], broker: BrokerProcess, tmp_path: Path
+    spark: SparkSession, master: str, databases: dict[str, str], broker: BrokerProcess, tmp_path: Path
 ) -> None:
     asyncio.run(announce(broker))
-
-    def findings(*arguments: str) -> list[dict[str, Any]]:
-        environment = {**databases, **LOOPBACK, **SHORT_LIVED, "PYSPARK_PYTHON": sys.executable}
-        # Without a grace period no finding depends on when it is looked for.
-        options = ("--broker", broker.address, "--grace-seconds", "0", "--json")
-        done = pipelines("reconcile", *options, *arguments, cwd=tmp_path, **environment)
-        assert done.returncode == 1, done.stderr
-        found: list[dict[str, Any]] = json.loads(done.stdout)["findings"]
-        return found
-
-    on_the_cluster = findings("--master", master, "--spark-log", "cluster.log")
-    assert on_the_cluster == findings("--master", "local[2]")
+    environment = {**databases, **LOOPBACK, **SHORT_LIVED, "PYSPARK_PYTHON": sys.executable}
+    # Without a grace period no finding depends on when it is looked for.
+    options = ("--broker", broker.address, "--grace-seconds", "0", "--json", "--master", master, "--spark-log", "cluster.log")
+    done = pipelines("reconcile", *options, cwd=tmp_path, **environment)
+    assert done.returncode == 1, done.stderr
+    on_the_cluster = findings_in(done.stdout)
+    assert on_the_cluster == found_here(spark, databases, broker, tmp_path / "here")
     counts = {found["finding"]: found["count"] for found in on_the_cluster}
     assert (counts["order_without_message"], counts["missing_credit"], counts["message_without_order"]) == (996, 1, 1)
     executors = list((tmp_path / "work").glob("app-*/*/stderr"))

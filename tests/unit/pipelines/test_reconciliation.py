@@ -12,7 +12,7 @@ from pipelines.judging.cut_off import CutOff
 from pipelines.judging.log_events import Route
 from pipelines.judging.totals import SUMMED, Money
 from pipelines.message_report import MessageReport, TopicCount, TransactionCounts
-from pipelines.reconciliation import Books, Outcome, log_begins_ms, reconcile
+from pipelines.reconciliation import Books, Outcome, find, log_begins_ms, reconcile
 from pipelines.sources.database_url import parse_database_url
 from pipelines.sources.message_logs import StoreLog
 from pipelines.sources.reading import Reading
@@ -85,6 +85,20 @@ def test_several_brokers_stores_are_one_history(spark: SparkSession, shop: ShopD
         "b": (Finding.IN_FLIGHT, Cause.PENDING),
         "d": (Finding.MISSING_CREDIT, Cause.ROLLED_BACK),
     }
+
+
+@pytest.mark.parametrize("is_small", [True, False])
+def test_histories_meet_markers_only_where_there_are_any(spark: SparkSession, shop: ShopDatabases, is_small: bool) -> None:
+    books = Books(parse_database_url(shop.orders_url), parse_database_url(shop.credits_url))
+
+    def plan() -> str:
+        return str(find(Reading(spark, is_small), books, CUT_OFF)._jdf.queryExecution().optimizedPlan())
+
+    shop.add_orders(["a"])
+    assert "Join" not in plan()
+    shop.orders.execute("INSERT INTO transactions VALUES ('m', NULL, 'ROLLED_BACK', 1, 'order')")
+    shop.orders.commit()
+    assert "Join LeftOuter" in plan()
 
 
 def test_amounts_are_added_up_by_currency(spark: SparkSession, shop: ShopDatabases, tmp_path: Path) -> None:

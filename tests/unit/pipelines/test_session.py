@@ -32,6 +32,11 @@ def test_a_cluster_keeps_its_own_jvm_settings() -> None:
     assert "spark.driver.extraJavaOptions" not in settings("spark://host:7077", is_small=True)
 
 
+def test_on_one_machine_workers_are_forked_by_our_daemon_and_on_a_cluster_by_spark_s() -> None:
+    assert settings("local[4]")["spark.python.daemon.module"] == "pipelines.sources.spark_workers"
+    assert "spark.python.daemon.module" not in settings("spark://host:7077")
+
+
 def test_an_archive_of_classes_is_used_where_there_is_one(archive: Path) -> None:
     assert class_archive.options() == []
     archive.write_bytes(b"")

@@ -1,0 +1,22 @@
+"""What a command has to import before it can start: each library costs every run its time."""
+
+import subprocess
+import sys
+from pathlib import Path
+
+RECONCILE_STARTS = """
+import sys
+from pipelines.command_line import application
+from pipelines.running import books_of
+from pipelines.judging.log_events import Route
+books_of(("sqlite:///orders.db", ""), ("sqlite:///credits.db", ""), Route(), None)
+print(*sorted({name.partition(".")[0] for name in sys.modules}))
+"""
+
+
+def test_books_in_sqlite_wait_for_no_library_of_services_and_clients() -> None:
+    project = Path(__file__).resolve().parents[3]
+    done = subprocess.run([sys.executable, "-c", RECONCILE_STARTS], capture_output=True, text=True, check=True, cwd=project)
+    imported = set(done.stdout.split())
+    assert {"pyspark", "pyarrow", "service_runtime"} <= imported
+    assert imported & {"sqlalchemy", "pydantic", "psycopg", "asyncio", "httpx", "flask"} == set()
