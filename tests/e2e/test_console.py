@@ -298,7 +298,7 @@ def _asks_until_answered(up: Up, failpoint: str) -> None:
         except httpx.TransportError:
             time.sleep(0.3)
             continue
-        if answer.status_code in (httpx.codes.CREATED, httpx.codes.OK, httpx.codes.ACCEPTED, httpx.codes.UNPROCESSABLE_ENTITY):
+        if answer.is_success or answer.json()["title"] == "Order refused":
             break
         time.sleep(0.3)
 

@@ -43,5 +43,6 @@ async def test_the_blocks_of_the_page_run(
         "orders COMMIT_MESSAGE",
         "refunds ROLLBACK_MESSAGE",
         "0 order ",
+        "SEND_OK after one answer was lost: True",
     ):
         assert word in printed
