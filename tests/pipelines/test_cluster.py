@@ -44,6 +44,11 @@ LOOPBACK = {"SPARK_LOCAL_IP": "127.0.0.1"}
 NO_FIXED_PORT = {"SPARK_MASTER_OPTS": "-Dspark.master.rest.enabled=false"}
 SHORT_LIVED = {"JAVA_TOOL_OPTIONS": " ".join(["-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC", *class_archive.options()])}
 """All JVMs here, the executors' too, are over before a thorough compilation would pay."""
+FEW_ROWS = {
+    "PYSPARK_SUBMIT_ARGS": "--conf spark.sql.shuffle.partitions=2 --conf spark.sql.codegen.wholeStage=false "
+    "--conf spark.sql.codegen.factoryMode=NO_CODEGEN pyspark-shell"
+}
+"""What a cluster's spark-defaults.conf would say if its books were always as short as these."""
 
 
 @pytest.fixture
@@ -77,7 +82,7 @@ def master(processes: Processes, tmp_path: Path) -> str:
 
 @pytest.fixture
 def databases() -> Iterator[dict[str, str]]:
-    """A thousand orders, and 999 credits."""
+    """A thousand orders, and 999 credits, whose keys leave room for 100,000 each: executors read them, in ranges."""
     programs = binaries()
     assert programs is not None
     with running_postgres(programs) as server:
@@ -88,6 +93,8 @@ def databases() -> Iterator[dict[str, str]]:
         for name, script in (("orders", ORDERS), ("credits", CREDITS)):
             with psycopg.connect(f"{plain}/{name}") as connection:
                 connection.execute(script.encode())
+                for table in {"orders": ("orders", "order_items"), "credits": ("credits",)}[name]:
+                    connection.execute(f"UPDATE {table} SET id = 10000000 + 100 * id".encode())
         yield {"ORDER_DATABASE_URL": f"{server.url}/orders", "CREDIT_DATABASE_URL": f"{server.url}/credits"}
 
 
@@ -117,7 +124,7 @@ def test_a_cluster_finds_what_one_machine_finds(
     spark: SparkSession, master: str, databases: dict[str, str], broker: BrokerProcess, tmp_path: Path
 ) -> None:
     asyncio.run(announce(broker))
-    environment = {**databases, **LOOPBACK, **SHORT_LIVED, "PYSPARK_PYTHON": sys.executable}
+    environment = {**databases, **LOOPBACK, **SHORT_LIVED, **FEW_ROWS, "PYSPARK_PYTHON": sys.executable}
     # Without a grace period no finding depends on when it is looked for.
     options = ("--broker", broker.address, "--grace-seconds", "0", "--json", "--master", master, "--spark-log", "cluster.log")
     done = pipelines("reconcile", *options, cwd=tmp_path, **environment)
