@@ -89,20 +89,22 @@ class _Cell:
         await self.credits.end()
 
     async def _raise_the_dead(self) -> None:
-        """What died is started again, a second later."""
+        """What died loses its connections, as the system sees to, and is started again a second later."""
         everything = self.process.is_dead and self.process.kills_everything
         if everything:
             await self._broker_is_down(True)
             self.stage.task_queue.empty()
+        if self.process.is_dead:
+            await self.process.end()
+        if self.credits.is_dead or everything:
+            await self.credits.end()
         if self.process.is_dead or self.credits.is_dead:
             await asyncio.sleep(RESTART_TAKES_S)
         if everything:
             await self._broker_is_down(False)
-        if self.credits.is_dead or everything:
-            await self.credits.end()
+        if self.credits.is_dead:
             await self._begin_credits()
         if self.process.is_dead:
-            await self.process.end()
             await self._begin_process()
 
     async def _broker_is_down(self, is_down: bool) -> None:

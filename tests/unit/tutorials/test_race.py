@@ -11,6 +11,7 @@ from typer.testing import CliRunner
 
 from broker.client import Producer
 from tutorials.race import __main__ as command_line
+from tutorials.race import cell
 from tutorials.race.brokers.apache import missing_for_apache
 from tutorials.race.brokers.commit_log import count_records
 from tutorials.race.brokers.own import OwnBroker
@@ -244,3 +245,10 @@ async def test_a_cell_comes_to_its_end_only_when_nobody_sends_any_more(tmp_path:
         await producer.shutdown()
         assert relaying.done()
         assert broker.count_records() == 3
+
+
+def test_the_broker_gives_no_transaction_up_while_its_producer_is_dead(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(cell, "RESTART_TAKES_S", 20 * 60.0)  # longer than 15 check-backs take to come round
+    figures = play_cell("with-barrier", "dies-after-commit", ORDERS, SEED)
+    assert figures.struck > 0
+    assert figures.wrong == 0
