@@ -16,8 +16,13 @@ from rich.console import Console
 from tests.e2e.solution_store import ALL_SENT, seen_after_changing_brokers
 from tests.e2e.wrong_in_one_claim import BROKEN
 from tutorials.build_your_own.curriculum import STAGES
+from tutorials.build_your_own.stages import check_back
+from tutorials.build_your_own.tester.children import Children
+from tutorials.build_your_own.tester.connection import Connection
+from tutorials.build_your_own.tester.frames import Frame
 from tutorials.build_your_own.tester.printing import Printer
-from tutorials.build_your_own.tester.run import Order, run_stages
+from tutorials.build_your_own.tester.requests import answer_check
+from tutorials.build_your_own.tester.run import Order, run_stage, run_stages
 from tutorials.build_your_own.tester.verdict import Verdict
 from tutorials.build_your_own.wrong_broker import MISTAKES
 
@@ -71,6 +76,18 @@ def test_a_right_broker_passes_all_twelve_stages(verdicts: Mapping[str, list[Ver
 def test_a_wrong_broker_fails_at_exactly_its_stage(verdicts: Mapping[str, list[Verdict]], name: str) -> None:
     found = failures(verdicts[name])
     assert list(found) == [MISTAKES[name].stage], found
+
+
+def test_a_tester_that_is_slow_to_answer_blames_no_right_broker(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def answer_late(connection: Connection, asked: Frame, decision: int) -> None:
+        time.sleep(0.5)  # the broker asks once more meanwhile
+        answer_check(connection, asked, decision)
+
+    monkeypatch.setattr(check_back, "answer_check", answer_late)
+    [asks] = [stage for stage in STAGES if stage.play is check_back.play]
+    with Children() as children:
+        verdict = run_stage(Order(COMMANDS[SOLUTION], tmp_path, PATIENCE_S, 1), asks, children)
+    assert verdict.failure is None
 
 
 @pytest.fixture(scope="module")

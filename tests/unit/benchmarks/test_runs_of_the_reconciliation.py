@@ -2,7 +2,9 @@
 
 import sys
 import threading
+import time
 from pathlib import Path
+from types import SimpleNamespace
 
 import psutil
 import pytest
@@ -51,7 +53,8 @@ def test_a_run_that_is_broken_off_leaves_no_process(tmp_path: Path, monkeypatch:
         if pids.exists():
             raise KeyboardInterrupt
 
-    monkeypatch.setattr(runs.time, "sleep", broken_off_once_it_runs)
+    # The module's own clock, and not the one of all threads: Spark's sleep as well.
+    monkeypatch.setattr(runs, "time", SimpleNamespace(sleep=broken_off_once_it_runs, monotonic=time.monotonic))
     with pytest.raises(KeyboardInterrupt):
         measured([sys.executable, "-c", parent])
     assert [pid for pid in map(int, pids.read_text().split()) if is_running(pid)] == []

@@ -126,8 +126,10 @@ def _believes_the_answer(trial: Trial, producer: Connection) -> None:
         send_half(producer, TOPIC, b"order 2", "T-2")
         frame, _ = next_check(producer, "T-2")
         answer_check(producer, frame, ROLLBACK)
-        # Whoever asks about this one twice has had the time to ask about the other again.
         send_half(producer, TOPIC, b"order 3", "T-3")
+        # What the broker asked before it read the ROLLBACK lies before its answer to this half message.
+        producer.forget(lambda frame: b"T-2" in frame.body)
+        # Whoever asks about this one twice has had the time to ask about the other again.
         for _ in range(2):
             frame, _ = next_check(producer, "T-3")
             answer_check(producer, frame, UNKNOWN)

@@ -95,6 +95,10 @@ class Connection:
                 raise self._nothing_came(waiting_for, patience_s)
             self._read_some(waiting_for)
 
+    def forget(self, is_it: Callable[[Frame], bool]) -> None:
+        """Throws away frames of that kind that have come by now."""
+        self.inbox[:] = [frame for frame in self.inbox if not is_it(frame)]
+
     def take_none_until(self, is_bad: Callable[[Frame], bool], is_over: Callable[[], bool], wanted: str) -> None:
         """Waits for something else to happen. Raises Failed if a frame of that kind comes before, or nothing happens."""
         deadline = time.monotonic() + self._patience_s
