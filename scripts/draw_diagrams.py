@@ -16,6 +16,7 @@ from typing import Final
 
 from playwright.sync_api import Page, sync_playwright
 
+from scripts.chromium import find_chromium
 from scripts.site_diagrams import DRAWINGS, SCHEMES, Diagram, diagrams_of_site
 
 MERMAID: Final = "@mermaid-js/tiny@12.0.0"
@@ -39,7 +40,7 @@ _DRAW: Final = """async ([text, theme, fonts]) => {
 
 def main() -> None:
     """Draws all diagrams anew, and takes away drawings that no page shows any more."""
-    browser = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
+    browser = find_chromium()
     if browser is None or shutil.which("npm") is None:
         sys.exit("diagrams are drawn by Mermaid in Chromium: apt-get install chromium npm")
     diagrams = diagrams_of_site()

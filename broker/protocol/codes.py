@@ -116,6 +116,10 @@ class RequestCode(IntEnum):
     """PULL_MESSAGE, as lite pull consumers of RocketMQ 5 send it; brokers of 4.9.7 do not know it."""
 
 
+SEND_REQUESTS: Final = frozenset({RequestCode.SEND_MESSAGE, RequestCode.SEND_MESSAGE_V2, RequestCode.SEND_BATCH_MESSAGE})
+"""The requests by which a producer sends messages, half messages among them."""
+
+
 class AdminRequestCode(IntEnum):
     """Requests of our own, by which operators see and mend transactions and dead letters (`python -m broker.admin`).
 

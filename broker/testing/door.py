@@ -14,7 +14,7 @@ from broker.message import properties as props
 from broker.message import sysflag
 from broker.message.errors import CorruptRecord
 from broker.message.record import decode_records
-from broker.protocol.codes import RequestCode, ResponseCode, SerializeType
+from broker.protocol.codes import SEND_REQUESTS, RequestCode, ResponseCode, SerializeType
 from broker.protocol.command import ONEWAY_FLAG, RemotingCommand, encode_response
 from broker.protocol.errors import ProtocolError
 from broker.protocol.frame import FrameDecoder
@@ -34,7 +34,6 @@ from broker.testing.journal import Journal, Kind
 from broker.testing.memory_network import MemoryTransport
 from broker.testing.tapped import Tapped, frames
 
-_SENDS: Final = frozenset({RequestCode.SEND_MESSAGE, RequestCode.SEND_MESSAGE_V2, RequestCode.SEND_BATCH_MESSAGE})
 _PULLS: Final = frozenset({RequestCode.PULL_MESSAGE, RequestCode.LITE_PULL_MESSAGE})
 _DECISIONS: Final = {sysflag.TRANSACTION_COMMIT: "COMMIT", sysflag.TRANSACTION_ROLLBACK: "ROLLBACK"}
 _LENGTH_SIZE: Final = 4
@@ -97,7 +96,7 @@ class Door:
     def _admitted(self, connection: Connection, request: RemotingCommand) -> RemotingCommand | None:
         """What the broker is to have of a request; None if it is to have nothing."""
         try:
-            if request.code in _SENDS:
+            if request.code in SEND_REQUESTS:
                 return self._taken_message(connection, request)
             return request if self._is_admitted(connection, request) else None
         except ProtocolError:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import base64
-import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -11,6 +10,8 @@ from typing import Final
 
 import pytest
 from playwright.sync_api import Browser, Page, expect, sync_playwright
+
+from scripts.chromium import find_chromium
 
 PATIENCE_MS: Final = 60_000
 DESKTOP: Final = {"width": 1100, "height": 720}
@@ -20,7 +21,7 @@ PHONE: Final = {"width": 390, "height": 844}
 @contextmanager
 def chromium() -> Iterator[Browser]:
     """The browser; the test is skipped where there is none."""
-    program = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
+    program = find_chromium()
     if program is None:
         pytest.skip("no chromium program: apt-get install chromium")
     expect.set_options(timeout=PATIENCE_MS)

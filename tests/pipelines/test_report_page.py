@@ -1,6 +1,5 @@
 """The page opened in a browser."""
 
-import shutil
 import struct
 import subprocess
 from pathlib import Path
@@ -10,9 +9,10 @@ import pytest
 from pipelines.judging.cut_off import CutOff
 from pipelines.page.page import write_page
 from pipelines.tolerance import Tolerance
+from scripts.chromium import find_chromium
 from tests.unit.pipelines.page.rows import AS_OF_MS, MINUTE_MS, matched, outcome, row
 
-BROWSER = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
+BROWSER = find_chromium()
 HOSTILE = "<script>document.title = 'taken over'</script>"
 
 pytestmark = [

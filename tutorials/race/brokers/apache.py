@@ -43,7 +43,6 @@ _SETTINGS: Final = {
 class ApacheBroker(RacedBroker):
     """Apache RocketMQ as tests/apache/peer starts it: name server and broker, a JVM each. Faults strike the broker."""
 
-    is_in_real_time: ClassVar = True
     slow_commit_s: ClassVar = (0.7, 4.7)
     """A thirtieth of the default, as the check interval is."""
 

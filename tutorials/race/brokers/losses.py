@@ -1,12 +1,8 @@
 """What is lost between clients and a broker: decides for each frame whether it arrives."""
 
-from typing import Final
-
-from broker.protocol.codes import RequestCode
+from broker.protocol.codes import SEND_REQUESTS, RequestCode
 from broker.protocol.command import RemotingCommand
 from broker.protocol.headers import EndTransactionRequestHeader
-
-_SENDS: Final = frozenset({RequestCode.SEND_MESSAGE, RequestCode.SEND_MESSAGE_V2, RequestCode.SEND_BATCH_MESSAGE})
 
 
 class Losses:
@@ -38,7 +34,7 @@ class Line:
         """Whether what the client wrote arrives. An answer that will be lost is chosen here, with its request."""
         if command.is_response:
             return True
-        if command.code in _SENDS and self._losses.take_answer(command):
+        if command.code in SEND_REQUESTS and self._losses.take_answer(command):
             self._answers_to_lose.add(command.opaque)
         if self._losses.decisions_to_lose and _decides(command):
             self._losses.decisions_to_lose -= 1

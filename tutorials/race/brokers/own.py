@@ -17,7 +17,6 @@ MOST_ROUNDS: Final = 20
 class OwnBroker(RacedBroker):
     """`broker.testing.RocketMQ` with RocketMQ's own settings: it first checks back after 6 s, and looks every 60 s."""
 
-    is_in_real_time: ClassVar = False
     slow_commit_s: ClassVar = (20.0, 140.0)
 
     def __init__(self, seed: int, folder: Path) -> None:

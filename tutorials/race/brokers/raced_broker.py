@@ -16,8 +16,6 @@ class RacedBroker(ABC):
     A broker decides what time is: `now_s` and `pause` are those of the cell.
     """
 
-    is_in_real_time: ClassVar[bool]
-    """Whether a second of the cell takes a second."""
     slow_commit_s: ClassVar[tuple[float, float]]
     """How long a slow local transaction takes, from and to: most of them longer than until the first check-back."""
     namesrv_addr: str

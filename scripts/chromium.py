@@ -1,0 +1,11 @@
+"""The machine's own Chromium, for drawings and for tests."""
+
+import shutil
+from typing import Final
+
+_NAMES: Final = ("chromium", "chromium-browser", "google-chrome")
+
+
+def find_chromium() -> str | None:
+    """The program's path; None where there is none."""
+    return next((path for name in _NAMES if (path := shutil.which(name))), None)
