@@ -19,7 +19,7 @@ class ConsumerOffsets:
         """Empty until `load`."""
         self._table: dict[str, dict[int, int]] = {}
         self._is_changed = True
-        self._file = ConfigFile(config_directory / "consumerOffset.json", files)
+        self._file = ConfigFile(config_directory / "consumerOffset.json", files, members=frozenset({"offsetTable"}))
 
     def load(self) -> None:
         """Reads the file if there is one. Raises DamagedStore."""
