@@ -107,7 +107,9 @@ class PullProcessor:
             self._clock() + self._suspension_ms(header),
         )
         if header.sys_flag & pull_sysflag.COMMIT_OFFSET:
-            self._offsets.commit(header.consumer_group, header.topic, header.queue_id, header.commit_offset)
+            # A pull that was read late says how far the consumer was when it was sent. Meanwhile the consumer may have said more,
+            # by another connection: the old clients' VIP channel. Whoever wants to go back says so by UPDATE_CONSUMER_OFFSET.
+            self._offsets.advance(header.consumer_group, header.topic, header.queue_id, header.commit_offset)
         found = self._read(pull)
         code = _code(found, pull.offset)
         is_at_end = code is ResponseCode.PULL_NOT_FOUND and found.next_begin_offset <= pull.offset

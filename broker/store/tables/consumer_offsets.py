@@ -60,6 +60,11 @@ class ConsumerOffsets:
             self._is_changed = True
             queues[queue_id] = offset
 
+    def advance(self, group: str, topic: str, queue_id: int, offset: int) -> None:
+        """Commits the offset unless the group is further already."""
+        if offset > self._table.get(topic + _SEPARATOR + group, {}).get(queue_id, -1):
+            self.commit(group, topic, queue_id, offset)
+
     def get(self, group: str, topic: str, queue_id: int) -> int | None:
         """Where the group goes on, or None if it never said."""
         return self._table.get(topic + _SEPARATOR + group, {}).get(queue_id)
