@@ -14,6 +14,7 @@ _VARIABLES_OF_CELERY: Final = (
     "CELERY_BROKER_URL", "CELERY_BROKER_READ_URL", "CELERY_BROKER_WRITE_URL", "CELERY_RESULT_BACKEND",
 )  # fmt: skip
 
+_TRANSPORT: Final = "credit_service.adapters.redis_transport:Transport"
 _TASK_TIME_LIMIT_S: Final = 30
 _VISIBILITY_TIMEOUT_S: Final = 60
 """After that long without an acknowledgement Redis gives a task to another worker; longer than any task may run."""
@@ -50,6 +51,9 @@ def create_celery(redis_url: str) -> Celery:
         broker_connection_retry_on_startup=True,
         broker_connection_max_retries=None,
         broker_connection_timeout=_CONNECT_TIMEOUT_S,
+        broker_transport=_TRANSPORT,
+        # After a lost connection Celery would take fewer tasks until those that ran then have ended, also one that never ends.
+        worker_enable_prefetch_count_reduction=False,
         broker_transport_options={
             "visibility_timeout": _VISIBILITY_TIMEOUT_S,
             "socket_connect_timeout": _CONNECT_TIMEOUT_S,
