@@ -120,7 +120,7 @@ def was_told_to_stop() -> bool:
 def _loop_hangs(_number: int, _frame: FrameType | None) -> None:
     """Called by the alarm that each turn of the loop puts off."""
     if not was_told_to_stop():
-        start_again(f"its loop has not turned for {LOOP_TIMEOUT_S} s")
+        start_again(f"its loop has not turned for {LOOP_TIMEOUT_S} s: it hangs, or Redis is away")
 
 
 def start_again(reason: str) -> Never:

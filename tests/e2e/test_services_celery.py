@@ -33,7 +33,6 @@ from demo.processes import PROJECT_ROOT, Process, Processes, prints
 from demo.system import redis_command
 from service_runtime.database import open_database
 from tests.e2e.redis_faults import Relay, locked_against_credits
-from tests.postgresql_server import new_database
 
 pytestmark = [pytest.mark.e2e, pytest.mark.timeout(900)]
 
@@ -41,10 +40,10 @@ pytestmark = [pytest.mark.e2e, pytest.mark.timeout(900)]
 class CreditSide:
     """Redis, a worker, and the consumer's end of them."""
 
-    def __init__(self, processes: Processes, folder: Path, database_url: str) -> None:
+    def __init__(self, processes: Processes, folder: Path) -> None:
         (port,) = free_ports(1)
         self.relay = Relay(port)
-        redis_url = f"redis://127.0.0.1:{self.relay.port}/0"
+        redis_url, database_url = f"redis://127.0.0.1:{self.relay.port}/0", f"sqlite:///{folder}/credits.db"
         self.redis: Process = processes.add("redis", redis_command(port, folder), is_ready=prints("Ready to accept connections"))
         self.worker: Process = processes.add(
             "worker",
@@ -73,12 +72,13 @@ class CreditSide:
 
     @contextmanager
     def tasks_under_way(self, names: Sequence[str]) -> Iterator[list[Future[list[CreditOutcome | None]]]]:
-        """The patient credits of a batch for each customer, one in each process of the worker; they can end when the block ends."""
-        with ThreadPoolExecutor(len(names)) as waiting:
-            with locked_against_credits(self.engine):
-                futures = [waiting.submit(self.credit_patiently, a_batch(name)) for name in names]
-                until(lambda: int(self.redis_client.hlen("unacked")) == len(names))  # type: ignore[arg-type]
-                yield futures
+        """A batch for each customer, credited patiently: one in each process of the worker, none of which ends before the block."""
+        waiting = ThreadPoolExecutor(len(names))
+        with locked_against_credits(self.engine):
+            futures = [waiting.submit(self.credit_patiently, a_batch(name)) for name in names]
+            until(lambda: int(self.redis_client.hlen("unacked")) == len(names))  # type: ignore[arg-type]
+            yield futures
+        waiting.shutdown(wait=False)
 
     def close(self) -> None:
         self.relay.close()
@@ -88,24 +88,12 @@ class CreditSide:
 
 
 @pytest.fixture
-def database_url(tmp_path: Path) -> str:
-    return f"sqlite:///{tmp_path}/credits.db"
-
-
-@pytest.fixture
-def credit_side(processes: Processes, tmp_path: Path, database_url: str) -> Iterator[CreditSide]:
-    side = CreditSide(processes, tmp_path, database_url)
+def credit_side(processes: Processes, tmp_path: Path) -> Iterator[CreditSide]:
+    side = CreditSide(processes, tmp_path)
     side.redis.start()
     side.worker.start()
     yield side
     side.close()
-
-
-def on_postgresql() -> str:
-    found = new_database()
-    if found is None:
-        pytest.skip("no PostgreSQL in /usr/lib/postgresql: apt-get install postgresql")
-    return found
 
 
 def until(is_so: Callable[[], bool]) -> None:
@@ -238,23 +226,16 @@ def check_of_the_worker(side: CreditSide) -> str:
     return checked.stdout
 
 
-@pytest.mark.parametrize("database", ["sqlite", "postgresql"])
-def test_a_worker_takes_tasks_again_after_a_redis_that_hung_while_all_its_tasks_ended(
-    processes: Processes, tmp_path: Path, database: str
-) -> None:
-    side = CreditSide(processes, tmp_path, on_postgresql() if database == "postgresql" else f"sqlite:///{tmp_path}/credits.db")
-    side.redis.start()
-    side.worker.start()
-    with side.tasks_under_way(["ada", "bob"]) as under_way:
-        os.kill(side.redis.pid, signal.SIGSTOP)
-    until(lambda: side.worker.output().count("Redis could not be told that a task has ended") == 2)
-    os.kill(side.redis.pid, signal.SIGCONT)
+def test_a_worker_takes_tasks_again_after_a_redis_that_hung_while_all_its_tasks_ended(credit_side: CreditSide) -> None:
+    with credit_side.tasks_under_way(["ada", "bob"]) as under_way:
+        os.kill(credit_side.redis.pid, signal.SIGSTOP)
+    until(lambda: credit_side.worker.output().count("Redis could not be told that a task has ended") == 2)
+    os.kill(credit_side.redis.pid, signal.SIGCONT)
     for batch in under_way:
         assert set(batch.result(timeout=120)) <= {CreditOutcome.CREDITED, CreditOutcome.ALREADY_CREDITED}
-    side.credit_patiently(a_batch("cy"))
-    assert [points(side, name) for name in ("ada", "bob", "cy")] == [64, 64, 64]
-    until(lambda: "tasks, the last one" in check_of_the_worker(side))
-    side.close()
+    credit_side.credit_patiently(a_batch("cy"))
+    assert [points(credit_side, name) for name in ("ada", "bob", "cy")] == [64, 64, 64]
+    until(lambda: "tasks, the last one" in check_of_the_worker(credit_side))
 
 
 @pytest.mark.parametrize("follows", [True, None], ids=["cut", "silent"])
