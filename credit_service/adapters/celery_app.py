@@ -47,6 +47,8 @@ def create_celery(redis_url: str) -> Celery:
         worker_hijack_root_logger=False,
         worker_redirect_stdouts=False,
         worker_send_task_events=False,
+        # Nobody controls workers by messages, whose queue would call Redis each second: one that hangs would stop the loop.
+        worker_enable_remote_control=False,
         result_expires=_RESULT_EXPIRES_S,
         broker_connection_retry_on_startup=True,
         broker_connection_max_retries=None,

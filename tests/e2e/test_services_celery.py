@@ -72,7 +72,7 @@ class CreditSide:
 
     @contextmanager
     def tasks_under_way(self, names: Sequence[str]) -> Iterator[list[Future[list[CreditOutcome | None]]]]:
-        """A batch for each customer, credited patiently: one in each process of the worker, none of which ends before the block."""
+        """A batch for each customer, credited patiently: one in each process of the worker, none of which ends before it."""
         waiting = ThreadPoolExecutor(len(names))
         with locked_against_credits(self.engine):
             futures = [waiting.submit(self.credit_patiently, a_batch(name)) for name in names]
