@@ -99,7 +99,8 @@ class ReadyResponse(BaseModel):
 class HealthResponse(BaseModel):
     """All in detail.
 
-    degraded: something is away, no worker takes tasks, orders are held for an outage, or a queue stands still; attention: single orders are held.
+    degraded: something is away, no worker takes tasks, an outage holds orders, or a queue stands still.
+    attention: single orders are held.
     """
 
     status: Status
