@@ -125,7 +125,7 @@ class Stage:
         engine = create_engine(self.system.credit_database_url)
         with ExitStack() as locked:
             locked.enter_context(locked_against_credits(engine))
-            while int(self.redis.hlen("unacked")) < WORKER_PROCESSES:  # type: ignore[arg-type]
+            while int(self.redis.hlen("unacked")) < WORKER_PROCESSES:
                 time.sleep(0.05)
             release = threading.Timer(1, locked.close)
             release.start()

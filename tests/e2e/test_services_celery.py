@@ -76,7 +76,7 @@ class CreditSide:
         waiting = ThreadPoolExecutor(len(names))
         with locked_against_credits(self.engine):
             futures = [waiting.submit(self.credit_patiently, a_batch(name)) for name in names]
-            until(lambda: int(self.redis_client.hlen("unacked")) == len(names))  # type: ignore[arg-type]
+            until(lambda: int(self.redis_client.hlen("unacked")) == len(names))
             yield futures
         waiting.shutdown(wait=False)
 
@@ -262,13 +262,13 @@ def test_a_redis_that_forgets_the_tasks_under_way_costs_no_credit_and_no_place(c
 
 
 def test_a_redis_that_refuses_acknowledgements_costs_no_place_and_is_told_later(credit_side: CreditSide) -> None:
-    credit_side.redis_client.execute_command("ACL", "SETUSER", "default", "-zrem", "-hdel")  # type: ignore[no-untyped-call]
+    credit_side.redis_client.execute_command("ACL", "SETUSER", "default", "-zrem", "-hdel")
     for _ in range(4):
         credit_side.credit(a_batch("ada"))
-    assert int(credit_side.redis_client.hlen("unacked")) == 4  # type: ignore[arg-type]
-    credit_side.redis_client.execute_command("ACL", "SETUSER", "default", "+zrem", "+hdel")  # type: ignore[no-untyped-call]
+    assert int(credit_side.redis_client.hlen("unacked")) == 4
+    credit_side.redis_client.execute_command("ACL", "SETUSER", "default", "+zrem", "+hdel")
     credit_side.credit(a_batch("ada"))
-    until(lambda: int(credit_side.redis_client.hlen("unacked")) == 0)  # type: ignore[arg-type]
+    until(lambda: int(credit_side.redis_client.hlen("unacked")) == 0)
     assert points(credit_side, "ada") == 5 * 64
 
 

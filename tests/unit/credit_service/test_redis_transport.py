@@ -76,7 +76,7 @@ class Places(ReturningQoS):
 
     time_s = 0.0
 
-    def now_s(self) -> float:  # type: ignore[override]
+    def now_s(self) -> float:
         return self.time_s
 
 
@@ -88,7 +88,7 @@ def tables() -> Tables:
 @pytest.fixture
 def places(tables: Tables) -> Places:
     made = Places(Channel(tables), PLACES)
-    made._on_collect.cancel()  # type: ignore[attr-defined]
+    made._on_collect.cancel()
     return made
 
 
