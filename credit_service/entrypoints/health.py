@@ -62,6 +62,11 @@ class WorkerHealth(BaseModel):
     age_s: float
     """How long it has run."""
     heard_s_ago: float
+    tasks_taken: int | None
+    """null from a worker of an older version."""
+    taken_s_ago: float | None
+    takes_none_for_s: float | None
+    """For how long tasks have waited without this worker taking one; 0 if none waits, or it takes them."""
 
 
 class HeldHealth(BaseModel):
@@ -94,7 +99,8 @@ class ReadyResponse(BaseModel):
 class HealthResponse(BaseModel):
     """All in detail.
 
-    degraded: something is away, orders are held for it, or a queue stands still; attention: single orders are held.
+    degraded: something is away, no worker takes tasks, an outage holds orders, or a queue stands still.
+    attention: single orders are held.
     """
 
     status: Status
@@ -126,7 +132,7 @@ def get_healthz() -> Response:
     progress = sources.queues.progress()
     # What is held explains a queue that stands still, and says whether that is an outage.
     still = [] if holding is not None else [_queue_health(one) for one in progress if one.stands_still_s > STILL_AFTER_S]
-    is_whole = bool(workers) and not still and {database, broker, redis} == {"ok"}
+    is_whole = any(worker.takes_tasks for worker in workers or ()) and not still and {database, broker, redis} == {"ok"}
     return _answer(
         HealthResponse(
             status=_status(is_whole, holding),
@@ -169,6 +175,9 @@ def _worker_health(worker: LivingWorker) -> WorkerHealth:
         processes=said.processes,
         age_s=round(said.age_s, 1),
         heard_s_ago=round(worker.heard_s_ago, 1),
+        tasks_taken=said.tasks_taken,
+        taken_s_ago=None if said.taken_s_ago is None else round(said.taken_s_ago, 1),
+        takes_none_for_s=None if said.takes_none_for_s is None else round(said.takes_none_for_s, 1),
     )
 
 

@@ -5,8 +5,10 @@ import os
 import signal
 import sys
 import time
+from types import FrameType
 from typing import Final, Never
 
+from billiard import active_children
 from celery import signals
 from celery.worker import state
 from pydantic import ValidationError
@@ -19,7 +21,8 @@ from credit_service.adapters.redis_url import masked_redis
 from credit_service.adapters.tables import MIGRATIONS
 from credit_service.adapters.worker_heartbeats import WorkerHeartbeats
 from credit_service.settings import WorkerSettings
-from credit_service.worker.heartbeat import TIMEOUT_S, heartbeat_step
+from credit_service.worker.heartbeat import LOOP_TIMEOUT_S, TIMEOUT_S, heartbeat_step
+from credit_service.worker.taking import Taking
 from service_runtime.armed_failpoints import ArmedFailpoints
 from service_runtime.configured_database import open_to_serve
 from service_runtime.engine import DatabaseUnusable
@@ -49,7 +52,7 @@ def main() -> int:
     except KeyboardInterrupt:
         return say(PROGRAM, "interrupted while starting", 130)
     if status and not was_told_to_stop():
-        start_anew()
+        start_again("Celery stopped without a signal")
     return 0
 
 
@@ -61,7 +64,15 @@ def work(settings: WorkerSettings, heartbeats: WorkerHeartbeats) -> int:
     app = create_celery(redis_url)
     on_open = trace_database if settings.traces_enabled else lambda _: None
     register_credit_task(app, database_url, on_open, lambda write: _with_failpoints(write, settings))
-    app.steps["consumer"].add(heartbeat_step(heartbeats, name=settings.worker_name, processes=settings.processes))
+    taking = Taking()
+    step = heartbeat_step(
+        heartbeats, name=settings.worker_name, processes=settings.processes, taking=taking, start_again=start_again
+    )
+    app.steps["consumer"].add(step)
+
+    @signals.task_received.connect(weak=False)
+    def count(**_: object) -> None:
+        taking.take()
 
     @signals.setup_logging.connect(weak=False)
     def keep_our_logging(**_: object) -> None:
@@ -85,7 +96,9 @@ def work(settings: WorkerSettings, heartbeats: WorkerHeartbeats) -> int:
         without_mingle=True,
         without_heartbeat=True,
     )
+    signal.signal(signal.SIGALRM, _loop_hangs)
     worker.start()
+    signal.alarm(0)
     return int(worker.exitcode or 0)
 
 
@@ -104,14 +117,27 @@ def was_told_to_stop() -> bool:
     return state.should_stop is not None or state.should_terminate is not None
 
 
-def start_anew() -> Never:
-    """Starts the worker again under the same process id.
+def _loop_hangs(_number: int, _frame: FrameType | None) -> None:
+    """Called by the alarm that each turn of the loop puts off."""
+    if not was_told_to_stop():
+        start_again(f"its loop has not turned for {LOOP_TIMEOUT_S} s: it hangs, or Redis is away")
+
+
+def start_again(reason: str) -> Never:
+    """Starts the worker again under the same process id, without the tasks that its processes work on.
 
     Celery stops, and does not just try again, when Redis goes away while a task is unacknowledged. The consumer holds the orders
-    of that task, and asks again.
+    of each unanswered task, and asks again; the ledger makes doing it twice harmless.
     """
+    # It would outlive the program, and end the next one while it starts.
+    signal.alarm(0)
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, signal.SIG_DFL)
-    logger.warning("Celery stopped without a signal; the worker starts again in %g s", _PAUSE_BEFORE_NEW_START_S)
+    logger.error("the worker starts again in %g s: %s", _PAUSE_BEFORE_NEW_START_S, reason)
+    # The next program would not know them.
+    for process in active_children():
+        if process.pid is not None:
+            os.kill(process.pid, signal.SIGKILL)
+            process.join()
     time.sleep(_PAUSE_BEFORE_NEW_START_S)
     os.execv(sys.executable, [sys.executable, "-m", PROGRAM, *sys.argv[1:]])

@@ -125,7 +125,9 @@ def test_an_answer_of_another_shape_credits_nothing(side: CreditSide, crediting:
 
 def in_memory() -> Celery:
     celery = create_celery("redis://127.0.0.1:1/0")
-    celery.conf.update(broker_url="memory://", result_backend="cache+memory://", broker_transport_options={})
+    celery.conf.update(
+        broker_url="memory://", broker_transport=None, result_backend="cache+memory://", broker_transport_options={}
+    )
     return celery
 
 

@@ -113,7 +113,17 @@ def test_a_database_that_does_not_answer_is_503(client: FlaskClient, sqlite_engi
     assert client.get("/customers/ada/credit").status_code == 503
 
 
-WORKER = {"name": "one", "host": "here", "pid": 7, "processes": 2, "age_s": 60.0, "heard_s_ago": 1.5}
+WORKER = {
+    "name": "one",
+    "host": "here",
+    "pid": 7,
+    "processes": 2,
+    "age_s": 60.0,
+    "heard_s_ago": 1.5,
+    "tasks_taken": None,
+    "taken_s_ago": None,
+    "takes_none_for_s": None,
+}
 ALL_IS_WELL = {
     "status": "ok",
     "database": "ok",
@@ -151,6 +161,21 @@ def test_health_is_degraded_while_no_worker_is_alive(client: FlaskClient, everyt
     everything.workers = []
     answer = client.get("/healthz")
     assert (answer.status_code, answer.json) == (503, ALL_IS_WELL | {"status": "degraded", "workers": []})
+
+
+def test_health_is_degraded_while_no_worker_takes_the_tasks_that_wait(client: FlaskClient, everything: Everything) -> None:
+    def worker(none_for_s: float) -> LivingWorker:
+        said = Heartbeat(
+            name="one", host="here", pid=7, processes=2, age_s=60, tasks_taken=9, taken_s_ago=50, takes_none_for_s=none_for_s
+        )
+        return LivingWorker(said, heard_s_ago=1.5)
+
+    everything.workers = [worker(45)]
+    answer = client.get("/healthz")
+    shown = WORKER | {"tasks_taken": 9, "taken_s_ago": 50.0, "takes_none_for_s": 45.0}
+    assert (answer.status_code, answer.json) == (503, ALL_IS_WELL | {"status": "degraded", "workers": [shown]})
+    everything.workers = [worker(45), worker(0)]
+    assert client.get("/healthz").status_code == 200
 
 
 def test_health_is_degraded_while_orders_are_held_for_an_outage(client: FlaskClient, everything: Everything) -> None:
