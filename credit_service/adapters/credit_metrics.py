@@ -8,10 +8,11 @@ from prometheus_client.core import GaugeMetricFamily
 from prometheus_client.registry import Collector
 
 from broker.client import ConsumeContext
-from credit_service.domain.credit import Credit, CreditOutcome
-from credit_service.service_layer.holds import Holds
+from credit_service.domain.credit import Credit
+from credit_service.service_layer.crediting import Credited
 from credit_service.service_layer.order_listener import BatchCrediting
 from service_runtime.consumer_thread import ConsumerThread
+from service_runtime.holds import Holds
 
 
 class CountedCrediting:
@@ -22,7 +23,7 @@ class CountedCrediting:
         self._crediting = crediting
         self._entries = Counter("credit_entries", "Entries by what the ledger did.", ["kind", "outcome"], registry=registry)
 
-    def credit(self, credits: Sequence[Credit], context: ConsumeContext) -> list[CreditOutcome | None]:
+    def credit(self, credits: Sequence[Credit], context: ConsumeContext) -> list[Credited]:
         """As the other one does."""
         outcomes = self._crediting.credit(credits, context)
         for credit, outcome in zip(credits, outcomes, strict=True):

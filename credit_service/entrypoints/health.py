@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Final, Literal, Protocol
+from typing import Final, Protocol
 
 from flask import Blueprint, Response, current_app
 from pydantic import BaseModel
@@ -10,8 +10,8 @@ from redis import RedisError
 
 from broker.client import QueueProgress
 from credit_service.adapters.worker_heartbeats import LivingWorker
-from credit_service.service_layer.holds import Holding
 from service_runtime.health import Reachable, Status, Word, http_status, word
+from service_runtime.holds import Cause, Holding
 from service_runtime.responses import json_response
 
 health_api = Blueprint("health", __name__)
@@ -70,8 +70,8 @@ class HeldHealth(BaseModel):
     orders: int
     batches: int
     for_s: float
-    cause: Literal["outage", "suspicion"]
-    """suspicion: single orders whose task fails, while none of another order has passed to compare."""
+    cause: Cause
+    """refusal: the database refuses them, and has taken no other since. suspicion: their task fails, and no other has passed."""
 
 
 class QueueHealth(BaseModel):
@@ -177,7 +177,7 @@ def _held_health(holding: Holding) -> HeldHealth:
         orders=holding.orders,
         batches=holding.batches,
         for_s=round(holding.held_for_s, 1),
-        cause="outage" if holding.is_outage else "suspicion",
+        cause=holding.cause,
     )
 
 

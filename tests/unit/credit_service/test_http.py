@@ -12,7 +12,7 @@ from credit_service.adapters.ledger import Ledger
 from credit_service.adapters.worker_heartbeats import Heartbeat, LivingWorker
 from credit_service.entrypoints.health import HealthSources
 from credit_service.entrypoints.http import create_app
-from credit_service.service_layer.holds import Holding
+from service_runtime.holds import Cause, Holding
 from service_runtime.known_hosts import KnownHosts
 from tests.unit.credit_service.conftest import a_credit, a_reversal
 
@@ -126,8 +126,8 @@ ALL_IS_WELL = {
 }
 
 
-def holding(*, is_outage: bool) -> Holding:
-    return Holding(orders=40, batches=2, held_for_s=61.25, reason="Redis is away", is_outage=is_outage)
+def holding(cause: Cause, orders: int = 40) -> Holding:
+    return Holding(orders=orders, batches=2, held_for_s=61.25, reason="Redis is away", cause=cause)
 
 
 def test_health_tells_everything_in_detail(client: FlaskClient) -> None:
@@ -154,17 +154,28 @@ def test_health_is_degraded_while_no_worker_is_alive(client: FlaskClient, everyt
 
 
 def test_health_is_degraded_while_orders_are_held_for_an_outage(client: FlaskClient, everything: Everything) -> None:
-    everything.held = holding(is_outage=True)
+    everything.held = holding(Cause.OUTAGE)
     answer = client.get("/healthz")
     held = {"orders": 40, "batches": 2, "for_s": 61.2, "cause": "outage"}
     assert (answer.status_code, answer.json) == (503, ALL_IS_WELL | {"status": "degraded", "held": held})
 
 
 def test_health_asks_for_attention_while_single_orders_are_held(client: FlaskClient, everything: Everything) -> None:
-    everything.held = holding(is_outage=False)
+    everything.held = holding(Cause.SUSPICION)
     answer = client.get("/healthz")
     held = {"orders": 40, "batches": 2, "for_s": 61.2, "cause": "suspicion"}
     assert (answer.status_code, answer.json) == (200, ALL_IS_WELL | {"status": "attention", "held": held})
+
+
+@pytest.mark.parametrize(("orders", "status"), [(2, (503, "degraded")), (1, (200, "attention"))])
+def test_a_database_that_refuses_several_orders_and_takes_none_is_no_health(
+    client: FlaskClient, everything: Everything, orders: int, status: tuple[int, str]
+) -> None:
+    """One alone may be a bad order in a quiet shop."""
+    everything.held = holding(Cause.REFUSAL, orders)
+    answer = client.get("/healthz")
+    assert (answer.status_code, answer.json["status"]) == status
+    assert answer.json["held"] == {"orders": orders, "batches": 2, "for_s": 61.2, "cause": "refusal"}
 
 
 def test_callers_are_served_although_nothing_but_the_database_is_there(client: FlaskClient, everything: Everything) -> None:
@@ -195,7 +206,7 @@ def test_a_queue_that_stands_still_because_orders_are_held_is_explained_by_that(
     client: FlaskClient, everything: Everything
 ) -> None:
     everything.stands_still_s = 121.0
-    everything.held = Holding(orders=1, batches=1, held_for_s=130.0, reason="?", is_outage=False)
+    everything.held = Holding(orders=1, batches=1, held_for_s=130.0, reason="?", cause=Cause.SUSPICION)
     answer = client.get("/healthz")
     assert (answer.status_code, answer.json["status"], answer.json["standing_still"]) == (200, "attention", [])
 
