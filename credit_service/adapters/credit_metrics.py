@@ -33,7 +33,7 @@ class CountedCrediting:
 
 @dataclass(frozen=True, slots=True)
 class HoldsCollector(Collector):
-    """Reads, at each scrape, how many orders are held and how many messages wait."""
+    """Reads, at each scrape, how many orders are held, and how many messages wait or are dead letters."""
 
     holds: Holds
     consumer: ConsumerThread
@@ -45,6 +45,9 @@ class HoldsCollector(Collector):
         yield GaugeMetricFamily(
             "credit_held_seconds", "Since when something is held without a break.", value=holding.held_for_s if holding else 0
         )
+        dead = self.consumer.count_dead_letters()
+        if dead is not None:
+            yield GaugeMetricFamily("credit_dead_letters", "Dead letters that nobody has treated.", value=dead)
         waiting = sum(queue.unacknowledged for queue in self.consumer.progress())
         yield GaugeMetricFamily(
             "credit_unacknowledged_messages", "Messages that were pulled and not acknowledged.", value=waiting

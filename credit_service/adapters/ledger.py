@@ -19,8 +19,8 @@ from sqlmodel import Session, col, select
 
 from credit_service.adapters.tables import BalanceRow, CreditDatabase, CreditRow
 from credit_service.domain.credit import ANNULLED_BY, REPAIRED_BY, Credit, CreditOutcome, EntryKind
-from service_runtime.constraints import is_duplicate, is_refusal
-from service_runtime.database_errors import DatabaseFailure
+from service_runtime.constraints import is_duplicate
+from service_runtime.database_errors import DatabaseFailure, DatabaseRefusal
 from service_runtime.log_context import logging_about
 from service_runtime.sessions import Sessions
 
@@ -191,11 +191,9 @@ class Ledger:
 
 def _refuses_a_credit(failure: Exception) -> bool:
     """Whether the database answered that it will not take the credit. A number of a row that is taken is no such answer."""
-    if isinstance(failure, CreditNotStored):
-        return True
     error = failure.__cause__
     is_number_taken = isinstance(error, DBAPIError) and is_duplicate(error, _CREDITS.c.id)
-    return is_refusal(error) and not is_number_taken
+    return isinstance(failure, CreditNotStored | DatabaseRefusal) and not is_number_taken
 
 
 def _first_of_each_key(credits: Sequence[Credit]) -> dict[_Key, Credit]:

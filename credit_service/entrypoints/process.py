@@ -76,7 +76,9 @@ def serve(settings: ServiceSettings) -> None:
         sender = _sender(settings) if settings.cancel_refused else None
         refusing = Refusing(ledger, RefusalProducer(sender), settings.max_reconsume_times) if sender is not None else None
         consumer = _consumer(settings, tasks, holds, ledger, metrics, refusing)
-        health = HealthSources(database=ledger, broker=consumer, workers=workers, holds=holds, queues=consumer)
+        health = HealthSources(
+            database=ledger, broker=consumer, workers=workers, holds=holds, queues=consumer, dead_letters=consumer
+        )
         desk = RepairDesk(Repairs(engine), settings.repair_key.get_secret_value())
         app = create_app(ledger, health, repair_desk=desk, hosts=settings.known_hosts, threads=settings.http_threads)
         if metrics is not None:

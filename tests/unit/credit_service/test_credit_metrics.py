@@ -16,6 +16,11 @@ class Crediting:
 
 
 class Consumer:
+    dead_letters: int | None = 2
+
+    def count_dead_letters(self) -> int | None:
+        return self.dead_letters
+
     def progress(self) -> list[QueueProgress]:
         return [QueueProgress(MessageQueue("orders", "broker-a", number), 20, 0.0) for number in range(2)]
 
@@ -40,3 +45,6 @@ def test_what_is_held_and_what_waits_is_read_at_each_scrape() -> None:
         assert registry.get_sample_value("credit_held_orders") == 3
     assert registry.get_sample_value("credit_held_orders") == 0
     assert registry.get_sample_value("credit_unacknowledged_messages") == 40
+    assert registry.get_sample_value("credit_dead_letters") == 2
+    Consumer.dead_letters = None
+    assert registry.get_sample_value("credit_dead_letters") is None

@@ -25,6 +25,12 @@ class Everything:
         self.workers = [LivingWorker(Heartbeat(name="one", host="here", pid=7, processes=2, age_s=60), heard_s_ago=1.5)]
         self.held: Holding | None = None
         self.stands_still_s = 0.0
+        self.dead_letters: int | None = 0
+
+    group = "credit_service"
+
+    def count_dead_letters(self) -> int | None:
+        return self.dead_letters
 
     def is_reachable(self) -> bool:
         return self.is_broker_up
@@ -48,7 +54,9 @@ def everything() -> Everything:
 
 @pytest.fixture
 def client(sqlite_ledger: Ledger, everything: Everything) -> Iterator[FlaskClient]:
-    health = HealthSources(sqlite_ledger, broker=everything, workers=everything, holds=everything, queues=everything)
+    health = HealthSources(
+        sqlite_ledger, broker=everything, workers=everything, holds=everything, queues=everything, dead_letters=everything
+    )
     with create_app(sqlite_ledger, health).test_client() as client:
         yield client
 
@@ -123,6 +131,7 @@ ALL_IS_WELL = {
     "held": None,
     "queues": 1,
     "standing_still": [],
+    "attention": [],
 }
 
 
@@ -178,6 +187,18 @@ def test_a_database_that_refuses_several_orders_and_takes_none_is_no_health(
     assert answer.json["held"] == {"orders": orders, "batches": 2, "for_s": 61.2, "cause": "refusal"}
 
 
+def test_health_asks_for_attention_from_the_first_dead_letter_and_names_the_command(
+    client: FlaskClient, everything: Everything
+) -> None:
+    everything.dead_letters = 1
+    answer = client.get("/healthz")
+    assert (answer.status_code, answer.json["status"]) == (200, "attention")
+    assert "1 messages of credit_service are dead letters" in answer.json["attention"][0]
+    assert "dead-letters retry --group credit_service --all --dry-run" in answer.json["attention"][0]
+    everything.dead_letters = None
+    assert client.get("/healthz").json == ALL_IS_WELL
+
+
 def test_callers_are_served_although_nothing_but_the_database_is_there(client: FlaskClient, everything: Everything) -> None:
     everything.is_broker_up = everything.is_redis_up = False
     answer = client.get("/readyz")
@@ -219,7 +240,9 @@ def test_a_page_of_another_site_reads_nothing(client: FlaskClient, path: str, he
 
 
 def test_names_that_were_given_are_answered(sqlite_ledger: Ledger, everything: Everything) -> None:
-    health = HealthSources(sqlite_ledger, broker=everything, workers=everything, holds=everything, queues=everything)
+    health = HealthSources(
+        sqlite_ledger, broker=everything, workers=everything, holds=everything, queues=everything, dead_letters=everything
+    )
     app = create_app(sqlite_ledger, health, hosts=KnownHosts.of("0.0.0.0", "credit-service"))
     with app.test_client() as client:
         hosts = ("credit-service:8081", "localhost:49153", "172.18.0.5:8081", "order-service:8081")
