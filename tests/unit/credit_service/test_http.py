@@ -52,12 +52,15 @@ def everything() -> Everything:
     return Everything()
 
 
+def sources(ledger: Ledger, everything: Everything) -> HealthSources:
+    return HealthSources(
+        ledger, broker=everything, workers=everything, holds=everything, queues=everything, dead_letters=everything
+    )
+
+
 @pytest.fixture
 def client(sqlite_ledger: Ledger, everything: Everything) -> Iterator[FlaskClient]:
-    health = HealthSources(
-        sqlite_ledger, broker=everything, workers=everything, holds=everything, queues=everything, dead_letters=everything
-    )
-    with create_app(sqlite_ledger, health).test_client() as client:
+    with create_app(sqlite_ledger, sources(sqlite_ledger, everything)).test_client() as client:
         yield client
 
 
@@ -240,10 +243,7 @@ def test_a_page_of_another_site_reads_nothing(client: FlaskClient, path: str, he
 
 
 def test_names_that_were_given_are_answered(sqlite_ledger: Ledger, everything: Everything) -> None:
-    health = HealthSources(
-        sqlite_ledger, broker=everything, workers=everything, holds=everything, queues=everything, dead_letters=everything
-    )
-    app = create_app(sqlite_ledger, health, hosts=KnownHosts.of("0.0.0.0", "credit-service"))
+    app = create_app(sqlite_ledger, sources(sqlite_ledger, everything), hosts=KnownHosts.of("0.0.0.0", "credit-service"))
     with app.test_client() as client:
         hosts = ("credit-service:8081", "localhost:49153", "172.18.0.5:8081", "order-service:8081")
         assert [client.get("/healthz", headers={"Host": host}).status_code for host in hosts] == [200, 200, 200, 421]
