@@ -22,6 +22,10 @@ class Rule:
         _execute(engine, self.mended)
 
 
+_SCHEMA_READ_AGAIN = ("PRAGMA writable_schema=RESET", "CREATE TABLE other (number INT)", "DROP TABLE other")
+"""Connections that are open notice a change of the schema by its version, which a table made and dropped raises."""
+
+
 def rules(dialect: str, table: str, column: str, largest: int, *, too_narrow: str) -> dict[str, Rule]:
     """Each rule that this kind of database can have, by name, about INSERTs. `some` lets `column` pass up to `largest`."""
     return _sqlite_rules(table, column, largest) if dialect == "sqlite" else _postgresql_rules(table, column, largest, too_narrow)
@@ -38,12 +42,12 @@ def _sqlite_rules(table: str, column: str, largest: int) -> dict[str, Rule]:
                 "PRAGMA writable_schema=ON",
                 f"UPDATE sqlite_schema SET sql = replace(sql, ' BIGINT NOT NULL', ' BIGINT NOT NULL CHECK ({column} < 0)')"
                 f" WHERE name = '{table}'",
-                "PRAGMA writable_schema=RESET",
+                *_SCHEMA_READ_AGAIN,
             ],
             [
                 "PRAGMA writable_schema=ON",
                 f"UPDATE sqlite_schema SET sql = replace(sql, ' CHECK ({column} < 0)', '') WHERE name = '{table}'",
-                "PRAGMA writable_schema=RESET",
+                *_SCHEMA_READ_AGAIN,
             ],
         ),
         "raising trigger": trigger(refuse),
