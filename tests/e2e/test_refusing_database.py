@@ -14,9 +14,9 @@ def test_no_order_is_lost_by_a_wrong_rule_and_one_command_brings_back_what_was_p
     processes: Processes, tmp_path: Path
 ) -> None:
     with refused_shop(processes, tmp_path, "sqlite") as shop:
-        cost = shop.play("credit", shop.rules("credit")["wrong CHECK"], orders=12)
+        cost = shop.play("credit", shop.rules("credit")["wrong CHECK"], orders=6)
         assert (cost.passed, cost.dead_letters, cost.health) == (0, 0, (503, "degraded", "refusal"))
-        assert cost.passed_after_mend == 12
+        assert cost.passed_after_mend == 6
         cost = shop.play("credit", shop.rules("credit")["some: raising trigger"], orders=12)
         assert (cost.orders - cost.passed, cost.dead_letters) == (3, 3)
         assert cost.health[:2] == (200, "attention")
