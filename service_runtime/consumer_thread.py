@@ -9,6 +9,7 @@ _START_TIMEOUT_S: Final = 20.0
 _FAREWELL_S: Final = 2.0
 """What leaving the group takes on top of waiting for messages that are worked on."""
 _HEALTH_TIMEOUT_S: Final = 4.0
+_COUNT_TIMEOUT_S: Final = 2.0
 
 logger = logging.getLogger(__name__)
 
@@ -48,6 +49,18 @@ class ConsumerThread:
             return self._loop.run(self._progress(), timeout_s=_HEALTH_TIMEOUT_S)
         except (ClientError, TimeoutError):
             return []
+
+    @property
+    def group(self) -> str:
+        """The consumer group."""
+        return self._consumer.group
+
+    def count_dead_letters(self) -> int | None:
+        """How many messages the group gave up and nobody has treated since; None if the brokers do not answer."""
+        try:
+            return self._loop.run(self._consumer.count_dead_letters(), timeout_s=_COUNT_TIMEOUT_S)
+        except (ClientError, TimeoutError):
+            return None
 
     async def _progress(self) -> list[QueueProgress]:
         """On the event loop, to which the queues belong."""

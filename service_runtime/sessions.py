@@ -9,7 +9,8 @@ from sqlalchemy.dialects import postgresql, sqlite
 from sqlalchemy.exc import SQLAlchemyError
 from sqlmodel import Session
 
-from service_runtime.database_errors import DatabaseUnavailable, OutcomeUnknown
+from service_runtime.constraints import is_refusal
+from service_runtime.database_errors import DatabaseRefusal, DatabaseUnavailable, OutcomeUnknown
 from service_runtime.writers_turn import TurnNotGiven, WritersTurn
 
 _TURN_TIMEOUT_S: Final = 5.0
@@ -46,8 +47,9 @@ class Sessions:
     def writing(self) -> Iterator[Session]:
         """A session whose work is durable when the block has ended: the database commit is its last step.
 
-        Raises OutcomeUnknown if that commit fails. Raises DatabaseUnavailable if anything before it fails: nothing is written
-        then, and nothing is written either when the block raises an error of its own.
+        Raises OutcomeUnknown if that commit fails, and DatabaseRefusal if the database refuses the rows, also at that commit.
+        Raises DatabaseUnavailable if anything else before it fails: nothing is written then, and nothing is written either when
+        the block raises an error of its own.
         """
         try:
             with self._turn.taken() if self._turn else nullcontext(), Session(self._engine) as session:
@@ -57,7 +59,7 @@ class Sessions:
         except TurnNotGiven as error:
             raise DatabaseUnavailable(str(error)) from error
         except SQLAlchemyError as error:
-            raise DatabaseUnavailable(in_one_line(error)) from error
+            raise (DatabaseRefusal if is_refusal(error) else DatabaseUnavailable)(in_one_line(error)) from error
 
     def is_reachable(self) -> bool:
         """Whether the database answers."""
@@ -81,4 +83,4 @@ def _commit_in_database(session: Session) -> None:
     except SQLAlchemyError as error:
         # Back in the pool the connection might still hold the transaction, and its locks.
         connection.invalidate()
-        raise OutcomeUnknown(in_one_line(error)) from error
+        raise (DatabaseRefusal if is_refusal(error) else OutcomeUnknown)(in_one_line(error)) from error

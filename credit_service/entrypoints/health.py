@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Final, Literal, Protocol
+from typing import Final, Protocol
 
 from flask import Blueprint, Response, current_app
 from pydantic import BaseModel
@@ -10,8 +10,9 @@ from redis import RedisError
 
 from broker.client import QueueProgress
 from credit_service.adapters.worker_heartbeats import LivingWorker
-from credit_service.service_layer.holds import Holding
+from service_runtime.dead_letters import DeadLetters, attention_for
 from service_runtime.health import Reachable, Status, Word, http_status, word
+from service_runtime.holds import Cause, Holding
 from service_runtime.responses import json_response
 
 health_api = Blueprint("health", __name__)
@@ -50,6 +51,7 @@ class HealthSources:
     workers: Workers
     holds: Held
     queues: Queues
+    dead_letters: DeadLetters
 
 
 class WorkerHealth(BaseModel):
@@ -75,8 +77,8 @@ class HeldHealth(BaseModel):
     orders: int
     batches: int
     for_s: float
-    cause: Literal["outage", "suspicion"]
-    """suspicion: single orders whose task fails, while none of another order has passed to compare."""
+    cause: Cause
+    """refusal: the database refuses them, and has taken no other since. suspicion: their task fails, and no other has passed."""
 
 
 class QueueHealth(BaseModel):
@@ -99,8 +101,9 @@ class ReadyResponse(BaseModel):
 class HealthResponse(BaseModel):
     """All in detail.
 
-    degraded: something is away, no worker takes tasks, an outage holds orders, or a queue stands still.
-    attention: single orders are held.
+    degraded: something is away, no worker takes tasks, orders are held for an outage, the database refuses several and takes none, or a
+    queue stands still;
+    attention: single orders are held, or messages are dead letters.
     """
 
     status: Status
@@ -112,6 +115,8 @@ class HealthResponse(BaseModel):
     queues: int
     """How many queues of orders this service has."""
     standing_still: list[QueueHealth]
+    attention: list[str]
+    """What a person has to look after, with the command for it."""
 
 
 @health_api.get("/readyz")
@@ -123,7 +128,7 @@ def get_readyz() -> Response:
 
 @health_api.get("/healthz")
 def get_healthz() -> Response:
-    """Database, Redis, broker, each worker, each queue, and what is held: 503 if that is degraded, for monitoring."""
+    """Database, Redis, broker, each worker, each queue, what is held, dead letters: 503 if that is degraded, for monitoring."""
     sources = _sources()
     workers = _living(sources.workers)
     holding = sources.holds.state()
@@ -132,10 +137,11 @@ def get_healthz() -> Response:
     progress = sources.queues.progress()
     # What is held explains a queue that stands still, and says whether that is an outage.
     still = [] if holding is not None else [_queue_health(one) for one in progress if one.stands_still_s > STILL_AFTER_S]
+    attention = attention_for(sources.dead_letters)
     is_whole = any(worker.takes_tasks for worker in workers or ()) and not still and {database, broker, redis} == {"ok"}
     return _answer(
         HealthResponse(
-            status=_status(is_whole, holding),
+            status=_status(is_whole, holding, attention),
             database=database,
             redis=redis,
             broker=broker,
@@ -143,6 +149,7 @@ def get_healthz() -> Response:
             held=None if holding is None else _held_health(holding),
             queues=len(progress),
             standing_still=still,
+            attention=attention,
         )
     )
 
@@ -160,10 +167,10 @@ def _living(workers: Workers) -> Sequence[LivingWorker] | None:
         return None
 
 
-def _status(is_whole: bool, holding: Holding | None) -> Status:
+def _status(is_whole: bool, holding: Holding | None, attention: list[str]) -> Status:
     if not is_whole or (holding is not None and holding.is_outage):
         return "degraded"
-    return "ok" if holding is None else "attention"
+    return "ok" if holding is None and not attention else "attention"
 
 
 def _worker_health(worker: LivingWorker) -> WorkerHealth:
@@ -186,7 +193,7 @@ def _held_health(holding: Holding) -> HeldHealth:
         orders=holding.orders,
         batches=holding.batches,
         for_s=round(holding.held_for_s, 1),
-        cause="outage" if holding.is_outage else "suspicion",
+        cause=holding.cause,
     )
 
 

@@ -1,15 +1,24 @@
 """The inventory service over HTTP: the Flask application and its routes."""
 
-from typing import Final
+from typing import Final, Protocol
 
 from flask import Blueprint, Flask, Response, abort, current_app, request
 
 from inventory_service.adapters.stock_room import SqlStockRoom
 from inventory_service.entrypoints.described import DESCRIPTION
-from inventory_service.entrypoints.schemas import Article, HealthResponse, ShipmentResponse, StockRequest, StockResponse
+from inventory_service.entrypoints.schemas import (
+    Article,
+    HealthResponse,
+    HeldHealth,
+    ShipmentResponse,
+    StockRequest,
+    StockResponse,
+)
 from service_runtime.application import create_application
 from service_runtime.database_errors import DatabaseFailure
+from service_runtime.dead_letters import DeadLetters, attention_for
 from service_runtime.health import Reachable, http_status, word
+from service_runtime.holds import Holding, Holds
 from service_runtime.known_hosts import KnownHosts
 from service_runtime.lanes import THREADS_KEPT_FREE, checks_lane, reading_lane
 from service_runtime.problems import Problem
@@ -22,6 +31,11 @@ _MAX_BODY_BYTES: Final = 1024
 
 inventory_api = Blueprint("inventory", __name__)
 
+
+class Consumer(Reachable, DeadLetters, Protocol):
+    """The port to the broker."""
+
+
 _PROBLEM_OF: Final[dict[type[Exception], Problem]] = {
     DatabaseFailure: Problem(503, "Database unavailable", "the inventory database does not answer"),
 }
@@ -29,7 +43,8 @@ _PROBLEM_OF: Final[dict[type[Exception], Problem]] = {
 
 def create_app(
     stock_room: SqlStockRoom,
-    broker: Reachable,
+    broker: Consumer,
+    holds: Holds,
     *,
     hosts: KnownHosts = _LOOPBACK,
     threads: int = 16,
@@ -55,6 +70,7 @@ def create_app(
     )
     app.extensions["stock_room"] = stock_room
     app.extensions["broker"] = broker
+    app.extensions["holds"] = holds
     return app
 
 
@@ -90,20 +106,32 @@ def get_shipment(order_id: str) -> Response:
 @inventory_api.get("/readyz")
 def get_readiness() -> Response:
     """200 if callers can be served, else 503."""
-    return _health()
+    health = _what_answers()
+    return json_response(health, http_status(health))
 
 
 @inventory_api.get("/healthz")
 def get_health() -> Response:
-    """All that is known: 503 while database or broker is unreachable."""
-    return _health()
-
-
-def _health() -> Response:
-    broker: Reachable = current_app.extensions["broker"]
-    database, heard = word(_stock_room().is_reachable()), word(broker.is_reachable())
-    health = HealthResponse(status="ok" if database == heard == "ok" else "degraded", database=database, broker=heard)
+    """All that is known: 503 while database or broker is unreachable, or the database refuses messages and takes none."""
+    health, holding = _what_answers(), current_app.extensions["holds"].state()
+    attention = attention_for(current_app.extensions["broker"]) if health.status == "ok" else []
+    if holding is not None and holding.is_outage:
+        health = health.model_copy(update={"status": "degraded"})
+    elif health.status == "ok" and (holding is not None or attention):
+        health = health.model_copy(update={"status": "attention"})
+    held = None if holding is None else _held(holding)
+    health = health.model_copy(update={"held": held, "attention": attention})
     return json_response(health, http_status(health))
+
+
+def _what_answers() -> HealthResponse:
+    broker: Consumer = current_app.extensions["broker"]
+    database, heard = word(_stock_room().is_reachable()), word(broker.is_reachable())
+    return HealthResponse(status="ok" if database == heard == "ok" else "degraded", database=database, broker=heard)
+
+
+def _held(holding: Holding) -> HeldHealth:
+    return HeldHealth(messages=holding.orders, for_s=round(holding.held_for_s, 1), cause=holding.cause)
 
 
 def _stock_room() -> SqlStockRoom:

@@ -26,12 +26,12 @@ from credit_service.adapters.ledger import Ledger
 from credit_service.adapters.tables import MIGRATIONS
 from credit_service.domain.credit import Credit, CreditOutcome
 from credit_service.service_layer.crediting import CreditingFailed, CreditingUnavailable
-from credit_service.service_layer.holds import Holds
 from credit_service.service_layer.patient_crediting import PatientCrediting
 from demo.ports import free_ports
 from demo.processes import PROJECT_ROOT, Process, Processes, prints
 from demo.system import redis_command
 from service_runtime.database import open_database
+from service_runtime.holds import Holds
 from tests.e2e.redis_faults import Relay, locked_against_credits
 
 pytestmark = [pytest.mark.e2e, pytest.mark.timeout(900)]

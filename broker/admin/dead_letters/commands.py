@@ -14,8 +14,8 @@ from broker.admin.dead_letters.dead_letter import DeadLetter, Treated
 from broker.admin.dead_letters.finding import FoundLetter, dead_letters_of, find_dead_letters, groups_with_dead_letters
 from broker.admin.dead_letters.printing import print_contents, print_groups, print_letters
 from broker.admin.dead_letters.treating import dismiss as dismiss_letter
+from broker.admin.dead_letters.treating import refuse_what_was_treated, the_one_meant
 from broker.admin.dead_letters.treating import retry as retry_letter
-from broker.admin.dead_letters.treating import the_one_meant
 from broker.admin.errors import AdminError
 from broker.admin.options import AsJson, BrokerAddr, Limit, NameServers, OlderThan, now_ms, target_of
 from broker.admin.printing import print_json, print_listing, say
@@ -93,6 +93,9 @@ def retry(
     group: ConsumerGroup = None,
     all_of_group: AllOfGroup = False,
     again: Annotated[bool, typer.Option("--again", help="Though it was retried or dismissed already.")] = False,
+    dry_run: Annotated[
+        bool, typer.Option("--dry-run", help="Only say what would be delivered once more; change nothing.")
+    ] = False,
     reason: Annotated[str, typer.Option(help="Why; it is kept with the retry.")] = "",
     as_json: AsJson = False,
     namesrv_addr: NameServers = None,
@@ -102,10 +105,17 @@ def retry(
     _refuse_unclear_choice(messages, group, all_of_group)
 
     async def treat(found: FoundLetter) -> Treated:
+        if dry_run:
+            refuse_what_was_treated(found, again=again)
+            return Treated("would be retried", retries=found.letter.retries + 1)
         return await retry_letter(found, again=again, reason=reason)
 
     def told(found: FoundLetter, treatment: Treated) -> str:
         letter = found.letter
+        if dry_run:
+            keys = " ".join(letter.keys) or letter.message_id
+            where = f"{keys} of topic {letter.topic} would go to the consumer group {letter.consumer_group} once more"
+            return f"not retried, a dry run: {letter.offset_message_id}, {where} (retry {treatment.retries})"
         return (
             f"retried: {letter.offset_message_id} goes to the consumer group {letter.consumer_group} once more "
             f"(retry {treatment.retries}, broker {found.requests.address})"
@@ -181,6 +191,9 @@ async def _treat_each(
             print_json(treated)
     if not as_json and not treated and not session.failures:
         say(f"no dead letters of {group} that nobody has treated")
+    elif not as_json and not messages:
+        word = treated[0][1].treatment.treatment if treated and treated[0][1].treatment else "treated"
+        say(f"{len(treated)} dead letters of {group}: {word}")
 
 
 async def _named(session: Session, messages: list[str], group: str | None) -> AsyncIterator[FoundLetter]:

@@ -124,6 +124,11 @@ class Routes:
         """Broker name -> broker id -> address, of all brokers with a topic of interest."""
         return self._brokers
 
+    @property
+    def masters(self) -> list[str]:
+        """The addresses of those that are masters."""
+        return [by_id[MASTER_ID] for by_id in self._brokers.values() if MASTER_ID in by_id]
+
     async def _poll(self) -> None:
         while True:
             all_known = await self._refresh_all()

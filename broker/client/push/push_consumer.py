@@ -14,8 +14,10 @@ from broker.client.checks.listener_check import check_message_listener
 from broker.client.checks.runs_within import RunsWithin
 from broker.client.checks.settings_check import check_group, check_topic, refuse_unknown
 from broker.client.errors import ClientError, IllegalConfiguration, NotRunning
+from broker.client.instance.broker_calls import BrokerCalls
 from broker.client.instance.clock import now_ms
 from broker.client.instance.instance import ClientInstance
+from broker.client.instance.parked_requests import ParkedRequests
 from broker.client.listeners import MessageListener
 from broker.client.pull.message_selector import MessageSelector
 from broker.client.pull.process_queue import ProcessQueue
@@ -168,6 +170,15 @@ class PushConsumer(RunsWithin):
             return await instance.heartbeats.send()
         info = await instance.name_servers.cluster_info()
         return info is not None and bool(info.broker_addr_table)
+
+    async def count_dead_letters(self) -> int:
+        """How many dead letters of this group nobody has retried or dismissed yet; at Apache's brokers, how many there are.
+
+        Raises a ClientError if a broker does not answer.
+        """
+        instance = self._lifecycle.running().instance
+        requests = ParkedRequests(BrokerCalls(instance.remoting, instance.routes))
+        return sum(await asyncio.gather(*(requests.dead_letters(address, self.group) for address in instance.routes.masters)))
 
     async def start(self) -> None:
         """Begin to consume. It is no error if no broker is up.

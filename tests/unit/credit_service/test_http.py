@@ -12,7 +12,7 @@ from credit_service.adapters.ledger import Ledger
 from credit_service.adapters.worker_heartbeats import Heartbeat, LivingWorker
 from credit_service.entrypoints.health import HealthSources
 from credit_service.entrypoints.http import create_app
-from credit_service.service_layer.holds import Holding
+from service_runtime.holds import Cause, Holding
 from service_runtime.known_hosts import KnownHosts
 from tests.unit.credit_service.conftest import a_credit, a_reversal
 
@@ -25,6 +25,12 @@ class Everything:
         self.workers = [LivingWorker(Heartbeat(name="one", host="here", pid=7, processes=2, age_s=60), heard_s_ago=1.5)]
         self.held: Holding | None = None
         self.stands_still_s = 0.0
+        self.dead_letters: int | None = 0
+
+    group = "credit_service"
+
+    def count_dead_letters(self) -> int | None:
+        return self.dead_letters
 
     def is_reachable(self) -> bool:
         return self.is_broker_up
@@ -46,10 +52,15 @@ def everything() -> Everything:
     return Everything()
 
 
+def sources(ledger: Ledger, everything: Everything) -> HealthSources:
+    return HealthSources(
+        ledger, broker=everything, workers=everything, holds=everything, queues=everything, dead_letters=everything
+    )
+
+
 @pytest.fixture
 def client(sqlite_ledger: Ledger, everything: Everything) -> Iterator[FlaskClient]:
-    health = HealthSources(sqlite_ledger, broker=everything, workers=everything, holds=everything, queues=everything)
-    with create_app(sqlite_ledger, health).test_client() as client:
+    with create_app(sqlite_ledger, sources(sqlite_ledger, everything)).test_client() as client:
         yield client
 
 
@@ -133,11 +144,12 @@ ALL_IS_WELL = {
     "held": None,
     "queues": 1,
     "standing_still": [],
+    "attention": [],
 }
 
 
-def holding(*, is_outage: bool) -> Holding:
-    return Holding(orders=40, batches=2, held_for_s=61.25, reason="Redis is away", is_outage=is_outage)
+def holding(cause: Cause, orders: int = 40) -> Holding:
+    return Holding(orders=orders, batches=2, held_for_s=61.25, reason="Redis is away", cause=cause)
 
 
 def test_health_tells_everything_in_detail(client: FlaskClient) -> None:
@@ -179,17 +191,40 @@ def test_health_is_degraded_while_no_worker_takes_the_tasks_that_wait(client: Fl
 
 
 def test_health_is_degraded_while_orders_are_held_for_an_outage(client: FlaskClient, everything: Everything) -> None:
-    everything.held = holding(is_outage=True)
+    everything.held = holding(Cause.OUTAGE)
     answer = client.get("/healthz")
     held = {"orders": 40, "batches": 2, "for_s": 61.2, "cause": "outage"}
     assert (answer.status_code, answer.json) == (503, ALL_IS_WELL | {"status": "degraded", "held": held})
 
 
 def test_health_asks_for_attention_while_single_orders_are_held(client: FlaskClient, everything: Everything) -> None:
-    everything.held = holding(is_outage=False)
+    everything.held = holding(Cause.SUSPICION)
     answer = client.get("/healthz")
     held = {"orders": 40, "batches": 2, "for_s": 61.2, "cause": "suspicion"}
     assert (answer.status_code, answer.json) == (200, ALL_IS_WELL | {"status": "attention", "held": held})
+
+
+@pytest.mark.parametrize(("orders", "status"), [(2, (503, "degraded")), (1, (200, "attention"))])
+def test_a_database_that_refuses_several_orders_and_takes_none_is_no_health(
+    client: FlaskClient, everything: Everything, orders: int, status: tuple[int, str]
+) -> None:
+    """One alone may be a bad order in a quiet shop."""
+    everything.held = holding(Cause.REFUSAL, orders)
+    answer = client.get("/healthz")
+    assert (answer.status_code, answer.json["status"]) == status
+    assert answer.json["held"] == {"orders": orders, "batches": 2, "for_s": 61.2, "cause": "refusal"}
+
+
+def test_health_asks_for_attention_from_the_first_dead_letter_and_names_the_command(
+    client: FlaskClient, everything: Everything
+) -> None:
+    everything.dead_letters = 1
+    answer = client.get("/healthz")
+    assert (answer.status_code, answer.json["status"]) == (200, "attention")
+    assert "1 messages of credit_service are dead letters" in answer.json["attention"][0]
+    assert "dead-letters retry --group credit_service --all --dry-run" in answer.json["attention"][0]
+    everything.dead_letters = None
+    assert client.get("/healthz").json == ALL_IS_WELL
 
 
 def test_callers_are_served_although_nothing_but_the_database_is_there(client: FlaskClient, everything: Everything) -> None:
@@ -220,7 +255,7 @@ def test_a_queue_that_stands_still_because_orders_are_held_is_explained_by_that(
     client: FlaskClient, everything: Everything
 ) -> None:
     everything.stands_still_s = 121.0
-    everything.held = Holding(orders=1, batches=1, held_for_s=130.0, reason="?", is_outage=False)
+    everything.held = Holding(orders=1, batches=1, held_for_s=130.0, reason="?", cause=Cause.SUSPICION)
     answer = client.get("/healthz")
     assert (answer.status_code, answer.json["status"], answer.json["standing_still"]) == (200, "attention", [])
 
@@ -233,8 +268,7 @@ def test_a_page_of_another_site_reads_nothing(client: FlaskClient, path: str, he
 
 
 def test_names_that_were_given_are_answered(sqlite_ledger: Ledger, everything: Everything) -> None:
-    health = HealthSources(sqlite_ledger, broker=everything, workers=everything, holds=everything, queues=everything)
-    app = create_app(sqlite_ledger, health, hosts=KnownHosts.of("0.0.0.0", "credit-service"))
+    app = create_app(sqlite_ledger, sources(sqlite_ledger, everything), hosts=KnownHosts.of("0.0.0.0", "credit-service"))
     with app.test_client() as client:
         hosts = ("credit-service:8081", "localhost:49153", "172.18.0.5:8081", "order-service:8081")
         assert [client.get("/healthz", headers={"Host": host}).status_code for host in hosts] == [200, 200, 200, 421]
