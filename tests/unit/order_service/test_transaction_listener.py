@@ -8,6 +8,7 @@ from broker.message import Message, MessageExt
 from broker.message.properties import UNIQUE_KEY
 from broker.message.record import Record, to_message
 from order_service.adapters.order_store import SqlOrderStore
+from order_service.domain.history import Evidence
 from order_service.domain.order import Order
 from order_service.domain.transaction import TransactionKind, TransactionState
 from order_service.service_layer.attempt import Attempt, Outcome, Progress
@@ -89,7 +90,11 @@ class _BrokenStore(OrderStore):
         raise self.error
 
     def settle(
-        self, transaction_id: str, order_id: str | None = None, kind: TransactionKind = TransactionKind.ORDER
+        self,
+        transaction_id: str,
+        order_id: str | None = None,
+        kind: TransactionKind = TransactionKind.ORDER,
+        evidence: Evidence | None = None,
     ) -> TransactionState:
         raise self.error
 
