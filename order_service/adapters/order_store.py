@@ -30,7 +30,7 @@ from order_service.adapters.order_rows import (
     transaction_values,
 )
 from order_service.adapters.tables import OrderDatabase, OrderRow, TransactionRow
-from order_service.domain.history import Evidence
+from order_service.domain.history import Witness
 from order_service.domain.life_cycle import OrderEvent, OrderState, next_state
 from order_service.domain.order import Cancellation, Order
 from order_service.domain.timeline import Transaction
@@ -61,9 +61,9 @@ class SqlOrderStore:
         self._sessions = Sessions(engine)
         self._history = OrderHistory(self._sessions, now_ms)
 
-    def evidence(self) -> Evidence:
+    def witness(self) -> Witness:
         """What the database holds now, for the half message that is sent next. Raises DatabaseUnavailable or OutcomeUnknown."""
-        return self._history.evidence()
+        return self._history.witness()
 
     def history_doubt(self) -> str | None:
         """Why this database seems to be another one than the senders', or an old copy; None if it does not; raises nothing."""
@@ -123,13 +123,13 @@ class SqlOrderStore:
                 _change(session, row, OrderEvent.CANCEL, now_ms, reason)
             return orders_of(session, [row])[0]
 
-    def expire_if_overdue(self, transaction_id: str, now_ms: int, evidence: Evidence | None = None) -> TransactionState:
+    def expire_if_overdue(self, transaction_id: str, now_ms: int, witness: Witness | None = None) -> TransactionState:
         """The state of a transaction that was PENDING: ROLLED_BACK, final, if its order is not paid although the deadline passed.
 
         Raises DatabaseUnavailable, OutcomeUnknown or HistoryDoubted; then the broker must ask again.
         """
         with self._sessions.writing() as session:
-            self._require_no_doubt(session, evidence)
+            self._require_no_doubt(session, witness)
             order_id = session.exec(
                 select(TransactionRow.order_id).where(col(TransactionRow.transaction_id) == transaction_id)
             ).one()
@@ -143,7 +143,7 @@ class SqlOrderStore:
         transaction_id: str,
         order_id: str | None = None,
         kind: TransactionKind = TransactionKind.ORDER,
-        evidence: Evidence | None = None,
+        witness: Witness | None = None,
     ) -> TransactionState:
         """COMMITTED or ROLLED_BACK, final from now on, or PENDING: where there is no row, ROLLED_BACK is written first.
 
@@ -156,7 +156,7 @@ class SqlOrderStore:
         with self._sessions.writing() as session:
             row = session.exec(_row_of(transaction_id)).first()
             if row is None:
-                self._require_no_doubt(session, evidence)
+                self._require_no_doubt(session, witness)
                 session.execute(insert.on_conflict_do_nothing(index_elements=["transaction_id"]))
                 row = session.exec(_row_of(transaction_id)).one()
             state, stored_order = TransactionState(row.state), row.order_id
@@ -210,8 +210,8 @@ class SqlOrderStore:
         """Whether the database answers; raises nothing."""
         return self._sessions.is_reachable()
 
-    def _require_no_doubt(self, session: Session, evidence: Evidence | None) -> None:
-        reason = self._history.reason_to_doubt(session, evidence)
+    def _require_no_doubt(self, session: Session, witness: Witness | None) -> None:
+        reason = self._history.reason_to_doubt(session, witness)
         if reason is not None:
             raise HistoryDoubted(reason)
 

@@ -17,7 +17,7 @@ _NOBODYS: Final = "unreadable"
 
 
 @dataclass(frozen=True, slots=True)
-class Evidence:
+class Witness:
     """What the order database held when the half message was sent."""
 
     database_id: str
@@ -35,7 +35,7 @@ class Evidence:
 
     @classmethod
     def read(cls, text: str) -> Self:
-        """The evidence in a property. A value that cannot be read is evidence that no database holds."""
+        """The witness in a property. A value that cannot be read is a witness that no database holds."""
         found = _FORMAT.fullmatch(text)
         if found is None:
             return cls(_NOBODYS, _NOBODYS, 0)

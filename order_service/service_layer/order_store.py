@@ -2,7 +2,7 @@
 
 from typing import Protocol
 
-from order_service.domain.history import Evidence
+from order_service.domain.history import Witness
 from order_service.domain.order import Cancellation, Order
 from order_service.domain.transaction import TransactionKind, TransactionState
 from service_runtime.database_errors import DatabaseFailure
@@ -36,21 +36,21 @@ class TransactionStore(Protocol):
         transaction_id: str,
         order_id: str | None = None,
         kind: TransactionKind = TransactionKind.ORDER,
-        evidence: Evidence | None = None,
+        witness: Witness | None = None,
     ) -> TransactionState:
         """COMMITTED or ROLLED_BACK, final from now on, or PENDING; for the message of another order ROLLED_BACK.
 
-        `evidence` is what the half message says of the database that will decide.
+        `witness` is what the half message says of the database that will decide.
         """
 
-    def expire_if_overdue(self, transaction_id: str, now_ms: int, evidence: Evidence | None = None) -> TransactionState:
+    def expire_if_overdue(self, transaction_id: str, now_ms: int, witness: Witness | None = None) -> TransactionState:
         """The state of a transaction that was PENDING: ROLLED_BACK if its order is unpaid although the deadline has passed."""
 
 
 class OrderStore(TransactionStore, Protocol):
     """Orders and transaction rows. Each method raises DatabaseUnavailable; those that write also raise OutcomeUnknown."""
 
-    def evidence(self) -> Evidence:
+    def witness(self) -> Witness:
         """What the database holds before a half message is sent."""
 
     def store_order(self, order: Order, transaction_id: str) -> None:

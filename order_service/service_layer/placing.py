@@ -74,7 +74,7 @@ class OrderPlacing:
         )
         if (earlier := self._placed_earlier(order)) is not None:
             return earlier
-        return self._answer(order, send_attempt(self.sender, order_message(order), Attempt(order), self.store.evidence()))
+        return self._answer(order, send_attempt(self.sender, order_message(order), Attempt(order), self.store.witness()))
 
     def _answer(self, order: Order, progress: Progress) -> Placed:
         match progress.outcome:

@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping
 from broker.client import LocalTransactionState, TransactionListener
 from broker.message import Message, MessageExt
 from order_messages import order_cancelled, order_created
-from order_service.domain.history import PROPERTY, Evidence
+from order_service.domain.history import PROPERTY, Witness
 from order_service.domain.transaction import TransactionKind, TransactionState
 from order_service.service_layer.attempt import Attempt, Outcome
 from order_service.service_layer.failpoints import Failpoints
@@ -89,11 +89,11 @@ class DatabaseTransactionListener:
             logger.error("check-back for a message without a transaction id: %s", message.message_id)
             return LocalTransactionState.UNKNOWN
         history = message.properties.get(PROPERTY)
-        evidence = None if history is None else Evidence.read(history)
+        witness = None if history is None else Witness.read(history)
         try:
-            state = self._store.settle(transaction_id, next(iter(message.keys), None), self._kind, evidence)
+            state = self._store.settle(transaction_id, next(iter(message.keys), None), self._kind, witness)
             if state is TransactionState.PENDING:
-                state = self._store.expire_if_overdue(transaction_id, self._now_ms(), evidence)
+                state = self._store.expire_if_overdue(transaction_id, self._now_ms(), witness)
         except HistoryDoubted as error:
             logger.error("check-back of transaction %s has to wait for the right database: %s", transaction_id, error)
             return LocalTransactionState.UNKNOWN
