@@ -39,7 +39,7 @@ class OrderHistory:
         self._committed = ""
         self._missing: Witness | None = None
 
-    def committed(self, transaction_id: str) -> None:
+    def note_local_commit(self, transaction_id: str) -> None:
         """Notes a transaction whose local commit is done: from now on half messages name it."""
         self._committed = transaction_id
 

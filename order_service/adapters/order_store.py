@@ -84,7 +84,7 @@ class SqlOrderStore:
             _insert_transaction(connection, transaction_values(transaction_id, state, order.order_id))
             with _unless_taken(_ORDERS.c.idempotency_key, IdempotencyKeyTaken("an order with this idempotency key exists")):
                 insert_order(connection, order)
-        self._history.committed(transaction_id)
+        self._history.note_local_commit(transaction_id)
 
     def store_cancellation(self, cancellation: Cancellation, transaction_id: str) -> None:
         """The order's state CANCELLED and the transaction's row, durable together on return: this is the local commit.
@@ -100,7 +100,7 @@ class SqlOrderStore:
             if row is None or not order_of(row).state.is_told:
                 raise NotCancellable(f"order {cancellation.order_id} is {row.state if row else 'unknown'}")
             _change(session, row, OrderEvent.CANCEL, cancellation.cancelled_at_ms, cancellation.reason)
-        self._history.committed(transaction_id)
+        self._history.note_local_commit(transaction_id)
 
     def pay(self, order_id: str, now_ms: int) -> Order | None:
         """The order afterwards: PAID if that was possible, EXPIRED if it was overdue, else as it was; None if it is unknown."""
