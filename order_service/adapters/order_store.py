@@ -103,22 +103,32 @@ class SqlOrderStore:
         self._history.note_local_commit(transaction_id)
 
     def pay(self, order_id: str, now_ms: int) -> Order | None:
-        """The order afterwards: PAID if that was possible, EXPIRED if it was overdue, else as it was; None if it is unknown."""
+        """The order afterwards: PAID if that was possible, EXPIRED if it was overdue, else as it was; None if it is unknown.
+
+        Raises HistoryDoubted instead of expiring an order whose payment may only be missing in this copy.
+        """
         with self._sessions.writing() as session:
             row = _locked(session, order_id)
             if row is None:
                 return None
+            if order_of(row).is_overdue(now_ms):
+                self._require_no_doubt(session, None)
             if not _expire_if_overdue(session, row, now_ms):
                 _change(session, row, OrderEvent.PAY, now_ms)
             return orders_of(session, [row])[0]
 
     def cancel_unpaid(self, order_id: str, reason: str, now_ms: int) -> Order | None:
-        """The order afterwards: CANCELLED if it awaited its payment, EXPIRED if overdue, else as it was; None if unknown."""
+        """The order afterwards: CANCELLED if it awaited its payment, EXPIRED if overdue, else as it was; None if unknown.
+
+        Raises HistoryDoubted instead of ending an order whose payment may only be missing in this copy.
+        """
         with self._sessions.writing() as session:
             row = _locked(session, order_id)
             if row is None:
                 return None
             is_waiting = OrderState(row.state) is OrderState.AWAITING_PAYMENT
+            if is_waiting:
+                self._require_no_doubt(session, None)
             if is_waiting and not _expire_if_overdue(session, row, now_ms):
                 _change(session, row, OrderEvent.CANCEL, now_ms, reason)
             return orders_of(session, [row])[0]

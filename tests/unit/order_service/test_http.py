@@ -15,7 +15,7 @@ from order_service.service_layer.order_store import HistoryDoubted
 from order_service.service_layer.sending import BrokerUnavailable, OutcomePending
 from service_runtime.database_errors import OutcomeUnknown
 from service_runtime.known_hosts import KnownHosts
-from tests.unit.order_service.conftest import ORDER_LIMIT_CENTS, BrokerInProcess
+from tests.unit.order_service.conftest import ORDER_LIMIT_CENTS, BrokerInProcess, a_later_order
 
 TEA = {"name": "tea", "quantity": 2, "price_cents": 1250}
 BODY: dict[str, Any] = {"customer": "ada", "items": [TEA]}
@@ -287,6 +287,9 @@ def test_health_says_that_the_database_is_an_old_copy_and_which_chapter_helps(
     (attention,) = answer.json["attention"]
     assert attention.startswith(f"half messages name the order database {'0' * 32}, and this one is ")
     assert attention.endswith("docs/services.md, An old copy of the order database, says what to do")
+    sqlite_store.store_order(a_later_order(), "transaction-2")
+    refused = client.post("/orders/order-1/payment", json={})
+    assert (refused.status_code, refused.json["title"]) == (503, "Database in doubt")
     sqlite_store.adopt_history("the other one is gone")
     assert client.get("/healthz").json["status"] == "ok"
 

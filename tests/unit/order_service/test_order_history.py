@@ -178,7 +178,26 @@ def test_an_overdue_order_does_not_expire_in_a_copy_in_which_its_payment_may_be_
     assert original.settle("transaction-1", "order-1", witness=of_order) is COMMITTED
 
 
-def test_a_half_message_without_evidence_is_decided_unless_another_one_gave_a_reason_to_doubt(
+def test_no_request_ends_an_order_in_a_copy_in_which_its_payment_may_be_missing(
+    original: SqlOrderStore, copied: OpenCopy, clock: Clock
+) -> None:
+    original.witness()
+    for number in (1, 2):
+        original.store_order(a_later_order(f"order-{number}"), f"transaction-{number}")
+    copy = copied()
+    clock.pass_ms(MAX_AGE_MS)
+    with pytest.raises(HistoryDoubted):
+        copy.settle("transaction-3", "order-3", witness=original.witness())
+    with pytest.raises(HistoryDoubted):
+        copy.pay("order-1", DEADLINE_MS)
+    with pytest.raises(HistoryDoubted):
+        copy.cancel_unpaid("order-1", "too dear", PLACED_AT_MS)
+    assert copy.find_transaction("transaction-1") is PENDING
+    assert getattr(copy.pay("order-2", PLACED_AT_MS), "state", None) is OrderState.PAID
+    assert copy.settle("transaction-2", "order-2") is COMMITTED
+
+
+def test_a_half_message_without_a_witness_is_decided_unless_another_one_gave_a_reason_to_doubt(
     original: SqlOrderStore, copied: OpenCopy
 ) -> None:
     copy = copied()
