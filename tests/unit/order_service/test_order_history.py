@@ -259,7 +259,7 @@ def test_orders_of_one_second_share_what_was_written(original: SqlOrderStore, en
         assert connection.scalar(text("SELECT count(*) FROM epochs")) == 1
 
 
-def test_a_clock_that_is_set_back_never_makes_evidence_older(original: SqlOrderStore, clock: Clock) -> None:
+def test_a_clock_that_is_set_back_never_makes_a_witness_older(original: SqlOrderStore, clock: Clock) -> None:
     first = original.witness()
     clock.pass_ms(-3_600_000)
     second = original.witness()
@@ -291,13 +291,13 @@ def test_a_database_that_only_reads_confirms_what_it_has_and_rolls_nothing_back(
 
 
 @pytest.mark.parametrize("transaction_id", ["", "C000020243DBCE5C358A722452BA0052"])
-def test_evidence_is_read_as_it_was_written(transaction_id: str) -> None:
+def test_a_witness_is_read_as_it_was_written(transaction_id: str) -> None:
     witness = Witness("0" * 32, "f" * 32, PLACED_AT_MS, transaction_id)
     assert Witness.read(witness.encode()) == witness
 
 
 @pytest.mark.parametrize("value", ["", "2:x", f"1:{'0' * 32}:{'f' * 32}:{'9' * 19}:", f"1:{'0' * 32}:{'f' * 32}:1:a\n"])
-def test_evidence_that_cannot_be_read_is_held_by_no_database(value: str, original: SqlOrderStore) -> None:
+def test_a_witness_that_cannot_be_read_is_held_by_no_database(value: str, original: SqlOrderStore) -> None:
     original.witness()
     with pytest.raises(HistoryDoubted):
         original.settle("transaction-1", "order-1", witness=Witness.read(value))
