@@ -14,6 +14,7 @@ from typing import Any
 
 import httpx
 import pytest
+from sqlalchemy import create_engine, text
 
 from demo.books import Books
 from demo.system import System
@@ -23,7 +24,7 @@ from tests.pipelines.postgres import PostgresServer, binaries, running_postgres
 pytestmark = [pytest.mark.e2e, pytest.mark.slow, pytest.mark.timeout(300)]
 
 ITEMS = [{"name": "tea", "quantity": 1, "price_cents": 250}]
-LOST_COMMITS, DEADLINE_S = 4, 12
+LOST_COMMITS = 4
 
 
 @pytest.fixture(scope="module")
@@ -73,12 +74,15 @@ class Shop:
         self.original, self.copy, self._make_copy = original, copy, make_copy
         self._failpoints = system.home / "failpoints"
         self._failpoints.mkdir()
-        system.order_service.environment.update(
-            ORDER_DATABASE_URL=original, ORDER_PAYMENT_DEADLINE_S=str(DEADLINE_S), ORDER_FAILPOINTS_FOLDER=str(self._failpoints)
-        )
+        system.order_service.environment.update(ORDER_DATABASE_URL=original, ORDER_FAILPOINTS_FOLDER=str(self._failpoints))
 
     def take_copy(self) -> None:
+        """As it is now, but that each deadline for a payment has passed when the copy is put to work."""
         self._make_copy(self.original, self.copy)
+        engine = create_engine(parse_database_url(self.copy))
+        with engine.begin() as connection:
+            connection.execute(text("UPDATE orders SET pay_until_ms = 1 WHERE pay_until_ms IS NOT NULL"))
+        engine.dispose()
 
     def move_to(self, url: str) -> None:
         """Kills the order service, and starts it on that database in the same producer group."""
@@ -130,7 +134,6 @@ def test_an_order_service_on_an_old_copy_of_its_database_gives_no_order_up(shop:
             list(customers.map(shop.place, ["ada"] * 20))
             known = shop.place("known")
             paid = shop.place("paid", "later")
-            placed = time.monotonic()
             shop.take_copy()
             list(customers.map(shop.place, ["bob"] * 20))
         waiting = [shop.place_and_lose_the_commit(f"lost-{number}") for number in range(LOST_COMMITS)]
@@ -139,12 +142,10 @@ def test_an_order_service_on_an_old_copy_of_its_database_gives_no_order_up(shop:
         shop.move_to(shop.copy)
         moved = time.monotonic()
 
-        overdue_s = placed + DEADLINE_S + 3 - time.monotonic()
-        is_told = wait_until(lambda: bool(shop.attention()), max(overdue_s, 10))
+        is_told = wait_until(lambda: bool(shop.attention()), 20)
         told_after_s = time.monotonic() - moved
         log = system.order_service.output
-        wait_until(lambda: all(log().count(transaction) > 1 for transaction in waiting), 15)
-        time.sleep(max(0.0, placed + DEADLINE_S + 3 - time.monotonic()))
+        wait_until(lambda: all(log().count(f"check-back of transaction {transaction}") > 1 for transaction in waiting), 15)
         attention = shop.attention()
 
         shop.move_to(shop.original)
