@@ -4,9 +4,10 @@ import logging
 import signal
 import sys
 import threading
-from collections.abc import Callable, Sequence
-from types import FrameType
-from typing import Final, TypeVar
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from types import FrameType, MappingProxyType
+from typing import Any, Final, Generic, TypeVar
 
 from pydantic import ValidationError
 from pydantic_settings import CliApp
@@ -23,6 +24,21 @@ M = TypeVar("M", bound=NamedSettings)
 _MIGRATE: Final = "migrate"
 
 
+@dataclass(frozen=True, slots=True)
+class Command(Generic[S]):
+    """Work that a program does and ends, instead of serving: its settings, and the work."""
+
+    settings_class: type[S]
+    work: Callable[[S], None]
+
+    def run(self, program: str, arguments: Sequence[str]) -> int:
+        """The exit status of `run_program`."""
+        return run_program(program, self.settings_class, self.work, arguments)
+
+
+_NO_MORE: Final[Mapping[str, Command[Any]]] = MappingProxyType({})
+
+
 class CannotStart(Exception):
     """Why a process does not start, in one line."""
 
@@ -33,11 +49,16 @@ def run_service(
     serve: Callable[[S], None],
     migration_settings_class: type[M],
     migrate: Callable[[M], None],
+    more: Mapping[str, Command[Any]] = _NO_MORE,
 ) -> int:
-    """`python -m PROGRAM` serves, `python -m PROGRAM migrate` migrates; the exit status is that of `run_program`."""
+    """`python -m PROGRAM` serves, `python -m PROGRAM migrate` migrates; the exit status is that of `run_program`.
+
+    `more` are the other commands that the program has, by their names.
+    """
     arguments = sys.argv[1:]
-    if arguments[:1] == [_MIGRATE]:
-        return run_program(f"{program} {_MIGRATE}", migration_settings_class, migrate, arguments[1:])
+    commands: Mapping[str, Command[Any]] = {_MIGRATE: Command(migration_settings_class, migrate), **more}
+    if arguments and arguments[0] in commands:
+        return commands[arguments[0]].run(f"{program} {arguments[0]}", arguments[1:])
     return run_program(program, settings_class, serve, arguments)
 
 

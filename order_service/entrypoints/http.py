@@ -186,7 +186,7 @@ def get_health() -> Response:
     health = _what_answers()
     if health.can_place_orders:
         broker: Broker = current_app.extensions["broker"]
-        health = health.with_attention(_attention(broker.count_discarded()))
+        health = health.with_attention(_attention(broker.count_discarded()) + _doubts(_store().history_doubt()))
     return _health(health)
 
 
@@ -219,6 +219,12 @@ def _what_answers() -> HealthResponse:
 
 def _health(health: HealthResponse) -> Response:
     return json_response(health, http_status(health))
+
+
+def _doubts(doubt: str | None) -> list[str]:
+    if doubt is None:
+        return []
+    return [f"{doubt}; check-backs are answered UNKNOWN: docs/services.md, An old copy of the order database, says what to do"]
 
 
 def _attention(discarded: int | None) -> list[str]:

@@ -1,5 +1,6 @@
 import json
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -10,10 +11,11 @@ from broker.client import LocalTransactionState
 from order_service.adapters.order_store import SqlOrderStore
 from order_service.entrypoints.http import MAX_BODY_BYTES, create_app
 from order_service.service_layer.attempt import Attempt, Outcome
+from order_service.service_layer.order_store import HistoryDoubted
 from order_service.service_layer.sending import BrokerUnavailable, OutcomePending
 from service_runtime.database_errors import OutcomeUnknown
 from service_runtime.known_hosts import KnownHosts
-from tests.unit.order_service.conftest import ORDER_LIMIT_CENTS, BrokerInProcess
+from tests.unit.order_service.conftest import ORDER_LIMIT_CENTS, BrokerInProcess, a_later_order
 
 TEA = {"name": "tea", "quantity": 2, "price_cents": 1250}
 BODY: dict[str, Any] = {"customer": "ada", "items": [TEA]}
@@ -272,6 +274,24 @@ def test_health_asks_for_no_attention_where_nothing_was_given_up_or_nobody_knows
 ) -> None:
     broker.discarded = discarded
     assert client.get("/healthz").json["attention"] == []
+
+
+def test_health_says_that_the_database_is_an_old_copy_and_which_chapter_helps(
+    client: FlaskClient, sqlite_store: SqlOrderStore
+) -> None:
+    of_another = replace(sqlite_store.witness(), database_id="0" * 32, epoch_id="0" * 32)
+    with pytest.raises(HistoryDoubted):
+        sqlite_store.settle("transaction-1", "order-1", witness=of_another)
+    answer = client.get("/healthz")
+    assert (answer.status_code, answer.json["status"]) == (200, "attention")
+    (attention,) = answer.json["attention"]
+    assert attention.startswith(f"half messages name the order database {'0' * 32}, and this one is ")
+    assert attention.endswith("docs/services.md, An old copy of the order database, says what to do")
+    sqlite_store.store_order(a_later_order(), "transaction-2")
+    refused = client.post("/orders/order-1/payment", json={})
+    assert (refused.status_code, refused.json["title"]) == (503, "Database in doubt")
+    sqlite_store.adopt_history("the other one is gone")
+    assert client.get("/healthz").json["status"] == "ok"
 
 
 def test_a_mistake_of_ours_is_500_without_details(client: FlaskClient, monkeypatch: pytest.MonkeyPatch) -> None:
