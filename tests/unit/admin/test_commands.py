@@ -190,7 +190,7 @@ class TestDeadLetters:
 
     def test_a_dry_run_says_what_would_come_back_and_changes_nothing(self, admin: CommandLine, letter: str) -> None:
         said = admin.said("dead-letters", "retry", "--group", "credits", "--all", "--dry-run")
-        assert said.startswith(f"not retried, a dry run: {letter}, ")
+        assert said.startswith("not retried, a dry run: ")
         assert "would go to the consumer group credits once more (retry 1)\n" in said
         assert said.endswith("1 dead letters would be retried; nothing is changed\n")
         assert len(admin.rows("dead-letters", "list", "credits")) == 1
