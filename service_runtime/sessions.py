@@ -6,7 +6,7 @@ from typing import Final
 
 from sqlalchemy import Engine, text
 from sqlalchemy.dialects import postgresql, sqlite
-from sqlalchemy.exc import SQLAlchemyError
+from sqlalchemy.exc import OperationalError, SQLAlchemyError
 from sqlmodel import Session
 
 from service_runtime.constraints import is_refusal
@@ -59,6 +59,7 @@ class Sessions:
         except TurnNotGiven as error:
             raise DatabaseUnavailable(str(error)) from error
         except SQLAlchemyError as error:
+            self._forget_schema_after(error)
             raise (DatabaseRefusal if is_refusal(error) else DatabaseUnavailable)(in_one_line(error)) from error
 
     def is_reachable(self) -> bool:
@@ -69,6 +70,15 @@ class Sessions:
         except DatabaseUnavailable:
             return False
         return True
+
+    def _forget_schema_after(self, error: SQLAlchemyError) -> None:
+        """Lets new connections be opened where one of SQLite may know an old schema.
+
+        SQLite sees that a schema has changed when it runs a statement. Where it fails before that, in a trigger that is broken,
+        the connection fails for ever, also after the trigger is gone.
+        """
+        if self._turn is not None and isinstance(error, OperationalError):
+            self._engine.dispose()
 
 
 def in_one_line(error: BaseException) -> str:

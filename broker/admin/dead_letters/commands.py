@@ -121,7 +121,7 @@ def retry(
             f"(retry {treatment.retries}, broker {found.requests.address})"
         )
 
-    work = partial(_treat_each, messages=messages, group=group, treat=treat, told=told, as_json=as_json)
+    work = partial(_treat_each, messages=messages, group=group, treat=treat, told=told, as_json=as_json, is_dry_run=dry_run)
     run(target_of(context, namesrv_addr, broker_addr), work)
 
 
@@ -172,6 +172,7 @@ async def _treat_each(
     treat: Callable[[FoundLetter], Awaitable[Treated]],
     told: Callable[[FoundLetter, Treated], str],
     as_json: bool,
+    is_dry_run: bool = False,
 ) -> None:
     """Treats what is named, or all untreated ones of the group. The failures are told after the rest is done."""
     chosen = _named(session, messages, group) if messages else _untreated(session, group or "")
@@ -191,9 +192,8 @@ async def _treat_each(
             print_json(treated)
     if not as_json and not treated and not session.failures:
         say(f"no dead letters of {group} that nobody has treated")
-    elif not as_json and not messages:
-        word = treated[0][1].treatment.treatment if treated and treated[0][1].treatment else "treated"
-        say(f"{len(treated)} dead letters of {group}: {word}")
+    elif not as_json and is_dry_run:
+        say(f"{len(treated)} dead letters would be retried; nothing is changed")
 
 
 async def _named(session: Session, messages: list[str], group: str | None) -> AsyncIterator[FoundLetter]:

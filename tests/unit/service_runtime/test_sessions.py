@@ -5,7 +5,7 @@ import pytest
 from sqlalchemy import Engine, event, text
 from sqlalchemy.exc import OperationalError
 
-from service_runtime.database_errors import DatabaseUnavailable, OutcomeUnknown
+from service_runtime.database_errors import DatabaseRefusal, DatabaseUnavailable, OutcomeUnknown
 from service_runtime.engine import create_database_engine
 from service_runtime.sessions import Sessions
 
@@ -58,6 +58,22 @@ def test_a_statement_that_fails_leaves_nothing_of_its_block(sessions: Sessions) 
     assert numbers(sessions) == []
 
 
+@ON_SQLITE
+def test_a_trigger_that_was_broken_fails_no_write_once_it_is_gone(engine: Engine, sessions: Sessions) -> None:
+    """A connection of SQLite that fails while it prepares a statement does not notice that the schema has changed since."""
+    write(sessions, 1)
+    other = create_database_engine(str(engine.url))
+    with other.begin() as connection:
+        connection.execute(text("CREATE TRIGGER no BEFORE INSERT ON numbers BEGIN INSERT INTO nowhere VALUES (1); END"))
+    with pytest.raises(DatabaseUnavailable, match="nowhere"):
+        write(sessions, 2)
+    with other.begin() as connection:
+        connection.execute(text("DROP TRIGGER no"))
+    other.dispose()
+    write(sessions, 3)
+    assert numbers(sessions) == [1, 3]
+
+
 def test_an_error_of_the_block_itself_passes_through_and_nothing_is_written(sessions: Sessions) -> None:
     def write_and_change_ones_mind() -> None:
         with sessions.writing() as session:
@@ -70,7 +86,7 @@ def test_an_error_of_the_block_itself_passes_through_and_nothing_is_written(sess
 
 
 def test_a_database_commit_that_the_database_refuses_leaves_no_lock_behind(sessions: Sessions) -> None:
-    with pytest.raises(OutcomeUnknown):
+    with pytest.raises(DatabaseRefusal):
         write(sessions, 1, table="doubles")
     write(sessions, 1)
     assert numbers(sessions) == [1]
