@@ -10,7 +10,7 @@ from broker.app.errors import StartError
 from broker.config import BrokerSettings
 from broker.message import properties as props
 from broker.message.record import decode_record
-from broker.remoting.dispatcher import Dispatcher, Guard
+from broker.remoting.dispatcher import Dispatcher
 from broker.remoting.tasks import Tasks
 from broker.server.access import AccessControl, AccountFiles, AclProcessor, NoAclProcessor
 from broker.server.topics.identity import BrokerIdentity
@@ -24,8 +24,11 @@ def guard(
     dispatcher: Dispatcher,
     tasks: Tasks,
     clock: Callable[[], int],
-) -> Guard | None:
-    """Lets only those in who may come in; returns what decides it. Raises StartError if the accounts cannot be read."""
+) -> AccessControl | None:
+    """Lets only those in who may come in; returns what decides it, if there are accounts.
+
+    Raises StartError if the accounts cannot be read.
+    """
     if not settings.acl_enable:
         dispatcher.add(NoAclProcessor().handlers)
         return None
@@ -34,9 +37,10 @@ def guard(
     except (AccountMistake, OSError) as error:
         raise StartError(f"aclEnable=true: {error}") from None
     dispatcher.guard_by(access.check)
+    dispatcher.tell_disconnected(access.forget)
     dispatcher.add(AclProcessor(access=access, identity=identity, tasks=tasks, clock=clock).handlers)
     tasks.start("following the account files", access.follow())
-    return access.check
+    return access
 
 
 def stored_under(store: MessageStore, commit_log_offset: int) -> StoredUnder | None:

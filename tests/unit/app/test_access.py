@@ -204,6 +204,29 @@ async def test_the_vip_channel_lets_in_only_whom_the_other_port_lets_in(place: P
     await plain.close()
 
 
+async def test_a_half_message_is_shown_to_nobody_who_may_not_send_to_its_topic(place: Place) -> None:
+    stranger, owner = Listener(), Listener()
+    strange = TransactionProducer("order_service", stranger, **place.at(CREDITS))
+    await strange.start()
+    with pytest.raises(ClientError):
+        await strange.send(Message(topic=TOPIC, body=b"now it knows the broker, and is online there"))
+    producer = TransactionProducer("order_service", owner, **place.at(ORDERS))
+    await producer.start()
+    for _ in range(5):
+        await producer.send_message_in_transaction(Message(topic=TOPIC, body=b"secret"), None)
+    await producer.shutdown()
+    await asyncio.sleep(1)  # the stranger alone is online now, and the broker looks each 0.1 s
+    producer = TransactionProducer("order_service", owner, **place.at(ORDERS))
+    await producer.start()
+    await producer.send(Message(topic=TOPIC, body=b"now it is online again"))
+    async with asyncio.timeout(60):
+        while len(owner.checked) < 5:  # noqa: ASYNC110 (the listener tells nobody)
+            await asyncio.sleep(0.01)
+    assert stranger.checked == []
+    await producer.shutdown()
+    await strange.shutdown()
+
+
 @pytest.mark.parametrize(
     ("credentials", "words"),
     [(None, "No accessKey is configured"), (ORDERS, "Need admin permission"), (CREDITS, "Need admin permission"), (ADMIN, None)],
