@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import socket
 import threading
 from typing import Any, Final
 
@@ -13,6 +12,9 @@ REQUEST_TIMEOUT_S: Final = 10
 """A scraper that stalls longer is hung up on."""
 MOST_CONNECTIONS: Final = 32
 """Each has a thread. With more of them the oldest is hung up on: a scrape takes milliseconds."""
+
+_BOTH_WAYS: Final = 2
+"""SHUT_RDWR: whoever reads from it or writes to it ends at once."""
 
 
 class MetricsServer:
@@ -42,8 +44,8 @@ class _Bounded:
     """What a request handler has in addition: a time limit for each byte, and a place among a bounded number of connections."""
 
     timeout = REQUEST_TIMEOUT_S
-    connection: socket.socket
-    open: dict[int, socket.socket]
+    connection: Any
+    open: dict[int, Any]
     """By handler, the oldest first."""
     lock: threading.Lock
 
@@ -65,6 +67,6 @@ class _Bounded:
 
 def _hang_up(connection: Any) -> None:
     try:
-        connection.shutdown(socket.SHUT_RDWR)
+        connection.shutdown(_BOTH_WAYS)
     except OSError:
         return  # it is gone already
