@@ -11,6 +11,7 @@ import errno
 import mmap
 import os
 import re
+import stat
 import struct
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -115,7 +116,7 @@ def scan(log_range: LogRange) -> Iterator[LogRecord | Damage]:
     """
     path = Path(log_range.segment)
     try:
-        with path.open("rb") as file:
+        with open(path, "rb", opener=regular_only) as file:
             length = _end_of_data(file.fileno())
             if length <= log_range.start:
                 return
@@ -123,6 +124,15 @@ def scan(log_range: LogRange) -> Iterator[LogRecord | Damage]:
                 yield from _scan(data, int(path.name), log_range)
     except (OSError, ValueError) as error:
         raise UnreadableStore(f"commit log segment {path}: {error}") from None
+
+
+def regular_only(path: str, flags: int) -> int:
+    """Opens a file of the disk. Raises OSError for anything else under its name: a FIFO would wait without end."""
+    file = os.open(path, flags | os.O_NONBLOCK)
+    if stat.S_ISREG(os.fstat(file).st_mode):
+        return file
+    os.close(file)
+    raise OSError(errno.EINVAL, "no regular file", path)
 
 
 def _scan(data: mmap.mmap, segment_offset: int, log_range: LogRange) -> Iterator[LogRecord | Damage]:
@@ -224,7 +234,7 @@ def _is_blank(data: mmap.mmap, position: int) -> bool:
 def _written_bytes(path: Path) -> int:
     """How long a segment is without the hole at its end: it is created at full length, and most of that may never be used."""
     try:
-        with path.open("rb") as file:
+        with open(path, "rb", opener=regular_only) as file:
             return _end_of_data(file.fileno())
     except OSError as error:
         raise UnreadableStore(f"commit log segment {path}: {error.strerror}") from None

@@ -17,12 +17,14 @@ from broker.config import BrokerSettings
 from broker.message.errors import IllegalMessage
 from broker.nameserver import NameServer
 from broker.protocol.codes import ResponseCode
+from broker.protocol.command import RemotingCommand
 from broker.remoting.client import RemotingClient
-from broker.remoting.connection import RequestHandler
-from broker.remoting.dispatcher import Dispatcher
+from broker.remoting.connection import Connection, RequestHandler
+from broker.remoting.dispatcher import Dispatcher, RequestRefused
 from broker.remoting.memory_budget import MemoryBudget
 from broker.remoting.tasks import Tasks
 from broker.remoting.tls import ClientTls, ServerContexts, ServerTls, TlsMode, TlsUnusable
+from broker.server.access import AccessControl
 from broker.server.clients import consumer_notices
 from broker.server.durability.flusher import Flusher, NewFlushing
 from broker.server.durability.group_commit import GroupCommit
@@ -92,6 +94,7 @@ class Broker:
         self._disk_thread = ThreadPoolExecutor(max_workers=1, thread_name_prefix="offsets")
         self._ip = ""
         self._name_server: NameServer | None = None
+        self._access: AccessControl | None = None
         self._store: OpenedStore | None = None
         self._serving: Serving | None = None
         self._metrics: MetricsServer | None = None
@@ -202,7 +205,9 @@ class Broker:
             raise StartError(f"the store {settings.store_root} cannot be used: {error}") from None
         registration = self._serving.registration
         self._name_servers_peer.tell_disconnected(lambda connection: registration.connection_ended())
-        guard(settings, self.identity, store.messages, self._dispatcher, self._tasks, self._clock)
+        self._access = guard(settings, self.identity, store.messages, self._dispatcher, self._tasks, self._clock)
+        if self._access is not None:
+            self._serving.transactions.check_service.ask_only(self._access.may_check)
         self._start_metrics(self._serving, store)
         self._start_work(self._serving, store)
         await self._ports.start()
@@ -217,6 +222,7 @@ class Broker:
                 settings.namesrv_listen_port,
                 kv_config_path=kv_config_path,
                 clock=self._clock.steady_ms,
+                guard_changes=self._guard_changes if settings.acl_enable else None,
                 contexts=self._contexts,
                 memory=self._memory,
             )
@@ -224,6 +230,12 @@ class Broker:
             raise StartError(f"the file {kv_config_path} cannot be read: {error}") from None
         await listening(server.start, settings.bind_address, settings.namesrv_listen_port, "namesrvListenPort")
         self._name_server = server
+
+    def _guard_changes(self, connection: Connection, command: RemotingCommand) -> None:
+        """Lets an admin's account change what the name server says. It listens before the accounts are read."""
+        if self._access is None:
+            raise RequestRefused(ResponseCode.SYSTEM_BUSY, "the broker is starting: try again in some seconds")
+        self._access.check(connection, command)
 
     def _start_metrics(self, serving: Serving, store: OpenedStore) -> None:
         settings = self._settings

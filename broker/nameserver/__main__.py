@@ -12,6 +12,7 @@ import typer
 from broker.logs import log_to_stderr
 from broker.message.printable import printable
 from broker.nameserver import NameServer
+from broker.nameserver.changes import from_addresses
 from broker.nameserver.settings import NameServerSettings, SettingsMistake, load_settings
 from broker.remoting.tls import ServerContexts, TlsUnusable
 from broker.world import current_world
@@ -55,6 +56,7 @@ async def _serve(settings: NameServerSettings) -> None:
         settings.port,
         kv_config_path=settings.kv_config_path,
         clock=lambda: steady_ns() // 1_000_000,
+        guard_changes=from_addresses(settings.admin_addresses),
         contexts=contexts,
     )
     await server.start()

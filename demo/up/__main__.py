@@ -6,6 +6,7 @@ Exit code 0, or 2 with a sentence why it cannot start.
 from __future__ import annotations
 
 import logging
+import os
 import sys
 from pathlib import Path
 from typing import Annotated, Final
@@ -42,6 +43,7 @@ def main(
 ) -> None:
     """Start broker, services, worker, Redis and console, and keep them running until Ctrl-C."""
     log_to_stderr(logging.WARNING)
+    os.umask(0o077)  # databases, logs and Redis' files are for this user alone
     console = Console(highlight=False)
     ports = Ports(namesrv_port, broker_port, order_port, credit_port, redis_port, inventory_port)
     try:

@@ -5,6 +5,7 @@ A producer's answer is an END_TRANSACTION request like any other. Here a check i
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Final, Protocol
 
 from broker.message.ids import offset_message_id
@@ -45,10 +46,14 @@ class CheckRequests:
         self._checks_in_flight = checks_in_flight
         self._store_host = store_host
         self._turn = 0
+        self.may_check: Callable[[Connection, bytes], bool] | None = None
+        """Whether a producer may be asked about transactions of a topic; without it each one may."""
 
     def group(self, transaction: PendingTransaction) -> tuple[GroupState, list[Connection]]:
         """What the producers of the transaction's group can do about it now, and who of them could answer a check."""
         online = self._producers.connections(transaction.producer_group)
+        if self.may_check is not None:
+            online = [connection for connection in online if self.may_check(connection, transaction.topic)]
         may_ask, offset = self._checks_in_flight.may_ask, transaction.commit_log_offset
         able = [connection for connection in online if connection.is_writable and may_ask(connection, offset)]
         owes_answer = transaction.checks > 0 and self._checks_in_flight.owed_since_ms(online, offset) is not None

@@ -55,6 +55,10 @@ class CheckService:
         """Rings when a transaction is due sooner than the last `look_now` said."""
         self._known_bad: set[int] = set()
 
+    def ask_only(self, may_check: Callable[[Connection, bytes], bool]) -> None:
+        """Asks only those producers about a transaction of a topic that may see its half message."""
+        self._requests.may_check = may_check
+
     def look_now(self) -> float | None:
         """Does what is due. Returns in how many seconds something is due next; None if nothing is pending."""
         self.look(self._clock())
