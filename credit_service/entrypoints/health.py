@@ -101,8 +101,8 @@ class ReadyResponse(BaseModel):
 class HealthResponse(BaseModel):
     """All in detail.
 
-    degraded: something is away, no worker takes tasks, orders are held for an outage, the database refuses several and takes none, or a
-    queue stands still;
+    degraded: something is away, no worker takes tasks, an outage holds orders, the database refuses several and takes none, or a queue
+    stands still;
     attention: single orders are held, or messages are dead letters.
     """
 
