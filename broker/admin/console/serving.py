@@ -46,7 +46,6 @@ class _Server(uvicorn.Server):
 
 async def serve(app: Starlette, settings: ConsoleSettings, on_ready: Callable[[str], None]) -> None:
     """Serves until a signal. `on_ready` gets the address once it listens. Raises UnusableSettings if it cannot listen there."""
-    sockets = await _bound(settings)
     config = uvicorn.Config(
         app,
         log_config=None,
@@ -59,8 +58,10 @@ async def serve(app: Starlette, settings: ConsoleSettings, on_ready: Callable[[s
     )
     server = _Server(config, app.state.streams)
     host = f"[{settings.host}]" if ":" in settings.host else settings.host
-    on_ready(f"http://{host}:{sockets[0].getsockname()[1]}")
-    await server.serve(sockets=sockets)
+    with server.capture_signals():
+        sockets = await _bound(settings)
+        on_ready(f"http://{host}:{sockets[0].getsockname()[1]}")
+        await server.serve(sockets=sockets)
 
 
 async def _bound(settings: ConsoleSettings) -> list[Any]:
