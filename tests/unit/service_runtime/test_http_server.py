@@ -79,8 +79,9 @@ def test_a_server_that_stops_before_its_thread_runs_wakes_nobody_who_is_gone(mon
 
     def pull_late() -> None:
         """As on a loaded machine: the deed is known, and the thread that wakes the loop is not running."""
-        may_run.set()
-        time.sleep(0.2)
+        if len(trigger.thunks) == 2:
+            may_run.set()
+            server._thread.join(0.5)
         pull()
 
     monkeypatch.setattr(server._thread, "_target", run_late)
