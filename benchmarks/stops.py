@@ -1,12 +1,13 @@
 """How each program ends that is told to stop at any moment of its start: `python -m benchmarks.stops --starts 200 --seed 7`.
 
-A third of the signals comes in the instant in which the program says that it is ready, the others at a moment between its start and a
-little later; SIGTERM and SIGINT in turn. The seed chooses the moments. Exit code 1 if a program did not end as it should.
+A third of the signals comes in the instant in which the program says that it is ready, the others at a moment between its start
+and a little later; SIGTERM and SIGINT in turn. The seed chooses the moments. Exit code 1 if a program did not end as it should.
 """
 
 from __future__ import annotations
 
 import argparse
+import contextlib
 import os
 import random
 import signal
@@ -19,7 +20,7 @@ from pathlib import Path
 from typing import Final
 
 from demo.ports import free_ports
-from demo.processes import Process, ProcessFailed, Processes, accepts_connections, prints
+from demo.processes import Process, Processes, ProcessFailed, accepts_connections, prints
 from demo.system import BROKER_SETTINGS, System, redis_command
 
 _ENDS_WITHIN_S: Final = 60.0
@@ -105,10 +106,11 @@ def _judge(ends: Ends, process: Process, told: signal.Signals, moment: str) -> N
 
 def _tell(process: Process, told: signal.Signals) -> None:
     """SIGINT goes to all of the group, as Ctrl-C does; SIGTERM to the process, as orchestrators do."""
-    if told is signal.SIGINT:
-        os.killpg(process.pid, told)
-    else:
-        os.kill(process.pid, told)
+    with contextlib.suppress(ProcessLookupError):  # it has ended by itself: how, is judged
+        if told is signal.SIGINT:
+            os.killpg(process.pid, told)
+        else:
+            os.kill(process.pid, told)
 
 
 def _ends_soon(group: int) -> bool:

@@ -66,20 +66,11 @@ class Sessions:
         except SQLAlchemyError as error:
             raise DatabaseUnavailable(in_one_line(error)) from error
 
-    def is_reachable(self) -> bool:
-        """Whether the database answers."""
-        try:
-            with self.reading() as session:
-                session.execute(text("SELECT 1"))
-        except DatabaseUnavailable:
-            return False
-        return True
-
     def why_unwritable(self, tables: Collection[Table]) -> str | None:
         """Why rows cannot be written to these tables now, in one line; None if they can. Changes no row.
 
-        What was written within the last second is the answer. Without that it takes the locks that a writer takes, on SQLite those of
-        the file, on PostgreSQL those of the tables, inserts no rows into each, and waits for none of them longer than a second.
+        What was written within the last second is the answer. Else it takes the locks that a writer takes, on SQLite those of the
+        file, on PostgreSQL those of the tables, inserts no rows into each, and waits for no lock longer than a second.
         """
         if self._wrote_just_now():
             return None

@@ -23,7 +23,7 @@ class WritersTurn:
 
     @contextmanager
     def taken(self, timeout_s: float | None = None) -> Iterator[None]:
-        """Alone among the writers of this process. `timeout_s` counts instead of the usual time, if given. Raises TurnNotGiven."""
+        """Alone among the writers of this process, after `timeout_s` at most, or the usual time. Raises TurnNotGiven."""
         timeout_s = self._timeout_s if timeout_s is None else timeout_s
         if not self._lock.acquire(timeout=timeout_s):
             raise TurnNotGiven(f"other writers have kept the database busy for {timeout_s:g} s")

@@ -171,9 +171,9 @@ class Ledger:
         with self._sessions.reading() as session:
             return tuple(_entry(row) for row in session.exec(entries))
 
-    def is_reachable(self) -> bool:
-        """Whether the database answers."""
-        return self._sessions.is_reachable()
+    def why_unready(self) -> str | None:
+        """Why no row can be written now, in one line; None if rows can be written."""
+        return self._sessions.why_unwritable(CreditDatabase.metadata.sorted_tables)
 
 
 def _refuses_a_credit(error: BaseException | None) -> bool:

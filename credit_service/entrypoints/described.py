@@ -24,7 +24,7 @@ DESCRIPTION: Final = ApiDescription(
         "PUT /repairs/<repair_id>": Described(
             {200: RepairedResponse, 201: RepairedResponse}, body=RepairRequest, problems=(409,)
         ),
-        "GET /readyz": Described({200: ReadyResponse, 503: ReadyResponse}),
+        "GET /readyz": Described({200: ReadyResponse}),
         "GET /healthz": Described({200: HealthResponse, 503: HealthResponse}),
     },
 )

@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Final, Literal, Protocol
 
 from flask import Blueprint, Response, current_app
@@ -11,7 +12,8 @@ from redis import RedisError
 from broker.client import QueueProgress
 from credit_service.adapters.worker_heartbeats import LivingWorker
 from credit_service.service_layer.holds import Holding
-from service_runtime.health import Reachable, Status, Word, http_status, word
+from service_runtime.health import Status, Word, http_status, word
+from service_runtime.readiness import FOR_S, Need, Needed, Readiness, not_ready, word_of
 from service_runtime.responses import json_response
 
 health_api = Blueprint("health", __name__)
@@ -41,15 +43,46 @@ class Queues(Protocol):
         """The progress of each queue; none if nobody can say."""
 
 
+_MEANWHILE: Final = "Orders wait at the broker meanwhile, and none is lost."
+_OF_DATABASE: Final = f"an end of what locks it, room on its disk, the right to write. {_MEANWHILE}"
+
+
 @dataclass(frozen=True, slots=True)
+class _LivingWorkers:
+    """The workers, as something that credits need."""
+
+    workers: Workers
+
+    def why_unready(self) -> str | None:
+        try:
+            return None if self.workers.living() else "no worker is alive"
+        except RedisError as error:
+            return f"Redis cannot be asked: {error}"
+
+
+@dataclass(frozen=True)
 class HealthSources:
     """Whom to ask."""
 
-    database: Reachable
-    broker: Reachable
+    database: Needed
+    broker: Needed
     workers: Workers
     holds: Held
     queues: Queues
+    readiness_counts_s: float = FOR_S
+    """For how long what they said of their readiness counts."""
+
+    @cached_property
+    def readiness(self) -> Readiness:
+        """Whether an order could be credited now."""
+        return Readiness(
+            [
+                Need("database", self.database, f"Give the credit database what it lacks: {_OF_DATABASE}"),
+                Need("broker", self.broker, f"Look at name server and broker with rocketmq-admin doctor. {_MEANWHILE}"),
+                Need("workers", _LivingWorkers(self.workers), f"Start Redis, or a credit_service.worker. {_MEANWHILE}"),
+            ],
+            for_s=self.readiness_counts_s,
+        )
 
 
 class WorkerHealth(BaseModel):
@@ -85,10 +118,9 @@ class QueueHealth(BaseModel):
 
 
 class ReadyResponse(BaseModel):
-    """Whether GET /customers/{id}/credit can be answered."""
+    """An order could be credited now."""
 
-    status: Status
-    database: Word
+    status: Literal["ok"] = "ok"
 
 
 class HealthResponse(BaseModel):
@@ -106,13 +138,15 @@ class HealthResponse(BaseModel):
     queues: int
     """How many queues of orders this service has."""
     standing_still: list[QueueHealth]
+    missing: list[str]
+    """What keeps orders from being credited, and what to do about it."""
 
 
 @health_api.get("/readyz")
 def get_readyz() -> Response:
-    """200 if callers can be served, else 503: to be left out of a load balancer meanwhile."""
-    database = word(_sources().database.is_reachable())
-    return _answer(ReadyResponse(status="ok" if database == "ok" else "degraded", database=database))
+    """Whether an order could be credited now: 200, or 503 with what is missing and what to do."""
+    missing = _sources().readiness.missing()
+    return not_ready(missing) if missing else json_response(ReadyResponse())
 
 
 @health_api.get("/healthz")
@@ -121,7 +155,8 @@ def get_healthz() -> Response:
     sources = _sources()
     workers = _living(sources.workers)
     holding = sources.holds.state()
-    database, broker = word(sources.database.is_reachable()), word(sources.broker.is_reachable())
+    missing = sources.readiness.missing()
+    database, broker = word_of("database", missing), word_of("broker", missing)
     redis = word(workers is not None)
     progress = sources.queues.progress()
     # What is held explains a queue that stands still, and says whether that is an outage.
@@ -137,6 +172,7 @@ def get_healthz() -> Response:
             held=None if holding is None else _held_health(holding),
             queues=len(progress),
             standing_still=still,
+            missing=[str(one) for one in missing],
         )
     )
 
@@ -192,5 +228,5 @@ def _queue_health(progress: QueueProgress) -> QueueHealth:
     )
 
 
-def _answer(report: ReadyResponse | HealthResponse) -> Response:
+def _answer(report: HealthResponse) -> Response:
     return json_response(report, http_status(report))

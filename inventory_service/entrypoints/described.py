@@ -13,7 +13,7 @@ DESCRIPTION: Final = ApiDescription(
         "PUT /stock/<path:article>": Described({200: StockResponse}, body=StockRequest),
         "GET /stock/<path:article>": Described({200: StockResponse}),
         "GET /orders/<order_id>/shipment": Described({200: ShipmentResponse}),
-        "GET /readyz": Described({200: HealthResponse, 503: HealthResponse}),
+        "GET /readyz": Described({200: HealthResponse}),
         "GET /healthz": Described({200: HealthResponse, 503: HealthResponse}),
     },
 )

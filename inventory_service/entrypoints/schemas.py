@@ -51,3 +51,5 @@ class HealthResponse(BaseModel):
     status: Status
     database: Word
     broker: Word
+    missing: list[str] = []
+    """What keeps orders from being shipped, and what to do about it."""

@@ -26,8 +26,8 @@ class Everything:
         self.held: Holding | None = None
         self.stands_still_s = 0.0
 
-    def is_reachable(self) -> bool:
-        return self.is_broker_up
+    def why_unready(self) -> str | None:
+        return None if self.is_broker_up else "the broker is away"
 
     def living(self) -> list[LivingWorker]:
         if not self.is_redis_up:
@@ -48,7 +48,9 @@ def everything() -> Everything:
 
 @pytest.fixture
 def client(sqlite_ledger: Ledger, everything: Everything) -> Iterator[FlaskClient]:
-    health = HealthSources(sqlite_ledger, broker=everything, workers=everything, holds=everything, queues=everything)
+    health = HealthSources(
+        sqlite_ledger, broker=everything, workers=everything, holds=everything, queues=everything, readiness_counts_s=0
+    )
     with create_app(sqlite_ledger, health).test_client() as client:
         yield client
 
@@ -123,7 +125,14 @@ ALL_IS_WELL = {
     "held": None,
     "queues": 1,
     "standing_still": [],
+    "missing": [],
 }
+
+
+MEANWHILE = "Orders wait at the broker meanwhile, and none is lost."
+OF_BROKER = f"broker: the broker is away. Look at name server and broker with rocketmq-admin doctor. {MEANWHILE}"
+OF_REDIS = f"workers: Redis cannot be asked: connection refused. Start Redis, or a credit_service.worker. {MEANWHILE}"
+OF_WORKERS = f"workers: no worker is alive. Start Redis, or a credit_service.worker. {MEANWHILE}"
 
 
 def holding(*, is_outage: bool) -> Holding:
@@ -138,19 +147,28 @@ def test_health_tells_everything_in_detail(client: FlaskClient) -> None:
 def test_health_names_what_does_not_answer(client: FlaskClient, everything: Everything) -> None:
     everything.is_broker_up = False
     answer = client.get("/healthz")
-    assert (answer.status_code, answer.json) == (503, ALL_IS_WELL | {"status": "degraded", "broker": "unreachable"})
+    assert (answer.status_code, answer.json) == (
+        503,
+        ALL_IS_WELL | {"status": "degraded", "broker": "unreachable", "missing": [OF_BROKER]},
+    )
 
 
 def test_health_without_redis_knows_of_no_worker(client: FlaskClient, everything: Everything) -> None:
     everything.is_redis_up = False
     answer = client.get("/healthz")
-    assert (answer.status_code, answer.json) == (503, ALL_IS_WELL | {"status": "degraded", "redis": "unreachable", "workers": []})
+    assert (answer.status_code, answer.json) == (
+        503,
+        ALL_IS_WELL | {"status": "degraded", "redis": "unreachable", "workers": [], "missing": [OF_REDIS]},
+    )
 
 
 def test_health_is_degraded_while_no_worker_is_alive(client: FlaskClient, everything: Everything) -> None:
     everything.workers = []
     answer = client.get("/healthz")
-    assert (answer.status_code, answer.json) == (503, ALL_IS_WELL | {"status": "degraded", "workers": []})
+    assert (answer.status_code, answer.json) == (
+        503,
+        ALL_IS_WELL | {"status": "degraded", "workers": [], "missing": [OF_WORKERS]},
+    )
 
 
 def test_health_is_degraded_while_orders_are_held_for_an_outage(client: FlaskClient, everything: Everything) -> None:
@@ -167,10 +185,20 @@ def test_health_asks_for_attention_while_single_orders_are_held(client: FlaskCli
     assert (answer.status_code, answer.json) == (200, ALL_IS_WELL | {"status": "attention", "held": held})
 
 
-def test_callers_are_served_although_nothing_but_the_database_is_there(client: FlaskClient, everything: Everything) -> None:
+def test_a_service_is_ready_while_an_order_could_be_credited(client: FlaskClient, everything: Everything) -> None:
+    assert (client.get("/readyz").status_code, client.get("/readyz").json) == (200, {"status": "ok"})
     everything.is_broker_up = everything.is_redis_up = False
     answer = client.get("/readyz")
-    assert (answer.status_code, answer.json) == (200, {"status": "ok", "database": "ok"})
+    assert (answer.status_code, answer.json["title"]) == (503, "Not ready")
+    assert answer.json["detail"] == f"{OF_BROKER} {OF_REDIS}"
+
+
+def test_credits_are_read_although_nothing_but_the_database_is_there(
+    client: FlaskClient, sqlite_ledger: Ledger, everything: Everything
+) -> None:
+    sqlite_ledger.credit([a_credit("1")])
+    everything.is_broker_up = everything.is_redis_up = False
+    assert client.get("/customers/ada/credit").status_code == 200
 
 
 def test_a_service_without_its_database_lives_but_is_not_ready(
@@ -178,7 +206,7 @@ def test_a_service_without_its_database_lives_but_is_not_ready(
 ) -> None:
     lose_the_database(sqlite_engine, tmp_path)
     answer = client.get("/readyz")
-    assert (answer.status_code, answer.json) == (503, {"status": "degraded", "database": "unreachable"})
+    assert (answer.status_code, [error["field"] for error in answer.json["errors"]]) == (503, ["database"])
     assert client.get("/healthz").status_code == 503
     answer = client.get("/livez")
     assert (answer.status_code, answer.json) == (200, {"status": "ok"})
@@ -208,7 +236,9 @@ def test_a_page_of_another_site_reads_nothing(client: FlaskClient, path: str, he
 
 
 def test_names_that_were_given_are_answered(sqlite_ledger: Ledger, everything: Everything) -> None:
-    health = HealthSources(sqlite_ledger, broker=everything, workers=everything, holds=everything, queues=everything)
+    health = HealthSources(
+        sqlite_ledger, broker=everything, workers=everything, holds=everything, queues=everything, readiness_counts_s=0
+    )
     app = create_app(sqlite_ledger, health, hosts=KnownHosts.of("0.0.0.0", "credit-service"))
     with app.test_client() as client:
         hosts = ("credit-service:8081", "localhost:49153", "172.18.0.5:8081", "order-service:8081")

@@ -12,8 +12,8 @@ from inventory_service.entrypoints.http import create_app
 class Broker:
     is_up = True
 
-    def is_reachable(self) -> bool:
-        return self.is_up
+    def why_unready(self) -> str | None:
+        return None if self.is_up else "the broker is away"
 
 
 @pytest.fixture
@@ -23,7 +23,7 @@ def broker() -> Broker:
 
 @pytest.fixture
 def client(sqlite_stock_room: SqlStockRoom, broker: Broker) -> Iterator[FlaskClient]:
-    with create_app(sqlite_stock_room, broker).test_client() as client:
+    with create_app(sqlite_stock_room, broker, readiness_counts_s=0).test_client() as client:
         yield client
 
 
@@ -56,12 +56,15 @@ def test_a_shipment_says_what_was_missing(client: FlaskClient, sqlite_stock_room
     assert client.get("/orders/order-1/shipment").json == {"order_id": "order-1", "state": "SHORT", "missing": "tea"}
 
 
-@pytest.mark.parametrize("path", ["/healthz", "/readyz"])
-def test_health_names_what_does_not_answer(client: FlaskClient, broker: Broker, path: str) -> None:
-    assert client.get(path).json == {"status": "ok", "database": "ok", "broker": "ok"}
+def test_health_and_readiness_name_what_is_missing(client: FlaskClient, broker: Broker) -> None:
+    for path in ("/healthz", "/readyz"):
+        assert client.get(path).json == {"status": "ok", "database": "ok", "broker": "ok", "missing": []}
     broker.is_up = False
-    answer = client.get(path)
-    assert (answer.status_code, answer.json["broker"]) == (503, "unreachable")
+    health, ready = client.get("/healthz"), client.get("/readyz")
+    assert (health.status_code, health.json["broker"], health.json["database"]) == (503, "unreachable", "ok")
+    assert (ready.status_code, ready.json["title"]) == (503, "Not ready")
+    assert ready.json["errors"] == [{"field": "broker", "message": "the broker is away"}]
+    assert "Messages wait at the broker meanwhile." in ready.json["detail"]
 
 
 def test_a_database_that_does_not_answer_is_503(client: FlaskClient, sqlite_engine: Engine) -> None:

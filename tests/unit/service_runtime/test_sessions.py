@@ -97,7 +97,7 @@ def test_a_server_that_dies_before_the_database_commit_leaves_the_outcome_unknow
 
     with pytest.raises(OutcomeUnknown):
         write_while_the_server_dies()
-    assert sessions.is_reachable()
+    assert sessions.why_unwritable([NUMBERS]) is None
 
 
 @ON_POSTGRESQL
@@ -126,14 +126,14 @@ def test_a_statement_that_cannot_be_read_is_a_failure_of_the_database(sessions: 
         session.execute(text("SELECT nothing FROM nowhere"))
 
 
-def test_a_database_is_reachable_until_it_is_gone(engine: Engine, sessions: Sessions) -> None:
-    assert sessions.is_reachable()
+def test_a_database_can_be_written_until_it_is_gone(engine: Engine, sessions: Sessions) -> None:
+    assert sessions.why_unwritable([NUMBERS]) is None
 
     def refuse(*_: object) -> None:
         raise OperationalError("connect", None, Exception("refused"))
 
     event.listen(engine, "before_cursor_execute", refuse)
-    assert not sessions.is_reachable()
+    assert sessions.why_unwritable([NUMBERS]) is not None
 
 
 NUMBERS = Table("numbers", MetaData(), Column("number", Integer, primary_key=True))

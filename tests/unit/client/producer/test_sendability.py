@@ -71,7 +71,9 @@ async def test_one_broker_of_several_is_enough() -> None:
 
 
 async def test_brokers_that_all_fail_are_all_told() -> None:
-    reason, _ = await why(a=lambda request: RemotingTimeout("a:1"), b=lambda request: answer(ResponseCode.SYSTEM_BUSY, remark="x"))
+    reason, _ = await why(
+        a=lambda request: RemotingTimeout("a:1"), b=lambda request: answer(ResponseCode.SYSTEM_BUSY, remark="x")
+    )
     assert reason is not None
     assert "a:1 did not answer GET_BROKER_RUNTIME_INFO within 1000 ms; " in reason
     assert "b:1" in reason
