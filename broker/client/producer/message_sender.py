@@ -110,8 +110,8 @@ class MessageSender:
             result = await self._send_by(
                 _Deadline(self._settings.timeout_ms if timeout_ms is None else timeout_ms), topic, ready, queue
             )
-        except ClientError as error:
-            if not (isinstance(error, BrokerError) and error.code == ResponseCode.MESSAGE_ILLEGAL):
+        except BrokerError as error:
+            if error.code != ResponseCode.MESSAGE_ILLEGAL:
                 self.latest.failed(str(error), _now_s())
             raise
         if result.send_status is SendStatus.FLUSH_DISK_TIMEOUT:

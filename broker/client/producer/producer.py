@@ -174,8 +174,8 @@ class Producer(RunsWithin):
     async def why_unsendable(self, topic: str) -> str | None:
         """Why no message to the topic would be stored now; None if one broker at least would store it.
 
-        It stores nothing. A message that was stored within the last second is the answer, and so are three in a row that failed;
-        else the brokers of the topic are asked, for a second each time, whether they store messages. Apache's brokers answer too.
+        It stores nothing. A message that was stored within the last second is the answer, and so are three in a row that were
+        refused; else the brokers of the topic are asked, for a second each time, whether they store. Apache's brokers answer too.
         """
         check_topic(topic)
         running = self._lifecycle.running()

@@ -15,7 +15,7 @@ from broker.protocol.java_properties import parse_properties
 TIMEOUT_MS: Final = 1000
 """Short: whoever asks how things are does not want to wait."""
 _JUST_NOW_S: Final = 1.0
-_LATELY_S: Final = 30.0
+_LATELY_S: Final = 10.0
 _SO_MANY_FAILED: Final = 3
 _WARNING_PERCENT: Final = 90
 """diskSpaceWarningLevelRatio where a broker names none: Apache's is a property of its Java process."""
@@ -35,7 +35,7 @@ class LatestSends:
         self._stored_s, self._failures = now_s, 0
 
     def failed(self, reason: str, now_s: float) -> None:
-        """No broker stored a message, through no fault of that message."""
+        """A broker answered and did not store a message, through no fault of that message. One that is away is asked anyway."""
         self._failed_s, self._reason = now_s, reason
         self._failures += 1
 
@@ -44,7 +44,7 @@ class LatestSends:
         return self._stored_s is not None and now_s - self._stored_s < _JUST_NOW_S
 
     def why_failed(self, now_s: float) -> str | None:
-        """Why the latest sends failed, if three or more did one after the other and the last one within half a minute.
+        """Why the latest sends were refused, if three or more were one after the other and the last one within ten seconds.
 
         Brokers do not say all that keeps them from storing: a disk that hangs, half messages that they refuse.
         """

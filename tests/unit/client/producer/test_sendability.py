@@ -99,14 +99,14 @@ async def test_who_has_just_stored_a_message_asks_nobody() -> None:
     assert (reason, asked.asked) == (None, [])
 
 
-def test_three_sends_in_a_row_that_failed_are_a_reason_for_half_a_minute() -> None:
+def test_three_sends_in_a_row_that_were_refused_are_a_reason_for_ten_seconds() -> None:
     latest = LatestSends()
     for second in (1, 2):
         latest.failed("half messages are refused", second)
     assert latest.why_failed(2) is None
     latest.failed("half messages are refused", 3)
-    assert latest.why_failed(32) == "half messages are refused"
-    assert latest.why_failed(33) is None
+    assert latest.why_failed(12) == "half messages are refused"
+    assert latest.why_failed(13) is None
 
 
 def test_a_message_that_was_stored_counts_more_than_those_that_failed_before() -> None:
