@@ -114,7 +114,13 @@ class ChecksInFlight(Generic[Producer]):
 
     def next_repetition_ms(self) -> int | None:
         """When a check may have to be repeated next. The time may be too early, never too late. None if none is in flight."""
-        return self._repetitions[0][0] if self._repetitions else None
+        while self._repetitions:
+            due_ms, _, producer, commit_log_offset, asked_ms, _ = self._repetitions[0]
+            owed = self._owed.get(producer)
+            if owed is not None and owed.in_flight.get(commit_log_offset) == asked_ms:
+                return due_ms
+            heappop(self._repetitions)  # it is answered
+        return None
 
     def take_repetitions(self, now_ms: int, limit: int) -> Iterator[tuple[Producer, int]]:
         """Who owes an answer for so long that it, or another one, is to be asked again; at most `limit`, each due again later."""
