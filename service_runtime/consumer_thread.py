@@ -36,12 +36,13 @@ class ConsumerThread:
             logger.warning("the consumer did not shut down cleanly: %s", error)
         self._loop.stop()
 
-    def is_reachable(self) -> bool:
-        """Whether the brokers answer now."""
+    def why_unready(self) -> str | None:
+        """Why no message can come now, in one line; None if one broker at least answers."""
         try:
-            return self._loop.run(self._consumer.is_heard(), timeout_s=_HEALTH_TIMEOUT_S)
-        except (ClientError, TimeoutError):
-            return False
+            is_heard = self._loop.run(self._consumer.is_heard_by_any(), timeout_s=_HEALTH_TIMEOUT_S)
+        except (ClientError, TimeoutError) as error:
+            return str(error)
+        return None if is_heard else "no broker answers this consumer"
 
     def progress(self) -> list[QueueProgress]:
         """The progress of each queue that the consumer has now; none if its event loop does not answer."""

@@ -188,6 +188,7 @@ def _transactions(
         policy=CheckPolicy(
             transaction_timeout_ms=settings.transaction_time_out,
             check_interval_ms=settings.transaction_check_interval,
+            answer_timeout_ms=settings.transaction_check_answer_time_out,
             check_max=settings.transaction_check_max,
             file_reserved_ms=settings.file_reserved_time * 3_600_000,
         ),

@@ -1,5 +1,10 @@
 """The name server in a process of its own: `python -m broker.nameserver -p 9876`."""
 
+if __name__ == "__main__":
+    from broker.told_to_stop import end_at_once_when_told
+
+    end_at_once_when_told()
+
 import asyncio
 import logging
 import signal

@@ -184,9 +184,9 @@ class Ledger:
         with self._sessions.reading() as session:
             return session.exec(entries.limit(1)).first() is not None
 
-    def is_reachable(self) -> bool:
-        """Whether the database answers."""
-        return self._sessions.is_reachable()
+    def why_unready(self) -> str | None:
+        """Why no row can be written now, in one line; None if rows can be written."""
+        return self._sessions.why_unwritable(CreditDatabase.metadata.sorted_tables)
 
 
 def _refuses_a_credit(failure: Exception) -> bool:

@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Final, Protocol
 
 from flask import Blueprint, Response, current_app
@@ -11,8 +12,9 @@ from redis import RedisError
 from broker.client import QueueProgress
 from credit_service.adapters.worker_heartbeats import LivingWorker
 from service_runtime.dead_letters import DeadLetters, attention_for
-from service_runtime.health import Reachable, Status, Word, http_status, word
+from service_runtime.health import ReadyResponse, Status, Word, http_status, word
 from service_runtime.holds import Cause, Holding
+from service_runtime.readiness import FOR_S, Need, Needed, Readiness, not_ready, word_of
 from service_runtime.responses import json_response
 
 health_api = Blueprint("health", __name__)
@@ -42,16 +44,50 @@ class Queues(Protocol):
         """The progress of each queue; none if nobody can say."""
 
 
+_MEANWHILE: Final = "Orders wait at the broker meanwhile, and none is lost."
+_OF_DATABASE: Final = f"an end of what locks it, room on its disk, the right to write. {_MEANWHILE}"
+
+
 @dataclass(frozen=True, slots=True)
+class _LivingWorkers:
+    """The workers, as something that credits need."""
+
+    workers: Workers
+
+    def why_unready(self) -> str | None:
+        try:
+            living = self.workers.living()
+        except RedisError as error:
+            return f"Redis cannot be asked: {error}"
+        if not living:
+            return "no worker is alive"
+        return None if any(worker.takes_tasks for worker in living) else "no worker takes the tasks that wait"
+
+
+@dataclass(frozen=True)
 class HealthSources:
     """Whom to ask."""
 
-    database: Reachable
-    broker: Reachable
+    database: Needed
+    broker: Needed
     workers: Workers
     holds: Held
     queues: Queues
     dead_letters: DeadLetters
+    readiness_counts_s: float = FOR_S
+    """For how long what they said of their readiness counts."""
+
+    @cached_property
+    def readiness(self) -> Readiness:
+        """Whether an order could be credited now."""
+        return Readiness(
+            [
+                Need("database", self.database, f"Give the credit database what it lacks: {_OF_DATABASE}"),
+                Need("broker", self.broker, f"Look at name server and broker with rocketmq-admin doctor. {_MEANWHILE}"),
+                Need("workers", _LivingWorkers(self.workers), f"Start Redis, or a credit_service.worker. {_MEANWHILE}"),
+            ],
+            for_s=self.readiness_counts_s,
+        )
 
 
 class WorkerHealth(BaseModel):
@@ -91,18 +127,11 @@ class QueueHealth(BaseModel):
     for_s: float
 
 
-class ReadyResponse(BaseModel):
-    """Whether GET /customers/{id}/credit can be answered."""
-
-    status: Status
-    database: Word
-
-
 class HealthResponse(BaseModel):
     """All in detail.
 
-    degraded: something is away, no worker takes tasks, an outage holds orders, the database refuses several and takes none, or a queue
-    stands still;
+    degraded: something is away, no worker takes tasks, an outage holds orders, the database refuses several and takes none,
+    or a queue stands still;
     attention: single orders are held, or messages are dead letters.
     """
 
@@ -117,13 +146,15 @@ class HealthResponse(BaseModel):
     standing_still: list[QueueHealth]
     attention: list[str]
     """What a person has to look after, with the command for it."""
+    missing: list[str]
+    """What keeps orders from being credited, and what to do about it."""
 
 
 @health_api.get("/readyz")
 def get_readyz() -> Response:
-    """200 if callers can be served, else 503: to be left out of a load balancer meanwhile."""
-    database = word(_sources().database.is_reachable())
-    return _answer(ReadyResponse(status="ok" if database == "ok" else "degraded", database=database))
+    """Whether an order could be credited now: 200, or 503 with what is missing and what to do."""
+    missing = _sources().readiness.missing()
+    return not_ready(missing) if missing else json_response(ReadyResponse())
 
 
 @health_api.get("/healthz")
@@ -132,7 +163,8 @@ def get_healthz() -> Response:
     sources = _sources()
     workers = _living(sources.workers)
     holding = sources.holds.state()
-    database, broker = word(sources.database.is_reachable()), word(sources.broker.is_reachable())
+    missing = sources.readiness.missing()
+    database, broker = word_of("database", missing), word_of("broker", missing)
     redis = word(workers is not None)
     progress = sources.queues.progress()
     # What is held explains a queue that stands still, and says whether that is an outage.
@@ -150,6 +182,7 @@ def get_healthz() -> Response:
             queues=len(progress),
             standing_still=still,
             attention=attention,
+            missing=[str(one) for one in missing],
         )
     )
 
@@ -208,5 +241,5 @@ def _queue_health(progress: QueueProgress) -> QueueHealth:
     )
 
 
-def _answer(report: ReadyResponse | HealthResponse) -> Response:
+def _answer(report: HealthResponse) -> Response:
     return json_response(report, http_status(report))

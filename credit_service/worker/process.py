@@ -27,7 +27,7 @@ from service_runtime.armed_failpoints import ArmedFailpoints
 from service_runtime.configured_database import open_to_serve
 from service_runtime.engine import DatabaseUnusable
 from service_runtime.log_format import set_log_format
-from service_runtime.start import first_error, log_to_stderr, say
+from service_runtime.start import first_error, interrupt_on_signals, log_to_stderr, say
 from service_runtime.trace_setup import start_tracing, trace_database, trace_tasks
 
 PROGRAM: Final = "credit_service.worker"
@@ -38,6 +38,14 @@ logger = logging.getLogger(PROGRAM)
 
 def main() -> int:
     """The process's exit status: 0 after a signal, 1 when it cannot start, 2 when a setting is wrong."""
+    try:
+        interrupt_on_signals()
+        return _run()
+    except KeyboardInterrupt:
+        return say(PROGRAM, "told to stop while it started", 0)
+
+
+def _run() -> int:
     log_to_stderr()
     try:
         settings = CliApp.run(WorkerSettings)
@@ -49,8 +57,6 @@ def main() -> int:
         status = work(settings, heartbeats)
     except DatabaseUnusable as error:
         return say(PROGRAM, str(error), 1)
-    except KeyboardInterrupt:
-        return say(PROGRAM, "interrupted while starting", 130)
     if status and not was_told_to_stop():
         start_again("Celery stopped without a signal")
     return 0

@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 from sqlalchemy import Engine
 from sqlmodel import Session, col, select
 
-from inventory_service.adapters.tables import ShipmentLineRow, ShipmentRow, StockRow
+from inventory_service.adapters.tables import InventoryDatabase, ShipmentLineRow, ShipmentRow, StockRow
 from inventory_service.domain.shipment import Line, Shipment, ShipmentState, first_missing, totals
 from service_runtime.sessions import Sessions
 
@@ -70,9 +70,9 @@ class SqlStockRoom:
             row = session.get(ShipmentRow, order_id)
             return None if row is None else _shipment(row)
 
-    def is_reachable(self) -> bool:
-        """Whether the database answers; raises nothing."""
-        return self._sessions.is_reachable()
+    def why_unready(self) -> str | None:
+        """Why no row can be written now, in one line; None if rows can be written."""
+        return self._sessions.why_unwritable(InventoryDatabase.metadata.sorted_tables)
 
     def _is_new(self, session: Session, order_id: str, state: ShipmentState) -> bool:
         """Whether no message of the order came before; then its row is there now, with this state."""

@@ -1,5 +1,6 @@
 """The inventory service over HTTP: the Flask application and its routes."""
 
+from collections.abc import Sequence
 from typing import Final, Protocol
 
 from flask import Blueprint, Flask, Response, abort, current_app, request
@@ -17,11 +18,12 @@ from inventory_service.entrypoints.schemas import (
 from service_runtime.application import create_application
 from service_runtime.database_errors import DatabaseFailure
 from service_runtime.dead_letters import DeadLetters, attention_for
-from service_runtime.health import Reachable, http_status, word
+from service_runtime.health import ReadyResponse, Status, http_status
 from service_runtime.holds import Holding, Holds
 from service_runtime.known_hosts import KnownHosts
 from service_runtime.lanes import THREADS_KEPT_FREE, checks_lane, reading_lane
 from service_runtime.problems import Problem
+from service_runtime.readiness import FOR_S, Missing, Need, Needed, Readiness, not_ready, word_of
 from service_runtime.responses import json_response
 from service_runtime.write_guard import WriteGuard
 
@@ -32,7 +34,7 @@ _MAX_BODY_BYTES: Final = 1024
 inventory_api = Blueprint("inventory", __name__)
 
 
-class Consumer(Reachable, DeadLetters, Protocol):
+class Consumer(Needed, DeadLetters, Protocol):
     """The port to the broker."""
 
 
@@ -49,8 +51,12 @@ def create_app(
     hosts: KnownHosts = _LOOPBACK,
     threads: int = 16,
     guard: WriteGuard = _EVERYBODY,
+    readiness_counts_s: float = FOR_S,
 ) -> Flask:
-    """The application, on a database and a consumer that are open. It answers requests that name one of `hosts`."""
+    """The application, on a database and a consumer that are open. It answers requests that name one of `hosts`.
+
+    What both said of their readiness counts for `readiness_counts_s`.
+    """
     quick, checks = reading_lane(threads - THREADS_KEPT_FREE + 1), checks_lane()
     app = create_application(
         __name__,
@@ -71,7 +77,17 @@ def create_app(
     app.extensions["stock_room"] = stock_room
     app.extensions["broker"] = broker
     app.extensions["holds"] = holds
+    app.extensions["readiness"] = _readiness(stock_room, broker, readiness_counts_s)
     return app
+
+
+def _readiness(stock_room: SqlStockRoom, broker: Needed, counts_s: float) -> Readiness:
+    of_database = (
+        "Give the inventory database what it lacks: an end of what locks it, room on its disk, the right to write. "
+        "Messages wait at the broker meanwhile."
+    )
+    of_broker = "Look at name server and broker with rocketmq-admin doctor. Messages wait at the broker meanwhile."
+    return Readiness([Need("database", stock_room, of_database), Need("broker", broker, of_broker)], for_s=counts_s)
 
 
 @inventory_api.put("/stock/<path:article>")
@@ -105,29 +121,36 @@ def get_shipment(order_id: str) -> Response:
 
 @inventory_api.get("/readyz")
 def get_readiness() -> Response:
-    """200 if callers can be served, else 503."""
-    health = _what_answers()
-    return json_response(health, http_status(health))
+    """Whether an order could be shipped now: 200, or 503 with what is missing and what to do."""
+    missing = _readiness_now().missing()
+    return not_ready(missing) if missing else json_response(ReadyResponse())
 
 
 @inventory_api.get("/healthz")
 def get_health() -> Response:
-    """All that is known: 503 while database or broker is unreachable, or the database refuses messages and takes none."""
-    health, holding = _what_answers(), current_app.extensions["holds"].state()
-    attention = attention_for(current_app.extensions["broker"]) if health.status == "ok" else []
-    if holding is not None and holding.is_outage:
-        health = health.model_copy(update={"status": "degraded"})
-    elif health.status == "ok" and (holding is not None or attention):
-        health = health.model_copy(update={"status": "attention"})
-    held = None if holding is None else _held(holding)
-    health = health.model_copy(update={"held": held, "attention": attention})
+    """All that is known: 503 while no order could be shipped, or the database refuses messages and takes none."""
+    missing, holding = _readiness_now().missing(), current_app.extensions["holds"].state()
+    attention = [] if missing else attention_for(current_app.extensions["broker"])
+    health = HealthResponse(
+        status=_status(missing, holding, attention),
+        database=word_of("database", missing),
+        broker=word_of("broker", missing),
+        missing=[str(one) for one in missing],
+        held=None if holding is None else _held(holding),
+        attention=attention,
+    )
     return json_response(health, http_status(health))
 
 
-def _what_answers() -> HealthResponse:
-    broker: Consumer = current_app.extensions["broker"]
-    database, heard = word(_stock_room().is_reachable()), word(broker.is_reachable())
-    return HealthResponse(status="ok" if database == heard == "ok" else "degraded", database=database, broker=heard)
+def _status(missing: Sequence[Missing], holding: Holding | None, attention: Sequence[str]) -> Status:
+    if missing or (holding is not None and holding.is_outage):
+        return "degraded"
+    return "ok" if holding is None and not attention else "attention"
+
+
+def _readiness_now() -> Readiness:
+    readiness: Readiness = current_app.extensions["readiness"]
+    return readiness
 
 
 def _held(holding: Holding) -> HeldHealth:

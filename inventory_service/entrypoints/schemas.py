@@ -63,3 +63,5 @@ class HealthResponse(BaseModel):
     broker: Word
     held: HeldHealth | None = None
     attention: list[str] = Field(default=[], description="what a person has to look after, with the command for it")
+    missing: list[str] = []
+    """What keeps orders from being shipped, and what to do about it."""

@@ -216,9 +216,9 @@ class SqlOrderStore:
             page, rest = rows[:limit], rows[limit:]
             return orders_of(session, page), page[-1].id if rest else None
 
-    def is_reachable(self) -> bool:
-        """Whether the database answers; raises nothing."""
-        return self._sessions.is_reachable()
+    def why_unready(self) -> str | None:
+        """Why no row can be written now, in one line; None if rows can be written."""
+        return self._sessions.why_unwritable(OrderDatabase.metadata.sorted_tables)
 
     def _require_no_doubt(self, session: Session, witness: Witness | None) -> None:
         reason = self._history.reason_to_doubt(session, witness)

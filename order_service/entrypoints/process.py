@@ -38,7 +38,7 @@ logger = logging.getLogger(PROGRAM)
 
 def main() -> int:
     """The exit status of `run_service`."""
-    more = {"adopt-history": Command(AdoptionSettings, adopt_history)}
+    more = {"adopt-history": Command(AdoptionSettings, adopt_history, if_told_to_stop=130)}
     return run_service(PROGRAM, Settings, serve, MigrationSettings, migrate, more)
 
 

@@ -48,11 +48,12 @@ class _Server(uvicorn.Server):
 
 async def serve(app: Starlette, settings: ConsoleSettings, on_ready: Callable[[str], None]) -> None:
     """Serves until a signal. `on_ready` gets the address once it listens. Raises UnusableSettings if it cannot listen there."""
-    sockets = await _bound(settings)
     server = _Server(server_config(app), app.state.streams)
     host = f"[{settings.host}]" if ":" in settings.host else settings.host
-    on_ready(f"http://{host}:{sockets[0].getsockname()[1]}")
-    await server.serve(sockets=sockets)
+    with server.capture_signals():
+        sockets = await _bound(settings)
+        on_ready(f"http://{host}:{sockets[0].getsockname()[1]}")
+        await server.serve(sockets=sockets)
 
 
 def server_config(app: Starlette, connection: type[PatientProtocol] = PatientProtocol) -> uvicorn.Config:

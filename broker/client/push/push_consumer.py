@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, fields
 from typing import TypeVar, Unpack
 
@@ -16,6 +16,7 @@ from broker.client.checks.settings_check import check_group, check_topic, refuse
 from broker.client.errors import ClientError, IllegalConfiguration, NotRunning
 from broker.client.instance.broker_calls import BrokerCalls
 from broker.client.instance.clock import now_ms
+from broker.client.instance.heartbeats import Heartbeats
 from broker.client.instance.instance import ClientInstance
 from broker.client.instance.parked_requests import ParkedRequests
 from broker.client.listeners import MessageListener
@@ -162,12 +163,19 @@ class PushConsumer(RunsWithin):
 
         Raises NameServerUnreachable.
         """
+        return await self._is_heard(Heartbeats.send)
+
+    async def is_heard_by_any(self) -> bool:
+        """Whether one broker of interest at least answers a heartbeat now. Raises as `is_heard` does."""
+        return await self._is_heard(Heartbeats.send_to_any)
+
+    async def _is_heard(self, send: Callable[[Heartbeats], Awaitable[bool]]) -> bool:
         running = self._lifecycle.running_parts
         if running is None:
             return False
         instance = running.instance
         if instance.routes.brokers:
-            return await instance.heartbeats.send()
+            return await send(instance.heartbeats)
         info = await instance.name_servers.cluster_info()
         return info is not None and bool(info.broker_addr_table)
 

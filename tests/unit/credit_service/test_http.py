@@ -32,8 +32,8 @@ class Everything:
     def count_dead_letters(self) -> int | None:
         return self.dead_letters
 
-    def is_reachable(self) -> bool:
-        return self.is_broker_up
+    def why_unready(self) -> str | None:
+        return None if self.is_broker_up else "the broker is away"
 
     def living(self) -> list[LivingWorker]:
         if not self.is_redis_up:
@@ -54,7 +54,13 @@ def everything() -> Everything:
 
 def sources(ledger: Ledger, everything: Everything) -> HealthSources:
     return HealthSources(
-        ledger, broker=everything, workers=everything, holds=everything, queues=everything, dead_letters=everything
+        ledger,
+        broker=everything,
+        workers=everything,
+        holds=everything,
+        queues=everything,
+        dead_letters=everything,
+        readiness_counts_s=0,
     )
 
 
@@ -145,7 +151,15 @@ ALL_IS_WELL = {
     "queues": 1,
     "standing_still": [],
     "attention": [],
+    "missing": [],
 }
+
+
+MEANWHILE = "Orders wait at the broker meanwhile, and none is lost."
+OF_BROKER = f"broker: the broker is away. Look at name server and broker with rocketmq-admin doctor. {MEANWHILE}"
+OF_REDIS = f"workers: Redis cannot be asked: connection refused. Start Redis, or a credit_service.worker. {MEANWHILE}"
+OF_WORKERS = f"workers: no worker is alive. Start Redis, or a credit_service.worker. {MEANWHILE}"
+OF_TASKS = f"workers: no worker takes the tasks that wait. Start Redis, or a credit_service.worker. {MEANWHILE}"
 
 
 def holding(cause: Cause, orders: int = 40) -> Holding:
@@ -160,19 +174,28 @@ def test_health_tells_everything_in_detail(client: FlaskClient) -> None:
 def test_health_names_what_does_not_answer(client: FlaskClient, everything: Everything) -> None:
     everything.is_broker_up = False
     answer = client.get("/healthz")
-    assert (answer.status_code, answer.json) == (503, ALL_IS_WELL | {"status": "degraded", "broker": "unreachable"})
+    assert (answer.status_code, answer.json) == (
+        503,
+        ALL_IS_WELL | {"status": "degraded", "broker": "unreachable", "missing": [OF_BROKER]},
+    )
 
 
 def test_health_without_redis_knows_of_no_worker(client: FlaskClient, everything: Everything) -> None:
     everything.is_redis_up = False
     answer = client.get("/healthz")
-    assert (answer.status_code, answer.json) == (503, ALL_IS_WELL | {"status": "degraded", "redis": "unreachable", "workers": []})
+    assert (answer.status_code, answer.json) == (
+        503,
+        ALL_IS_WELL | {"status": "degraded", "redis": "unreachable", "workers": [], "missing": [OF_REDIS]},
+    )
 
 
 def test_health_is_degraded_while_no_worker_is_alive(client: FlaskClient, everything: Everything) -> None:
     everything.workers = []
     answer = client.get("/healthz")
-    assert (answer.status_code, answer.json) == (503, ALL_IS_WELL | {"status": "degraded", "workers": []})
+    assert (answer.status_code, answer.json) == (
+        503,
+        ALL_IS_WELL | {"status": "degraded", "workers": [], "missing": [OF_WORKERS]},
+    )
 
 
 def test_health_is_degraded_while_no_worker_takes_the_tasks_that_wait(client: FlaskClient, everything: Everything) -> None:
@@ -185,7 +208,8 @@ def test_health_is_degraded_while_no_worker_takes_the_tasks_that_wait(client: Fl
     everything.workers = [worker(45)]
     answer = client.get("/healthz")
     shown = WORKER | {"tasks_taken": 9, "taken_s_ago": 50.0, "takes_none_for_s": 45.0}
-    assert (answer.status_code, answer.json) == (503, ALL_IS_WELL | {"status": "degraded", "workers": [shown]})
+    degraded = ALL_IS_WELL | {"status": "degraded", "workers": [shown], "missing": [OF_TASKS]}
+    assert (answer.status_code, answer.json) == (503, degraded)
     everything.workers = [worker(45), worker(0)]
     assert client.get("/healthz").status_code == 200
 
@@ -227,10 +251,20 @@ def test_health_asks_for_attention_from_the_first_dead_letter_and_names_the_comm
     assert client.get("/healthz").json == ALL_IS_WELL
 
 
-def test_callers_are_served_although_nothing_but_the_database_is_there(client: FlaskClient, everything: Everything) -> None:
+def test_a_service_is_ready_while_an_order_could_be_credited(client: FlaskClient, everything: Everything) -> None:
+    assert (client.get("/readyz").status_code, client.get("/readyz").json) == (200, {"status": "ok"})
     everything.is_broker_up = everything.is_redis_up = False
     answer = client.get("/readyz")
-    assert (answer.status_code, answer.json) == (200, {"status": "ok", "database": "ok"})
+    assert (answer.status_code, answer.json["title"]) == (503, "Not ready")
+    assert answer.json["detail"] == f"{OF_BROKER} {OF_REDIS}"
+
+
+def test_credits_are_read_although_nothing_but_the_database_is_there(
+    client: FlaskClient, sqlite_ledger: Ledger, everything: Everything
+) -> None:
+    sqlite_ledger.credit([a_credit("1")])
+    everything.is_broker_up = everything.is_redis_up = False
+    assert client.get("/customers/ada/credit").status_code == 200
 
 
 def test_a_service_without_its_database_lives_but_is_not_ready(
@@ -238,7 +272,7 @@ def test_a_service_without_its_database_lives_but_is_not_ready(
 ) -> None:
     lose_the_database(sqlite_engine, tmp_path)
     answer = client.get("/readyz")
-    assert (answer.status_code, answer.json) == (503, {"status": "degraded", "database": "unreachable"})
+    assert (answer.status_code, [error["field"] for error in answer.json["errors"]]) == (503, ["database"])
     assert client.get("/healthz").status_code == 503
     answer = client.get("/livez")
     assert (answer.status_code, answer.json) == (200, {"status": "ok"})

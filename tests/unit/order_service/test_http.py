@@ -23,7 +23,7 @@ BODY: dict[str, Any] = {"customer": "ada", "items": [TEA]}
 
 @pytest.fixture
 def client(sqlite_store: SqlOrderStore, broker: BrokerInProcess) -> Iterator[FlaskClient]:
-    with create_app(sqlite_store, broker).test_client() as client:
+    with create_app(sqlite_store, broker, readiness_counts_s=0).test_client() as client:
         yield client
 
 
@@ -252,7 +252,7 @@ def test_a_transaction_that_check_back_rolled_back_first_is_503(client: FlaskCli
 
 
 def test_health_names_what_does_not_answer(client: FlaskClient, broker: BrokerInProcess) -> None:
-    assert client.get("/healthz").json == {"status": "ok", "database": "ok", "broker": "ok", "attention": []}
+    assert client.get("/healthz").json == {"status": "ok", "database": "ok", "broker": "ok", "missing": [], "attention": []}
     broker.is_up = False
     answer = client.get("/healthz")
     assert (answer.status_code, answer.json["broker"], answer.json["database"]) == (503, "unreachable", "ok")
@@ -306,12 +306,17 @@ def test_readiness_falls_with_the_broker_and_with_the_database(
 ) -> None:
     assert (client.get("/readyz").status_code, client.get("/readyz").json["status"]) == (200, "ok")
     broker.is_up = False
-    assert (client.get("/readyz").status_code, client.get("/readyz").json["broker"]) == (503, "unreachable")
-    broker.is_up = True
-    monkeypatch.setattr(SqlOrderStore, "is_reachable", lambda _: False)
+    monkeypatch.setattr(SqlOrderStore, "why_unready", lambda _: "database is locked")
     answer = client.get("/readyz")
-    assert answer.status_code == 503
-    assert answer.json == {"status": "degraded", "database": "unreachable", "broker": "ok", "attention": []}
+    assert (answer.status_code, answer.content_type, answer.json["title"]) == (503, "application/problem+json", "Not ready")
+    assert answer.json["errors"] == [
+        {"field": "database", "message": "database is locked"},
+        {"field": "broker", "message": "the broker is away"},
+    ]
+    assert answer.json["detail"].startswith("database: database is locked. Give the order database what it lacks: ")
+    assert "Look at name server and broker with rocketmq-admin doctor." in answer.json["detail"]
+    health = client.get("/healthz")
+    assert (health.status_code, health.json["status"], len(health.json["missing"])) == (503, "degraded", 2)
 
 
 def test_the_process_lives_whatever_is_unreachable(
@@ -319,7 +324,7 @@ def test_the_process_lives_whatever_is_unreachable(
 ) -> None:
     """A new start would bring neither back."""
     broker.is_up = False
-    monkeypatch.setattr(SqlOrderStore, "is_reachable", lambda _: False)
+    monkeypatch.setattr(SqlOrderStore, "why_unready", lambda _: "database is locked")
     answer = client.get("/livez")
     assert (answer.status_code, answer.json) == (200, {"status": "ok"})
 
