@@ -205,7 +205,7 @@ class Connection(SendingHalf):
         if self._give_up is not None:
             self._give_up.cancel()
         self._drop_unsent()
-        # What it read and wrote goes now, and not when the garbage collector happens to run: nothing here may hold it in a circle.
+        # What it read and wrote goes now, not when the garbage collector happens to run: nothing here may hold it in a circle.
         self._decoder.drop()
         self._transport = None
         self._own_requests.ended(self._refusal or error or "closed")

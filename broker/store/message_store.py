@@ -182,6 +182,15 @@ class MessageStore(StoreReader):
                 self.arrival_listener(*key, queues[key].max_offset, sum([request.size for request in run]))
 
     @property
+    def is_index_behind(self) -> bool:
+        """Whether so many visible messages wait for the index that no more should be made visible before `feed_index`."""
+        return self._index.is_behind
+
+    def feed_index(self) -> None:
+        """Puts some of them into the index: some ten milliseconds of work at most."""
+        self._index.feed()
+
+    @property
     def files(self) -> FileSystem:
         """The disk that the store is on."""
         return self._files

@@ -125,9 +125,9 @@ class GroupCommit:
         self._flushing_to = None
         self._lose_after(-1, StoreUnwritable(reason))
 
-    def appended(self) -> None:
-        """A processor has appended to the store: it is written at the end of this iteration of the event loop."""
-        self._requests += 1
+    def appended(self, messages: int = 1) -> None:
+        """A processor has appended so many messages to the store: they are written at the end of this turn of the event loop."""
+        self._requests += messages
         if not self._is_write_scheduled:
             self._is_write_scheduled = True
             self._requests_began_s = self._loop.time()
@@ -229,11 +229,22 @@ class GroupCommit:
         slice_end_s = self._loop.time() + _SLICE_S
         while (position := self._batches.end_of_first(_REQUESTS_SHOWN_AT_ONCE, self._durable_to)) < self._durable_to:
             self._show(position)
-            if self._loop.time() >= slice_end_s:
+            if not self._index_keeps_up(slice_end_s) or self._loop.time() >= slice_end_s:
                 self._is_showing = True
                 self._loop.call_soon(self._show_durable)
                 return
         self._show(self._durable_to)
+        if not self._index_keeps_up(slice_end_s):
+            self._is_showing = True
+            self._loop.call_soon(self._show_durable)
+
+    def _index_keeps_up(self, until_s: float) -> bool:
+        """Whether the index is near its end: messages with very many keys are shown, and answered, no faster than it takes them."""
+        while self._store.is_index_behind:
+            if self._loop.time() >= until_s:
+                return False
+            self._store.feed_index()
+        return True
 
     def _show(self, position: int) -> None:
         # The order is the design. Readers first: who is answered may pull at once. Then the listeners: a decision about a half

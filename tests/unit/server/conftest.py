@@ -102,7 +102,7 @@ class CommitAtOnce:
         self._futures: list[asyncio.Future[None]] = []
         self.is_held_up = False
 
-    def appended(self) -> None:
+    def appended(self, messages: int = 1) -> None:
         pass
 
     def after_durable(self, position: int, connection: Wire, frame: bytes) -> None:
