@@ -239,7 +239,7 @@ class GroupCommit:
             self._loop.call_soon(self._show_durable)
 
     def _index_keeps_up(self, until_s: float) -> bool:
-        """Whether the index is near its end: messages with very many keys are shown, and answered, no faster than it takes them."""
+        """Whether the index is near its end: messages with very many keys are shown and answered no faster than it takes them."""
         while self._store.is_index_behind:
             if self._loop.time() >= until_s:
                 return False

@@ -91,9 +91,8 @@ class BatchProperties:
     def __init__(self, named: Mapping[str, str]) -> None:
         """Raises IllegalMessage if there are too many."""
         if len(named) > MOST_PROPERTIES_OF_A_BATCH:
-            raise IllegalMessage(
-                f"the batch as a whole has {len(named)} properties; {MOST_PROPERTIES_OF_A_BATCH} are allowed: give them to its messages"
-            )
+            count, most = len(named), MOST_PROPERTIES_OF_A_BATCH
+            raise IllegalMessage(f"the batch as a whole has {count} properties; {most} are allowed: give them to its messages")
         self._pairs = [(name, props.encode({name: value})) for name, value in named.items()]
 
     def of(self, encoded: bytes) -> bytes:
@@ -117,8 +116,8 @@ class BatchSize:
         self._added_bytes += len(encoded) - len(own)
         if self._added_bytes > max(self._most_added_bytes, self._messages * ADDED_TO_EACH_BYTES):
             raise IllegalMessage(
-                f"the properties of the batch as a whole go to each of its messages, and add {self._added_bytes} bytes to the first "
-                f"{self._messages}; {self._most_added_bytes} are allowed: send several batches"
+                f"the properties of the batch as a whole go to each of its messages, and add {self._added_bytes} bytes to the "
+                f"first {self._messages}; {self._most_added_bytes} are allowed: send several batches"
             )
         keys = count_keys(encoded)
         _refuse_keys(keys)

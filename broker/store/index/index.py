@@ -24,7 +24,7 @@ from broker.store.settings import StoreConfig
 
 _WAITING_LIMIT: Final = 512
 _APPLIED_AT_ONCE: Final = 2048
-"""Entries, or messages without keys. Of the last few messages all keys count, a thousand each at most where they were sent here."""
+"""Entries, or messages without keys; of the last few messages all keys count, a thousand each at most."""
 _LOOKED_AT_ONCE: Final = 4
 _BEHIND: Final = 4096
 _MASK: Final = 0xFFFFFFFF
