@@ -64,6 +64,8 @@ class GroupCommit:
         self.listeners: list[CommitListener] = list(listeners)
         self._store = store
         self._is_sync = flush_disk_type is FlushDiskType.SYNC_FLUSH
+        if not self._is_sync:
+            store.keep_unflushed()
         self._unwaited_delay_s = unwaited_delay_s
         self._flush_timeout_s = flush_timeout_s
         self._async_flush_interval_s = async_flush_interval_s
@@ -191,10 +193,15 @@ class GroupCommit:
             # Somebody flushed the whole store in the meantime.
             self._make_visible(position)
             return
+        try:
+            paths = store.segments_to_flush(store.flushed_position, position)
+        except OSError as error:
+            self._flush_failed(f"cannot write to the commit log: {error.strerror or error}")
+            return
         self._flushing_to = position
         self._flush_began_s = self._loop.time()
         self.flushes += 1
-        self._flusher.request(store.segments_to_flush(store.flushed_position, position))
+        self._flusher.request(paths)
 
     def _on_answer(self, error: int) -> None:
         position, self._flushing_to = self._flushing_to, None
@@ -202,6 +209,8 @@ class GroupCommit:
             return
         if error == 0:
             self.flush_times_s.observe(self._loop.time() - self._flush_began_s)
+            if self._store.writability.is_failing:
+                logger.warning("messages are stored again: what the disk had refused was written once more, and is on it")
             self._store.mark_flushed(position)
             if self._is_sync:
                 self._make_visible(position)
@@ -211,8 +220,15 @@ class GroupCommit:
         self._note_backlog()
 
     def _flush_failed(self, reason: str) -> None:
-        logger.error("%s", reason)
-        if self._is_sync:
+        writability = self._store.writability
+        writability.flush_failures += 1
+        if not self._is_sync:
+            # It was acknowledged: it is kept, and nothing more is taken until it is on the disk. The timer tries again.
+            if not writability.is_failing:
+                self._store.note_flush_failed(reason)
+                logger.error("%s", writability.refusal)
+        else:
+            logger.error("%s", reason)
             # What the disk refused once must not be taken for flushed when a later flush succeeds.
             self._show(self._store.flushed_position)
             self._store.abandon_unflushed()

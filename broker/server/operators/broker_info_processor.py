@@ -146,6 +146,8 @@ class BrokerInfoProcessor:
             **_capacity(config.root),
             "remainHowManyDataToFlush": _bytes(unflushed),
             "earliestMessageTimeStamp": str(self._store.earliest_store_time()),
+            "flushFailures": str(self._store.writability.flush_failures),
+            "refusal": self._store.writability.refusal or "",
         }
         for level, (offset, max_offset) in self._delayed.offsets().items():
             if max_offset:

@@ -53,6 +53,7 @@ class Index:
         self._waiting: list[DispatchRequest] = []
         self._is_frozen = False
         self._is_refused = False
+        self._is_distrusted = False
         self.end_timestamp = 0
         self.end_offset = -1
         """The commit log offset of the last record that was looked at."""
@@ -176,6 +177,9 @@ class Index:
 
     def mark_synced(self) -> None:
         """The files that `write` named are on disk. Raises OSError."""
+        if self._is_distrusted:
+            self._is_frozen = False
+            return
         for index_file in self._index_files:
             if not index_file.is_settled:
                 index_file.mark_synced()
@@ -187,6 +191,10 @@ class Index:
         self._looked_at = [*self._looked_at, self._looking_at][-self.STAGES :]
         if len(self._looked_at) == self.STAGES:
             self.durable_offset = self._looked_at[0]
+
+    def distrust(self) -> None:
+        """Writes no header that counts later entries until the next start: a sync failed, and entries may be lost."""
+        self._is_distrusted = True
 
     def forget_before(self, commit_log_offset: int) -> list[Path]:
         """Forgets the files whose records the commit log no longer has, but never the last one; the caller deletes them."""
