@@ -18,7 +18,6 @@ from broker.protocol.bodies import (
 )
 from broker.protocol.codes import RequestCode, ResponseCode
 from broker.protocol.command import RemotingCommand, encode_response
-from broker.protocol.frame import MAX_FRAME_LENGTH
 from broker.protocol.headers import (
     CloneGroupOffsetRequestHeader,
     GetConsumeStatsInBrokerHeader,
@@ -30,6 +29,7 @@ from broker.protocol.queue_table import MessageQueueData
 from broker.remoting.connection import Connection
 from broker.remoting.dispatcher import Handler, RequestRefused, Steps
 from broker.server.clients.consumer_groups import ConsumerGroups
+from broker.server.operators.long_tables import refuse_long, table_in_steps
 from broker.server.topics.identity import BrokerIdentity
 from broker.server.topics.names import refuse_as_consumer, refuse_offsets
 from broker.server.topics.offset_commits import OffsetCommits
@@ -39,9 +39,6 @@ from broker.store import ConsumerOffsets, MessageStore
 
 _LONG_MAX: Final = (1 << 63) - 1
 
-_TABLE_BEGINS: Final = b'{"offsetTable":{'
-_TABLE_ENDS: Final = b"}}"
-LONGEST_ANSWER: Final = MAX_FRAME_LENGTH - 64 * 1024
 MOST_QUEUES_SHOWN: Final = 15_000
 """Queues in one answer, which is written in one go. A topic may have 10,000."""
 NAMES_AT_ONCE: Final = 500
@@ -111,7 +108,7 @@ class ProgressProcessor:
                     # All of it at the end in one go would stop the event loop.
                     stats.append(progress.encode())
                     length += len(stats[-1])
-                    _refuse_long(length, "ask for one group at a time (consumerProgress -g)")
+                    refuse_long(length, "ask for one group at a time (consumerProgress -g)")
                     whole.total_diff += sum(
                         offsets.broker_offset - offsets.consumer_offset for offsets in progress.offset_table.values()
                     )
@@ -123,15 +120,13 @@ class ProgressProcessor:
 
     def get_all_offsets(self, connection: Connection, command: RemotingCommand) -> Steps:
         """All offsets of all groups."""
-        names, length = self._offsets.names(), 0
-        parts: list[bytes] = []
-        for first in range(0, len(names), NAMES_AT_ONCE):
-            part = ConsumerOffsetSerializeWrapper(offset_table=dict(names[first : first + NAMES_AT_ONCE])).encode()
-            parts.append(part.removeprefix(_TABLE_BEGINS).removesuffix(_TABLE_ENDS))
-            length += len(part)
-            _refuse_long(length, "read consumerOffset.json")
-            yield
-        return encode_response(command, ResponseCode.SUCCESS, body=_TABLE_BEGINS + b",".join(parts) + _TABLE_ENDS)
+        body = yield from table_in_steps(
+            self._offsets.names(),
+            lambda table: ConsumerOffsetSerializeWrapper(offset_table=table).encode(),
+            at_once=NAMES_AT_ONCE,
+            advice="read consumerOffset.json",
+        )
+        return encode_response(command, ResponseCode.SUCCESS, body=body)
 
     def get_time_span(self, connection: Connection, command: RemotingCommand) -> Steps:
         """How old the messages of a topic are, and how far behind the group is."""
@@ -144,7 +139,7 @@ class ProgressProcessor:
                 yield
         return encode_response(command, ResponseCode.SUCCESS, body=QueryConsumeTimeSpanBody(consume_time_span_set=spans).encode())
 
-    def get_correction_offset(self, connection: Connection, command: RemotingCommand) -> bytes:
+    def get_correction_offset(self, connection: Connection, command: RemotingCommand) -> Steps:
         """The least offset of all groups in each queue of a topic; the highest number where one group is behind it."""
         header = command.decode_header(QueryCorrectionOffsetHeader)
         left_out = set((header.filter_groups or "").split(","))
@@ -152,6 +147,7 @@ class ProgressProcessor:
         for group in self._offsets.groups_of(header.topic) - left_out:
             for queue_id, offset in self._offsets.of_topic(group, header.topic).items():
                 least[queue_id] = min(offset, least.get(queue_id, offset))
+            yield
         for queue_id, offset in self._offsets.of_topic(header.compare_group, header.topic).items():
             if least.get(queue_id, _LONG_MAX) > offset:
                 least[queue_id] = _LONG_MAX
@@ -224,12 +220,6 @@ class ProgressProcessor:
             max_time_stamp_str=_time_text(newest_ms),
             consume_time_stamp_str=_time_text(consumed_ms),
         )
-
-
-def _refuse_long(length: int, advice: str) -> None:
-    if length > LONGEST_ANSWER:
-        remark = f"the answer has more than {LONGEST_ANSWER} bytes, which no frame can have: {advice}"
-        raise RequestRefused(ResponseCode.SYSTEM_ERROR, remark)
 
 
 def _time_text(timestamp_ms: int) -> str:
