@@ -121,7 +121,7 @@ class ProgressProcessor:
     def get_all_offsets(self, connection: Connection, command: RemotingCommand) -> Steps:
         """All offsets of all groups."""
         body = yield from table_in_steps(
-            self._offsets.names(),
+            self._offsets.entries(),
             lambda table: ConsumerOffsetSerializeWrapper(offset_table=table).encode(),
             at_once=NAMES_AT_ONCE,
             advice="read consumerOffset.json",

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator
+from collections.abc import Callable, Generator, Iterator
 from pathlib import Path
 from typing import Any, Final
 
@@ -52,8 +52,8 @@ class ConsumerOffsets:
         """
         self._is_changed = False
         table: dict[str, dict[int, int]] = {}
-        for number, (name, queues) in enumerate(list(self._table.items())):
-            table[name] = dict(sorted(queues.items()))
+        for number, name in enumerate(list(self._table)):
+            table[name] = dict(sorted(self._table.get(name, {}).items()))
             if number % _COPIED_AT_ONCE == _COPIED_AT_ONCE - 1:
                 yield
         content = {"offsetTable": table}
@@ -114,9 +114,10 @@ class ConsumerOffsets:
         for topic in self.topics_of(group):
             self._remove(group, topic)
 
-    def names(self) -> list[tuple[str, dict[int, int]]]:
-        """Each topic@group with its offsets, to be read only."""
-        return list(self._table.items())
+    def entries(self) -> Iterator[tuple[str, dict[int, int]]]:
+        """Each topic@group with its offsets, to be read only; the table may change in between."""
+        # Names alone: to make 200,000 pairs at a time has the garbage collector look through all of them.
+        return ((name, self._table[name]) for name in list(self._table) if name in self._table)
 
     def as_json(self) -> dict[str, dict[int, int]]:
         """The table as the file holds it, by topic@group (for GET_ALL_CONSUMER_OFFSET)."""
