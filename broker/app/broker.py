@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Generator
 from concurrent.futures import ThreadPoolExecutor
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, TypeVar
 
 from broker.app.access import guard
 from broker.app.errors import StartError
@@ -26,6 +26,7 @@ from broker.remoting.tasks import Tasks
 from broker.remoting.tls import ClientTls, ServerContexts, ServerTls, TlsMode, TlsUnusable
 from broker.server.access import AccessControl
 from broker.server.clients import consumer_notices
+from broker.server.clients.lock_processor import LockProcessor
 from broker.server.durability.flusher import Flusher, NewFlushing
 from broker.server.durability.group_commit import GroupCommit
 from broker.server.schedule import delayed_delivery
@@ -46,6 +47,7 @@ REFUSALS: dict[type[Exception], ResponseCode] = {
 
 logger = logging.getLogger(__name__)
 
+T = TypeVar("T")
 
 _CHECKPOINT_EVERY: Final = 5
 """Turns of upkeep."""
@@ -274,6 +276,7 @@ class Broker:
         for name, table in (("topics to disk", context.topic_table), ("groups to disk", context.subscription_groups)):
             tasks.when_due(name, table.persist_changes, table.has_changed, rest_s=1)
         tasks.every(max(_SILENT_CLIENTS_EVERY_S, upkeep_s), "closing silent clients", context.clients.processor.close_expired)
+        tasks.start("forgetting expired locks", self._forget_locks(context.clients.locks))
         tasks.start("offsets to disk", self._keep_offsets(store))
         tasks.every(settings.flush_delay_offset_interval / 1000, "delay offsets to disk", serving.delayed_delivery.persist)
         tasks.start("retention", serving.cleaner.run(settings.clean_resource_interval / 1000))
@@ -285,13 +288,19 @@ class Broker:
             group_commit.give_up(complaint)
             self.cannot_go_on.set()
 
+    async def _forget_locks(self, locks: LockProcessor) -> None:
+        while True:
+            await asyncio.sleep(max(_SILENT_CLIENTS_EVERY_S, self._upkeep_s))
+            for _ in locks.forget_expired():
+                await asyncio.sleep(0)
+
     async def _keep_offsets(self, store: OpenedStore) -> None:
         """Brings the consumers' offsets to the disk now and then, on another thread: syncing takes its time."""
         loop = asyncio.get_running_loop()
         while True:
             try:
                 if store.consumer_offsets.is_to_be_written:
-                    await loop.run_in_executor(self._disk_thread, store.consumer_offsets.writer())
+                    await loop.run_in_executor(self._disk_thread, await _between_turns(store.consumer_offsets.writer()))
             except OSError as error:
                 logger.error("the consumers' offsets could not be brought to the disk: %s", error)
             await asyncio.sleep(self._settings.flush_consumer_offset_interval / 1000)
@@ -308,6 +317,17 @@ class Broker:
                 persist()
             except OSError as error:
                 logger.error("not everything could be brought to the disk: %s", error)
+
+
+async def _between_turns(steps: Generator[None, None, T]) -> T:
+    """What the work returns; others have a turn of the event loop after each of its steps."""
+    while True:
+        try:
+            next(steps)
+        except StopIteration as ended:
+            result: T = ended.value
+            return result
+        await asyncio.sleep(0)
 
 
 def _tls(settings: BrokerSettings) -> tuple[ServerContexts, ClientTls | None]:

@@ -32,6 +32,7 @@ from broker.server.server_context import ServerContext
 from broker.server.statistics.message_flows import MessageFlows
 from broker.server.statistics.statistics import BrokerStatistics
 from broker.server.topics.identity import BrokerIdentity
+from broker.server.topics.offset_commits import OffsetCommits
 from broker.server.topics.registration import Registration
 from broker.server.topics.subscription_group_table import SubscriptionGroupTable
 from broker.server.topics.topic_table import TopicRules, TopicTable
@@ -129,6 +130,7 @@ def _context(
         identity=identity,
         store=store.messages,
         offsets=store.consumer_offsets,
+        offset_commits=OffsetCommits(store.consumer_offsets, topic_table, subscription_groups),
         group_commit=group_commit,
         topic_table=topic_table,
         subscription_groups=subscription_groups,

@@ -146,6 +146,8 @@ class BrokerInfoProcessor:
             **_capacity(config.root),
             "remainHowManyDataToFlush": _bytes(unflushed),
             "earliestMessageTimeStamp": str(self._store.earliest_store_time()),
+            "flushFailures": str(self._store.writability.flush_failures),
+            "refusal": self._store.writability.refusal or "",
         }
         if (refusal := self._store.writability.refusal) is not None:
             figures["putMessageRefusal"] = refusal  # RocketMQ's brokers do not say it
