@@ -22,10 +22,10 @@ from broker.protocol.headers import (
 )
 from broker.remoting.connection import Connection
 from broker.remoting.dispatcher import Handler, RequestRefused, Steps
+from broker.remoting.long_tables import table_in_steps
 from broker.server.clients.client_channel import ClientChannel
 from broker.server.clients.consumer_groups import ConsumerGroups
 from broker.server.clients.producer_groups import ProducerGroups
-from broker.server.operators.long_tables import table_in_steps
 from broker.server.topics.config_bodies import group_config, groups_body
 from broker.server.topics.subscription_group_table import SubscriptionGroupTable
 from broker.store import ConsumerOffsets

@@ -25,11 +25,11 @@ from broker.protocol.headers import (
     QueryConsumeTimeSpanRequestHeader,
     QueryCorrectionOffsetHeader,
 )
-from broker.protocol.queue_table import MessageQueueData
+from broker.protocol.queue_table import MessageQueueData, QueueTable
 from broker.remoting.connection import Connection
 from broker.remoting.dispatcher import Handler, RequestRefused, Steps
+from broker.remoting.long_tables import refuse_long, table_in_steps
 from broker.server.clients.consumer_groups import ConsumerGroups
-from broker.server.operators.long_tables import refuse_long, table_in_steps
 from broker.server.topics.identity import BrokerIdentity
 from broker.server.topics.names import refuse_as_consumer, refuse_offsets
 from broker.server.topics.offset_commits import OffsetCommits
@@ -40,8 +40,9 @@ from broker.store import ConsumerOffsets, MessageStore
 _LONG_MAX: Final = (1 << 63) - 1
 
 MOST_QUEUES_SHOWN: Final = 15_000
-"""Queues in one answer, which is written in one go. A topic may have 10,000."""
+"""Queues in one answer. A topic may have 10,000."""
 NAMES_AT_ONCE: Final = 500
+QUEUES_ENCODED_AT_ONCE: Final = 500
 QUEUES_AT_ONCE: Final = 50
 """Queues of a topic that are looked at in one step: a millisecond. A topic may have 10,000."""
 
@@ -89,7 +90,8 @@ class ProgressProcessor:
         header = command.decode_header(GetConsumeStatsRequestHeader)
         names = [header.topic] if (header.topic or "").strip() else sorted(self._offsets.topics_of(header.consumer_group))
         progress = yield from self._progress(header.consumer_group, names)
-        return encode_response(command, ResponseCode.SUCCESS, body=progress.encode())
+        body = yield from _encoded(progress)
+        return encode_response(command, ResponseCode.SUCCESS, body=body)
 
     def get_all_consume_stats(self, connection: Connection, command: RemotingCommand) -> Steps:
         """The progress of all groups, topic by topic."""
@@ -106,7 +108,7 @@ class ProgressProcessor:
                 progress = yield from self._progress(group.group_name, [name])
                 if progress.offset_table:
                     # All of it at the end in one go would stop the event loop.
-                    stats.append(progress.encode())
+                    stats.append((yield from _encoded(progress)))
                     length += len(stats[-1])
                     refuse_long(length, "ask for one group at a time (consumerProgress -g)")
                     whole.total_diff += sum(
@@ -220,6 +222,15 @@ class ProgressProcessor:
             max_time_stamp_str=_time_text(newest_ms),
             consume_time_stamp_str=_time_text(consumed_ms),
         )
+
+
+def _encoded(progress: ConsumeStats) -> Generator[None, None, bytes]:
+    return table_in_steps(
+        progress.offset_table.items(),
+        lambda part: ConsumeStats(offset_table=QueueTable(part), consume_tps=progress.consume_tps).encode(),
+        at_once=QUEUES_ENCODED_AT_ONCE,
+        advice="ask for one topic at a time",
+    )
 
 
 def _time_text(timestamp_ms: int) -> str:

@@ -20,6 +20,7 @@ from broker.protocol.headers import (
 from broker.protocol.queue_table import QueueTable
 from broker.remoting.connection import Connection
 from broker.remoting.dispatcher import Handler, RequestRefused, Steps
+from broker.remoting.long_tables import table_in_steps
 from broker.remoting.tasks import Tasks
 from broker.server.clients.consumer_groups import ConsumerGroups
 from broker.server.topics.config_bodies import topic_answer, topics_body
@@ -119,12 +120,17 @@ class TopicAdminProcessor:
         config = self._topics.get(header.topic)
         if config is None:
             raise RequestRefused(ResponseCode.TOPIC_NOT_EXIST, f"topic[{header.topic}] not exist")
-        table: QueueTable[TopicOffset] = QueueTable()
-        for queue_id in range(config.write_queue_nums):
-            table[MessageQueue(header.topic, self._identity.name, queue_id)] = self._extent(header.topic.encode(), queue_id)
-            if queue_id % QUEUES_AT_ONCE == QUEUES_AT_ONCE - 1:
-                yield
-        return encode_response(command, ResponseCode.SUCCESS, body=TopicStatsTable(offset_table=table).encode())
+        topic = header.topic.encode()
+        body = yield from table_in_steps(
+            (
+                (MessageQueue(header.topic, self._identity.name, queue_id), self._extent(topic, queue_id))
+                for queue_id in range(config.write_queue_nums)
+            ),
+            lambda part: TopicStatsTable(offset_table=QueueTable(part)).encode(),
+            at_once=QUEUES_AT_ONCE,
+            advice="give the topic fewer queues",
+        )
+        return encode_response(command, ResponseCode.SUCCESS, body=body)
 
     def get_groups_of_topic(self, connection: Connection, command: RemotingCommand) -> bytes:
         """The groups that subscribe to a topic or have offsets in it."""
