@@ -34,9 +34,12 @@ ORDERS = Table(
         "currency": "string",
         "state": "string",
         "created_at_ms": "bigint",
+        "pay_until_ms": "bigint",
+        "paid_at_ms": "bigint",
+        "ended_at_ms": "bigint",
     },
 )
-ORDER_ITEMS = Table("order_items", "id", {"order_id": "string", "quantity": "bigint", "price_cents": "bigint"})
+ORDER_ITEMS = Table("order_items", "id", {"order_id": "string", "name": "string", "quantity": "bigint", "price_cents": "bigint"})
 TRANSACTIONS = Table(
     "transactions",
     None,
@@ -52,6 +55,7 @@ CREDITS = Table(
         "customer": "string",
         "points": "bigint",
         "amount_cents": "bigint",
+        "message_id": "string",
         "transaction_id": "string",
         "created_at_ms": "bigint",
     },

@@ -10,6 +10,12 @@ from broker.message.record import encode_blank, encode_record, host_bytes
 HOST = host_bytes("127.0.0.1", 10911)
 
 
+def order_body(order_id: str, placed_at_ms: int = 1, **said: object) -> bytes:
+    """What the order service says of an order that `ShopDatabases.add_orders` has added; in its first version, without items."""
+    order = {"order_id": order_id, "customer": "ada", "total_cents": 1250, "currency": "EUR", "created_at_ms": placed_at_ms}
+    return json.dumps({**order, **said}).encode()
+
+
 class LogWriter:
     """A store directory whose commit log grows by one record a call; each call answers the record's commit log offset."""
 
@@ -43,10 +49,11 @@ class LogWriter:
         at: int = 1,
         topic: str = "orders",
         unique_key: str | None = None,
-        body: bytes = b"{}",
+        body: bytes | None = None,
         born: int = 1,
     ) -> int:
         named = {properties.REAL_TOPIC: "orders"}
+        body = order_body(key, at) if body is None else body
         sys_flag = sysflag.TRANSACTION_COMMIT
         return self.append(topic, key, unique_key, at, sys_flag=sys_flag, half=half, body=body, born=born, more=named)
 

@@ -59,8 +59,9 @@ def test_books_broken_in_every_way_are_reported_as_they_were_broken(
 
 def test_what_is_not_consumed_yet_is_in_flight(spark: SparkSession, shop: ShopDatabases, tmp_path: Path) -> None:
     books = BrokenBooks(shop, LogWriter(tmp_path / "store"))
+    books.at_ms = AS_OF_MS - 200_000
     for order_id in ("consumed", "waits"):
-        books.place(order_id, AS_OF_MS - 200_000)
+        books.place(order_id)
         books.announce(order_id)
     books.log.consume(orders=1)
     outcome = run(spark, shop, tmp_path / "out", books.log.store)

@@ -21,7 +21,7 @@ from pipelines.reconciliation import Books, Outcome, reconcile
 from pipelines.sources.database_url import parse_database_url
 from pipelines.sources.reading import Reading
 from rocketmq_commitlog.commit_log import LogRecord, scan, split_log
-from tests.unit.pipelines.broken_books import AS_OF_MS, AT_MS, GRACE_SECONDS, OVERDUE_SECONDS, STORIES, BrokenBooks
+from tests.unit.pipelines.broken_books import AS_OF_MS, GRACE_SECONDS, OVERDUE_SECONDS, STORIES, BrokenBooks
 from tests.unit.pipelines.conftest import ShopDatabases
 from tests.unit.pipelines.log_writer import LogWriter
 
@@ -112,8 +112,9 @@ def whole_books(folder: Path, seed: int) -> dict[str, int]:
     random.Random(seed).shuffle(names)
     placed_ms = {}
     for number, name in enumerate(names):
-        books.add(name, number)
-        placed_ms[f"{name} {number}".replace(" ", "-")] = 400_000 + number * 10_000
+        at_ms = 400_000 + number * 10_000
+        books.add(name, number, at_ms)
+        placed_ms[f"{name} {number}".replace(" ", "-")] = at_ms
     books.log.consume()
     for database, tables in ((shop.orders, ("orders", "transactions")), (shop.credits, ("credits",))):
         for table in tables:
@@ -129,7 +130,7 @@ def whole_books(folder: Path, seed: int) -> dict[str, int]:
 
 
 def _put_in_order(database: sqlite3.Connection, table: str, placed_ms: Mapping[str, int]) -> None:
-    """Rows that are no younger than AT_MS are made when their order was placed, and ids grow with that time."""
+    """Ids grow with the time at which rows were made; items are made when their order was placed."""
     rows = database.execute(f"SELECT * FROM {table}")
     names = [column[0] for column in rows.description]
     dated = []
@@ -137,8 +138,7 @@ def _put_in_order(database: sqlite3.Connection, table: str, placed_ms: Mapping[s
         row: dict[str, Any] = dict(zip(names, values, strict=True))
         order_id = str(row.get("order_id") or str(row["transaction_id"]).removeprefix("U-"))
         made_ms = placed_ms[order_id]
-        if "created_at_ms" in row:
-            row["created_at_ms"] = made_ms = made_ms if row["created_at_ms"] <= AT_MS else row["created_at_ms"]
+        made_ms = row.get("created_at_ms") or made_ms
         dated.append((made_ms, row))
     database.execute(f"DELETE FROM {table}")
     for _, row in sorted(dated, key=lambda each: each[0]):
