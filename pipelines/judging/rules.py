@@ -160,8 +160,8 @@ STAGE: Final = """CASE
 """How far it has come."""
 
 _ENDED: Final = (
-    f"has_order AND NOT has_credit AND NOT is_delivered AND committed_rows = 0 AND order_state IN ('{CANCELLED}', '{EXPIRED}') "
-    "AND NOT is_reversed"
+    "has_order AND NOT has_credit AND NOT is_delivered AND committed_rows = 0 AND NOT is_reversed "
+    f"AND COALESCE(order_state IN ('{CANCELLED}', '{EXPIRED}'), FALSE)"
 )
 _IS_CANCELLING: Final = (
     "(is_cancelled AND has_credit AND NOT is_reversed AND (is_cancelling OR is_redelivering)) "

@@ -19,7 +19,7 @@ pytestmark = [
 ORDERS = """
 CREATE TABLE orders (id BIGSERIAL PRIMARY KEY, order_id VARCHAR(36) UNIQUE, customer VARCHAR(100), total_cents BIGINT,
     currency CHAR(3), idempotency_key VARCHAR(255) UNIQUE, created_at_ms BIGINT,
-    state VARCHAR(16) NOT NULL DEFAULT 'PLACED');
+    state VARCHAR(16) NOT NULL DEFAULT 'PLACED', pay_until_ms BIGINT, paid_at_ms BIGINT, ended_at_ms BIGINT);
 CREATE TABLE transactions (transaction_id VARCHAR(64) PRIMARY KEY, order_id VARCHAR(36), state VARCHAR(16), created_at_ms BIGINT,
     kind VARCHAR(16) NOT NULL DEFAULT 'order');
 INSERT INTO orders (order_id, customer, total_cents, currency, created_at_ms)
@@ -35,8 +35,9 @@ CREDITS = """
 CREATE TABLE credits (id BIGSERIAL PRIMARY KEY, order_id VARCHAR(36), kind VARCHAR(16) NOT NULL DEFAULT 'credit',
     customer VARCHAR(100), points BIGINT, amount_cents BIGINT,
     message_id VARCHAR(64), transaction_id VARCHAR(64), created_at_ms BIGINT);
-INSERT INTO credits (order_id, customer, points, amount_cents, message_id, created_at_ms)
-    SELECT 'order ' || n, 'ada', n / 100, n, 'message', n FROM generate_series(1, 1000) AS n WHERE n <> 500;
+INSERT INTO credits (order_id, customer, points, amount_cents, message_id, transaction_id, created_at_ms)
+    SELECT 'order ' || n, 'ada', n / 100, n, 'transaction ' || n, 'transaction ' || n, n
+    FROM generate_series(1, 1000) AS n WHERE n <> 500;
 CREATE TABLE balances (customer VARCHAR(100) PRIMARY KEY, points BIGINT);
 INSERT INTO balances SELECT customer, SUM(points) FROM credits GROUP BY customer;
 """

@@ -201,3 +201,28 @@ def test_increments_find_what_one_run_over_everything_finds(
     assert manifest is not None
     assert set(manifest.windows) >= {"0", "1"}
     assert len({manifest.run, *manifest.windows.values()}) == len(list(state.folder.glob("run-*")))
+
+
+def test_an_order_that_ends_behind_its_mark_is_judged_by_its_end(
+    spark: SparkSession, tmp_path: Path, shop: ShopDatabases
+) -> None:
+    """It was settled; then it is cancelled and taken back, which changes its row, and adds three others."""
+    books = BrokenBooks(shop, LogWriter(tmp_path / "store"))
+    for order_id in ("stays", "goes"):
+        books.health(order_id)
+    books.log.consume()
+    addresses = [parse_database_url(url) for url in (shop.orders_url, shop.credits_url)]
+    state = State(tmp_path / "state", window_ms=600_000)
+
+    def run(as_of_ms: int) -> dict[str, int]:
+        cut_off = CutOff(as_of_ms, GRACE_SECONDS, OVERDUE_SECONDS)
+        sources = Books(addresses[0], addresses[1], (books.log.store,), Route())
+        outcome = reconcile_new(Reading(spark, True), sources, cut_off, str(tmp_path / "out"), state)
+        return {total.finding.value: total.count for total in outcome.totals if total.count}
+
+    assert run(AS_OF_MS) == {"matched": 2}
+    books.cancel("goes", AS_OF_MS)
+    books.take_back("goes")
+    books.log.consume()
+    assert run(AS_OF_MS + 200_000) == {"matched": 1, "reversed": 1}
+    assert run(AS_OF_MS + 400_000) == {"matched": 1, "reversed": 1}
