@@ -345,6 +345,10 @@ OF_OURS: Final[Mapping[str, StrangeBook]] = {
         Finding.ITEMS_MISMATCH,
         Cause.ITEMS,
     ),
+    "an amount at the end of its range": StrangeBook(saying(total_cents=-(2**63)), Finding.MESSAGE_MISMATCH, Cause.AMOUNT),
+    "a date at the end of its range": StrangeBook(
+        order_set(f"created_at_ms = {-(2**63) + 1}"), Finding.MESSAGE_MISMATCH, Cause.TIME
+    ),
     "all below zero": StrangeBook(below_zero, Finding.AMOUNT_MISMATCH, Cause.BELOW_ZERO),
     "its transaction row dated 2100": StrangeBook(
         in_orders(f"UPDATE transactions SET created_at_ms = {YEAR_2100_MS} WHERE order_id = ?"),
