@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 import msgspec
 
-from pipelines.judging.classes import MEANINGS
+from pipelines.judging.classes import MEANINGS, Finding
 from pipelines.judging.cut_off import CutOff
+from pipelines.judging.log_gaps import gaps_of
 from pipelines.judging.totals import FindingTotal
+from pipelines.reconciliation import Outcome
 from pipelines.tolerance import Tolerance
 
 
-def as_json(totals: Sequence[FindingTotal], cut_off: CutOff, tolerance: Tolerance, *, start_s: float, compare_s: float) -> str:
-    """One object: the verdict, the moment it holds for, how long Spark took, and each class that has findings."""
+def as_json(outcome: Outcome, cut_off: CutOff, tolerance: Tolerance, *, start_s: float, compare_s: float) -> str:
+    """One object: the verdict, the moment it holds for, how long Spark took, each class that has findings, gaps of the log."""
+    totals = outcome.totals
     return msgspec.json.encode(
         {
             "is_consistent": tolerance.is_consistent(totals),
@@ -25,6 +26,11 @@ def as_json(totals: Sequence[FindingTotal], cut_off: CutOff, tolerance: Toleranc
             "spark_started_in_s": round(start_s, 3),
             "compared_in_s": round(compare_s, 3),
             "findings": [_finding(total, tolerance) for total in totals if total.count],
+            "unreadable_values": [row["transaction_id"] for row in outcome.rows if row["finding"] == Finding.UNREADABLE_VALUE],
+            "log_gaps": [
+                {"from": gap.begins, "to": gap.ends, "is_missing": gap.is_missing, "whole_again_ms": gap.whole_again_ms}
+                for gap in gaps_of(outcome.rows)
+            ],
         }
     ).decode()
 

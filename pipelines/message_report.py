@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Final
 
 from pyspark.sql import functions as F
 from rich.table import Table
@@ -15,6 +16,8 @@ from pipelines.sources.log_records import count_records, read_records
 from pipelines.sources.reading import Reading
 from pipelines.transactions import transactions_of
 from rocketmq_commitlog.record_columns import RecordKind
+
+_NOT_THERE: Final = (RecordKind.DAMAGE, RecordKind.GAP)
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,7 +53,7 @@ class MessageReport:
     @property
     def is_consistent(self) -> bool:
         """Whether nothing is damaged, nothing was delivered twice and nothing waits too long."""
-        is_damaged = any(count.kind is RecordKind.DAMAGE for count in self.topics)
+        is_damaged = any(count.kind in _NOT_THERE for count in self.topics)
         return not (is_damaged or self.transactions.doubled or self.transactions.pending)
 
 
@@ -84,7 +87,7 @@ def topics_table(report: MessageReport, store: Path) -> Table:
     table.add_column("records", justify="right")
     table.add_column("bytes", justify="right")
     for count in report.topics:
-        style = "bold red" if count.kind is RecordKind.DAMAGE else ""
+        style = "bold red" if count.kind in _NOT_THERE else ""
         table.add_row(
             Text(printable(count.topic or "-")), count.kind.value, f"{count.records:,}", f"{count.bytes:,}", style=style
         )

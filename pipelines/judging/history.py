@@ -30,6 +30,7 @@ COUNTS: Final = (
     "unconsumed_retries",
     "dead_letters",
     "damaged",
+    "gaps",
     "misnamed",
     "cancel_halves",
     "cancel_deliveries",

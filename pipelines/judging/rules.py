@@ -89,6 +89,7 @@ _ENDED: Final = (
 _IS_CANCELLING: Final = "(is_cancelled AND has_credit AND NOT is_reversed AND (is_cancelling OR is_redelivering))"
 
 CLASSES: Final = (
+    (Finding.LOG_GAP, "gaps > 0"),
     (Finding.DUPLICATE_ORDER, "order_rows > 1"),
     (Finding.DOUBLE_CREDIT, "credit_rows > 1"),
     (Finding.REVERSED, f"(is_cancelled OR NOT has_order) AND {_TAKEN_BACK}"),
@@ -208,6 +209,7 @@ _WITHOUT_CAUSE: Final = (
     Finding.ITEMS_MISMATCH,
     Finding.CURRENCY_MISMATCH,
     Finding.DOUBLED_DELIVERY,
+    Finding.LOG_GAP,
     Finding.UNCLASSIFIED,
 )
 """The class says all there is to say."""

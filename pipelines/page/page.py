@@ -14,7 +14,7 @@ from pipelines.judging.classes import CAUSES, MEANINGS
 from pipelines.judging.cut_off import CutOff
 from pipelines.page.contents import ages_of, breaks_of, causes_of, latencies_of, periods_of
 from pipelines.reconciliation import Outcome
-from pipelines.report import age, amount, title, verdict_told
+from pipelines.report import age, amount, title, told_by_place, verdict_told
 from pipelines.tolerance import Tolerance
 
 
@@ -40,6 +40,7 @@ def page_of(outcome: Outcome, cut_off: CutOff, tolerance: Tolerance) -> str:
         cut_off=cut_off,
         is_consistent=tolerance.is_consistent(outcome.totals),
         verdict=verdict_told(outcome.totals, tolerance),
+        places=told_by_place(outcome.rows),
         totals=[total for total in outcome.totals if total.count],
         tolerance=tolerance,
         periods=periods_of(outcome.rows),

@@ -58,7 +58,7 @@ def test_damage_has_its_place_and_the_keys_that_are_left(tmp_path: Path) -> None
     log.flip(damaged, b"{}")
     row = read(tmp_path)[1]
     told = {name: value for name, value in row.items() if value is not None}
-    assert told == {"commit_log_offset": damaged, "size": row["size"], "kind": "damage", "keys": "b"}
+    assert told == {"commit_log_offset": damaged, "size": row["size"], "kind": "damage", "keys": "b", "stored_at_ms": 1}
 
 
 @pytest.mark.parametrize(("body", "shown"), [(zlib.compress(b"x" * 999), b"x" * 999), (b"no zlib", b"no zlib")])

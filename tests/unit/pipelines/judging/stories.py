@@ -307,5 +307,6 @@ FAULTS: dict[str, Telling] = {
     "credited, and its message damaged": lambda o: Story(
         [*placed(o), half(o), damage(o), credit(o)], Finding.DAMAGED_MESSAGE, Cause.DAMAGE
     ),
+    "a gap of the log": lambda o: Story([{"order_id": o, "gaps": 1}], Finding.LOG_GAP),
     "a damaged record": lambda o: Story([damage(o)], Finding.DAMAGED_MESSAGE, Cause.DAMAGE),
 }
