@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import msgspec
 
+from broker.message.printable import visible_json
 from pipelines.judging.classes import MEANINGS, Finding
 from pipelines.judging.cut_off import CutOff
 from pipelines.judging.log_gaps import gaps_of
@@ -15,7 +16,7 @@ from pipelines.tolerance import Tolerance
 def as_json(outcome: Outcome, cut_off: CutOff, tolerance: Tolerance, *, start_s: float, compare_s: float) -> str:
     """One object: the verdict, the moment it holds for, how long Spark took, each class that has findings, gaps of the log."""
     totals = outcome.totals
-    return msgspec.json.encode(
+    told = msgspec.json.encode(
         {
             "is_consistent": tolerance.is_consistent(totals),
             "as_of_ms": cut_off.as_of_ms,
@@ -32,7 +33,8 @@ def as_json(outcome: Outcome, cut_off: CutOff, tolerance: Tolerance, *, start_s:
                 for gap in gaps_of(outcome.rows)
             ],
         }
-    ).decode()
+    )
+    return visible_json(told.decode())
 
 
 def _finding(total: FindingTotal, tolerance: Tolerance) -> dict[str, object]:

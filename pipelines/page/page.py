@@ -8,7 +8,7 @@ from pathlib import Path
 
 from jinja2 import Environment, StrictUndefined
 
-from broker.message.printable import printable
+from broker.message.printable import visible_name
 from pipelines.errors import UnwritableOutput
 from pipelines.judging.classes import CAUSES, MEANINGS
 from pipelines.judging.cut_off import CutOff
@@ -32,7 +32,7 @@ def write_page(path: Path, outcome: Outcome, cut_off: CutOff, tolerance: Toleran
 def page_of(outcome: Outcome, cut_off: CutOff, tolerance: Tolerance) -> str:
     """The page as HTML. What comes from the books is escaped."""
     environment = Environment(autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True)
-    environment.filters.update(utc=_utc, title=title, amount=amount, age=age, printable=printable, latency=_latency)
+    environment.filters.update(utc=_utc, title=title, amount=amount, age=age, name=visible_name, latency=_latency)
     template = environment.from_string(files("pipelines.page").joinpath("page.html.jinja").read_text(encoding="utf-8"))
     breaks, count = breaks_of(outcome.rows)
     return template.render(
