@@ -126,7 +126,7 @@ def _split_segment(path: Path, range_bytes: int, start: int, goes_on_until: int,
         if start and not _is_vouched_for(data, offset, start, units):
             start = 0
         starts = [start]
-        while (wanted := starts[-1] + range_bytes) < end:
+        while not units.are_missing and (wanted := starts[-1] + range_bytes) < end:
             vouched_for = _next_record(data, offset, wanted, end, units)
             if vouched_for is None:
                 break

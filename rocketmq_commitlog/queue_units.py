@@ -37,6 +37,11 @@ class QueueUnits:
         self._topics: dict[bytes, Path] | None = None
         self._queues: dict[tuple[bytes, int], Files] = {}
 
+    @property
+    def are_missing(self) -> bool:
+        """Whether there are none, so that asking for each record of a log would be in vain."""
+        return not self._root.is_dir()
+
     def point_to(self, commit_log_offset: int, size: int, topic: bytes, queue_id: int, queue_offset: int) -> bool:
         """Whether the unit of this queue offset is that of a record of this size at this place."""
         if queue_offset < 0:
