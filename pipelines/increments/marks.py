@@ -61,7 +61,8 @@ def next_marks(
 
 def _transactions_ms(address: DatabaseAddress, before_ms: int, judged_until_ms: int) -> int:
     """The time below that of the first transaction row that will change."""
-    query = f"SELECT MIN(created_at_ms) AS first_ms FROM transactions WHERE created_at_ms > {before_ms} AND state = 'PENDING'"
+    chosen = f"created_at_ms > {before_ms} AND state = 'PENDING'"
+    query = f"SELECT CAST(MIN(created_at_ms) AS BIGINT) AS first_ms FROM transactions WHERE {chosen}"
     first_ms = read_query(address, query).to_pylist()[0]["first_ms"]
     until_ms = judged_until_ms if first_ms is None else min(judged_until_ms, int(first_ms) - 1)
     return max(before_ms, until_ms)

@@ -18,6 +18,7 @@ from pipelines.sources.key_ranges import Since
 from pipelines.sources.log_records import read_records
 from pipelines.sources.reading import Reading
 from pipelines.sources.tables import CREDITS, ORDER_ITEMS, ORDERS, TRANSACTIONS, read_table
+from rocketmq_commitlog.record_columns import RecordKind
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,6 +93,8 @@ def _told(
     """What the new records of a log say. The last one that was read is read again, since damage may follow it."""
     last, until = before.records.get(str(store), NOTHING), marks.records[str(store)]
     records = read_records(reading, store, max(0, last))
-    new = reading.together(records.where(f"commit_log_offset > {last} AND commit_log_offset <= {until}"))
+    # A gap at the end of the log has no record behind it, and is told by each run.
+    is_new = f"commit_log_offset > {last} AND (commit_log_offset <= {until} OR kind = '{RecordKind.GAP}')"
+    new = reading.together(records.where(is_new))
     of_store = reading.together(carried.where(F.col("store") == str(store)).drop("store"))
     return told_records(new, route, progress, of_store)

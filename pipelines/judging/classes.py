@@ -42,7 +42,10 @@ class Finding(StrEnum):
     MESSAGE_MISMATCH = "message_mismatch"
     DOUBLED_DELIVERY = "doubled_delivery"
     DAMAGED_MESSAGE = "damaged_message"
+    LOG_GAP = "log_gap"
+    NOT_JUDGED = "not_judged"
 
+    UNREADABLE_VALUE = "unreadable_value"
     BALANCE_MISMATCH = "balance_mismatch"
     MISSING_BALANCE = "missing_balance"
 
@@ -82,6 +85,9 @@ MEANINGS: Final = {
     Finding.MESSAGE_MISMATCH: "a message that says something else than the order, or that no consumer can read",
     Finding.DOUBLED_DELIVERY: "a half message that was delivered more than once",
     Finding.DAMAGED_MESSAGE: "a record of the commit log that can no longer be read",
+    Finding.LOG_GAP: "a stretch of the commit log that is missing: a file, or the end of one",
+    Finding.NOT_JUDGED: "an order whose message may have lain where the commit log has a gap, or is damaged: it cannot be judged",
+    Finding.UNREADABLE_VALUE: "a value in a table that is not of its column's type: it is named with table and row",
     Finding.BALANCE_MISMATCH: "a balance that is not the sum of the customer's credits",
     Finding.MISSING_BALANCE: "a customer with credits and without a balance",
     Finding.UNCLASSIFIED: "no rule says what this is: a mistake in the rules or rows that no service writes",
@@ -98,6 +104,8 @@ NEEDS_STORE: Final = frozenset(
         Finding.MESSAGE_MISMATCH,
         Finding.DOUBLED_DELIVERY,
         Finding.DAMAGED_MESSAGE,
+        Finding.LOG_GAP,
+        Finding.NOT_JUDGED,
         Finding.OVERDUE,
     }
 )

@@ -32,6 +32,7 @@ COUNTS: Final = (
     "unconsumed_retries",
     "dead_letters",
     "damaged",
+    "gaps",
     "misnamed",
     "unreadable",
     "without_items",

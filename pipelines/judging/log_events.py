@@ -16,6 +16,7 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
 from broker.message import topics
+from pipelines.judging.log_gaps import name_of_stretch
 from pipelines.judging.table_events import mark_of_item
 from rocketmq_commitlog.record_columns import RecordKind
 
@@ -94,6 +95,7 @@ def _relevant(records: DataFrame, route: Route) -> DataFrame:
     is_copy = topic.startswith("%") | (topic == topics.SCHEDULE_TOPIC)
     role = (
         F.when(kind == RecordKind.DAMAGE, F.lit("damage"))
+        .when(kind == RecordKind.GAP, F.lit("gap"))
         .when(kind == RecordKind.OP, F.lit("op"))
         .when((kind == RecordKind.HALF) & (real_topic == route.topic), F.lit("half"))
         .when((kind == RecordKind.HALF) & (real_topic == route.cancellation_topic), F.lit("cancel_half"))
@@ -127,7 +129,7 @@ def _with_decisions(records: DataFrame) -> DataFrame:
     )
     kept = (
         "role", "topic", "queue_id", "queue_offset", "commit_log_offset", "stored_at_ms", "born_at_ms", "unique_key", "keys",
-        "named", "body", "carried_order_id", "is_carried",
+        "size", "named", "body", "carried_order_id", "is_carried",
     )  # fmt: skip
     return (
         records.select(
@@ -159,9 +161,10 @@ def _told(records: DataFrame, route: Route, progress: Progress) -> DataFrame:
 
 def events_of(told: DataFrame) -> DataFrame:
     """The events of told records, one for each; a record that was carried says only what it did not say before."""
+    stretch = F.when(F.col("role").isin("damage", "gap"), name_of_stretch())
     return told.select(
         "order_id",
-        F.when(F.col("order_id").isNull(), F.coalesce("unique_key", F.concat(F.lit("at "), "commit_log_offset"))).alias(
+        F.when(F.col("order_id").isNull(), F.coalesce("unique_key", stretch, F.concat(F.lit("at "), "commit_log_offset"))).alias(
             "unnamed"
         ),
         _count("half", "halves"),
@@ -194,6 +197,7 @@ def events_of(told: DataFrame) -> DataFrame:
         _count("dead", "dead_letters"),
         _at("dead", "stored_at_ms", "dead_at_ms"),
         _count("damage", "damaged"),
+        _count("gap", "gaps"),
         _count("cancel_half", "cancel_halves"),
         _at("cancel_half", "stored_at_ms", "last_cancel_half_at_ms"),
         F.when((F.col("role") == "cancel_half") & F.col("is_decided"), F.col("stored_at_ms")).alias(

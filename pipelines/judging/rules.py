@@ -197,6 +197,7 @@ def _on_its_way(condition: str, *, may_be_late: bool = True) -> _Conditions:
 
 
 CLASSES: Final[_Conditions] = (
+    (Finding.LOG_GAP, "gaps > 0"),
     (Finding.DUPLICATE_ORDER, "order_rows > 1"),
     (Finding.DOUBLE_CREDIT, "credit_rows > 1"),
     (Finding.DUPLICATE_TRANSACTION, "committed_rows > 1 OR pending_rows > 1 OR cancelled_rows > 1"),
@@ -360,6 +361,7 @@ _WITHOUT_CAUSE: Final = (
     Finding.ITEMS_MISMATCH,
     Finding.CURRENCY_MISMATCH,
     Finding.DOUBLED_DELIVERY,
+    Finding.LOG_GAP,
     Finding.UNCLASSIFIED,
 )
 """The class says all there is to say."""

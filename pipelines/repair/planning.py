@@ -38,6 +38,9 @@ _ORDER: Final = (Action.RESUME, Action.RETRY, Action.PUBLISH, Action.REVERSE, Ac
 _OF_THE_ORDER: Final = "the order database contradicts itself: mend its rows by what the message and the customer say"
 _OF_THE_LEDGER: Final = "find out which of order, message and ledger is right, and correct the other one"
 ADVICE: Final[Mapping[Finding, str]] = {
+    Finding.UNREADABLE_VALUE: "find out who wrote it, and write what should be there",
+    Finding.LOG_GAP: "bring the missing files back, from a copy of the store, or reconcile with the messages of another broker",
+    Finding.NOT_JUDGED: "its message may have lain in a gap of the commit log: look for it in a copy of the store",
     Finding.OVERDUE: "look for what holds it up: python -m broker.admin show, groups, dead-letters",
     Finding.MISSING_CREDIT: "the witnesses at hand do not say why: reconcile with --store, and look at its transaction row",
     Finding.CREDIT_WITHOUT_ORDER: "its transaction was committed, or nobody knows: restore the order row, or let the credit go",

@@ -1,6 +1,7 @@
 """Writes commit logs for tests, record by record, as a broker does."""
 
 import json
+import struct
 from collections import Counter
 from pathlib import Path
 
@@ -8,6 +9,7 @@ from broker.message import properties, sysflag, topics
 from broker.message.record import encode_blank, encode_record, host_bytes
 
 HOST = host_bytes("127.0.0.1", 10911)
+UNIT = struct.Struct(">qiq")
 
 
 def order_body(order_id: str, placed_at_ms: int = 1, **said: object) -> bytes:
@@ -17,10 +19,14 @@ def order_body(order_id: str, placed_at_ms: int = 1, **said: object) -> bytes:
 
 
 class LogWriter:
-    """A store directory whose commit log grows by one record a call; each call answers the record's commit log offset."""
+    """A store directory whose commit log grows by one record a call; each call answers the record's commit log offset.
 
-    def __init__(self, store: Path, *, segment_size: int = 1 << 20, begins_at: int = 0) -> None:
+    Consume queues grow with it, unless the log is to have none.
+    """
+
+    def __init__(self, store: Path, *, segment_size: int = 1 << 20, begins_at: int = 0, has_queues: bool = True) -> None:
         self.store = store
+        self.has_queues = has_queues
         self._segment_size = segment_size
         self._segment_offset = begins_at
         self._data = bytearray()
@@ -129,7 +135,20 @@ class LogWriter:
             self._data = bytearray()
         offset = self._segment_offset + len(self._data)
         self._write(record(offset))
+        if self.has_queues:
+            self._put_unit(topic, offset, len(record(0)))
         return offset
+
+    def _put_unit(self, topic: str, commit_log_offset: int, size: int) -> None:
+        folder = self.store / "consumequeue" / topic / "0"
+        folder.mkdir(parents=True, exist_ok=True)
+        with (folder / f"{0:020d}").open("ab") as file:
+            file.write(UNIT.pack(commit_log_offset, size, 0))
+
+    @property
+    def end(self) -> int:
+        """Where the next record goes, if the segment has room for it."""
+        return self._segment_offset + len(self._data)
 
     def damage(self, commit_log_offset: int, data: bytes) -> None:
         """Overwrites bytes of the current segment."""

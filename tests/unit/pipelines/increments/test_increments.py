@@ -23,7 +23,7 @@ from pipelines.sources.reading import Reading
 from rocketmq_commitlog.commit_log import LogRecord, scan, split_log
 from tests.unit.pipelines.broken_books import AS_OF_MS, GRACE_SECONDS, OVERDUE_SECONDS, STORIES, BrokenBooks
 from tests.unit.pipelines.conftest import ShopDatabases
-from tests.unit.pipelines.log_writer import LogWriter
+from tests.unit.pipelines.log_writer import UNIT, LogWriter
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(1000)]
 
@@ -86,6 +86,9 @@ class Replay:
                 path.unlink()
             elif begins + size > self.cut:
                 path.write_bytes(path.read_bytes()[: self.cut - begins].ljust(size, b"\0"))
+        for path in (store / "consumequeue").glob("*/*/*"):
+            units = UNIT.iter_unpack(path.read_bytes())
+            path.write_bytes(b"".join(UNIT.pack(*unit) for unit in units if unit[0] < self.cut))
         file = store / "config" / "consumerOffset.json"
         table = json.loads(file.read_text())["offsetTable"]
         consumed = {

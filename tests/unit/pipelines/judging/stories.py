@@ -445,5 +445,6 @@ FAULTS: dict[str, Telling] = {
         Finding.TRANSACTION_WITHOUT_ORDER,
         Cause.ORDER_LOST,
     ),
+    "a gap of the log": lambda o: Story([{"order_id": o, "gaps": 1}], Finding.LOG_GAP),
     "a damaged record": lambda o: Story([damage(o)], Finding.DAMAGED_MESSAGE, Cause.DAMAGE),
 }
