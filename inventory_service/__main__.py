@@ -2,6 +2,10 @@
 
 import sys
 
-from inventory_service.entrypoints.process import main
+from broker.told_to_stop import end_at_once_when_told
+
+end_at_once_when_told()
+
+from inventory_service.entrypoints.process import main  # noqa: E402
 
 sys.exit(main())

@@ -44,12 +44,27 @@ class MigrationSettings(OrderDatabaseSettings):
     model_config = SettingsConfigDict(cli_prog_name="python -m order_service migrate")
 
 
+class AdoptionSettings(OrderDatabaseSettings):
+    """Makes the order database decide for all half messages until now, also for those that another database was to decide.
+
+    For one case only: the database that took the orders is gone for good, and a copy, a backup or a new one takes its place. Each
+    transaction that the database does not have is rolled back when the broker asks next: an order that only the lost database had
+    is never credited then. Where that database still exists, point ORDER_DATABASE_URL at it instead.
+    Exit status: 0 when it is done, 1 when it could not be done, 2 when a setting is wrong.
+    """
+
+    model_config = SettingsConfigDict(cli_prog_name="python -m order_service adopt-history")
+
+    adoption_reason: str = Field(min_length=1, max_length=200, description="why, for those who read the table adoptions later")
+
+
 class Settings(OrderDatabaseSettings, ServingDatabaseSettings, HttpSettings, WritingSettings, NameServerSettings):
     """The order service: POST /orders places an order in a transaction with the broker.
 
     Each flag can also be given as an environment variable: --order-database-url is ORDER_DATABASE_URL.
     ROCKETMQ_ACCESS_KEY, ROCKETMQ_SECRET_KEY_FILE, ROCKETMQ_TLS_ENABLE and their like (docs/operations.md) are variables only.
-    `python -m order_service migrate` migrates the database and ends; see its own --help.
+    `python -m order_service migrate` migrates the database and ends; see its own --help. So does `adopt-history`, which says that
+    a copy of the database is from now on the truth.
     """
 
     model_config = SettingsConfigDict(cli_prog_name="python -m order_service")

@@ -170,6 +170,15 @@ def scan(log_range: LogRange) -> Iterator[LogRecord | Damage]:
         raise UnreadableStore(f"commit log segment {path}: {error}") from None
 
 
+def regular_only(path: str, flags: int) -> int:
+    """Opens a file of the disk. Raises OSError for anything else under its name: a FIFO would wait without end."""
+    file = os.open(path, flags | os.O_NONBLOCK)
+    if stat.S_ISREG(os.fstat(file).st_mode):
+        return file
+    os.close(file)
+    raise OSError(errno.EINVAL, "no regular file", path)
+
+
 @contextmanager
 def _mapped(path: Path) -> Iterator[mmap.mmap | bytes]:
     """The bytes of a segment without the hole at its end: it is made at full length, and most of that may never be used.
@@ -177,7 +186,7 @@ def _mapped(path: Path) -> Iterator[mmap.mmap | bytes]:
     Raises UnreadableStore.
     """
     try:
-        with os.fdopen(_opened(path), "rb") as file:
+        with open(path, "rb", opener=regular_only) as file:
             length = _end_of_data(file.fileno())
             if not length:
                 yield b""
@@ -186,15 +195,6 @@ def _mapped(path: Path) -> Iterator[mmap.mmap | bytes]:
                 yield data
     except OSError as error:
         raise UnreadableStore(f"commit log segment {path}: {error.strerror or error}") from None
-
-
-def _opened(path: Path) -> int:
-    """The descriptor of a regular file: opening a pipe would wait for somebody to write into it."""
-    descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
-    if not stat.S_ISREG(os.fstat(descriptor).st_mode):
-        os.close(descriptor)
-        raise OSError(errno.EINVAL, "it is no regular file")
-    return descriptor
 
 
 def _head_of(path: Path) -> bytes:

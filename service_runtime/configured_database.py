@@ -9,12 +9,20 @@ from service_runtime.settings import DatabaseSettings, ServingDatabaseSettings
 
 def open_to_serve(settings: ServingDatabaseSettings, migrations: str) -> Engine:
     """A database that answers and has the tables of this version. Raises DatabaseUnusable."""
+    return open_migrated(settings, migrations, is_migrated=settings.migrate_on_start)
+
+
+def open_migrated(settings: DatabaseSettings, migrations: str, *, is_migrated: bool = False) -> Engine:
+    """A database that answers and has the tables of this version; it is migrated only where that is wanted.
+
+    Raises DatabaseUnusable.
+    """
     return open_database(
         settings.database_url.get_secret_value(),
         migrations=migrations,
         start_timeout_s=settings.database_start_timeout_s,
         lock_wait_s=settings.migration_lock_wait_s,
-        is_migrated=settings.migrate_on_start,
+        is_migrated=is_migrated,
     )
 
 

@@ -1,4 +1,4 @@
-"""Tells which constraint a statement violated, on SQLite and PostgreSQL, so that no violation is mistaken for another.
+"""Tells why a database refused a statement, on SQLite and PostgreSQL, so that no violation is mistaken for another.
 
 SQLite names the kind (`sqlite_errorname`) and, in its message, the columns; PostgreSQL the kind (SQLSTATE) and the constraint.
 Constraints keep the names that PostgreSQL gives them (TABLE_pkey, TABLE_COLUMN_key) or others that hold their columns' names.
@@ -10,7 +10,7 @@ from enum import Enum, auto
 from typing import Any, Final
 
 from sqlalchemy import Column
-from sqlalchemy.exc import DBAPIError
+from sqlalchemy.exc import DataError, DBAPIError
 
 
 class ConstraintKind(Enum):
@@ -31,6 +31,7 @@ _KIND_OF_SQLITE: Final = {
     "SQLITE_CONSTRAINT_PRIMARYKEY": ConstraintKind.UNIQUE,
     "SQLITE_CONSTRAINT_ROWID": ConstraintKind.UNIQUE,
     "SQLITE_CONSTRAINT_CHECK": ConstraintKind.CHECK,
+    "SQLITE_CONSTRAINT_DATATYPE": ConstraintKind.CHECK,
     "SQLITE_CONSTRAINT_NOTNULL": ConstraintKind.NOT_NULL,
     "SQLITE_CONSTRAINT_FOREIGNKEY": ConstraintKind.FOREIGN_KEY,
     "SQLITE_CONSTRAINT_TRIGGER": ConstraintKind.TRIGGER,
@@ -43,6 +44,12 @@ _KIND_OF_SQLSTATE: Final = {
     "23503": ConstraintKind.FOREIGN_KEY,
     "P0001": ConstraintKind.TRIGGER,
 }
+_NOT_ABOUT_ONE_ROW: Final = frozenset(
+    ["08", "25", "26", "28", "2D", "3B", "3D", "3F", "40", "53", "55", "57", "58", "72", "F0", "HV", "XX"]
+)
+"""Classes of SQLSTATEs that speak of the connection, the transaction or the server: connections, disks, locks, a standby."""
+_NOT_ABOUT_ONE_ROW_EITHER: Final = frozenset(["42P01", "42703"])
+"""A table or a column is missing: the migration is half done."""
 _COLUMN_IN_SQLITE_MESSAGE: Final = re.compile(r"(\w+)\.(\w+)")
 _INDEX_IN_SQLITE_MESSAGE: Final = re.compile(r"index '([^']+)'")
 
@@ -79,6 +86,24 @@ def violation_of(error: DBAPIError) -> Violation | None:
         return None
     details = getattr(cause, "diag", None)
     return Violation(kind, getattr(details, "table_name", None), (), getattr(details, "constraint_name", None))
+
+
+def is_refusal(error: BaseException | None) -> bool:
+    """Whether the database answered that it will not take a row: for its values, by a rule, or from this account.
+
+    Whose fault that is, the row's or the rule's, the answer does not say: see `service_runtime.refusals`. A column that this
+    version does not fill, or a table that is missing, is no refusal.
+    """
+    if isinstance(error, DataError):
+        return True
+    if not isinstance(error, DBAPIError):
+        return False
+    violation = violation_of(error)
+    if violation is not None:
+        return violation.kind is not ConstraintKind.NOT_NULL
+    code = getattr(error.orig, "sqlstate", None) or ""
+    is_of_a_row = code[:2] not in _NOT_ABOUT_ONE_ROW and code not in _NOT_ABOUT_ONE_ROW_EITHER and code[:2] != "23"
+    return bool(code) and is_of_a_row
 
 
 def is_duplicate(error: DBAPIError, column: Column[Any]) -> bool:

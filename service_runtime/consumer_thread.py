@@ -9,6 +9,7 @@ _START_TIMEOUT_S: Final = 20.0
 _FAREWELL_S: Final = 2.0
 """What leaving the group takes on top of waiting for messages that are worked on."""
 _HEALTH_TIMEOUT_S: Final = 4.0
+_COUNT_TIMEOUT_S: Final = 2.0
 
 logger = logging.getLogger(__name__)
 
@@ -35,12 +36,13 @@ class ConsumerThread:
             logger.warning("the consumer did not shut down cleanly: %s", error)
         self._loop.stop()
 
-    def is_reachable(self) -> bool:
-        """Whether the brokers answer now."""
+    def why_unready(self) -> str | None:
+        """Why no message can come now, in one line; None if one broker at least answers."""
         try:
-            return self._loop.run(self._consumer.is_heard(), timeout_s=_HEALTH_TIMEOUT_S)
-        except (ClientError, TimeoutError):
-            return False
+            is_heard = self._loop.run(self._consumer.is_heard_by_any(), timeout_s=_HEALTH_TIMEOUT_S)
+        except (ClientError, TimeoutError) as error:
+            return str(error)
+        return None if is_heard else "no broker answers this consumer"
 
     def progress(self) -> list[QueueProgress]:
         """The progress of each queue that the consumer has now; none if its event loop does not answer."""
@@ -48,6 +50,18 @@ class ConsumerThread:
             return self._loop.run(self._progress(), timeout_s=_HEALTH_TIMEOUT_S)
         except (ClientError, TimeoutError):
             return []
+
+    @property
+    def group(self) -> str:
+        """The consumer group."""
+        return self._consumer.group
+
+    def count_dead_letters(self) -> int | None:
+        """How many messages the group gave up and nobody has treated since; None if the brokers do not answer."""
+        try:
+            return self._loop.run(self._consumer.count_dead_letters(), timeout_s=_COUNT_TIMEOUT_S)
+        except (ClientError, TimeoutError):
+            return None
 
     async def _progress(self) -> list[QueueProgress]:
         """On the event loop, to which the queues belong."""

@@ -9,5 +9,9 @@ class DatabaseUnavailable(DatabaseFailure):
     """The database refused a statement or did not answer. Nothing was written."""
 
 
+class DatabaseRefusal(DatabaseUnavailable):
+    """The database answered that it will not take a row: see `service_runtime.constraints.is_refusal`. Nothing was written."""
+
+
 class OutcomeUnknown(DatabaseFailure):
     """The database commit itself failed: the database holds what was written, or it does not."""

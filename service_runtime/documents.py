@@ -7,6 +7,7 @@ from typing import Any, Final
 from flask import Blueprint, Flask, Response, current_app, jsonify, render_template
 
 from service_runtime.api_document import ApiDescription, openapi_document
+from service_runtime.health import NOT_READY
 from service_runtime.problems import Problem, anchor_of
 
 _ONLY_OWN_STYLE: Final = (
@@ -18,7 +19,10 @@ documents_api = Blueprint("documents", __name__, template_folder="pages")
 
 def register_documents(app: Flask, description: ApiDescription, problem_of: Mapping[type[Exception], Problem]) -> None:
     """Adds the pages. The document is made once, by the first request that asks for it."""
-    titles = sorted({problem.title: problem.status for problem in problem_of.values() if problem.has_type}.items())
+    status_of = {problem.title: problem.status for problem in problem_of.values() if problem.has_type}
+    if "GET /readyz" in description.routes:
+        status_of[NOT_READY] = 503
+    titles = sorted(status_of.items())
     app.extensions["api_description"] = description
     app.extensions["api_document"] = cache(lambda: openapi_document(app, description))
     app.extensions["api_problems"] = [(anchor_of(title), title, status) for title, status in titles]

@@ -1,7 +1,9 @@
 """Engines: SQLite made durable, or PostgreSQL with bounded waits. Making one connects to nothing yet."""
 
+import os
 import sqlite3
 import traceback
+from contextlib import suppress
 from pathlib import Path
 from typing import Any, Final
 
@@ -56,8 +58,10 @@ def _connect_or_hang_up(dialect: Dialect, _record: Any, arguments: tuple[Any, ..
 
 
 def _sqlite_engine(url: URL) -> Engine:
-    _make_folder_of(Path(str(url.database)))
+    path = Path(str(url.database))
+    _make_folder_of(path)
     engine = create_engine(url, pool_size=20, pool_timeout=10, hide_parameters=True)
+    event.listen(engine, "do_connect", lambda *_: _make_private(path))
     event.listen(engine, "connect", _make_durable)
     event.listen(engine, "begin", _begin_immediately)
     return engine
@@ -68,6 +72,12 @@ def _make_folder_of(path: Path) -> None:
         path.parent.mkdir(parents=True, exist_ok=True)
     except OSError as error:
         raise DatabaseUnusable(f"the folder of the database {path} cannot be made: {error.strerror}") from None
+
+
+def _make_private(path: Path) -> None:
+    """Makes an empty file, which SQLite takes for a new database, for its user alone: SQLite's other files get the same mode."""
+    with suppress(OSError):  # it is there already, or SQLite says better why it cannot be
+        os.close(os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600))
 
 
 def _make_durable(connection: sqlite3.Connection, _record: Any) -> None:

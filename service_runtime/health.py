@@ -1,6 +1,6 @@
 """What the health checks of every service share: /livez, the words, and the HTTP status."""
 
-from typing import Literal, Protocol
+from typing import Final, Literal, Protocol
 
 from flask import Blueprint, Response
 from pydantic import BaseModel
@@ -9,20 +9,23 @@ from service_runtime.responses import json_response
 
 liveness_api = Blueprint("liveness", __name__)
 
+NOT_READY: Final = "Not ready"
+"""The title of the problem that /readyz answers."""
+
 Word = Literal["ok", "unreachable"]
+"""unreachable: no work can be done with it now, for whatever reason."""
 Status = Literal["ok", "attention", "degraded"]
 """ok: all works; attention: a person should look, although requests are served; degraded: something is away."""
 
 
-class Reachable(Protocol):
-    """Something that may be down: a database, a broker."""
-
-    def is_reachable(self) -> bool:
-        """Whether it answers now."""
-
-
 class LivenessResponse(BaseModel):
     """The process serves."""
+
+    status: Literal["ok"] = "ok"
+
+
+class ReadyResponse(BaseModel):
+    """Work could be taken now."""
 
     status: Literal["ok"] = "ok"
 

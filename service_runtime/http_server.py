@@ -98,6 +98,10 @@ class HttpServer:
         if self._is_stopped:
             return
         self._is_stopped = True
+        if self._thread.ident is None:
+            self._stop_listening()
+            self._end_loop()
+            return
         self._in_loop(self._stop_listening)
         deadline = time.monotonic() + self._stop_timeout_s
         while self._connections() and time.monotonic() < deadline:
@@ -112,8 +116,20 @@ class HttpServer:
             self._thread.join(_THREADS_END_WITHIN_S)
 
     def _in_loop(self, deed: Callable[[], None]) -> None:
-        """Waitress's loop belongs to its thread: that thread runs the deed when it is woken."""
-        self._listeners[0].trigger.pull_trigger(deed)
+        """Waitress's loop belongs to its thread: that thread runs the deed when it is woken.
+
+        Not before it has been woken, though an earlier deed may have woken it: a deed may close what wakes it.
+        """
+        is_woken = threading.Event()
+
+        def do() -> None:
+            is_woken.wait()
+            deed()
+
+        try:
+            self._listeners[0].trigger.pull_trigger(do)
+        finally:
+            is_woken.set()
 
     def _stop_listening(self) -> None:
         for listener in self._listeners:

@@ -4,15 +4,17 @@ import logging
 import signal
 import sys
 import threading
-from collections.abc import Callable, Sequence
-from types import FrameType
-from typing import Final, TypeVar
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from types import FrameType, MappingProxyType
+from typing import Any, Final, Generic, TypeVar
 
 from pydantic import ValidationError
 from pydantic_settings import CliApp
 
 import broker.logs
 from broker.message.printable import printable
+from broker.told_to_stop import STOP_SIGNALS
 from service_runtime.engine import DatabaseUnusable
 from service_runtime.log_format import set_log_format
 from service_runtime.settings import NamedSettings
@@ -21,6 +23,23 @@ S = TypeVar("S", bound=NamedSettings)
 M = TypeVar("M", bound=NamedSettings)
 
 _MIGRATE: Final = "migrate"
+
+
+@dataclass(frozen=True, slots=True)
+class Command(Generic[S]):
+    """Work that a program does and ends, instead of serving: its settings, and the work."""
+
+    settings_class: type[S]
+    work: Callable[[S], None]
+    if_told_to_stop: int = 0
+    """The exit status when a signal comes before the work has said what a signal means."""
+
+    def run(self, program: str, arguments: Sequence[str]) -> int:
+        """The exit status of `run_program`."""
+        return run_program(program, self.settings_class, self.work, arguments, if_told_to_stop=self.if_told_to_stop)
+
+
+_NO_MORE: Final[Mapping[str, Command[Any]]] = MappingProxyType({})
 
 
 class CannotStart(Exception):
@@ -33,23 +52,36 @@ def run_service(
     serve: Callable[[S], None],
     migration_settings_class: type[M],
     migrate: Callable[[M], None],
+    more: Mapping[str, Command[Any]] = _NO_MORE,
 ) -> int:
-    """`python -m PROGRAM` serves, `python -m PROGRAM migrate` migrates; the exit status is that of `run_program`."""
+    """`python -m PROGRAM` serves, `python -m PROGRAM migrate` migrates; the exit status is that of `run_program`.
+
+    `more` are the other commands that the program has, by their names.
+    """
     arguments = sys.argv[1:]
-    if arguments[:1] == [_MIGRATE]:
-        return run_program(f"{program} {_MIGRATE}", migration_settings_class, migrate, arguments[1:])
+    commands: Mapping[str, Command[Any]] = {_MIGRATE: Command(migration_settings_class, migrate, if_told_to_stop=130), **more}
+    if arguments and arguments[0] in commands:
+        return commands[arguments[0]].run(f"{program} {arguments[0]}", arguments[1:])
     return run_program(program, settings_class, serve, arguments)
 
 
-def run_program(program: str, settings_class: type[S], work: Callable[[S], None], arguments: Sequence[str]) -> int:
+def run_program(
+    program: str, settings_class: type[S], work: Callable[[S], None], arguments: Sequence[str], *, if_told_to_stop: int = 0
+) -> int:
     """Reads the settings and does the work; the process's exit status.
 
-    0 when the work is done, 1 when it could not be done, 2 when a setting is wrong, 130 when a signal came before `work` had
-    said what a signal means. What is wrong stands on stderr in one line.
+    0 when the work is done, 1 when it could not be done, 2 when a setting is wrong, `if_told_to_stop` when a signal came before
+    `work` had said what a signal means. What is wrong stands on stderr in one line.
     """
+    try:
+        interrupt_on_signals()
+        return _run(program, settings_class, work, arguments)
+    except KeyboardInterrupt:
+        return say(program, "told to stop while it started", if_told_to_stop)
+
+
+def _run(program: str, settings_class: type[S], work: Callable[[S], None], arguments: Sequence[str]) -> int:
     log_to_stderr()
-    # The first process of a container ignores SIGTERM unless it says otherwise.
-    signal.signal(signal.SIGTERM, signal.default_int_handler)
     try:
         settings = CliApp.run(settings_class, cli_args=list(arguments))
     except ValidationError as error:
@@ -59,8 +91,6 @@ def run_program(program: str, settings_class: type[S], work: Callable[[S], None]
         work(settings)
     except (CannotStart, DatabaseUnusable) as error:
         return say(program, str(error), 1)
-    except KeyboardInterrupt:
-        return say(program, "interrupted while starting", 130)
     return 0
 
 
@@ -87,13 +117,35 @@ def first_error(error: ValidationError) -> str:
     return f"{name}: {message}" if name else message
 
 
+class _Interrupting:
+    """The handler of signals while a program starts. It remembers the signal: a library may swallow the interruption."""
+
+    def __init__(self) -> None:
+        self.stopping = threading.Event()
+
+    def __call__(self, _number: int, _frame: FrameType | None) -> None:
+        self.stopping.set()
+        raise KeyboardInterrupt
+
+
+def interrupt_on_signals() -> None:
+    """From now on SIGTERM and SIGINT raise KeyboardInterrupt; main thread only.
+
+    The first process of a container ignores SIGTERM unless it says otherwise.
+    """
+    interrupting = _Interrupting()
+    for number in STOP_SIGNALS:
+        signal.signal(number, interrupting)
+
+
 def stop_on_signals() -> threading.Event:
-    """An event that SIGTERM and SIGINT set; main thread only."""
-    stopping = threading.Event()
+    """An event that SIGTERM and SIGINT set, and have set if one came while the program started; main thread only."""
+    handler = signal.getsignal(signal.SIGTERM)
+    stopping = handler.stopping if isinstance(handler, _Interrupting) else threading.Event()
 
     def stop(_number: int, _frame: FrameType | None) -> None:
         stopping.set()
 
-    signal.signal(signal.SIGTERM, stop)
-    signal.signal(signal.SIGINT, stop)
+    for number in STOP_SIGNALS:
+        signal.signal(number, stop)
     return stopping

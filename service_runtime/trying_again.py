@@ -12,7 +12,12 @@ def try_until_done(is_done: Callable[[], bool], pause: Callable[[float], None]) 
 
     What either of both raises ends it: `ConsumeContext.hold` does so when the consumer has to let go of the message.
     """
-    pause_s = _FIRST_PAUSE_S
+    failures = 0
     while not is_done():
-        pause(pause_s)
-        pause_s = min(pause_s * 2, _LONGEST_PAUSE_S)
+        failures += 1
+        pause(pause_s(failures))
+
+
+def pause_s(failures: int) -> float:
+    """How long to wait after this number of failures in a row: doubles from 0.5 s to 10 s."""
+    return min(_FIRST_PAUSE_S * 2.0 ** (min(failures, 30) - 1), _LONGEST_PAUSE_S)

@@ -22,10 +22,11 @@ class WritersTurn:
         self._lock = threading.Lock()
 
     @contextmanager
-    def taken(self) -> Iterator[None]:
-        """Alone among the writers of this process. Raises TurnNotGiven."""
-        if not self._lock.acquire(timeout=self._timeout_s):
-            raise TurnNotGiven(f"other writers have kept the database busy for {self._timeout_s:g} s")
+    def taken(self, timeout_s: float | None = None) -> Iterator[None]:
+        """Alone among the writers of this process, after `timeout_s` at most, or the usual time. Raises TurnNotGiven."""
+        timeout_s = self._timeout_s if timeout_s is None else timeout_s
+        if not self._lock.acquire(timeout=timeout_s):
+            raise TurnNotGiven(f"other writers have kept the database busy for {timeout_s:g} s")
         try:
             yield
         finally:

@@ -15,16 +15,20 @@ import typer
 from rich.console import Console
 from rich.table import Table
 
-from benchmarks.longest_stop import rows
+from benchmarks.longest_stop import by_code, rows
 from benchmarks.longest_stop.stage import Measured, staged
 
 HERE: Final = Path(__file__).resolve().parents[2]
 MOST_STOP_S: Final = 0.05
 TOO_LONG: Final = 1
+CODES: Final = "codes"
 
 
 def main(
-    names: Annotated[list[str] | None, typer.Argument(help="Rows to measure, by module; all without one.")] = None,
+    names: Annotated[
+        list[str] | None,
+        typer.Argument(help="Rows by module, request codes by name, `codes` for all codes; all without one."),
+    ] = None,
     before: Annotated[Path | None, typer.Option(help="Another checkout, measured in turn for the column `before`.")] = None,
 ) -> None:
     """Prints the longest stop of each row; ends with 1 if one is 50 ms of CPU time or longer, or could not be measured."""
@@ -34,6 +38,8 @@ def main(
     table = Table("row", *(["before", "MiB"] if before else []), "longest stop", "CPU of it", "MiB more", title="Event loop")
     is_too_long = False
     for name in names or [module.name for module in pkgutil.iter_modules(rows.__path__)]:
+        if name.isupper() or name == CODES:
+            continue
         row = importlib.import_module(f"{rows.__name__}.{name}")
         old = _measure(row, before.resolve()) if before else None
         new = _measure(row, HERE)
@@ -41,8 +47,27 @@ def main(
         cells = [*([_stop(old), _memory(old)] if before else []), _stop(new), _cpu(new), _memory(new)]
         table.add_row(row.WHAT, *cells)
         console.print(f"{row.WHAT}: {', '.join(cells)}", highlight=False)
+    codes = [name for name in names or [CODES] if name.isupper() or name == CODES]
+    if codes:
+        only = [name for name in codes if name != CODES]
+        is_too_long |= asyncio.run(_tell_codes(console, table, only, is_comparing=before is not None))
     console.print(table)
     raise typer.Exit(TOO_LONG if is_too_long else 0)
+
+
+async def _tell_codes(console: Console, table: Table, only: list[str], *, is_comparing: bool) -> bool:
+    """Adds a row for each request code; whether one is too long."""
+    is_too_long = False
+    with tempfile.TemporaryDirectory(prefix="longest-stop-") as folder:
+        store = Path(folder) / "store"
+        by_code.fill(store)
+        async with staged(HERE, store, by_code.SETTINGS) as stage:
+            async for code, cpu_s, answer in by_code.cpu_by_code(stage, only):
+                name = by_code.name_of(code)
+                is_too_long |= cpu_s >= MOST_STOP_S
+                table.add_row(name, *(["", ""] if is_comparing else []), "", f"{cpu_s * 1000:,.0f} ms", "")
+                console.print(f"{name}: {cpu_s * 1000:,.0f} ms ({answer})", highlight=False)
+    return is_too_long
 
 
 def _measure(row: ModuleType, checkout: Path) -> Measured | str:

@@ -58,6 +58,14 @@ class Stage:
         self._forget_most_memory()
         self._memory_before_mib = self._memory_mib("VmRSS")
 
+    async def watch(self) -> None:
+        """Forgets what was seen before."""
+        await self._ask_watcher("begin")
+
+    async def watched_cpu_s(self) -> float:
+        """CPU time of the longest turn of the event loop since `watch`."""
+        return float((await self._ask_watcher("end"))["cpu_s"])
+
     async def settle(self) -> None:
         """Returns when the broker and the name server answer quickly again."""
         for address in (self.address, self.name_server):

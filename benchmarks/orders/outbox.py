@@ -102,9 +102,9 @@ class OutboxSender:
         attempt.conclude(Outcome.STORED)
         self._relay.wake()
 
-    def is_reachable(self) -> bool:
+    def why_unready(self) -> str | None:
         """Orders are taken without a broker."""
-        return True
+        return None
 
     def count_discarded(self) -> int | None:
         """Nothing is discarded here."""

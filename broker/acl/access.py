@@ -6,7 +6,7 @@ from collections.abc import Iterable
 
 from broker.acl.account import Account, by_access_key
 from broker.acl.errors import AccessDenied
-from broker.acl.needs import Needs, TopicAt, needs_of
+from broker.acl.needs import Needs, TopicAt, is_a_look, needs_of
 from broker.acl.permission import Permission
 from broker.acl.remote_address import RemoteAddresses
 from broker.acl.signature import ACCESS_KEY, is_signed
@@ -26,20 +26,30 @@ class AccessRules:
         """How many accounts there are."""
         return len(self._accounts)
 
-    def check(self, command: RemotingCommand, remote_ip: str, topic_at: TopicAt) -> None:
-        """Raises AccessDenied, or ProtocolError where what must be read for the check cannot be read.
+    def check(self, command: RemotingCommand, remote_ip: str, topic_at: TopicAt) -> str | None:
+        """Returns the account's access key, or None where the address is trusted.
+
+        Raises AccessDenied, or ProtocolError where what must be read for the check cannot be read.
 
         The signature comes before the body is read: who has no account costs no more than that.
         """
         if any(addresses.match(remote_ip) for addresses in self._white_addresses):
-            return
+            return None
         fields = command.ext_fields()
         account = self._account(fields.get(ACCESS_KEY))
         if account.white_addresses.match(remote_ip):
-            return
+            return None
         if not is_signed(fields, command.body, account.secret_key):
             raise AccessDenied(f"Check signature failed for accessKey={account.access_key}")
-        _check_permissions(account, command.code, needs_of(command, fields, topic_at))
+        needs = needs_of(command, topic_at)
+        if not (account.auditor and is_a_look(command)):
+            _check_permissions(account, command.code, needs)
+        return account.access_key
+
+    def may_publish(self, access_key: str, topic: str) -> bool:
+        """Whether the account may send to the topic now."""
+        account = self._accounts.get(access_key)
+        return account is not None and (_is_all_allowed(account) or _allows(account, topic, Permission.PUB))
 
     def _account(self, access_key: str | None) -> Account:
         if access_key is None:
@@ -55,11 +65,19 @@ def _check_permissions(account: Account, code: int, needs: Needs) -> None:
         return  # every client may leave its traces
     if needs.is_admin_needed and not account.admin:
         raise AccessDenied(f"Need admin permission for request code={code}, but accessKey={account.access_key} is not")
-    if account.admin and not account.permissions:
+    if _is_all_allowed(account):
         return
     for resource, needed in needs.resources.items():
-        is_group = resource.startswith(RETRY_PREFIX)
-        default = account.default_group if is_group else account.default_topic
-        if not account.permissions.get(resource, default).allows(needed):
+        if not _allows(account, resource, needed):
+            is_group = resource.startswith(RETRY_PREFIX)
             name = f"group:{resource.removeprefix(RETRY_PREFIX)}" if is_group else f"topic:{resource}"
             raise AccessDenied(f"No default permission for {name}")
+
+
+def _is_all_allowed(account: Account) -> bool:
+    return account.admin and not account.permissions
+
+
+def _allows(account: Account, resource: str, needed: Permission) -> bool:
+    default = account.default_group if resource.startswith(RETRY_PREFIX) else account.default_topic
+    return account.permissions.get(resource, default).allows(needed)

@@ -29,11 +29,18 @@ class Account:
     topic_perms: tuple[str, ...] = ()
     """Each `topicA=PUB|SUB`."""
     group_perms: tuple[str, ...] = ()
+    auditor: bool = False
+    """May look at everything, and by that change nothing. Of ours: Apache's brokers pass the name over."""
 
     def __post_init__(self) -> None:
         for name, key in (("accessKey", self.access_key), ("secretKey", self.secret_key)):
             if len(key) <= _KEYS_ARE_LONGER_THAN:
                 raise AccountMistake(f"its {name} has to be longer than {_KEYS_ARE_LONGER_THAN} characters")
+            if not key.isprintable() or key != key.strip():
+                raise AccountMistake(
+                    f"its {name} has a blank at an end, or a character that nobody sees, such as a tab or a line separator: "
+                    "the file could not give it back as it is"
+                )
         _ = self.white_addresses, self.permissions, self.default_topic, self.default_group
 
     @cached_property

@@ -1,44 +1,24 @@
 """What a request needs: which permission on which topics and groups, or an admin's account (RocketMQ's PlainAccessValidator).
 
-| request | needs | in Apache 4.9.7 |
-| --- | --- | --- |
-| SEND_MESSAGE, SEND_MESSAGE_V2 | PUB of the topic; SUB of the group if it is a retry topic | as here, of another field's group |
-| SEND_BATCH_MESSAGE | as SEND_MESSAGE | nothing |
-| SEND_REPLY_MESSAGE, its V2 | PUB of the topic, unless it is a cluster's reply topic | nothing |
-| END_TRANSACTION | PUB of the half message's real topic | nothing |
-| PULL_MESSAGE | SUB of topic and group | as here |
-| LITE_PULL_MESSAGE | as PULL_MESSAGE | not known |
-| QUERY_MESSAGE | SUB of the topic | as here |
-| VIEW_MESSAGE_BY_ID | SUB of the message's topic | nothing |
-| CONSUMER_SEND_MSG_BACK, GET_CONSUMER_LIST_BY_GROUP | SUB of the group | as here |
-| UNREGISTER_CLIENT | SUB of the consumer group | as here |
-| HEART_BEAT | SUB of each consumer group and of each topic it subscribes to | as here |
-| UPDATE_CONSUMER_OFFSET | SUB of topic and group | as here |
-| LOCK_BATCH_MQ, UNLOCK_BATCH_MQ | SUB of the group | nothing |
-| INVOKE_BROKER_TO_RESET_OFFSET | SUB of topic and group | nothing |
-| CLONE_GROUP_OFFSET | SUB of both groups | nothing |
-| CONSUME_MESSAGE_DIRECTLY | SUB of the group | nothing |
-| what changes topics, groups or settings | an admin | as here |
-| what changes or shows accounts | an admin | nothing |
-| what deletes files or queues | an admin | nothing |
-| RESUME_CHECK_HALF_MESSAGE, the requests of `broker.admin` | an admin | nothing, not known |
-| COUNT_PARKED_MESSAGES: figures for the health of producers | an account | not known |
-| any other, which only tells figures or settings | an account | as here |
-
-A topic that is the broker's own, and a group CID_RMQ_SYS_*, need an admin wherever the table names a topic or a group.
+docs/operations.md, "What each request needs", has the table, beside what Apache 4.9.7 asks for; tests/unit/acl/test_needs_page.py
+compares it with this module. A topic that is the broker's own, and a group CID_RMQ_SYS_*, need an admin wherever a request names
+one; an auditor may look at them.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
-from typing import Final
+from typing import Final, TypeVar
 
 from broker.acl.permission import Permission
 from broker.message import topics
+from broker.message.ids import parse_offset_message_id
+from broker.protocol import headers, pull_sysflag
 from broker.protocol.bodies import LockBatchRequestBody
 from broker.protocol.codes import AdminRequestCode, RequestCode
 from broker.protocol.command import RemotingCommand
+from broker.protocol.command_header import CommandHeader
 from broker.protocol.heartbeat import HeartbeatData
 
 Resources = dict[str, Permission]
@@ -72,6 +52,12 @@ ADMIN_CODES: Final = frozenset(
         RequestCode.DELETE_EXPIRED_COMMITLOG,
         RequestCode.CLEAN_EXPIRED_CONSUMEQUEUE,
         RequestCode.CLEAN_UNUSED_TOPIC,
+        # At a name server in the broker's process:
+        RequestCode.PUT_KV_CONFIG,
+        RequestCode.DELETE_KV_CONFIG,
+        RequestCode.DELETE_TOPIC_IN_NAMESRV,
+        RequestCode.WIPE_WRITE_PERM_OF_BROKER,
+        RequestCode.ADD_WRITE_PERM_OF_BROKER,
         *(set(AdminRequestCode) - {AdminRequestCode.COUNT_PARKED_MESSAGES}),
     }
 )
@@ -94,11 +80,9 @@ ACCOUNT_CODES: Final = frozenset(
         RequestCode.GET_CONSUMER_CONNECTION_LIST,
         RequestCode.GET_PRODUCER_CONNECTION_LIST,
         RequestCode.GET_CONSUME_STATS,
-        RequestCode.INVOKE_BROKER_TO_GET_CONSUMER_STATUS,
         RequestCode.QUERY_TOPIC_CONSUME_BY_WHO,
         RequestCode.QUERY_CONSUME_TIME_SPAN,
         RequestCode.GET_SYSTEM_TOPIC_LIST_FROM_BROKER,
-        RequestCode.GET_CONSUMER_RUNNING_INFO,
         RequestCode.QUERY_CORRECTION_OFFSET,
         RequestCode.VIEW_BROKER_STATS_DATA,
         RequestCode.GET_BROKER_CONSUME_STATS,
@@ -111,8 +95,22 @@ ACCOUNT_CODES: Final = frozenset(
 """What every account may ask. A request that the broker answers stands here, in ADMIN_CODES or in the table of needs: a test
 makes sure that somebody decided about each."""
 
-_LONGEST_OFFSET: Final = 19
-"""Digits of the greatest offset."""
+AUDITOR_CODES: Final = ACCOUNT_CODES | {
+    RequestCode.PULL_MESSAGE,
+    RequestCode.LITE_PULL_MESSAGE,
+    RequestCode.QUERY_MESSAGE,
+    RequestCode.VIEW_MESSAGE_BY_ID,
+    RequestCode.GET_CONSUMER_LIST_BY_GROUP,
+    RequestCode.INVOKE_BROKER_TO_GET_CONSUMER_STATUS,
+    RequestCode.GET_CONSUMER_RUNNING_INFO,
+    AdminRequestCode.LIST_PENDING_TRANSACTIONS,
+    AdminRequestCode.SHOW_TRANSACTION,
+    AdminRequestCode.LIST_DECIDED_TRANSACTIONS,
+    AdminRequestCode.LIST_MARKS,
+}
+"""What shows something and changes nothing: an auditor may ask it about every topic and group, unless a pull sets the group's
+offset as well."""
+
 _SYSTEM_GROUP_PREFIX: Final = "CID_RMQ_SYS_"
 
 
@@ -124,11 +122,21 @@ class Needs:
     is_admin_needed: bool
 
 
-def needs_of(command: RemotingCommand, fields: dict[str, str], topic_at: TopicAt) -> Needs:
-    """What the request with these extension fields needs. Raises ProtocolError if its body or a number cannot be read."""
+def needs_of(command: RemotingCommand, topic_at: TopicAt) -> Needs:
+    """What the request needs. Raises ProtocolError if its header or its body cannot be read: no handler could read it either.
+
+    The header is decoded once and stays with the command, so that the handler acts on the very values that are decided over here.
+    """
     find = FINDERS.get(command.code)
-    resources = find(command, fields, topic_at) if find is not None else {}
+    resources = find(command, topic_at) if find is not None else {}
     return Needs(resources, command.code in ADMIN_CODES or any(map(_is_reserved, resources)))
+
+
+def is_a_look(command: RemotingCommand) -> bool:
+    """Whether the request changes nothing, so that an auditor may send it. Raises ProtocolError if its header cannot be read."""
+    if command.code in (RequestCode.PULL_MESSAGE, RequestCode.LITE_PULL_MESSAGE):
+        return not command.decode_header(headers.PullMessageRequestHeader).sys_flag & pull_sysflag.COMMIT_OFFSET
+    return command.code in AUDITOR_CODES
 
 
 def _is_reserved(resource: str) -> bool:
@@ -148,54 +156,61 @@ def _groups(groups: Iterable[str | None]) -> Resources:
     return {topics.retry_topic(group): Permission.SUB for group in groups if group}
 
 
-def _send(command: RemotingCommand, fields: dict[str, str], topic_at: TopicAt) -> Resources:
-    return _topic(fields.get("topic"), Permission.PUB)
+def _topic_and_group(topic: str, group: str) -> Resources:
+    return {**_topic(topic, Permission.SUB), **_groups([group])}
 
 
-def _send_v2(command: RemotingCommand, fields: dict[str, str], topic_at: TopicAt) -> Resources:
-    return _topic(fields.get("b"), Permission.PUB)
-
-
-def _reply(command: RemotingCommand, fields: dict[str, str], topic_at: TopicAt) -> Resources:
-    topic = fields.get("topic" if command.code == RequestCode.SEND_REPLY_MESSAGE else "b", "")
-    return {} if topic.endswith(topics.REPLY_TOPIC_SUFFIX) else _topic(topic, Permission.PUB)
-
-
-def _end_transaction(command: RemotingCommand, fields: dict[str, str], topic_at: TopicAt) -> Resources:
-    half = _message_at(fields.get("commitLogOffset"), topic_at)
-    return {} if half is None else _topic(half.real_topic, Permission.PUB)
-
-
-def _view(command: RemotingCommand, fields: dict[str, str], topic_at: TopicAt) -> Resources:
-    message = _message_at(fields.get("offset"), topic_at)
+def _stored_at(commit_log_offset: int, topic_at: TopicAt) -> Resources:
+    """SUB of the topic that the message there is stored under, if there is a message."""
+    message = topic_at(commit_log_offset)
     return {} if message is None else _topic(message.topic, Permission.SUB)
 
 
-def _pull(command: RemotingCommand, fields: dict[str, str], topic_at: TopicAt) -> Resources:
-    return {**_topic(fields.get("topic"), Permission.SUB), **_groups([fields.get("consumerGroup")])}
+Named = TypeVar("Named", bound=CommandHeader)
+_Finder = Callable[[RemotingCommand, TopicAt], Resources]
 
 
-def _query(command: RemotingCommand, fields: dict[str, str], topic_at: TopicAt) -> Resources:
-    return _topic(fields.get("topic"), Permission.SUB)
+def _of(header_type: type[Named], resources: Callable[[Named, TopicAt], Resources]) -> _Finder:
+    """Finds what a request needs by its header alone."""
+
+    def find(command: RemotingCommand, topic_at: TopicAt) -> Resources:
+        return resources(command.decode_header(header_type), topic_at)
+
+    return find
 
 
-def _group(command: RemotingCommand, fields: dict[str, str], topic_at: TopicAt) -> Resources:
-    return _groups([fields.get("group")])
+def _send(header: headers.SendHeader, topic_at: TopicAt) -> Resources:
+    return _topic(header.topic, Permission.PUB)
 
 
-def _consumer_group(command: RemotingCommand, fields: dict[str, str], topic_at: TopicAt) -> Resources:
-    return _groups([fields.get("consumerGroup")])
+def _reply(header: headers.SendHeader, topic_at: TopicAt) -> Resources:
+    return {} if header.topic.endswith(topics.REPLY_TOPIC_SUFFIX) else _topic(header.topic, Permission.PUB)
 
 
-def _reset_offset(command: RemotingCommand, fields: dict[str, str], topic_at: TopicAt) -> Resources:
-    return {**_topic(fields.get("topic"), Permission.SUB), **_groups([fields.get("group")])}
+def _end_transaction(header: headers.EndTransactionRequestHeader, topic_at: TopicAt) -> Resources:
+    half = topic_at(header.commit_log_offset)
+    return {} if half is None else _topic(half.real_topic, Permission.PUB)
 
 
-def _clone_offsets(command: RemotingCommand, fields: dict[str, str], topic_at: TopicAt) -> Resources:
-    return _groups([fields.get("srcGroup"), fields.get("destGroup")])
+def _send_back(header: headers.ConsumerSendMsgBackRequestHeader, topic_at: TopicAt) -> Resources:
+    """The message is stored again for the group, which may read it then."""
+    return {**_stored_at(header.offset, topic_at), **_groups([header.group])}
 
 
-def _heartbeat(command: RemotingCommand, fields: dict[str, str], topic_at: TopicAt) -> Resources:
+def _consume_directly(header: headers.ConsumeMessageDirectlyResultRequestHeader, topic_at: TopicAt) -> Resources:
+    """The message is pushed to the client that is named."""
+    needed = _groups([header.consumer_group])
+    try:
+        return {**_stored_at(parse_offset_message_id(header.msg_id or "").commit_log_offset, topic_at), **needed}
+    except ValueError:
+        return needed
+
+
+def _clone_offsets(header: headers.CloneGroupOffsetRequestHeader, topic_at: TopicAt) -> Resources:
+    return {**_topic(header.topic, Permission.SUB), **_groups([header.src_group, header.dest_group])}
+
+
+def _heartbeat(command: RemotingCommand, topic_at: TopicAt) -> Resources:
     needed: Resources = {}
     for consumer in HeartbeatData.decode(command.body).consumer_data_set:
         needed |= _groups([consumer.group_name])
@@ -204,39 +219,44 @@ def _heartbeat(command: RemotingCommand, fields: dict[str, str], topic_at: Topic
     return needed
 
 
-def _locks(command: RemotingCommand, fields: dict[str, str], topic_at: TopicAt) -> Resources:
+def _locks(command: RemotingCommand, topic_at: TopicAt) -> Resources:
     return _groups([LockBatchRequestBody.decode(command.body).consumer_group])
 
 
-def _message_at(commit_log_offset: str | None, topic_at: TopicAt) -> StoredUnder | None:
-    """What is no offset, the processor refuses."""
-    if commit_log_offset is None or not commit_log_offset.isdecimal() or len(commit_log_offset) > _LONGEST_OFFSET:
-        return None
-    return topic_at(int(commit_log_offset))
-
-
-_Finder = Callable[[RemotingCommand, dict[str, str], TopicAt], Resources]
+_PULL: Final = _of(headers.PullMessageRequestHeader, lambda header, _: _topic_and_group(header.topic, header.consumer_group))
 
 FINDERS: Final[dict[int, _Finder]] = {
-    RequestCode.SEND_MESSAGE: _send,
-    RequestCode.SEND_MESSAGE_V2: _send_v2,
-    RequestCode.SEND_BATCH_MESSAGE: _send_v2,
-    RequestCode.SEND_REPLY_MESSAGE: _reply,
-    RequestCode.SEND_REPLY_MESSAGE_V2: _reply,
-    RequestCode.END_TRANSACTION: _end_transaction,
-    RequestCode.PULL_MESSAGE: _pull,
-    RequestCode.LITE_PULL_MESSAGE: _pull,
-    RequestCode.QUERY_MESSAGE: _query,
-    RequestCode.VIEW_MESSAGE_BY_ID: _view,
-    RequestCode.CONSUMER_SEND_MSG_BACK: _group,
-    RequestCode.GET_CONSUMER_LIST_BY_GROUP: _consumer_group,
-    RequestCode.UNREGISTER_CLIENT: _consumer_group,
+    RequestCode.SEND_MESSAGE: _of(headers.SendMessageRequestHeader, _send),
+    RequestCode.SEND_MESSAGE_V2: _of(headers.SendMessageRequestHeaderV2, _send),
+    RequestCode.SEND_BATCH_MESSAGE: _of(headers.SendMessageRequestHeaderV2, _send),
+    RequestCode.SEND_REPLY_MESSAGE: _of(headers.SendMessageRequestHeader, _reply),
+    RequestCode.SEND_REPLY_MESSAGE_V2: _of(headers.SendMessageRequestHeaderV2, _reply),
+    RequestCode.END_TRANSACTION: _of(headers.EndTransactionRequestHeader, _end_transaction),
+    RequestCode.PULL_MESSAGE: _PULL,
+    RequestCode.LITE_PULL_MESSAGE: _PULL,
+    RequestCode.QUERY_MESSAGE: _of(headers.QueryMessageRequestHeader, lambda header, _: _topic(header.topic, Permission.SUB)),
+    RequestCode.VIEW_MESSAGE_BY_ID: _of(headers.ViewMessageRequestHeader, lambda header, at: _stored_at(header.offset, at)),
+    RequestCode.CONSUMER_SEND_MSG_BACK: _of(headers.ConsumerSendMsgBackRequestHeader, _send_back),
+    RequestCode.GET_CONSUMER_LIST_BY_GROUP: _of(
+        headers.GetConsumerListByGroupRequestHeader, lambda header, _: _groups([header.consumer_group])
+    ),
+    RequestCode.UNREGISTER_CLIENT: _of(headers.UnregisterClientRequestHeader, lambda header, _: _groups([header.consumer_group])),
     RequestCode.HEART_BEAT: _heartbeat,
-    RequestCode.UPDATE_CONSUMER_OFFSET: _pull,
+    RequestCode.UPDATE_CONSUMER_OFFSET: _of(
+        headers.UpdateConsumerOffsetRequestHeader, lambda header, _: _topic_and_group(header.topic, header.consumer_group)
+    ),
     RequestCode.LOCK_BATCH_MQ: _locks,
     RequestCode.UNLOCK_BATCH_MQ: _locks,
-    RequestCode.INVOKE_BROKER_TO_RESET_OFFSET: _reset_offset,
-    RequestCode.CLONE_GROUP_OFFSET: _clone_offsets,
-    RequestCode.CONSUME_MESSAGE_DIRECTLY: _consumer_group,
+    RequestCode.INVOKE_BROKER_TO_RESET_OFFSET: _of(
+        headers.ResetOffsetRequestHeader, lambda header, _: _topic_and_group(header.topic, header.group)
+    ),
+    RequestCode.INVOKE_BROKER_TO_GET_CONSUMER_STATUS: _of(
+        headers.GetConsumerStatusRequestHeader, lambda header, _: _topic_and_group(header.topic, header.group)
+    ),
+    RequestCode.GET_CONSUMER_RUNNING_INFO: _of(
+        headers.GetConsumerRunningInfoRequestHeader, lambda header, _: _groups([header.consumer_group])
+    ),
+    RequestCode.CLONE_GROUP_OFFSET: _of(headers.CloneGroupOffsetRequestHeader, _clone_offsets),
+    RequestCode.CONSUME_MESSAGE_DIRECTLY: _of(headers.ConsumeMessageDirectlyResultRequestHeader, _consume_directly),
 }
 """By request code: the topics and groups that a request names, and what it needs of them."""

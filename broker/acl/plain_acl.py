@@ -25,6 +25,7 @@ _TEXTS: Final = {
 }
 _LISTS: Final = {"topicPerms": "topic_perms", "groupPerms": "group_perms"}
 _ADMIN: Final = "admin"
+_AUDITOR: Final = "auditor"
 _PERMISSIONS: Final = frozenset({"defaultTopicPerm", "defaultGroupPerm"})
 _CHECKS: Final[Mapping[str, Callable[[str], object]]] = {
     "whiteRemoteAddress": parse_remote_addresses,
@@ -92,6 +93,8 @@ def plain_acl_text(acl: PlainAcl) -> str:
 def _plain_account(account: Account) -> dict[str, Any]:
     plain: dict[str, Any] = {name: text for name, attribute in _TEXTS.items() if (text := getattr(account, attribute))}
     plain[_ADMIN] = account.admin
+    if account.auditor:
+        plain[_AUDITOR] = True
     plain |= {name: list(entries) for name, attribute in _LISTS.items() if (entries := getattr(account, attribute))}
     return plain
 
@@ -115,9 +118,9 @@ def _member(name: str, node: yaml.Node) -> tuple[str, Any]:
         return _TEXTS[name], "" if _is_null(node) else _checked(node, _CHECKS.get(name, str))
     if name in _LISTS:
         return _LISTS[name], tuple(_checked(item, parse_named_permission) for item in _entries(node, name))
-    if name == _ADMIN:
-        return _ADMIN, _boolean(node)
-    raise _at(node, f"{name} is not known here: {', '.join((*_TEXTS, _ADMIN, *_LISTS))} are")
+    if name in (_ADMIN, _AUDITOR):
+        return name, _boolean(node, name)
+    raise _at(node, f"{name} is not known here: {', '.join((*_TEXTS, _ADMIN, _AUDITOR, *_LISTS))} are")
 
 
 def _checked(node: yaml.Node, parse: Callable[[str], object]) -> str:
@@ -179,10 +182,10 @@ def _text(node: yaml.Node) -> str:
     return str(node.value).strip()
 
 
-def _boolean(node: yaml.Node) -> bool:
+def _boolean(node: yaml.Node, name: str) -> bool:
     value = _BOOLEANS.get(_text(node).lower())
     if value is None:
-        raise _at(node, f"{_ADMIN} has to be true or false")
+        raise _at(node, f"{name} has to be true or false")
     return value
 
 

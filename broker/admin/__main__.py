@@ -5,8 +5,14 @@ Exit codes: 0 done; 1 a broker refused, or there is no such transaction; 2 the c
 
 from __future__ import annotations
 
-import logging
 import sys
+
+if __name__ == "__main__" and "console" in sys.argv[1:]:
+    from broker.told_to_stop import end_at_once_when_told
+
+    end_at_once_when_told()
+
+import logging
 from functools import partial
 from io import TextIOWrapper
 from typing import Annotated

@@ -24,18 +24,23 @@ def guard(
     dispatcher: Dispatcher,
     tasks: Tasks,
     clock: Callable[[], int],
-) -> None:
-    """Lets only those in who may come in. Raises StartError if the accounts cannot be read."""
+) -> AccessControl | None:
+    """Lets only those in who may come in; returns what decides it, if there are accounts.
+
+    Raises StartError if the accounts cannot be read.
+    """
     if not settings.acl_enable:
         dispatcher.add(NoAclProcessor().handlers)
-        return
+        return None
     try:
         access = AccessControl(AccountFiles(settings.acl_file, settings.acl_folder), lambda offset: stored_under(store, offset))
     except (AccountMistake, OSError) as error:
         raise StartError(f"aclEnable=true: {error}") from None
     dispatcher.guard_by(access.check)
+    dispatcher.tell_disconnected(access.forget)
     dispatcher.add(AclProcessor(access=access, identity=identity, tasks=tasks, clock=clock).handlers)
     tasks.start("following the account files", access.follow())
+    return access
 
 
 def stored_under(store: MessageStore, commit_log_offset: int) -> StoredUnder | None:

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Generator
 from concurrent.futures import ThreadPoolExecutor
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, TypeVar
 
 from broker.app.access import guard
 from broker.app.errors import StartError
@@ -17,13 +17,16 @@ from broker.config import BrokerSettings
 from broker.message.errors import IllegalMessage
 from broker.nameserver import NameServer
 from broker.protocol.codes import ResponseCode
+from broker.protocol.command import RemotingCommand
 from broker.remoting.client import RemotingClient
-from broker.remoting.connection import RequestHandler
-from broker.remoting.dispatcher import Dispatcher
+from broker.remoting.connection import Connection, RequestHandler
+from broker.remoting.dispatcher import Dispatcher, RequestRefused
 from broker.remoting.memory_budget import MemoryBudget
 from broker.remoting.tasks import Tasks
 from broker.remoting.tls import ClientTls, ServerContexts, ServerTls, TlsMode, TlsUnusable
+from broker.server.access import AccessControl
 from broker.server.clients import consumer_notices
+from broker.server.clients.lock_processor import LockProcessor
 from broker.server.durability.flusher import Flusher, NewFlushing
 from broker.server.durability.group_commit import GroupCommit
 from broker.server.schedule import delayed_delivery
@@ -44,6 +47,7 @@ REFUSALS: dict[type[Exception], ResponseCode] = {
 
 logger = logging.getLogger(__name__)
 
+T = TypeVar("T")
 
 _CHECKPOINT_EVERY: Final = 5
 """Turns of upkeep."""
@@ -92,6 +96,7 @@ class Broker:
         self._disk_thread = ThreadPoolExecutor(max_workers=1, thread_name_prefix="offsets")
         self._ip = ""
         self._name_server: NameServer | None = None
+        self._access: AccessControl | None = None
         self._store: OpenedStore | None = None
         self._serving: Serving | None = None
         self._metrics: MetricsServer | None = None
@@ -202,7 +207,9 @@ class Broker:
             raise StartError(f"the store {settings.store_root} cannot be used: {error}") from None
         registration = self._serving.registration
         self._name_servers_peer.tell_disconnected(lambda connection: registration.connection_ended())
-        guard(settings, self.identity, store.messages, self._dispatcher, self._tasks, self._clock)
+        self._access = guard(settings, self.identity, store.messages, self._dispatcher, self._tasks, self._clock)
+        if self._access is not None:
+            self._serving.transactions.check_service.ask_only(self._access.may_check)
         self._start_metrics(self._serving, store)
         self._start_work(self._serving, store)
         await self._ports.start()
@@ -217,6 +224,7 @@ class Broker:
                 settings.namesrv_listen_port,
                 kv_config_path=kv_config_path,
                 clock=self._clock.steady_ms,
+                guard_changes=self._guard_changes if settings.acl_enable else None,
                 contexts=self._contexts,
                 memory=self._memory,
             )
@@ -224,6 +232,12 @@ class Broker:
             raise StartError(f"the file {kv_config_path} cannot be read: {error}") from None
         await listening(server.start, settings.bind_address, settings.namesrv_listen_port, "namesrvListenPort")
         self._name_server = server
+
+    def _guard_changes(self, connection: Connection, command: RemotingCommand) -> None:
+        """Lets an admin's account change what the name server says. It listens before the accounts are read."""
+        if self._access is None:
+            raise RequestRefused(ResponseCode.SYSTEM_BUSY, "the broker is starting: try again in some seconds")
+        self._access.check(connection, command)
 
     def _start_metrics(self, serving: Serving, store: OpenedStore) -> None:
         settings = self._settings
@@ -262,6 +276,7 @@ class Broker:
         for name, table in (("topics to disk", context.topic_table), ("groups to disk", context.subscription_groups)):
             tasks.when_due(name, table.persist_changes, table.has_changed, rest_s=1)
         tasks.every(max(_SILENT_CLIENTS_EVERY_S, upkeep_s), "closing silent clients", context.clients.processor.close_expired)
+        tasks.start("forgetting expired locks", self._forget_locks(context.clients.locks))
         tasks.start("offsets to disk", self._keep_offsets(store))
         tasks.every(settings.flush_delay_offset_interval / 1000, "delay offsets to disk", serving.delayed_delivery.persist)
         tasks.start("retention", serving.cleaner.run(settings.clean_resource_interval / 1000))
@@ -273,13 +288,19 @@ class Broker:
             group_commit.give_up(complaint)
             self.cannot_go_on.set()
 
+    async def _forget_locks(self, locks: LockProcessor) -> None:
+        while True:
+            await asyncio.sleep(max(_SILENT_CLIENTS_EVERY_S, self._upkeep_s))
+            for _ in locks.forget_expired():
+                await asyncio.sleep(0)
+
     async def _keep_offsets(self, store: OpenedStore) -> None:
         """Brings the consumers' offsets to the disk now and then, on another thread: syncing takes its time."""
         loop = asyncio.get_running_loop()
         while True:
             try:
                 if store.consumer_offsets.is_to_be_written:
-                    await loop.run_in_executor(self._disk_thread, store.consumer_offsets.writer())
+                    await loop.run_in_executor(self._disk_thread, await _between_turns(store.consumer_offsets.writer()))
             except OSError as error:
                 logger.error("the consumers' offsets could not be brought to the disk: %s", error)
             await asyncio.sleep(self._settings.flush_consumer_offset_interval / 1000)
@@ -296,6 +317,17 @@ class Broker:
                 persist()
             except OSError as error:
                 logger.error("not everything could be brought to the disk: %s", error)
+
+
+async def _between_turns(steps: Generator[None, None, T]) -> T:
+    """What the work returns; others have a turn of the event loop after each of its steps."""
+    while True:
+        try:
+            next(steps)
+        except StopIteration as ended:
+            result: T = ended.value
+            return result
+        await asyncio.sleep(0)
 
 
 def _tls(settings: BrokerSettings) -> tuple[ServerContexts, ClientTls | None]:

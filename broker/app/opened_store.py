@@ -7,6 +7,7 @@ import stat
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Final
 
 from broker.app.errors import StartError
 from broker.config import BrokerSettings
@@ -27,6 +28,8 @@ from broker.store import (
 )
 
 logger = logging.getLogger(__name__)
+
+_MOST_TOLD: Final = 100
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,6 +78,7 @@ def correct_consumer_offsets(offsets: ConsumerOffsets, messages: MessageStore) -
     A power failure may take the end of the commit log (ASYNC_FLUSH) and leave the offsets: the next messages would be missed.
     Those of CID_RMQ_SYS_TRANS stay: one that cannot be right lets `recover_transactions` read all there is.
     """
+    corrected = 0
     for name, queues in offsets.as_json().items():
         topic, _, group = name.partition("@")
         if group == TRANSACTION_CONSUMER_GROUP:
@@ -82,11 +86,15 @@ def correct_consumer_offsets(offsets: ConsumerOffsets, messages: MessageStore) -
         for queue_id, offset in queues.items():
             end = messages.max_offset(topic.encode(), queue_id)
             if offset > end:
-                logger.warning(
-                    "the offset of group %s was %d in queue %s/%d, which ends at %d: it is set back to the end",
-                    group, offset, topic, queue_id, end,
-                )  # fmt: skip
+                corrected += 1
+                if corrected <= _MOST_TOLD:
+                    logger.warning(
+                        "the offset of group %s was %d in queue %s/%d, which ends at %d: it is set back to the end",
+                        group, offset, topic, queue_id, end,
+                    )  # fmt: skip
                 offsets.commit(group, topic, queue_id, end)
+    if corrected > _MOST_TOLD:
+        logger.warning("%d more offsets lay behind the ends of their queues and are set back as well", corrected - _MOST_TOLD)
 
 
 def store_config(settings: BrokerSettings, identity: BrokerIdentity) -> StoreConfig:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import msgspec
@@ -11,6 +11,7 @@ from broker.app.arrivals import Arrivals
 from broker.app.opened_store import OpenedStore
 from broker.config import BrokerSettings
 from broker.config.settings import OTHER_NAMES
+from broker.config.without_effect import TRUE_HERE
 from broker.protocol.java_properties import property_line
 from broker.remoting.client import RemotingClient
 from broker.remoting.dispatcher import Dispatcher
@@ -31,6 +32,7 @@ from broker.server.server_context import ServerContext
 from broker.server.statistics.message_flows import MessageFlows
 from broker.server.statistics.statistics import BrokerStatistics
 from broker.server.topics.identity import BrokerIdentity
+from broker.server.topics.offset_commits import OffsetCommits
 from broker.server.topics.registration import Registration
 from broker.server.topics.subscription_group_table import SubscriptionGroupTable
 from broker.server.topics.topic_table import TopicRules, TopicTable
@@ -94,7 +96,7 @@ def build_serving(
         registration=registration,
         delayed_delivery=delayed_delivery,
         cleaner=cleaner,
-        settings_text=settings_text(settings),
+        settings_text=settings_told_to_tools(settings),
     )
     return Serving(
         context=context,
@@ -128,6 +130,7 @@ def _context(
         identity=identity,
         store=store.messages,
         offsets=store.consumer_offsets,
+        offset_commits=OffsetCommits(store.consumer_offsets, topic_table, subscription_groups),
         group_commit=group_commit,
         topic_table=topic_table,
         subscription_groups=subscription_groups,
@@ -187,6 +190,7 @@ def _transactions(
         policy=CheckPolicy(
             transaction_timeout_ms=settings.transaction_time_out,
             check_interval_ms=settings.transaction_check_interval,
+            answer_timeout_ms=settings.transaction_check_answer_time_out,
             check_max=settings.transaction_check_max,
             file_reserved_ms=settings.file_reserved_time * 3_600_000,
         ),
@@ -235,6 +239,15 @@ def settings_text(settings: BrokerSettings) -> str:
     newer_names = {name: newer for newer, name in OTHER_NAMES.items()}
     values = {newer_names.get(name, name): value for name, value in msgspec.to_builtins(settings).items()}
     values |= {name: "******" for name, value in values.items() if value and name.endswith("Password")}
+    return _property_lines(values)
+
+
+def settings_told_to_tools(settings: BrokerSettings) -> str:
+    """Returns what GET_BROKER_CONFIG answers: the settings, and what else Apache's tools look for and is true of this broker."""
+    return settings_text(settings) + _property_lines({**TRUE_HERE, "useTLS": settings.tls_enable})
+
+
+def _property_lines(values: Mapping[str, object]) -> str:
     return "".join(
         property_line(name, str(value).lower() if isinstance(value, bool) else str(value)) for name, value in values.items()
     )

@@ -58,6 +58,8 @@ class ConsumeContext:
     """For RECONSUME_LATER of an orderly consumer: how long the queue waits (10 ms to 30 s)."""
     postponed: dict[int, int | None] = field(default_factory=dict)
     """Queue offset -> delay level of the messages given to `reconsume_later`."""
+    given_way: set[int] = field(default_factory=set)
+    """Queue offsets of those among them that spend no redelivery."""
     withdrawn: Withdrawal = field(default_factory=Withdrawal, repr=False)
     """Set by the consumer when the listener has to let go of the messages."""
 
@@ -89,6 +91,15 @@ class ConsumeContext:
         Without a delay level, `delay_level_when_next_consume` holds. In order, all from the first marked one on repeats.
         """
         self.postponed[message.queue_offset] = delay_level
+
+    def give_way(self, message: MessageExt, delay_level: int) -> None:
+        """Mark one message of a batch: it comes again after this delay, and spends no redelivery.
+
+        For a message that can be held no longer, since others wait for its thread, through no fault of its own. It goes to the
+        group's retry topic, with its count of redeliveries as it is. In order, it repeats in its place, as by `reconsume_later`.
+        """
+        self.postponed[message.queue_offset] = delay_level
+        self.given_way.add(message.queue_offset)
 
     def _were_withdrawn(self) -> MessagesWithdrawn:
         return MessagesWithdrawn(f"the messages of {self.message_queue} were withdrawn from their listener")

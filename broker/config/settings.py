@@ -104,6 +104,7 @@ class BrokerSettings(Struct, frozen=True, kw_only=True, rename="camel", forbid_u
     # transactions
     transaction_time_out: Milliseconds = 6_000
     transaction_check_interval: Positive = 60_000
+    transaction_check_answer_time_out: Positive = 6_000
     transaction_check_max: Positive = 15
 
     # the store

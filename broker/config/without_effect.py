@@ -1,5 +1,8 @@
 """Properties of RocketMQ that this broker accepts and passes over: thread pools, mapped memory, replication, and the like."""
 
+import os
+from collections.abc import Mapping
+from types import MappingProxyType
 from typing import Final
 
 _NAMES = """
@@ -39,3 +42,22 @@ _NAMES = """
 """
 
 WITHOUT_EFFECT: Final = frozenset(_NAMES.split())
+
+TRUE_HERE: Final[Mapping[str, str]] = MappingProxyType(
+    {
+        "clientCallbackExecutorThreads": str(os.cpu_count() or 1),  # mqadmin exportMetrics shows it as the number of processors
+        "duplicationEnable": "false",
+        "enableCalcFilterBitMap": "false",
+        "enableConsumeQueueExt": "false",
+        "enableDLegerCommitLog": "false",
+        "enableLmq": "false",
+        "enableMultiDispatch": "false",
+        "filterServerNums": "0",
+        "messageStorePlugIn": "",
+        "slaveReadEnable": "false",
+        "transientStorePoolEnable": "false",
+        "warmMapedFileEnable": "false",
+    }
+)
+"""Those whose value says what is true of this broker. GET_BROKER_CONFIG answers them as well: Apache's tools read some, and
+end with an exception where one is missing (ExportConfigsCommand, ExportMetricsCommand)."""

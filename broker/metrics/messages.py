@@ -14,6 +14,7 @@ from broker.server.clients.client_channel import ClientChannel
 from broker.server.statistics.traffic import Traffic
 
 _REMOTING = "remoting"
+MOST_LAGS = 10_000
 _SYSTEM_GROUP = "CID_RMQ_SYS_"
 
 
@@ -114,9 +115,15 @@ def _lag(families: Families, sources: MetricsSources) -> Iterator[Metric]:
         lag = sum(max(0, ends[queue_id] - offset) for queue_id, offset in offsets.items())
         is_system = topics.is_system_topic(topic) or _is_system_group(group)
         values.append(((group, topic, boolean(_is_retry(topic)), boolean(is_system)), lag))
+    # The largest are those that somebody wants to see; a scrape of very many would be megabytes.
+    left_out = max(len(values) - MOST_LAGS, 0)
+    if left_out:
+        values = sorted(values, key=lambda value: value[1], reverse=True)[:MOST_LAGS]
     names = ("consumer_group", "topic", "is_retry", "is_system")
     text = "Messages that a group has not consumed yet"
     yield families.gauges("rocketmq_consumer_lag_messages", text, names, values)
+    text = f"Groups and topics whose lag is not told, because {MOST_LAGS} others are larger"
+    yield families.gauge("rocketmq_consumer_lag_left_out", text, left_out)
 
 
 def _client(channel: ClientChannel) -> Labels:

@@ -2,11 +2,19 @@
 
 from __future__ import annotations
 
+import threading
+from typing import Any, Final
+
 from prometheus_client import CollectorRegistry, GCCollector, ProcessCollector, start_http_server
 from prometheus_client.registry import Collector
 
-REQUEST_TIMEOUT_S = 10
+REQUEST_TIMEOUT_S: Final = 10
 """A scraper that stalls longer is hung up on."""
+MOST_CONNECTIONS: Final = 32
+"""Each has a thread. With more of them the oldest is hung up on: a scrape takes milliseconds."""
+
+_BOTH_WAYS: Final = 2
+"""SHUT_RDWR: whoever reads from it or writes to it ends at once."""
 
 
 class MetricsServer:
@@ -21,7 +29,7 @@ class MetricsServer:
         self._server, self._thread = start_http_server(port, host, registry)
         handler = self._server.RequestHandlerClass
         assert isinstance(handler, type)
-        self._server.RequestHandlerClass = type("TimedHandler", (handler,), {"timeout": REQUEST_TIMEOUT_S})
+        self._server.RequestHandlerClass = type("TimedHandler", (_Bounded, handler), {"open": {}, "lock": threading.Lock()})
         self.host = host
         self.port = int(self._server.server_address[1])
 
@@ -30,3 +38,35 @@ class MetricsServer:
         self._server.shutdown()
         self._thread.join()
         self._server.server_close()
+
+
+class _Bounded:
+    """What a request handler has in addition: a time limit for each byte, and a place among a bounded number of connections."""
+
+    timeout = REQUEST_TIMEOUT_S
+    connection: Any
+    open: dict[int, Any]
+    """By handler, the oldest first."""
+    lock: threading.Lock
+
+    def setup(self) -> None:
+        """The connection is taken."""
+        super().setup()  # type: ignore[misc]
+        with self.lock:
+            self.open[id(self)] = self.connection
+            oldest = self.open.pop(next(iter(self.open))) if len(self.open) > MOST_CONNECTIONS else None
+        if oldest is not None:
+            _hang_up(oldest)
+
+    def finish(self) -> None:
+        """The connection is answered, or gone."""
+        with self.lock:
+            self.open.pop(id(self), None)
+        super().finish()  # type: ignore[misc]
+
+
+def _hang_up(connection: Any) -> None:
+    try:
+        connection.shutdown(_BOTH_WAYS)
+    except OSError:
+        return  # it is gone already

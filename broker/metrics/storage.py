@@ -37,6 +37,11 @@ def storage_metrics(families: Families, sources: MetricsSources) -> Iterator[Met
         store.writability.refusal is None,
     )
     yield families.counter(
+        "rocketmq_storage_flush_failures_total",
+        "Flushes of the commit log that the disk refused; with ASYNC_FLUSH no message is taken until one succeeds",
+        store.writability.flush_failures,
+    )
+    yield families.counter(
         "rocketmq_storage_lost_batches_total",
         "Batches that could not be written and were refused",
         sources.transactions.counts.take_backs,

@@ -1,5 +1,10 @@
 """The name server in a process of its own: `python -m broker.nameserver -p 9876`."""
 
+if __name__ == "__main__":
+    from broker.told_to_stop import end_at_once_when_told
+
+    end_at_once_when_told()
+
 import asyncio
 import logging
 import signal
@@ -12,6 +17,7 @@ import typer
 from broker.logs import log_to_stderr
 from broker.message.printable import printable
 from broker.nameserver import NameServer
+from broker.nameserver.changes import from_addresses
 from broker.nameserver.settings import NameServerSettings, SettingsMistake, load_settings
 from broker.remoting.tls import ServerContexts, TlsUnusable
 from broker.world import current_world
@@ -55,6 +61,7 @@ async def _serve(settings: NameServerSettings) -> None:
         settings.port,
         kv_config_path=settings.kv_config_path,
         clock=lambda: steady_ns() // 1_000_000,
+        guard_changes=from_addresses(settings.admin_addresses),
         contexts=contexts,
     )
     await server.start()

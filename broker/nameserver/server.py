@@ -7,12 +7,13 @@ from collections.abc import Callable
 from pathlib import Path
 
 from broker.nameserver.admin_processor import AdminProcessor
+from broker.nameserver.changes import guard_of_changes
 from broker.nameserver.config_processor import ConfigProcessor
 from broker.nameserver.kv_config import KVConfig
 from broker.nameserver.route_processor import RouteProcessor
 from broker.nameserver.routes import RouteTable
 from broker.protocol.codes import ResponseCode
-from broker.remoting.dispatcher import Dispatcher
+from broker.remoting.dispatcher import Dispatcher, Guard
 from broker.remoting.memory_budget import MemoryBudget
 from broker.remoting.server import RemotingServer
 from broker.remoting.tasks import Tasks
@@ -34,12 +35,14 @@ class NameServer:
         *,
         kv_config_path: Path | None,
         clock: Callable[[], int],
+        guard_changes: Guard | None = None,
         contexts: ServerContexts | None = None,
         memory: MemoryBudget | None = None,
     ) -> None:
         """Port 0 takes any that is free. `clock` shows steady time in milliseconds: setting the wall clock must expire no broker.
 
-        `memory` is what its connections share with others.
+        `guard_changes` decides who may change what it says (`broker.nameserver.changes`); without it everybody may, as in
+        RocketMQ. `memory` is what its connections share with others.
 
         Raises OSError or ValueError if the file of the kv config cannot be read.
         """
@@ -53,6 +56,8 @@ class NameServer:
         dispatcher.add(RouteProcessor(self._routes, kv_config, clock).handlers)
         dispatcher.add(AdminProcessor(self._routes, kv_config).handlers)
         dispatcher.add(ConfigProcessor(self._settings).handlers)
+        if guard_changes is not None:
+            dispatcher.guard_by(guard_of_changes(guard_changes))
         self._kv_config_path = kv_config_path
         self._server = RemotingServer(host, port, dispatcher, contexts=contexts, memory=memory)
 

@@ -7,6 +7,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final
 
+from broker.acl import AccountMistake
+from broker.acl.remote_address import RemoteAddresses, parse_remote_addresses
 from broker.protocol.java_properties import parse_properties
 from broker.remoting.tls import DEFAULT_CONFIG_FILE, ServerTls, TlsUnusable, of_config_file
 
@@ -24,6 +26,8 @@ class NameServerSettings:
 
     port: int = 9876
     bind_address: str = "127.0.0.1"
+    admin_addresses: RemoteAddresses | None = None
+    """From where operators may change what it says, beside its own machine."""
     kv_config_path: Path = field(default_factory=lambda: Path("~/namesrv/kvConfig.json").expanduser())
     tls: ServerTls = field(default_factory=lambda: ServerTls(test_mode=True))
 
@@ -52,8 +56,16 @@ def load_settings(path: Path | None, overrides: Mapping[str, object] | None = No
         port=int(port),
         bind_address=properties.get("bindAddress", defaults.bind_address),
         kv_config_path=_path(source, "kvConfigPath", kv_config_path) if kv_config_path else defaults.kv_config_path,
+        admin_addresses=_addresses(source, properties.get("adminAddresses", "")),
         tls=tls,
     )
+
+
+def _addresses(source: str, text: str) -> RemoteAddresses | None:
+    try:
+        return parse_remote_addresses(text) if text.strip() else None
+    except AccountMistake as error:
+        raise SettingsMistake(f"{source}: adminAddresses: {error}") from None
 
 
 def _path(source: str, name: str, text: str) -> Path:

@@ -60,10 +60,12 @@ class RemotingCommand(msgspec.Struct, gc=False, kw_only=True):
     """As the peer wrote it; `language_code` says which one it is."""
     version: Int32 = 0
     json_fields: msgspec.Raw = msgspec.field(name="extFields", default=msgspec.Raw())
-    # The following are no part of a JSON header: their names there are such as nobody writes.
+    # The following are no part of a JSON header: what stands under these names there is passed over.
     binary_fields: bytes = msgspec.field(name="(binary)", default=b"")
     serialize_type: SerializeType = msgspec.field(name="(type)", default=_JSON)
     body: bytes = msgspec.field(name="(body)", default=b"")
+    decoded: object = msgspec.field(name="(decoded)", default=None)
+    """The typed header, once somebody asked for it."""
 
     @property
     def is_response(self) -> bool:
@@ -84,10 +86,18 @@ class RemotingCommand(msgspec.Struct, gc=False, kw_only=True):
             return LanguageCode.OTHER
 
     def decode_header(self, header_type: type[Header]) -> Header:
-        """The extension fields as a typed header. Raises HeaderError naming the field that is missing or illegal."""
+        """The extension fields as a typed header. Raises HeaderError naming the field that is missing or illegal.
+
+        They are decoded once: what the ACL decides over is the very object that the handler acts on.
+        """
+        if type(self.decoded) is header_type:
+            return self.decoded
         if self.serialize_type is _JSON:
-            return decode_json_header(header_type, self.json_fields or b"{}")
-        return header_type.from_ext_fields(ext_fields.decode_binary(self.binary_fields))
+            header = decode_json_header(header_type, self.json_fields or b"{}")
+        else:
+            header = header_type.from_ext_fields(ext_fields.decode_binary(self.binary_fields))
+        self.decoded = header
+        return header
 
     def ext_fields(self) -> dict[str, str]:
         """All extension fields, known or not, as strings. Raises HeaderError if they are damaged."""
@@ -145,6 +155,7 @@ def decode_command(serialize_type: int, header: bytes, body: bytes) -> RemotingC
         except UNREADABLE_JSON as error:
             raise FrameError(f"a header that is no JSON header of a command: {error}") from None
         command.body = body
+        command.serialize_type, command.binary_fields, command.decoded = _JSON, b"", None
         return command
     if serialize_type == 1:
         return _decode_binary_command(header, body)

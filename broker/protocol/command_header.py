@@ -4,15 +4,22 @@ from __future__ import annotations
 
 import functools
 import re
-from typing import Annotated, Self, TypeAlias, TypeVar, cast
+from typing import TYPE_CHECKING, Annotated, Self, TypeAlias, TypeVar, cast
 
 import msgspec
 
 from broker.protocol import ext_fields
 from broker.protocol.errors import UNREADABLE_JSON, HeaderError
 
-Int32: TypeAlias = Annotated[int, msgspec.Meta(ge=-(2**31), le=2**31 - 1)]
-Int64: TypeAlias = Annotated[int, msgspec.Meta(ge=-(2**63), le=2**63 - 1)]
+if TYPE_CHECKING:
+    Int32: TypeAlias = int
+    Int64: TypeAlias = int
+else:
+    # msgspec would take "145.0" and "1e2" for the numbers 145 and 100, which RocketMQ's Long.parseLong refuses. Where a float is
+    # allowed as well, it makes a float of such a text, and no float fulfils these conditions.
+    _NO_FLOAT = Annotated[float, msgspec.Meta(gt=1.0, lt=0.0)]
+    Int32: TypeAlias = Annotated[int, msgspec.Meta(ge=-(2**31), le=2**31 - 1)] | _NO_FLOAT
+    Int64: TypeAlias = Annotated[int, msgspec.Meta(ge=-(2**63), le=2**63 - 1)] | _NO_FLOAT
 
 _MISSING = re.compile(r"missing required field `(?P<field>[^`]+)`")
 _AT = re.compile(r" - at `\$\.(?P<field>[^`.\[]+)")
@@ -79,4 +86,5 @@ def header_error(error: msgspec.ValidationError) -> HeaderError:
         return HeaderError(field, f"the custom field <{field}> is null")
     at = _AT.search(text)
     field = at["field"] if at else "extFields"
-    return HeaderError(field, f"the custom field <{field}> is illegal: {text.partition(' - at')[0]}")
+    reason = "it is no whole number" if "`float` " in text else text.partition(" - at")[0].replace("int | float", "int")
+    return HeaderError(field, f"the custom field <{field}> is illegal: {reason}")

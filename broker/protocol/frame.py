@@ -30,6 +30,11 @@ class FrameDecoder:
         """Bytes held of a frame that is not whole yet."""
         return len(self._buffered)
 
+    def drop(self) -> None:
+        """Forgets the bytes of a frame that is not whole, and what was wrong with one: no more will come."""
+        self._buffered = bytearray()
+        self.failure = None
+
     def feed(self, data: bytes) -> list[RemotingCommand]:
         """The commands that are whole now, in order.
 

@@ -205,7 +205,11 @@ class Connection(SendingHalf):
         if self._give_up is not None:
             self._give_up.cancel()
         self._drop_unsent()
+        # What it read and wrote goes now, not when the garbage collector happens to run: nothing here may hold it in a circle.
+        self._decoder.drop()
+        self._transport = None
         self._own_requests.ended(self._refusal or error or "closed")
+        self._refusal = None
         if not self._closed.done():
             self._closed.set_result(None)
         self._is_lost = self._is_writable = True
@@ -264,7 +268,7 @@ class Connection(SendingHalf):
             logger.exception("a request of %s was not handled", self.peer)
 
     def _refuse(self, error: FrameError) -> None:
-        self._refusal = error
+        self._refusal = error.with_traceback(None)  # its frames hold this connection, and whoever logs the error would, too
         cause = error.protocol if isinstance(error, OtherProtocol) else "no frame"
         if self._complaints.is_due(self.peer.rpartition(":")[0], cause, self._loop.time()):
             logger.warning("closing the connection of %s: %s", self.peer, error)

@@ -18,7 +18,7 @@ class IdleWatch:
         self._loop = loop
         self._limits = limits
         self._timer: asyncio.TimerHandle | None = None
-        self._close: Callable[[], None]
+        self._close: Callable[[], None] | None = None
         self._peer = "?"
         self.moved_s = 0.0
         """When bytes came or left last, by the loop's clock."""
@@ -33,11 +33,14 @@ class IdleWatch:
         self._timer = self._loop.call_later(self._limits.idle_timeout_s, self._look)
 
     def stop(self) -> None:
-        """Looks no more."""
+        """Looks no more, and forgets whom it watched: it is part of the connection, and both are to go at once."""
+        self._close = None
         if self._timer is not None:
             self._timer.cancel()
 
     def _look(self) -> None:
+        if self._close is None:
+            return
         now_s = self._loop.time()
         left_s = self.moved_s + self._limits.idle_timeout_s - now_s
         if self.frame_began_s and now_s - self.frame_began_s > self._limits.frame_timeout_s:

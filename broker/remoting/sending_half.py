@@ -78,11 +78,11 @@ class SendingHalf(asyncio.Protocol):
         """What the connection holds in memory has changed."""
 
     def _write_unsent(self) -> None:
-        if self._transport is None or not self._unsent:
+        if not self._unsent or (self._transport is None and not self._closed.done()):
             return
         data = b"".join(self._unsent) if len(self._unsent) > 1 else self._unsent[0]
         self._drop_unsent()
-        if self._transport.is_closing():
+        if self._transport is None or self._transport.is_closing():
             return
         if self._is_writable:
             self._idle_watch.moved_s = self._loop.time()

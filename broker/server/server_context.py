@@ -11,6 +11,7 @@ from broker.server.durability.group_commit import GroupCommit
 from broker.server.schedule.broker_clock import BrokerClock
 from broker.server.statistics.statistics import BrokerStatistics
 from broker.server.topics.identity import BrokerIdentity
+from broker.server.topics.offset_commits import OffsetCommits
 from broker.server.topics.subscription_group_table import SubscriptionGroupTable
 from broker.server.topics.topic_table import TopicTable
 from broker.store import ConsumerOffsets, MessageStore
@@ -23,6 +24,7 @@ class ServerContext:
     identity: BrokerIdentity
     store: MessageStore
     offsets: ConsumerOffsets
+    offset_commits: OffsetCommits
     group_commit: GroupCommit
     topic_table: TopicTable
     subscription_groups: SubscriptionGroupTable

@@ -77,18 +77,26 @@ DIRECTORY_MODE = 0o700
 """What is made is for the broker's user alone: messages may be confidential. A stricter umask counts."""
 
 
+def open_regular(path: Path, flags: int) -> int:
+    """Opens a file of the disk. Raises OSError for anything else under its name: a FIFO would wait without end."""
+    file = os.open(path, flags | os.O_CLOEXEC | os.O_NONBLOCK, FILE_MODE)
+    if stat.S_ISREG(os.fstat(file).st_mode):
+        return file
+    os.close(file)
+    raise OSError(errno.EINVAL, "no regular file", str(path))
+
+
 class OsFileSystem:
     """The real one."""
 
     def open(self, path: Path, *, create: bool = False) -> int:
         """See FileSystem."""
-        flags = os.O_RDWR | os.O_CLOEXEC | (os.O_CREAT if create else 0)
         try:
-            return os.open(path, flags, FILE_MODE)
+            return open_regular(path, os.O_RDWR | (os.O_CREAT if create else 0))
         except OSError as error:
             if create or error.errno not in (errno.EROFS, errno.EACCES):
                 raise
-            return os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+            return open_regular(path, os.O_RDONLY)
 
     def close(self, file: int) -> None:
         """See FileSystem."""

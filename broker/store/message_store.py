@@ -107,7 +107,8 @@ class MessageStore(StoreReader):
             if not self.writability.is_broken:
                 with suppress(StoreUnwritable, OSError):
                     self.flush()
-                    self._durable.mark_stopped()
+                    if not self.checkpoints.is_distrusted:
+                        self._durable.mark_stopped()
         finally:
             self._open_files.close()
             self.lock.release()
@@ -158,10 +159,14 @@ class MessageStore(StoreReader):
         """
         self.writability.refuse_if_given_up()
         try:
+            if self.writability.is_failing and self._log.end > self._log.written_position:
+                raise StoreUnwritable(self.writability.refusal or "")
             return self._log.write()
-        except OSError as error:
+        except (OSError, StoreUnwritable) as error:
             self._backlog.forget_after(self._log.written_position)
             self._log.drop_batch()
+            if isinstance(error, StoreUnwritable):
+                raise
             raise StoreUnwritable(f"cannot write to the commit log: {_reason(error)}") from error
 
     def publish(self, position: int) -> None:
@@ -182,6 +187,15 @@ class MessageStore(StoreReader):
                 self.arrival_listener(*key, queues[key].max_offset, sum([request.size for request in run]))
 
     @property
+    def is_index_behind(self) -> bool:
+        """Whether so many visible messages wait for the index that no more should be made visible before `feed_index`."""
+        return self._index.is_behind
+
+    def feed_index(self) -> None:
+        """Puts some of them into the index: some ten milliseconds of work at most."""
+        self._index.feed()
+
+    @property
     def files(self) -> FileSystem:
         """The disk that the store is on."""
         return self._files
@@ -197,12 +211,31 @@ class MessageStore(StoreReader):
         return self._log.flushed_position
 
     def segments_to_flush(self, from_position: int, to_position: int) -> list[Path]:
-        """The commit log files whose sync makes [from_position, to_position) durable."""
+        """The commit log files whose sync makes [from_position, to_position) durable.
+
+        After a flush that failed, what is kept is written again first: the system may have dropped it. Raises OSError.
+        """
+        if self.writability.is_failing:
+            self._log.write_again()
         return self._log.segments.paths_between(from_position, to_position)
 
     def mark_flushed(self, position: int) -> None:
         """Takes note that everything before `position` is on disk."""
-        self._log.flushed_position = max(self._log.flushed_position, position)
+        self._log.flushed(position)
+        if self.writability.is_failing:
+            self.writability.note_flush(None)
+
+    def keep_unflushed(self) -> None:
+        """Keeps what is written in memory until it is flushed, for it is acknowledged before that (ASYNC_FLUSH)."""
+        self._log.keeps_unflushed = True
+
+    def note_flush_failed(self, reason: str) -> None:
+        """Refuses all messages until a flush succeeds: what was acknowledged since the last one is not on the disk."""
+        unflushed = self._log.written_position - self._log.flushed_position
+        self.writability.note_flush(
+            f"{reason}; messages are refused until a flush succeeds, and {unflushed} bytes that were acknowledged are kept in "
+            "memory to be written again"
+        )
 
     def abandon_unflushed(self) -> None:
         """Drops what was written but could not be flushed: nothing of it counts, and none of it may be published already.
@@ -266,7 +299,13 @@ class MessageStore(StoreReader):
 
     def _sync_all(self) -> None:
         position = self._log.written_position
-        self._log.segments.sync(self.flushed_position, position)
+        try:
+            for path in self.segments_to_flush(self.flushed_position, position):
+                self._files.sync(self._open_files.get(path))
+        except OSError:
+            # A second sync may succeed though nothing came to the disk: the next start has to look.
+            self.checkpoints.distrust()
+            raise
         self.mark_flushed(position)
         self.checkpoints.run_all()
 

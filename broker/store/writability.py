@@ -9,7 +9,17 @@ from broker.store.log.disk_space import Admission, admission
 class Writability:
     """One state out of several causes: a disk that is full, flushes that fall behind, a store that cannot go on."""
 
-    __slots__ = ("_admission", "_busy", "_full", "is_broken", "is_everything_refused", "is_given_up", "refusal")
+    __slots__ = (
+        "_admission",
+        "_busy",
+        "_failing",
+        "_full",
+        "flush_failures",
+        "is_broken",
+        "is_everything_refused",
+        "is_given_up",
+        "refusal",
+    )
 
     def __init__(self) -> None:
         self.refusal: str | None = None
@@ -23,6 +33,9 @@ class Writability:
         self._admission = Admission.EVERYTHING
         self._full: str | None = None
         self._busy: str | None = None
+        self._failing: str | None = None
+        self.flush_failures = 0
+        """How many flushes of the commit log the disk refused."""
 
     def note_disk(self, used_ratio: float, warning_ratio: float) -> None:
         """The disk is so full, of 1."""
@@ -36,6 +49,16 @@ class Writability:
         """Too much waits for the disk already; None if no longer so."""
         self._busy = reason
         self._settle()
+
+    def note_flush(self, failure: str | None) -> None:
+        """What was acknowledged could not be brought to the disk, and why; None once it was."""
+        self._failing = failure
+        self._settle()
+
+    @property
+    def is_failing(self) -> bool:
+        """Whether what was acknowledged is not on the disk because the disk refused it."""
+        return self._failing is not None
 
     @property
     def is_busy(self) -> bool:
@@ -60,8 +83,9 @@ class Writability:
     def _settle(self) -> None:
         if self.is_broken:
             return
-        self.refusal = self._busy or self._full
-        self.is_everything_refused = self._busy is not None or self._admission is Admission.NOTHING
+        self.refusal = self._failing or self._busy or self._full
+        is_waiting = self._failing is not None or self._busy is not None
+        self.is_everything_refused = is_waiting or self._admission is Admission.NOTHING
 
 
 _ADMITTED = {

@@ -19,6 +19,8 @@ logger = logging.getLogger(__name__)
 
 LOOPBACK: Final = "127.0.0.1"
 _FORBIDDEN: Final = 403
+_PATIENCE_S: Final = 10.0
+"""How long a program may take to say its command; as long again for the body of it."""
 _LONGEST_HEAD: Final = 16 * 1024
 _LONGEST_BODY: Final = 64 * 1024
 _HOSTS: Final = frozenset({LOOPBACK, "localhost"})
@@ -58,13 +60,15 @@ class ControlServer:
 
     async def _answer(self, reader: asyncio.StreamReader) -> tuple[int, Json]:
         try:
-            head = await reader.readuntil(b"\r\n\r\n")
+            async with asyncio.timeout(_PATIENCE_S):
+                head = await reader.readuntil(b"\r\n\r\n")
             method, target, headers = _parsed(head.decode("latin-1"))
             if "origin" in headers or headers.get("host", "").rpartition(":")[0] not in _HOSTS:
                 return _FORBIDDEN, {"error": f"commands come from programs on this machine, to {LOOPBACK}"}
-            body = await reader.readexactly(_body_length(headers))
+            async with asyncio.timeout(_PATIENCE_S):
+                body = await reader.readexactly(_body_length(headers))
             arguments = _arguments(target, body)
-        except (ValueError, asyncio.IncompleteReadError, asyncio.LimitOverrunError) as error:
+        except (ValueError, TimeoutError, asyncio.IncompleteReadError, asyncio.LimitOverrunError) as error:
             return BAD_REQUEST, {"error": f"no request that can be understood: {error}"}
         return await self._control.answer(method, unquote(urlsplit(target).path).strip("/"), arguments)
 

@@ -8,8 +8,8 @@ from broker.transaction.pending_transaction import PendingTransaction
 from broker.transaction.transitions import with_check_times
 
 
-def check_message(half: HalfMessage, transaction: PendingTransaction) -> bytes:
-    """The record for the next check. It has the offsets that the producer's decision must name.
+def check_message(half: HalfMessage, transaction: PendingTransaction, number: int) -> bytes:
+    """The record for the check of that number, counted from 1. It has the offsets that the producer's decision must name.
 
     Raises NotAHalfMessage if the half message does not say its topic.
     """
@@ -28,6 +28,6 @@ def check_message(half: HalfMessage, transaction: PendingTransaction) -> bytes:
         reconsume_times=half.reconsume_times,
         prepared_transaction_offset=half.prepared_transaction_offset,
         body=half.body,
-        properties=with_check_times(half.properties, transaction.checks + 1),
+        properties=with_check_times(half.properties, number),
         crc=half.body_crc,
     )

@@ -17,6 +17,8 @@ class CheckPolicy:
     """transactionTimeOut: the age at which a transaction is checked for the first time."""
     check_interval_ms: int = 60_000
     """transactionCheckInterval: the time from one check to the next, and from the last one to the discard."""
+    answer_timeout_ms: int = 6_000
+    """transactionCheckAnswerTimeOut: how long a check is unanswered before it is repeated, uncounted. RocketMQ has none."""
     check_max: int = 15
     """transactionCheckMax: after this many checks the message is discarded."""
     file_reserved_ms: int = 72 * 3600 * 1000

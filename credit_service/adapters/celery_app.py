@@ -14,6 +14,7 @@ _VARIABLES_OF_CELERY: Final = (
     "CELERY_BROKER_URL", "CELERY_BROKER_READ_URL", "CELERY_BROKER_WRITE_URL", "CELERY_RESULT_BACKEND",
 )  # fmt: skip
 
+_TRANSPORT: Final = "credit_service.adapters.redis_transport:Transport"
 _TASK_TIME_LIMIT_S: Final = 30
 _VISIBILITY_TIMEOUT_S: Final = 60
 """After that long without an acknowledgement Redis gives a task to another worker; longer than any task may run."""
@@ -46,10 +47,15 @@ def create_celery(redis_url: str) -> Celery:
         worker_hijack_root_logger=False,
         worker_redirect_stdouts=False,
         worker_send_task_events=False,
+        # Nobody controls workers by messages, whose queue would call Redis each second: one that hangs would stop the loop.
+        worker_enable_remote_control=False,
         result_expires=_RESULT_EXPIRES_S,
         broker_connection_retry_on_startup=True,
         broker_connection_max_retries=None,
         broker_connection_timeout=_CONNECT_TIMEOUT_S,
+        broker_transport=_TRANSPORT,
+        # After a lost connection Celery would take fewer tasks until those that ran then have ended, also one that never ends.
+        worker_enable_prefetch_count_reduction=False,
         broker_transport_options={
             "visibility_timeout": _VISIBILITY_TIMEOUT_S,
             "socket_connect_timeout": _CONNECT_TIMEOUT_S,

@@ -21,8 +21,9 @@ MOST_WAITING_TASKS: Final = 1000
 class CeleryCrediting:
     """See `service_layer.crediting.Crediting`; safe to use from several threads.
 
-    A batch has one task id, made from its content. So at most one task of a batch waits in Redis, however often the batch is
-    tried, and the run that ends first answers.
+    A batch that has no answer is tried again under the same task id. So at most one task of a batch waits in Redis, however
+    often the batch is tried, and the run that ends first answers. After an answer the next try has an id of its own: Celery may
+    hold a second copy of that answer, which says nothing of the database as it is now.
     """
 
     def __init__(self, tasks: CreditTasks, *, timeout_s: float, now_s: Callable[[], float] = time.monotonic) -> None:
@@ -30,17 +31,36 @@ class CeleryCrediting:
         self._tasks = tasks
         self._timeout_s = timeout_s
         self._now_s = now_s
+        self._unanswered: dict[str, str] = {}
+        """The task id of each batch whose last try had no answer."""
 
     def credit(self, credits: Sequence[Credit], *, is_again: bool, is_given_up: Callable[[], bool]) -> list[CreditOutcome | None]:
         """One outcome for each credit; None for an outcome that only a newer version knows."""
         batch = [to_wire(credit) for credit in credits]
+        content = json.dumps(batch, sort_keys=True)
+        task_id = self._unanswered.pop(content, None) if is_again else None
+        task_id = task_id or str(uuid.uuid4())
         try:
-            task = self._task(_task_id(batch), batch, is_again)
+            answer = self._answer(self._sent(task_id, batch, is_again), is_given_up)
+        except CreditingUnavailable:
+            if not is_given_up():
+                self._remember(content, task_id)
+            raise
+        return _outcomes(answer, len(credits))
+
+    def _remember(self, content: str, task_id: str) -> None:
+        """Forgets the oldest where there are too many: a batch that was halved is never tried again as it was."""
+        self._unanswered[content] = task_id
+        if len(self._unanswered) > MOST_WAITING_TASKS:
+            self._unanswered.pop(next(iter(self._unanswered)), None)
+
+    def _sent(self, task_id: str, batch: Sequence[WireCredit], is_again: bool) -> Task:
+        try:
+            return self._task(task_id, batch, is_again)
         except CreditingUnavailable:
             raise
         except Exception as error:
             raise CreditingUnavailable(f"the task could not be sent: {_in_one_line(error)}") from error
-        return _outcomes(self._answer(task, is_given_up), len(credits))
 
     def _task(self, task_id: str, batch: Sequence[WireCredit], is_again: bool) -> Task:
         """The batch's task; sent, unless it waits in Redis from an earlier time."""
@@ -70,10 +90,6 @@ class CeleryCrediting:
             if (answer := task.wait(min(left_s, _SLICE_S))) is not None:
                 return answer
         return None
-
-
-def _task_id(batch: Sequence[WireCredit]) -> str:
-    return str(uuid.uuid5(uuid.NAMESPACE_OID, json.dumps(batch, sort_keys=True)))
 
 
 def _outcomes(answer: TaskAnswer, count: int) -> list[CreditOutcome | None]:

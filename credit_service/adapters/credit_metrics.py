@@ -8,10 +8,11 @@ from prometheus_client.core import GaugeMetricFamily
 from prometheus_client.registry import Collector
 
 from broker.client import ConsumeContext
-from credit_service.domain.credit import Credit, CreditOutcome
-from credit_service.service_layer.holds import Holds
+from credit_service.domain.credit import Credit
+from credit_service.service_layer.crediting import Credited
 from credit_service.service_layer.order_listener import BatchCrediting
 from service_runtime.consumer_thread import ConsumerThread
+from service_runtime.holds import Holds
 
 
 class CountedCrediting:
@@ -22,7 +23,7 @@ class CountedCrediting:
         self._crediting = crediting
         self._entries = Counter("credit_entries", "Entries by what the ledger did.", ["kind", "outcome"], registry=registry)
 
-    def credit(self, credits: Sequence[Credit], context: ConsumeContext) -> list[CreditOutcome | None]:
+    def credit(self, credits: Sequence[Credit], context: ConsumeContext) -> list[Credited]:
         """As the other one does."""
         outcomes = self._crediting.credit(credits, context)
         for credit, outcome in zip(credits, outcomes, strict=True):
@@ -32,7 +33,7 @@ class CountedCrediting:
 
 @dataclass(frozen=True, slots=True)
 class HoldsCollector(Collector):
-    """Reads, at each scrape, how many orders are held and how many messages wait."""
+    """Reads, at each scrape, how many orders are held, and how many messages wait or are dead letters."""
 
     holds: Holds
     consumer: ConsumerThread
@@ -44,6 +45,9 @@ class HoldsCollector(Collector):
         yield GaugeMetricFamily(
             "credit_held_seconds", "Since when something is held without a break.", value=holding.held_for_s if holding else 0
         )
+        dead = self.consumer.count_dead_letters()
+        if dead is not None:
+            yield GaugeMetricFamily("credit_dead_letters", "Dead letters that nobody has treated.", value=dead)
         waiting = sum(queue.unacknowledged for queue in self.consumer.progress())
         yield GaugeMetricFamily(
             "credit_unacknowledged_messages", "Messages that were pulled and not acknowledged.", value=waiting

@@ -2,8 +2,10 @@
 
 from collections.abc import Callable
 from functools import cache
+from typing import Any
 
 from celery import Celery
+from celery.worker.request import Request
 from sqlalchemy import Engine
 
 from credit_service.adapters.celery_app import CREDIT_TASK, REVERSAL_TASK
@@ -13,6 +15,25 @@ from service_runtime.engine import create_database_engine
 
 WriteEntries = Callable[[list[WireCredit]], list[str]]
 """Writes entries, and answers with an outcome for each."""
+
+
+class EndingRequest(Request):
+    """A task in the worker's hands, which ends although Redis cannot be told how: Celery would keep its place for ever."""
+
+    def on_failure(self, *args: Any, **options: Any) -> None:
+        """Stores the failure, and gives the place back. Raises what the connection to Redis raises."""
+        try:
+            super().on_failure(*args, **options)
+        finally:
+            self.acknowledge()
+
+    def on_timeout(self, soft: bool, timeout: float) -> None:
+        """Stores that the time was over, and gives the place back. Raises what the connection to Redis raises."""
+        try:
+            super().on_timeout(soft, timeout)
+        finally:
+            if not soft:
+                self.acknowledge()
 
 
 def register_credit_task(
@@ -41,4 +62,4 @@ def register_credit_task(
         return write(credits)
 
     for name in (CREDIT_TASK, REVERSAL_TASK):
-        app.task(name=name, throws=(LedgerUnavailable,))(write_entries)
+        app.task(name=name, throws=(LedgerUnavailable,), Request=EndingRequest)(write_entries)

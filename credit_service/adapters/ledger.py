@@ -13,14 +13,14 @@ from dataclasses import dataclass
 from typing import Final
 
 import stamina
-from sqlalchemy import Engine, tuple_
-from sqlalchemy.exc import DataError, DBAPIError, OperationalError
+from sqlalchemy import Engine, func, tuple_
+from sqlalchemy.exc import DBAPIError, OperationalError
 from sqlmodel import Session, col, select
 
 from credit_service.adapters.tables import BalanceRow, CreditDatabase, CreditRow
-from credit_service.domain.credit import Credit, CreditOutcome, EntryKind
-from service_runtime.constraints import ConstraintKind, violation_of
-from service_runtime.database_errors import DatabaseFailure
+from credit_service.domain.credit import ANNULLED_BY, REPAIRED_BY, Credit, CreditOutcome, EntryKind
+from service_runtime.constraints import is_duplicate
+from service_runtime.database_errors import DatabaseFailure, DatabaseRefusal
 from service_runtime.log_context import logging_about
 from service_runtime.sessions import Sessions
 
@@ -86,19 +86,19 @@ class Ledger:
     def credit(self, credits: Sequence[Credit]) -> list[CreditOutcome]:
         """Writes a batch of credits and reversals; durable on return. One outcome for each, in their order.
 
-        A credit that the database will not take does not hold up the others. Raises LedgerUnavailable or CreditNotStored: nothing
-        may be acknowledged then, and to try again is right whether or not it was written.
+        A credit that the database refuses does not hold up the others: each is tried alone then. Raises LedgerUnavailable:
+        nothing may be acknowledged then, and to try again is right whether or not it was written.
         """
         try:
             return self._credit_with_retries(credits)
-        except DatabaseFailure as failure:
-            if not _refuses_a_credit(failure.__cause__):
+        except (DatabaseFailure, CreditNotStored) as failure:
+            if not _refuses_a_credit(failure):
                 raise LedgerUnavailable(str(failure)) from failure
             if len(credits) > 1:
                 return [outcome for credit in credits for outcome in self.credit([credit])]
             (credit,) = credits
             with logging_about(request_id=credit.request_id, order_id=credit.order_id, transaction_id=credit.transaction_id):
-                logger.error("the %s of order %s cannot be written: %s", credit.kind, credit.order_id, failure)
+                logger.error("the database refuses the %s of order %s: %s", credit.kind, credit.order_id, failure)
             return [CreditOutcome.IMPOSSIBLE]
 
     @stamina.retry(on=_may_pass, attempts=3, timeout=5.0, wait_initial=0.05, wait_max=0.5)
@@ -128,7 +128,7 @@ class Ledger:
         except _HasEntries:
             return False
         except DatabaseFailure as failure:
-            if _refuses_a_credit(failure.__cause__):
+            if _refuses_a_credit(failure):
                 return False
             raise
         return True
@@ -171,24 +171,29 @@ class Ledger:
         with self._sessions.reading() as session:
             return tuple(_entry(row) for row in session.exec(entries))
 
-    def is_reachable(self) -> bool:
-        """Whether the database answers."""
-        return self._sessions.is_reachable()
+    def last_written(self) -> int:
+        """See `service_runtime.refusals.Elsewhere`."""
+        with self._sessions.reading() as session:
+            return session.exec(select(func.max(col(CreditRow.id)))).one() or 0
+
+    def is_written_after(self, number: int, kind: str) -> bool:
+        """See `service_runtime.refusals.Elsewhere`. What refusals and repairs wrote is no order's entry."""
+        id_of_message = col(CreditRow.message_id)
+        of_orders = ~id_of_message.startswith(ANNULLED_BY), ~id_of_message.startswith(REPAIRED_BY)
+        entries = select(CreditRow.id).where(col(CreditRow.id) > number, col(CreditRow.kind) == kind, *of_orders)
+        with self._sessions.reading() as session:
+            return session.exec(entries.limit(1)).first() is not None
+
+    def why_unready(self) -> str | None:
+        """Why no row can be written now, in one line; None if rows can be written."""
+        return self._sessions.why_unwritable(CreditDatabase.metadata.sorted_tables)
 
 
-def _refuses_a_credit(error: BaseException | None) -> bool:
-    """Whether the database answered that it will not take a credit with such values, whatever is tried.
-
-    A number of a row that is taken, a column this version does not fill or a table this version does not know are no fault of the
-    credit: once they are mended it can be written.
-    """
-    if isinstance(error, DataError):
-        return True
-    violation = violation_of(error) if isinstance(error, DBAPIError) else None
-    if violation is None:
-        return False
-    is_duplicate = violation.kind is ConstraintKind.UNIQUE and not violation.is_duplicate_of(_CREDITS.c.id)
-    return is_duplicate or violation.kind in (ConstraintKind.CHECK, ConstraintKind.TRIGGER)
+def _refuses_a_credit(failure: Exception) -> bool:
+    """Whether the database answered that it will not take the credit. A number of a row that is taken is no such answer."""
+    error = failure.__cause__
+    is_number_taken = isinstance(error, DBAPIError) and is_duplicate(error, _CREDITS.c.id)
+    return isinstance(failure, CreditNotStored | DatabaseRefusal) and not is_number_taken
 
 
 def _first_of_each_key(credits: Sequence[Credit]) -> dict[_Key, Credit]:

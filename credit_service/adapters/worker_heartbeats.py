@@ -17,6 +17,8 @@ from redis.retry import Retry
 HEARTBEAT_INTERVAL_S: Final = 5.0
 HEARTBEAT_LIFE_S: Final = 20.0
 """A worker that misses three heartbeats counts as gone."""
+TAKES_NONE_AFTER_S: Final = 40.0
+"""A worker that has taken no task for so long, though some wait, takes none: each of its processes ends a task within 30 s."""
 _ALL: Final = "credit_service:workers"
 _ONE: Final = "credit_service:worker:"
 
@@ -34,6 +36,12 @@ class Heartbeat(BaseModel):
     """How many tasks it can work on at a time."""
     age_s: float
     """How long it has run."""
+    tasks_taken: int | None = None
+    """How many tasks it has taken from Redis; None in a heartbeat of an older version, here and below."""
+    taken_s_ago: float | None = None
+    """When it took the last one; None as well if it has taken none."""
+    takes_none_for_s: float | None = None
+    """For how long tasks have waited in Redis without this worker taking one; 0 if none waits, or it takes them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,6 +50,11 @@ class LivingWorker:
 
     heartbeat: Heartbeat
     heard_s_ago: float
+
+    @property
+    def takes_tasks(self) -> bool:
+        """False if tasks wait, and it has not taken one for longer than its processes can be busy."""
+        return (self.heartbeat.takes_none_for_s or 0.0) < TAKES_NONE_AFTER_S
 
 
 class WorkerHeartbeats:
@@ -54,13 +67,14 @@ class WorkerHeartbeats:
             redis_url, socket_timeout=timeout_s, socket_connect_timeout=timeout_s, retry=Retry(NoBackoff(), 0)
         )
 
-    def beat(self, heartbeat: Heartbeat) -> None:
-        """The worker lives."""
+    def beat(self, heartbeat: Heartbeat, queue: str) -> int:
+        """Says that the worker lives, and answers how many tasks wait in `queue`."""
         key = _key(heartbeat.name, heartbeat.pid)
         with self._redis.pipeline() as pipeline:
             pipeline.set(key, heartbeat.model_dump_json(), px=self._life_ms)
             pipeline.sadd(_ALL, key)
-            pipeline.execute()
+            pipeline.llen(queue)
+            return int(pipeline.execute()[-1])
 
     def leave(self, name: str, pid: int) -> None:
         """The worker ends: it need not be missed first."""
@@ -95,7 +109,10 @@ class WorkerHeartbeats:
         except ValidationError:
             return None
         heard_s_ago = max(0, self._life_ms - left_ms) / 1000
-        return LivingWorker(heartbeat.model_copy(update={"age_s": heartbeat.age_s + heard_s_ago}), heard_s_ago)
+        later = {"age_s": heartbeat.age_s + heard_s_ago}
+        if heartbeat.taken_s_ago is not None:
+            later["taken_s_ago"] = heartbeat.taken_s_ago + heard_s_ago
+        return LivingWorker(heartbeat.model_copy(update=later), heard_s_ago)
 
 
 def _key(name: str, pid: int) -> str:

@@ -13,8 +13,10 @@ def points_for(total_cents: int) -> int:
     return total_cents // CENTS_IN_A_UNIT
 
 
-_ANNULLED_BY: Final = "refused "
+ANNULLED_BY: Final = "refused "
 """What stands before the message's id in the entries of an order that was refused."""
+REPAIRED_BY: Final = "repair "
+"""What stands before the repair's id, in place of a message's, in an entry that a repair wrote."""
 
 
 class EntryKind(StrEnum):
@@ -59,13 +61,13 @@ class Credit:
 
     def annulled(self) -> "tuple[Credit, Credit]":
         """A credit and a reversal over nothing. Once they are written, the order can be neither credited nor reversed."""
-        nothing = replace(self, amount_cents=0, message_id=_ANNULLED_BY + self.message_id)
+        nothing = replace(self, amount_cents=0, message_id=ANNULLED_BY + self.message_id)
         return replace(nothing, kind=EntryKind.CREDIT), replace(nothing, kind=EntryKind.REVERSAL)
 
     @property
     def is_annulled(self) -> bool:
         """Whether this is an entry of an order that was refused."""
-        return self.amount_cents == 0 and self.message_id.startswith(_ANNULLED_BY)
+        return self.amount_cents == 0 and self.message_id.startswith(ANNULLED_BY)
 
     def is_redelivery_of(self, other: "Credit") -> bool:
         """Whether both are the same kind of entry for the same order, customer and amount.
@@ -89,4 +91,4 @@ class CreditOutcome(StrEnum):
     REFUSED = "REFUSED"
     """The order was refused before, and its cancellation asked for: see `service_layer.refusing`. Nothing changed."""
     IMPOSSIBLE = "IMPOSSIBLE"
-    """The database will not take this one, whatever is tried. Nothing changed."""
+    """The database refuses this one. Nothing changed. Whose fault that is `service_layer.fair_crediting` finds out."""

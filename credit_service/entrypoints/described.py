@@ -5,10 +5,11 @@ from typing import Final
 from pydantic import RootModel
 
 from broker import __version__
-from credit_service.entrypoints.health import HealthResponse, ReadyResponse
+from credit_service.entrypoints.health import HealthResponse
 from credit_service.entrypoints.repairs import RebuildRequest, RepairedResponse, ReverseRequest
 from credit_service.entrypoints.schemas import CustomerCreditResponse, LimitQuery, OrderCreditResponse
 from service_runtime.api_document import ApiDescription, Described
+from service_runtime.health import ReadyResponse
 
 
 class RepairRequest(RootModel[ReverseRequest | RebuildRequest]):
@@ -24,7 +25,7 @@ DESCRIPTION: Final = ApiDescription(
         "PUT /repairs/<repair_id>": Described(
             {200: RepairedResponse, 201: RepairedResponse}, body=RepairRequest, problems=(409,)
         ),
-        "GET /readyz": Described({200: ReadyResponse, 503: ReadyResponse}),
+        "GET /readyz": Described({200: ReadyResponse}),
         "GET /healthz": Described({200: HealthResponse, 503: HealthResponse}),
     },
 )

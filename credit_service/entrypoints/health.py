@@ -2,7 +2,8 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Final, Literal, Protocol
+from functools import cached_property
+from typing import Final, Protocol
 
 from flask import Blueprint, Response, current_app
 from pydantic import BaseModel
@@ -10,8 +11,10 @@ from redis import RedisError
 
 from broker.client import QueueProgress
 from credit_service.adapters.worker_heartbeats import LivingWorker
-from credit_service.service_layer.holds import Holding
-from service_runtime.health import Reachable, Status, Word, http_status, word
+from service_runtime.dead_letters import DeadLetters, attention_for
+from service_runtime.health import ReadyResponse, Status, Word, http_status, word
+from service_runtime.holds import Cause, Holding
+from service_runtime.readiness import FOR_S, Need, Needed, Readiness, not_ready, word_of
 from service_runtime.responses import json_response
 
 health_api = Blueprint("health", __name__)
@@ -41,15 +44,50 @@ class Queues(Protocol):
         """The progress of each queue; none if nobody can say."""
 
 
+_MEANWHILE: Final = "Orders wait at the broker meanwhile, and none is lost."
+_OF_DATABASE: Final = f"an end of what locks it, room on its disk, the right to write. {_MEANWHILE}"
+
+
 @dataclass(frozen=True, slots=True)
+class _LivingWorkers:
+    """The workers, as something that credits need."""
+
+    workers: Workers
+
+    def why_unready(self) -> str | None:
+        try:
+            living = self.workers.living()
+        except RedisError as error:
+            return f"Redis cannot be asked: {error}"
+        if not living:
+            return "no worker is alive"
+        return None if any(worker.takes_tasks for worker in living) else "no worker takes the tasks that wait"
+
+
+@dataclass(frozen=True)
 class HealthSources:
     """Whom to ask."""
 
-    database: Reachable
-    broker: Reachable
+    database: Needed
+    broker: Needed
     workers: Workers
     holds: Held
     queues: Queues
+    dead_letters: DeadLetters
+    readiness_counts_s: float = FOR_S
+    """For how long what they said of their readiness counts."""
+
+    @cached_property
+    def readiness(self) -> Readiness:
+        """Whether an order could be credited now."""
+        return Readiness(
+            [
+                Need("database", self.database, f"Give the credit database what it lacks: {_OF_DATABASE}"),
+                Need("broker", self.broker, f"Look at name server and broker with rocketmq-admin doctor. {_MEANWHILE}"),
+                Need("workers", _LivingWorkers(self.workers), f"Start Redis, or a credit_service.worker. {_MEANWHILE}"),
+            ],
+            for_s=self.readiness_counts_s,
+        )
 
 
 class WorkerHealth(BaseModel):
@@ -62,6 +100,11 @@ class WorkerHealth(BaseModel):
     age_s: float
     """How long it has run."""
     heard_s_ago: float
+    tasks_taken: int | None
+    """null from a worker of an older version."""
+    taken_s_ago: float | None
+    takes_none_for_s: float | None
+    """For how long tasks have waited without this worker taking one; 0 if none waits, or it takes them."""
 
 
 class HeldHealth(BaseModel):
@@ -70,8 +113,8 @@ class HeldHealth(BaseModel):
     orders: int
     batches: int
     for_s: float
-    cause: Literal["outage", "suspicion"]
-    """suspicion: single orders whose task fails, while none of another order has passed to compare."""
+    cause: Cause
+    """refusal: the database refuses them, and has taken no other since. suspicion: their task fails, and no other has passed."""
 
 
 class QueueHealth(BaseModel):
@@ -84,17 +127,12 @@ class QueueHealth(BaseModel):
     for_s: float
 
 
-class ReadyResponse(BaseModel):
-    """Whether GET /customers/{id}/credit can be answered."""
-
-    status: Status
-    database: Word
-
-
 class HealthResponse(BaseModel):
     """All in detail.
 
-    degraded: something is away, orders are held for it, or a queue stands still; attention: single orders are held.
+    degraded: something is away, no worker takes tasks, an outage holds orders, the database refuses several and takes none,
+    or a queue stands still;
+    attention: single orders are held, or messages are dead letters.
     """
 
     status: Status
@@ -106,30 +144,36 @@ class HealthResponse(BaseModel):
     queues: int
     """How many queues of orders this service has."""
     standing_still: list[QueueHealth]
+    attention: list[str]
+    """What a person has to look after, with the command for it."""
+    missing: list[str]
+    """What keeps orders from being credited, and what to do about it."""
 
 
 @health_api.get("/readyz")
 def get_readyz() -> Response:
-    """200 if callers can be served, else 503: to be left out of a load balancer meanwhile."""
-    database = word(_sources().database.is_reachable())
-    return _answer(ReadyResponse(status="ok" if database == "ok" else "degraded", database=database))
+    """Whether an order could be credited now: 200, or 503 with what is missing and what to do."""
+    missing = _sources().readiness.missing()
+    return not_ready(missing) if missing else json_response(ReadyResponse())
 
 
 @health_api.get("/healthz")
 def get_healthz() -> Response:
-    """Database, Redis, broker, each worker, each queue, and what is held: 503 if that is degraded, for monitoring."""
+    """Database, Redis, broker, each worker, each queue, what is held, dead letters: 503 if that is degraded, for monitoring."""
     sources = _sources()
     workers = _living(sources.workers)
     holding = sources.holds.state()
-    database, broker = word(sources.database.is_reachable()), word(sources.broker.is_reachable())
+    missing = sources.readiness.missing()
+    database, broker = word_of("database", missing), word_of("broker", missing)
     redis = word(workers is not None)
     progress = sources.queues.progress()
     # What is held explains a queue that stands still, and says whether that is an outage.
     still = [] if holding is not None else [_queue_health(one) for one in progress if one.stands_still_s > STILL_AFTER_S]
-    is_whole = bool(workers) and not still and {database, broker, redis} == {"ok"}
+    attention = attention_for(sources.dead_letters)
+    is_whole = any(worker.takes_tasks for worker in workers or ()) and not still and {database, broker, redis} == {"ok"}
     return _answer(
         HealthResponse(
-            status=_status(is_whole, holding),
+            status=_status(is_whole, holding, attention),
             database=database,
             redis=redis,
             broker=broker,
@@ -137,6 +181,8 @@ def get_healthz() -> Response:
             held=None if holding is None else _held_health(holding),
             queues=len(progress),
             standing_still=still,
+            attention=attention,
+            missing=[str(one) for one in missing],
         )
     )
 
@@ -154,10 +200,10 @@ def _living(workers: Workers) -> Sequence[LivingWorker] | None:
         return None
 
 
-def _status(is_whole: bool, holding: Holding | None) -> Status:
+def _status(is_whole: bool, holding: Holding | None, attention: list[str]) -> Status:
     if not is_whole or (holding is not None and holding.is_outage):
         return "degraded"
-    return "ok" if holding is None else "attention"
+    return "ok" if holding is None and not attention else "attention"
 
 
 def _worker_health(worker: LivingWorker) -> WorkerHealth:
@@ -169,6 +215,9 @@ def _worker_health(worker: LivingWorker) -> WorkerHealth:
         processes=said.processes,
         age_s=round(said.age_s, 1),
         heard_s_ago=round(worker.heard_s_ago, 1),
+        tasks_taken=said.tasks_taken,
+        taken_s_ago=None if said.taken_s_ago is None else round(said.taken_s_ago, 1),
+        takes_none_for_s=None if said.takes_none_for_s is None else round(said.takes_none_for_s, 1),
     )
 
 
@@ -177,7 +226,7 @@ def _held_health(holding: Holding) -> HeldHealth:
         orders=holding.orders,
         batches=holding.batches,
         for_s=round(holding.held_for_s, 1),
-        cause="outage" if holding.is_outage else "suspicion",
+        cause=holding.cause,
     )
 
 
@@ -192,5 +241,5 @@ def _queue_health(progress: QueueProgress) -> QueueHealth:
     )
 
 
-def _answer(report: ReadyResponse | HealthResponse) -> Response:
+def _answer(report: HealthResponse) -> Response:
     return json_response(report, http_status(report))

@@ -22,7 +22,7 @@ from credit_service.adapters.worker_heartbeats import WorkerHeartbeats
 from credit_service.entrypoints.health import HealthSources
 from credit_service.entrypoints.http import create_app
 from credit_service.entrypoints.repairs import RepairDesk
-from credit_service.service_layer.holds import Holds
+from credit_service.service_layer.fair_crediting import FairCrediting
 from credit_service.service_layer.order_listener import OrderListener
 from credit_service.service_layer.patient_crediting import PatientCrediting
 from credit_service.service_layer.refusing import Refusing
@@ -31,9 +31,11 @@ from service_runtime.armed_failpoints import ArmedFailpoints
 from service_runtime.configured_database import migrate_and_leave, open_to_serve
 from service_runtime.consumer_thread import ConsumerThread
 from service_runtime.database_url import masked
+from service_runtime.holds import Holds
 from service_runtime.http_server import HttpServer
 from service_runtime.message_sender import MessageSender
 from service_runtime.metrics import new_metrics, serve_metrics
+from service_runtime.refusals import Doubts
 from service_runtime.start import CannotStart, run_service, stop_on_signals
 from service_runtime.trace_setup import start_tracing, trace_database, trace_requests, trace_tasks
 
@@ -73,8 +75,10 @@ def serve(settings: ServiceSettings) -> None:
         ledger = Ledger(engine)
         sender = _sender(settings) if settings.cancel_refused else None
         refusing = Refusing(ledger, RefusalProducer(sender), settings.max_reconsume_times) if sender is not None else None
-        consumer = _consumer(settings, tasks, holds, metrics, refusing)
-        health = HealthSources(database=ledger, broker=consumer, workers=workers, holds=holds, queues=consumer)
+        consumer = _consumer(settings, tasks, holds, ledger, metrics, refusing)
+        health = HealthSources(
+            database=ledger, broker=consumer, workers=workers, holds=holds, queues=consumer, dead_letters=consumer
+        )
         desk = RepairDesk(Repairs(engine), settings.repair_key.get_secret_value())
         app = create_app(ledger, health, repair_desk=desk, hosts=settings.known_hosts, threads=settings.http_threads)
         if metrics is not None:
@@ -104,6 +108,7 @@ def _consumer(
     settings: ServiceSettings,
     tasks: CreditTasks,
     holds: Holds,
+    ledger: Ledger,
     metrics: CollectorRegistry | None,
     refusing: Refusing | None,
 ) -> ConsumerThread:
@@ -113,7 +118,8 @@ def _consumer(
         tasks if failpoints is None else FailingTasks(tasks, failpoints), timeout_s=settings.task_timeout_s
     )
     patient = PatientCrediting(by_celery, holds, threads=settings.consumer_threads)
-    listener = OrderListener(patient if metrics is None else CountedCrediting(patient, metrics), refusing)
+    fair = FairCrediting(patient, Doubts(holds, settings.consumer_threads, ledger))
+    listener = OrderListener(fair if metrics is None else CountedCrediting(fair, metrics), refusing)
     return order_consumer(
         listener if failpoints is None else FailingListener(listener, failpoints),
         namesrv_addr=settings.namesrv_addr,

@@ -7,7 +7,7 @@ from credit_service.service_layer.faults import Fault, Record
 
 @dataclass(frozen=True, slots=True)
 class BatchPart:
-    """The orders at positions `begin` to `end` (exclusive). Tasks that passed are counted over this batch and all others."""
+    """The orders at positions `begin` to `end` (exclusive). Tasks pass that write something new, of this batch or of others."""
 
     begin: int
     end: int

@@ -1,6 +1,7 @@
 """The port to whoever writes credits, and the two ways in which it can fail."""
 
 from collections.abc import Callable, Sequence
+from enum import Enum
 from typing import Protocol
 
 from credit_service.domain.credit import Credit, CreditOutcome
@@ -12,6 +13,17 @@ class CreditingUnavailable(Exception):
 
 class CreditingFailed(Exception):
     """The task that was to write the credits failed, and one of them may be the reason."""
+
+
+class Later(Enum):
+    """When an order comes again that has no outcome."""
+
+    GAVE_WAY = "GAVE_WAY"
+    """It left its thread to others, and spends no redelivery."""
+
+
+Credited = CreditOutcome | Later | None
+"""What became of an order: its outcome, or that it comes again; None for one that spends a redelivery."""
 
 
 class Crediting(Protocol):

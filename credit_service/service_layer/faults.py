@@ -1,8 +1,9 @@
 """What the failure of a task says, an outage or perhaps a bad order, and what to do then.
 
 An outage costs time and nothing else, so whatever may be one is waited out. An order is blamed, and spends a redelivery, only
-where others pass while its own task fails: so neither a stalled database nor a bug in all tasks of a worker spends any. An outage
-that meets the same orders again and again, and no others, is none.
+where others are written while its own task fails: so neither a stalled database nor a bug in all tasks of a worker spends any. An
+outage that meets the same orders again and again, and no others, is none. What the database refuses is settled by
+`service_runtime.refusals`.
 """
 
 from dataclasses import dataclass
@@ -68,12 +69,10 @@ class Step(Enum):
     """Try each half alone, to find the one that is to blame."""
     GIVE_BACK = auto()
     """RECONSUME_LATER: it costs this one order a redelivery."""
-    ASK_THE_WORKERS = auto()
-    """Try a task without orders, which passes or does not, and HOLD."""
+    GIVE_WAY = auto()
+    """It comes again later, so that others can pass; no redelivery is spent."""
 
 
-TRIES_BEFORE_GIVING_WAY: Final = 60
-"""Some ten minutes."""
 FAILURES_ALONE: Final = 20
 
 
@@ -89,7 +88,7 @@ class Record:
     failures_alone: int = 0
     """How many of their tasks failed in a row, each after tasks of others had passed since the one before."""
     is_in_the_way: bool = False
-    """Whether orders under suspicion occupy all threads of the consumer, so that no other could pass and clear the workers."""
+    """See `Holds.is_in_the_way`."""
 
 
 def next_step(fault: Fault, record: Record) -> Step:
@@ -101,15 +100,6 @@ def next_step(fault: Fault, record: Record) -> Step:
         return Step.SPLIT
     if record.others_pass or record.failures_alone >= FAILURES_ALONE:
         return Step.GIVE_BACK
-    if record.is_in_the_way and record.tries >= TRIES_BEFORE_GIVING_WAY:
-        return Step.ASK_THE_WORKERS
+    if record.is_in_the_way:
+        return Step.GIVE_WAY
     return Step.HOLD
-
-
-_FIRST_PAUSE_S: Final = 0.5
-_LONGEST_PAUSE_S: Final = 10.0
-
-
-def pause_s(failures: int) -> float:
-    """How long to wait after this number of failures in a row: doubles from 0.5 s to 10 s."""
-    return min(_FIRST_PAUSE_S * 2.0 ** (min(failures, 30) - 1), _LONGEST_PAUSE_S)

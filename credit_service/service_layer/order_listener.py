@@ -7,6 +7,7 @@ from typing import Final, Protocol
 from broker.client import ConsumeContext, ConsumeStatus
 from broker.message import MessageExt
 from credit_service.domain.credit import Credit, CreditOutcome
+from credit_service.service_layer.crediting import Credited, Later
 from credit_service.service_layer.entry_of_message import entry_of
 from credit_service.service_layer.refusing import Refusing
 from order_messages.body import UnreadableMessage
@@ -15,22 +16,25 @@ from service_runtime.tracing import span_about
 
 DEAD_LETTERS_AT_ONCE: Final = -1
 """The delay level that skips the retries."""
+IN_A_MINUTE: Final = 5
+"""The delay level of what gives way; `service_runtime.holds.ASIDE_S`."""
 
 logger = logging.getLogger(__name__)
 
 
 class BatchCrediting(Protocol):
-    """Credits a batch however long it takes: see `service_layer.patient_crediting`."""
+    """Credits a batch however long it takes: see `service_layer.fair_crediting`."""
 
-    def credit(self, credits: Sequence[Credit], context: ConsumeContext) -> list[CreditOutcome | None]:
-        """One outcome for each credit, durable on return; None for an order that is to come again later."""
+    def credit(self, credits: Sequence[Credit], context: ConsumeContext) -> list[Credited]:
+        """What became of each credit, durable on return."""
 
 
 class OrderListener:
     """Acknowledges a message only after its credit is stored.
 
-    A message that no redelivery can mend goes to the dead letters at once: it is unreadable, or it contradicts the ledger. An
-    order whose own task fails is delivered again later. Neither delays the other orders of its batch.
+    A message that no redelivery can mend goes to the dead letters at once: it is unreadable, it contradicts the ledger, or the
+    database refuses it and takes others. An order whose own task fails is delivered again later. None delays the other orders of
+    its batch.
     """
 
     def __init__(self, crediting: BatchCrediting, refusing: Refusing | None = None) -> None:
@@ -44,7 +48,9 @@ class OrderListener:
         with span_about([message for message, _ in readable], "credit orders"):
             outcomes = self._crediting.credit([credit for _, credit in readable], context) if readable else []
         for (message, credit), outcome in zip(readable, outcomes, strict=True):
-            if outcome not in (CreditOutcome.CREDITED, CreditOutcome.ALREADY_CREDITED):
+            if isinstance(outcome, Later):
+                context.give_way(message, IN_A_MINUTE)
+            elif outcome not in (CreditOutcome.CREDITED, CreditOutcome.ALREADY_CREDITED):
                 self._do_without_credit(message, credit, outcome, context)
         return ConsumeStatus.CONSUME_SUCCESS
 

@@ -2,19 +2,22 @@
 
 import logging
 from collections import deque
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from itertools import groupby
 from typing import Final
 
 from broker.client import ConsumeContext
 from credit_service.domain.credit import Credit, CreditOutcome
 from credit_service.service_layer.batch_part import BatchPart
-from credit_service.service_layer.crediting import Crediting, CreditingFailed, CreditingUnavailable
-from credit_service.service_layer.faults import Fault, Step, next_step, pause_s
-from credit_service.service_layer.holds import HeldBatch, Holds
+from credit_service.service_layer.crediting import Credited, Crediting, CreditingFailed, CreditingUnavailable, Later
+from credit_service.service_layer.faults import Fault, Step, next_step
+from service_runtime.holds import Cause, HeldBatch, Holds
+from service_runtime.trying_again import pause_s
 
 _SLICE_S: Final = 1.0
 """How soon a pause notices that tasks pass again."""
+_CAUSE_OF: Final = {Fault.OUTAGE: Cause.OUTAGE, Fault.SUSPECT: Cause.SUSPICION}
 
 logger = logging.getLogger(__name__)
 
@@ -40,15 +43,15 @@ class PatientCrediting:
     wait: Callable[[ConsumeContext, float], None] = ConsumeContext.hold
     """Waits for a number of seconds; raises MessagesWithdrawn."""
 
-    def credit(self, credits: Sequence[Credit], context: ConsumeContext) -> list[CreditOutcome | None]:
-        """One outcome for each credit, durable on return; None for an order that is to come again later.
+    def credit(self, credits: Sequence[Credit], context: ConsumeContext, within: HeldBatch | None = None) -> list[Credited]:
+        """What became of each credit, durable on return. `within` is a batch that they are part of, and held already.
 
         Raises MessagesWithdrawn when the orders are no longer this consumer's; some may be credited then, which changes nothing.
         """
-        outcomes: list[CreditOutcome | None] = [None] * len(credits)
-        parts = deque([BatchPart(0, len(credits))])
+        outcomes: list[Credited] = [None] * len(credits)
+        parts = deque(_parts_of_one_kind(credits))
         failures = 0
-        with self.holds.batch(len(credits)) as held:
+        with self.holds.batch(len(credits), within) as held:
             while parts:
                 part = parts.popleft()
                 result = self._try(part, credits, held, context)
@@ -57,19 +60,23 @@ class PatientCrediting:
                     failures = 0
                     continue
                 self.wait(context, 0)
-                step = self._step_after(result, context)
+                step = self._step_after(result)
                 parts.extend(_what_is_left(step, result, credits))
+                if step is Step.GIVE_WAY:
+                    self.holds.gave_way(1, Cause.SUSPICION)
+                    outcomes[part.begin] = Later.GAVE_WAY
                 if step is Step.HOLD:
                     failures += 1
-                    held.hold(result.fault, result.reason)
-                    self._pause(context, pause_s(failures))
+                    held.hold(_CAUSE_OF[result.fault], result.reason)
+                    self._pause(context, pause_s(failures), credits[part.begin].kind)
         return outcomes
 
     def _try(
         self, part: BatchPart, credits: Sequence[Credit], held: HeldBatch, context: ConsumeContext
     ) -> "list[CreditOutcome | None] | _Failure":
         """A stopping consumer waits for what is under way, but not for orders that are held."""
-        passed_before = self.holds.passed
+        kind = credits[part.begin].kind
+        passed_before, began = self.holds.passed(kind), self.holds.moment()
         try:
             outcomes = self.crediting.credit(
                 credits[part.begin : part.end],
@@ -78,34 +85,33 @@ class PatientCrediting:
             )
         except (CreditingUnavailable, CreditingFailed) as error:
             fault = Fault.OUTAGE if isinstance(error, CreditingUnavailable) else Fault.SUSPECT
-            failed = part.failed(fault, passed_before=passed_before, passed=self.holds.passed)
+            failed = part.failed(fault, passed_before=passed_before, passed=self.holds.passed(kind))
             return _Failure(failed, fault, str(error))
-        self.holds.has_passed()
+        if CreditOutcome.CREDITED in outcomes:
+            # The answer to an earlier try says nothing of the database as it is now.
+            self.holds.has_passed(kind, 0 if part.is_unanswered else began)
         return outcomes
 
-    def _pause(self, context: ConsumeContext, seconds: float) -> None:
-        """Ends early when a task passes: that tells all threads that it works again."""
-        passed = self.holds.passed
-        while seconds > 0 and self.holds.passed == passed:
+    def _pause(self, context: ConsumeContext, seconds: float, kind: str) -> None:
+        """Ends early when an order is written: that tells all threads that it works again."""
+        passed = self.holds.passed(kind)
+        while seconds > 0 and self.holds.passed(kind) == passed:
             self.wait(context, min(seconds, _SLICE_S))
             seconds -= _SLICE_S
 
-    def _step_after(self, failure: _Failure, context: ConsumeContext) -> Step:
-        record = failure.part.record(is_in_the_way=self.holds.suspected >= self.threads)
-        step = next_step(failure.fault, record)
-        if step is Step.ASK_THE_WORKERS:
-            self._ask_the_workers(context)
-            return Step.HOLD
-        return step
+    def _step_after(self, failure: _Failure) -> Step:
+        tries = failure.part.tries
+        record = failure.part.record(is_in_the_way=self.holds.is_in_the_way(tries, self.threads))
+        return next_step(failure.fault, record)
 
-    def _ask_the_workers(self, context: ConsumeContext) -> None:
-        """A task without orders that succeeds is one that passes: who fails again after it is to blame."""
-        try:
-            self.crediting.credit([], is_again=False, is_given_up=lambda: context.is_withdrawn)
-        except (CreditingUnavailable, CreditingFailed) as error:
-            logger.info("a task without orders does not succeed either: %s", error)
-        else:
-            self.holds.has_passed()
+
+def _parts_of_one_kind(credits: Sequence[Credit]) -> Iterator[BatchPart]:
+    """A retry topic has messages of all topics."""
+    begin = 0
+    for _, run in groupby(credits, key=lambda credit: credit.kind):
+        end = begin + len(list(run))
+        yield BatchPart(begin, end)
+        begin = end
 
 
 def _what_is_left(step: Step, failure: _Failure, credits: Sequence[Credit]) -> tuple[BatchPart, ...]:
@@ -118,4 +124,4 @@ def _what_is_left(step: Step, failure: _Failure, credits: Sequence[Credit]) -> t
         order_id = credits[part.begin].order_id
         logger.error("order %s comes again later: its task fails while those of other orders succeed: %s", order_id, reason)
         return ()
-    return (part,)
+    return () if step is Step.GIVE_WAY else (part,)

@@ -2,10 +2,13 @@
 
 import sys
 
+from broker.told_to_stop import end_at_once_when_told
+
 if "--check" in sys.argv[1:]:
     # Without Celery and the database, whose imports alone take longer than a health check may.
     from credit_service.worker.check import main
 else:
+    end_at_once_when_told()
     from credit_service.worker.process import main
 
 sys.exit(main())

@@ -1,4 +1,4 @@
-"""`python -m credit_service.worker --check`: whether the worker of this name lives and reaches Redis, for a container.
+"""`python -m credit_service.worker --check`: whether the worker of this name lives and takes tasks, for a container.
 
 It asks for that one worker's heartbeat, within a second, and takes the worker's own variables and flags.
 """
@@ -22,7 +22,7 @@ _TIMEOUT_S: Final = 0.3
 
 
 def main() -> int:
-    """The exit status: 0 if the worker lives, 1 if not or if Redis is away, 2 when a setting is wrong."""
+    """The exit status: 0 if the worker lives and takes tasks, 1 if not or if Redis is away, 2 when a setting is wrong."""
     try:
         settings = CliApp.run(WorkerSettings, cli_args=[argument for argument in sys.argv[1:] if argument != "--check"])
     except ValidationError as error:
@@ -36,8 +36,20 @@ def main() -> int:
     if worker is None:
         return say(PROGRAM, f"no worker named {name} has been heard of for some seconds", 1)
     heartbeat = worker.heartbeat
-    print(f"worker {name} (process {heartbeat.pid}) was heard {worker.heard_s_ago:.1f} s ago, up for {heartbeat.age_s:.0f} s")
+    if not worker.takes_tasks:
+        waited_s = heartbeat.takes_none_for_s or 0.0
+        return say(
+            PROGRAM, f"worker {name} (process {heartbeat.pid}) takes no task, although some have waited for {waited_s:.0f} s", 1
+        )
+    heard = f"was heard {worker.heard_s_ago:.1f} s ago, up for {heartbeat.age_s:.0f} s"
+    print(f"worker {name} (process {heartbeat.pid}) {heard}, {_tasks(heartbeat)}")
     return 0
+
+
+def _tasks(heartbeat: Heartbeat) -> str:
+    if heartbeat.taken_s_ago is None:
+        return "has taken no task yet"
+    return f"has taken {heartbeat.tasks_taken} tasks, the last one {heartbeat.taken_s_ago:.0f} s ago"
 
 
 def find_worker(living: list[LivingWorker], name: str) -> LivingWorker | None:

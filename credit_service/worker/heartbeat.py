@@ -1,33 +1,60 @@
-"""The worker's heartbeat: a step of Celery's consumer, so that it beats only while the worker can take tasks."""
+"""The worker's heartbeat: a step of Celery's consumer that says what the worker takes, and restarts one that takes nothing."""
 
 import logging
 import os
+import signal
 import socket
 import time
+from collections.abc import Callable
 from typing import Any, Final
 
 from celery import bootsteps
 from celery.worker.consumer import Consumer
 from redis import RedisError
 
+from credit_service.adapters.celery_app import QUEUE
 from credit_service.adapters.worker_heartbeats import HEARTBEAT_INTERVAL_S, Heartbeat, WorkerHeartbeats
+from credit_service.worker.taking import Taking
 
 TIMEOUT_S: Final = 1.0
 """The worker takes no task meanwhile."""
+START_AGAIN_AFTER_S: Final = 60.0
+"""A worker that takes none of the tasks that wait starts again after that long: twice what one task may last."""
+LOOP_TIMEOUT_S: Final = 120
+"""A worker whose loop does not turn for so long hangs, or finds no Redis: each call of Redis ends after a few seconds."""
 
 logger = logging.getLogger(__name__)
 
 
-def heartbeat_step(heartbeats: WorkerHeartbeats, *, name: str, processes: int) -> type[bootsteps.StartStopStep]:
-    """A step for `app.steps["consumer"]`: beats every few seconds on the worker's own event loop, so that a hang stops it too."""
+def heartbeat_step(
+    heartbeats: WorkerHeartbeats, *, name: str, processes: int, taking: Taking, start_again: Callable[[str], None]
+) -> type[bootsteps.StartStopStep]:
+    """A step for `app.steps["consumer"]`: beats every few seconds on the worker's own event loop, so that a hang stops it too.
+
+    `taking` knows the tasks that the worker takes. `start_again` is called with a reason when it takes none.
+    """
     began_s, host, pid = time.monotonic(), socket.gethostname(), os.getpid()
 
     def beat() -> None:
-        age_s = time.monotonic() - began_s
+        signal.alarm(LOOP_TIMEOUT_S)
+        heartbeat = Heartbeat(
+            name=name,
+            host=host,
+            pid=pid,
+            processes=processes,
+            age_s=time.monotonic() - began_s,
+            tasks_taken=taking.tasks,
+            taken_s_ago=taking.taken_s_ago,
+            takes_none_for_s=taking.none_for_s,
+        )
+        waiting = None
         try:
-            heartbeats.beat(Heartbeat(name=name, host=host, pid=pid, processes=processes, age_s=age_s))
+            waiting = heartbeats.beat(heartbeat, QUEUE)
         except RedisError as error:
             logger.warning("no heartbeat: %s", error)
+        taking.look(waiting)
+        if taking.none_for_s >= START_AGAIN_AFTER_S:
+            start_again(f"{waiting} tasks wait in Redis, and it has taken none for {taking.none_for_s:.0f} s")
 
     class HeartbeatStep(bootsteps.StartStopStep):
         requires = ("celery.worker.consumer.tasks:Tasks",)

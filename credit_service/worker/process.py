@@ -5,8 +5,10 @@ import os
 import signal
 import sys
 import time
+from types import FrameType
 from typing import Final, Never
 
+from billiard import active_children
 from celery import signals
 from celery.worker import state
 from pydantic import ValidationError
@@ -19,12 +21,13 @@ from credit_service.adapters.redis_url import masked_redis
 from credit_service.adapters.tables import MIGRATIONS
 from credit_service.adapters.worker_heartbeats import WorkerHeartbeats
 from credit_service.settings import WorkerSettings
-from credit_service.worker.heartbeat import TIMEOUT_S, heartbeat_step
+from credit_service.worker.heartbeat import LOOP_TIMEOUT_S, TIMEOUT_S, heartbeat_step
+from credit_service.worker.taking import Taking
 from service_runtime.armed_failpoints import ArmedFailpoints
 from service_runtime.configured_database import open_to_serve
 from service_runtime.engine import DatabaseUnusable
 from service_runtime.log_format import set_log_format
-from service_runtime.start import first_error, log_to_stderr, say
+from service_runtime.start import first_error, interrupt_on_signals, log_to_stderr, say
 from service_runtime.trace_setup import start_tracing, trace_database, trace_tasks
 
 PROGRAM: Final = "credit_service.worker"
@@ -35,6 +38,14 @@ logger = logging.getLogger(PROGRAM)
 
 def main() -> int:
     """The process's exit status: 0 after a signal, 1 when it cannot start, 2 when a setting is wrong."""
+    try:
+        interrupt_on_signals()
+        return _run()
+    except KeyboardInterrupt:
+        return say(PROGRAM, "told to stop while it started", 0)
+
+
+def _run() -> int:
     log_to_stderr()
     try:
         settings = CliApp.run(WorkerSettings)
@@ -46,10 +57,8 @@ def main() -> int:
         status = work(settings, heartbeats)
     except DatabaseUnusable as error:
         return say(PROGRAM, str(error), 1)
-    except KeyboardInterrupt:
-        return say(PROGRAM, "interrupted while starting", 130)
     if status and not was_told_to_stop():
-        start_anew()
+        start_again("Celery stopped without a signal")
     return 0
 
 
@@ -61,7 +70,15 @@ def work(settings: WorkerSettings, heartbeats: WorkerHeartbeats) -> int:
     app = create_celery(redis_url)
     on_open = trace_database if settings.traces_enabled else lambda _: None
     register_credit_task(app, database_url, on_open, lambda write: _with_failpoints(write, settings))
-    app.steps["consumer"].add(heartbeat_step(heartbeats, name=settings.worker_name, processes=settings.processes))
+    taking = Taking()
+    step = heartbeat_step(
+        heartbeats, name=settings.worker_name, processes=settings.processes, taking=taking, start_again=start_again
+    )
+    app.steps["consumer"].add(step)
+
+    @signals.task_received.connect(weak=False)
+    def count(**_: object) -> None:
+        taking.take()
 
     @signals.setup_logging.connect(weak=False)
     def keep_our_logging(**_: object) -> None:
@@ -85,7 +102,9 @@ def work(settings: WorkerSettings, heartbeats: WorkerHeartbeats) -> int:
         without_mingle=True,
         without_heartbeat=True,
     )
+    signal.signal(signal.SIGALRM, _loop_hangs)
     worker.start()
+    signal.alarm(0)
     return int(worker.exitcode or 0)
 
 
@@ -104,14 +123,27 @@ def was_told_to_stop() -> bool:
     return state.should_stop is not None or state.should_terminate is not None
 
 
-def start_anew() -> Never:
-    """Starts the worker again under the same process id.
+def _loop_hangs(_number: int, _frame: FrameType | None) -> None:
+    """Called by the alarm that each turn of the loop puts off."""
+    if not was_told_to_stop():
+        start_again(f"its loop has not turned for {LOOP_TIMEOUT_S} s: it hangs, or Redis is away")
+
+
+def start_again(reason: str) -> Never:
+    """Starts the worker again under the same process id, without the tasks that its processes work on.
 
     Celery stops, and does not just try again, when Redis goes away while a task is unacknowledged. The consumer holds the orders
-    of that task, and asks again.
+    of each unanswered task, and asks again; the ledger makes doing it twice harmless.
     """
+    # It would outlive the program, and end the next one while it starts.
+    signal.alarm(0)
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, signal.SIG_DFL)
-    logger.warning("Celery stopped without a signal; the worker starts again in %g s", _PAUSE_BEFORE_NEW_START_S)
+    logger.error("the worker starts again in %g s: %s", _PAUSE_BEFORE_NEW_START_S, reason)
+    # The next program would not know them.
+    for process in active_children():
+        if process.pid is not None:
+            os.kill(process.pid, signal.SIGKILL)
+            process.join()
     time.sleep(_PAUSE_BEFORE_NEW_START_S)
     os.execv(sys.executable, [sys.executable, "-m", PROGRAM, *sys.argv[1:]])

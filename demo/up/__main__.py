@@ -5,7 +5,14 @@ Exit code 0, or 2 with a sentence why it cannot start.
 
 from __future__ import annotations
 
+if __name__ == "__main__":
+    from broker.told_to_stop import end_at_once_when_told
+
+    end_at_once_when_told()
+
 import logging
+import os
+import signal
 import sys
 from pathlib import Path
 from typing import Annotated, Final
@@ -17,6 +24,7 @@ from rich.text import Text
 from broker.admin.console import UnusableSettings
 from broker.logs import log_to_stderr
 from broker.message.printable import printable
+from broker.told_to_stop import STOP_SIGNALS
 from demo.errors import DemoError
 from demo.system import Ports
 from demo.up.running import Wanted, run
@@ -42,6 +50,9 @@ def main(
 ) -> None:
     """Start broker, services, worker, Redis and console, and keep them running until Ctrl-C."""
     log_to_stderr(logging.WARNING)
+    os.umask(0o077)  # databases, logs and Redis' files are for this user alone
+    for number in STOP_SIGNALS:
+        signal.signal(number, signal.default_int_handler)  # until the console serves
     console = Console(highlight=False)
     ports = Ports(namesrv_port, broker_port, order_port, credit_port, redis_port, inventory_port)
     try:

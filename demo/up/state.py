@@ -46,7 +46,8 @@ class StateFile:
     def __enter__(self) -> Self:
         """Takes the lock. Raises RunsAlready, or DemoError if the folder cannot be used."""
         try:
-            self._folder.mkdir(parents=True, exist_ok=True)
+            self._folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+            self._folder.chmod(0o700)  # what is in it may be older, and readable for everybody
             lock = os.open(self._folder / "lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
         except OSError as error:
             raise DemoError(f"the folder {self._folder} cannot be used: {error.strerror}") from None

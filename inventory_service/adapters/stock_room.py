@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 from sqlalchemy import Engine
 from sqlmodel import Session, col, select
 
-from inventory_service.adapters.tables import ShipmentLineRow, ShipmentRow, StockRow
+from inventory_service.adapters.tables import InventoryDatabase, ShipmentLineRow, ShipmentRow, StockRow
 from inventory_service.domain.shipment import Line, Shipment, ShipmentState, first_missing, totals
 from service_runtime.sessions import Sessions
 
@@ -37,19 +37,20 @@ class SqlStockRoom:
             else:
                 row.state, row.missing = ShipmentState.SHORT.value, missing
                 session.add(row)
-            return _shipment(row)
+            return _shipment(row, is_new=True)
 
     def call_off(self, order_id: str) -> Shipment:
         """See `service_layer.ports.StockRoom`."""
         with self._sessions.writing() as session:
             if self._is_new(session, order_id, ShipmentState.CALLED_OFF):
-                return Shipment(order_id, ShipmentState.CALLED_OFF)
+                return Shipment(order_id, ShipmentState.CALLED_OFF, is_new=True)
             row = _locked(session, order_id)
-            if row.state == ShipmentState.SHIPPED.value:
+            is_shipped = row.state == ShipmentState.SHIPPED.value
+            if is_shipped:
                 _give_back(session, order_id)
                 row.state = ShipmentState.RETURNED.value
                 session.add(row)
-            return _shipment(row)
+            return _shipment(row, is_new=is_shipped)
 
     def set_stock(self, article: str, available: int) -> None:
         """From now on the article is counted, and there are this many."""
@@ -69,9 +70,9 @@ class SqlStockRoom:
             row = session.get(ShipmentRow, order_id)
             return None if row is None else _shipment(row)
 
-    def is_reachable(self) -> bool:
-        """Whether the database answers; raises nothing."""
-        return self._sessions.is_reachable()
+    def why_unready(self) -> str | None:
+        """Why no row can be written now, in one line; None if rows can be written."""
+        return self._sessions.why_unwritable(InventoryDatabase.metadata.sorted_tables)
 
     def _is_new(self, session: Session, order_id: str, state: ShipmentState) -> bool:
         """Whether no message of the order came before; then its row is there now, with this state."""
@@ -106,5 +107,5 @@ def _give_back(session: Session, order_id: str) -> None:
         session.add(row)
 
 
-def _shipment(row: ShipmentRow) -> Shipment:
-    return Shipment(row.order_id, ShipmentState(row.state), row.missing)
+def _shipment(row: ShipmentRow, *, is_new: bool = False) -> Shipment:
+    return Shipment(row.order_id, ShipmentState(row.state), row.missing, is_new)

@@ -11,7 +11,7 @@ An order is shipped as a whole or not at all. Articles that the stock does not c
 
 from collections import Counter
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import StrEnum
 
 
@@ -40,6 +40,8 @@ class Shipment:
     state: ShipmentState
     missing: str | None = None
     """The first article of which there was too little."""
+    is_new: bool = field(default=False, compare=False)
+    """Whether this message wrote it; else it was there before."""
 
 
 def totals(lines: Iterable[Line]) -> dict[str, int]:

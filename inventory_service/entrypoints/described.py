@@ -5,6 +5,7 @@ from typing import Final
 from broker import __version__
 from inventory_service.entrypoints.schemas import HealthResponse, ShipmentResponse, StockRequest, StockResponse
 from service_runtime.api_document import ApiDescription, Described
+from service_runtime.health import ReadyResponse
 
 DESCRIPTION: Final = ApiDescription(
     "Inventory service",
@@ -13,7 +14,7 @@ DESCRIPTION: Final = ApiDescription(
         "PUT /stock/<path:article>": Described({200: StockResponse}, body=StockRequest),
         "GET /stock/<path:article>": Described({200: StockResponse}),
         "GET /orders/<order_id>/shipment": Described({200: ShipmentResponse}),
-        "GET /readyz": Described({200: HealthResponse, 503: HealthResponse}),
+        "GET /readyz": Described({200: ReadyResponse}),
         "GET /healthz": Described({200: HealthResponse, 503: HealthResponse}),
     },
 )

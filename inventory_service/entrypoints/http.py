@@ -1,18 +1,29 @@
 """The inventory service over HTTP: the Flask application and its routes."""
 
-from typing import Final
+from collections.abc import Sequence
+from typing import Final, Protocol
 
 from flask import Blueprint, Flask, Response, abort, current_app, request
 
 from inventory_service.adapters.stock_room import SqlStockRoom
 from inventory_service.entrypoints.described import DESCRIPTION
-from inventory_service.entrypoints.schemas import Article, HealthResponse, ShipmentResponse, StockRequest, StockResponse
+from inventory_service.entrypoints.schemas import (
+    Article,
+    HealthResponse,
+    HeldHealth,
+    ShipmentResponse,
+    StockRequest,
+    StockResponse,
+)
 from service_runtime.application import create_application
 from service_runtime.database_errors import DatabaseFailure
-from service_runtime.health import Reachable, http_status, word
+from service_runtime.dead_letters import DeadLetters, attention_for
+from service_runtime.health import ReadyResponse, Status, http_status
+from service_runtime.holds import Holding, Holds
 from service_runtime.known_hosts import KnownHosts
 from service_runtime.lanes import THREADS_KEPT_FREE, checks_lane, reading_lane
 from service_runtime.problems import Problem
+from service_runtime.readiness import FOR_S, Missing, Need, Needed, Readiness, not_ready, word_of
 from service_runtime.responses import json_response
 from service_runtime.write_guard import WriteGuard
 
@@ -22,6 +33,11 @@ _MAX_BODY_BYTES: Final = 1024
 
 inventory_api = Blueprint("inventory", __name__)
 
+
+class Consumer(Needed, DeadLetters, Protocol):
+    """The port to the broker."""
+
+
 _PROBLEM_OF: Final[dict[type[Exception], Problem]] = {
     DatabaseFailure: Problem(503, "Database unavailable", "the inventory database does not answer"),
 }
@@ -29,13 +45,18 @@ _PROBLEM_OF: Final[dict[type[Exception], Problem]] = {
 
 def create_app(
     stock_room: SqlStockRoom,
-    broker: Reachable,
+    broker: Consumer,
+    holds: Holds,
     *,
     hosts: KnownHosts = _LOOPBACK,
     threads: int = 16,
     guard: WriteGuard = _EVERYBODY,
+    readiness_counts_s: float = FOR_S,
 ) -> Flask:
-    """The application, on a database and a consumer that are open. It answers requests that name one of `hosts`."""
+    """The application, on a database and a consumer that are open. It answers requests that name one of `hosts`.
+
+    What both said of their readiness counts for `readiness_counts_s`.
+    """
     quick, checks = reading_lane(threads - THREADS_KEPT_FREE + 1), checks_lane()
     app = create_application(
         __name__,
@@ -55,7 +76,18 @@ def create_app(
     )
     app.extensions["stock_room"] = stock_room
     app.extensions["broker"] = broker
+    app.extensions["holds"] = holds
+    app.extensions["readiness"] = _readiness(stock_room, broker, readiness_counts_s)
     return app
+
+
+def _readiness(stock_room: SqlStockRoom, broker: Needed, counts_s: float) -> Readiness:
+    of_database = (
+        "Give the inventory database what it lacks: an end of what locks it, room on its disk, the right to write. "
+        "Messages wait at the broker meanwhile."
+    )
+    of_broker = "Look at name server and broker with rocketmq-admin doctor. Messages wait at the broker meanwhile."
+    return Readiness([Need("database", stock_room, of_database), Need("broker", broker, of_broker)], for_s=counts_s)
 
 
 @inventory_api.put("/stock/<path:article>")
@@ -89,21 +121,40 @@ def get_shipment(order_id: str) -> Response:
 
 @inventory_api.get("/readyz")
 def get_readiness() -> Response:
-    """200 if callers can be served, else 503."""
-    return _health()
+    """Whether an order could be shipped now: 200, or 503 with what is missing and what to do."""
+    missing = _readiness_now().missing()
+    return not_ready(missing) if missing else json_response(ReadyResponse())
 
 
 @inventory_api.get("/healthz")
 def get_health() -> Response:
-    """All that is known: 503 while database or broker is unreachable."""
-    return _health()
-
-
-def _health() -> Response:
-    broker: Reachable = current_app.extensions["broker"]
-    database, heard = word(_stock_room().is_reachable()), word(broker.is_reachable())
-    health = HealthResponse(status="ok" if database == heard == "ok" else "degraded", database=database, broker=heard)
+    """All that is known: 503 while no order could be shipped, or the database refuses messages and takes none."""
+    missing, holding = _readiness_now().missing(), current_app.extensions["holds"].state()
+    attention = [] if missing else attention_for(current_app.extensions["broker"])
+    health = HealthResponse(
+        status=_status(missing, holding, attention),
+        database=word_of("database", missing),
+        broker=word_of("broker", missing),
+        missing=[str(one) for one in missing],
+        held=None if holding is None else _held(holding),
+        attention=attention,
+    )
     return json_response(health, http_status(health))
+
+
+def _status(missing: Sequence[Missing], holding: Holding | None, attention: Sequence[str]) -> Status:
+    if missing or (holding is not None and holding.is_outage):
+        return "degraded"
+    return "ok" if holding is None and not attention else "attention"
+
+
+def _readiness_now() -> Readiness:
+    readiness: Readiness = current_app.extensions["readiness"]
+    return readiness
+
+
+def _held(holding: Holding) -> HeldHealth:
+    return HeldHealth(messages=holding.orders, for_s=round(holding.held_for_s, 1), cause=holding.cause)
 
 
 def _stock_room() -> SqlStockRoom:

@@ -16,9 +16,11 @@ from inventory_service.settings import MigrationSettings, Settings
 from service_runtime.configured_database import migrate_and_leave, open_to_serve
 from service_runtime.consumer_thread import ConsumerThread
 from service_runtime.database_url import masked
+from service_runtime.holds import Holds
 from service_runtime.http_server import HttpServer
 from service_runtime.message_sender import MessageSender
 from service_runtime.metrics import new_metrics, serve_metrics
+from service_runtime.refusals import Doubts
 from service_runtime.start import CannotStart, run_service, stop_on_signals
 from service_runtime.trace_setup import start_tracing, trace_database, trace_requests
 
@@ -50,10 +52,11 @@ def serve(settings: Settings) -> None:
         sender = MessageSender(PRODUCER_GROUP, namesrv_addr=settings.namesrv_addr, send_timeout_ms=settings.send_timeout_ms)
         metrics = new_metrics() if settings.metrics_enabled else None
         counted = stock_room if metrics is None else CountedStockRoom(stock_room, metrics)
-        listener = OrderListener(counted, ShortageProducer(sender))
+        holds = Holds()
+        listener = OrderListener(counted, ShortageProducer(sender), Doubts(holds, settings.consumer_threads))
         consumer = order_consumer(listener, namesrv_addr=settings.namesrv_addr, threads=settings.consumer_threads)
         app = create_app(
-            stock_room, consumer, hosts=settings.known_hosts, threads=settings.http_threads, guard=settings.write_guard
+            stock_room, consumer, holds, hosts=settings.known_hosts, threads=settings.http_threads, guard=settings.write_guard
         )
         if metrics is not None:
             serve_metrics(app, metrics)

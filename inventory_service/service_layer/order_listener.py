@@ -6,7 +6,7 @@ all. So the redelivery does what an outbox table would do.
 """
 
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Final
 
@@ -18,23 +18,33 @@ from order_messages import order_cancelled
 from order_messages.body import UnreadableMessage
 from order_messages.order_cancelled import OrderCancelled
 from order_messages.order_created import OrderCreated
-from service_runtime.database_errors import DatabaseFailure
+from service_runtime.database_errors import DatabaseFailure, DatabaseRefusal
+from service_runtime.holds import Cause, HeldBatch
 from service_runtime.log_context import logging_about_message
+from service_runtime.refusals import Doubts, Verdict
 from service_runtime.tracing import span_about
 from service_runtime.trying_again import try_until_done
 
 DEAD_LETTERS_AT_ONCE: Final = -1
 """The delay level that skips the retries: no redelivery makes a message readable."""
+IN_A_MINUTE: Final = 5
+"""The delay level of what gives way; `service_runtime.holds.ASIDE_S`."""
+
+Deed = Callable[[StockRoom], Shipment]
 
 logger = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True)
 class OrderListener:
-    """Acknowledges a message after its shipment is stored and its shortage told. An outage holds it, however long it lasts."""
+    """Acknowledges a message after its shipment is stored and its shortage told. An outage holds it, however long it lasts.
+
+    So does a refusal, until the database takes another message of the topic: see `service_runtime.refusals`.
+    """
 
     stock_room: StockRoom
     teller: ShortageTeller
+    doubts: Doubts
     hold: Callable[[ConsumeContext, float], None] = ConsumeContext.hold
 
     def __call__(self, messages: list[MessageExt], context: ConsumeContext) -> ConsumeStatus:
@@ -42,31 +52,58 @@ class OrderListener:
         for message in messages:
             try:
                 with logging_about_message(message), span_about([message], f"consume {message.topic}"):
-                    self._until_done(_deed_of(message), message, context)
+                    self._settle(_deed_of(message), message, context)
             except UnreadableMessage as error:
                 logger.error("message %s goes to the dead letters, it cannot be read: %s", message.message_id, error)
                 context.reconsume_later(message, DEAD_LETTERS_AT_ONCE)
         return ConsumeStatus.CONSUME_SUCCESS
 
-    def _until_done(self, deed: Callable[[StockRoom], Shipment], message: MessageExt, context: ConsumeContext) -> None:
+    def _settle(self, deed: Deed, message: MessageExt, context: ConsumeContext) -> None:
+        def try_again(_: Sequence[int], held: HeldBatch | None) -> list[int]:
+            return [] if self._is_taken(deed, message, context, held) else [0]
+
+        if not try_again([0], None):
+            return
+        reason = "the inventory database refuses them (the log says why), and has taken no other message of the topic since"
+        verdicts = self.doubts.settle([0], message.topic, reason, try_again, lambda seconds: self.hold(context, seconds))
+        if verdicts.get(0) is Verdict.GIVES_WAY:
+            context.give_way(message, IN_A_MINUTE)
+        elif verdicts.get(0) is Verdict.BLAMED:
+            logger.error("message %s goes to the dead letters: the database refuses it and takes others", message.message_id)
+            context.reconsume_later(message, DEAD_LETTERS_AT_ONCE)
+
+    def _is_taken(self, deed: Deed, message: MessageExt, context: ConsumeContext, within: HeldBatch | None) -> bool:
+        """Whether the deed is done; False if the database refuses it. Waits for as long as an outage lasts."""
+        answers: list[bool] = []
+        holds = self.doubts.holds
+
         def is_done() -> bool:
             try:
-                self._do(deed)
+                answers.append(self._is_done(deed, message.topic))
+            except DatabaseRefusal as error:
+                logger.warning("message %s is refused by the database: %s", message.message_id, error)
+                answers.append(False)
             except (DatabaseFailure, ShortageNotTold) as error:
-                logger.warning("message %s is held, and tried again: %s", message.message_id, error)
+                held.hold(Cause.OUTAGE, str(error))
                 return False
             return True
 
-        try_until_done(is_done, lambda seconds: self.hold(context, seconds))
+        with holds.batch(1, within) as held:
+            try_until_done(is_done, lambda seconds: self.hold(context, seconds))
+        return answers[-1]
 
-    def _do(self, deed: Callable[[StockRoom], Shipment]) -> None:
+    def _is_done(self, deed: Deed, kind: str) -> bool:
+        began = self.doubts.holds.moment()
         shipment = deed(self.stock_room)
+        if shipment.is_new:
+            self.doubts.holds.has_passed(kind, began)
         if shipment.state is ShipmentState.SHORT:
             logger.info("order %s cannot be shipped: too little %r in stock", shipment.order_id, shipment.missing)
             self.teller.tell(shipment.order_id, shipment.missing or "")
+        return True
 
 
-def _deed_of(message: MessageExt) -> Callable[[StockRoom], Shipment]:
+def _deed_of(message: MessageExt) -> Deed:
     """What a message asks the stock room for. Raises UnreadableMessage."""
     if message.topic == order_cancelled.TOPIC:
         cancelled = OrderCancelled.read(message.body)

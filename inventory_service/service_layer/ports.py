@@ -7,7 +7,10 @@ from inventory_service.domain.shipment import Line, Shipment
 
 
 class StockRoom(Protocol):
-    """Stock and shipments. Each method raises DatabaseFailure; to try again is right whether or not it was written."""
+    """Stock and shipments. To try again is right whether or not it was written.
+
+    Each method raises DatabaseFailure, of which a DatabaseRefusal says that the database answered, and will not take the rows.
+    """
 
     def ship(self, order_id: str, lines: Sequence[Line]) -> Shipment:
         """Ships the order if there is enough; durable on return. An order that was here before is left as it is."""

@@ -5,6 +5,7 @@ from typing import Final
 
 from broker.client import ClientError, EventLoopThread, RpcHook, TransactionListeners, TransactionProducer
 from broker.message import Message
+from order_messages import order_created
 from order_service.service_layer.attempt import Attempt
 from order_service.service_layer.sending import BrokerUnavailable, OutcomePending
 
@@ -55,12 +56,12 @@ class OrderBroker:
                 "the broker cannot be reached or did not store the half message; nothing was ordered or changed"
             ) from error
 
-    def is_reachable(self) -> bool:
-        """Whether the brokers answer now, and so can check back."""
+    def why_unready(self) -> str | None:
+        """Why no order's half message would be stored now, in one line; None if it would be."""
         try:
-            return self._loop.run(self._producer.is_heard(), timeout_s=_HEALTH_TIMEOUT_S)
-        except (ClientError, TimeoutError):
-            return False
+            return self._loop.run(self._producer.why_unsendable(order_created.TOPIC), timeout_s=_HEALTH_TIMEOUT_S)
+        except (ClientError, TimeoutError) as error:
+            return str(error)
 
     def count_discarded(self) -> int | None:
         """How many messages of orders the brokers have discarded and nobody has resumed; None if they do not answer."""

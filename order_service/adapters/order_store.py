@@ -2,14 +2,15 @@
 
 Both write the transaction's row, whose key is the transaction id. The local transaction writes COMMITTED together with the order,
 in one database transaction. Check-back writes ROLLED_BACK where it finds no row. Whoever comes second fails on the key. So once
-check-back has answered ROLLBACK, a local transaction that was merely slow cannot slip an order in behind it.
+check-back has answered ROLLBACK, a local transaction that was merely slow cannot slip an order in behind it. That holds within
+one database only: one that may be an old copy of the sender's writes no ROLLED_BACK (`adapters.order_history`).
 
 An order that is to be paid later is stored with PENDING. Payment, cancellation and deadline each lock the order's row and change
 it by the table in `domain.life_cycle`, together with the transaction's row: whoever comes second finds what the first one did.
 """
 
 import logging
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any, Final
 
@@ -18,6 +19,7 @@ from sqlalchemy.exc import IntegrityError
 from sqlmodel import Session, col, select
 from sqlmodel.sql.expression import SelectOfScalar
 
+from order_service.adapters.order_history import OrderHistory
 from order_service.adapters.order_rows import (
     Values,
     item_values,
@@ -28,11 +30,19 @@ from order_service.adapters.order_rows import (
     transaction_values,
 )
 from order_service.adapters.tables import OrderDatabase, OrderRow, TransactionRow
+from order_service.domain.history import Witness
 from order_service.domain.life_cycle import OrderEvent, OrderState, next_state
 from order_service.domain.order import Cancellation, Order
 from order_service.domain.timeline import Transaction
 from order_service.domain.transaction import TransactionKind, TransactionState
-from order_service.service_layer.order_store import IdempotencyKeyTaken, NotCancellable, OrderNotTaken, TransactionDecided
+from order_service.service_layer.order_store import (
+    HistoryDoubted,
+    IdempotencyKeyTaken,
+    NotCancellable,
+    OrderNotTaken,
+    TransactionDecided,
+)
+from order_service.service_layer.placing import system_now_ms
 from service_runtime.constraints import is_duplicate
 from service_runtime.sessions import Sessions
 
@@ -46,9 +56,22 @@ logger = logging.getLogger(__name__)
 class SqlOrderStore:
     """The order database; safe to use from several threads. Each method raises DatabaseUnavailable."""
 
-    def __init__(self, engine: Engine) -> None:
+    def __init__(self, engine: Engine, now_ms: Callable[[], int] = system_now_ms) -> None:
         """`engine` is from `service_runtime.database.open_database`."""
         self._sessions = Sessions(engine)
+        self._history = OrderHistory(self._sessions, now_ms)
+
+    def witness(self) -> Witness:
+        """What the database holds now, for the half message that is sent next. Raises DatabaseUnavailable or OutcomeUnknown."""
+        return self._history.witness()
+
+    def history_doubt(self) -> str | None:
+        """Why this database seems to be another one than the senders', or an old copy; None if it does not; raises nothing."""
+        return self._history.doubt()
+
+    def adopt_history(self, reason: str) -> int:
+        """Makes this database decide for all half messages until now, whatever they name; the time of it, in milliseconds."""
+        return self._history.adopt(reason)
 
     def store_order(self, order: Order, transaction_id: str) -> None:
         """Order, items and transaction row, durable together on return: this is the local commit.
@@ -61,6 +84,7 @@ class SqlOrderStore:
             _insert_transaction(connection, transaction_values(transaction_id, state, order.order_id))
             with _unless_taken(_ORDERS.c.idempotency_key, IdempotencyKeyTaken("an order with this idempotency key exists")):
                 insert_order(connection, order)
+        self._history.note_local_commit(transaction_id)
 
     def store_cancellation(self, cancellation: Cancellation, transaction_id: str) -> None:
         """The order's state CANCELLED and the transaction's row, durable together on return: this is the local commit.
@@ -76,34 +100,46 @@ class SqlOrderStore:
             if row is None or not order_of(row).state.is_told:
                 raise NotCancellable(f"order {cancellation.order_id} is {row.state if row else 'unknown'}")
             _change(session, row, OrderEvent.CANCEL, cancellation.cancelled_at_ms, cancellation.reason)
+        self._history.note_local_commit(transaction_id)
 
     def pay(self, order_id: str, now_ms: int) -> Order | None:
-        """The order afterwards: PAID if that was possible, EXPIRED if it was overdue, else as it was; None if it is unknown."""
+        """The order afterwards: PAID if that was possible, EXPIRED if it was overdue, else as it was; None if it is unknown.
+
+        Raises HistoryDoubted instead of expiring an order whose payment may only be missing in this copy.
+        """
         with self._sessions.writing() as session:
             row = _locked(session, order_id)
             if row is None:
                 return None
+            if order_of(row).is_overdue(now_ms):
+                self._require_no_doubt(session, None)
             if not _expire_if_overdue(session, row, now_ms):
                 _change(session, row, OrderEvent.PAY, now_ms)
             return orders_of(session, [row])[0]
 
     def cancel_unpaid(self, order_id: str, reason: str, now_ms: int) -> Order | None:
-        """The order afterwards: CANCELLED if it awaited its payment, EXPIRED if overdue, else as it was; None if unknown."""
+        """The order afterwards: CANCELLED if it awaited its payment, EXPIRED if overdue, else as it was; None if unknown.
+
+        Raises HistoryDoubted instead of ending an order whose payment may only be missing in this copy.
+        """
         with self._sessions.writing() as session:
             row = _locked(session, order_id)
             if row is None:
                 return None
             is_waiting = OrderState(row.state) is OrderState.AWAITING_PAYMENT
+            if is_waiting:
+                self._require_no_doubt(session, None)
             if is_waiting and not _expire_if_overdue(session, row, now_ms):
                 _change(session, row, OrderEvent.CANCEL, now_ms, reason)
             return orders_of(session, [row])[0]
 
-    def expire_if_overdue(self, transaction_id: str, now_ms: int) -> TransactionState:
+    def expire_if_overdue(self, transaction_id: str, now_ms: int, witness: Witness | None = None) -> TransactionState:
         """The state of a transaction that was PENDING: ROLLED_BACK, final, if its order is not paid although the deadline passed.
 
-        Raises DatabaseUnavailable or OutcomeUnknown; then the broker must ask again.
+        Raises DatabaseUnavailable, OutcomeUnknown or HistoryDoubted; then the broker must ask again.
         """
         with self._sessions.writing() as session:
+            self._require_no_doubt(session, witness)
             order_id = session.exec(
                 select(TransactionRow.order_id).where(col(TransactionRow.transaction_id) == transaction_id)
             ).one()
@@ -113,19 +149,26 @@ class SqlOrderStore:
             return TransactionState(session.exec(_state_of(transaction_id)).one())
 
     def settle(
-        self, transaction_id: str, order_id: str | None = None, kind: TransactionKind = TransactionKind.ORDER
+        self,
+        transaction_id: str,
+        order_id: str | None = None,
+        kind: TransactionKind = TransactionKind.ORDER,
+        witness: Witness | None = None,
     ) -> TransactionState:
         """COMMITTED or ROLLED_BACK, final from now on, or PENDING: where there is no row, ROLLED_BACK is written first.
 
         The answer is ROLLED_BACK as well if the transaction's row belongs to another order than `order_id`: then two messages
-        have one transaction id, and the row keeps the second order out for ever. Raises DatabaseUnavailable or OutcomeUnknown;
-        then the broker must ask again.
+        have one transaction id, and the row keeps the second order out for ever. Raises DatabaseUnavailable, OutcomeUnknown or,
+        where there is no row and this database may be an old copy, HistoryDoubted; then the broker must ask again.
         """
         marker = transaction_values(transaction_id, TransactionState.ROLLED_BACK, None, kind)
         insert = self._sessions.insert(TransactionRow).values(marker)
         with self._sessions.writing() as session:
-            session.execute(insert.on_conflict_do_nothing(index_elements=["transaction_id"]))
-            row = session.exec(select(TransactionRow).where(col(TransactionRow.transaction_id) == transaction_id)).one()
+            row = session.exec(_row_of(transaction_id)).first()
+            if row is None:
+                self._require_no_doubt(session, witness)
+                session.execute(insert.on_conflict_do_nothing(index_elements=["transaction_id"]))
+                row = session.exec(_row_of(transaction_id)).one()
             state, stored_order = TransactionState(row.state), row.order_id
         if state is not TransactionState.ROLLED_BACK and order_id not in (None, stored_order):
             logger.error(
@@ -173,9 +216,14 @@ class SqlOrderStore:
             page, rest = rows[:limit], rows[limit:]
             return orders_of(session, page), page[-1].id if rest else None
 
-    def is_reachable(self) -> bool:
-        """Whether the database answers; raises nothing."""
-        return self._sessions.is_reachable()
+    def why_unready(self) -> str | None:
+        """Why no row can be written now, in one line; None if rows can be written."""
+        return self._sessions.why_unwritable(OrderDatabase.metadata.sorted_tables)
+
+    def _require_no_doubt(self, session: Session, witness: Witness | None) -> None:
+        reason = self._history.reason_to_doubt(session, witness)
+        if reason is not None:
+            raise HistoryDoubted(reason)
 
     def _find_one(self, *conditions: ColumnElement[bool]) -> Order | None:
         with self._sessions.reading() as session:
@@ -234,6 +282,10 @@ def _unless_taken(key: Column[Any], if_taken: OrderNotTaken) -> Iterator[None]:
         if is_duplicate(error, key):
             raise if_taken from error
         raise
+
+
+def _row_of(transaction_id: str) -> SelectOfScalar[TransactionRow]:
+    return select(TransactionRow).where(col(TransactionRow.transaction_id) == transaction_id)
 
 
 def _state_of(transaction_id: str) -> SelectOfScalar[str]:

@@ -61,3 +61,32 @@ class TransactionRow(OrderDatabase, table=True):
     state: str = Field(max_length=16)
     created_at_ms: int = Field(sa_type=BigInteger)
     kind: str = Field(default="order", max_length=16, sa_column_kwargs={"server_default": "order"})
+
+
+class DatabaseIdentityRow(OrderDatabase, table=True):
+    """The database's id, in its only row. A copy of the database has the same."""
+
+    __tablename__ = "database_identity"
+
+    database_id: str = Field(primary_key=True, max_length=32)
+    made_at_ms: int = Field(sa_type=BigInteger)
+
+
+class EpochRow(OrderDatabase, table=True):
+    """A process that places orders in this database, and the number that it last wrote here: a time that only grows."""
+
+    __tablename__ = "epochs"
+
+    epoch_id: str = Field(primary_key=True, max_length=32)
+    started_at_ms: int = Field(sa_type=BigInteger)
+    renewed_at_ms: int = Field(sa_type=BigInteger)
+
+
+class AdoptionRow(OrderDatabase, table=True):
+    """A person's word that this database decides for all half messages until then, and why."""
+
+    __tablename__ = "adoptions"
+
+    id: int | None = Field(default=None, primary_key=True, sa_type=ROW_ID)
+    adopted_at_ms: int = Field(sa_type=BigInteger)
+    reason: str = Field(max_length=200)

@@ -34,7 +34,7 @@ DESCRIPTION: Final = ApiDescription(
             {200: CancelledResponse, 202: CancelledResponse}, body=CancellationRequest, problems=(409,)
         ),
         "GET /transactions/<transaction_id>": Described({200: TransactionResponse}),
-        "GET /readyz": Described({200: HealthResponse, 503: HealthResponse}),
+        "GET /readyz": Described({200: HealthResponse}),
         "GET /healthz": Described({200: HealthResponse, 503: HealthResponse}),
     },
 )

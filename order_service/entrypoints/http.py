@@ -1,5 +1,6 @@
 """The order service over HTTP: the Flask application and its routes."""
 
+from collections.abc import Sequence
 from typing import Final, Protocol
 from urllib.parse import urlencode
 
@@ -31,9 +32,10 @@ from order_service.service_layer.paying import OrderPaying
 from order_service.service_layer.placing import OrderPlacing
 from order_service.service_layer.sending import TransactionalSender
 from service_runtime.application import create_application
-from service_runtime.health import Reachable, http_status, word
+from service_runtime.health import http_status
 from service_runtime.known_hosts import KnownHosts
 from service_runtime.lanes import THREADS_KEPT_FREE, Lane, checks_lane, reading_lane
+from service_runtime.readiness import FOR_S, Missing, Need, Needed, Readiness, not_ready, word_of
 from service_runtime.responses import json_response
 from service_runtime.write_guard import WriteGuard
 
@@ -44,7 +46,7 @@ _EVERYBODY: Final = WriteGuard()
 orders_api = Blueprint("orders", __name__)
 
 
-class Broker(TransactionalSender, Reachable, Protocol):
+class Broker(TransactionalSender, Needed, Protocol):
     """What the application needs of the broker."""
 
     def count_discarded(self) -> int | None:
@@ -60,10 +62,12 @@ def create_app(
     placed_at_once: int = 32,
     payment_deadline_ms: int = 600_000,
     guard: WriteGuard = _EVERYBODY,
+    readiness_counts_s: float = FOR_S,
 ) -> Flask:
     """The application, on a database and a broker that are open.
 
     It answers requests that name one of `hosts`. Of the server's `threads` at most `placed_at_once` place or change orders.
+    What database and broker said of their readiness counts for `readiness_counts_s`.
     """
     app = create_application(
         __name__,
@@ -77,10 +81,20 @@ def create_app(
     )
     app.extensions["order_store"] = store
     app.extensions["broker"] = broker
+    app.extensions["readiness"] = _readiness(store, broker, readiness_counts_s)
     app.extensions["order_placing"] = OrderPlacing(store, broker, payment_deadline_ms)
     app.extensions["order_paying"] = OrderPaying(store)
     app.extensions["order_cancelling"] = OrderCancelling(store, broker)
     return app
+
+
+def _readiness(store: SqlOrderStore, broker: Broker, counts_s: float) -> Readiness:
+    of_database = (
+        "Give the order database what it lacks: an end of what locks it, room on its disk, the right to write. "
+        "Orders are placed again by themselves then."
+    )
+    of_broker = "Look at name server and broker with rocketmq-admin doctor. Orders are placed again by themselves then."
+    return Readiness([Need("database", store, of_database), Need("broker", broker, of_broker)], for_s=counts_s)
 
 
 def _lanes(threads: int, placed_at_once: int) -> dict[str, Lane]:
@@ -176,17 +190,18 @@ def get_transaction(transaction_id: str) -> Response:
 
 @orders_api.get("/readyz")
 def get_readiness() -> Response:
-    """Whether orders can be placed: 200, or 503 while database or broker is unreachable."""
-    return _health(_what_answers())
+    """Whether an order could be placed now: 200, or 503 with what is missing and what to do."""
+    missing = _missing()
+    return not_ready(missing) if missing else _health(_report(missing))
 
 
 @orders_api.get("/healthz")
 def get_health() -> Response:
     """All that is known, for people and for monitoring: 200 while orders can be placed, else 503."""
-    health = _what_answers()
+    health = _report(_missing())
     if health.can_place_orders:
         broker: Broker = current_app.extensions["broker"]
-        health = health.with_attention(_attention(broker.count_discarded()))
+        health = health.with_attention(_attention(broker.count_discarded()) + _doubts(_store().history_doubt()))
     return _health(health)
 
 
@@ -212,13 +227,28 @@ def _can_be_an_id(text: str) -> bool:
     return len(text) <= 64 and text.isascii() and text.isprintable()
 
 
-def _what_answers() -> HealthResponse:
-    database, broker = _store().is_reachable(), current_app.extensions["broker"].is_reachable()
-    return HealthResponse(status="ok" if database and broker else "degraded", database=word(database), broker=word(broker))
+def _missing() -> Sequence[Missing]:
+    readiness: Readiness = current_app.extensions["readiness"]
+    return readiness.missing()
+
+
+def _report(missing: Sequence[Missing]) -> HealthResponse:
+    return HealthResponse(
+        status="degraded" if missing else "ok",
+        database=word_of("database", missing),
+        broker=word_of("broker", missing),
+        missing=[str(one) for one in missing],
+    )
 
 
 def _health(health: HealthResponse) -> Response:
     return json_response(health, http_status(health))
+
+
+def _doubts(doubt: str | None) -> list[str]:
+    if doubt is None:
+        return []
+    return [f"{doubt}; check-backs are answered UNKNOWN: docs/services.md, An old copy of the order database, says what to do"]
 
 
 def _attention(discarded: int | None) -> list[str]:

@@ -2,6 +2,7 @@
 
 from typing import Final
 
+from order_service.service_layer.order_store import HistoryDoubted
 from order_service.service_layer.paying import ImpossibleNow, UnknownOrder
 from order_service.service_layer.placing import KeyReused, OrderRefused
 from order_service.service_layer.sending import BrokerUnavailable, NotStored, TransactionExpired
@@ -16,5 +17,8 @@ PROBLEM_OF: Final[dict[type[Exception], Problem]] = {
     ImpossibleNow: Problem(409, "Not possible in this state"),
     NotStored: Problem(503, "Database unavailable"),
     TransactionExpired: Problem(503, "Transaction expired"),
+    HistoryDoubted: Problem(
+        503, "Database in doubt", "this order database may be an old copy, in which a payment is missing; nothing was changed"
+    ),
     DatabaseFailure: Problem(503, "Database unavailable", "the order database does not answer"),
 }

@@ -19,14 +19,16 @@ from order_service.service_layer.cancelling import OrderCancelling
 from order_service.service_layer.compensation_listener import CompensationListener
 from order_service.service_layer.failpoints import parse_failpoints
 from order_service.service_layer.transaction_listener import transaction_listeners
-from order_service.settings import MigrationSettings, Settings
+from order_service.settings import AdoptionSettings, MigrationSettings, Settings
 from service_runtime.armed_failpoints import ArmedFailpoints
-from service_runtime.configured_database import migrate_and_leave, open_to_serve
+from service_runtime.configured_database import migrate_and_leave, open_migrated, open_to_serve
 from service_runtime.consumer_thread import ConsumerThread
+from service_runtime.database_errors import DatabaseFailure
 from service_runtime.database_url import masked
 from service_runtime.http_server import HttpServer
 from service_runtime.metrics import new_metrics, serve_metrics
-from service_runtime.start import CannotStart, run_service, stop_on_signals
+from service_runtime.start import CannotStart, Command, run_service, stop_on_signals
+from service_runtime.times import rfc3339
 from service_runtime.trace_setup import start_tracing, trace_database, trace_requests
 
 PROGRAM: Final = "order_service"
@@ -36,12 +38,29 @@ logger = logging.getLogger(PROGRAM)
 
 def main() -> int:
     """The exit status of `run_service`."""
-    return run_service(PROGRAM, Settings, serve, MigrationSettings, migrate)
+    more = {"adopt-history": Command(AdoptionSettings, adopt_history, if_told_to_stop=130)}
+    return run_service(PROGRAM, Settings, serve, MigrationSettings, migrate, more)
 
 
 def migrate(settings: MigrationSettings) -> None:
     """Migrates the order database. Raises DatabaseUnusable."""
     migrate_and_leave(settings, MIGRATIONS)
+
+
+def adopt_history(settings: AdoptionSettings) -> None:
+    """Makes the order database decide for all half messages until now, and says so. Raises CannotStart or DatabaseUnusable."""
+    engine = open_migrated(settings, MIGRATIONS)
+    try:
+        adopted_at_ms = SqlOrderStore(engine).adopt_history(settings.adoption_reason)
+    except DatabaseFailure as error:
+        raise CannotStart(f"the history was not adopted: {error}") from None
+    finally:
+        engine.dispose()
+    print(
+        f"database {masked(settings.database_url.get_secret_value())}: it decides for all half messages until "
+        f"{rfc3339(adopted_at_ms)}; what it does not have is rolled back when the broker asks next",
+        flush=True,
+    )
 
 
 def serve(settings: Settings) -> None:

@@ -198,6 +198,7 @@ class HealthResponse(BaseModel):
     status: Literal["ok", "degraded", "attention"]
     database: str
     broker: str
+    missing: list[str] = Field(default=[], description="what keeps orders from being placed, and what to do about it")
     attention: list[str] = Field(default=[], description="what a person has to look after, though orders can be placed")
 
     @property

@@ -43,7 +43,8 @@ class OrderCancelling:
         if next_state(order.state, OrderEvent.CANCEL) is None:
             raise ImpossibleNow(f"the order is {order.state} and cannot be cancelled any more")
         cancellation = Cancellation(order=order, reason=reason, cancelled_at_ms=self.now_ms())
-        progress = send_attempt(self.sender, cancellation_message(cancellation), Attempt(cancellation))
+        witness = self.store.witness()
+        progress = send_attempt(self.sender, cancellation_message(cancellation), Attempt(cancellation), witness)
         return self._answer(order, progress)
 
     def _answer(self, order: Order, progress: Progress) -> Cancelled:

@@ -2,7 +2,8 @@
 
 A compensating message is acknowledged once the order is known to be at its end. Until then the message is held, and the
 cancellation tried again: one whose outcome nobody knew either was committed, and is found so, or will be rolled back by
-check-back.
+check-back. A message of an order that the database lacks comes again, and goes to the dead letters after the last redelivery: the
+order may be in the right database, and this be an old copy of it.
 """
 
 import logging
@@ -44,9 +45,15 @@ class CompensationListener:
             try:
                 with logging_about_message(message), span_about([message], "compensate"):
                     self._cancel(*_order_and_reason(message), context)
-            except (UnreadableMessage, UnknownOrder) as error:
+            except UnreadableMessage as error:
                 logger.error("message %s goes to the dead letters, it tells of no order: %s", message.message_id, error)
                 context.reconsume_later(message, DEAD_LETTERS_AT_ONCE)
+            except UnknownOrder as error:
+                # Who sent it had the order's message: the order is in a database, which may be another one than this.
+                logger.error(
+                    "message %s comes again later; is this an old copy of the order database? %s", message.message_id, error
+                )
+                context.reconsume_later(message)
         return ConsumeStatus.CONSUME_SUCCESS
 
     def _cancel(self, order_id: str, reason: str, context: ConsumeContext) -> None:

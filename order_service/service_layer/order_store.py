@@ -2,8 +2,10 @@
 
 from typing import Protocol
 
+from order_service.domain.history import Witness
 from order_service.domain.order import Cancellation, Order
 from order_service.domain.transaction import TransactionKind, TransactionState
+from service_runtime.database_errors import DatabaseFailure
 
 
 class OrderNotTaken(Exception):
@@ -22,20 +24,34 @@ class NotCancellable(OrderNotTaken):
     """The order is in no state in which its cancellation is told: it is cancelled already, or was never told."""
 
 
+class HistoryDoubted(DatabaseFailure):
+    """The database may be another one than the sender's, or an older copy: what it lacks may exist. Nothing was written."""
+
+
 class TransactionStore(Protocol):
-    """What a check-back is answered by. Each method raises DatabaseUnavailable and OutcomeUnknown."""
+    """What a check-back is answered by. Each method raises DatabaseUnavailable, OutcomeUnknown and HistoryDoubted."""
 
     def settle(
-        self, transaction_id: str, order_id: str | None = None, kind: TransactionKind = TransactionKind.ORDER
+        self,
+        transaction_id: str,
+        order_id: str | None = None,
+        kind: TransactionKind = TransactionKind.ORDER,
+        witness: Witness | None = None,
     ) -> TransactionState:
-        """COMMITTED or ROLLED_BACK, final from now on, or PENDING; for the message of another order ROLLED_BACK."""
+        """COMMITTED or ROLLED_BACK, final from now on, or PENDING; for the message of another order ROLLED_BACK.
 
-    def expire_if_overdue(self, transaction_id: str, now_ms: int) -> TransactionState:
+        `witness` is what the half message says of the database that will decide.
+        """
+
+    def expire_if_overdue(self, transaction_id: str, now_ms: int, witness: Witness | None = None) -> TransactionState:
         """The state of a transaction that was PENDING: ROLLED_BACK if its order is unpaid although the deadline has passed."""
 
 
 class OrderStore(TransactionStore, Protocol):
     """Orders and transaction rows. Each method raises DatabaseUnavailable; those that write also raise OutcomeUnknown."""
+
+    def witness(self) -> Witness:
+        """What the database holds before a half message is sent."""
 
     def store_order(self, order: Order, transaction_id: str) -> None:
         """Writes order, items and transaction row; one local commit makes them durable. Raises an OrderNotTaken."""

@@ -58,7 +58,7 @@ class OrderPlacing:
     ) -> Placed:
         """The order: COMMITTED; PENDING if it is to be paid later; UNKNOWN where nobody can say yet. Raises TransactionFailed.
 
-        A customer who repeats a request under its idempotency key gets the order that exists. A DatabaseUnavailable passes
+        A customer who repeats a request under its idempotency key gets the order that exists. A DatabaseFailure passes
         through.
         """
         now_ms = self.now_ms()
@@ -74,7 +74,7 @@ class OrderPlacing:
         )
         if (earlier := self._placed_earlier(order)) is not None:
             return earlier
-        return self._answer(order, send_attempt(self.sender, order_message(order), Attempt(order)))
+        return self._answer(order, send_attempt(self.sender, order_message(order), Attempt(order), self.store.witness()))
 
     def _answer(self, order: Order, progress: Progress) -> Placed:
         match progress.outcome:

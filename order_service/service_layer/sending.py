@@ -3,6 +3,7 @@
 from typing import Protocol
 
 from broker.message import Message
+from order_service.domain.history import PROPERTY, Witness
 from order_service.service_layer.attempt import Attempt, Outcome, Progress
 
 
@@ -36,13 +37,13 @@ class TransactionalSender(Protocol):
         """
 
 
-def send_attempt(sender: TransactionalSender, message: Message, attempt: Attempt) -> Progress:
+def send_attempt(sender: TransactionalSender, message: Message, attempt: Attempt, witness: Witness) -> Progress:
     """Sends the message, and takes what is known of the attempt when the wait is over: it may go on meanwhile.
 
-    Raises BrokerUnavailable.
+    `witness` is what the database held before: the message names it, for the check-back. Raises BrokerUnavailable.
     """
     try:
-        sender.send_in_transaction(message, attempt)
+        sender.send_in_transaction(message.with_properties({PROPERTY: witness.encode()}), attempt)
     except BrokerUnavailable:
         progress = attempt.progress
         if progress.outcome is Outcome.NOT_STARTED:

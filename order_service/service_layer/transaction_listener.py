@@ -9,11 +9,12 @@ from collections.abc import Callable, Mapping
 from broker.client import LocalTransactionState, TransactionListener
 from broker.message import Message, MessageExt
 from order_messages import order_cancelled, order_created
+from order_service.domain.history import PROPERTY, Witness
 from order_service.domain.transaction import TransactionKind, TransactionState
 from order_service.service_layer.attempt import Attempt, Outcome
 from order_service.service_layer.failpoints import Failpoints
 from order_service.service_layer.local_transaction import CancellingLocally, LocalTransaction, PlacingLocally
-from order_service.service_layer.order_store import OrderStore, TransactionStore
+from order_service.service_layer.order_store import HistoryDoubted, OrderStore, TransactionStore
 from order_service.service_layer.placing import system_now_ms
 from service_runtime.database_errors import DatabaseFailure
 from service_runtime.log_context import logging_about_message
@@ -76,8 +77,8 @@ class DatabaseTransactionListener:
     def check_local_transaction(self, message: MessageExt) -> LocalTransactionState:
         """Answers by the transaction's row (RocketMQ's checkLocalTransaction). COMMIT and ROLLBACK are final from then on.
 
-        The answer is UNKNOWN, and the broker will ask again, while an order awaits its payment within its deadline, and while the
-        database does not answer.
+        The answer is UNKNOWN, and the broker will ask again, while an order awaits its payment within its deadline, while the
+        database does not answer, and while it lacks what the half message says of it: then it is another one, or an old copy.
         """
         with logging_about_message(message), span_about([message], "check_local_transaction"):
             return self._answer(message)
@@ -87,10 +88,15 @@ class DatabaseTransactionListener:
         if transaction_id is None:
             logger.error("check-back for a message without a transaction id: %s", message.message_id)
             return LocalTransactionState.UNKNOWN
+        history = message.properties.get(PROPERTY)
+        witness = None if history is None else Witness.read(history)
         try:
-            state = self._store.settle(transaction_id, next(iter(message.keys), None), self._kind)
+            state = self._store.settle(transaction_id, next(iter(message.keys), None), self._kind, witness)
             if state is TransactionState.PENDING:
-                state = self._store.expire_if_overdue(transaction_id, self._now_ms())
+                state = self._store.expire_if_overdue(transaction_id, self._now_ms(), witness)
+        except HistoryDoubted as error:
+            logger.error("check-back of transaction %s has to wait for the right database: %s", transaction_id, error)
+            return LocalTransactionState.UNKNOWN
         except DatabaseFailure as error:
             logger.warning("check-back of transaction %s has to wait: %s", transaction_id, error)
             return LocalTransactionState.UNKNOWN

@@ -185,7 +185,7 @@ CAUSES: Final = {
     Cause.TOO_EARLY: "its credit or its message is older than the order, or than its payment, by more than the grace period",
     Cause.BELOW_ZERO: "an amount below zero",
     Cause.ITEMS: "the message names other items or quantities than the order: inventory ships by the message",
-    Cause.UNASKED: "neither a cancellation that was announced nor a repair asked for the reversal",
+    Cause.UNASKED: "neither a cancellation nor a repair asked for the reversal",
     Cause.OTHER_MESSAGE: "the credit names the message of something else",
     Cause.BODY: "the body is not one JSON object with all that the message of an order says",
     Cause.TIME: "the message says that the order was placed at another time",

@@ -20,13 +20,19 @@ from pipelines.judging.cut_off import CutOff
 
 _NAME: Final = re.compile(r"from (\d+) to (\d+), whole again (?:at (\d+) ms|later)")
 _SAYS_NOTHING: Final = {
-    Finding.ORDER_WITHOUT_MESSAGE: (Cause.NO_MESSAGE, Cause.NO_TRANSACTION, Cause.ROLLED_BACK, Cause.UNKNOWN),
+    Finding.ORDER_WITHOUT_MESSAGE: tuple(Cause),
     Finding.MISSING_CREDIT: (Cause.NO_MESSAGE, Cause.NO_TRANSACTION, Cause.ROLLED_BACK, Cause.UNKNOWN),
     Finding.MISSING_REVERSAL: (Cause.NO_MESSAGE,),
+    Finding.REVERSAL_MISMATCH: (Cause.NO_MESSAGE,),
     Finding.IN_FLIGHT: (Cause.PENDING,),
     Finding.OVERDUE: (Cause.PENDING,),
 }
 """What is found of an order because the log lacks a record of it."""
+_IN_CANCELLATIONS: Final = (Finding.MISSING_REVERSAL, Finding.REVERSAL_MISMATCH)
+"""What is found because the log lacks the message of the cancellation: that of the order may be there."""
+_WRONG_WITHOUT_LOG: Final = (Finding.CREDIT_WITHOUT_ORDER, Finding.TRANSACTION_WITHOUT_ORDER)
+"""What the databases alone contradict themselves about. It stays found; but its cause may be one that the log says by silence."""
+_SAID_BY_SILENCE: Final = (Cause.NO_MESSAGE, Cause.ROLLED_BACK)
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,7 +74,7 @@ def with_unjudged(rows: Sequence[dict[str, Any]], cut_off: CutOff) -> list[dict[
     again = [gap.whole_again_ms for gap in gaps]
     # Order service and broker have clocks of their own: the grace period covers the difference.
     until_ms = cut_off.as_of_ms if None in again else max(at for at in again if at is not None) + cut_off.grace_seconds * 1000
-    return [row | {"finding": Finding.NOT_JUDGED.value, "cause": None} if _is_hidden(row, until_ms) else row for row in rows]
+    return [_without_silence(row, until_ms) for row in rows]
 
 
 def gaps_told(rows: Sequence[Mapping[str, Any]]) -> list[str]:
@@ -82,9 +88,16 @@ def gaps_told(rows: Sequence[Mapping[str, Any]]) -> list[str]:
     return [*told[:-1], f"{told[-1]}: {what} cannot be judged"]
 
 
-def _is_hidden(row: Mapping[str, Any], until_ms: int) -> bool:
-    if row["order_id"] is None or (row["delivered_at_ms"] is not None and row["finding"] != Finding.MISSING_REVERSAL):
-        return False
-    causes = _SAYS_NOTHING.get(Finding(row["finding"]), ())
-    began_ms = row["half_at_ms"] if row["ordered_at_ms"] is None else row["ordered_at_ms"]
-    return row["cause"] in causes and (began_ms is None or int(began_ms) <= until_ms)
+def _without_silence(row: dict[str, Any], until_ms: int) -> dict[str, Any]:
+    """The row without what it says only because a record is not there that may have lain in a gap."""
+    finding = Finding(row["finding"])
+    told = (row[name] for name in ("ordered_at_ms", "half_at_ms", "credited_at_ms"))
+    began_ms = next((int(at) for at in told if at is not None), until_ms)
+    was_read = row["delivered_at_ms"] is not None and finding not in _IN_CANCELLATIONS
+    if row["order_id"] is None or was_read or began_ms > until_ms:
+        return row
+    if row["cause"] in _SAYS_NOTHING.get(finding, ()):
+        return row | {"finding": Finding.NOT_JUDGED.value, "cause": None}
+    if finding in _WRONG_WITHOUT_LOG and row["cause"] in _SAID_BY_SILENCE:
+        return row | {"cause": Cause.UNKNOWN.value}
+    return row

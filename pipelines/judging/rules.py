@@ -129,9 +129,11 @@ _TAKEN_BACK: Final = (
 )
 """The reversal is the credit's mirror image."""
 
+_NAMES_CANCELLATION: Final = (
+    "is_cancelled AND reversal_transaction_id = cancellation_transaction_id AND reversal_message_id = cancellation_transaction_id"
+)
 _ASKED_FOR: Final = (
-    "is_by_repair OR is_annulled OR (is_cancelled AND reversal_transaction_id = cancellation_transaction_id "
-    "AND reversal_message_id = cancellation_transaction_id "
+    f"is_by_repair OR is_annulled OR ({_NAMES_CANCELLATION} "
     "AND (cancel_deliveries > 0 OR damaged > 0 OR is_taking_back OR NOT is_cancellation_logged))"
 )
 """Who asked for the reversal: a repair, the refusal of the order, or a cancellation that was announced."""
@@ -324,6 +326,7 @@ CAUSES: Final = (
     (Cause.ROWS, f"finding = '{Finding.STATE_MISMATCH}'"),
     (Cause.FUTURE, f"finding = '{Finding.WRONG_TIME}' AND is_from_future"),
     (Cause.TOO_EARLY, f"finding = '{Finding.WRONG_TIME}'"),
+    (Cause.NO_MESSAGE, f"finding = '{Finding.REVERSAL_MISMATCH}' AND {_TAKEN_BACK} AND {_NAMES_CANCELLATION}"),
     (Cause.UNASKED, f"finding = '{Finding.REVERSAL_MISMATCH}' AND {_TAKEN_BACK}"),
     (Cause.ITEMS, f"finding = '{Finding.ITEMS_MISMATCH}' AND item_cents = order_cents"),
     (Cause.BELOW_ZERO, f"finding = '{Finding.AMOUNT_MISMATCH}' AND order_cents < 0"),

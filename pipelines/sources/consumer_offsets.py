@@ -10,6 +10,7 @@ import msgspec
 
 from broker.message.errors import UnreadableJson
 from broker.message.fastjson import standard_json
+from rocketmq_commitlog.commit_log import regular_only
 
 _FILE = Path("config") / "consumerOffset.json"
 
@@ -21,7 +22,8 @@ def read_consumer_offsets(store: Path, consumer_group: str, topic: str) -> Mappi
     """
     for path in (store / _FILE, (store / _FILE).with_suffix(".json.bak")):
         try:
-            return _offsets(msgspec.json.decode(standard_json(path.read_bytes())), f"{topic}@{consumer_group}")
+            with open(path, "rb", opener=regular_only) as file:
+                return _offsets(msgspec.json.decode(standard_json(file.read())), f"{topic}@{consumer_group}")
         except (OSError, UnreadableJson, msgspec.DecodeError, ValueError, AttributeError):
             continue
     return None

@@ -1,4 +1,4 @@
-"""The race on Apache's broker: cells with lost COMMITs and with a killed broker, and a broker that does not start."""
+"""The race on Apache's brokers: cells with lost COMMITs and with a killed broker, and a broker that does not start."""
 
 import os
 from pathlib import Path
@@ -18,6 +18,14 @@ def test_this_kits_way_loses_nothing_on_apaches_broker(fault: str, orders: int, 
     assert figures.struck > 0
     assert figures.stored > 0
     assert (figures.missing, figures.phantom) == (0, 0)
+
+
+def test_rocketmq_5_before_5_4_delivers_committed_orders_again_and_the_unique_key_keeps_credits_right() -> None:
+    apaches = play_cell("with-barrier-on-apache-5", "none", 3, 1)
+    ours = play_cell("with-barrier", "none", 3, 1)
+    assert (apaches.stored, apaches.missing, apaches.phantom) == (3, 0, 0)
+    assert apaches.doubled > 0
+    assert ours.doubled == 0
 
 
 def test_a_broker_that_does_not_start_ends_the_race_with_what_it_said(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

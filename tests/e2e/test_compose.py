@@ -129,8 +129,14 @@ def test_our_processes_run_without_privileges(compose: Compose) -> None:
         assert "no-new-privileges:true" in each["HostConfig"]["SecurityOpt"]
 
 
+def test_no_container_can_write_to_its_image(compose: Compose) -> None:
+    for service, container in compose.containers().items():
+        assert container["HostConfig"]["ReadonlyRootfs"], service
+
+
 def test_each_container_has_bounds(compose: Compose) -> None:
     for service, container in compose.containers().items():
+        assert container["HostConfig"]["LogConfig"]["Config"] == {"max-file": "5", "max-size": "10m"}, service
         bounds = [container["HostConfig"][name] for name in ("Memory", "NanoCpus", "PidsLimit")]
         assert all(bound and bound > 0 for bound in bounds), (service, bounds)
 

@@ -1,11 +1,16 @@
 """Credits by way of a real Redis and real Celery workers, which may go away at any time."""
 
+import os
+import signal
 import sqlite3
+import subprocess
 import sys
 import threading
 import time
 import uuid
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import contextmanager
 from pathlib import Path
 
 import psutil
@@ -21,12 +26,13 @@ from credit_service.adapters.ledger import Ledger
 from credit_service.adapters.tables import MIGRATIONS
 from credit_service.domain.credit import Credit, CreditOutcome
 from credit_service.service_layer.crediting import CreditingFailed, CreditingUnavailable
-from credit_service.service_layer.holds import Holds
 from credit_service.service_layer.patient_crediting import PatientCrediting
 from demo.ports import free_ports
-from demo.processes import Process, Processes, prints
+from demo.processes import PROJECT_ROOT, Process, Processes, prints
 from demo.system import redis_command
 from service_runtime.database import open_database
+from service_runtime.holds import Holds
+from tests.e2e.redis_faults import Relay, locked_against_credits
 
 pytestmark = [pytest.mark.e2e, pytest.mark.timeout(900)]
 
@@ -36,7 +42,8 @@ class CreditSide:
 
     def __init__(self, processes: Processes, folder: Path) -> None:
         (port,) = free_ports(1)
-        redis_url, database_url = f"redis://127.0.0.1:{port}/0", f"sqlite:///{folder}/credits.db"
+        self.relay = Relay(port)
+        redis_url, database_url = f"redis://127.0.0.1:{self.relay.port}/0", f"sqlite:///{folder}/credits.db"
         self.redis: Process = processes.add("redis", redis_command(port, folder), is_ready=prints("Ready to accept connections"))
         self.worker: Process = processes.add(
             "worker",
@@ -47,7 +54,7 @@ class CreditSide:
         self.engine = open_database(database_url, migrations=MIGRATIONS, start_timeout_s=10)
         self.ledger = Ledger(self.engine)
         self.database = folder / "credits.db"
-        self.redis_client = Redis.from_url(redis_url)
+        self.redis_client = Redis(port=port)
         self.tasks = CeleryTasks(create_celery(redis_url), redis_url)
 
     def credit(self, batch: list[Credit], *, timeout_s: float = 60, is_again: bool = False) -> list[CreditOutcome | None]:
@@ -63,7 +70,18 @@ class CreditSide:
         """What Redis keeps of answers."""
         return list(self.redis_client.scan_iter("celery-task-meta-*"))
 
+    @contextmanager
+    def tasks_under_way(self, names: Sequence[str]) -> Iterator[list[Future[list[CreditOutcome | None]]]]:
+        """A batch for each customer, credited patiently: one in each process of the worker, none of which ends before it."""
+        waiting = ThreadPoolExecutor(len(names))
+        with locked_against_credits(self.engine):
+            futures = [waiting.submit(self.credit_patiently, a_batch(name)) for name in names]
+            until(lambda: int(self.redis_client.hlen("unacked")) == len(names))
+            yield futures
+        waiting.shutdown(wait=False)
+
     def close(self) -> None:
+        self.relay.close()
         self.engine.dispose()
         self.tasks.close()
         self.redis_client.close()
@@ -76,6 +94,13 @@ def credit_side(processes: Processes, tmp_path: Path) -> Iterator[CreditSide]:
     side.worker.start()
     yield side
     side.close()
+
+
+def until(is_so: Callable[[], bool]) -> None:
+    deadline = time.monotonic() + 90
+    while not is_so():
+        assert time.monotonic() < deadline
+        time.sleep(0.05)
 
 
 WORKER_WITH_A_CLOCK_AHEAD = """
@@ -192,3 +217,69 @@ def test_a_task_is_taken_by_a_worker_whose_clock_is_a_minute_ahead(credit_side: 
     )
     ahead.start()
     assert credit_side.credit(a_batch("ada")) == [CreditOutcome.CREDITED] * 32
+
+
+def check_of_the_worker(side: CreditSide) -> str:
+    command = [sys.executable, "-m", "credit_service.worker", "--check"]
+    environment = {**os.environ, **side.worker.environment}
+    checked = subprocess.run(command, cwd=PROJECT_ROOT, env=environment, capture_output=True, text=True, timeout=60)
+    return checked.stdout
+
+
+def test_a_worker_takes_tasks_again_after_a_redis_that_hung_while_all_its_tasks_ended(credit_side: CreditSide) -> None:
+    with credit_side.tasks_under_way(["ada", "bob"]) as under_way:
+        os.kill(credit_side.redis.pid, signal.SIGSTOP)
+    until(lambda: credit_side.worker.output().count("Redis could not be told that a task has ended") == 2)
+    os.kill(credit_side.redis.pid, signal.SIGCONT)
+    for batch in under_way:
+        assert set(batch.result(timeout=120)) <= {CreditOutcome.CREDITED, CreditOutcome.ALREADY_CREDITED}
+    credit_side.credit_patiently(a_batch("cy"))
+    assert [points(credit_side, name) for name in ("ada", "bob", "cy")] == [64, 64, 64]
+    until(lambda: "tasks, the last one" in check_of_the_worker(credit_side))
+
+
+@pytest.mark.parametrize("follows", [True, None], ids=["cut", "silent"])
+def test_answers_that_come_half_cost_no_credit_and_no_place(credit_side: CreditSide, follows: bool | None) -> None:
+    credit_side.credit(a_batch("ada"))
+    with credit_side.tasks_under_way(["ada", "bob"]) as under_way:
+        credit_side.relay.harm = lambda answer: (answer[: len(answer) // 2], follows)
+    time.sleep(3)
+    credit_side.relay.harm = None
+    for batch in under_way:
+        assert set(batch.result(timeout=120)) <= {CreditOutcome.CREDITED, CreditOutcome.ALREADY_CREDITED}
+    credit_side.credit_patiently(a_batch("cy"))
+    assert [points(credit_side, name) for name in ("ada", "bob", "cy")] == [128, 64, 64]
+
+
+def test_a_redis_that_forgets_the_tasks_under_way_costs_no_credit_and_no_place(credit_side: CreditSide) -> None:
+    with credit_side.tasks_under_way(["ada", "bob"]) as under_way:
+        credit_side.redis_client.flushall()
+    for batch in under_way:
+        batch.result(timeout=120)
+    for name in ("cy", "di", "eve"):
+        credit_side.credit_patiently(a_batch(name))
+    assert [points(credit_side, name) for name in ("ada", "bob", "cy", "di", "eve")] == [64] * 5
+
+
+def test_a_redis_that_refuses_acknowledgements_costs_no_place_and_is_told_later(credit_side: CreditSide) -> None:
+    credit_side.redis_client.execute_command("ACL", "SETUSER", "default", "-zrem", "-hdel")
+    for _ in range(4):
+        credit_side.credit(a_batch("ada"))
+    assert int(credit_side.redis_client.hlen("unacked")) == 4
+    credit_side.redis_client.execute_command("ACL", "SETUSER", "default", "+zrem", "+hdel")
+    credit_side.credit(a_batch("ada"))
+    until(lambda: int(credit_side.redis_client.hlen("unacked")) == 0)
+    assert points(credit_side, "ada") == 5 * 64
+
+
+def test_a_worker_whose_loop_hangs_starts_again_under_its_process_id_and_leaves_no_process_behind(
+    credit_side: CreditSide,
+) -> None:
+    credit_side.credit(a_batch("ada"))
+    before = psutil.Process(credit_side.worker.pid).children()
+    os.kill(credit_side.worker.pid, signal.SIGALRM)
+    until(lambda: credit_side.worker.output().count("credit worker ready: ") == 2)
+    assert not any(process.is_running() for process in before)
+    credit_side.credit_patiently(a_batch("ada"))
+    assert points(credit_side, "ada") == 128
+    assert "its loop has not turned for 120 s" in credit_side.worker.output()

@@ -150,6 +150,20 @@ def test_migrating_is_a_command_of_its_own(environment: dict[str, str]) -> None:
     assert ": migrated from no tables to revision 000" in done.stdout
 
 
+def test_a_history_is_adopted_by_a_command_that_asks_for_a_reason(environment: dict[str, str]) -> None:
+    missing = run_to_its_end("order_service", environment, "adopt-history", "--order-adoption-reason", "the other one is gone")
+    assert (missing.returncode, missing.stdout) == (1, "")
+    assert "run python -m order_service migrate" in missing.stderr
+    run_to_its_end("order_service", environment, "migrate")
+    without = run_to_its_end("order_service", environment, "adopt-history")
+    assert (without.returncode, without.stdout) == (2, "")
+    assert without.stderr == "order_service adopt-history: ORDER_ADOPTION_REASON: Field required\n"
+    done = run_to_its_end("order_service", environment, "adopt-history", "--order-adoption-reason", "the other one is gone")
+    assert (done.returncode, done.stderr) == (0, "")
+    assert "it decides for all half messages until 20" in done.stdout
+    assert "what it does not have is rolled back when the broker asks next" in done.stdout
+
+
 @pytest.mark.parametrize("module", SERVICES)
 def test_help_lists_what_can_be_set(module: str, environment: dict[str, str]) -> None:
     ended = run_to_its_end(module, environment, "--help")
@@ -228,8 +242,8 @@ def test_a_service_that_waits_for_its_database_stops_on_sigterm(environment: dic
     )
     process.start()
     os.kill(process.pid, signal.SIGTERM)
-    assert process.wait(timeout_s=30) == 130
-    assert "order_service: interrupted while starting" in process.output()
+    assert process.wait(timeout_s=30) == 0
+    assert "order_service: told to stop while it started" in process.output()
 
 
 def test_without_a_broker_an_order_is_503_and_no_row(environment: dict[str, str], processes: Processes) -> None:

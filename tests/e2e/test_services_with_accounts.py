@@ -72,6 +72,8 @@ def test_operators_see_and_mend_transactions_and_dead_letters_and_services_do_no
     secured.broker.start()
     for command in (["pending"], ["discarded"], ["dead-letters", "list"]):
         assert ask(secured, command, "operators", tmp_path / "secrets" / "operators-account").returncode == 0, command
+        looked = ask(secured, command, "reconciliation", tmp_path / "secrets" / "reconciliation-account")
+        assert looked.returncode == 0, "the reconciliation may look: " + looked.stderr
     done = ask(secured, ["pending"], "order-service", tmp_path / "secrets" / "order-account")
     assert done.returncode != 0
     assert "Need admin permission" in done.stderr

@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 from redis import Redis
 
+from credit_service.adapters.celery_app import QUEUE
 from credit_service.adapters.worker_heartbeats import Heartbeat, WorkerHeartbeats
 from demo.ports import free_ports
 from demo.processes import PROJECT_ROOT, Process, Processes, prints
@@ -104,7 +105,7 @@ def test_a_worker_that_lost_redis_fails_its_check_and_is_seen_again_when_redis_i
 
 def test_a_heartbeat_is_forgotten_when_the_next_one_does_not_come(redis: tuple[Process, str]) -> None:
     short = WorkerHeartbeats(redis[1], timeout_s=10, life_s=0.2)
-    short.beat(Heartbeat(name="one", host="here", pid=1, processes=1, age_s=0))
+    short.beat(Heartbeat(name="one", host="here", pid=1, processes=1, age_s=0), QUEUE)
     until(lambda: short.living() == [])
     client = Redis.from_url(redis[1])
     assert list(client.scan_iter("credit_service:*")) == []
@@ -114,7 +115,7 @@ def test_a_heartbeat_is_forgotten_when_the_next_one_does_not_come(redis: tuple[P
 
 def test_how_long_ago_a_heartbeat_came_counts_for_the_age(redis: tuple[Process, str]) -> None:
     heartbeats = WorkerHeartbeats(redis[1], timeout_s=10, life_s=1_000)
-    heartbeats.beat(Heartbeat(name="one", host="here", pid=1, processes=1, age_s=60))
+    heartbeats.beat(Heartbeat(name="one", host="here", pid=1, processes=1, age_s=60), QUEUE)
     client = Redis.from_url(redis[1])
     client.pexpire("credit_service:worker:one:1", 900_000)
     (worker,) = heartbeats.living()
@@ -130,7 +131,7 @@ def test_what_others_write_in_place_of_a_heartbeat_is_passed_over(redis: tuple[P
     for key, value in (("a", b"{"), ("b", b'{"name": 7}'), ("c", b"\xff")):
         client.set(key, value)
         client.sadd("credit_service:workers", key)
-    heartbeats.beat(Heartbeat(name="one", host="here", pid=1, processes=1, age_s=0))
+    heartbeats.beat(Heartbeat(name="one", host="here", pid=1, processes=1, age_s=0), QUEUE)
     assert [worker.heartbeat.name for worker in heartbeats.living()] == ["one"]
     client.close()
     heartbeats.close()

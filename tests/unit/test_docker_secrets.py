@@ -78,11 +78,12 @@ def test_the_brokers_accounts_have_the_secrets_and_the_fewest_permissions(tmp_pa
         ),
         "credit-service": ({*consumed, "credit_refusals=PUB"}, {"credit_service=SUB"}),
         "inventory-service": ({*consumed, "order_shortages=PUB"}, {"inventory_service=SUB"}),
-        "reconciliation": ({"RMQ_SYS_TRANS_HALF_TOPIC=SUB", "RMQ_SYS_TRANS_OP_HALF_TOPIC=SUB"}, set()),
+        "reconciliation": (set(), {"TOOLS_CONSUMER=SUB"}),
     }
-    assert {one.access_key for one in accounts.values() if one.admin} == {"operators", "reconciliation"}
+    assert {one.access_key for one in accounts.values() if one.admin} == {"operators"}
+    assert {one.access_key for one in accounts.values() if one.auditor} == {"reconciliation"}
     defaults = {(one.default_topic_perm, one.default_group_perm) for name, one in accounts.items() if name != "reconciliation"}
-    assert (accounts["reconciliation"].default_topic_perm, accounts["reconciliation"].default_group_perm) == ("SUB", "SUB")
+    assert (accounts["reconciliation"].default_topic_perm, accounts["reconciliation"].default_group_perm) == ("SUB", "")
     assert defaults == {("", "")}
 
 

@@ -9,7 +9,7 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
 from tutorials.race.brokers import BrokerCannotRun
-from tutorials.race.brokers.apache import missing_for_apache
+from tutorials.race.brokers.apache import ApacheBroker, missing_for_apache
 from tutorials.race.entries import NoSuchEntry, cells, ways_with
 from tutorials.race.faults import Fault
 from tutorials.race.figures import Figures
@@ -66,13 +66,14 @@ def _entries(cell: Sequence[str], add: Path | None, orders: int, apache: int) ->
     in_real_time = {way.name for way in WAYS_ON_APACHE}
     if apache == 0 and (named := in_real_time & {text.partition("/")[0] for text in cell}):
         raise typer.BadParameter(f"{named.pop()} is played in real time: say with how many orders, such as --apache 50")
-    if apache > 0 and (missing := missing_for_apache()) is not None:
-        raise typer.BadParameter(missing)
     try:
         ways = ways_with(add, on_apache=apache > 0)
         found = cells(ways, cell)
     except NoSuchEntry as error:
         raise typer.BadParameter(str(error)) from None
+    for way in dict.fromkeys(way for way, _ in found):
+        if issubclass(way.broker, ApacheBroker) and (missing := missing_for_apache(way.broker.version)) is not None:
+            raise typer.BadParameter(missing)
     return ways, [Wanted(way.name, fault.value, apache if way.name in in_real_time else orders) for way, fault in found]
 
 

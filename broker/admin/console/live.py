@@ -26,6 +26,13 @@ class Streams:
         """Whether no further page can be live."""
         return self._open >= self._most
 
+    async def begun(self, draw: Callable[[], Awaitable[str]], every_s: float) -> AsyncGenerator[str] | None:
+        """Events that have begun, so that they count; None where as many pages are live as may be."""
+        if self.is_full:
+            return None
+        parts = self.of(draw, every_s)
+        return _with_first(await anext(parts), parts)
+
     async def of(self, draw: Callable[[], Awaitable[str]], every_s: float) -> AsyncGenerator[str]:
         """Events with the part as it is now, and whenever it changed."""
         self._open += 1
@@ -50,6 +57,15 @@ class Streams:
                 await self.stopping.wait()
         except TimeoutError:
             return
+
+
+async def _with_first(first: str, others: AsyncGenerator[str]) -> AsyncGenerator[str]:
+    try:
+        yield first
+        async for part in others:
+            yield part
+    finally:
+        await others.aclose()
 
 
 def server_sent_event(name: str, data: str) -> str:

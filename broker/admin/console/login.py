@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import hmac
-from collections import deque
+import math
+from collections import OrderedDict
+from dataclasses import dataclass
 from typing import Final
 
 from starlette.requests import Request
@@ -17,29 +19,55 @@ from broker.world import World
 PATH: Final = "/login"
 _IS_IN: Final = "is_in"
 MOST_GUESSES: Final = 5
-_GUESSES_WITHIN_S: Final = 60.0
+_SHUT_S: Final = 60.0
+_LONGEST_SHUT_S: Final = 3600.0
+_MOST_DOUBLINGS: Final = 6
+_MOST_ADDRESSES: Final = 10_000
+"""More are forgotten, the one that guessed longest ago first."""
+
+
+@dataclass(slots=True)
+class _Guesses:
+    """What came from one address since it last gave the right password."""
+
+    wrong: int = 0
+    shut_until_s: float = 0.0
 
 
 class Door:
-    """Compares passwords: at most five wrong ones a minute, from everybody together."""
+    """Compares passwords. After five wrong ones it is shut for the address they came from: a minute, then two, up to an hour."""
 
     def __init__(self, password: str, world: World) -> None:
         self._password = password
         self._world = world
-        self._wrong_at_s: deque[float] = deque(maxlen=MOST_GUESSES)
+        self._guesses: OrderedDict[str, _Guesses] = OrderedDict()
+        """By address, the one that guessed last at the end."""
 
-    @property
-    def is_shut(self) -> bool:
-        """Whether no password is looked at for the moment."""
-        oldest_s = self._wrong_at_s[0] if len(self._wrong_at_s) == MOST_GUESSES else None
-        return oldest_s is not None and self._world.steady_s() - oldest_s < _GUESSES_WITHIN_S
+    def shut_for_s(self, address: str) -> float:
+        """For how many seconds no password from the address is looked at; 0 if one is."""
+        guesses = self._guesses.get(_network(address))
+        return max(0.0, guesses.shut_until_s - self._world.steady_s()) if guesses is not None else 0.0
 
-    def opens_for(self, password: str) -> bool:
-        """Whether it is the password; a wrong one is counted."""
-        is_right = hmac.compare_digest(password.encode(), self._password.encode())
-        if not is_right:
-            self._wrong_at_s.append(self._world.steady_s())
-        return is_right
+    def opens_for(self, password: str, address: str) -> bool:
+        """Whether it is the password; a wrong one is counted against the address."""
+        network = _network(address)
+        if hmac.compare_digest(password.encode(), self._password.encode()):
+            self._guesses.pop(network, None)
+            return True
+        guesses = self._guesses.setdefault(network, _Guesses())
+        self._guesses.move_to_end(network)
+        guesses.wrong += 1
+        if guesses.wrong >= MOST_GUESSES:
+            shut_s = min(_SHUT_S * 2 ** min(guesses.wrong - MOST_GUESSES, _MOST_DOUBLINGS), _LONGEST_SHUT_S)
+            guesses.shut_until_s = self._world.steady_s() + shut_s
+        if len(self._guesses) > _MOST_ADDRESSES:
+            self._guesses.popitem(last=False)
+        return False
+
+
+def _network(address: str) -> str:
+    """The address; of IPv6 its network, all of which belongs to one who has one address."""
+    return ":".join(address.split(":")[:4]) if ":" in address and "." not in address else address
 
 
 class LoginWall:
@@ -75,9 +103,12 @@ class Login:
         form = await request.form()
         if not has_token(request, str(form.get("csrf", ""))):
             return self._form(request, "The page was too old: give the password again.", 403)
-        if self._door.is_shut:
-            return self._form(request, "There were too many wrong passwords. Wait a minute, then try again.", 429)
-        if not self._door.opens_for(str(form.get("password", ""))):
+        address = request.client.host if request.client is not None else ""
+        if (shut_s := self._door.shut_for_s(address)) > 0:
+            minutes = math.ceil(shut_s / 60)
+            wait = "a minute" if minutes == 1 else f"{minutes} minutes"
+            return self._form(request, f"There were too many wrong passwords from {address}. Wait {wait}, then try again.", 429)
+        if not self._door.opens_for(str(form.get("password", "")), address):
             return self._form(request, "That is not the password.", 403)
         request.session[_IS_IN] = True
         return RedirectResponse(path_within(str(form.get("next", ""))), 303)

@@ -70,9 +70,9 @@ class Routes:
 
     def _stream_of(self, screen: Screen) -> Any:
         async def stream(request: Request) -> Response:
-            if self._streams.is_full:
+            parts = await self._streams.begun(lambda: self._part(screen, request), screen.refresh_s or 1.0)
+            if parts is None:
                 return PlainTextResponse("Too many pages are live: reload this one by hand.\n", 503)
-            parts = self._streams.of(lambda: self._part(screen, request), screen.refresh_s or 1.0)
             return StreamingResponse(parts, media_type="text/event-stream")
 
         return stream

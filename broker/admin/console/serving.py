@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import os
 import signal
 from collections.abc import Callable, Iterator
 from typing import Any, Final
@@ -12,9 +13,10 @@ import uvicorn
 from starlette.applications import Starlette
 
 from broker.admin.console.live import Streams
+from broker.admin.console.patience import MOST_CONNECTIONS, PatientProtocol
 from broker.admin.console.settings import ConsoleSettings, UnusableSettings
 
-_MOST_CONNECTIONS: Final = 200
+_FORWARDED: Final = "FORWARDED_ALLOW_IPS"
 _STOP_WITHIN_S: Final = 2
 
 
@@ -46,21 +48,28 @@ class _Server(uvicorn.Server):
 
 async def serve(app: Starlette, settings: ConsoleSettings, on_ready: Callable[[str], None]) -> None:
     """Serves until a signal. `on_ready` gets the address once it listens. Raises UnusableSettings if it cannot listen there."""
-    sockets = await _bound(settings)
-    config = uvicorn.Config(
+    server = _Server(server_config(app), app.state.streams)
+    host = f"[{settings.host}]" if ":" in settings.host else settings.host
+    with server.capture_signals():
+        sockets = await _bound(settings)
+        on_ready(f"http://{host}:{sockets[0].getsockname()[1]}")
+        await server.serve(sockets=sockets)
+
+
+def server_config(app: Starlette, connection: type[PatientProtocol] = PatientProtocol) -> uvicorn.Config:
+    """What uvicorn is to do. It believes a proxy about who visits only where FORWARDED_ALLOW_IPS names the proxy."""
+    return uvicorn.Config(
         app,
+        http=connection,
         log_config=None,
         access_log=False,
         server_header=False,
         lifespan="on",
         ws="none",
-        limit_concurrency=_MOST_CONNECTIONS,
+        proxy_headers=_FORWARDED in os.environ,
+        limit_concurrency=MOST_CONNECTIONS,
         timeout_graceful_shutdown=_STOP_WITHIN_S,
     )
-    server = _Server(config, app.state.streams)
-    host = f"[{settings.host}]" if ":" in settings.host else settings.host
-    on_ready(f"http://{host}:{sockets[0].getsockname()[1]}")
-    await server.serve(sockets=sockets)
 
 
 async def _bound(settings: ConsoleSettings) -> list[Any]:

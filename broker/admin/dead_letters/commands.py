@@ -14,8 +14,8 @@ from broker.admin.dead_letters.dead_letter import DeadLetter, Treated
 from broker.admin.dead_letters.finding import FoundLetter, dead_letters_of, find_dead_letters, groups_with_dead_letters
 from broker.admin.dead_letters.printing import print_contents, print_groups, print_letters
 from broker.admin.dead_letters.treating import dismiss as dismiss_letter
+from broker.admin.dead_letters.treating import refuse_what_was_treated, the_one_meant
 from broker.admin.dead_letters.treating import retry as retry_letter
-from broker.admin.dead_letters.treating import the_one_meant
 from broker.admin.errors import AdminError
 from broker.admin.options import AsJson, BrokerAddr, Limit, NameServers, OlderThan, now_ms, target_of
 from broker.admin.printing import print_json, print_listing, say
@@ -93,6 +93,9 @@ def retry(
     group: ConsumerGroup = None,
     all_of_group: AllOfGroup = False,
     again: Annotated[bool, typer.Option("--again", help="Though it was retried or dismissed already.")] = False,
+    dry_run: Annotated[
+        bool, typer.Option("--dry-run", help="Only say what would be delivered once more; change nothing.")
+    ] = False,
     reason: Annotated[str, typer.Option(help="Why; it is kept with the retry.")] = "",
     as_json: AsJson = False,
     namesrv_addr: NameServers = None,
@@ -102,16 +105,23 @@ def retry(
     _refuse_unclear_choice(messages, group, all_of_group)
 
     async def treat(found: FoundLetter) -> Treated:
+        if dry_run:
+            refuse_what_was_treated(found, again=again)
+            return Treated("would be retried", retries=found.letter.retries + 1)
         return await retry_letter(found, again=again, reason=reason)
 
     def told(found: FoundLetter, treatment: Treated) -> str:
         letter = found.letter
+        if dry_run:
+            keys = " ".join(letter.keys) or letter.message_id
+            where = f"{keys} of topic {letter.topic} would go to the consumer group {letter.consumer_group} once more"
+            return f"not retried, a dry run: {letter.offset_message_id}, {where} (retry {treatment.retries})"
         return (
             f"retried: {letter.offset_message_id} goes to the consumer group {letter.consumer_group} once more "
             f"(retry {treatment.retries}, broker {found.requests.address})"
         )
 
-    work = partial(_treat_each, messages=messages, group=group, treat=treat, told=told, as_json=as_json)
+    work = partial(_treat_each, messages=messages, group=group, treat=treat, told=told, as_json=as_json, is_dry_run=dry_run)
     run(target_of(context, namesrv_addr, broker_addr), work)
 
 
@@ -162,6 +172,7 @@ async def _treat_each(
     treat: Callable[[FoundLetter], Awaitable[Treated]],
     told: Callable[[FoundLetter, Treated], str],
     as_json: bool,
+    is_dry_run: bool = False,
 ) -> None:
     """Treats what is named, or all untreated ones of the group. The failures are told after the rest is done."""
     chosen = _named(session, messages, group) if messages else _untreated(session, group or "")
@@ -181,6 +192,8 @@ async def _treat_each(
             print_json(treated)
     if not as_json and not treated and not session.failures:
         say(f"no dead letters of {group} that nobody has treated")
+    elif not as_json and is_dry_run:
+        say(f"{len(treated)} dead letters would be retried; nothing is changed")
 
 
 async def _named(session: Session, messages: list[str], group: str | None) -> AsyncIterator[FoundLetter]:

@@ -26,6 +26,14 @@ def the_one_meant(found: list[FoundLetter], word: str) -> FoundLetter:
     return candidates[0]
 
 
+def refuse_what_was_treated(found: FoundLetter, *, again: bool) -> None:
+    """Raises Refused for a dead letter that was treated, unless `again`, as `retry` would."""
+    letter = found.letter
+    if letter.treatment is not None and not again:
+        done = letter.treatment.treatment
+        raise Refused(f"the dead letter {letter.offset_message_id} was {done} already; --again retries it all the same")
+
+
 async def retry(found: FoundLetter, *, again: bool, reason: str) -> Treated:
     """Delivers a dead letter to its group once more, and to no other. Raises Refused if it was treated, unless `again`."""
     header = RetryDeadLetterRequestHeader(found.letter.commit_log_offset, again, reason)
@@ -43,8 +51,7 @@ async def dismiss(found: FoundLetter, *, reason: str) -> Treated:
 
 async def _retry_at_apaches(found: FoundLetter, *, again: bool) -> Treated:
     letter, record = found.letter, found.record
-    if letter.treatment is not None and not again:
-        raise Refused(f"the dead letter {letter.offset_message_id} was retried already; --again retries it all the same")
+    refuse_what_was_treated(found, again=again)
     if not letter.topic:
         raise Refused(f"the dead letter {letter.offset_message_id} does not say which topic it came from (RETRY_TOPIC)")
     before = letter.treatment.retries if letter.treatment is not None else 0

@@ -10,7 +10,7 @@ import os
 from pathlib import Path
 from typing import Final, NoReturn
 
-from broker.store.files import OsFileSystem
+from broker.store.files import OsFileSystem, open_regular
 
 _PAGE: Final = 4096
 
@@ -45,7 +45,7 @@ class OverlayFiles:
         """See FileSystem."""
         on_disk = None
         if self._is_on_disk(path):
-            on_disk = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+            on_disk = open_regular(path, os.O_RDONLY)
         elif path not in self._changed:
             if not create:
                 _raise(errno.ENOENT, path)

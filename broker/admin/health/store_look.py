@@ -29,6 +29,7 @@ from broker.store import (
     SubscriptionGroups,
     TopicConfigs,
 )
+from broker.store.files import open_regular
 
 _UNIT_SIZE: Final = 20
 _NAME_LENGTH: Final = 20
@@ -148,7 +149,7 @@ def _disk(subject: str, root: Path) -> Iterator[Finding]:
 def user_of(lock: Path) -> int | None:
     """The process that has locked the file, or None; found out without locking it."""
     try:
-        file = os.open(lock, os.O_RDONLY | os.O_CLOEXEC)
+        file = open_regular(lock, os.O_RDONLY)
     except FileNotFoundError:
         return None
     try:

@@ -54,6 +54,14 @@ class Heartbeats:
 
     async def send(self) -> bool:
         """Send one to all brokers of interest; whether all answered."""
+        answered = await self._send_to_all()
+        return bool(answered) and all(answered)
+
+    async def send_to_any(self) -> bool:
+        """Send one to all brokers of interest; whether one answered."""
+        return any(await self._send_to_all())
+
+    async def _send_to_all(self) -> list[bool]:
         data = self._membership()
         body = data.encode()
         masters_only = not data.consumer_data_set
@@ -63,8 +71,7 @@ class Heartbeats:
             for broker_id, address in by_id.items()
             if broker_id == MASTER_ID or not masters_only
         ]
-        answered = await asyncio.gather(*(self._send_to(address, body) for address in addresses))
-        return bool(addresses) and all(answered)
+        return await asyncio.gather(*(self._send_to(address, body) for address in addresses))
 
     async def unregister(self) -> None:
         """Tell the brokers that the groups of this client leave it. A broker that is away will notice by itself."""

@@ -22,6 +22,8 @@ logger = logging.getLogger(__name__)
 
 DEFAULT_ADDRESS = "127.0.0.1:9876"
 TIMEOUT_MS = 3000
+NEXT_ONE_AFTER_MS = 1000
+"""How long one that is not the last may take: three seconds for one that hangs are a whole send."""
 
 _EXPECTED = "expected host:port, several of them joined by ';'"
 _HOST_AND_PORT = re.compile(r"(?P<host>[^\s:/\[\]]+|\[[0-9a-fA-F:.]+\]):(?P<port>\d{1,9})")
@@ -91,8 +93,9 @@ class NameServers:
         someone_answered = False
         for step in range(len(self.addresses)):
             index = (self._first + step) % len(self.addresses)
+            timeout_ms = TIMEOUT_MS if step + 1 == len(self.addresses) else NEXT_ONE_AFTER_MS
             try:
-                answer = await ask(self._remoting, self.addresses[index], code, header, timeout_ms=TIMEOUT_MS)
+                answer = await ask(self._remoting, self.addresses[index], code, header, timeout_ms=timeout_ms)
             except BrokerUnreachable as error:
                 failure = failure or error
                 continue

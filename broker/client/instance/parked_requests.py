@@ -1,7 +1,8 @@
-"""What a producer asks about messages that were given up."""
+"""What producers and consumers ask about messages that were given up."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Final
 
 from broker.client.errors import BrokerError
@@ -35,16 +36,22 @@ class ParkedRequests:
 
         Apache's brokers know neither groups nor resumptions: there, all that lie in TRANS_CHECK_MAX_TIME_TOPIC.
         """
+        return await self._counted(address, lambda counts: counts.discarded.get(producer_group, 0), topics.CHECK_MAX_TIME_TOPIC)
+
+    async def dead_letters(self, address: str, consumer_group: str) -> int:
+        """How many dead letters of the group nobody has treated yet; at Apache's brokers, all that are stored."""
+        topic = topics.dead_letter_topic(consumer_group)
+        return await self._counted(address, lambda counts: counts.dead_letters.get(consumer_group, 0), topic)
+
+    async def _counted(self, address: str, of_group: Callable[[ParkedCounts], int], topic: str) -> int:
+        """`topic` holds the messages, at brokers that cannot count them."""
         try:
-            return await self._discarded(address, producer_group)
+            answer = await self._calls.ask_at(address, AdminRequestCode.COUNT_PARKED_MESSAGES, None, timeout_ms=TIMEOUT_MS)
+            if answer.code == ResponseCode.REQUEST_CODE_NOT_SUPPORTED:
+                return await self._stored(address, topic)
+            return of_group(ParkedCounts.decode(_successful(answer, address).body))
         except ProtocolError as error:
             raise BrokerError(ResponseCode.SYSTEM_ERROR, f"its answer cannot be understood: {error}", address) from error
-
-    async def _discarded(self, address: str, producer_group: str) -> int:
-        answer = await self._calls.ask_at(address, AdminRequestCode.COUNT_PARKED_MESSAGES, None, timeout_ms=TIMEOUT_MS)
-        if answer.code == ResponseCode.REQUEST_CODE_NOT_SUPPORTED:
-            return await self._stored(address, topics.CHECK_MAX_TIME_TOPIC)
-        return ParkedCounts.decode(_successful(answer, address).body).discarded.get(producer_group, 0)
 
     async def _stored(self, address: str, topic: str) -> int:
         first = await self._ask(address, RequestCode.GET_MIN_OFFSET, GetMinOffsetRequestHeader(topic=topic, queue_id=0))

@@ -22,10 +22,15 @@ POLL_INTERVAL_S = 30.0
 MISSING_INTERVAL_S = 2.0
 """How soon to ask again for a topic that nobody knows yet, or when no name server answered."""
 _SOON_S = 0.5
+_PATIENCE_S = 1.0
+"""How long a topic that was never sent to waits for name servers that hang, where brokers create topics: half a send at most."""
 
 
 class Routes:
-    """A cache of routes: asked for at first use, then every 30 s. What was known stays known while name servers are away."""
+    """A cache of routes: asked for at first use, then every 30 s. What was known stays known while name servers are away.
+
+    So do the queues of a topic that its first message created: brokers may have served it for long before a name server says so.
+    """
 
     def __init__(self, name_servers: NameServers, *, queues_of_new_topics: int = DEFAULT_TOPIC_QUEUE_NUMS) -> None:
         self._name_servers = name_servers
@@ -73,23 +78,43 @@ class Routes:
 
         Raises NoRoute or NameServerUnreachable.
         """
-        if queues := self._publish_queues.get(topic):
+        if queues := self._known_queues(topic):
             return queues
         self.watch(topic)
-        route = await self._fetch(topic)
-        if route is not None:
-            queues = publish_queues(topic, route)
-            if not queues:
-                raise NoRoute(f"no broker takes messages for topic {topic} now: its masters are down or it is read-only")
-            self._publish_queues[topic] = queues
+        try:
+            async with asyncio.timeout(_PATIENCE_S if topics.AUTO_CREATE_TOPIC in self._routes else None):
+                if await self._fetch(topic) is None:
+                    await self._fetch(topics.AUTO_CREATE_TOPIC)
+        except (NameServerUnreachable, TimeoutError):
+            if topics.AUTO_CREATE_TOPIC not in self._routes:
+                raise
+        if queues := self._known_queues(topic) or self._queues_of_template(topic):
             return queues
-        template = await self._fetch(topics.AUTO_CREATE_TOPIC)
-        queues = publish_queues(topic, template, at_most=self.queues_of_new_topics) if template is not None else []
-        if not queues:
-            raise NoRoute(
-                f"no broker has topic {topic}, and none creates topics by itself (autoCreateTopicEnable). "
-                f"Is a broker registered at {';'.join(self._name_servers.addresses)}? If so: Producer.create_topic"
-            )
+        if topic in self._routes:
+            raise NoRoute(f"no broker takes messages for topic {topic} now: its masters are down or it is read-only")
+        raise NoRoute(
+            f"no broker has topic {topic}, and none creates topics by itself (autoCreateTopicEnable). "
+            f"Is a broker registered at {';'.join(self._name_servers.addresses)}? If so: Producer.create_topic"
+        )
+
+    def _known_queues(self, topic: str) -> list[MessageQueue]:
+        """The queues to send to, by what is known; none if that says nothing, or that no broker takes messages now."""
+        queues = self._publish_queues.get(topic)
+        if queues is None and (route := self._routes.get(topic)) is not None:
+            queues = publish_queues(topic, route)
+            if queues:
+                self._publish_queues[topic] = queues
+        return queues or []
+
+    def _queues_of_template(self, topic: str) -> list[MessageQueue]:
+        """The queues of a topic that its first message creates. They count until a name server knows the topic (`_learn`)."""
+        template = self._routes.get(topics.AUTO_CREATE_TOPIC)
+        if topic in self._routes or template is None:
+            return []
+        queues = publish_queues(topic, template, at_most=self.queues_of_new_topics)
+        if queues:
+            self._publish_queues[topic] = queues
+            self.refresh_soon()
         return queues
 
     def queues_to_subscribe(self, topic: str) -> list[MessageQueue] | None:
@@ -123,6 +148,11 @@ class Routes:
     def brokers(self) -> Mapping[str, Mapping[int, str]]:
         """Broker name -> broker id -> address, of all brokers with a topic of interest."""
         return self._brokers
+
+    @property
+    def masters(self) -> list[str]:
+        """The addresses of those that are masters."""
+        return [by_id[MASTER_ID] for by_id in self._brokers.values() if MASTER_ID in by_id]
 
     async def _poll(self) -> None:
         while True:

@@ -12,7 +12,8 @@ from broker.client.instance.clock import now_ms
 from broker.client.instance.routes import Routes
 from broker.client.producer.queue_selection import QueueSelector
 from broker.client.producer.send_requests import SendRequests
-from broker.client.producer.send_result import SendResult
+from broker.client.producer.send_result import SendResult, SendStatus
+from broker.client.producer.sendability import LatestSends
 from broker.client.producer.wire_message import (
     COMPRESS_BODY_OVER,
     WireMessage,
@@ -61,6 +62,7 @@ class MessageSender:
         self._ids = ids
         self._settings = settings
         self._selector = QueueSelector(current_world().random.randrange(1 << 16))
+        self.latest = LatestSends()
 
     async def send(
         self,
@@ -104,7 +106,23 @@ class MessageSender:
     async def _send(
         self, topic: str, ready: Callable[[], WireMessage], queue: MessageQueue | None, timeout_ms: int | None
     ) -> SendResult:
-        deadline = _Deadline(self._settings.timeout_ms if timeout_ms is None else timeout_ms)
+        try:
+            result = await self._send_by(
+                _Deadline(self._settings.timeout_ms if timeout_ms is None else timeout_ms), topic, ready, queue
+            )
+        except BrokerError as error:
+            if error.code != ResponseCode.MESSAGE_ILLEGAL:
+                self.latest.failed(str(error), _now_s())
+            raise
+        if result.send_status is SendStatus.FLUSH_DISK_TIMEOUT:
+            self.latest.failed(f"broker {result.queue.broker_name} does not get messages onto its disk in time", _now_s())
+        else:
+            self.latest.stored(_now_s())
+        return result
+
+    async def _send_by(
+        self, deadline: _Deadline, topic: str, ready: Callable[[], WireMessage], queue: MessageQueue | None
+    ) -> SendResult:
         queues = [queue] if queue else await self._queues(topic, deadline)
         attempts = 1 if queue else 1 + self._settings.retry_times
         failed: list[str] = []
@@ -148,6 +166,10 @@ class MessageSender:
         for message in messages:
             check_message(message)
         return to_wire_batch([with_unique_id(message, self._ids.make(now_ms())) for message in messages])
+
+
+def _now_s() -> float:
+    return asyncio.get_running_loop().time()
 
 
 class _Deadline:

@@ -22,6 +22,7 @@ from broker.client.producer.message_sender import MessageSender, SendSettings
 from broker.client.producer.replies import PendingReplies
 from broker.client.producer.send_requests import SendRequests
 from broker.client.producer.send_result import SendResult
+from broker.client.producer.sendability import Sendability
 from broker.client.producer.wire_message import check_message
 from broker.message import Message, MessageExt, MessageQueue, topics
 from broker.message.ids import UniqueIdMaker
@@ -169,6 +170,17 @@ class Producer(RunsWithin):
     async def is_heard(self) -> bool:
         """Whether every broker of interest answers a heartbeat now: it takes messages then, and can check back."""
         return await self._lifecycle.running().instance.heartbeats.send()
+
+    async def why_unsendable(self, topic: str) -> str | None:
+        """Why no message to the topic would be stored now; None if one broker at least would store it.
+
+        It stores nothing. A message that was stored within the last second is the answer, and so are three in a row that were
+        refused; else the brokers of the topic are asked, for a second each time, whether they store. Apache's brokers answer too.
+        """
+        check_topic(topic)
+        running = self._lifecycle.running()
+        calls = BrokerCalls(running.instance.remoting, running.instance.routes)
+        return await Sendability(calls, running.sender.latest).why_unsendable(topic)
 
     async def queues(self, topic: str) -> list[MessageQueue]:
         """The queues a message to the topic can go to. Raises NoRoute or NameServerUnreachable."""

@@ -20,7 +20,8 @@ logger = logging.getLogger(__name__)
 LOCAL_RETRY_S = 5.0
 _GIVING_BACK_AT_ONCE = 4
 
-_ToReturn = tuple[ProcessQueue, MessageExt, int]
+_ToReturn = tuple[ProcessQueue, MessageExt, int, bool]
+"""The last says whether it spends a redelivery."""
 
 
 class ConcurrentConsumption:
@@ -94,7 +95,8 @@ class ConcurrentConsumption:
             )
             consumed, postponed = call.messages, []
         for message in postponed:
-            self._to_return.put_nowait((call.process_queue, message, call.delay_level_of(message)))
+            is_counted = message.queue_offset not in call.context.given_way
+            self._to_return.put_nowait((call.process_queue, message, call.delay_level_of(message), is_counted))
         if consumed:
             self._acknowledge(call.process_queue, consumed)
 
@@ -104,11 +106,12 @@ class ConcurrentConsumption:
 
     async def _give_back(self, message_return: MessageReturn) -> None:
         while True:
-            process_queue, message, delay_level = await self._to_return.get()
+            process_queue, message, delay_level, is_counted = await self._to_return.get()
             try:
                 if process_queue.is_dropped:
                     continue
-                if await message_return.give_back(message, delay_level):
+                give_back = message_return.give_back if is_counted else message_return.give_way
+                if await give_back(message, delay_level):
                     self._acknowledge(process_queue, [message])
                 else:
                     self._try_again_here(process_queue, [message])

@@ -42,25 +42,36 @@ class MessageReturn:
         limit = 0 if delay_level == _TO_THE_DEAD_LETTERS else self._max_reconsume_times
         return await self._send_again(message, message.reconsume_times + 1, limit)
 
+    async def give_way(self, message: MessageExt, delay_level: int) -> bool:
+        """Whether the broker has it again, for after this delay; its redeliveries stay as many as they are."""
+        limit = max(self._max_reconsume_times, message.reconsume_times + 1)
+        return await self._send_again(message, message.reconsume_times, limit, delay_level)
+
     async def to_dead_letters(self, message: MessageExt) -> bool:
         """Whether the broker has put it among the group's dead letters."""
         return await self._send_again(message, message.reconsume_times, 0)
 
-    async def _send_again(self, message: MessageExt, reconsume_times: int, limit: int) -> bool:
+    async def _send_again(self, message: MessageExt, reconsume_times: int, limit: int, delay_level: int | None = None) -> bool:
         try:
-            await self._sender.send(retry_message(self._group, message, reconsume_times, limit))
+            await self._sender.send(retry_message(self._group, message, reconsume_times, limit, delay_level))
             return True
         except ClientError as error:
             logger.warning("message %s was not sent to the retry topic: %s; it is tried again here", message.message_id, error)
             return False
 
 
-def retry_message(group: str, message: MessageExt, reconsume_times: int, max_reconsume_times: int) -> Message:
-    """The message as the group's retry topic takes it. The broker moves it to the dead letters if it was tried often enough."""
+def retry_message(
+    group: str, message: MessageExt, reconsume_times: int, max_reconsume_times: int, delay_level: int | None = None
+) -> Message:
+    """The message as the group's retry topic takes it. The broker moves it to the dead letters if it was tried often enough.
+
+    Without a delay level it waits the longer the more often it came.
+    """
     carried = {name: value for name, value in message.properties.items() if name not in _NOT_TAKEN_ALONG}
     carried.setdefault(properties.ORIGIN_MESSAGE_ID, message.message_id)
     carried[properties.RETRY_TOPIC] = message.topic
     carried[properties.RECONSUME_TIME] = str(reconsume_times)
     carried[properties.MAX_RECONSUME_TIMES] = str(max_reconsume_times)
-    carried[properties.DELAY_TIME_LEVEL] = str(_FIRST_DELAY_LEVEL + message.reconsume_times)
+    level = _FIRST_DELAY_LEVEL + message.reconsume_times if delay_level is None else delay_level
+    carried[properties.DELAY_TIME_LEVEL] = str(level)
     return Message(topic=topics.retry_topic(group), body=message.body, properties=carried, flag=message.flag)

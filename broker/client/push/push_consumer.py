@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, fields
 from typing import TypeVar, Unpack
 
@@ -14,8 +14,11 @@ from broker.client.checks.listener_check import check_message_listener
 from broker.client.checks.runs_within import RunsWithin
 from broker.client.checks.settings_check import check_group, check_topic, refuse_unknown
 from broker.client.errors import ClientError, IllegalConfiguration, NotRunning
+from broker.client.instance.broker_calls import BrokerCalls
 from broker.client.instance.clock import now_ms
+from broker.client.instance.heartbeats import Heartbeats
 from broker.client.instance.instance import ClientInstance
+from broker.client.instance.parked_requests import ParkedRequests
 from broker.client.listeners import MessageListener
 from broker.client.pull.message_selector import MessageSelector
 from broker.client.pull.process_queue import ProcessQueue
@@ -160,14 +163,30 @@ class PushConsumer(RunsWithin):
 
         Raises NameServerUnreachable.
         """
+        return await self._is_heard(Heartbeats.send)
+
+    async def is_heard_by_any(self) -> bool:
+        """Whether one broker of interest at least answers a heartbeat now. Raises as `is_heard` does."""
+        return await self._is_heard(Heartbeats.send_to_any)
+
+    async def _is_heard(self, send: Callable[[Heartbeats], Awaitable[bool]]) -> bool:
         running = self._lifecycle.running_parts
         if running is None:
             return False
         instance = running.instance
         if instance.routes.brokers:
-            return await instance.heartbeats.send()
+            return await send(instance.heartbeats)
         info = await instance.name_servers.cluster_info()
         return info is not None and bool(info.broker_addr_table)
+
+    async def count_dead_letters(self) -> int:
+        """How many dead letters of this group nobody has retried or dismissed yet; at Apache's brokers, how many there are.
+
+        Raises a ClientError if a broker does not answer.
+        """
+        instance = self._lifecycle.running().instance
+        requests = ParkedRequests(BrokerCalls(instance.remoting, instance.routes))
+        return sum(await asyncio.gather(*(requests.dead_letters(address, self.group) for address in instance.routes.masters)))
 
     async def start(self) -> None:
         """Begin to consume. It is no error if no broker is up.

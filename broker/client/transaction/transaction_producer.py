@@ -24,7 +24,6 @@ from broker.client.transaction.topic_listeners import TopicListeners
 from broker.client.transaction.transaction_decision import end_after_local_transaction, state_of_answer, state_without_listener
 from broker.message import Message, properties
 from broker.protocol.codes import RequestCode
-from broker.protocol.route import MASTER_ID
 from broker.remoting.rpc_hook import RpcHook
 from broker.remoting.tasks import Tasks
 from broker.remoting.tls import ClientTls
@@ -104,8 +103,7 @@ class TransactionProducer(Producer):
         """
         instance = self._lifecycle.running().instance
         requests = ParkedRequests(BrokerCalls(instance.remoting, instance.routes))
-        masters = [by_id[MASTER_ID] for by_id in instance.routes.brokers.values() if MASTER_ID in by_id]
-        return sum(await asyncio.gather(*(requests.discarded(address, self.group) for address in masters)))
+        return sum(await asyncio.gather(*(requests.discarded(address, self.group) for address in instance.routes.masters)))
 
     async def send_message_in_transaction(self, message: Message, arg: object = None) -> TransactionSendResult:
         """Send the half message, run the local transaction with `arg`, tell the broker.

@@ -14,7 +14,8 @@ class PlainAccessConfig(BodyPart):
     """One account (RocketMQ's PlainAccessConfig)."""
 
     access_key: str
-    secret_key: str
+    secret_key: str | None = None
+    """RocketMQ's brokers tell it; ours does not."""
     white_remote_address: str | None = None
     admin: bool = False
     default_topic_perm: str | None = None

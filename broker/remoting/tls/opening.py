@@ -14,7 +14,7 @@ from broker.remoting.complaints import Complaints
 from broker.remoting.tasks import Tasks
 from broker.remoting.tls.errors import TlsUnusable
 from broker.remoting.tls.secure_transport import SecureProtocol, SecureTransport
-from broker.remoting.tls.server_contexts import MOST_HANDSHAKES, ServerContexts
+from broker.remoting.tls.server_contexts import ServerContexts
 from broker.remoting.tls.settings import TlsMode
 from broker.remoting.tls.tunnel import TlsTunnel
 
@@ -81,9 +81,7 @@ class Opening(asyncio.Protocol):
         self._connection.resume_writing()
 
     def _begin_handshake(self, data: bytes) -> None:
-        if self._contexts.handshakes >= MOST_HANDSHAKES:
-            self._refuse("handshakes", f"{MOST_HANDSHAKES} TLS handshakes are unfinished already")
-        elif self._contexts.current is not None:
+        if self._contexts.current is not None:
             self._secure(self._contexts.current, data)
         else:
             self._socket.pause_reading()
@@ -100,7 +98,6 @@ class Opening(asyncio.Protocol):
             self._socket.resume_reading()
 
     def _secure(self, context: ssl.SSLContext, data: bytes) -> None:
-        self._contexts.handshakes += 1
         tunnel = TlsTunnel(context, server_side=True)
         transport = SecureTransport(self._socket, tunnel)
         protocol = SecureProtocol(
@@ -110,14 +107,11 @@ class Opening(asyncio.Protocol):
             tunnel,
             peer=self._connection.peer,
             complaints=self._complaints,
-            on_handshake_over=self._handshake_over,
+            handshakes=self._contexts.handshakes,
         )
         self._connection.secured_by(transport)
         self._socket.set_protocol(protocol)
         protocol.data_received(data)
-
-    def _handshake_over(self) -> None:
-        self._contexts.handshakes -= 1
 
     def _refuse(self, cause: str, reason: str) -> None:
         peer = self._connection.peer

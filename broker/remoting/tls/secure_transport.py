@@ -10,6 +10,7 @@ from typing import Any, Final
 
 from broker.remoting.complaints import Complaints
 from broker.remoting.tls.errors import words_of
+from broker.remoting.tls.handshakes import Handshakes
 from broker.remoting.tls.tunnel import TlsTunnel
 
 HANDSHAKE_TIMEOUT_S: Final = 10.0
@@ -79,17 +80,17 @@ class SecureProtocol(asyncio.Protocol):
         *,
         peer: str,
         complaints: Complaints,
-        on_handshake_over: Callable[[], None],
+        handshakes: Handshakes,
     ) -> None:
-        """The handshake has begun, and has 10 s; `on_handshake_over` hears once of its end, good or bad."""
+        """The handshake has begun, and has 10 s, or until others need its room among the `handshakes`."""
         self._above = above
         self._transport = transport
         self._socket = socket
         self._tunnel = tunnel
         self._peer = peer
         self._complaints = complaints
-        self._on_handshake_over: Callable[[], None] | None = on_handshake_over
         self._has_failed = False
+        self._on_handshake_over: Callable[[], None] | None = handshakes.begin(_ip_of(peer), self._crowded_out)
         self._timer = asyncio.get_running_loop().call_later(HANDSHAKE_TIMEOUT_S, self._give_up)
 
     def data_received(self, data: bytes) -> None:
@@ -140,8 +141,14 @@ class SecureProtocol(asyncio.Protocol):
         self._complain("late", f"no TLS handshake within {HANDSHAKE_TIMEOUT_S:g} s")
         self._socket.abort()
 
+    def _crowded_out(self) -> None:
+        self._has_failed = True
+        self._complain("crowded out", "its TLS handshake is not finished, and there are too many like it")
+        self._handshake_over()
+        self._socket.abort()
+
     def _complain(self, cause: str, text: str) -> None:
-        if self._complaints.is_due(self._peer.rpartition(":")[0], cause, asyncio.get_running_loop().time()):
+        if self._complaints.is_due(_ip_of(self._peer), cause, asyncio.get_running_loop().time()):
             logger.warning("closing the connection of %s: %s", self._peer, text)
 
     def _handshake_over(self) -> None:
@@ -149,3 +156,7 @@ class SecureProtocol(asyncio.Protocol):
             self._timer.cancel()
             on_over, self._on_handshake_over = self._on_handshake_over, None
             on_over()
+
+
+def _ip_of(peer: str) -> str:
+    return peer.rpartition(":")[0].strip("[]")

@@ -9,12 +9,11 @@ from typing import Final
 
 from broker.remoting.tls.contexts import load_certificate, load_trusted, new_context
 from broker.remoting.tls.errors import TlsUnusable
+from broker.remoting.tls.handshakes import Handshakes
 from broker.remoting.tls.self_signed import SelfSigned
 from broker.remoting.tls.settings import NeedClientAuth, ServerTls, TlsMode
 
 LOOK_EVERY_S: Final = 1.0
-MOST_HANDSHAKES: Final = 500
-"""Handshakes that may be unfinished at a time, over all ports; each takes some 50 KB."""
 
 _VERIFY_MODES: Final = {
     NeedClientAuth.NONE: ssl.CERT_NONE,
@@ -31,7 +30,7 @@ class ServerContexts:
 
     def __init__(self, settings: ServerTls) -> None:
         """Reads certificate and key. Raises TlsUnusable."""
-        self.handshakes = 0
+        self.handshakes = Handshakes()
         """Those that are not finished."""
         self._settings = settings
         self._current: ssl.SSLContext | None = None

@@ -10,7 +10,7 @@ from typing import Final
 from broker.acl import AccessDenied, AccessRules, AccountMistake
 from broker.acl.needs import TopicAt
 from broker.acl.plain_acl import PlainAcl
-from broker.protocol.codes import ResponseCode
+from broker.protocol.codes import RequestCode, ResponseCode
 from broker.protocol.command import RemotingCommand
 from broker.remoting.connection import Connection
 from broker.remoting.dispatcher import RequestRefused
@@ -37,6 +37,8 @@ class AccessControl:
         self._stamp = files.stamp()
         self._content = files.read()
         self._rules = rules_of(self._content)
+        self._members: dict[Connection, str | None] = {}
+        """By connection, the account that its last heartbeat was signed with; None for a trusted address."""
         self._changing = asyncio.Lock()
         self._refusals = RefusalLog()
         if not self._rules:
@@ -55,10 +57,24 @@ class AccessControl:
     def check(self, connection: Connection, command: RemotingCommand) -> None:
         """Raises RequestRefused, in Apache's words, or ProtocolError if the request cannot be read."""
         try:
-            self._rules.check(command, connection.peer_ip, self._topic_at)
+            access_key = self._rules.check(command, connection.peer_ip, self._topic_at)
         except AccessDenied as error:
             self._refusals.note(connection.peer_ip, command.code, str(error))
             raise RequestRefused(ResponseCode.SYSTEM_ERROR, f"{_NAME_OF_THE_ERROR}: {error}") from None
+
+        if command.code == RequestCode.HEART_BEAT:
+            self._members[connection] = access_key
+
+    def may_check(self, connection: Connection, topic: bytes) -> bool:
+        """Whether a producer at that connection may be asked about transactions of the topic, which shows it half messages."""
+        if connection not in self._members:
+            return False
+        access_key = self._members[connection]
+        return access_key is None or self._rules.may_publish(access_key, topic.decode(errors="replace"))
+
+    def forget(self, connection: Connection) -> None:
+        """The connection is closed."""
+        self._members.pop(connection, None)
 
     async def follow(self) -> None:
         """Looks at the files each second, and reads them anew when they changed. Runs until it is cancelled."""

@@ -127,14 +127,13 @@ class AclProcessor:
         return encode_response(command, ResponseCode.SUCCESS, header)
 
     def get_accounts(self, connection: Connection, command: RemotingCommand) -> bytes:
-        """All accounts with their secret keys, as in RocketMQ; here only an admin may ask."""
+        """All accounts, for an admin. RocketMQ's answer has their secret keys as well; ours has nobody's."""
         content = self._access.content.values()
         body = GetBrokerClusterAclConfigResponseBody(
             global_white_addrs=[address for acl in content for address in acl.global_white_addresses],
             plain_access_configs=[
                 PlainAccessConfig(
                     access_key=account.access_key,
-                    secret_key=account.secret_key,
                     white_remote_address=account.white_remote_address or None,
                     admin=account.admin,
                     default_topic_perm=account.default_topic_perm or None,

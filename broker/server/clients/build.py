@@ -25,6 +25,7 @@ class Clients:
     consumer_notices: ConsumerNotices
     message_filters: MessageFilters
     processor: ClientProcessor
+    locks: LockProcessor
 
 
 def build_clients(
@@ -49,7 +50,8 @@ def build_clients(
         clock=steady_ms,
     )
     dispatcher.add(processor.handlers)
-    dispatcher.add(LockProcessor(clock=steady_ms).handlers)
+    locks = LockProcessor(clock=steady_ms)
+    dispatcher.add(locks.handlers)
     dispatcher.tell_disconnected(producer_groups.forget)
     dispatcher.tell_disconnected(consumer_groups.forget)
     return Clients(
@@ -58,4 +60,5 @@ def build_clients(
         consumer_notices=notices,
         message_filters=filters,
         processor=processor,
+        locks=locks,
     )

@@ -67,6 +67,10 @@ class ProducerGroups:
         members = self._groups.get(group)
         return list(members.values()) if members else None
 
+    def group_names(self) -> list[str]:
+        """The groups that have members."""
+        return list(self._groups)
+
     def all_channels(self) -> dict[str, list[ClientChannel]]:
         """Every group with its members."""
         return {group: list(members.values()) for group, members in self._groups.items()}

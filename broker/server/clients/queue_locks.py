@@ -1,12 +1,18 @@
 """Which consumer of a group holds a queue, so that messages are consumed in order (RocketMQ's RebalanceLockManager)."""
 
-from collections.abc import Hashable, Iterable
+from collections.abc import Hashable, Iterable, Iterator
 from dataclasses import dataclass
-from typing import Generic, TypeVar
+from typing import Final, Generic, TypeVar
 
 LOCK_EXPIRES_MS = 60_000
+MOST_LOCKS: Final = 200_000
+"""Queues times groups that are consumed in order at one time."""
 
 Queue = TypeVar("Queue", bound=Hashable)
+
+
+class TooManyLocks(Exception):
+    """So many queues are locked that no more can be."""
 
 
 @dataclass(slots=True)
@@ -14,17 +20,27 @@ class _Lock:
     client_id: str
     last_update_ms: int
 
+    def is_expired(self, now_ms: int) -> bool:
+        return now_ms - self.last_update_ms > LOCK_EXPIRES_MS
+
 
 class QueueLocks(Generic[Queue]):
     """Locks by group and queue. A lock ends when its holder gives it back, or has not renewed it for 60 s."""
 
-    def __init__(self) -> None:
+    def __init__(self, most_locks: int = MOST_LOCKS) -> None:
         self._locks: dict[str, dict[Queue, _Lock]] = {}
+        self._most_locks = most_locks
+        self.count = 0
+        """How many there are, those included that have expired and are not forgotten yet."""
 
     def lock(self, group: str, queues: Iterable[Queue], client_id: str, now_ms: int) -> list[Queue]:
-        """Locks or renews what is free or the client's own; returns those queues."""
+        """Locks or renews what is free or the client's own; returns those queues. Raises TooManyLocks."""
         locks = self._locks.setdefault(group, {})
-        return [queue for queue in queues if _take(locks, queue, client_id, now_ms)]
+        try:
+            return [queue for queue in queues if self._take(locks, queue, client_id, now_ms)]
+        finally:
+            if not locks:
+                del self._locks[group]
 
     def unlock(self, group: str, queues: Iterable[Queue], client_id: str) -> None:
         """Gives back those of the queues that the client holds."""
@@ -33,13 +49,28 @@ class QueueLocks(Generic[Queue]):
             held = locks.get(queue)
             if held is not None and held.client_id == client_id:
                 del locks[queue]
+                self.count -= 1
         if not locks:
             self._locks.pop(group, None)
 
+    def forget_expired(self, now_ms: int) -> Iterator[None]:
+        """Forgets the locks that ended with their time, some thousand at each step; others may lock in between."""
+        for group in list(self._locks):
+            held = list(self._locks.get(group, {}).items())
+            for number, (queue, lock) in enumerate(held):
+                locks = self._locks.get(group, {})
+                if locks.get(queue) is lock and lock.is_expired(now_ms):
+                    self.unlock(group, (queue,), lock.client_id)
+                if number % 1000 == 0:
+                    yield
 
-def _take(locks: dict[Queue, _Lock], queue: Queue, client_id: str, now_ms: int) -> bool:
-    held = locks.get(queue)
-    if held is not None and held.client_id != client_id and now_ms - held.last_update_ms <= LOCK_EXPIRES_MS:
-        return False
-    locks[queue] = _Lock(client_id, now_ms)
-    return True
+    def _take(self, locks: dict[Queue, _Lock], queue: Queue, client_id: str, now_ms: int) -> bool:
+        held = locks.get(queue)
+        if held is None:
+            if self.count >= self._most_locks:
+                raise TooManyLocks(f"{self.count} queues are locked, and no more can be: consumers of other groups hold them")
+            self.count += 1
+        elif held.client_id != client_id and not held.is_expired(now_ms):
+            return False
+        locks[queue] = _Lock(client_id, now_ms)
+        return True

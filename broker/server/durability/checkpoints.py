@@ -28,6 +28,7 @@ class Checkpoints:
         self._store = store
         self._file_lock = file_lock
         self._interval_s = interval_s
+        self._has_told = False
 
     async def run(self) -> None:
         """Writes one after another, for ever."""
@@ -39,6 +40,12 @@ class Checkpoints:
                 await self.write()
             except (OSError, StoreUnwritable) as error:
                 logger.error("no checkpoint was written; it is tried again in %g s: %s", self._interval_s, error)
+            if self._store.checkpoints.is_distrusted and not self._has_told:
+                self._has_told = True
+                logger.error(
+                    "the disk refused a sync of consume queues or index: no checkpoint is noted until the broker starts again. "
+                    "No message is lost: that start finds in the commit log what queues and index lack"
+                )
             await asyncio.sleep(self._interval_s)
 
     async def write(self) -> None:
@@ -57,11 +64,19 @@ class Checkpoints:
                 await asyncio.sleep(0)
                 slice_end_s = now_s() + _SLICE_S
         files, queues = self._store.files, rounds.unsynced_queues()
-        await on_thread(partial(_sync, files, queues))
-        # The index takes no entries until it is synced: that must not last as long as the queues may.
-        await on_thread(partial(_sync, files, rounds.write_index()))
+        try:
+            await on_thread(partial(_sync, files, queues))
+            # The index takes no entries until it is synced: that must not last as long as the queues may.
+            await on_thread(partial(_sync, files, rounds.write_index()))
+        except _SyncRefused:
+            rounds.distrust()
+            raise
         if save := rounds.finish(mark, queues):
             await on_thread(save)
+
+
+class _SyncRefused(OSError):
+    """The disk did not take what was written."""
 
 
 def _sync(files: FileSystem, unsynced: Unsynced) -> None:
@@ -78,5 +93,7 @@ def _sync_file(files: FileSystem, path: Path) -> None:
     file = files.open(path)
     try:
         files.sync(file)
+    except OSError as error:
+        raise _SyncRefused(*error.args) from None
     finally:
         files.close(file)

@@ -64,6 +64,8 @@ class GroupCommit:
         self.listeners: list[CommitListener] = list(listeners)
         self._store = store
         self._is_sync = flush_disk_type is FlushDiskType.SYNC_FLUSH
+        if not self._is_sync:
+            store.keep_unflushed()
         self._unwaited_delay_s = unwaited_delay_s
         self._flush_timeout_s = flush_timeout_s
         self._async_flush_interval_s = async_flush_interval_s
@@ -125,9 +127,9 @@ class GroupCommit:
         self._flushing_to = None
         self._lose_after(-1, StoreUnwritable(reason))
 
-    def appended(self) -> None:
-        """A processor has appended to the store: it is written at the end of this iteration of the event loop."""
-        self._requests += 1
+    def appended(self, messages: int = 1) -> None:
+        """A processor has appended so many messages to the store: they are written at the end of this turn of the event loop."""
+        self._requests += messages
         if not self._is_write_scheduled:
             self._is_write_scheduled = True
             self._requests_began_s = self._loop.time()
@@ -191,10 +193,15 @@ class GroupCommit:
             # Somebody flushed the whole store in the meantime.
             self._make_visible(position)
             return
+        try:
+            paths = store.segments_to_flush(store.flushed_position, position)
+        except OSError as error:
+            self._flush_failed(f"cannot write to the commit log: {error.strerror or error}")
+            return
         self._flushing_to = position
         self._flush_began_s = self._loop.time()
         self.flushes += 1
-        self._flusher.request(store.segments_to_flush(store.flushed_position, position))
+        self._flusher.request(paths)
 
     def _on_answer(self, error: int) -> None:
         position, self._flushing_to = self._flushing_to, None
@@ -202,6 +209,8 @@ class GroupCommit:
             return
         if error == 0:
             self.flush_times_s.observe(self._loop.time() - self._flush_began_s)
+            if self._store.writability.is_failing:
+                logger.warning("messages are stored again: what the disk had refused was written once more, and is on it")
             self._store.mark_flushed(position)
             if self._is_sync:
                 self._make_visible(position)
@@ -211,8 +220,15 @@ class GroupCommit:
         self._note_backlog()
 
     def _flush_failed(self, reason: str) -> None:
-        logger.error("%s", reason)
-        if self._is_sync:
+        writability = self._store.writability
+        writability.flush_failures += 1
+        if not self._is_sync:
+            # It was acknowledged: it is kept, and nothing more is taken until it is on the disk. The timer tries again.
+            if not writability.is_failing:
+                self._store.note_flush_failed(reason)
+                logger.error("%s", writability.refusal)
+        else:
+            logger.error("%s", reason)
             # What the disk refused once must not be taken for flushed when a later flush succeeds.
             self._show(self._store.flushed_position)
             self._store.abandon_unflushed()
@@ -229,11 +245,22 @@ class GroupCommit:
         slice_end_s = self._loop.time() + _SLICE_S
         while (position := self._batches.end_of_first(_REQUESTS_SHOWN_AT_ONCE, self._durable_to)) < self._durable_to:
             self._show(position)
-            if self._loop.time() >= slice_end_s:
+            if not self._index_keeps_up(slice_end_s) or self._loop.time() >= slice_end_s:
                 self._is_showing = True
                 self._loop.call_soon(self._show_durable)
                 return
         self._show(self._durable_to)
+        if not self._index_keeps_up(slice_end_s):
+            self._is_showing = True
+            self._loop.call_soon(self._show_durable)
+
+    def _index_keeps_up(self, until_s: float) -> bool:
+        """Whether the index is near its end: messages with very many keys are shown and answered no faster than it takes them."""
+        while self._store.is_index_behind:
+            if self._loop.time() >= until_s:
+                return False
+            self._store.feed_index()
+        return True
 
     def _show(self, position: int) -> None:
         # The order is the design. Readers first: who is answered may pull at once. Then the listeners: a decision about a half

@@ -79,6 +79,7 @@ def _progress(context: ServerContext) -> ProgressProcessor:
         subscription_groups=context.subscription_groups,
         consumer_groups=context.clients.consumer_groups,
         offsets=context.offsets,
+        offset_commits=context.offset_commits,
         clock=context.clock,
         pulled_per_second=context.statistics.flows.pulled_per_second,
     )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Generator, Mapping
 from typing import Final
 
 from broker.message import MessageQueue
@@ -21,7 +21,7 @@ from broker.protocol.headers import (
 )
 from broker.protocol.queue_table import QueueTable
 from broker.remoting.connection import Connection
-from broker.remoting.dispatcher import Handler, RequestRefused
+from broker.remoting.dispatcher import Handler, RequestRefused, Steps
 from broker.remoting.errors import RemotingError, RemotingTimeout
 from broker.remoting.tasks import Tasks
 from broker.server.clients.client_channel import ClientChannel
@@ -34,6 +34,7 @@ from broker.store import ConsumerOffsets, MessageStore, UnreadableRecord
 CALL_TIMEOUT_MS: Final = 10_000
 STATUS_TIMEOUT_MS: Final = 5_000
 TO_THE_END: Final = -1
+QUEUES_AT_ONCE: Final = 50
 
 
 class ConsumerCallProcessor:
@@ -66,11 +67,11 @@ class ConsumerCallProcessor:
             RequestCode.CONSUME_MESSAGE_DIRECTLY: self.consume_directly,
         }
 
-    def reset_offset(self, connection: Connection, command: RemotingCommand) -> bytes:
+    def reset_offset(self, connection: Connection, command: RemotingCommand) -> Steps:
         """Tells the members of a group where to go on: at a time, or with -1 at the end."""
         header = command.decode_header(ResetOffsetRequestHeader)
         refuse_offsets(header.group, header.topic)
-        table = self._offsets_after_reset(header)
+        table = yield from self._offsets_after_reset(header)
         group = self._consumers.find(header.group)
         if group is None:
             remark = (
@@ -80,9 +81,10 @@ class ConsumerCallProcessor:
             raise RequestRefused(ResponseCode.CONSUMER_NOT_ONLINE, remark)
         body = ResetOffsetBody(offset_table=table).encode()
         order = _for_c(table) if command.language_code is LanguageCode.CPP else body
-        for member in group.channels:
+        for member in list(group.channels):
             if member.is_writable:
                 member.invoke_oneway(RequestCode.RESET_CONSUMER_CLIENT_OFFSET, header, order)
+            yield
         return encode_response(command, ResponseCode.SUCCESS, body=body)
 
     def get_consumer_status(self, connection: Connection, command: RemotingCommand) -> None:
@@ -113,7 +115,7 @@ class ConsumerCallProcessor:
         header.broker_name = self._identity.name
         self._pass_on(connection, command, channel, header, record)
 
-    def _offsets_after_reset(self, header: ResetOffsetRequestHeader) -> QueueTable[int]:
+    def _offsets_after_reset(self, header: ResetOffsetRequestHeader) -> Generator[None, None, QueueTable[int]]:
         config = self._topics.get(header.topic)
         if config is None:
             remark = f"[reset-offset] reset offset failed, no topic in this broker. topic={header.topic}"
@@ -130,6 +132,8 @@ class ConsumerCallProcessor:
                 wanted = max(self._store.offset_by_time(topic, queue_id, header.timestamp), 0)
             queue = MessageQueue(header.topic, self._identity.name, queue_id)
             table[queue] = wanted if header.is_force else min(wanted, consumed)
+            if queue_id % QUEUES_AT_ONCE == QUEUES_AT_ONCE - 1:
+                yield
         return table
 
     def _member(self, group_name: str, client_id: str) -> ClientChannel:

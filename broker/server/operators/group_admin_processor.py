@@ -21,10 +21,11 @@ from broker.protocol.headers import (
     GetProducerConnectionListRequestHeader,
 )
 from broker.remoting.connection import Connection
-from broker.remoting.dispatcher import Handler, RequestRefused
+from broker.remoting.dispatcher import Handler, RequestRefused, Steps
 from broker.server.clients.client_channel import ClientChannel
 from broker.server.clients.consumer_groups import ConsumerGroups
 from broker.server.clients.producer_groups import ProducerGroups
+from broker.server.operators.long_tables import table_in_steps
 from broker.server.topics.config_bodies import group_config, groups_body
 from broker.server.topics.subscription_group_table import SubscriptionGroupTable
 from broker.store import ConsumerOffsets
@@ -70,9 +71,16 @@ class GroupAdminProcessor:
         self._groups.update(config)
         return encode_response(command, ResponseCode.SUCCESS)
 
-    def get_all_groups(self, connection: Connection, command: RemotingCommand) -> bytes:
+    def get_all_groups(self, connection: Connection, command: RemotingCommand) -> Steps:
         """All consumer groups with their settings."""
-        return encode_response(command, ResponseCode.SUCCESS, body=groups_body(self._groups.groups).encode())
+        groups = self._groups.groups
+        body = yield from table_in_steps(
+            ((config.group_name, config) for config in groups),
+            lambda table: groups_body(table.values(), groups.data_version).encode(),
+            at_once=100,
+            advice="there are too many groups",
+        )
+        return encode_response(command, ResponseCode.SUCCESS, body=body)
 
     def delete_group(self, connection: Connection, command: RemotingCommand) -> bytes:
         """Forgets a consumer group, and if asked to its offsets."""
@@ -107,13 +115,17 @@ class GroupAdminProcessor:
         body = ProducerConnection(connection_set=_connections(channels))
         return encode_response(command, ResponseCode.SUCCESS, body=body.encode())
 
-    def get_all_producers(self, connection: Connection, command: RemotingCommand) -> bytes:
+    def get_all_producers(self, connection: Connection, command: RemotingCommand) -> Steps:
         """All producers by group."""
-        groups = self._producers.all_channels()
-        body = ProducerTableInfo(
-            data={name: [self._producer(channel) for channel in channels] for name, channels in groups.items()}
+        groups = self._producers.group_names()
+        members = ((name, self._producers.channels(name) or []) for name in groups)
+        body = yield from table_in_steps(
+            ((name, [self._producer(channel) for channel in channels]) for name, channels in members),
+            lambda table: ProducerTableInfo(data=table).encode(),
+            at_once=20,
+            advice="ask for one group at a time",
         )
-        return encode_response(command, ResponseCode.SUCCESS, body=body.encode())
+        return encode_response(command, ResponseCode.SUCCESS, body=body)
 
     def _producer(self, channel: ClientChannel) -> ProducerInfo:
         return ProducerInfo(

@@ -27,16 +27,21 @@ from broker.protocol.headers import (
 )
 from broker.protocol.queue_table import MessageQueueData
 from broker.remoting.connection import Connection
-from broker.remoting.dispatcher import Handler, Steps
+from broker.remoting.dispatcher import Handler, RequestRefused, Steps
 from broker.server.clients.consumer_groups import ConsumerGroups
+from broker.server.operators.long_tables import refuse_long, table_in_steps
 from broker.server.topics.identity import BrokerIdentity
 from broker.server.topics.names import refuse_as_consumer, refuse_offsets
+from broker.server.topics.offset_commits import OffsetCommits
 from broker.server.topics.subscription_group_table import SubscriptionGroupTable
 from broker.server.topics.topic_table import TopicTable
 from broker.store import ConsumerOffsets, MessageStore
 
 _LONG_MAX: Final = (1 << 63) - 1
 
+MOST_QUEUES_SHOWN: Final = 15_000
+"""Queues in one answer, which is written in one go. A topic may have 10,000."""
+NAMES_AT_ONCE: Final = 500
 QUEUES_AT_ONCE: Final = 50
 """Queues of a topic that are looked at in one step: a millisecond. A topic may have 10,000."""
 
@@ -53,6 +58,7 @@ class ProgressProcessor:
         subscription_groups: SubscriptionGroupTable,
         consumer_groups: ConsumerGroups,
         offsets: ConsumerOffsets,
+        offset_commits: OffsetCommits,
         clock: Callable[[], int],
         pulled_per_second: Callable[[str, str], float] = lambda topic, group: 0.0,
     ) -> None:
@@ -62,6 +68,7 @@ class ProgressProcessor:
         self._groups = subscription_groups
         self._consumers = consumer_groups
         self._offsets = offsets
+        self._commits = offset_commits
         self._clock = clock
         self._pulled_per_second = pulled_per_second
 
@@ -87,26 +94,39 @@ class ProgressProcessor:
     def get_all_consume_stats(self, connection: Connection, command: RemotingCommand) -> Steps:
         """The progress of all groups, topic by topic."""
         is_order = command.decode_header(GetConsumeStatsInBrokerHeader).is_order
-        body = ConsumeStatsList(broker_addr=self._identity.address)
+        whole = ConsumeStatsList(broker_addr=self._identity.address)
+        groups: list[bytes] = []
+        length = 0
         for group in list(self._groups.groups):
-            stats = []
+            stats: list[bytes] = []
             for name in sorted(self._offsets.topics_of(group.group_name)):
                 config = self._topics.get(name)
                 if config is None or (is_order and not config.order):
                     continue
                 progress = yield from self._progress(group.group_name, [name])
                 if progress.offset_table:
-                    stats.append(progress)
-                    body.total_diff += sum(
+                    # All of it at the end in one go would stop the event loop.
+                    stats.append(progress.encode())
+                    length += len(stats[-1])
+                    refuse_long(length, "ask for one group at a time (consumerProgress -g)")
+                    whole.total_diff += sum(
                         offsets.broker_offset - offsets.consumer_offset for offsets in progress.offset_table.values()
                     )
-            body.consume_stats_list.append({group.group_name: stats})
-        return encode_response(command, ResponseCode.SUCCESS, body=body.encode())
+            entry = ConsumeStatsList(consume_stats_list=[{group.group_name: []}]).encode()
+            groups.append(entry[entry.index(b"[{") + 1 : entry.index(b"[]")] + b"[" + b",".join(stats) + b"]}")
+            yield
+        body = whole.encode().replace(b"[]", b"[" + b",".join(groups) + b"]", 1)
+        return encode_response(command, ResponseCode.SUCCESS, body=body)
 
-    def get_all_offsets(self, connection: Connection, command: RemotingCommand) -> bytes:
+    def get_all_offsets(self, connection: Connection, command: RemotingCommand) -> Steps:
         """All offsets of all groups."""
-        body = ConsumerOffsetSerializeWrapper(offset_table=self._offsets.as_json())
-        return encode_response(command, ResponseCode.SUCCESS, body=body.encode())
+        body = yield from table_in_steps(
+            self._offsets.entries(),
+            lambda table: ConsumerOffsetSerializeWrapper(offset_table=table).encode(),
+            at_once=NAMES_AT_ONCE,
+            advice="read consumerOffset.json",
+        )
+        return encode_response(command, ResponseCode.SUCCESS, body=body)
 
     def get_time_span(self, connection: Connection, command: RemotingCommand) -> Steps:
         """How old the messages of a topic are, and how far behind the group is."""
@@ -119,7 +139,7 @@ class ProgressProcessor:
                 yield
         return encode_response(command, ResponseCode.SUCCESS, body=QueryConsumeTimeSpanBody(consume_time_span_set=spans).encode())
 
-    def get_correction_offset(self, connection: Connection, command: RemotingCommand) -> bytes:
+    def get_correction_offset(self, connection: Connection, command: RemotingCommand) -> Steps:
         """The least offset of all groups in each queue of a topic; the highest number where one group is behind it."""
         header = command.decode_header(QueryCorrectionOffsetHeader)
         left_out = set((header.filter_groups or "").split(","))
@@ -127,13 +147,14 @@ class ProgressProcessor:
         for group in self._offsets.groups_of(header.topic) - left_out:
             for queue_id, offset in self._offsets.of_topic(group, header.topic).items():
                 least[queue_id] = min(offset, least.get(queue_id, offset))
+            yield
         for queue_id, offset in self._offsets.of_topic(header.compare_group, header.topic).items():
             if least.get(queue_id, _LONG_MAX) > offset:
                 least[queue_id] = _LONG_MAX
         body = QueryCorrectionOffsetBody(correction_offsets=least)
         return encode_response(command, ResponseCode.SUCCESS, body=body.encode())
 
-    def clone_offsets(self, connection: Connection, command: RemotingCommand) -> bytes:
+    def clone_offsets(self, connection: Connection, command: RemotingCommand) -> Steps:
         """Gives another group the offsets of a group."""
         header = command.decode_header(CloneGroupOffsetRequestHeader)
         if header.topic and header.topic.strip():
@@ -143,9 +164,13 @@ class ProgressProcessor:
         refuse_as_consumer(header.dest_group)
         for name in names:
             refuse_offsets(header.dest_group, name)
-        for name in names:
+        for number, name in enumerate(names):
             if name and (header.offline or self._concerns(header.src_group, name)):
+                new = len(self._offsets.of_topic(header.src_group, name)) - len(self._offsets.of_topic(header.dest_group, name))
+                self._commits.refuse_if_full(new)
                 self._offsets.clone(header.src_group, header.dest_group, name)
+            if number % QUEUES_AT_ONCE == QUEUES_AT_ONCE - 1:
+                yield
         return encode_response(command, ResponseCode.SUCCESS)
 
     def _concerns(self, group_name: str, topic: str) -> bool:
@@ -159,6 +184,9 @@ class ProgressProcessor:
             config = self._topics.get(name) if name else None
             if name is None or config is None or not self._concerns(group, name):
                 continue
+            if len(stats.offset_table) + config.read_queue_nums > MOST_QUEUES_SHOWN:
+                remark = f"the group[{group}] consumes more than {MOST_QUEUES_SHOWN} queues: ask for one topic at a time"
+                raise RequestRefused(ResponseCode.SYSTEM_ERROR, remark)
             for queue_id in range(config.read_queue_nums):
                 stats.offset_table[MessageQueue(name, self._identity.name, queue_id)] = self._offsets_of(group, name, queue_id)
                 if queue_id % QUEUES_AT_ONCE == QUEUES_AT_ONCE - 1:

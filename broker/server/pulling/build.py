@@ -25,7 +25,7 @@ def build_pulling(
         topic_table=context.topic_table,
         subscription_groups=context.subscription_groups,
         consumer_groups=context.clients.consumer_groups,
-        offsets=context.offsets,
+        offset_commits=context.offset_commits,
         held_pulls=held_pulls,
         message_filters=context.clients.message_filters,
         statistics=context.statistics,
@@ -35,7 +35,12 @@ def build_pulling(
         broker_permission=broker_permission,
         clock=context.clock.steady_ms,
     )
-    offsets = OffsetProcessor(store=context.store, offsets=context.offsets, young_queue_bytes=_young_queue_bytes())
+    offsets = OffsetProcessor(
+        store=context.store,
+        offsets=context.offsets,
+        offset_commits=context.offset_commits,
+        young_queue_bytes=_young_queue_bytes(),
+    )
     query = QueryProcessor(store=context.store, tasks=context.tasks)
     for processor in (pull, offsets, query):
         context.dispatcher.add(processor.handlers)

@@ -21,17 +21,21 @@ from broker.protocol.headers import (
 )
 from broker.remoting.connection import Connection
 from broker.remoting.dispatcher import Handler
-from broker.server.topics.names import refuse_illegal_consumer_group, refuse_offsets
+from broker.server.topics.names import refuse_illegal_consumer_group
+from broker.server.topics.offset_commits import OffsetCommits
 from broker.store import ConsumerOffsets, MessageStore
 
 
 class OffsetProcessor:
     """Consumer offsets are kept in memory; the app brings them to the disk every few seconds, as RocketMQ does."""
 
-    def __init__(self, *, store: MessageStore, offsets: ConsumerOffsets, young_queue_bytes: int) -> None:
+    def __init__(
+        self, *, store: MessageStore, offsets: ConsumerOffsets, offset_commits: OffsetCommits, young_queue_bytes: int
+    ) -> None:
         """A queue counts as young while no more than `young_queue_bytes` were stored since its first message."""
         self._store = store
         self._offsets = offsets
+        self._commits = offset_commits
         self._young_queue_bytes = young_queue_bytes
 
     @property
@@ -65,8 +69,7 @@ class OffsetProcessor:
     def update_consumer_offset(self, connection: Connection, command: RemotingCommand) -> bytes:
         """A group says how far it has come."""
         header = command.decode_header(UpdateConsumerOffsetRequestHeader)
-        refuse_offsets(header.consumer_group, header.topic)
-        self._offsets.commit(header.consumer_group, header.topic, header.queue_id, header.commit_offset)
+        self._commits.commit(header.consumer_group, header.topic, header.queue_id, header.commit_offset)
         return encode_response(command, ResponseCode.SUCCESS)
 
     def get_max_offset(self, connection: Connection, command: RemotingCommand) -> bytes:

@@ -23,9 +23,10 @@ from broker.server.pulling.held_pulls import DEADLINE_STEP_MS, HeldPull, HeldPul
 from broker.server.statistics.statistics import BrokerStatistics
 from broker.server.statistics.traffic import count
 from broker.server.topics.names import refuse_offsets
+from broker.server.topics.offset_commits import OffsetCommits
 from broker.server.topics.subscription_group_table import SubscriptionGroupTable
 from broker.server.topics.topic_table import TopicTable
-from broker.store import ConsumerOffsets, GetMessageStatus, MessageStore, PulledMessages
+from broker.store import GetMessageStatus, MessageStore, PulledMessages
 
 LONGEST_SUSPENSION_MS: Final = 120_000
 MOST_FILTERING_NS: Final = 10_000_000
@@ -54,7 +55,7 @@ class PullProcessor:
         topic_table: TopicTable,
         subscription_groups: SubscriptionGroupTable,
         consumer_groups: ConsumerGroups,
-        offsets: ConsumerOffsets,
+        offset_commits: OffsetCommits,
         held_pulls: HeldPulls,
         message_filters: MessageFilters,
         statistics: BrokerStatistics,
@@ -69,7 +70,7 @@ class PullProcessor:
         self._topics = topic_table
         self._groups = subscription_groups
         self._consumers = consumer_groups
-        self._offsets = offsets
+        self._commits = offset_commits
         self._held = held_pulls
         self._filters = message_filters
         self._statistics = statistics
@@ -107,7 +108,9 @@ class PullProcessor:
             self._clock() + self._suspension_ms(header),
         )
         if header.sys_flag & pull_sysflag.COMMIT_OFFSET:
-            self._offsets.commit(header.consumer_group, header.topic, header.queue_id, header.commit_offset)
+            # A pull that was read late says how far the consumer was when it was sent. Meanwhile the consumer may have said more,
+            # by another connection: the old clients' VIP channel. Whoever wants to go back says so by UPDATE_CONSUMER_OFFSET.
+            self._commits.advance(header.consumer_group, header.topic, header.queue_id, header.commit_offset)
         found = self._read(pull)
         code = _code(found, pull.offset)
         is_at_end = code is ResponseCode.PULL_NOT_FOUND and found.next_begin_offset <= pull.offset

@@ -33,7 +33,7 @@ from broker.server.clients.producer_groups import ProducerGroups
 from broker.server.durability.group_commit import GroupCommit
 from broker.server.schedule.delay_levels import Place
 from broker.server.sending.send_destination import SendDestination
-from broker.server.sending.sent_properties import stored_sys_flag, without_brokers_own
+from broker.server.sending.sent_properties import refuse_too_many_keys, stored_sys_flag, without_brokers_own
 from broker.server.statistics.statistics import BrokerStatistics
 from broker.server.statistics.traffic import count
 from broker.server.topics.identity import BrokerIdentity
@@ -131,6 +131,7 @@ class ReplyProcessor:
         if self._under_way >= MOST_UNDER_WAY:
             raise RequestRefused(ResponseCode.SYSTEM_BUSY, "[OVERLOAD]system busy, start flow control for a while")
         encoded = without_brokers_own(header.properties.encode())
+        refuse_too_many_keys(encoded)
         push = self._push(connection, header, sys_flag, encoded, command.body)
         place = self._append(connection, header, Place(topic, queue_id, encoded), sys_flag, command.body)
         reply_to = None if command.is_oneway else ReplyTo(command.opaque, command.serialize_type)

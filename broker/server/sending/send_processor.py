@@ -19,7 +19,14 @@ from broker.server.durability.group_commit import GroupCommit
 from broker.server.schedule.delay_levels import Place, delay_level, waiting_place
 from broker.server.sending.batch_body import split_batch
 from broker.server.sending.send_destination import SendDestination, SendHeader
-from broker.server.sending.sent_properties import StoredProperties, begins_transaction, refuse_in_batch, stored_sys_flag
+from broker.server.sending.sent_properties import (
+    BatchSize,
+    StoredProperties,
+    begins_transaction,
+    refuse_in_batch,
+    refuse_too_many_keys,
+    stored_sys_flag,
+)
 from broker.server.statistics.statistics import BrokerStatistics
 from broker.server.statistics.traffic import count
 from broker.server.topics.identity import BrokerIdentity
@@ -96,6 +103,7 @@ class SendProcessor:
     def _send(self, connection: Connection, command: RemotingCommand, header: SendHeader) -> bytes | None:
         topic, queue_id, topic_bits = self._destination.of(header)
         encoded = header.properties.encode()
+        refuse_too_many_keys(encoded)
         now_ms = self._clock()
         level = delay_level(encoded)
         traffic = self._statistics.traffic
@@ -133,10 +141,13 @@ class SendProcessor:
     ) -> Steps:
         """All of the batch, or nothing if a message cannot be in it. Messages of others may come between those of a long one."""
         of_batch = self._properties.of_batch(header.properties.encode())
+        batch_size = BatchSize(self._store.config.max_message_size)
         for number, message in enumerate(split_batch(command.body)):
             if number >= MOST_BATCHED:
                 raise IllegalMessage(f"the batch has more than {MOST_BATCHED} messages: send several batches")
-            refuse_in_batch(place.topic, of_batch.of(message.properties))
+            encoded = of_batch.of(message.properties)
+            refuse_in_batch(place.topic, encoded)
+            batch_size.add(encoded, message.properties)
             if number % BATCHED_AT_ONCE == BATCHED_AT_ONCE - 1:
                 yield
         now_ms, first_offset, size = self._clock(), -1, 0
@@ -149,7 +160,7 @@ class SendProcessor:
             size += appended.end_position - appended.commit_log_offset
             message_ids.append(self._message_id(appended))
             if number % BATCHED_AT_ONCE == BATCHED_AT_ONCE - 1:
-                self._group_commit.appended()
+                self._group_commit.appended(BATCHED_AT_ONCE)
                 yield
         count(self._statistics.traffic.normal, place.topic, len(message_ids), size)
         self._statistics.messages_put += len(message_ids)

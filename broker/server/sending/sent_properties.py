@@ -28,6 +28,17 @@ BROKERS_OWN: Final = (
 """What only a broker writes. A client may hold them all the same: a consumer that sends a failed message anew by itself leaves
 in it what it was delivered with. So they are left out, and the message is stored."""
 
+MOST_KEYS: Final = 1000
+"""Keys of one message. Each is an entry of the index: of 16,000 in one message the broker would make them in one go."""
+MOST_KEYS_OF_A_BATCH: Final = 262_144
+"""Keys of all messages of one batch: four for each message of the longest batch."""
+MOST_PROPERTIES_OF_A_BATCH: Final = 64
+"""Properties of a batch as a whole, each of which is looked for in each of its messages. Apache's clients set three."""
+ADDED_TO_EACH_BYTES: Final = 128
+"""What those properties may always add to each message: more than an id, WAIT, the instance and the cluster take."""
+_UNCOUNTED_BYTES: Final = 2 * MOST_KEYS
+"""So short properties hold no more keys than a message may have."""
+_KEYS: Final = props.beginning(props.KEYS)
 _WAIT: Final = props.beginning(props.WAIT_STORE_MSG_OK)
 _WAIT_AMONG_OTHERS: Final = b"\x02" + _WAIT + b"true\x02"
 """As Apache's client writes it; it saves looking for where it begins and ends."""
@@ -78,6 +89,10 @@ class BatchProperties:
     """
 
     def __init__(self, named: Mapping[str, str]) -> None:
+        """Raises IllegalMessage if there are too many."""
+        if len(named) > MOST_PROPERTIES_OF_A_BATCH:
+            count, most = len(named), MOST_PROPERTIES_OF_A_BATCH
+            raise IllegalMessage(f"the batch as a whole has {count} properties; {most} are allowed: give them to its messages")
         self._pairs = [(name, props.encode({name: value})) for name, value in named.items()]
 
     def of(self, encoded: bytes) -> bytes:
@@ -85,6 +100,30 @@ class BatchProperties:
         own = props.remove(without_brokers_own(encoded), (props.CLUSTER,)).removesuffix(b"\x02")
         added = [pair for name, pair in self._pairs if props.find(own, name) is None]
         return b"\x02".join([own, *added] if own else added)
+
+
+class BatchSize:
+    """Counts what a batch becomes, message by message: a short request must not make a long log, nor very many index entries."""
+
+    def __init__(self, most_added_bytes: int) -> None:
+        """The properties of the whole may add so many bytes to all messages together, or a little to each."""
+        self._most_added_bytes = most_added_bytes
+        self._messages = self._added_bytes = self._keys = 0
+
+    def add(self, encoded: bytes, own: bytes) -> None:
+        """One more message: the properties that are stored, and those that it brought. Raises IllegalMessage."""
+        self._messages += 1
+        self._added_bytes += len(encoded) - len(own)
+        if self._added_bytes > max(self._most_added_bytes, self._messages * ADDED_TO_EACH_BYTES):
+            raise IllegalMessage(
+                f"the properties of the batch as a whole go to each of its messages, and add {self._added_bytes} bytes to the "
+                f"first {self._messages}; {self._most_added_bytes} are allowed: send several batches"
+            )
+        keys = count_keys(encoded)
+        _refuse_keys(keys)
+        self._keys += keys
+        if self._keys > MOST_KEYS_OF_A_BATCH:
+            raise IllegalMessage(f"the batch has more than {MOST_KEYS_OF_A_BATCH} keys: send several batches")
 
 
 def without_brokers_own(encoded: bytes) -> bytes:
@@ -97,6 +136,25 @@ def without_brokers_own(encoded: bytes) -> bytes:
     ):
         return props.remove(encoded, BROKERS_OWN)
     return encoded
+
+
+def count_keys(encoded: bytes) -> int:
+    """How many keys the message has, or a few more: blanks that follow one another are counted too."""
+    if encoded.find(_KEYS) < 0:
+        return 0
+    keys = props.find(encoded, props.KEYS)
+    return keys.count(props.KEY_SEPARATOR) + 1 if keys else 0
+
+
+def refuse_too_many_keys(encoded: bytes) -> None:
+    """Raises IllegalMessage."""
+    if len(encoded) > _UNCOUNTED_BYTES:
+        _refuse_keys(count_keys(encoded))
+
+
+def _refuse_keys(count: int) -> None:
+    if count > MOST_KEYS:
+        raise IllegalMessage(f"the message has {count} keys; {MOST_KEYS} are allowed")
 
 
 def begins_transaction(encoded: bytes) -> bool:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import asdict
 from typing import NamedTuple
 
@@ -9,7 +10,7 @@ import msgspec
 
 from broker.message.topics import DEAD_LETTER_PREFIX, RETRY_PREFIX
 from broker.protocol import bodies
-from broker.store import SubscriptionGroupConfig, SubscriptionGroups, TopicConfig, TopicConfigs
+from broker.store import SubscriptionGroupConfig, TopicConfig, TopicConfigs
 from broker.store.tables.config_file import DataVersion
 
 
@@ -72,9 +73,9 @@ def _importance(topic: str) -> int:
     return 2 if topic.startswith(DEAD_LETTER_PREFIX) else 1 if topic.startswith(RETRY_PREFIX) else 0
 
 
-def groups_body(groups: SubscriptionGroups) -> bodies.SubscriptionGroupWrapper:
-    """All consumer groups."""
-    version = bodies.DataVersion(timestamp=groups.data_version.timestamp, counter=groups.data_version.counter)
+def groups_body(groups: Iterable[SubscriptionGroupConfig], data_version: DataVersion) -> bodies.SubscriptionGroupWrapper:
+    """Consumer groups, in this version of their table."""
+    version = bodies.DataVersion(timestamp=data_version.timestamp, counter=data_version.counter)
     table = {config.group_name: bodies.SubscriptionGroupConfig(**asdict(config)) for config in groups}
     return bodies.SubscriptionGroupWrapper(subscription_group_table=table, data_version=version)
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Final, NamedTuple
 
 from broker.message.record import body_crc
+from broker.message.topics import OP_HALF_TOPIC
 from broker.protocol.bodies import RegisterBrokerBody
 from broker.server.topics.config_bodies import TopicsSnapshot, registered_topics, topics_body
 
@@ -27,8 +28,12 @@ class EncodedRegistration(NamedTuple):
 
 
 def encode_registration(topics: TopicsSnapshot, broker_permission: int) -> EncodedRegistration:
-    """The registration with these topics. With very many it takes some 0.2 s: call it on another thread than the event loop's."""
+    """Returns the registration with these topics, all but that of the op messages, which RocketMQ does not register either.
+
+    With very many topics it takes some 0.2 s: call it on another thread than the event loop's.
+    """
     everything = topics_body(topics, broker_permission=broker_permission)
+    everything.topic_config_table.pop(OP_HALF_TOPIC, None)
     registered = registered_topics(everything, MOST_REGISTERED)
     left_out = len(everything.topic_config_table) - len(registered.topic_config_table)
     body = RegisterBrokerBody(topic_config_serialize_wrapper=registered)

@@ -55,11 +55,16 @@ class CheckService:
         """Rings when a transaction is due sooner than the last `look_now` said."""
         self._known_bad: set[int] = set()
 
+    def ask_only(self, may_check: Callable[[Connection, bytes], bool]) -> None:
+        """Asks only those producers about a transaction of a topic that may see its half message."""
+        self._requests.may_check = may_check
+
     def look_now(self) -> float | None:
         """Does what is due. Returns in how many seconds something is due next; None if nothing is pending."""
         self.look(self._clock())
         due_times = self._messages.table.due_times
-        due_ms = due_times.next_ms()
+        times = due_times.next_ms(), self._requests.next_repetition_ms()
+        due_ms = min((time for time in times if time is not None), default=None)
         due_times.watch(due_ms, self.alarm.ring)
         return None if due_ms is None else min(max((due_ms - self._clock()) / 1000, 0), self._longest_sleep_s)
 
@@ -75,6 +80,7 @@ class CheckService:
                 logger.warning("a transaction cannot be closed now: %s", error)
             except Exception as error:
                 self._pass_over(transaction, error)
+        self._requests.repeat_unanswered(now_ms, AT_MOST_AT_ONCE)
         try:
             self._put_back_oldest(now_ms)
         finally:

@@ -45,7 +45,7 @@ class EndTransactionProcessor:
         header = command.decode_header(EndTransactionRequestHeader)
         if header.from_transaction_check:
             offset, answer = header.commit_log_offset, header.commit_or_rollback
-            self._checks_in_flight.answered(connection, offset)
+            self._checks_in_flight.answered(connection, offset, self._clock())
             self._checks_in_flight.on_record.answered(offset, connection.peer, answer, self._clock())
         request = EndRequest(
             header.commit_or_rollback, header.commit_log_offset, header.tran_state_table_offset, header.producer_group

@@ -23,7 +23,10 @@ from broker.store.queues.unit_files import Unsynced
 from broker.store.settings import StoreConfig
 
 _WAITING_LIMIT: Final = 512
-_APPLIED_AT_ONCE: Final = 4096
+_APPLIED_AT_ONCE: Final = 2048
+"""Entries, or messages without keys; of the last few messages all keys count, a thousand each at most."""
+_LOOKED_AT_ONCE: Final = 4
+_BEHIND: Final = 4096
 _MASK: Final = 0xFFFFFFFF
 MAX_FOUND: Final = 64
 _NAME_LENGTH: Final = 17
@@ -49,6 +52,8 @@ class Index:
         self._index_files: list[IndexFile] = []
         self._waiting: list[DispatchRequest] = []
         self._is_frozen = False
+        self._is_refused = False
+        self._is_distrusted = False
         self.end_timestamp = 0
         self.end_offset = -1
         """The commit log offset of the last record that was looked at."""
@@ -113,10 +118,22 @@ class Index:
             last = self._waiting[-1].commit_log_offset
             requests = [request for request in requests if request.commit_log_offset > last]
         self._waiting.extend(requests)
-        if len(self._waiting) >= _WAITING_LIMIT and not self._is_frozen:
-            with suppress(OSError):
-                # What a full disk refuses waits; without space the commit log does not grow either.
-                self._apply()
+        if len(self._waiting) >= _WAITING_LIMIT:
+            self.feed()
+
+    @property
+    def is_behind(self) -> bool:
+        """Whether very many records wait, and can be taken now."""
+        return len(self._waiting) >= _BEHIND and not self._is_frozen and not self._is_refused
+
+    def feed(self) -> None:
+        """Takes some of what waits: what a full disk refuses waits on, for without space the commit log does not grow either."""
+        if self._is_frozen:
+            return
+        self._is_refused = True
+        with suppress(OSError):
+            self._apply()
+            self._is_refused = False
 
     def find(self, topic: bytes, key: str, max_messages: int, begin_ms: int, end_ms: int) -> Iterator[int | None]:
         """Commit log offsets of messages that may have that key (hashes collide), stored between the times, newest first.
@@ -160,6 +177,9 @@ class Index:
 
     def mark_synced(self) -> None:
         """The files that `write` named are on disk. Raises OSError."""
+        if self._is_distrusted:
+            self._is_frozen = False
+            return
         for index_file in self._index_files:
             if not index_file.is_settled:
                 index_file.mark_synced()
@@ -171,6 +191,10 @@ class Index:
         self._looked_at = [*self._looked_at, self._looking_at][-self.STAGES :]
         if len(self._looked_at) == self.STAGES:
             self.durable_offset = self._looked_at[0]
+
+    def distrust(self) -> None:
+        """Writes no header that counts later entries until the next start: a sync failed, and entries may be lost."""
+        self._is_distrusted = True
 
     def forget_before(self, commit_log_offset: int) -> list[Path]:
         """Forgets the files whose records the commit log no longer has, but never the last one; the caller deletes them."""
@@ -194,13 +218,18 @@ class Index:
 
     def _apply(self) -> None:
         """Puts the oldest of what waits into the file: no more at once than takes a few milliseconds."""
-        applied = self._waiting[:_APPLIED_AT_ONCE]
-        entries = [
-            (_with_topic(request.topic, partial), request.commit_log_offset, request.store_timestamp)
-            for request in applied
-            if request.is_indexed and request.commit_log_offset > self.end_offset
-            for partial in _partial_hashes(request.properties)
-        ]
+        entries: list[tuple[int, int, int]] = []
+        looked_at = 0
+        # The number of keys is the senders' choice: a few records at a time, until there are enough entries.
+        while looked_at < min(len(self._waiting), _APPLIED_AT_ONCE) and len(entries) < _APPLIED_AT_ONCE:
+            entries += [
+                (_with_topic(request.topic, partial), request.commit_log_offset, request.store_timestamp)
+                for request in self._waiting[looked_at : looked_at + _LOOKED_AT_ONCE]
+                if request.is_indexed and request.commit_log_offset > self.end_offset
+                for partial in _partial_hashes(request.properties)
+            ]
+            looked_at += _LOOKED_AT_ONCE
+        applied = self._waiting[:looked_at]
         while entries:
             taken = self._writable(entries[0][2]).put(entries)
             # Only whole records count: the keys of one may be spread over two files.

@@ -2,11 +2,15 @@
 
 A record never crosses the end of a segment: where it and 8 bytes more do not fit, a blank record closes the segment.
 Records wait in a batch until `write`.
+
+A disk that refused a flush may drop what was written and call a later flush good. So what was acknowledged before its flush is
+kept in memory until it is on disk, and is written again before the flush is tried again.
 """
 
 from __future__ import annotations
 
 import struct
+from collections import deque
 
 from broker.message.record import BLANK_MAGIC, MESSAGE_MAGIC, SIZE_AND_MAGIC, STORE_TIMESTAMP_POSITION, encode_blank
 from broker.message.sysflag import BORN_HOST_V6
@@ -37,6 +41,9 @@ class CommitLog:
         self._parts_position = 0
         self._closed: list[tuple[int, list[bytes]]] = []
         self._is_tail_dirty = False
+        self.keeps_unflushed = False
+        """Whether what was written is kept until `flushed` hears of it."""
+        self._unflushed: deque[tuple[int, bytes]] = deque()
 
     @property
     def min_offset(self) -> int:
@@ -77,14 +84,30 @@ class CommitLog:
         if self.end == self.written_position:
             return self.end
         self._is_tail_dirty = True
+        written: list[tuple[int, bytes]] = []
         for position, parts in (*self._closed, (self._parts_position, self._parts)):
             if parts:
                 if not self.segments.has(position):
                     self.segments.create(self.segments.start_of(position))
-                self.segments.write(position, parts[0] if len(parts) == 1 else b"".join(parts))
+                data = parts[0] if len(parts) == 1 else b"".join(parts)
+                self.segments.write(position, data)
+                written.append((position, data))
+        if self.keeps_unflushed:
+            self._unflushed += written
         self._is_tail_dirty = False
         self.begin_at(self.end)
         return self.end
+
+    def flushed(self, position: int) -> None:
+        """Everything before `position` is on disk."""
+        self.flushed_position = max(self.flushed_position, position)
+        while self._unflushed and self._unflushed[0][0] + len(self._unflushed[0][1]) <= self.flushed_position:
+            self._unflushed.popleft()
+
+    def write_again(self) -> None:
+        """Writes what is kept once more, where it was written before. Raises OSError."""
+        for position, data in self._unflushed:
+            self.segments.write(position, data)
 
     def drop_batch(self) -> None:
         """Forgets the batch. Where a failed write left part of it behind, the next `write` clears that first."""
@@ -93,6 +116,7 @@ class CommitLog:
     def drop_after(self, position: int) -> None:
         """Forgets what was written after `position` as well; raises OSError if the files cannot be cut."""
         self.begin_at(position)
+        self._unflushed.clear()
         self._is_tail_dirty = True
         self._clear_tail()
 

@@ -21,30 +21,39 @@ class DataVersion:
     timestamp: int = 0
     """Milliseconds since the epoch of the last change."""
     counter: int = 0
+    others: tuple[tuple[str, Any], ...] = ()
+    """Members that only newer versions of RocketMQ know, such as `("stateVersion", 0)`: they stay as they were read."""
 
     def next(self, now_ms: int) -> DataVersion:
         """The version after one more change."""
-        return DataVersion(now_ms, self.counter + 1)
+        return DataVersion(now_ms, self.counter + 1, self.others)
 
-    def as_json(self) -> dict[str, int]:
+    def as_json(self) -> dict[str, Any]:
         """As the config files hold it."""
-        return {"counter": self.counter, "timestamp": self.timestamp}
+        return dict(sorted([("counter", self.counter), ("timestamp", self.timestamp), *self.others]))
 
     @classmethod
     def from_json(cls, value: Any) -> DataVersion:
         """Reads what `as_json` writes; what is missing is 0."""
         given = value if isinstance(value, dict) else {}
-        return cls(int(given.get("timestamp", 0)), int(given.get("counter", 0)))
+        others = tuple((name, member) for name, member in given.items() if name not in {"counter", "timestamp"})
+        return cls(int(given.get("timestamp", 0)), int(given.get("counter", 0)), others)
 
 
 class ConfigFile:
-    """One JSON file with the state before the last change beside it, as `.bak`."""
+    """One JSON file with the state before the last change beside it, as `.bak`.
 
-    def __init__(self, path: Path, files: FileSystem | None = None) -> None:
-        """Reads nothing yet."""
+    Members of the file that are not the broker's to know, such as those of a newer RocketMQ, stay in it.
+    """
+
+    def __init__(self, path: Path, files: FileSystem | None = None, *, members: frozenset[str] | None = None) -> None:
+        """Reads nothing yet. `members` are those that the caller reads and writes; None means that the file has no others."""
+        self.others: dict[str, Any] = {}
+        """The other members, as they were read."""
         self.complaint: str | None = None
         """What was wrong with the file when it was read though it could be done without, in words."""
         self._path = path
+        self._members = members
         self._backup = path.with_name(path.name + ".bak")
         self._files = files or OsFileSystem()
         self._written: tuple[dict[str, Any], int] | None = None
@@ -84,7 +93,7 @@ class ConfigFile:
         if self._written is not None and self._written == (value, self._files.size(self._path)):
             return  # most tables are written every few seconds, and change seldom
         self._written = None
-        content = fastjson.encode(value)
+        content = fastjson.encode(dict(sorted({**self.others, **value}.items())))
         self.write_encoded(content)
         self._written = value, len(content)
 
@@ -104,6 +113,9 @@ class ConfigFile:
             value = fastjson.decode(content)
             if not isinstance(value, dict):
                 raise ValueError("no JSON object")
-            return parse(value)
+            parsed = parse(value)
         except (ValueError, TypeError, AttributeError) as error:
             raise DamagedStore(f"{path}: {error}") from None
+        if self._members is not None:
+            self.others = {name: member for name, member in value.items() if name not in self._members}
+        return parsed

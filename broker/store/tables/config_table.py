@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from typing import Any, Generic, Protocol, TypeVar
+from collections.abc import Callable, Iterator, Mapping
+from pathlib import Path
+from typing import Any, Final, Generic, Protocol, TypeVar
 
+from broker.store.files import FileSystem
 from broker.store.tables import fastjson
 from broker.store.tables.config_file import ConfigFile, DataVersion
 
@@ -18,18 +20,30 @@ class Config(Protocol):
 
 C = TypeVar("C", bound=Config)
 
+_DATA_VERSION: Final = "dataVersion"
+
 
 class ConfigTable(Generic[C]):
-    """Settings by name; changes reach the file with `persist`."""
+    """Settings by name; changes reach the file with `persist`.
+
+    What the file says of a thing and the broker does not know, such as a setting of a newer RocketMQ, stays with the thing.
+    """
 
     def __init__(
-        self, file: ConfigFile, member: str, *, name_of: Callable[[C], str], from_json: Callable[[str, dict[str, Any]], C]
+        self,
+        path: Path,
+        member: str,
+        files: FileSystem | None,
+        *,
+        name_of: Callable[[C], str],
+        from_json: Callable[[str, dict[str, Any]], C],
     ) -> None:
         """Empty until `load`. `member` is what the table is called in the file."""
         self.data_version = DataVersion()
         self._table: dict[str, C] = {}
         self._texts: dict[str, tuple[C, str]] = {}
-        self._file = file
+        self._others: dict[str, Mapping[str, Any]] = {}
+        self._file = ConfigFile(path, files, members=frozenset({_DATA_VERSION, member}))
         self._member = member
         self._name_of = name_of
         self._from_json = from_json
@@ -48,15 +62,17 @@ class ConfigTable(Generic[C]):
     def persist(self) -> None:
         """Writes the file; durable when it returns. Raises OSError."""
         members = [self._encoded(name, config) for name, config in self._table.items()]
-        version = fastjson.member("dataVersion", self.data_version.as_json(), 0)
-        table = f"\n\t{fastjson.encode(self._member).decode()}:{fastjson.joined(members, 1)}"
-        self._file.write_encoded(fastjson.joined([version, table], 0).encode())
+        texts = {name: fastjson.member(name, value, 0) for name, value in self._file.others.items()}
+        texts[_DATA_VERSION] = fastjson.member(_DATA_VERSION, self.data_version.as_json(), 0)
+        texts[self._member] = f"\n\t{fastjson.encode(self._member).decode()}:{fastjson.joined(members, 1)}"
+        self._file.write_encoded(fastjson.joined([texts[name] for name in sorted(texts)], 0).encode())
 
     def _encoded(self, name: str, config: C) -> str:
         """The settings in JSON. They are kept: to encode 20,000 topics for each new one would stop the broker for 0.2 s."""
         known = self._texts.get(name)
         if known is None or known[0] is not config:
-            known = self._texts[name] = config, fastjson.member(name, config.as_json(), 1)
+            value = dict(sorted({**self._others.get(name, {}), **config.as_json()}.items()))
+            known = self._texts[name] = config, fastjson.member(name, value, 1)
         return known[1]
 
     def get(self, name: str) -> C | None:
@@ -73,6 +89,7 @@ class ConfigTable(Generic[C]):
         if self._table.pop(name, None) is None:
             return False
         self._texts.pop(name, None)
+        self._others.pop(name, None)
         self.data_version = self.data_version.next(now_ms)
         return True
 
@@ -88,4 +105,9 @@ class ConfigTable(Generic[C]):
     def _parse(self, content: dict[str, Any]) -> tuple[dict[str, C], DataVersion]:
         table = content.get(self._member) or {}
         configs = {name: self._from_json(name, value) for name, value in table.items()}
-        return configs, DataVersion.from_json(content.get("dataVersion"))
+        self._others = {}
+        for name, config in configs.items():
+            known = config.as_json()
+            if others := {member: value for member, value in table[name].items() if member not in known}:
+                self._others[name] = others
+        return configs, DataVersion.from_json(content.get(_DATA_VERSION))

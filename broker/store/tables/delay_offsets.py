@@ -15,7 +15,7 @@ class DelayOffsets:
     def __init__(self, config_directory: Path, files: FileSystem | None = None) -> None:
         """Empty until `load`."""
         self._table: dict[int, int] = {}
-        self._file = ConfigFile(config_directory / "delayOffset.json", files)
+        self._file = ConfigFile(config_directory / "delayOffset.json", files, members=frozenset({"offsetTable"}))
 
     def load(self) -> None:
         """Reads the file if there is one. Raises DamagedStore."""

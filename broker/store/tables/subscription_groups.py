@@ -7,7 +7,6 @@ from pathlib import Path
 from typing import Any
 
 from broker.store.files import FileSystem
-from broker.store.tables.config_file import ConfigFile
 from broker.store.tables.config_table import ConfigTable
 
 
@@ -61,8 +60,9 @@ class SubscriptionGroups(ConfigTable[SubscriptionGroupConfig]):
     def __init__(self, config_directory: Path, files: FileSystem | None = None) -> None:
         """Empty until `load`."""
         super().__init__(
-            ConfigFile(config_directory / "subscriptionGroup.json", files),
+            config_directory / "subscriptionGroup.json",
             "subscriptionGroupTable",
+            files,
             name_of=lambda config: config.group_name,
             from_json=SubscriptionGroupConfig.from_json,
         )

@@ -9,7 +9,6 @@ from typing import Any
 
 from broker.message import permissions, topics
 from broker.store.files import FileSystem
-from broker.store.tables.config_file import ConfigFile
 from broker.store.tables.config_table import ConfigTable
 
 
@@ -61,8 +60,9 @@ class TopicConfigs(ConfigTable[TopicConfig]):
     def __init__(self, config_directory: Path, files: FileSystem | None = None) -> None:
         """Empty until `load`."""
         super().__init__(
-            ConfigFile(config_directory / "topics.json", files),
+            config_directory / "topics.json",
             "topicConfigTable",
+            files,
             name_of=lambda config: config.topic_name,
             from_json=TopicConfig.from_json,
         )

@@ -2,6 +2,9 @@
 
 A round has these steps, in this order: `begin`, all of `write_queues`, a sync of what it named, `write_index`, a sync of what
 that named, `finish`. Only the syncs block on the disk.
+
+A disk that refused a sync may drop what was written and call the next sync good. So after a sync that failed no later state is
+noted: the next start goes on from the last good one, and finds in the commit log what queues and index lack.
 """
 
 from __future__ import annotations
@@ -47,8 +50,15 @@ class CheckpointRounds:
         self._unsynced: dict[Path, None] = {}
         self._unsynced_directories: dict[Path, None] = {}
         self._latest_mark: DurableMark | None = None
+        self.is_distrusted = False
+        """Whether a sync failed: then the store stays marked as crashed, and nothing is noted until it is opened again."""
         self.last_store_timestamp = 0
         """When the last visible message was stored."""
+
+    def distrust(self) -> None:
+        """Notes nothing more: a sync failed."""
+        self.is_distrusted = True
+        self._index.distrust()
 
     def begin(self) -> DurableMark:
         """Takes note of a state that `finish` saves for the next recovery. Raises StoreUnwritable."""
@@ -96,7 +106,7 @@ class CheckpointRounds:
         index = self._index
         index.mark_synced()
         state = (mark.position, index.durable_offset, mark.max_offsets)
-        if state == self._saved_state:
+        if state == self._saved_state or self.is_distrusted:
             return None
         index_state = index.durable_offset, index.durable_end_offset, index.durable_end_timestamp
 
@@ -123,7 +133,12 @@ class CheckpointRounds:
         files = self._open_files.files
         for path in unsynced.files:
             if files.size(path) is not None:  # or else its topic was deleted, or it expired
-                files.sync(self._open_files.get(path))
+                file = self._open_files.get(path)
+                try:
+                    files.sync(file)
+                except OSError:
+                    self.distrust()
+                    raise
         for path in unsynced.directories:
             if files.is_directory(path):
                 files.sync_directory(path)

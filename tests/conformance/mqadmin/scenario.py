@@ -90,6 +90,11 @@ WITH_CLIENTS: Mapping[str, str] = {
     "consumeMessage": f"consumeMessage -t {TOPIC} -b {BROKER} -i 2 -o 0 -c 2",
     "brokerConsumeStats": "brokerConsumeStats -b {broker}",
     "topicList with consumers": "topicList -c",
+    "exportConfigs": "exportConfigs -c DefaultCluster -f {exports}",
+    "exportMetadata": "exportMetadata -c DefaultCluster -f {exports}",
+    "exportMetadata of topics": "exportMetadata -b {broker} -t -s -f {exports}",
+    "exportMetadata of groups": "exportMetadata -b {broker} -g -f {exports}",
+    "exportMetrics": "exportMetrics -c DefaultCluster -f {exports}",
     "cloneGroupOffset": f"cloneGroupOffset -s {GROUP} -d cloned_consumers -t {TOPIC} -o true",
     "consumerProgress of the clone": "consumerProgress -g cloned_consumers",
     "resetOffsetByTime not forced": f"resetOffsetByTime -g {GROUP} -t {TOPIC} -s {{middle_ms}} -f false",
@@ -99,6 +104,9 @@ WITHOUT_CONSUMER: Mapping[str, str] = {
     "consumerConnection of a group that left": f"consumerConnection -g {GROUP}",
     "consumerProgress of a group that left": f"consumerProgress -g {GROUP}",
     "consumerProgress of groups that left": "consumerProgress",
+    "statsAll of groups that left": "statsAll",
+    "topicList of groups that left": "topicList -c",
+    "brokerConsumeStats of groups that left": "brokerConsumeStats -b {broker}",
     "queryMsgById without consumer": "queryMsgById -i {offset_id_0}",
     "queryMsgById to a consumer that left": f"queryMsgById -i {{offset_id_3}} -g {GROUP} -d {{consumer}}",
     "resetOffsetByTime without consumer": f"resetOffsetByTime -g {GROUP} -t {TOPIC} -s {{middle_ms}}",
@@ -166,7 +174,7 @@ class _Stage:
         self._mqadmin = mqadmin
         self._loop = loop
         self._producer = Producer(PRODUCERS, namesrv_addr=place.namesrv_addr)
-        self._values = {"broker": place.broker_addr, "namesrv": place.namesrv_addr}
+        self._values = {"broker": place.broker_addr, "namesrv": place.namesrv_addr, "exports": str(mqadmin.exports)}
         self.outputs: dict[str, str] = {}
 
     def run(self, commands: Mapping[str, str]) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import json
 import os
 import re
 import selectors
@@ -16,6 +17,7 @@ PROGRAM = Path(__file__).with_name("MqadminSession.java")
 CLASS_PATH_SECONDS = 300
 """The first look downloads the jars."""
 COMMAND_SECONDS = 60
+_EXPORTED = re.compile(r"export (?P<path>/\S+) success")
 _STACK_FRAME = re.compile(r"^\s+(at |\.\.\. )")
 
 
@@ -26,6 +28,8 @@ class Mqadmin:
         """`home` becomes the home of RocketMQ and of the user, with logging off; `serializer` of headers is JSON or ROCKETMQ."""
         self._environment = {**os.environ, "NAMESRV_ADDR": namesrv_addr, "ROCKETMQ_SERIALIZE_TYPE": serializer}
         self._home = home
+        self.exports = home / "exports"
+        """A folder for what commands write into files."""
         self._process: subprocess.Popen[str] | None = None
 
     def __enter__(self) -> Self:
@@ -68,7 +72,7 @@ class Mqadmin:
         self._process.communicate(timeout=30)
 
     def run(self, *words: str) -> str:
-        """Runs one command and gives what it printed."""
+        """Runs one command and gives what it printed, and what the file says that it exported to, members in order."""
         assert self._process is not None
         assert self._process.stdin is not None
         assert self._process.stdout is not None
@@ -78,4 +82,8 @@ class Mqadmin:
             selector.register(self._process.stdout, selectors.EVENT_READ)
             assert selector.select(COMMAND_SECONDS), f"mqadmin {' '.join(words)}: nothing after {COMMAND_SECONDS} s"
         printed = base64.b64decode(self._process.stdout.readline()).decode()
-        return "\n".join(line for line in printed.splitlines() if not _STACK_FRAME.match(line))
+        lines = [line for line in printed.splitlines() if not _STACK_FRAME.match(line)]
+        if exported := _EXPORTED.search(printed):
+            content = json.loads(Path(exported["path"]).read_text())
+            lines.append(json.dumps(content, indent=1, sort_keys=True))
+        return "\n".join(lines)

@@ -7,8 +7,9 @@ import dataclasses
 import pytest
 
 from broker.acl import AccessDenied, AccessRules, Account, AccountMistake, SessionCredentials
-from broker.acl.needs import StoredUnder
+from broker.acl.needs import ADMIN_CODES, AUDITOR_CODES, FINDERS, StoredUnder
 from broker.acl.remote_address import parse_remote_addresses
+from broker.message.ids import offset_message_id
 from broker.protocol.bodies import LockBatchRequestBody
 from broker.protocol.codes import AdminRequestCode, RequestCode, SerializeType
 from broker.protocol.command import RemotingCommand
@@ -39,6 +40,25 @@ STORED = {
 }
 
 
+SENT = {"producerGroup": "p", "topic": "orders", "defaultTopic": "TBW102", "defaultTopicQueueNums": "4", "queueId": "0",
+        "sysFlag": "0", "bornTimestamp": "1", "flag": "0"}  # fmt: skip
+SENT_V2 = {"a": "p", "b": "orders", "c": "TBW102", "d": "4", "e": "0", "f": "0", "g": "1", "h": "0"}
+PULLED = {"consumerGroup": "credit-service", "topic": "credits", "queueId": "0", "queueOffset": "0", "maxMsgNums": "32",
+          "sysFlag": "0", "commitOffset": "0", "suspendTimeoutMillis": "0", "subVersion": "0"}  # fmt: skip
+WHOLE: dict[int, dict[str, str]] = {
+    **dict.fromkeys((RequestCode.SEND_MESSAGE, RequestCode.SEND_REPLY_MESSAGE), SENT),
+    **dict.fromkeys((RequestCode.SEND_MESSAGE_V2, RequestCode.SEND_BATCH_MESSAGE, RequestCode.SEND_REPLY_MESSAGE_V2), SENT_V2),
+    **dict.fromkeys((RequestCode.PULL_MESSAGE, RequestCode.LITE_PULL_MESSAGE), PULLED),
+    RequestCode.END_TRANSACTION: {"producerGroup": "p", "tranStateTableOffset": "0", "commitOrRollback": "8", "msgId": "m"},
+    RequestCode.QUERY_MESSAGE: {"key": "k", "maxNum": "1", "beginTimestamp": "0", "endTimestamp": "1"},
+    RequestCode.CONSUMER_SEND_MSG_BACK: {"offset": "999", "delayLevel": "0"},
+    RequestCode.UPDATE_CONSUMER_OFFSET: {"queueId": "0", "commitOffset": "0"},
+    RequestCode.INVOKE_BROKER_TO_RESET_OFFSET: {"timestamp": "-1", "isForce": "true"},
+    RequestCode.GET_CONSUMER_RUNNING_INFO: {"clientId": "c"},
+}
+"""What each request has to say beside what a test says of it."""
+
+
 def request(
     code: int,
     fields: dict[str, str] | None = None,
@@ -49,7 +69,7 @@ def request(
     serializer: SerializeType = SerializeType.JSON,
 ) -> RemotingCommand:
     """A request as its frame would be decoded, signed unless it comes from nobody."""
-    complete = dict(fields or {})
+    complete = {**WHOLE.get(code, {}), **(fields or {})}
     if account is not None:
         complete = SessionCredentials(account, secret).signed(complete, body)
     command = RemotingCommand(code=code, opaque=1, body=body, serialize_type=serializer)
@@ -75,6 +95,10 @@ def heartbeat(groups: dict[str, list[str]]) -> bytes:
         for group, topics in groups.items()
     ]
     return HeartbeatData(client_id="c", producer_data_set=[ProducerData("p")], consumer_data_set=consumers).encode()
+
+
+def message_id(commit_log_offset: int) -> str:
+    return offset_message_id(bytes(8), commit_log_offset)
 
 
 def lock(group: str) -> bytes:
@@ -120,7 +144,6 @@ def test_refusals_are_in_rocketmqs_words(serializer: SerializeType) -> None:
         (RequestCode.END_TRANSACTION, {"commitLogOffset": "150"}, b"", False),
         (RequestCode.END_TRANSACTION, {"commitLogOffset": "999"}, b"", True),
         (RequestCode.END_TRANSACTION, {"commitLogOffset": "-1"}, b"", True),
-        (RequestCode.END_TRANSACTION, {"commitLogOffset": "9" * 5000}, b"", True),
         (RequestCode.PULL_MESSAGE, {"topic": "credits", "consumerGroup": "credit-service"}, b"", True),
         (RequestCode.PULL_MESSAGE, {"topic": "orders", "consumerGroup": "credit-service"}, b"", False),
         (RequestCode.PULL_MESSAGE, {"topic": "credits", "consumerGroup": "others"}, b"", False),
@@ -132,9 +155,11 @@ def test_refusals_are_in_rocketmqs_words(serializer: SerializeType) -> None:
         (RequestCode.VIEW_MESSAGE_BY_ID, {"offset": "200"}, b"", True),
         (RequestCode.VIEW_MESSAGE_BY_ID, {"offset": "250"}, b"", False),
         (RequestCode.VIEW_MESSAGE_BY_ID, {"offset": "100"}, b"", False),
-        (RequestCode.VIEW_MESSAGE_BY_ID, {"offset": "x"}, b"", True),
         (RequestCode.CONSUMER_SEND_MSG_BACK, {"group": "credit-service"}, b"", True),
         (RequestCode.CONSUMER_SEND_MSG_BACK, {"group": "others"}, b"", False),
+        (RequestCode.CONSUMER_SEND_MSG_BACK, {"group": "credit-service", "offset": "200"}, b"", True),
+        (RequestCode.CONSUMER_SEND_MSG_BACK, {"group": "credit-service", "offset": "250"}, b"", False),
+        (RequestCode.CONSUMER_SEND_MSG_BACK, {"group": "credit-service", "offset": "100"}, b"", False),
         (RequestCode.GET_CONSUMER_LIST_BY_GROUP, {"consumerGroup": "credit-service"}, b"", True),
         (RequestCode.UNREGISTER_CLIENT, {"clientID": "c", "consumerGroup": "others"}, b"", False),
         (RequestCode.UNREGISTER_CLIENT, {"clientID": "c", "producerGroup": "p"}, b"", True),
@@ -150,7 +175,20 @@ def test_refusals_are_in_rocketmqs_words(serializer: SerializeType) -> None:
         (RequestCode.INVOKE_BROKER_TO_RESET_OFFSET, {"topic": "credits", "group": "credit-service"}, b"", True),
         (RequestCode.INVOKE_BROKER_TO_RESET_OFFSET, {"topic": "credits", "group": "others"}, b"", False),
         (RequestCode.CLONE_GROUP_OFFSET, {"srcGroup": "credit-service", "destGroup": "others"}, b"", False),
+        (
+            RequestCode.CLONE_GROUP_OFFSET,
+            {"srcGroup": "credit-service", "destGroup": "credit-service", "topic": "orders"},
+            b"",
+            False,
+        ),
         (RequestCode.CONSUME_MESSAGE_DIRECTLY, {"consumerGroup": "others"}, b"", False),
+        (RequestCode.CONSUME_MESSAGE_DIRECTLY, {"consumerGroup": "credit-service", "msgId": message_id(200)}, b"", True),
+        (RequestCode.CONSUME_MESSAGE_DIRECTLY, {"consumerGroup": "credit-service", "msgId": message_id(250)}, b"", False),
+        (RequestCode.CONSUME_MESSAGE_DIRECTLY, {"consumerGroup": "credit-service", "msgId": message_id(100)}, b"", False),
+        (RequestCode.GET_CONSUMER_RUNNING_INFO, {"consumerGroup": "credit-service"}, b"", True),
+        (RequestCode.GET_CONSUMER_RUNNING_INFO, {"consumerGroup": "others"}, b"", False),
+        (RequestCode.INVOKE_BROKER_TO_GET_CONSUMER_STATUS, {"topic": "credits", "group": "credit-service"}, b"", True),
+        (RequestCode.INVOKE_BROKER_TO_GET_CONSUMER_STATUS, {"topic": "credits", "group": "others"}, b"", False),
         (RequestCode.GET_MAX_OFFSET, {"topic": "orders", "queueId": "0"}, b"", True),
         (RequestCode.GET_BROKER_RUNTIME_INFO, {}, b"", True),
         (RequestCode.GET_TOPIC_CONFIG, {"topic": "orders"}, b"", True),
@@ -211,6 +249,72 @@ def test_the_brokers_own_topics_and_groups_are_nobodys_whatever_the_file_says(co
     assert found.startswith("Need admin permission")
 
 
+@pytest.mark.parametrize("serializer", SerializeType)
+@pytest.mark.parametrize(
+    ("code", "name"), [(RequestCode.END_TRANSACTION, "commitLogOffset"), (RequestCode.VIEW_MESSAGE_BY_ID, "offset")]
+)
+@pytest.mark.parametrize("spelling", ["250.0", "2.5e2", "25e1", "+250", " 250", "0250", "२५०", "2_50", "0xfa", "x", "9" * 5000])
+def test_an_offset_that_is_no_plain_number_is_refused(code: int, name: str, spelling: str, serializer: SerializeType) -> None:
+    stranger = Account(access_key="stranger-key", secret_key=SECRET)
+    with pytest.raises(ProtocolError, match=f"the custom field <{name}> is illegal"):
+        refusal(request(code, {name: spelling}, account="stranger-key", serializer=serializer), rules=AccessRules([stranger]))
+
+
+AUDITOR = Account(access_key="auditor-key", secret_key=SECRET, auditor=True)
+
+
+@pytest.mark.parametrize("code", sorted(AUDITOR_CODES - set(FINDERS)))
+def test_an_auditor_may_look_at_the_whole_broker(code: int) -> None:
+    assert refusal(request(code, account="auditor-key"), rules=AccessRules([AUDITOR])) is None
+
+
+@pytest.mark.parametrize(
+    ("code", "fields"),
+    [
+        (RequestCode.PULL_MESSAGE, {"topic": "orders", "consumerGroup": "others"}),
+        (RequestCode.PULL_MESSAGE, {"topic": "RMQ_SYS_TRANS_HALF_TOPIC", "consumerGroup": "CID_RMQ_SYS_TRANS"}),
+        (RequestCode.LITE_PULL_MESSAGE, {"topic": "RMQ_SYS_TRANS_OP_HALF_TOPIC", "consumerGroup": "others"}),
+        (RequestCode.QUERY_MESSAGE, {"topic": "orders"}),
+        (RequestCode.VIEW_MESSAGE_BY_ID, {"offset": "100"}),
+        (RequestCode.GET_CONSUMER_LIST_BY_GROUP, {"consumerGroup": "others"}),
+        (RequestCode.GET_CONSUMER_RUNNING_INFO, {"consumerGroup": "others"}),
+        (RequestCode.INVOKE_BROKER_TO_GET_CONSUMER_STATUS, {"topic": "orders", "group": "others"}),
+    ],
+)
+def test_an_auditor_may_look_at_every_topic_and_group(code: int, fields: dict[str, str]) -> None:
+    assert refusal(request(code, fields, account="auditor-key"), rules=AccessRules([AUDITOR])) is None
+
+
+@pytest.mark.parametrize(
+    ("code", "fields", "body"),
+    [
+        (RequestCode.PULL_MESSAGE, {"sysFlag": "1"}, b""),
+        (RequestCode.LITE_PULL_MESSAGE, {"sysFlag": "3"}, b""),
+        (RequestCode.SEND_MESSAGE_V2, {}, b""),
+        (RequestCode.END_TRANSACTION, {"commitLogOffset": "100"}, b""),
+        (RequestCode.CONSUMER_SEND_MSG_BACK, {"group": "others"}, b""),
+        (RequestCode.UPDATE_CONSUMER_OFFSET, {"topic": "orders", "consumerGroup": "others"}, b""),
+        (RequestCode.INVOKE_BROKER_TO_RESET_OFFSET, {"topic": "orders", "group": "others"}, b""),
+        (RequestCode.CLONE_GROUP_OFFSET, {"srcGroup": "a", "destGroup": "b"}, b""),
+        (RequestCode.CONSUME_MESSAGE_DIRECTLY, {"consumerGroup": "others", "msgId": message_id(250)}, b""),
+        (RequestCode.HEART_BEAT, {}, heartbeat({"others": ["orders"]})),
+        (RequestCode.LOCK_BATCH_MQ, {}, lock("others")),
+        *((code, {}, b"") for code in sorted(ADMIN_CODES - AUDITOR_CODES)),
+    ],
+)
+def test_an_auditor_changes_nothing_and_sees_no_account(code: int, fields: dict[str, str], body: bytes) -> None:
+    assert refusal(request(code, fields, body, account="auditor-key"), rules=AccessRules([AUDITOR])) is not None
+
+
+def test_somebody_decided_of_each_request_of_operators_whether_an_auditor_may_send_it() -> None:
+    assert {*ADMIN_CODES} & AUDITOR_CODES == {
+        AdminRequestCode.LIST_PENDING_TRANSACTIONS,
+        AdminRequestCode.SHOW_TRANSACTION,
+        AdminRequestCode.LIST_DECIDED_TRANSACTIONS,
+        AdminRequestCode.LIST_MARKS,
+    }
+
+
 def test_an_admin_with_permissions_of_its_own_has_no_others() -> None:
     assert refusal(request(310, {"b": "orders"}, account="narrow-admin-key")) is None
     assert refusal(request(310, {"b": "credits"}, account="narrow-admin-key")) == "No default permission for topic:credits"
@@ -247,7 +351,7 @@ def test_a_field_given_twice_is_checked_as_it_is_used() -> None:
         bytes(command.json_fields).replace(b'"b":"orders"', b'"b":"orders","b":"credits"')
     )
     assert refusal(command) == "Check signature failed for accessKey=orders-key"
-    signed = SessionCredentials("orders-key", SECRET).signed({"b": "credits"}, b"")
+    signed = SessionCredentials("orders-key", SECRET).signed({**SENT_V2, "b": "credits"}, b"")
     command.json_fields = type(command.json_fields)(encode_json(signed).replace(b'"b":', b'"b":"orders","b":'))
     assert refusal(command) == "No default permission for topic:credits"
 

@@ -104,8 +104,21 @@ def test_what_is_no_list_of_accounts_is_refused(text: str) -> None:
         parse_plain_acl(text)
 
 
-keys = st.text(
-    st.characters(min_codepoint=33, max_codepoint=0x2FFF, exclude_categories=["Cs", "Zs", "Cc"]), min_size=7, max_size=20
+def is_usable(key: str) -> bool:
+    """Whether an account can have this key."""
+    try:
+        Account(access_key=key, secret_key="a long secret")
+    except AccountMistake:
+        return False
+    return True
+
+
+texts = st.text(st.characters(), min_size=7, max_size=20)
+odd_ends = st.sampled_from(
+    ["", " ", "\t", "\n", "\x00", "\x1f", "\x85", "\xa0", "\u2003", "\u2028", "\u2029", "\ufeff", "\u200b", "\ud800"]
+)
+keys = st.builds("{1}{0}{2}".format, texts, odd_ends, odd_ends).filter(is_usable) | st.sampled_from(
+    ["a b c d e", "'quoted'", "12345678", "key: value", "- a list", "# no comment", "kéy-ключ-鍵匙"]
 )
 names = st.from_regex(r"\A[%|a-zA-Z0-9_-]{1,12}\Z")
 permissions = st.sampled_from(["DENY", "PUB", "SUB", "PUB|SUB", "SUB|PUB"])
@@ -120,6 +133,7 @@ accounts = st.builds(
     default_group_perm=permissions,
     topic_perms=named,
     group_perms=named,
+    auditor=st.booleans(),
 )
 
 
@@ -127,3 +141,23 @@ accounts = st.builds(
 def test_a_file_written_anew_says_the_same(some: list[Account], counter: int) -> None:
     acl = PlainAcl(global_white_addresses=("10.0.0.*",), accounts=tuple(some), counter=counter, timestamp_ms=5)
     assert parse_plain_acl(plain_acl_text(acl)) == acl
+
+
+@pytest.mark.parametrize(
+    "odd", [" ", "\t", "\n", "\r", "\x00", "\x1c", "\x85", "\xa0", "\u2003", "\u2028", "\u2029", "\ufeff", "\u200b", "\ud800"]
+)
+@pytest.mark.parametrize("shape", ["orders-key{}", "{}orders-key"])
+@pytest.mark.parametrize("name", ["access_key", "secret_key"])
+def test_a_key_that_the_file_could_not_give_back_makes_no_account(odd: str, shape: str, name: str) -> None:
+    keys = {"access_key": "orders-key", "secret_key": "a long secret", name: shape.format(odd)}
+    with pytest.raises(AccountMistake, match=r"its (accessKey|secretKey) has a blank at an end, or a character that nobody sees"):
+        Account(**keys)
+
+
+def test_an_account_that_only_looks_is_kept_and_apaches_name_for_admins_stays() -> None:
+    acl = PlainAcl(accounts=(Account(access_key="auditor-key", secret_key="a long secret", auditor=True),))
+    text = plain_acl_text(acl)
+    assert "auditor: true" in text
+    assert "admin: false" in text
+    assert parse_plain_acl(text) == acl
+    assert "auditor" not in plain_acl_text(PlainAcl(accounts=(Account(access_key="orders-key", secret_key="a long secret"),)))

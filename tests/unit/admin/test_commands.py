@@ -188,6 +188,15 @@ class TestDeadLetters:
         assert admin.said("dead-letters", "list", "credits") == "no dead letters of credits that nobody has treated\n"
         assert letter in admin.said("dead-letters", "list", "credits", "--treated")
 
+    def test_a_dry_run_says_what_would_come_back_and_changes_nothing(self, admin: CommandLine, letter: str) -> None:
+        said = admin.said("dead-letters", "retry", "--group", "credits", "--all", "--dry-run")
+        assert said.startswith("not retried, a dry run: ")
+        assert "would go to the consumer group credits once more (retry 1)\n" in said
+        assert said.endswith("1 dead letters would be retried; nothing is changed\n")
+        assert len(admin.rows("dead-letters", "list", "credits")) == 1
+        assert admin.said("dead-letters", "retry", "--group", "credits", "--all").startswith("retried: ")
+        assert "was retried already" in admin.refused("dead-letters", "retry", letter, "--dry-run")
+
     def test_all_letters_of_a_group_are_dismissed_with_a_reason(self, admin: CommandLine, letter: str) -> None:
         said = admin.said("dead-letters", "dismiss", "--group", "credits", "--all", "--reason", "a test order")
         assert said.startswith("dismissed: ")

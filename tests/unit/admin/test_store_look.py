@@ -6,6 +6,7 @@ import hashlib
 import json
 import os
 import re
+import stat
 import subprocess
 import sys
 from collections.abc import Callable
@@ -236,3 +237,23 @@ class TestOverlayFiles:
         assert 0 < found <= 500_000
         assert files.next_data(file, 600_000) is None
         files.close(file)
+
+
+KINDS: dict[str, Callable[[Path], object]] = {
+    "FIFO": os.mkfifo,
+    "folder": lambda path: path.mkdir(),
+    "socket": lambda path: os.mknod(path, stat.S_IFSOCK | 0o600),
+    "device": lambda path: path.symlink_to("/dev/zero"),
+}
+
+
+@pytest.mark.timeout(60)
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("name", ["lock", "checkpoint", "config/topics.json", "config/consumerOffset.json", "commitlog/{first}"])
+def test_what_is_no_file_under_a_files_name_keeps_nobody_waiting(store: Path, kind: str, name: str) -> None:
+    first = min(path.name for path in (store / "commitlog").iterdir())
+    path = store / name.format(first=first)
+    path.unlink(missing_ok=True)
+    KINDS[kind](path)
+    found = wrongs(examine_store(store, NOW_MS))
+    assert any("broker would not start on it" in what or "cannot be read" in what for what in found)

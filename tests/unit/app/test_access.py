@@ -30,6 +30,7 @@ from broker.client import (
 from broker.config import BrokerSettings
 from broker.message import Message, MessageExt
 from broker.protocol.codes import RequestCode, ResponseCode
+from broker.protocol.headers import DeleteTopicFromNamesrvRequestHeader, GetRouteInfoRequestHeader
 from broker.remoting import ConnectionClosed, RemotingClient
 from tests.certificates import Authority
 from tests.e2e.clients import SEND
@@ -201,6 +202,49 @@ async def test_the_vip_channel_lets_in_only_whom_the_other_port_lets_in(place: P
     with pytest.raises(ConnectionClosed):
         await plain.invoke(place.vip_addr, RequestCode.SEND_MESSAGE_V2, SEND, b"hello", timeout_ms=20_000)
     await plain.close()
+
+
+async def test_a_half_message_is_shown_to_nobody_who_may_not_send_to_its_topic(place: Place) -> None:
+    stranger, owner = Listener(), Listener()
+    strange = TransactionProducer("order_service", stranger, **place.at(CREDITS))
+    await strange.start()
+    with pytest.raises(ClientError):
+        await strange.send(Message(topic=TOPIC, body=b"now it knows the broker, and is online there"))
+    producer = TransactionProducer("order_service", owner, **place.at(ORDERS))
+    await producer.start()
+    for _ in range(5):
+        await producer.send_message_in_transaction(Message(topic=TOPIC, body=b"secret"), None)
+    await producer.shutdown()
+    await asyncio.sleep(1)  # the stranger alone is online now, and the broker looks each 0.1 s
+    producer = TransactionProducer("order_service", owner, **place.at(ORDERS))
+    await producer.start()
+    await producer.send(Message(topic=TOPIC, body=b"now it is online again"))
+    async with asyncio.timeout(60):
+        while len(owner.checked) < 5:  # noqa: ASYNC110 (the listener tells nobody)
+            await asyncio.sleep(0.01)
+    assert stranger.checked == []
+    await producer.shutdown()
+    await strange.shutdown()
+
+
+@pytest.mark.parametrize(
+    ("credentials", "words"),
+    [(None, "No accessKey is configured"), (ORDERS, "Need admin permission"), (CREDITS, "Need admin permission"), (ADMIN, None)],
+)
+async def test_only_an_admin_hides_a_topic_at_the_name_server(
+    place: Place, credentials: SessionCredentials | None, words: str | None
+) -> None:
+    client = RemotingClient(tls=place.tls, credentials=credentials)
+    delete = DeleteTopicFromNamesrvRequestHeader(topic=TOPIC)
+    answer = await client.invoke(place.namesrv_addr, RequestCode.DELETE_TOPIC_IN_NAMESRV, delete, timeout_ms=20_000)
+    route = GetRouteInfoRequestHeader(topic=TOPIC)
+    found = await client.invoke(place.namesrv_addr, RequestCode.GET_ROUTEINFO_BY_TOPIC, route, timeout_ms=20_000)
+    await client.close()
+    if words is None:
+        assert (answer.code, found.code) == (ResponseCode.SUCCESS, ResponseCode.TOPIC_NOT_EXIST)
+    else:
+        assert words in (answer.remark or "")
+        assert found.code == ResponseCode.SUCCESS, "the topic is there still"
 
 
 async def test_somebody_decided_who_may_ask_each_request_that_a_broker_answers(tmp_path: Path) -> None:

@@ -2,8 +2,11 @@ from pathlib import Path
 
 import pytest
 
-from broker.app.serving import settings_text
+from broker.app.serving import settings_text, settings_told_to_tools
 from broker.config import BrokerSettings, ConfigError, load_settings
+from broker.config.settings import NOT_SUPPORTED
+from broker.config.without_effect import TRUE_HERE, WITHOUT_EFFECT
+from broker.protocol.java_properties import parse_properties
 
 
 def written(tmp_path: Path, text: str) -> Path:
@@ -124,6 +127,14 @@ def test_settings_of_tls_may_lie_in_a_file_of_their_own(tmp_path: Path) -> None:
     said = loaded.settings.tls
     assert (said["tls.server.mode"], said["tls.enable"]) == ("permissive", "False")
     assert (said["tls.server.certPath"], said["tls.server.keyPath"]) == ("/c.pem", "/k.pem")
+
+
+def test_tools_are_told_the_settings_and_what_else_is_true_of_this_broker(tmp_path: Path) -> None:
+    settings = load_settings(written(tmp_path, "tls.enable=true\nlistenPort=10912")).settings
+    told = parse_properties(settings_told_to_tools(settings))
+    read_by_export_configs = ("filterServerNums", "slaveReadEnable", "useTLS", "listenPort")
+    assert [told[name] for name in read_by_export_configs] == ["0", "false", "true", "10912"]
+    assert TRUE_HERE.keys() <= WITHOUT_EFFECT | NOT_SUPPORTED
 
 
 def test_passwords_are_not_shown(tmp_path: Path) -> None:

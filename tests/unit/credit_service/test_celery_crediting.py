@@ -7,8 +7,8 @@ from celery import Celery
 
 from credit_service.adapters.celery_app import QUEUE, create_celery
 from credit_service.adapters.celery_crediting import MOST_WAITING_TASKS, CeleryCrediting
-from credit_service.adapters.celery_tasks import CeleryTasks, TaskAnswer
-from credit_service.adapters.credit_wire import to_wire
+from credit_service.adapters.celery_tasks import CeleryTasks, Task, TaskAnswer
+from credit_service.adapters.credit_wire import WireCredit, to_wire
 from credit_service.adapters.ledger import Ledger
 from credit_service.domain.credit import Credit, CreditOutcome
 from credit_service.service_layer.crediting import CreditingFailed, CreditingUnavailable
@@ -97,6 +97,26 @@ def test_a_database_that_is_away_is_an_outage(side: CreditSide, crediting: Celer
         credit(crediting, [a_credit("1")])
 
 
+def test_an_answer_that_celery_has_kept_a_copy_of_is_not_taken_for_that_of_a_later_try(sqlite_ledger: Ledger) -> None:
+    """Celery's results may come twice, by the key and by the subscription, and it buffers what nobody waits for."""
+
+    class KeepsAnswers(CreditSide):
+        def answer_again(self) -> None:
+            self.answers |= {task_id: TaskAnswer(["IMPOSSIBLE"]) for task_id in self.ids}
+
+        def send(self, task_id: str, credits: Sequence[WireCredit]) -> Task:
+            self.ids.append(task_id)
+            return super().send(task_id, credits)
+
+        ids: list[str] = []
+
+    side = KeepsAnswers(sqlite_ledger)
+    crediting = CeleryCrediting(side, timeout_s=TIMEOUT_S, now_s=side.clock)
+    assert credit(crediting, [a_credit("1")]) == [CreditOutcome.CREDITED]
+    side.answer_again()
+    assert credit(crediting, [a_credit("1")]) == [CreditOutcome.ALREADY_CREDITED]
+
+
 def test_a_wait_ends_soon_when_it_is_given_up(side: CreditSide, crediting: CeleryCrediting) -> None:
     side.are_workers_up = lambda: False
     with pytest.raises(CreditingUnavailable):
@@ -125,7 +145,9 @@ def test_an_answer_of_another_shape_credits_nothing(side: CreditSide, crediting:
 
 def in_memory() -> Celery:
     celery = create_celery("redis://127.0.0.1:1/0")
-    celery.conf.update(broker_url="memory://", result_backend="cache+memory://", broker_transport_options={})
+    celery.conf.update(
+        broker_url="memory://", broker_transport=None, result_backend="cache+memory://", broker_transport_options={}
+    )
     return celery
 
 

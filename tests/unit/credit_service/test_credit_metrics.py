@@ -6,8 +6,7 @@ from broker.client import ConsumeContext, QueueProgress
 from broker.message import MessageQueue
 from credit_service.adapters.credit_metrics import CountedCrediting, HoldsCollector
 from credit_service.domain.credit import Credit, CreditOutcome
-from credit_service.service_layer.faults import Fault
-from credit_service.service_layer.holds import Holds
+from service_runtime.holds import Cause, Holds
 from tests.unit.credit_service.conftest import a_context, a_credit, a_reversal
 
 
@@ -17,6 +16,11 @@ class Crediting:
 
 
 class Consumer:
+    dead_letters: int | None = 2
+
+    def count_dead_letters(self) -> int | None:
+        return self.dead_letters
+
     def progress(self) -> list[QueueProgress]:
         return [QueueProgress(MessageQueue("orders", "broker-a", number), 20, 0.0) for number in range(2)]
 
@@ -37,7 +41,10 @@ def test_what_is_held_and_what_waits_is_read_at_each_scrape() -> None:
     registry.register(HoldsCollector(holds, Consumer()))  # type: ignore[arg-type]
     assert registry.get_sample_value("credit_held_orders") == 0
     with holds.batch(3) as batch:
-        batch.hold(Fault.OUTAGE, "Redis is away")
+        batch.hold(Cause.OUTAGE, "Redis is away")
         assert registry.get_sample_value("credit_held_orders") == 3
     assert registry.get_sample_value("credit_held_orders") == 0
     assert registry.get_sample_value("credit_unacknowledged_messages") == 40
+    assert registry.get_sample_value("credit_dead_letters") == 2
+    Consumer.dead_letters = None
+    assert registry.get_sample_value("credit_dead_letters") is None

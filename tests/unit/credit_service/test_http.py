@@ -12,7 +12,7 @@ from credit_service.adapters.ledger import Ledger
 from credit_service.adapters.worker_heartbeats import Heartbeat, LivingWorker
 from credit_service.entrypoints.health import HealthSources
 from credit_service.entrypoints.http import create_app
-from credit_service.service_layer.holds import Holding
+from service_runtime.holds import Cause, Holding
 from service_runtime.known_hosts import KnownHosts
 from tests.unit.credit_service.conftest import a_credit, a_reversal
 
@@ -25,9 +25,15 @@ class Everything:
         self.workers = [LivingWorker(Heartbeat(name="one", host="here", pid=7, processes=2, age_s=60), heard_s_ago=1.5)]
         self.held: Holding | None = None
         self.stands_still_s = 0.0
+        self.dead_letters: int | None = 0
 
-    def is_reachable(self) -> bool:
-        return self.is_broker_up
+    group = "credit_service"
+
+    def count_dead_letters(self) -> int | None:
+        return self.dead_letters
+
+    def why_unready(self) -> str | None:
+        return None if self.is_broker_up else "the broker is away"
 
     def living(self) -> list[LivingWorker]:
         if not self.is_redis_up:
@@ -46,10 +52,21 @@ def everything() -> Everything:
     return Everything()
 
 
+def sources(ledger: Ledger, everything: Everything) -> HealthSources:
+    return HealthSources(
+        ledger,
+        broker=everything,
+        workers=everything,
+        holds=everything,
+        queues=everything,
+        dead_letters=everything,
+        readiness_counts_s=0,
+    )
+
+
 @pytest.fixture
 def client(sqlite_ledger: Ledger, everything: Everything) -> Iterator[FlaskClient]:
-    health = HealthSources(sqlite_ledger, broker=everything, workers=everything, holds=everything, queues=everything)
-    with create_app(sqlite_ledger, health).test_client() as client:
+    with create_app(sqlite_ledger, sources(sqlite_ledger, everything)).test_client() as client:
         yield client
 
 
@@ -113,7 +130,17 @@ def test_a_database_that_does_not_answer_is_503(client: FlaskClient, sqlite_engi
     assert client.get("/customers/ada/credit").status_code == 503
 
 
-WORKER = {"name": "one", "host": "here", "pid": 7, "processes": 2, "age_s": 60.0, "heard_s_ago": 1.5}
+WORKER = {
+    "name": "one",
+    "host": "here",
+    "pid": 7,
+    "processes": 2,
+    "age_s": 60.0,
+    "heard_s_ago": 1.5,
+    "tasks_taken": None,
+    "taken_s_ago": None,
+    "takes_none_for_s": None,
+}
 ALL_IS_WELL = {
     "status": "ok",
     "database": "ok",
@@ -123,11 +150,20 @@ ALL_IS_WELL = {
     "held": None,
     "queues": 1,
     "standing_still": [],
+    "attention": [],
+    "missing": [],
 }
 
 
-def holding(*, is_outage: bool) -> Holding:
-    return Holding(orders=40, batches=2, held_for_s=61.25, reason="Redis is away", is_outage=is_outage)
+MEANWHILE = "Orders wait at the broker meanwhile, and none is lost."
+OF_BROKER = f"broker: the broker is away. Look at name server and broker with rocketmq-admin doctor. {MEANWHILE}"
+OF_REDIS = f"workers: Redis cannot be asked: connection refused. Start Redis, or a credit_service.worker. {MEANWHILE}"
+OF_WORKERS = f"workers: no worker is alive. Start Redis, or a credit_service.worker. {MEANWHILE}"
+OF_TASKS = f"workers: no worker takes the tasks that wait. Start Redis, or a credit_service.worker. {MEANWHILE}"
+
+
+def holding(cause: Cause, orders: int = 40) -> Holding:
+    return Holding(orders=orders, batches=2, held_for_s=61.25, reason="Redis is away", cause=cause)
 
 
 def test_health_tells_everything_in_detail(client: FlaskClient) -> None:
@@ -138,39 +174,97 @@ def test_health_tells_everything_in_detail(client: FlaskClient) -> None:
 def test_health_names_what_does_not_answer(client: FlaskClient, everything: Everything) -> None:
     everything.is_broker_up = False
     answer = client.get("/healthz")
-    assert (answer.status_code, answer.json) == (503, ALL_IS_WELL | {"status": "degraded", "broker": "unreachable"})
+    assert (answer.status_code, answer.json) == (
+        503,
+        ALL_IS_WELL | {"status": "degraded", "broker": "unreachable", "missing": [OF_BROKER]},
+    )
 
 
 def test_health_without_redis_knows_of_no_worker(client: FlaskClient, everything: Everything) -> None:
     everything.is_redis_up = False
     answer = client.get("/healthz")
-    assert (answer.status_code, answer.json) == (503, ALL_IS_WELL | {"status": "degraded", "redis": "unreachable", "workers": []})
+    assert (answer.status_code, answer.json) == (
+        503,
+        ALL_IS_WELL | {"status": "degraded", "redis": "unreachable", "workers": [], "missing": [OF_REDIS]},
+    )
 
 
 def test_health_is_degraded_while_no_worker_is_alive(client: FlaskClient, everything: Everything) -> None:
     everything.workers = []
     answer = client.get("/healthz")
-    assert (answer.status_code, answer.json) == (503, ALL_IS_WELL | {"status": "degraded", "workers": []})
+    assert (answer.status_code, answer.json) == (
+        503,
+        ALL_IS_WELL | {"status": "degraded", "workers": [], "missing": [OF_WORKERS]},
+    )
+
+
+def test_health_is_degraded_while_no_worker_takes_the_tasks_that_wait(client: FlaskClient, everything: Everything) -> None:
+    def worker(none_for_s: float) -> LivingWorker:
+        said = Heartbeat(
+            name="one", host="here", pid=7, processes=2, age_s=60, tasks_taken=9, taken_s_ago=50, takes_none_for_s=none_for_s
+        )
+        return LivingWorker(said, heard_s_ago=1.5)
+
+    everything.workers = [worker(45)]
+    answer = client.get("/healthz")
+    shown = WORKER | {"tasks_taken": 9, "taken_s_ago": 50.0, "takes_none_for_s": 45.0}
+    degraded = ALL_IS_WELL | {"status": "degraded", "workers": [shown], "missing": [OF_TASKS]}
+    assert (answer.status_code, answer.json) == (503, degraded)
+    everything.workers = [worker(45), worker(0)]
+    assert client.get("/healthz").status_code == 200
 
 
 def test_health_is_degraded_while_orders_are_held_for_an_outage(client: FlaskClient, everything: Everything) -> None:
-    everything.held = holding(is_outage=True)
+    everything.held = holding(Cause.OUTAGE)
     answer = client.get("/healthz")
     held = {"orders": 40, "batches": 2, "for_s": 61.2, "cause": "outage"}
     assert (answer.status_code, answer.json) == (503, ALL_IS_WELL | {"status": "degraded", "held": held})
 
 
 def test_health_asks_for_attention_while_single_orders_are_held(client: FlaskClient, everything: Everything) -> None:
-    everything.held = holding(is_outage=False)
+    everything.held = holding(Cause.SUSPICION)
     answer = client.get("/healthz")
     held = {"orders": 40, "batches": 2, "for_s": 61.2, "cause": "suspicion"}
     assert (answer.status_code, answer.json) == (200, ALL_IS_WELL | {"status": "attention", "held": held})
 
 
-def test_callers_are_served_although_nothing_but_the_database_is_there(client: FlaskClient, everything: Everything) -> None:
+@pytest.mark.parametrize(("orders", "status"), [(2, (503, "degraded")), (1, (200, "attention"))])
+def test_a_database_that_refuses_several_orders_and_takes_none_is_no_health(
+    client: FlaskClient, everything: Everything, orders: int, status: tuple[int, str]
+) -> None:
+    """One alone may be a bad order in a quiet shop."""
+    everything.held = holding(Cause.REFUSAL, orders)
+    answer = client.get("/healthz")
+    assert (answer.status_code, answer.json["status"]) == status
+    assert answer.json["held"] == {"orders": orders, "batches": 2, "for_s": 61.2, "cause": "refusal"}
+
+
+def test_health_asks_for_attention_from_the_first_dead_letter_and_names_the_command(
+    client: FlaskClient, everything: Everything
+) -> None:
+    everything.dead_letters = 1
+    answer = client.get("/healthz")
+    assert (answer.status_code, answer.json["status"]) == (200, "attention")
+    assert "1 messages of credit_service are dead letters" in answer.json["attention"][0]
+    assert "dead-letters retry --group credit_service --all --dry-run" in answer.json["attention"][0]
+    everything.dead_letters = None
+    assert client.get("/healthz").json == ALL_IS_WELL
+
+
+def test_a_service_is_ready_while_an_order_could_be_credited(client: FlaskClient, everything: Everything) -> None:
+    assert (client.get("/readyz").status_code, client.get("/readyz").json) == (200, {"status": "ok"})
     everything.is_broker_up = everything.is_redis_up = False
     answer = client.get("/readyz")
-    assert (answer.status_code, answer.json) == (200, {"status": "ok", "database": "ok"})
+    assert (answer.status_code, answer.json["title"]) == (503, "Not ready")
+    assert answer.json["detail"] == f"{OF_BROKER} {OF_REDIS}"
+
+
+def test_credits_are_read_although_nothing_but_the_database_is_there(
+    client: FlaskClient, sqlite_ledger: Ledger, everything: Everything
+) -> None:
+    sqlite_ledger.credit([a_credit("1")])
+    everything.is_broker_up = everything.is_redis_up = False
+    assert client.get("/customers/ada/credit").status_code == 200
 
 
 def test_a_service_without_its_database_lives_but_is_not_ready(
@@ -178,7 +272,7 @@ def test_a_service_without_its_database_lives_but_is_not_ready(
 ) -> None:
     lose_the_database(sqlite_engine, tmp_path)
     answer = client.get("/readyz")
-    assert (answer.status_code, answer.json) == (503, {"status": "degraded", "database": "unreachable"})
+    assert (answer.status_code, [error["field"] for error in answer.json["errors"]]) == (503, ["database"])
     assert client.get("/healthz").status_code == 503
     answer = client.get("/livez")
     assert (answer.status_code, answer.json) == (200, {"status": "ok"})
@@ -195,7 +289,7 @@ def test_a_queue_that_stands_still_because_orders_are_held_is_explained_by_that(
     client: FlaskClient, everything: Everything
 ) -> None:
     everything.stands_still_s = 121.0
-    everything.held = Holding(orders=1, batches=1, held_for_s=130.0, reason="?", is_outage=False)
+    everything.held = Holding(orders=1, batches=1, held_for_s=130.0, reason="?", cause=Cause.SUSPICION)
     answer = client.get("/healthz")
     assert (answer.status_code, answer.json["status"], answer.json["standing_still"]) == (200, "attention", [])
 
@@ -208,8 +302,7 @@ def test_a_page_of_another_site_reads_nothing(client: FlaskClient, path: str, he
 
 
 def test_names_that_were_given_are_answered(sqlite_ledger: Ledger, everything: Everything) -> None:
-    health = HealthSources(sqlite_ledger, broker=everything, workers=everything, holds=everything, queues=everything)
-    app = create_app(sqlite_ledger, health, hosts=KnownHosts.of("0.0.0.0", "credit-service"))
+    app = create_app(sqlite_ledger, sources(sqlite_ledger, everything), hosts=KnownHosts.of("0.0.0.0", "credit-service"))
     with app.test_client() as client:
         hosts = ("credit-service:8081", "localhost:49153", "172.18.0.5:8081", "order-service:8081")
         assert [client.get("/healthz", headers={"Host": host}).status_code for host in hosts] == [200, 200, 200, 421]

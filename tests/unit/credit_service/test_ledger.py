@@ -1,15 +1,16 @@
 import random
 import threading
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 
 import pytest
 from alembic.autogenerate import compare_metadata
 from alembic.migration import MigrationContext
 from sqlalchemy import Engine, text
 
-from credit_service.adapters.ledger import CreditNotStored, Ledger, LedgerUnavailable
+from credit_service.adapters.ledger import Ledger, LedgerUnavailable
 from credit_service.adapters.tables import MIGRATIONS, CreditDatabase
-from credit_service.domain.credit import Credit, CreditOutcome
+from credit_service.domain.credit import Credit, CreditOutcome, EntryKind
 from service_runtime.database import migrate_database
 from tests.unit.credit_service.conftest import a_credit, a_reversal
 
@@ -99,11 +100,23 @@ def postgresql_trigger(action: str) -> list[str]:
     ]
 
 
-def test_a_row_that_is_neither_inserted_nor_found_is_an_error_and_not_a_redelivery(ledger: Ledger, engine: Engine) -> None:
+def test_a_row_that_is_neither_inserted_nor_found_is_refused_and_no_redelivery(ledger: Ledger, engine: Engine) -> None:
     swallow_the_amount_666(engine)
-    with pytest.raises(CreditNotStored, match="order 2"):
-        ledger.credit([a_credit("1"), a_credit("2", amount_cents=666)])
-    assert ledger.find_customer("ada", max_entries=10) is None
+    batch = [a_credit("1"), a_credit("2", amount_cents=666), a_credit("3")]
+    assert ledger.credit(batch) == [CREDITED, CreditOutcome.IMPOSSIBLE, CREDITED]
+    assert ledger.find_order("2") == ()
+
+
+def test_the_ledger_says_what_orders_were_written_and_leaves_out_what_refusals_and_repairs_wrote(ledger: Ledger) -> None:
+    assert ledger.last_written() == 0
+    ledger.credit([a_credit("1")])
+    first = ledger.last_written()
+    ledger.annul(a_credit("2"))
+    ledger.credit([replace(a_reversal("1"), message_id="repair of-a-day")])
+    assert ledger.last_written() > first
+    assert [ledger.is_written_after(number, kind) for number in (0, first) for kind in EntryKind] == [True, False, False, False]
+    ledger.credit([a_reversal("3")])
+    assert ledger.is_written_after(first, EntryKind.REVERSAL)
 
 
 @pytest.mark.parametrize("database_url", ["postgresql"], indirect=True)

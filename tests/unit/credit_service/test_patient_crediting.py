@@ -9,10 +9,11 @@ import pytest
 from broker.client import ConsumeContext, MessagesWithdrawn
 from credit_service.adapters.celery_crediting import CeleryCrediting
 from credit_service.adapters.ledger import Ledger, LedgerUnavailable
-from credit_service.domain.credit import Credit, CreditOutcome
-from credit_service.service_layer.holds import Holds
+from credit_service.domain.credit import Credit, CreditOutcome, EntryKind
+from credit_service.service_layer.crediting import Later
 from credit_service.service_layer.patient_crediting import PatientCrediting
-from tests.unit.credit_service.conftest import a_context, a_credit
+from service_runtime.holds import ASIDE_S, Cause, Holds
+from tests.unit.credit_service.conftest import a_context, a_credit, a_reversal
 from tests.unit.credit_service.credit_side import CreditSide, NoAnswer
 
 CREDITED = CreditOutcome.CREDITED
@@ -110,7 +111,7 @@ def test_a_pause_ends_soon_after_the_orders_of_another_pass(side: CreditSide, ho
     def pass_another(context: ConsumeContext, seconds: float) -> None:
         side.clock.wait(context, seconds)
         if side.clock() > HOUR_S:
-            holds.has_passed()
+            holds.has_passed(EntryKind.CREDIT)
 
     waiting = PatientCrediting(patient.crediting, holds, threads=THREADS, wait=pass_another)
     assert waiting.credit(batch(1), a_context()) == [CREDITED]
@@ -126,7 +127,7 @@ def test_an_order_that_looks_like_an_outage_whenever_it_is_tried_does_not_hold_u
 
     def pass_another(context: ConsumeContext, seconds: float) -> None:
         side.clock.wait(context, seconds)
-        holds.has_passed()
+        holds.has_passed(EntryKind.CREDIT)
 
     waiting = PatientCrediting(patient.crediting, holds, threads=THREADS, wait=pass_another)
     outcomes = waiting.credit(batch(8), a_context())
@@ -144,7 +145,7 @@ def test_an_outage_in_which_a_few_tasks_pass_now_and_then_spends_no_redelivery(
     def pass_another_now_and_then(context: ConsumeContext, seconds: float) -> None:
         side.clock.wait(context, seconds)
         if next(waits) % 15 == 0:
-            holds.has_passed()
+            holds.has_passed(EntryKind.CREDIT)
 
     waiting = PatientCrediting(patient.crediting, holds, threads=THREADS, wait=pass_another_now_and_then)
     assert waiting.credit(batch(8), a_context()) == [CREDITED] * 8
@@ -164,20 +165,45 @@ def test_a_stalled_database_that_lets_tasks_run_into_their_time_limit_spends_no_
     assert patient.credit(batch(32), a_context()) == [CREDITED] * 32
 
 
-def test_bad_orders_that_occupy_all_threads_make_room_for_the_others(side: CreditSide, patient: PatientCrediting) -> None:
+def test_bad_orders_that_occupy_all_threads_give_way_to_the_others_and_spend_no_redelivery(
+    side: CreditSide, holds: Holds, patient: PatientCrediting
+) -> None:
     side.poison = orders(*(f"order-{number}" for number in range(THREADS)))
     with ThreadPoolExecutor(THREADS) as threads:
         outcomes = list(threads.map(lambda number: patient.credit(batch(1, number), a_context()), range(THREADS + 1)))
-    assert outcomes == [*[[None]] * THREADS, [CREDITED]]
+    assert outcomes[THREADS] == [CREDITED]
+    assert {outcome for (outcome,) in outcomes[:THREADS]} <= {Later.GAVE_WAY, None}
+    assert [Later.GAVE_WAY] in outcomes
 
 
-def test_orders_under_suspicion_that_occupy_all_threads_stay_while_a_task_without_orders_fails_too(
-    side: CreditSide, patient: PatientCrediting
+def test_a_bug_in_every_task_with_orders_gives_way_again_and_again_and_spends_no_redelivery(
+    side: CreditSide, holds: Holds, patient: PatientCrediting
 ) -> None:
-    side.poison = lambda _: None if side.clock() > HOUR_S else TypeError("a bug in every task, even in one without orders")
-    with ThreadPoolExecutor(THREADS) as threads:
-        outcomes = list(threads.map(lambda number: patient.credit(batch(1, number), a_context()), range(THREADS)))
-    assert outcomes == [[CREDITED]] * THREADS
+    """A task without orders would pass, and says nothing of those with orders."""
+    side.poison = lambda credits: TypeError("a bug in every task with orders") if credits else None
+    seen = set()
+    for _ in range(30):
+        with ThreadPoolExecutor(THREADS) as threads:
+            outcomes = list(threads.map(lambda number: patient.credit(batch(1, number), a_context()), range(THREADS)))
+        seen |= {outcome for (outcome,) in outcomes}
+        holding = holds.state()
+        assert holding is not None
+        assert (holding.orders, holding.cause) == (THREADS, Cause.SUSPICION)
+        side.clock.advance(ASIDE_S + 1)
+    assert seen == {Later.GAVE_WAY}
+
+
+def test_only_what_writes_something_new_shows_that_tasks_pass(side: CreditSide, holds: Holds, patient: PatientCrediting) -> None:
+    patient.credit(batch(1), a_context())
+    assert (holds.passed(EntryKind.CREDIT), holds.passed(EntryKind.REVERSAL)) == (1, 0)
+    assert patient.credit(batch(1), a_context()) == [CreditOutcome.ALREADY_CREDITED]
+    assert holds.passed(EntryKind.CREDIT) == 1
+
+
+def test_a_batch_of_both_kinds_is_tried_kind_by_kind(side: CreditSide, holds: Holds, patient: PatientCrediting) -> None:
+    mixed = [a_credit("1"), a_reversal("2"), a_reversal("3"), a_credit("4")]
+    assert patient.credit(mixed, a_context()) == [CREDITED] * 4
+    assert (side.sent, holds.passed(EntryKind.CREDIT), holds.passed(EntryKind.REVERSAL)) == (3, 2, 1)
 
 
 def test_what_is_held_is_let_go_of_when_it_is_withdrawn(side: CreditSide, holds: Holds, patient: PatientCrediting) -> None:
@@ -211,6 +237,7 @@ def test_a_batch_that_was_held_before_the_consumer_stops_is_not_waited_for(side:
 
 
 @pytest.fixture(autouse=True)
-def _nothing_is_held_in_the_end(holds: Holds) -> Iterator[None]:
+def _nothing_is_held_in_the_end(side: CreditSide, holds: Holds) -> Iterator[None]:
     yield
+    side.clock.advance(ASIDE_S + 1)
     assert holds.state() is None

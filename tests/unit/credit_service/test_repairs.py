@@ -87,7 +87,7 @@ class Nobody:
 
 def a_client(engine: Engine, key: str) -> FlaskClient:
     nobody: Any = Nobody()
-    health = HealthSources(nobody, nobody, nobody, nobody, nobody)
+    health = HealthSources(nobody, nobody, nobody, nobody, nobody, nobody)
     return create_app(Ledger(engine), health, repair_desk=RepairDesk(Repairs(engine), key)).test_client()
 
 

@@ -12,9 +12,9 @@ from broker.client.push.listener_threads import ListenerThreads
 from broker.message import MessageQueue
 from credit_service.adapters.celery_crediting import CeleryCrediting
 from credit_service.adapters.ledger import Ledger
-from credit_service.service_layer.holds import REMIND_AFTER_S, Holds
 from credit_service.service_layer.order_listener import OrderListener
 from credit_service.service_layer.patient_crediting import PatientCrediting
+from service_runtime.holds import REMIND_AFTER_S, Holds
 from tests.unit.client.push.test_consumption import Return
 from tests.unit.credit_service.conftest import ORDER, a_message
 from tests.unit.credit_service.credit_side import CreditSide
@@ -27,7 +27,7 @@ ORDERS, BATCH, THREADS = 50, 4, 8
 async def test_after_a_weekend_without_redis_workers_and_database_all_is_credited_and_no_redelivery_is_spent(
     sqlite_ledger: Ledger, caplog: pytest.LogCaptureFixture
 ) -> None:
-    caplog.set_level(logging.INFO, "credit_service")
+    caplog.set_level(logging.INFO, "service_runtime")
     side = CreditSide(sqlite_ledger)
     clock = side.clock
     side.is_redis_up = lambda: clock() >= 20 * HOUR_S

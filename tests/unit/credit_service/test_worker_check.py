@@ -8,15 +8,20 @@ import sys
 import pytest
 from redis import RedisError
 
-from credit_service.adapters.worker_heartbeats import Heartbeat, LivingWorker
+from credit_service.adapters.worker_heartbeats import TAKES_NONE_AFTER_S, Heartbeat, LivingWorker
 from credit_service.worker import check
 from credit_service.worker.check import find_worker
 
 HERE = socket.gethostname()
 
 
-def a_worker(name: str, *, host: str = HERE, pid: int | None = None, heard_s_ago: float = 1) -> LivingWorker:
-    return LivingWorker(Heartbeat(name=name, host=host, pid=pid or os.getpid(), processes=2, age_s=60), heard_s_ago)
+def a_worker(
+    name: str, *, host: str = HERE, pid: int | None = None, heard_s_ago: float = 1, **said: int | float | None
+) -> LivingWorker:
+    heartbeat = Heartbeat.model_validate(
+        {"name": name, "host": host, "pid": pid or os.getpid(), "processes": 2, "age_s": 60, **said}
+    )
+    return LivingWorker(heartbeat, heard_s_ago)
 
 
 def a_dead_process() -> int:
@@ -65,7 +70,19 @@ def check_says(monkeypatch: pytest.MonkeyPatch, found: list[LivingWorker] | Exce
 
 def test_a_check_of_a_living_worker_succeeds(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
     assert check_says(monkeypatch, [a_worker("one", heard_s_ago=2)]) == 0
-    assert capsys.readouterr().out == f"worker one (process {os.getpid()}) was heard 2.0 s ago, up for 60 s\n"
+    heard = f"worker one (process {os.getpid()}) was heard 2.0 s ago, up for 60 s, "
+    assert capsys.readouterr().out == f"{heard}has taken no task yet\n"
+    assert check_says(monkeypatch, [a_worker("one", heard_s_ago=2, tasks_taken=7, taken_s_ago=12.3, takes_none_for_s=0)]) == 0
+    assert capsys.readouterr().out == f"{heard}has taken 7 tasks, the last one 12 s ago\n"
+
+
+def test_a_worker_that_takes_none_of_the_tasks_that_wait_fails_its_check_although_it_is_heard(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert check_says(monkeypatch, [a_worker("one", tasks_taken=7, taken_s_ago=95, takes_none_for_s=TAKES_NONE_AFTER_S)]) == 1
+    said = capsys.readouterr().err
+    assert said.endswith(f"worker one (process {os.getpid()}) takes no task, although some have waited for 40 s\n")
+    assert check_says(monkeypatch, [a_worker("one", tasks_taken=7, taken_s_ago=39, takes_none_for_s=TAKES_NONE_AFTER_S - 1)]) == 0
 
 
 @pytest.mark.parametrize(

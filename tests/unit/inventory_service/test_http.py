@@ -7,13 +7,24 @@ from sqlalchemy import Engine, text
 from inventory_service.adapters.stock_room import SqlStockRoom
 from inventory_service.domain.shipment import Line
 from inventory_service.entrypoints.http import create_app
+from service_runtime.holds import Cause, Holds
 
 
 class Broker:
     is_up = True
+    group = "inventory_service"
+    dead_letters: int | None = 0
 
-    def is_reachable(self) -> bool:
-        return self.is_up
+    def why_unready(self) -> str | None:
+        return None if self.is_up else "the broker is away"
+
+    def count_dead_letters(self) -> int | None:
+        return self.dead_letters
+
+
+@pytest.fixture
+def holds() -> Holds:
+    return Holds()
 
 
 @pytest.fixture
@@ -22,8 +33,8 @@ def broker() -> Broker:
 
 
 @pytest.fixture
-def client(sqlite_stock_room: SqlStockRoom, broker: Broker) -> Iterator[FlaskClient]:
-    with create_app(sqlite_stock_room, broker).test_client() as client:
+def client(sqlite_stock_room: SqlStockRoom, broker: Broker, holds: Holds) -> Iterator[FlaskClient]:
+    with create_app(sqlite_stock_room, broker, holds, readiness_counts_s=0).test_client() as client:
         yield client
 
 
@@ -56,12 +67,38 @@ def test_a_shipment_says_what_was_missing(client: FlaskClient, sqlite_stock_room
     assert client.get("/orders/order-1/shipment").json == {"order_id": "order-1", "state": "SHORT", "missing": "tea"}
 
 
-@pytest.mark.parametrize("path", ["/healthz", "/readyz"])
-def test_health_names_what_does_not_answer(client: FlaskClient, broker: Broker, path: str) -> None:
-    assert client.get(path).json == {"status": "ok", "database": "ok", "broker": "ok"}
+ALL_IS_WELL = {"status": "ok", "database": "ok", "broker": "ok", "held": None, "attention": [], "missing": []}
+
+
+def test_health_asks_for_attention_from_the_first_dead_letter_and_names_the_command(client: FlaskClient, broker: Broker) -> None:
+    broker.dead_letters = 1
+    answer = client.get("/healthz")
+    assert (answer.status_code, answer.json["status"]) == (200, "attention")
+    assert "dead-letters retry --group inventory_service --all --dry-run" in answer.json["attention"][0]
+    assert client.get("/readyz").json == {"status": "ok"}
+
+
+def test_health_asks_for_attention_for_one_message_that_is_refused_and_is_none_for_several(
+    client: FlaskClient, holds: Holds
+) -> None:
+    with holds.batch(1) as one, holds.batch(1) as two:
+        one.hold(Cause.REFUSAL, "no")
+        answer = client.get("/healthz")
+        assert (answer.status_code, answer.json["status"], answer.json["held"]["cause"]) == (200, "attention", "refusal")
+        two.hold(Cause.REFUSAL, "no")
+        answer = client.get("/healthz")
+        assert (answer.status_code, answer.json["status"], answer.json["held"]["messages"]) == (503, "degraded", 2)
+
+
+def test_health_and_readiness_name_what_is_missing(client: FlaskClient, broker: Broker) -> None:
+    assert client.get("/healthz").json == ALL_IS_WELL
+    assert client.get("/readyz").json == {"status": "ok"}
     broker.is_up = False
-    answer = client.get(path)
-    assert (answer.status_code, answer.json["broker"]) == (503, "unreachable")
+    health, ready = client.get("/healthz"), client.get("/readyz")
+    assert (health.status_code, health.json["broker"], health.json["database"]) == (503, "unreachable", "ok")
+    assert (ready.status_code, ready.json["title"]) == (503, "Not ready")
+    assert ready.json["errors"] == [{"field": "broker", "message": "the broker is away"}]
+    assert "Messages wait at the broker meanwhile." in ready.json["detail"]
 
 
 def test_a_database_that_does_not_answer_is_503(client: FlaskClient, sqlite_engine: Engine) -> None:

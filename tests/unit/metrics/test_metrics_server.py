@@ -1,12 +1,15 @@
 import http.client
+import socket
 import threading
 from collections.abc import Iterator
+from urllib.request import urlopen
 
 import pytest
 from prometheus_client.core import GaugeMetricFamily, Metric
 from prometheus_client.registry import Collector
 
 from broker.metrics import MetricsServer
+from broker.metrics.server import MOST_CONNECTIONS
 
 
 class OneFigure(Collector):
@@ -35,3 +38,16 @@ def test_a_port_in_use_is_an_error_and_nothing_is_left_running() -> None:
             MetricsServer("127.0.0.1", server.port, OneFigure())
     finally:
         server.stop()
+
+
+def test_connections_that_ask_nothing_make_room_for_scrapes() -> None:
+    server = MetricsServer("127.0.0.1", 0, OneFigure())
+    lying = [socket.create_connection(("127.0.0.1", server.port)) for _ in range(2 * MOST_CONNECTIONS)]
+    for one in lying:
+        one.sendall(b"GET /met")
+    lying[0].settimeout(9)
+    assert lying[0].recv(1) == b"", "the oldest made room"
+    assert b"one_figure" in urlopen(f"http://127.0.0.1:{server.port}/metrics", timeout=9).read()
+    for one in lying:
+        one.close()
+    server.stop()

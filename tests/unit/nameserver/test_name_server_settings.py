@@ -68,3 +68,16 @@ def test_a_file_that_is_no_text_is_named(tmp_path: Path) -> None:
 def test_a_home_is_resolved_in_the_path_of_the_kv_config(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("HOME", str(tmp_path))
     assert load_settings(written(tmp_path, "kvConfigPath=~/kv.json")).kv_config_path == tmp_path / "kv.json"
+
+
+def test_addresses_from_which_operators_may_change_something_are_named(tmp_path: Path) -> None:
+    path = tmp_path / "namesrv.conf"
+    path.write_text("adminAddresses=10.0.0.*\n")
+    trusted = load_settings(path).admin_addresses
+    assert trusted is not None
+    assert trusted.match("10.0.0.7")
+    assert not trusted.match("10.0.1.7")
+    path.write_text("adminAddresses=home\n")
+    with pytest.raises(SettingsMistake, match="adminAddresses: 'home' is no address"):
+        load_settings(path)
+    assert NameServerSettings().admin_addresses is None

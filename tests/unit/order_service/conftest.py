@@ -38,8 +38,8 @@ class BrokerInProcess:
         sent = message.with_properties({UNIQUE_KEY: f"{len(self.decisions) + 1:032X}"})
         self.decisions.append((sent, self.listeners[sent.topic].execute_local_transaction(sent, attempt)))
 
-    def is_reachable(self) -> bool:
-        return self.is_up
+    def why_unready(self) -> str | None:
+        return None if self.is_up else "the broker is away"
 
     def count_discarded(self) -> int | None:
         return self.discarded

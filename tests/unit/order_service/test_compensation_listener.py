@@ -110,10 +110,24 @@ def test_an_order_that_is_at_its_end_already_is_left_there(
     assert broker.decisions == []
 
 
-@pytest.mark.parametrize(
-    "message", [short("nobody's"), refused("nobody's"), a_message(b"{"), a_message(b"{}", credit_refused.TOPIC)]
-)
-def test_a_compensating_message_of_no_order_goes_to_the_dead_letters(cancelling: OrderCancelling, message: MessageExt) -> None:
+@pytest.mark.parametrize("message", [short("nobody's"), refused("nobody's")])
+def test_a_compensating_message_of_an_order_that_the_database_lacks_comes_again(
+    cancelling: OrderCancelling, message: MessageExt, sqlite_store: SqlOrderStore
+) -> None:
+    context = a_context()
+    assert CompensationListener(cancelling, no_hold)([message], context) is ConsumeStatus.CONSUME_SUCCESS
+    assert context.postponed == {0: None}
+    sqlite_store.store_order(an_order("nobody's"), "transaction-1")
+    context = a_context()
+    assert CompensationListener(cancelling, no_hold)([message], context) is ConsumeStatus.CONSUME_SUCCESS
+    assert context.postponed == {}
+    assert getattr(sqlite_store.find_order("nobody's"), "state", None) is OrderState.CANCELLED
+
+
+@pytest.mark.parametrize("message", [a_message(b"{"), a_message(b"{}", credit_refused.TOPIC)])
+def test_a_compensating_message_that_cannot_be_read_goes_to_the_dead_letters(
+    cancelling: OrderCancelling, message: MessageExt
+) -> None:
     context = a_context()
     assert CompensationListener(cancelling, no_hold)([message], context) is ConsumeStatus.CONSUME_SUCCESS
     assert context.postponed == {0: -1}

@@ -12,7 +12,7 @@ from service_runtime.engine import DatabaseUnusable
 from service_runtime.migration import Migrated, migrate
 from tests.unit.order_service.conftest import an_order
 
-NEWEST = "0003"
+NEWEST = "0004"
 
 
 def test_processes_that_start_at_once_migrate_one_after_the_other(database_url: str) -> None:

@@ -1,5 +1,6 @@
 import json
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -10,10 +11,11 @@ from broker.client import LocalTransactionState
 from order_service.adapters.order_store import SqlOrderStore
 from order_service.entrypoints.http import MAX_BODY_BYTES, create_app
 from order_service.service_layer.attempt import Attempt, Outcome
+from order_service.service_layer.order_store import HistoryDoubted
 from order_service.service_layer.sending import BrokerUnavailable, OutcomePending
 from service_runtime.database_errors import OutcomeUnknown
 from service_runtime.known_hosts import KnownHosts
-from tests.unit.order_service.conftest import ORDER_LIMIT_CENTS, BrokerInProcess
+from tests.unit.order_service.conftest import ORDER_LIMIT_CENTS, BrokerInProcess, a_later_order
 
 TEA = {"name": "tea", "quantity": 2, "price_cents": 1250}
 BODY: dict[str, Any] = {"customer": "ada", "items": [TEA]}
@@ -21,7 +23,7 @@ BODY: dict[str, Any] = {"customer": "ada", "items": [TEA]}
 
 @pytest.fixture
 def client(sqlite_store: SqlOrderStore, broker: BrokerInProcess) -> Iterator[FlaskClient]:
-    with create_app(sqlite_store, broker).test_client() as client:
+    with create_app(sqlite_store, broker, readiness_counts_s=0).test_client() as client:
         yield client
 
 
@@ -250,7 +252,7 @@ def test_a_transaction_that_check_back_rolled_back_first_is_503(client: FlaskCli
 
 
 def test_health_names_what_does_not_answer(client: FlaskClient, broker: BrokerInProcess) -> None:
-    assert client.get("/healthz").json == {"status": "ok", "database": "ok", "broker": "ok", "attention": []}
+    assert client.get("/healthz").json == {"status": "ok", "database": "ok", "broker": "ok", "missing": [], "attention": []}
     broker.is_up = False
     answer = client.get("/healthz")
     assert (answer.status_code, answer.json["broker"], answer.json["database"]) == (503, "unreachable", "ok")
@@ -274,6 +276,24 @@ def test_health_asks_for_no_attention_where_nothing_was_given_up_or_nobody_knows
     assert client.get("/healthz").json["attention"] == []
 
 
+def test_health_says_that_the_database_is_an_old_copy_and_which_chapter_helps(
+    client: FlaskClient, sqlite_store: SqlOrderStore
+) -> None:
+    of_another = replace(sqlite_store.witness(), database_id="0" * 32, epoch_id="0" * 32)
+    with pytest.raises(HistoryDoubted):
+        sqlite_store.settle("transaction-1", "order-1", witness=of_another)
+    answer = client.get("/healthz")
+    assert (answer.status_code, answer.json["status"]) == (200, "attention")
+    (attention,) = answer.json["attention"]
+    assert attention.startswith(f"half messages name the order database {'0' * 32}, and this one is ")
+    assert attention.endswith("docs/services.md, An old copy of the order database, says what to do")
+    sqlite_store.store_order(a_later_order(), "transaction-2")
+    refused = client.post("/orders/order-1/payment", json={})
+    assert (refused.status_code, refused.json["title"]) == (503, "Database in doubt")
+    sqlite_store.adopt_history("the other one is gone")
+    assert client.get("/healthz").json["status"] == "ok"
+
+
 def test_a_mistake_of_ours_is_500_without_details(client: FlaskClient, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(SqlOrderStore, "find_order", lambda *_: 1 / 0)
     answer = client.get("/orders/any")
@@ -286,12 +306,17 @@ def test_readiness_falls_with_the_broker_and_with_the_database(
 ) -> None:
     assert (client.get("/readyz").status_code, client.get("/readyz").json["status"]) == (200, "ok")
     broker.is_up = False
-    assert (client.get("/readyz").status_code, client.get("/readyz").json["broker"]) == (503, "unreachable")
-    broker.is_up = True
-    monkeypatch.setattr(SqlOrderStore, "is_reachable", lambda _: False)
+    monkeypatch.setattr(SqlOrderStore, "why_unready", lambda _: "database is locked")
     answer = client.get("/readyz")
-    assert answer.status_code == 503
-    assert answer.json == {"status": "degraded", "database": "unreachable", "broker": "ok", "attention": []}
+    assert (answer.status_code, answer.content_type, answer.json["title"]) == (503, "application/problem+json", "Not ready")
+    assert answer.json["errors"] == [
+        {"field": "database", "message": "database is locked"},
+        {"field": "broker", "message": "the broker is away"},
+    ]
+    assert answer.json["detail"].startswith("database: database is locked. Give the order database what it lacks: ")
+    assert "Look at name server and broker with rocketmq-admin doctor." in answer.json["detail"]
+    health = client.get("/healthz")
+    assert (health.status_code, health.json["status"], len(health.json["missing"])) == (503, "degraded", 2)
 
 
 def test_the_process_lives_whatever_is_unreachable(
@@ -299,7 +324,7 @@ def test_the_process_lives_whatever_is_unreachable(
 ) -> None:
     """A new start would bring neither back."""
     broker.is_up = False
-    monkeypatch.setattr(SqlOrderStore, "is_reachable", lambda _: False)
+    monkeypatch.setattr(SqlOrderStore, "why_unready", lambda _: "database is locked")
     answer = client.get("/livez")
     assert (answer.status_code, answer.json) == (200, {"status": "ok"})
 

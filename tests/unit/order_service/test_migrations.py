@@ -51,7 +51,7 @@ def old_engine(database_url: str) -> Iterator[Engine]:
 def test_no_row_of_an_old_database_is_lost_or_changed(old_engine: Engine, database_url: str) -> None:
     before = rows(old_engine)
     done = migrate_database(database_url, migrations=MIGRATIONS, start_timeout_s=10)
-    assert (done, rows(old_engine)) == (Migrated("0001", "0003"), before)
+    assert (done, rows(old_engine)) == (Migrated("0001", "0004"), before)
     store = SqlOrderStore(old_engine)
     found = store.find_order("order-9")
     assert found is not None
@@ -87,7 +87,7 @@ def test_the_way_back_changes_nothing_where_two_customers_share_a_key(old_engine
     with pytest.raises(IntegrityError):
         run_migrations(old_engine, MIGRATIONS, command.downgrade, "0001")
     assert rows(old_engine) == before
-    assert migrate_database(database_url, migrations=MIGRATIONS, start_timeout_s=10) == Migrated("0003", "0003")
+    assert migrate_database(database_url, migrations=MIGRATIONS, start_timeout_s=10) == Migrated("0004", "0004")
 
 
 def test_each_order_of_an_old_database_is_placed_and_each_transaction_an_order_s(old_engine: Engine, database_url: str) -> None:

@@ -1,6 +1,7 @@
 from dataclasses import replace
 
 import pytest
+from sqlalchemy import Engine, text
 from sqlalchemy.exc import OperationalError
 
 from broker.client import LocalTransactionState
@@ -8,6 +9,7 @@ from broker.message import Message, MessageExt
 from broker.message.properties import UNIQUE_KEY
 from broker.message.record import Record, to_message
 from order_service.adapters.order_store import SqlOrderStore
+from order_service.domain.history import PROPERTY, Witness
 from order_service.domain.order import Order
 from order_service.domain.transaction import TransactionKind, TransactionState
 from order_service.service_layer.attempt import Attempt, Outcome, Progress
@@ -16,7 +18,9 @@ from order_service.service_layer.order_message import order_message
 from order_service.service_layer.order_store import OrderStore
 from order_service.service_layer.transaction_listener import OrderTransactionListener
 from service_runtime.database_errors import DatabaseUnavailable, OutcomeUnknown
-from tests.unit.order_service.conftest import ORDER_LIMIT_CENTS, an_order
+from tests.unit.order_service.conftest import DEADLINE_MS, ORDER_LIMIT_CENTS, a_later_order, an_order
+
+COMMIT, ROLLBACK, UNKNOWN = LocalTransactionState
 
 
 def a_half_message(transaction_id: str = "transaction-1") -> Message:
@@ -81,6 +85,62 @@ def test_check_back_without_a_transaction_id_is_unknown(listener: OrderTransacti
     assert listener.check_local_transaction(a_check_back(b"")) is LocalTransactionState.UNKNOWN
 
 
+def a_half_message_of(store: SqlOrderStore) -> MessageExt:
+    return a_check_back(f"UNIQ_KEY\x01transaction-1\x02KEYS\x01order-1\x02{PROPERTY}\x01{store.witness().encode()}".encode())
+
+
+def test_check_back_asks_the_database_each_time_until_the_order_is_paid(
+    listener: OrderTransactionListener, sqlite_store: SqlOrderStore
+) -> None:
+    listener.execute_local_transaction(a_half_message(), Attempt(a_later_order()))
+    question, in_time = (
+        a_check_back(),
+        OrderTransactionListener(
+            sqlite_store, order_limit_cents=ORDER_LIMIT_CENTS, failpoints=Failpoints(), now_ms=lambda: DEADLINE_MS - 1
+        ),
+    )
+    answers = [in_time.check_local_transaction(question), in_time.check_local_transaction(question)]
+    sqlite_store.pay("order-1", DEADLINE_MS - 1)
+    answers += [in_time.check_local_transaction(question), in_time.check_local_transaction(question)]
+    assert answers == [UNKNOWN, UNKNOWN, COMMIT, COMMIT]
+
+
+def test_check_back_asks_the_clock_each_time_until_the_deadline_has_passed(sqlite_store: SqlOrderStore) -> None:
+    sqlite_store.store_order(a_later_order(), "transaction-1")
+    times = iter([DEADLINE_MS - 1, DEADLINE_MS, DEADLINE_MS + 1])
+    listener = OrderTransactionListener(
+        sqlite_store, order_limit_cents=ORDER_LIMIT_CENTS, failpoints=Failpoints(), now_ms=lambda: next(times)
+    )
+    assert [listener.check_local_transaction(a_check_back()) for _ in range(3)] == [UNKNOWN, ROLLBACK, ROLLBACK]
+
+
+def test_check_back_asks_a_database_again_that_did_not_answer(
+    listener: OrderTransactionListener, sqlite_store: SqlOrderStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    sqlite_store.store_order(an_order(), "transaction-1")
+    with monkeypatch.context() as patch:
+        patch.setattr(SqlOrderStore, "settle", _BrokenStore(DatabaseUnavailable("gone")).settle)
+        first = listener.check_local_transaction(a_check_back())
+    assert [first, listener.check_local_transaction(a_check_back())] == [UNKNOWN, COMMIT]
+
+
+def test_check_back_in_an_old_copy_is_unknown_until_the_copy_holds_what_the_half_message_names(
+    listener: OrderTransactionListener, sqlite_store: SqlOrderStore, sqlite_engine: Engine, caplog: pytest.LogCaptureFixture
+) -> None:
+    question = a_half_message_of(sqlite_store)
+    with sqlite_engine.begin() as connection:
+        epochs = connection.execute(text("SELECT * FROM epochs")).all()
+        connection.execute(text("DELETE FROM epochs"))
+    answers = [listener.check_local_transaction(question) for _ in range(2)]
+    assert answers == [UNKNOWN, UNKNOWN]
+    assert sqlite_store.find_transaction("transaction-1") is None
+    assert "check-back of transaction transaction-1 has to wait for the right database: this order database" in caplog.text
+    with sqlite_engine.begin() as connection:
+        connection.execute(text("INSERT INTO epochs VALUES (:epoch_id, :started_at_ms, :renewed_at_ms)"), epochs[0]._asdict())
+    sqlite_store.store_order(an_order(), "transaction-1")
+    assert listener.check_local_transaction(question) is COMMIT
+
+
 class _BrokenStore(OrderStore):
     def __init__(self, error: Exception) -> None:
         self.error = error
@@ -89,7 +149,11 @@ class _BrokenStore(OrderStore):
         raise self.error
 
     def settle(
-        self, transaction_id: str, order_id: str | None = None, kind: TransactionKind = TransactionKind.ORDER
+        self,
+        transaction_id: str,
+        order_id: str | None = None,
+        kind: TransactionKind = TransactionKind.ORDER,
+        witness: Witness | None = None,
     ) -> TransactionState:
         raise self.error
 

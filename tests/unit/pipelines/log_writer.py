@@ -30,6 +30,7 @@ class LogWriter:
         self._segment_size = segment_size
         self._segment_offset = begins_at
         self._data = bytearray()
+        self._latest_ms = 1
         self._queue_offsets: Counter[str] = Counter()
         (store / "commitlog").mkdir(parents=True)
 
@@ -41,7 +42,7 @@ class LogWriter:
 
     def decide(self, *half_queue_offsets: int) -> int:
         body = ",".join(map(str, half_queue_offsets)).encode()
-        return self.append(topics.OP_HALF_TOPIC, None, "", 1, body=body, more={properties.TAGS: "d"})
+        return self.append(topics.OP_HALF_TOPIC, None, "", self._latest_ms, body=body, more={properties.TAGS: "d"})
 
     def decide_latest(self) -> int:
         """Decides the half message that was written last."""
@@ -105,6 +106,7 @@ class LogWriter:
         more: dict[str, str] | None = None,
         born: int = 1,
     ) -> int:
+        self._latest_ms = max(self._latest_ms, at)
         queue_offset = self._queue_offsets[topic]
         self._queue_offsets[topic] += 1
         unique = f"U-{key}" if unique_key is None else unique_key

@@ -273,7 +273,7 @@ OF_THE_ISSUE: Final[Mapping[str, StrangeBook]] = {
         Cause.UNASKED,
     ),
     "a reversal that was never announced": StrangeBook(
-        reversed_without_being_announced, Finding.REVERSAL_MISMATCH, Cause.UNASKED
+        reversed_without_being_announced, Finding.REVERSAL_MISMATCH, Cause.NO_MESSAGE
     ),
     "items renamed": StrangeBook(in_orders(_RENAMED), Finding.ITEMS_MISMATCH, Cause.ITEMS),
     "items requantified, and the same sum": StrangeBook(in_orders(_REQUANTIFIED), Finding.ITEMS_MISMATCH, Cause.ITEMS),

@@ -159,7 +159,7 @@ def test_a_segment_that_is_no_file_is_unreadable(tmp_path: Path) -> None:
     log = LogWriter(tmp_path)
     log.half("a")
     os.mkfifo(tmp_path / "commitlog" / f"{1 << 20:020d}")
-    with pytest.raises(UnreadableStore, match="it is no regular file"):
+    with pytest.raises(UnreadableStore, match="no regular file"):
         read(tmp_path)
 
 
@@ -280,3 +280,14 @@ def test_keys_that_can_still_be_read_in_damage_are_told(tmp_path: Path) -> None:
     log.damage(first + 4, b"\xee")
     log.damage(second + 4, b"\xee")
     assert [item.keys for item in read(tmp_path) if isinstance(item, Damage)] == [("a-1", "a-2", "b")]
+
+
+@pytest.mark.timeout(60)
+def test_a_fifo_in_a_segments_place_keeps_nobody_waiting(tmp_path: Path) -> None:
+    log = LogWriter(tmp_path, segment_size=2000)
+    log.half("1")
+    (segment,) = segments(tmp_path)
+    segment.unlink()
+    os.mkfifo(segment)
+    with pytest.raises(UnreadableStore, match="no regular file"):
+        list(scan(LogRange(str(segment), 0, 100)))

@@ -33,6 +33,7 @@ from broker.server.sending.send_processor import SendProcessor
 from broker.server.statistics.message_flows import MessageFlows
 from broker.server.statistics.statistics import BrokerStatistics
 from broker.server.topics.identity import BrokerIdentity
+from broker.server.topics.offset_commits import OffsetCommits
 from broker.server.topics.subscription_group_table import SubscriptionGroupTable
 from broker.server.topics.topic_table import TopicRules, TopicTable
 from broker.store import (
@@ -102,7 +103,7 @@ class CommitAtOnce:
         self._futures: list[asyncio.Future[None]] = []
         self.is_held_up = False
 
-    def appended(self) -> None:
+    def appended(self, messages: int = 1) -> None:
         pass
 
     def after_durable(self, position: int, connection: Wire, frame: bytes) -> None:
@@ -172,6 +173,7 @@ class Desk:
         )
         self.groups = SubscriptionGroupTable(SubscriptionGroups(directory), auto_create=auto_create, clock=self.clock)
         self.offsets = ConsumerOffsets(directory)
+        self.offset_commits = OffsetCommits(self.offsets, self.topics, self.groups)
         self.delay_offsets = DelayOffsets(directory)
         self.producers = ProducerGroups()
         self.changes: list[tuple[str, list[Wire]]] = []
@@ -194,7 +196,7 @@ class Desk:
             topic_table=self.topics,
             subscription_groups=self.groups,
             consumer_groups=self.consumers,
-            offsets=self.offsets,
+            offset_commits=self.offset_commits,
             held_pulls=self.held,
             message_filters=self.filters,
             statistics=self.statistics,

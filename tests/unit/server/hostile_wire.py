@@ -35,6 +35,7 @@ from broker.server.sending.send_destination import SendDestination
 from broker.server.sending.send_processor import SendProcessor
 from broker.server.statistics.message_flows import MessageFlows
 from broker.server.statistics.statistics import BrokerStatistics
+from broker.server.topics.offset_commits import OffsetCommits
 from broker.server.topics.subscription_group_table import SubscriptionGroupTable
 from broker.store import DelayOffsets, StoreUnwritable, SubscriptionGroups
 from tests.unit.server.conftest import IDENTITY, Wire
@@ -108,6 +109,7 @@ class HostileWire:
             return broker.now_ms
 
         groups = SubscriptionGroupTable(subscription_groups, auto_create=True, clock=clock)
+        commits = OffsetCommits(offsets, topics, groups)
         producers, consumers = ProducerGroups(), ConsumerGroups(lambda group, connections: None)
         statistics = BrokerStatistics(start_ms=clock(), flows=MessageFlows("DefaultCluster"))
         filters = MessageFilters(is_property_filter_enabled=True)
@@ -122,7 +124,7 @@ class HostileWire:
                 offsets=offsets, statistics=statistics, highest_delay_level=HIGHEST_DELAY_LEVEL, clock=clock,
             ),
             PullProcessor(
-                store=store, topic_table=topics, subscription_groups=groups, consumer_groups=consumers, offsets=offsets,
+                store=store, topic_table=topics, subscription_groups=groups, consumer_groups=consumers, offset_commits=commits,
                 held_pulls=HeldPulls(), message_filters=filters, statistics=statistics, max_messages=32, max_bytes=1 << 18,
                 short_polling_ms=None, broker_permission=6, clock=clock,
             ),
@@ -130,10 +132,10 @@ class HostileWire:
                 producer_groups=producers, consumer_groups=consumers, subscription_groups=groups, topic_table=topics,
                 message_filters=filters, clock=clock,
             ),
-            OffsetProcessor(store=store, offsets=offsets, young_queue_bytes=1 << 20),
+            OffsetProcessor(store=store, offsets=offsets, offset_commits=commits, young_queue_bytes=1 << 20),
             ProgressProcessor(
                 identity=IDENTITY, store=store, topic_table=topics, subscription_groups=groups, consumer_groups=consumers,
-                offsets=offsets, clock=clock, pulled_per_second=statistics.flows.pulled_per_second,
+                offsets=offsets, offset_commits=commits, clock=clock, pulled_per_second=statistics.flows.pulled_per_second,
             ),
             GroupAdminProcessor(
                 subscription_groups=groups, consumer_groups=consumers, producer_groups=producers, offsets=offsets,

@@ -71,7 +71,7 @@ def desk(desk: Desk) -> Desk:
     lock = asyncio.Lock()
     deletion = TopicDeletion(desk.store, desk.offsets, lock, Checkpoints(desk.store, lock, 5))
     processors = [
-        OffsetProcessor(store=desk.store, offsets=desk.offsets, young_queue_bytes=500),
+        OffsetProcessor(store=desk.store, offsets=desk.offsets, offset_commits=desk.offset_commits, young_queue_bytes=500),
         QueryProcessor(store=desk.store, tasks=Tasks()),
         LockProcessor(clock=desk.clock),
         TopicAdminProcessor(**shared, offsets=desk.offsets, registration=None, deletion=deletion, tasks=Tasks()),
@@ -82,7 +82,13 @@ def desk(desk: Desk) -> Desk:
             offsets=desk.offsets,
             date_of=lambda steady_ms: steady_ms + 1000,
         ),
-        ProgressProcessor(**shared, subscription_groups=desk.groups, offsets=desk.offsets, clock=desk.clock),
+        ProgressProcessor(
+            **shared,
+            subscription_groups=desk.groups,
+            offsets=desk.offsets,
+            offset_commits=desk.offset_commits,
+            clock=desk.clock,
+        ),
         ConsumerCallProcessor(**shared, offsets=desk.offsets, tasks=Tasks()),
         BrokerInfoProcessor(
             store=desk.store,

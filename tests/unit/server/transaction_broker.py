@@ -220,7 +220,7 @@ class TransactionBroker:
     def connections(self, group: str) -> list[Connection]:
         return [producer.connection for producer in self.producers.get(group, [])]
 
-    def appended(self) -> None:
+    def appended(self, messages: int = 1) -> None:
         self._has_appended = True
 
     def after_durable(self, position: int, connection: Any, frame: bytes) -> None:

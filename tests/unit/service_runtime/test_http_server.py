@@ -57,6 +57,40 @@ class _Requests:
         return "x" * 500_000
 
 
+def test_a_server_that_was_never_started_stops() -> None:
+    server = HttpServer(_an_app(), host="127.0.0.1", port=0, threads=1)
+    server.stop()
+    with pytest.raises(httpx.ConnectError):
+        httpx.get(server.url)
+
+
+def test_a_server_that_stops_before_its_thread_runs_wakes_nobody_who_is_gone(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The thread runs both deeds of `stop` as soon as it begins, and the second one closes what wakes it."""
+    server = HttpServer(_an_app(), host="127.0.0.1", port=0, threads=1)
+    trigger = server._listeners[0].trigger
+    pull, may_run = trigger._physical_pull, threading.Event()
+    serve = server._server.run
+    ended: list[bool] = []
+
+    def run_late() -> None:
+        may_run.wait()
+        serve()
+        ended.append(True)
+
+    def pull_late() -> None:
+        """As on a loaded machine: the deed is known, and the thread that wakes the loop is not running."""
+        if len(trigger.thunks) == 2:
+            may_run.set()
+            server._thread.join(0.5)
+        pull()
+
+    monkeypatch.setattr(server._thread, "_target", run_late)
+    monkeypatch.setattr(trigger, "_physical_pull", pull_late)
+    server.start()
+    server.stop()
+    assert ended == [True]
+
+
 def test_a_request_that_runs_is_answered_although_the_server_stops(serve: Serve) -> None:
     requests = _Requests()
     server = serve(requests.app)

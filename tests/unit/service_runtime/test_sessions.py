@@ -1,11 +1,12 @@
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
 
 import pytest
-from sqlalchemy import Engine, event, text
+from sqlalchemy import Column, Engine, Integer, MetaData, Table, event, text
 from sqlalchemy.exc import OperationalError
 
-from service_runtime.database_errors import DatabaseUnavailable, OutcomeUnknown
+from service_runtime.database_errors import DatabaseRefusal, DatabaseUnavailable, OutcomeUnknown
 from service_runtime.engine import create_database_engine
 from service_runtime.sessions import Sessions
 
@@ -58,6 +59,22 @@ def test_a_statement_that_fails_leaves_nothing_of_its_block(sessions: Sessions) 
     assert numbers(sessions) == []
 
 
+@ON_SQLITE
+def test_a_trigger_that_was_broken_fails_no_write_once_it_is_gone(engine: Engine, sessions: Sessions) -> None:
+    """A connection of SQLite that fails while it prepares a statement does not notice that the schema has changed since."""
+    write(sessions, 1)
+    other = create_database_engine(str(engine.url))
+    with other.begin() as connection:
+        connection.execute(text("CREATE TRIGGER no BEFORE INSERT ON numbers BEGIN INSERT INTO nowhere VALUES (1); END"))
+    with pytest.raises(DatabaseUnavailable, match="nowhere"):
+        write(sessions, 2)
+    with other.begin() as connection:
+        connection.execute(text("DROP TRIGGER no"))
+    other.dispose()
+    write(sessions, 3)
+    assert numbers(sessions) == [1, 3]
+
+
 def test_an_error_of_the_block_itself_passes_through_and_nothing_is_written(sessions: Sessions) -> None:
     def write_and_change_ones_mind() -> None:
         with sessions.writing() as session:
@@ -70,7 +87,7 @@ def test_an_error_of_the_block_itself_passes_through_and_nothing_is_written(sess
 
 
 def test_a_database_commit_that_the_database_refuses_leaves_no_lock_behind(sessions: Sessions) -> None:
-    with pytest.raises(OutcomeUnknown):
+    with pytest.raises(DatabaseRefusal):
         write(sessions, 1, table="doubles")
     write(sessions, 1)
     assert numbers(sessions) == [1]
@@ -96,7 +113,7 @@ def test_a_server_that_dies_before_the_database_commit_leaves_the_outcome_unknow
 
     with pytest.raises(OutcomeUnknown):
         write_while_the_server_dies()
-    assert sessions.is_reachable()
+    assert sessions.why_unwritable([NUMBERS]) is None
 
 
 @ON_POSTGRESQL
@@ -125,11 +142,78 @@ def test_a_statement_that_cannot_be_read_is_a_failure_of_the_database(sessions: 
         session.execute(text("SELECT nothing FROM nowhere"))
 
 
-def test_a_database_is_reachable_until_it_is_gone(engine: Engine, sessions: Sessions) -> None:
-    assert sessions.is_reachable()
+def test_a_database_can_be_written_until_it_is_gone(engine: Engine, sessions: Sessions) -> None:
+    assert sessions.why_unwritable([NUMBERS]) is None
 
     def refuse(*_: object) -> None:
         raise OperationalError("connect", None, Exception("refused"))
 
     event.listen(engine, "before_cursor_execute", refuse)
-    assert not sessions.is_reachable()
+    assert sessions.why_unwritable([NUMBERS]) is not None
+
+
+NUMBERS = Table("numbers", MetaData(), Column("number", Integer, primary_key=True))
+
+
+def test_a_database_that_can_be_written_is_told_and_no_row_is_there(sessions: Sessions) -> None:
+    assert sessions.why_unwritable([NUMBERS]) is None
+    assert numbers(sessions) == []
+
+
+def test_a_trial_leaves_waits_and_locks_as_they_were(sessions: Sessions, engine: Engine) -> None:
+    def waits() -> list[object]:
+        names = ["busy_timeout"] if engine.dialect.name == "sqlite" else ["lock_timeout", "statement_timeout"]
+        with engine.connect() as connection:
+            show = "PRAGMA" if engine.dialect.name == "sqlite" else "SHOW"
+            return [connection.exec_driver_sql(f"{show} {name}").scalar() for name in names]
+
+    before = waits()
+    assert sessions.why_unwritable([NUMBERS]) is None
+    assert waits() == before
+    write(sessions, 1)
+
+
+def test_a_database_that_others_keep_locked_takes_no_rows(sessions: Sessions, engine: Engine) -> None:
+    with engine.connect() as other:
+        lock = "SELECT 1" if engine.dialect.name == "sqlite" else "LOCK TABLE numbers IN ACCESS EXCLUSIVE MODE"
+        other.exec_driver_sql(lock)
+        assert "lock" in (sessions.why_unwritable([NUMBERS]) or "")
+        other.rollback()
+    assert sessions.why_unwritable([NUMBERS]) is None
+
+
+def test_what_was_just_written_is_the_answer(sessions: Sessions, engine: Engine) -> None:
+    write(sessions, 1)
+    with engine.connect() as other:
+        other.exec_driver_sql("SELECT 1" if engine.dialect.name == "sqlite" else "LOCK TABLE numbers IN ACCESS EXCLUSIVE MODE")
+        assert sessions.why_unwritable([NUMBERS]) is None
+
+
+@ON_POSTGRESQL
+def test_a_database_that_is_read_only_takes_no_rows(sessions: Sessions, engine: Engine) -> None:
+    with engine.begin() as connection:
+        connection.exec_driver_sql(f'ALTER DATABASE "{engine.url.database}" SET default_transaction_read_only = on')
+    engine.dispose()
+    assert "read-only" in (sessions.why_unwritable([NUMBERS]) or "")
+
+
+@ON_POSTGRESQL
+def test_a_role_that_may_not_insert_is_told(engine: Engine) -> None:
+    with engine.begin() as connection:
+        connection.exec_driver_sql("DROP ROLE IF EXISTS reader")
+        connection.exec_driver_sql("CREATE ROLE reader LOGIN")
+        connection.exec_driver_sql("GRANT SELECT ON numbers TO reader")
+    reader = create_database_engine(engine.url.set(username="reader").render_as_string())
+    assert "permission denied" in (Sessions(reader).why_unwritable([NUMBERS]) or "")
+    reader.dispose()
+    with engine.begin() as connection:
+        connection.exec_driver_sql("DROP OWNED BY reader")
+        connection.exec_driver_sql("DROP ROLE reader")
+
+
+@ON_SQLITE
+def test_a_trial_writes_to_the_disk_on_sqlite_so_that_a_full_one_is_noticed(sessions: Sessions, engine: Engine) -> None:
+    log = Path(f"{engine.url.database}-wal")
+    before = log.stat().st_size
+    assert sessions.why_unwritable([NUMBERS]) is None
+    assert log.stat().st_size > before

@@ -121,6 +121,83 @@ def test_unknown_and_missing_fields_are_borne(tmp_path: Path) -> None:
     assert topics.get("t") == TopicConfig("t", perm=4)
 
 
+GROUPS_OF_ROCKETMQ_5 = """{
+\t"dataVersion":{
+\t\t"counter":7,
+\t\t"stateVersion":2,
+\t\t"timestamp":1795261989884
+\t},
+\t"forbiddenTable":{
+\t\t"credit_service":{
+\t\t\t"orders":1
+\t\t}
+\t},
+\t"subscriptionGroupTable":{
+\t\t"credit_service":{
+\t\t\t"attributes":{},
+\t\t\t"brokerId":0,
+\t\t\t"consumeBroadcastEnable":true,
+\t\t\t"consumeEnable":true,
+\t\t\t"consumeFromMinEnable":true,
+\t\t\t"consumeMessageOrderly":true,
+\t\t\t"consumeTimeoutMinute":15,
+\t\t\t"groupName":"credit_service",
+\t\t\t"groupRetryPolicy":{
+\t\t\t\t"type":"CUSTOMIZED"
+\t\t\t},
+\t\t\t"groupSysFlag":0,
+\t\t\t"notifyConsumerIdsChangedEnable":true,
+\t\t\t"retryMaxTimes":16,
+\t\t\t"retryQueueNums":1,
+\t\t\t"whichBrokerWhenConsumeSlowly":1
+\t\t}
+\t}
+}"""
+OFFSETS_OF_ROCKETMQ_5 = """{
+\t"dataVersion":{
+\t\t"counter":3,
+\t\t"stateVersion":0,
+\t\t"timestamp":1795261989884
+\t},
+\t"offsetTable":{
+\t\t"orders@group":{0:250
+\t\t}
+\t}
+}"""
+
+
+def test_a_change_of_a_group_keeps_what_only_rocketmq_5_knows_of_it(tmp_path: Path) -> None:
+    (tmp_path / "subscriptionGroup.json").write_text(GROUPS_OF_ROCKETMQ_5)
+    groups = SubscriptionGroups(tmp_path)
+    groups.load()
+    groups.put(SubscriptionGroupConfig("credit_service", retry_max_times=3), 1795261989999)
+    groups.persist()
+    changes = (('"retryMaxTimes":16', '"retryMaxTimes":3'), ('"counter":7', '"counter":8'), ("1795261989884", "1795261989999"))
+    expected = GROUPS_OF_ROCKETMQ_5
+    for before, after in changes:
+        expected = expected.replace(before, after)
+    assert (tmp_path / "subscriptionGroup.json").read_text() == expected
+
+
+def test_a_group_that_is_made_again_inherits_nothing(tmp_path: Path) -> None:
+    (tmp_path / "subscriptionGroup.json").write_text(GROUPS_OF_ROCKETMQ_5)
+    groups = SubscriptionGroups(tmp_path)
+    groups.load()
+    groups.remove("credit_service", 1)
+    groups.put(SubscriptionGroupConfig("credit_service"), 2)
+    groups.persist()
+    assert "consumeMessageOrderly" not in (tmp_path / "subscriptionGroup.json").read_text()
+
+
+def test_offsets_keep_the_version_that_rocketmq_5_gives_them(tmp_path: Path) -> None:
+    (tmp_path / "consumerOffset.json").write_text(OFFSETS_OF_ROCKETMQ_5)
+    offsets = ConsumerOffsets(tmp_path)
+    offsets.load()
+    offsets.commit("group", "orders", 0, 251)
+    offsets.persist()
+    assert (tmp_path / "consumerOffset.json").read_text() == OFFSETS_OF_ROCKETMQ_5.replace("250", "251")
+
+
 def test_attributes_of_topics_are_kept_as_rocketmq_5_keeps_them(tmp_path: Path) -> None:
     fifo = '"orders":{\n\t\t\t"attributes":{\n\t\t\t\t"message.type":"FIFO"\n\t\t\t},\n\t\t\t'
     content = TOPICS.replace('"orders":{\n\t\t\t', fifo)

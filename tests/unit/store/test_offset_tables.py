@@ -94,3 +94,20 @@ def test_a_table_that_did_not_change_is_read_and_written_no_more(tmp_path: Path)
     files.unlink(tmp_path / "delayOffset.json")
     offsets.persist()
     assert files.size(tmp_path / "delayOffset.json")
+
+
+def test_the_offsets_are_counted_and_found_by_group_and_topic(tmp_path: Path) -> None:
+    offsets = ConsumerOffsets(tmp_path)
+    for group, topic, queue_id in (("a", "orders", 0), ("a", "orders", 1), ("a", "credits", 0), ("b", "orders", 0)):
+        offsets.commit(group, topic, queue_id, 1)
+    offsets.commit("a", "orders", 0, 2)
+    offsets.clone("a", "c", "orders")
+    offsets.persist()
+    again = ConsumerOffsets(tmp_path)
+    again.load()
+    for table in (offsets, again):
+        assert (table.count, table.topics_of("a"), table.groups_of("orders")) == (6, {"orders", "credits"}, {"a", "b", "c"})
+        table.remove_topic("orders")
+        assert (table.count, table.topics_of("a"), table.groups_of("orders")) == (1, {"credits"}, set())
+        table.remove_group("a")
+        assert (table.count, table.topics_of("a"), table.as_json()) == (0, set(), {})

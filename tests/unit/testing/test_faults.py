@@ -16,9 +16,9 @@ async def test_an_answer_to_a_check_back_can_be_lost_too(rocketmq: RocketMQ) -> 
     producer = await rocketmq.transaction_producer("p", listener)
     rocketmq.lose_next_decision(2)
     await producer.send_message_in_transaction(order())
-    await rocketmq.advance(seconds=30)
+    await rocketmq.advance(seconds=11)
     assert (listener.checks, len(await rocketmq.pending("order-1"))) == (1, 1)
-    await rocketmq.advance(seconds=60)
+    await rocketmq.advance(seconds=2)
     assert listener.checks == 2
     await rocketmq.committed("order-1")
 
@@ -28,9 +28,9 @@ async def test_an_unknown_answer_is_no_decision_that_is_lost(rocketmq: RocketMQ)
     producer = await rocketmq.transaction_producer("p", listener)
     rocketmq.lose_next_decision()
     await producer.send_message_in_transaction(order())
-    await rocketmq.advance(seconds=30)
+    await rocketmq.advance(seconds=11)
     assert len(await rocketmq.pending()) == 1
-    await rocketmq.advance(seconds=60)
+    await rocketmq.advance(seconds=2)
     await rocketmq.rolled_back("order-1")
     assert listener.checks == 2
 

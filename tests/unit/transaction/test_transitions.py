@@ -104,7 +104,7 @@ def test_check_times_that_do_not_fit_do_not_keep_a_message_from_being_committed(
 def test_the_check_back_message_is_numbered_and_refers_to_the_first_half_message() -> None:
     half = read_half_message(half_record(700, 70))
 
-    record = decode_record(check_message(half, transaction(100, 5, checks=1)))
+    record = decode_record(check_message(half, transaction(100, 5, checks=1), 2))
 
     assert (record.topic, record.queue_id, record.queue_offset, record.commit_log_offset) == (b"orders", 3, 5, 100)
     assert record.get_property(props.TRANSACTION_CHECK_TIMES) == "2"
@@ -126,7 +126,7 @@ def test_a_half_message_without_a_destination_cannot_be_checked(properties: dict
     poisoned = read_half_message(half_record())._replace(properties=props.encode({**properties, "PGROUP": GROUP}))
 
     with pytest.raises(NotAHalfMessage, match="does not say which topic"):
-        check_message(poisoned, transaction())
+        check_message(poisoned, transaction(), 1)
 
 
 def test_a_discarded_message_keeps_its_origin_and_the_number_of_checks() -> None:

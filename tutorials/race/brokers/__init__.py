@@ -1,7 +1,7 @@
 """The brokers that cells are played on: this project's in virtual time, and Apache's in real time."""
 
-from tutorials.race.brokers.apache import ApacheBroker
+from tutorials.race.brokers.apache import ApacheBroker, ApacheFiveBroker
 from tutorials.race.brokers.own import OwnBroker
 from tutorials.race.brokers.raced_broker import BrokerCannotRun, RacedBroker
 
-__all__ = ["ApacheBroker", "BrokerCannotRun", "OwnBroker", "RacedBroker"]
+__all__ = ["ApacheBroker", "ApacheFiveBroker", "BrokerCannotRun", "OwnBroker", "RacedBroker"]

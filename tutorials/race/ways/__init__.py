@@ -6,7 +6,13 @@ from tutorials.race.way import Way
 from tutorials.race.ways.celery_delay import CeleryDelayAfterCommit
 from tutorials.race.ways.outbox import OutboxNotified, OutboxPolled
 from tutorials.race.ways.plain_sends import CommitThenSend, SendInsideTheTransaction, SendThenCommit
-from tutorials.race.ways.transactional import StateInMemory, WithBarrier, WithBarrierOnApache, WithoutBarrier
+from tutorials.race.ways.transactional import (
+    StateInMemory,
+    WithBarrier,
+    WithBarrierOnApache,
+    WithBarrierOnApacheFive,
+    WithoutBarrier,
+)
 
 WAYS: Final[tuple[type[Way], ...]] = (
     SendThenCommit,
@@ -20,5 +26,5 @@ WAYS: Final[tuple[type[Way], ...]] = (
     WithBarrier,
 )
 
-WAYS_ON_APACHE: Final[tuple[type[Way], ...]] = (WithBarrierOnApache,)
+WAYS_ON_APACHE: Final[tuple[type[Way], ...]] = (WithBarrierOnApache, WithBarrierOnApacheFive)
 """They race only where somebody asks for it: their time is real, and they need Java."""

@@ -4,7 +4,7 @@ import sqlite3
 from typing import Any
 
 from broker.client import LocalTransactionState, Message, MessageExt, TransactionProducer
-from tutorials.race.brokers import ApacheBroker
+from tutorials.race.brokers import ApacheBroker, ApacheFiveBroker
 from tutorials.race.order import Order
 from tutorials.race.order_database import DatabaseRefused
 from tutorials.race.way import Way
@@ -108,5 +108,13 @@ class WithBarrierOnApache(WithBarrier):
     """This kit's way and this kit's client, on Apache's broker."""
 
     name = "with-barrier-on-apache"
-    title = "this kit, on Apache RocketMQ 4.9.7"
+    title = f"this kit, on Apache RocketMQ {ApacheBroker.version}"
     broker = ApacheBroker
+
+
+class WithBarrierOnApacheFive(WithBarrier):
+    """This kit's way on RocketMQ 5, which may deliver a committed message twice. The unique key keeps the credits right."""
+
+    name = "with-barrier-on-apache-5"
+    title = f"this kit, on Apache RocketMQ {ApacheFiveBroker.version}"
+    broker = ApacheFiveBroker

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import asyncio
+
 from broker.admin.console.live import Streams, server_sent_event
 
 
@@ -34,4 +36,34 @@ async def test_streams_end_with_the_console_and_are_bounded() -> None:
     assert streams.is_full
     streams.stopping.set()
     assert [part async for part in stream] == []
+    assert not streams.is_full
+
+
+async def test_pages_that_ask_at_once_do_not_pass_the_bound() -> None:
+    streams = Streams(most=32)
+
+    async def draw() -> str:
+        await asyncio.sleep(0)
+        return "one"
+
+    begun = await asyncio.gather(*(streams.begun(draw, every_s=60) for _ in range(40)))
+    live = [stream for stream in begun if stream is not None]
+    assert len(live) == 32
+    assert [await anext(stream) for stream in live] == [server_sent_event("part", "one")] * 32
+    for stream in live:
+        await stream.aclose()
+    assert not streams.is_full
+
+
+async def test_a_page_whose_visitor_left_before_its_first_part_counts_no_longer() -> None:
+    streams = Streams(most=1)
+
+    async def draw() -> str:
+        return "one"
+
+    stream = await streams.begun(draw, every_s=60)
+    assert streams.is_full
+    del stream
+    for _ in range(5):
+        await asyncio.sleep(0)
     assert not streams.is_full

@@ -101,15 +101,39 @@ def test_a_wrong_password_is_refused_and_five_of_them_shut_the_door_for_a_minute
     assert "Wait a minute" in guarded.posts("/login", "/login", 429, password=PASSWORD)
 
 
-def test_the_door_opens_again_when_the_wrong_passwords_are_a_minute_old() -> None:
-    now_ns = 0
-    door = Door(PASSWORD, World(steady_ns=lambda: now_ns))
-    assert not any(door.opens_for("guess") for _ in range(5))
-    now_ns = 59_000_000_000
-    assert door.is_shut
-    now_ns = 60_000_000_000
-    assert not door.is_shut
-    assert door.opens_for(PASSWORD)
+GUESSER = "192.0.2.66"
+
+
+def test_the_door_opens_again_after_a_minute_and_then_after_longer_and_longer() -> None:
+    now_s = 0.0
+    door = Door(PASSWORD, World(steady_ns=lambda: int(now_s * 1e9)))
+    assert not any(door.opens_for("guess", GUESSER) for _ in range(4))
+    for shut_s in (60, 120, 240, 480, 960, 1920, 3600, 3600):
+        assert door.shut_for_s(GUESSER) == 0
+        assert not door.opens_for("guess", GUESSER)
+        assert door.shut_for_s(GUESSER) == shut_s
+        now_s += shut_s
+    assert door.opens_for(PASSWORD, GUESSER)
+    assert not door.opens_for("guess", GUESSER)
+    assert door.shut_for_s(GUESSER) == 0, "the right password makes up for the wrong ones"
+
+
+def test_the_wrong_passwords_of_one_address_shut_nobody_else_out() -> None:
+    door = Door(PASSWORD, World(steady_ns=lambda: 0))
+    for number in range(100):
+        door.opens_for("guess", f"2001:db8:0:1::{number:x}")
+        door.opens_for("guess", GUESSER)
+    assert door.shut_for_s(GUESSER) > 0
+    assert door.shut_for_s("2001:db8:0:1::ffff") > 0, "a network of IPv6 is one address"
+    assert door.shut_for_s("192.0.2.7") == door.shut_for_s("2001:db8:0:2::1") == 0
+    assert door.opens_for(PASSWORD, "192.0.2.7")
+
+
+def test_addresses_that_guess_are_remembered_up_to_a_bound() -> None:
+    door = Door(PASSWORD, World(steady_ns=lambda: 0))
+    for number in range(20_000):
+        door.opens_for("guess", f"10.{number >> 16}.{number >> 8 & 255}.{number & 255}")
+    assert len(door._guesses) == 10_000
 
 
 def test_the_cookie_is_kept_from_scripts_and_from_other_sites(guarded: Visitor) -> None:

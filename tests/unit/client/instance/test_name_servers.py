@@ -7,6 +7,7 @@ from broker.client.instance.name_servers import NameServers
 from broker.protocol.codes import RequestCode, ResponseCode
 from broker.protocol.headers import GetRouteInfoRequestHeader
 from broker.protocol.route import BrokerData, ClusterInfo, QueueData, TopicRouteData
+from broker.remoting.errors import RemotingTimeout
 from tests.unit.client.peers import Peer, Peers, answer, success
 
 ROUTE = TopicRouteData(queue_datas=[QueueData("b", 4, 4, 6)], broker_datas=[BrokerData("c", "b", {0: "b:1"})])
@@ -41,6 +42,12 @@ async def test_one_that_is_away_is_passed_over_and_remembered() -> None:
     assert await servers.find_route("orders") == ROUTE
     assert await servers.find_route("orders") == ROUTE
     assert [asked.address for asked in peers.asked] == ["a:1", "b:1", "b:1"]
+
+
+async def test_one_that_hangs_leaves_time_for_the_next() -> None:
+    servers, peers = asking(a=lambda request: RemotingTimeout("a:1"), b=knowing)
+    assert await servers.find_route("orders") == ROUTE
+    assert [asked.timeout_ms for asked in peers.asked] == [1000, 3000]
 
 
 async def test_one_that_does_not_know_the_topic_yet_is_not_the_last_word() -> None:

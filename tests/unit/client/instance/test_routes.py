@@ -87,6 +87,68 @@ async def test_what_was_known_stays_known_while_name_servers_are_away() -> None:
     assert await routes.address_of("x") == "x:1"
 
 
+async def test_a_topic_that_its_first_message_made_is_sent_to_while_name_servers_are_away() -> None:
+    servers = Servers(**{TEMPLATE: route_at("x")})
+    routes = routes_of(servers)
+    queues = await routes.queues_to_publish("orders")
+    servers.is_up = False
+    assert await routes.queues_to_publish("orders") == queues
+
+
+async def test_a_name_server_that_hangs_holds_up_no_topic_that_was_sent_to() -> None:
+    servers = Servers(**{TEMPLATE: route_at("x")})
+    routes = routes_of(servers)
+    queues = await routes.queues_to_publish("orders")
+    servers.gate = asyncio.Event()
+    assert await routes.queues_to_publish("orders") == queues
+
+
+async def test_the_route_of_a_topic_replaces_the_queues_of_the_template() -> None:
+    servers = Servers(**{TEMPLATE: route_at("x")})
+    routes = routes_of(servers)
+    await routes.queues_to_publish("orders")
+    servers.routes["orders"] = route_at("x", "y")
+    await routes.refresh("orders")
+    assert {queue.broker_name for queue in await routes.queues_to_publish("orders")} == {"x", "y"}
+
+
+async def test_the_route_of_a_topic_that_was_just_made_is_asked_for_at_once() -> None:
+    servers = Servers(**{TEMPLATE: route_at("x")})
+    routes = routes_of(servers)
+    routes.start()
+    await routes.queues_to_publish("orders")
+    servers.routes["orders"] = route_at("x", queues=1)
+    await until(lambda: routes.queues_to_subscribe("orders") is not None)
+    assert await routes.queues_to_publish("orders") == [MessageQueue("orders", "x", 0)]
+    await routes.stop()
+
+
+async def test_a_route_that_the_background_learned_serves_the_first_message_while_name_servers_are_away() -> None:
+    servers = Servers(orders=route_at("x"))
+    routes = routes_of(servers)
+    await routes.refresh("orders")
+    servers.is_up = False
+    assert len(await routes.queues_to_publish("orders")) == 2
+
+
+async def test_a_topic_of_which_nobody_knows_is_made_by_its_first_message_while_name_servers_are_away() -> None:
+    servers = Servers(**{TEMPLATE: route_at("x")})
+    routes = routes_of(servers)
+    await routes.refresh(TEMPLATE)
+    servers.is_up = False
+    assert len(await routes.queues_to_publish("cancellations")) == 2
+
+
+async def test_a_name_server_that_forgot_all_does_not_make_a_client_forget() -> None:
+    servers = Servers(orders=route_at("x"), **{TEMPLATE: route_at("x")})
+    routes = routes_of(servers)
+    for topic in ("orders", TEMPLATE):
+        await routes.refresh(topic)
+    servers.routes.clear()
+    assert await routes.queues_to_publish("orders")
+    assert await routes.queues_to_publish("cancellations")
+
+
 async def test_a_topic_that_went_away_is_still_known_to_its_users() -> None:
     servers = Servers(orders=route_at("x"))
     routes = routes_of(servers)

@@ -11,7 +11,7 @@ from broker.client.pull.process_queue import ProcessQueue
 from broker.client.pull.pull_loop import PullEvents, PullLoop, PullSettings, with_real_topic
 from broker.client.pull.queue_requests import Pulled
 from broker.client.pull.subscription import Subscription
-from broker.message import MessageExt
+from broker.message import MessageExt, MessageQueue
 from broker.protocol.codes import ResponseCode
 from tests.unit.client.messages import QUEUE, message, offsets
 
@@ -139,6 +139,13 @@ async def test_pulling_pauses_while_the_listeners_are_behind() -> None:
 
 def retried(topic: str, **properties: str) -> MessageExt:
     return message(0, topic=topic, properties=properties)
+
+
+async def test_what_is_pulled_from_the_retry_topic_is_handed_on_as_any_other() -> None:
+    run = Run(found(7, 8), LAST)
+    run.queue.queue = MessageQueue("%RETRY%group", "broker-a", 0)
+    await run.to_its_end()
+    assert run.events == [("messages", [7, 8])]
 
 
 def test_a_message_from_the_retry_topic_has_its_real_topic_again() -> None:

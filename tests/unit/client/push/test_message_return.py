@@ -49,6 +49,20 @@ async def test_what_is_meant_for_the_dead_letters_goes_there_by_the_detour_too()
     assert broker.sent[0].properties[properties.MAX_RECONSUME_TIMES] == "0"
 
 
+async def test_what_gives_way_is_sent_to_the_retry_topic_and_no_redelivery_is_counted() -> None:
+    broker = Broker()
+    for times in (0, 2, 16):
+        assert await message_return(broker).give_way(message(5, reconsume_times=times), 5)
+    assert broker.given_back == []
+    carried = (properties.RECONSUME_TIME, properties.MAX_RECONSUME_TIMES, properties.DELAY_TIME_LEVEL)
+    assert [tuple(sent.properties[name] for name in carried) for sent in broker.sent] == [
+        ("0", "16", "5"),
+        ("2", "16", "5"),
+        ("16", "17", "5"),
+    ]
+    assert {sent.topic for sent in broker.sent} == {"%RETRY%group"}
+
+
 async def test_if_nobody_takes_it_the_caller_is_told() -> None:
     assert not await message_return(Broker(takes_back=False, takes_retries=False)).give_back(message(5), 0)
     assert not await message_return(Broker(takes_retries=False)).to_dead_letters(message(5))

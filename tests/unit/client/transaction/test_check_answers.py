@@ -18,7 +18,7 @@ from broker.protocol.frame import FrameDecoder
 from broker.protocol.headers import CheckTransactionStateRequestHeader, EndTransactionRequestHeader
 from tests.unit.client.waiting import until
 
-COMMIT = LocalTransactionState.COMMIT_MESSAGE
+COMMIT, ROLLBACK, UNKNOWN = LocalTransactionState
 
 
 class Connection:
@@ -92,6 +92,25 @@ async def test_the_listener_is_asked_and_its_answer_goes_back_by_the_same_connec
     assert listener.asked == ["T7"]
     assert (told.commit_or_rollback, told.from_transaction_check) == (8, True)
     assert (told.tran_state_table_offset, told.commit_log_offset, told.msg_id) == (7, 700, "T7")
+
+
+class Undecided(Listener):
+    """Comes to a decision only when it is asked for the third time."""
+
+    def check_local_transaction(self, message: MessageExt) -> LocalTransactionState:
+        self.asked.append(message.transaction_id)
+        return UNKNOWN if self.asked.count(message.transaction_id) < 3 else ROLLBACK if message.transaction_id == "T8" else COMMIT
+
+
+async def test_each_question_about_a_transaction_is_asked_of_the_listener_whatever_it_said_before(runners: Runners) -> None:
+    listener, connection = Undecided(), Connection()
+    check_back = answers(listener, runners)
+    for _ in range(4):
+        for offset in (7, 8):
+            check_back.on_check(connection, check(offset))  # type: ignore[arg-type]
+            await settled(runners)
+    told = {name: [header.commit_or_rollback for header in connection.told if header.msg_id == name] for name in ("T7", "T8")}
+    assert told == {"T7": [0, 0, 8, 8], "T8": [0, 0, 12, 12]}
 
 
 async def test_a_transaction_that_is_being_looked_at_is_not_looked_at_twice(runners: Runners) -> None:

@@ -74,3 +74,10 @@ def test_a_folder_that_cannot_be_made_is_said(tmp_path: Path) -> None:
     (tmp_path / "file").touch()
     with pytest.raises(DemoError, match="cannot be used"), StateFile(tmp_path / "file" / "up"):
         pass
+
+
+def test_the_folder_is_for_its_user_alone_though_it_was_made_before(tmp_path: Path) -> None:
+    folder = tmp_path / "up"
+    folder.mkdir(mode=0o755)
+    with StateFile(folder):
+        assert folder.stat().st_mode & 0o777 == 0o700

@@ -435,7 +435,7 @@ FAULTS: dict[str, Telling] = {
         Cause.UNASKED,
     ),
     "reversed, and the cancellation never announced": lambda o: Story(
-        [*healthy(o), cancelled(o), taken_back(o)], Finding.REVERSAL_MISMATCH, Cause.UNASKED
+        [*healthy(o), cancelled(o), taken_back(o)], Finding.REVERSAL_MISMATCH, Cause.NO_MESSAGE
     ),
     "cancelled and reversed, and the order row lost": lambda o: Story(
         [

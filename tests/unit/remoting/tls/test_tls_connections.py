@@ -30,6 +30,7 @@ from broker.remoting.tls import (
     secure_transport,
     server_contexts,
 )
+from broker.remoting.tls.handshakes import Handshakes
 from tests.certificates import Authority, Certificate
 
 ECHO = 7
@@ -104,7 +105,7 @@ async def test_a_permissive_server_takes_both_kinds(place: Place, authority: Aut
     assert await place.echo(place.client(ClientTls(trust_cert_path=authority.cert_path))) == b"hello"
     assert await place.echo(place.client()) == b"hello"
     assert len(place.server.connections) == 2
-    assert place.contexts.handshakes == 0
+    assert len(place.contexts.handshakes) == 0
 
 
 @pytest.mark.parametrize("size", [0, 1, 20_000, 5_000_000])
@@ -240,20 +241,26 @@ async def test_a_handshake_that_does_not_end_is_given_up(
     writer.write(b"\x16\x03\x01\x02\x00")
     assert await reader.read() == b""
     assert "no TLS handshake within" in caplog.text
-    await until(lambda: place.contexts.handshakes == 0)
+    await until(lambda: len(place.contexts.handshakes) == 0)
     writer.close()
 
 
-async def test_handshakes_are_bounded(
-    place: Place, certificate: Certificate, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+async def test_handshakes_that_nobody_finishes_shut_nobody_out(
+    place: Place, certificate: Certificate, authority: Authority, caplog: pytest.LogCaptureFixture
 ) -> None:
     await place.serve(serving(certificate))
-    place.contexts.handshakes = server_contexts.MOST_HANDSHAKES
-    with pytest.raises(ConnectFailed):
-        await place.echo(place.client(ClientTls(auth_server=False)))
-    assert "handshakes are unfinished already" in caplog.text
+    place.contexts.handshakes = Handshakes(5)
+    lying = [await asyncio.open_connection("127.0.0.1", place.server.port) for _ in range(5)]
+    for _, writer in lying:
+        writer.write(b"\x16\x03\x01\x02\x00\x01")
+    await until(lambda: len(place.contexts.handshakes) == 5)
+    assert await place.echo(place.client(ClientTls(trust_cert_path=authority.cert_path))) == b"hello"
+    assert await lying[0][0].read() == b"", "the oldest gave its room up"
+    assert "there are too many like it" in caplog.text
     assert await place.echo(place.client()) == b"hello", "plain connections wait for none"
-    place.contexts.handshakes = 0
+    for _, writer in lying:
+        writer.close()
+    await until(lambda: len(place.contexts.handshakes) == 0)
 
 
 @pytest.mark.parametrize("nonsense", [b"\x16", b"\x16\x03\x01\x00\x05hello", b"\x16" * 100_000])
@@ -267,7 +274,7 @@ async def test_nonsense_that_begins_like_a_handshake_closes_its_connection_alone
     with contextlib.suppress(ConnectionResetError):
         await reader.read()
     writer.close()
-    await until(lambda: place.contexts.handshakes == 0 and not place.server.connections)
+    await until(lambda: len(place.contexts.handshakes) == 0 and not place.server.connections)
     assert await place.echo(place.client()) == b"hello"
     assert "Traceback" not in caplog.text
 

@@ -195,7 +195,9 @@ async def test_the_accounts_and_their_versions_are_shown(place: Place) -> None:
     assert json.loads(fields["allAclFileVersion"]) == {str(place.path): {"timestamp": 0, "counter": 0}}
     assert json.loads(fields["version"]) == {"timestamp": 0, "counter": 0}
     assert (fields["brokerName"], fields["clusterName"]) == ("broker-a", "DefaultCluster")
-    body = json.loads((await place.ask(54)).body)
+    answer = await place.ask(54)
+    assert SECRET.encode() not in answer.body
+    body = json.loads(answer.body)
     assert [account["accessKey"] for account in body["plainAccessConfigs"]] == ["admin-key", "plain-key"]
     assert body["globalWhiteAddrs"] == []
 

@@ -1,6 +1,8 @@
 """Who may consume a queue in order."""
 
-from broker.server.clients.queue_locks import LOCK_EXPIRES_MS, QueueLocks
+import pytest
+
+from broker.server.clients.queue_locks import LOCK_EXPIRES_MS, QueueLocks, TooManyLocks
 
 
 def test_a_queue_is_locked_for_one_client_at_a_time() -> None:
@@ -24,3 +26,23 @@ def test_only_its_holder_gives_a_lock_back() -> None:
     assert locks.lock("g", ["q0"], "two", 1) == []
     locks.unlock("g", ["q0", "never locked"], "one")
     assert locks.lock("g", ["q0"], "two", 1) == ["q0"]
+
+
+def test_a_lock_that_expired_takes_no_memory() -> None:
+    locks: QueueLocks[str] = QueueLocks()
+    locks.lock("gone", ["q0", "q1"], "one", 0)
+    locks.lock("g", ["q0"], "one", 0)
+    locks.lock("g", ["q1"], "one", 1)
+    assert list(locks.forget_expired(LOCK_EXPIRES_MS + 1))
+    assert locks.count == 1
+    assert locks.lock("g", ["q0", "q1"], "two", LOCK_EXPIRES_MS + 1) == ["q0"]
+
+
+def test_locks_are_bounded_and_those_there_are_can_be_renewed() -> None:
+    locks: QueueLocks[str] = QueueLocks(most_locks=2)
+    locks.lock("g", ["q0", "q1"], "one", 0)
+    with pytest.raises(TooManyLocks, match="2 queues are locked"):
+        locks.lock("made-up", ["q0"], "two", 0)
+    assert locks.lock("g", ["q0", "q1"], "one", 1) == ["q0", "q1"]
+    locks.unlock("g", ["q0"], "one")
+    assert locks.lock("made-up", ["q0"], "two", 1) == ["q0"]

@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 import asyncio
+import errno
 import os
 import shutil
 import signal
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from broker.message.inner_message import InnerMessage
-from broker.message.record import host_bytes
+from broker.message.record import decode_records, host_bytes
 from broker.protocol.codes import ResponseCode, SerializeType
 from broker.protocol.command import ReplyTo, encode_response
 from broker.protocol.frame import FrameDecoder
@@ -89,10 +91,13 @@ class Stage:
                 await asyncio.sleep(0)
 
 
+def config(root: Path) -> StoreConfig:
+    return StoreConfig(root=root, store_host=HOST, commit_log_segment_size=4096, index_slots=16, index_entries=64)
+
+
 @asynccontextmanager
-async def stage(root: Path, flush_disk_type: FlushDiskType = SYNC, **settings: float) -> AsyncIterator[Stage]:
-    config = StoreConfig(root=root, store_host=HOST, commit_log_segment_size=4096, index_slots=16, index_entries=64)
-    store = MessageStore.open(config)
+async def stage(root: Path, flush_disk_type: FlushDiskType = SYNC, **settings: Any) -> AsyncIterator[Stage]:
+    store = MessageStore.open(config(root))
     group_commit = GroupCommit(store, flush_disk_type, **settings)
     await group_commit.start()
     try:
@@ -398,3 +403,80 @@ async def test_a_segment_that_was_made_and_not_needed_does_not_disturb_the_next_
         assert again.append(b"y" * 3000, opaque=1).queue_offset == 1
         await again.until(lambda: bool(again.client.frames))
         assert len(again.store.pull(b"orders", 0, 0, 32, 1 << 20).records) == 2
+
+
+class Disk:
+    """A disk that refuses flushes, and forgets then what it was to flush: later ones succeed all the same."""
+
+    def __init__(self, root: Path, on_answer: Callable[[int], None]) -> None:
+        self.on_answer = on_answer
+        self.is_refusing = False
+        self.requests = 0
+        self._flushed: dict[Path, bytes] = {}
+
+    def start(self) -> None: ...
+
+    def stop(self) -> None: ...
+
+    def request(self, paths: Sequence[Path]) -> None:
+        self.requests += 1
+        for path in paths:
+            if self.is_refusing:
+                path.write_bytes(self._flushed.get(path, bytes(path.stat().st_size)))
+            else:
+                self._flushed[path] = path.read_bytes()
+        asyncio.get_running_loop().call_soon(self.on_answer, errno.EIO if self.is_refusing else 0)
+
+
+async def test_with_async_flush_a_refused_flush_stops_the_broker_from_acknowledging_and_loses_nothing(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    disks: list[Disk] = []
+
+    def new_flushing(on_answer: Callable[[int], None], *_: object) -> Disk:
+        disks.append(Disk(tmp_path, on_answer))
+        return disks[0]
+
+    async with stage(tmp_path, ASYNC, async_flush_interval_s=0.01, new_flushing=new_flushing) as it:
+        it.append(b"on disk", opaque=1)
+        await it.until(lambda: it.store.flushed_position > 0)
+        disks[0].is_refusing = True
+        it.append(b"acknowledged" * 200, opaque=2)
+        it.append(b"in the next segment" * 100, opaque=3)
+        await it.until(lambda: it.store.writability.is_failing)
+        flushed = it.store.flushed_position
+        assert [it.client.answer(number)[1] for number in range(3)] == [ResponseCode.SUCCESS] * 3
+        with pytest.raises(StoreUnwritable, match="messages are refused until a flush succeeds"):
+            it.append(b"too much", opaque=4)
+        seen = disks[0].requests
+        await it.until(lambda: disks[0].requests > seen + 2)
+        assert it.store.flushed_position == flushed, "no flush is believed that the disk refused"
+        assert it.store.writability.flush_failures >= 3
+        assert caplog.text.count("messages are refused until a flush succeeds") == 1
+        disks[0].is_refusing = False
+        await it.until(lambda: it.store.flushed_position == it.store.written_position)
+        it.append(b"stored again", opaque=5)
+        await it.until(lambda: len(it.client.frames) == 4)
+        assert it.client.answer(3)[:2] == (5, ResponseCode.SUCCESS)
+        assert "messages are stored again" in caplog.text
+    kept = MessageStore.open(config(tmp_path))
+    records = decode_records(b"".join(kept.pull(b"orders", 0, 0, 32, 1 << 20).records))
+    kept.close()
+    assert [record.body[:12] for record in records] == [b"on disk", b"acknowledged", b"in the next ", b"stored again"]
+
+
+async def test_what_comes_between_a_refused_flush_and_its_answer_is_not_acknowledged(tmp_path: Path) -> None:
+    disks: list[Disk] = []
+
+    def new_flushing(on_answer: Callable[[int], None], *_: object) -> Disk:
+        disks.append(Disk(tmp_path, on_answer))
+        return disks[0]
+
+    async with stage(tmp_path, ASYNC, async_flush_interval_s=600, new_flushing=new_flushing) as it:
+        it.append(b"acknowledged", opaque=1)
+        await it.until(lambda: bool(it.client.frames))
+        it.append(b"on its way", opaque=2)
+        it.store.note_flush_failed("the disk refuses")
+        await it.until(lambda: len(it.client.frames) == 2)
+        assert it.client.answer(1)[:2] == (2, ResponseCode.SERVICE_NOT_AVAILABLE)
+        assert it.store.max_offset(b"orders", 0) == 1

@@ -182,6 +182,12 @@ def test_a_pull_commits_the_offset_it_brings(desk: Desk) -> None:
     assert desk.offsets.get("g", "orders", 0) == 7
 
 
+def test_a_pull_that_is_read_late_does_not_take_an_offset_back(desk: Desk) -> None:
+    desk.offsets.commit("g", "orders", 0, 8)
+    desk.ask(RequestCode.PULL_MESSAGE, pull(sys_flag=pull_sysflag.SUBSCRIPTION | pull_sysflag.COMMIT_OFFSET, commit_offset=7))
+    assert desk.offsets.get("g", "orders", 0) == 8
+
+
 def consumer(version: int = 1, expression_type: str = "TAG", model: MessageModel = MessageModel.CLUSTERING) -> ConsumerData:
     subscription = SubscriptionData(
         topic="orders", sub_string="A", code_set=[tags_code("A")], sub_version=version, expression_type=expression_type

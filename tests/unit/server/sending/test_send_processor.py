@@ -12,6 +12,7 @@ from broker.message import properties, sysflag
 from broker.protocol.codes import RequestCode, ResponseCode, SerializeType
 from broker.protocol.headers import SendMessageRequestHeader, SendMessageRequestHeaderV2, SendMessageResponseHeader
 from broker.server.sending.send_processor import MOST_BATCHED
+from broker.server.sending.sent_properties import MOST_KEYS, MOST_KEYS_OF_A_BATCH, MOST_PROPERTIES_OF_A_BATCH
 from broker.store import TopicConfig
 from tests.unit.server.conftest import IDENTITY, START_MS, Desk, Wire
 
@@ -267,3 +268,53 @@ def test_a_retried_message_sent_too_often_becomes_a_dead_letter(desk: Desk) -> N
     few = v2(topic="%RETRY%g", reconsume_times=1, max_reconsume_times=2)
     desk.ask(RequestCode.SEND_MESSAGE_V2, few, b"body")
     assert len(desk.messages("%RETRY%g")) == 1
+
+
+def keys(count: int) -> bytes:
+    return b"KEYS\x01" + b" ".join([b"k"] * count)
+
+
+def test_a_message_has_so_many_keys_and_no_more(desk: Desk) -> None:
+    answer = desk.ask(RequestCode.SEND_MESSAGE_V2, v2(properties=keys(MOST_KEYS).decode()), b"one")
+    assert answer.code == ResponseCode.SUCCESS
+    answer = desk.ask(RequestCode.SEND_MESSAGE_V2, v2(properties=keys(MOST_KEYS + 1).decode()), b"two")
+    assert (answer.code, answer.remark) == (ResponseCode.MESSAGE_ILLEGAL, "the message has 1001 keys; 1000 are allowed")
+    answer = desk.ask(RequestCode.SEND_BATCH_MESSAGE, v2(batch=True), batch(b"three", encoded=keys(MOST_KEYS + 1)))
+    assert answer.code == ResponseCode.MESSAGE_ILLEGAL
+    assert [record.body for record in desk.messages("orders")] == [b"one"]
+
+
+def test_the_keys_of_a_batch_as_a_whole_do_not_become_millions(desk: Desk) -> None:
+    body = batch(*[b""] * (MOST_KEYS_OF_A_BATCH // MOST_KEYS + 1), encoded=b"")
+    answer = desk.ask(RequestCode.SEND_BATCH_MESSAGE, v2(batch=True, properties=keys(MOST_KEYS).decode()), body)
+    assert answer.code == ResponseCode.MESSAGE_ILLEGAL
+    assert "more than 262144 keys: send several batches" in (answer.remark or "")
+    assert desk.messages("orders") == []
+
+
+def test_the_properties_of_a_batch_as_a_whole_do_not_make_a_short_request_a_long_log(make_desk: Callable[..., Desk]) -> None:
+    desk = make_desk(max_message_size=100_000)
+    before = desk.store.written_position
+    of_the_batch = "colour\x01" + "x" * 999
+    answer = desk.ask(RequestCode.SEND_BATCH_MESSAGE, v2(batch=True, properties=of_the_batch), batch(*[b""] * 100))
+    assert answer.code == ResponseCode.MESSAGE_ILLEGAL
+    assert "add 100940 bytes to the first 98; 100000 are allowed: send several batches" in (answer.remark or "")
+    assert desk.store.written_position == before
+    answer = desk.ask(RequestCode.SEND_BATCH_MESSAGE, v2(batch=True, properties=of_the_batch), batch(*[b""] * 97))
+    assert answer.code == ResponseCode.SUCCESS
+
+
+def test_what_apaches_clients_give_a_batch_as_a_whole_fits_the_longest_batch(make_desk: Callable[..., Desk]) -> None:
+    desk = make_desk(max_message_size=100_000)
+    of_the_batch = f"UNIQ_KEY\x01{'0' * 32}\x02WAIT\x01true\x02INSTANCE_ID\x01tenant"
+    answer = desk.ask(RequestCode.SEND_BATCH_MESSAGE, v2(batch=True, properties=of_the_batch), batch(*[b""] * 3500))
+    assert answer.code == ResponseCode.SUCCESS
+
+
+def test_a_batch_as_a_whole_has_few_properties(desk: Desk) -> None:
+    many = "\x02".join(f"{number}\x01v" for number in range(MOST_PROPERTIES_OF_A_BATCH))
+    answer = desk.ask(RequestCode.SEND_BATCH_MESSAGE, v2(batch=True, properties=many), batch(b"one"))
+    assert (answer.code, answer.remark) == (
+        ResponseCode.MESSAGE_ILLEGAL,
+        "the batch as a whole has 65 properties; 64 are allowed: give them to its messages",
+    )

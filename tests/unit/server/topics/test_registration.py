@@ -203,6 +203,14 @@ async def test_few_topics_are_registered_as_json(desk: Desk) -> None:
     assert "TBW102" in RegisterBrokerBody.decode(body).topic_config_serialize_wrapper.topic_config_table
 
 
+def test_name_servers_do_not_hear_of_the_op_messages_topic(desk: Desk) -> None:
+    with_topics(desk, "RMQ_SYS_TRANS_HALF_TOPIC", "RMQ_SYS_TRANS_OP_HALF_TOPIC")
+    encoded = encode_registration(TopicsSnapshot.of(desk.topics.configs), 6)
+    table = RegisterBrokerBody.decode(encoded.body).topic_config_serialize_wrapper.topic_config_table
+    assert [name for name in table if name.startswith("RMQ_SYS_TRANS")] == ["RMQ_SYS_TRANS_HALF_TOPIC"]
+    assert encoded.left_out == 0
+
+
 def test_a_store_with_more_topics_than_a_registration_has_room_for_leaves_out_what_clients_miss_least(
     desk: Desk, monkeypatch: pytest.MonkeyPatch
 ) -> None:

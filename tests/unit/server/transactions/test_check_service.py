@@ -11,6 +11,7 @@ from broker.remoting.tasks import Tasks
 from broker.server.schedule.expiry_clock import BELIEVED_AFTER_MS
 from broker.server.transactions import check_service
 from broker.store.log.segments import Segments
+from broker.transaction.check_policy import CheckPolicy
 from tests.unit.client.waiting import until
 from tests.unit.server.transaction_broker import (
     DISCARD_TOPIC,
@@ -269,7 +270,8 @@ def test_no_check_is_sent_or_counted_while_the_only_producer_owes_the_answer() -
 
     for _ in range(25):
         broker.tick(1000)
-    assert [check.times for check in producer.checks] == [1]
+    assert {check.times for check in producer.checks} == {1}
+    assert broker.messages.counts.checks_sent == 1
     answer(broker, producer, COMMIT)
 
     assert broker.delivered() == ["A"]
@@ -298,7 +300,7 @@ def test_the_next_check_comes_an_interval_after_the_last_one_once_its_answer_is_
     broker.online(producer)
     broker.send(producer, "A")
     broker.tick(1000)
-    broker.tick(10_000)
+    broker.tick(5_000)
     answer(broker, producer)
 
     broker.tick(999)
@@ -314,9 +316,130 @@ def test_a_check_that_times_out_is_sent_and_counted_again() -> None:
 
     for _ in range(3 * 60):
         broker.tick(1000)
-    assert [check.times for check in producer.checks] == [1, 2, 3]
+    assert [check.times for check in producer.checks] == [1] * 4 + [2] * 4 + [3] * 4
+    assert broker.messages.counts.checks_sent == 3
     broker.tick(61_000)
     assert broker.discarded() == ["A"]
+
+
+def test_an_answer_that_is_lost_is_asked_for_again_and_the_check_counts_once() -> None:
+    broker, producer = TransactionBroker(answer_timeout_ms=60_000), Producer()
+    broker.online(producer)
+    broker.send(producer, "A")
+    broker.tick(1000)
+    assert [check.times for check in producer.checks] == [1]
+
+    broker.tick(5_999)
+    assert len(producer.checks) == 1
+    broker.tick(1)
+
+    assert [check.times for check in producer.checks] == [1, 1]
+    answer(broker, producer, COMMIT)
+    assert broker.delivered() == ["A"]
+    assert broker.records("orders", 2)[0].get_property(props.TRANSACTION_CHECK_TIMES) == "1"
+    assert broker.messages.counts.checks_sent == 1
+
+
+def test_a_check_is_repeated_after_twice_as_long_each_time_up_to_the_interval() -> None:
+    broker, producer = TransactionBroker(policy=CheckPolicy(), answer_timeout_ms=60_000), Producer()
+    broker.online(producer)
+    broker.send(producer, "A")
+    asked_s = []
+    for second in range(66):
+        broker.tick(1000)
+        asked_s += [second] * (len(producer.checks) - len(asked_s))
+
+    assert asked_s == [5, 5 + 6, 5 + 18, 5 + 42, 5 + 60]
+    assert [check.times for check in producer.checks] == [1, 1, 1, 1, 2]
+
+
+def test_another_producer_is_asked_in_place_of_one_that_does_not_answer_and_the_check_counts_once() -> None:
+    broker, silent, other = (
+        TransactionBroker(policy=CheckPolicy(), answer_timeout_ms=60_000),
+        Producer("127.0.0.1:5001"),
+        Producer("127.0.0.1:5002"),
+    )
+    broker.online(silent, other)
+    broker.send(silent, "A")
+
+    broker.tick(6_000)
+    broker.tick(6_000)
+
+    assert [len(silent.checks), len(other.checks)] == [1, 1]
+    assert [check.times for check in other.checks] == [1]
+    broker.leave(other)
+    assert broker.messages.counts.checks_given_back == 0
+    broker.leave(silent)
+    assert broker.messages.counts.checks_given_back == 1
+
+
+def test_a_late_answer_and_that_to_its_repetition_are_one_outcome() -> None:
+    broker, producer = TransactionBroker(policy=CheckPolicy(), answer_timeout_ms=60_000), Producer()
+    broker.online(producer)
+    broker.send(producer, "A")
+    broker.tick(6_000)
+    broker.tick(6_000)
+
+    broker.end(producer, producer.checks[0], COMMIT, from_check=True)
+    with pytest.raises(Exception, match="already"):
+        broker.end(producer, producer.checks[1], COMMIT, from_check=True)
+
+    assert broker.delivered() == ["A"]
+    broker.tick(60_000)
+    assert len(producer.checks) == 2
+
+
+def test_a_producer_that_does_not_know_yet_is_asked_again_after_the_interval_and_not_before() -> None:
+    broker, producer = TransactionBroker(policy=CheckPolicy(), answer_timeout_ms=60_000), Producer()
+    broker.online(producer)
+    broker.send(producer, "A")
+    broker.tick(6_000)
+    answer(broker, producer)
+
+    for _ in range(59):
+        broker.tick(1000)
+    assert len(producer.checks) == 1
+    broker.tick(1000)
+    assert [check.times for check in producer.checks] == [1, 2]
+
+
+def test_of_the_checks_that_a_hanging_producer_owes_only_the_oldest_is_repeated() -> None:
+    broker, hanging = TransactionBroker(policy=CheckPolicy(), answer_timeout_ms=60_000), Producer()
+    broker.online(hanging)
+    for number in range(1000):
+        broker.send(hanging, str(number))
+    broker.tick(6_000)
+    assert len(hanging.checks) == 256
+
+    for _ in range(59):
+        broker.tick(1000)
+    assert [check.transaction_id for check in hanging.checks[256:]] == ["0", "0", "0"]
+
+
+def test_once_a_producer_answers_all_that_it_owes_are_asked_again() -> None:
+    broker, producer = TransactionBroker(policy=CheckPolicy(), answer_timeout_ms=60_000), Producer()
+    broker.online(producer)
+    for number in range(5):
+        broker.send(producer, str(number))
+    broker.tick(6_000)
+    broker.tick(6_000)
+    broker.end(producer, producer.checks[5], COMMIT, from_check=True)
+
+    broker.tick(6_000)
+
+    assert sorted(check.transaction_id for check in producer.checks[6:]) == ["1", "2", "3", "4"]
+
+
+def test_a_clock_that_is_set_repeats_nothing_sooner_or_later() -> None:
+    broker, producer = TransactionBroker(policy=CheckPolicy(), answer_timeout_ms=60_000), Producer()
+    broker.online(producer)
+    broker.send(producer, "A")
+    broker.tick(6_000)
+    broker.step_clock(-1_000_000)
+    broker.tick(5_999)
+    assert len(producer.checks) == 1
+    broker.tick(1)
+    assert len(producer.checks) == 2
 
 
 def test_a_producer_that_hangs_is_asked_about_one_transaction_each_time_out() -> None:
@@ -328,7 +451,8 @@ def test_a_producer_that_hangs_is_asked_about_one_transaction_each_time_out() ->
     for _ in range(3 * 60):
         broker.tick(1000)
 
-    assert len(producer.checks) == 10 + 2
+    assert broker.messages.counts.checks_sent == 10 + 2
+    assert len(producer.checks) == (10 + 2) + 3 * 3, "of those that it owes, the oldest alone is repeated"
     assert broker.discarded() == []
 
 

@@ -1,3 +1,4 @@
+import contextlib
 from collections.abc import Coroutine
 from typing import Any
 
@@ -485,6 +486,56 @@ def spoil(files: MemoryFiles, commit_log_offset: int) -> None:
     """Damages the body of the record there."""
     segment = next(path for path in files.paths if path.name == f"{commit_log_offset >> 16 << 16:020d}")
     files.content(segment)[commit_log_offset % (1 << 16) + 88] ^= 0xFF
+
+
+def test_a_commit_whose_flush_is_late_is_not_asked_about_and_not_delivered_again(
+    broker: TransactionBroker, producer: Producer
+) -> None:
+    """What apache/rocketmq 10199 reports of brokers that gather op messages before they store them."""
+    half = broker.send(producer, "A")
+    broker.end(producer, half, COMMIT, flush=False)
+    for _ in range(3):
+        broker.now_ms += 120_000
+        broker.check_service.look(broker.now_ms)
+    assert producer.checks == []
+    assert "already" in refused(broker, producer, half, COMMIT, from_check=True, flush=False).remark
+    broker.flush()
+    broker.tick(120_000)
+    assert (producer.checks, broker.delivered(), len(broker.records(OP_TOPIC))) == ([], ["A"], 1)
+
+
+@pytest.mark.parametrize("is_index_enabled", [True, False])
+@pytest.mark.parametrize("cut", ["nothing", "half of the op message", "the op message", "both", "both and more"])
+def test_wherever_a_crash_cuts_a_commit_the_check_that_follows_delivers_it_once(cut: str, is_index_enabled: bool) -> None:
+    broker, producer = TransactionBroker(is_index_enabled=is_index_enabled), Producer()
+    half = broker.send(producer, "A")
+    half_end = broker.store.written_position
+    broker.end(producer, half, COMMIT)
+    end, op_size = broker.store.written_position, 91 + len(OP_TOPIC) + len(b"0") + len("TAGS?d")
+    begin = {
+        "nothing": end,
+        "half of the op message": end - op_size // 2,
+        "the op message": end - op_size,
+        "both": half_end,
+        "both and more": half_end,
+    }[cut]
+    files = broker.files.killed()
+    segment = next(path for path in files.paths if path.parent.name == "commitlog")
+    files.content(segment)[begin:end] = bytes(end - begin)
+    for path in [path for path in files.paths if cut == "both and more" and path.parent.parent.parent.name == "consumequeue"]:
+        files.content(path)[:] = bytes(len(files.content(path)))
+
+    after = broker.restarted(files)
+    after.online(producer)
+    for _ in range(3):
+        after.tick(120_000)
+        for check in producer.checks:
+            with contextlib.suppress(RequestRefused):
+                after.end(producer, check, COMMIT, from_check=True)
+        after = after.restarted()
+        after.online(producer)
+    is_asked = cut.startswith("both")
+    assert (bool(producer.checks), after.delivered()) == (is_asked, ["A"])
 
 
 @pytest.mark.parametrize("is_index_enabled", [True, False])

@@ -15,7 +15,7 @@ from broker.store import MessageStore, StoreConfig
 from broker.store.files import OpenFiles, OsFileSystem
 from broker.store.index.index import _file_name, _key_hash
 from broker.store.index.index_file import IndexFile
-from tests.unit.store.conftest import NOW, crash, send, small_config
+from tests.unit.store.conftest import NOW, append, crash, send, small_config
 
 
 def send_with_keys(store: MessageStore, count: int, *, first: int = 0) -> None:
@@ -318,3 +318,22 @@ def test_a_walk_along_a_slot_pauses_every_thousand_entries_and_finds_what_lies_b
     index_file.put([(7, 9100, NOW)])
     assert list(index_file.find(7, 0, NOW * 2)) == [9100, 9000, None, None, None, 100]
     open_files.close()
+
+
+def test_messages_with_very_many_keys_come_into_the_index_a_few_at_a_time_and_are_found_all_the_same(tmp_path: Path) -> None:
+    sizes = {"index_slots": 1000, "index_entries": 2_000_000, "commit_log_segment_size": 1 << 24, "max_message_size": 1 << 20}
+    store = MessageStore.open(small_config(tmp_path, **sizes))
+    keys = b"KEYS\x01" + b" ".join(b"%d" % key for key in range(1000))
+    for number in range(600):
+        append(store, b"%d" % number, properties=keys)
+    store.publish(store.write())
+    (index_file,) = store._index._index_files
+    assert 2048 <= index_file.header.entry_count <= 2048 + 4 * 1000
+    assert found(store, "7", limit=2) == [b"598", b"599"]
+    while store._index._waiting:
+        before = index_file.header.entry_count
+        store.feed_index()
+        assert index_file.header.entry_count - before <= 2048 + 4 * 1000
+    assert index_file.header.entry_count == 600 * 1000 + 1
+    assert found(store, "999", limit=2) == [b"598", b"599"]
+    store.close()

@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+import errno
+import os
 import shutil
 from pathlib import Path
 
@@ -7,7 +9,8 @@ import pytest
 
 from broker.message import sysflag
 from broker.message.record import HEAD_V4, encode_record
-from broker.store import DamagedStore, MessageStore, StoreConfig
+from broker.store import DamagedStore, MessageStore, StoreConfig, StoreUnwritable
+from broker.store.files import OsFileSystem
 from tests.unit.store.conftest import HOST, NOW, append, bodies, crash, delete_topic, send, small_config
 
 SEGMENT = "00000000000000000000"
@@ -481,3 +484,45 @@ def test_a_record_within_the_body_of_a_damaged_one_is_never_revived(
     again = reopen(config)
     assert b"evil" not in bodies(again)
     again.close()
+
+
+class RefusingDisk(OsFileSystem):
+    """Refuses the next sync below a folder, forgets what was written there since the last one, and calls later syncs good."""
+
+    def __init__(self) -> None:
+        self.refused: Path | None = None
+        self._synced: dict[Path, bytes] = {}
+
+    def sync(self, file: int) -> None:
+        path = Path(os.readlink(f"/proc/self/fd/{file}"))
+        if self.refused is not None and path.is_relative_to(self.refused):
+            self.refused = None
+            path.write_bytes(self._synced.get(path, bytes(path.stat().st_size)))
+            raise OSError(errno.EIO, os.strerror(errno.EIO))
+        super().sync(file)
+        self._synced[path] = path.read_bytes()
+
+
+@pytest.mark.parametrize("folder", ["consumequeue", "index"])
+def test_what_a_refused_sync_lost_of_queues_and_index_is_found_in_the_log_by_the_next_start(tmp_path: Path, folder: str) -> None:
+    disk, config = RefusingDisk(), small_config(tmp_path, commit_log_segment_size=1 << 16)
+    store = MessageStore.open(config, disk)
+    send(store, b"1", b"2", properties=b"KEYS\x01k")
+    store.flush()
+    send(store, b"3", b"4", properties=b"KEYS\x01k")
+    disk.refused = tmp_path / folder
+    with pytest.raises(StoreUnwritable, match="cannot flush the store"):
+        store.flush()
+    send(store, b"5", properties=b"KEYS\x01k")
+    store.flush()
+    store.close()
+    again = reopen(config)
+    assert not again.recovery.was_stopped_cleanly
+    assert bodies(again) == [b"1", b"2", b"3", b"4", b"5"]
+    assert len(again.query(b"orders", "k", 32, 0, NOW * 2).records) == 5
+    send(again, b"6")
+    again.close()
+    last = reopen(config)
+    assert last.recovery.was_stopped_cleanly
+    assert bodies(last) == [b"1", b"2", b"3", b"4", b"5", b"6"]
+    last.close()

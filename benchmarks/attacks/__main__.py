@@ -1,0 +1,59 @@
+"""Plays the attacks on this checkout, and on another one for comparison, and prints one table. It takes two minutes."""
+
+from __future__ import annotations
+
+import asyncio
+import tempfile
+from pathlib import Path
+from typing import Annotated, Final
+
+import typer
+from rich.console import Console
+from rich.table import Table
+
+from benchmarks.attacks.attacks import AT_THE_BROKER, ELSEWHERE, NOTHING
+from benchmarks.attacks.place import placed
+
+HERE: Final = Path(__file__).resolve().parents[2]
+SOMEBODY_GAINED: Final = 1
+
+
+def main(
+    before: Annotated[Path | None, typer.Option(help="Another checkout, attacked first for the column `before`.")] = None,
+) -> None:
+    """Prints what each attack gained; ends with 1 if one gained something on this checkout."""
+    columns = {"before": _gained(before.resolve())} if before else {}
+    columns["now"] = _gained(HERE)
+    table = Table("attack", *columns, title="What attackers gain", show_lines=True)
+    for name in columns["now"]:
+        table.add_row(name, *(column[name] for column in columns.values()))
+    console = Console() if Console().is_terminal else Console(width=180)
+    console.print(table, highlight=False, markup=False)
+    raise typer.Exit(SOMEBODY_GAINED if any(not gain.startswith(NOTHING) for gain in columns["now"].values()) else 0)
+
+
+def _gained(checkout: Path) -> dict[str, str]:
+    """By attack, what it gained, or why that is not known."""
+    with tempfile.TemporaryDirectory(prefix="attacks-") as folder:
+        gained = asyncio.run(_gained_at_the_broker(checkout, Path(folder)))
+        for attack in ELSEWHERE:
+            try:
+                gained[attack.__doc__ or ""] = attack(checkout, Path(folder) / attack.__name__)
+            except Exception as error:
+                gained[attack.__doc__ or ""] = f"{type(error).__name__}: {error}"
+    return gained
+
+
+async def _gained_at_the_broker(checkout: Path, folder: Path) -> dict[str, str]:
+    gained = {}
+    async with placed(checkout, folder) as place:
+        for attack in AT_THE_BROKER:
+            try:
+                gained[attack.__doc__ or ""] = await attack(place)
+            except Exception as error:
+                gained[attack.__doc__ or ""] = f"{type(error).__name__}: {error}"
+    return gained
+
+
+if __name__ == "__main__":
+    typer.run(main)

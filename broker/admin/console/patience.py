@@ -1,0 +1,86 @@
+"""HTTP connections of the console with an end to their patience: half requests and silent clients make room for others.
+
+uvicorn alone waits without end for the rest of a request, and answers 503 to everybody while its connections are taken by such.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections import Counter
+from typing import Final
+
+import h11
+from uvicorn.protocols.http.h11_impl import H11Protocol
+
+MOST_CONNECTIONS: Final = 200
+_THEIR_TURN: Final = (h11.IDLE, h11.SEND_BODY)
+
+
+class PatientProtocol(H11Protocol):
+    """One connection. A client has to end its request in time: bytes that trickle in do not prolong it.
+
+    Where connections become many, a new one takes the place of the one that has kept us waiting for longest, of the address that
+    has most of them. Requests that are worked on, and live pages, keep theirs.
+    """
+
+    to_end_request_s: float = 20.0
+    crowd: int = MOST_CONNECTIONS * 3 // 4
+
+    waiting_since_s: float = 0.0
+    _timer: asyncio.TimerHandle | None = None
+
+    @property
+    def is_waiting(self) -> bool:
+        """Whether it is the client's turn: to ask, or to end what it asks."""
+        return self.conn.their_state in _THEIR_TURN
+
+    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
+        """See asyncio.Protocol."""
+        super().connection_made(transport)
+        self._wait_anew()
+        if len(self.connections) > self.crowd:
+            self._make_room()
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        """See asyncio.Protocol."""
+        self._stop_waiting()
+        super().connection_lost(exc)
+
+    def data_received(self, data: bytes) -> None:
+        """See asyncio.Protocol."""
+        super().data_received(data)
+        if not self.is_waiting:
+            self._stop_waiting()
+
+    def on_response_complete(self) -> None:
+        """A request is answered; the next one has patience of its own."""
+        super().on_response_complete()
+        self._wait_anew()
+
+    def _wait_anew(self) -> None:
+        self._stop_waiting()
+        if not self.is_waiting:
+            return
+        self.waiting_since_s = self.loop.time()
+        self._timer = self.loop.call_later(self.to_end_request_s, self._give_up)
+
+    def _stop_waiting(self) -> None:
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer = None
+
+    def _give_up(self) -> None:
+        self._timer = None
+        if self.is_waiting:
+            self.transport.abort()
+
+    def _make_room(self) -> None:
+        others = [one for one in self.connections if isinstance(one, PatientProtocol) and one is not self]
+        counts = Counter(_address(one) for one in others)
+        waiting = [one for one in others if one.is_waiting and not one.transport.is_closing()]
+        if waiting:
+            min(waiting, key=lambda one: (-counts[_address(one)], one.waiting_since_s)).transport.abort()
+
+
+def _address(connection: PatientProtocol) -> str:
+    return connection.client[0] if connection.client is not None else ""

@@ -1,0 +1,46 @@
+"""Tables in answers that may be so long that to encode them in one go would stop the event loop."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Generator, Iterable
+from typing import Final, TypeVar
+
+from broker.protocol.codes import ResponseCode
+from broker.protocol.frame import MAX_FRAME_LENGTH
+from broker.remoting.dispatcher import RequestRefused
+
+LONGEST_ANSWER: Final = MAX_FRAME_LENGTH - 64 * 1024
+
+T = TypeVar("T")
+
+
+def table_in_steps(
+    entries: Iterable[tuple[str, T]], encode: Callable[[dict[str, T]], bytes], *, at_once: int, advice: str
+) -> Generator[None, None, bytes]:
+    """Returns what `encode` makes of all entries, a body whose only table they are, and yields after every `at_once` of them.
+
+    Raises RequestRefused if no frame can hold it: `advice` says what to do instead.
+    """
+    begins, _, ends = encode({}).partition(b"{}")
+    parts: list[bytes] = []
+    length = 0
+    part: dict[str, T] = {}
+    for name, value in entries:
+        part[name] = value
+        if len(part) >= at_once:
+            parts.append(encode(part)[len(begins) + 1 : -len(ends) - 1])
+            length += len(parts[-1])
+            refuse_long(length, advice)
+            part = {}
+            yield
+    if part:
+        parts.append(encode(part)[len(begins) + 1 : -len(ends) - 1])
+        refuse_long(length + len(parts[-1]), advice)
+    return begins + b"{" + b",".join(parts) + b"}" + ends
+
+
+def refuse_long(length: int, advice: str) -> None:
+    """Raises RequestRefused if no frame can hold an answer of that many bytes."""
+    if length > LONGEST_ANSWER:
+        remark = f"the answer has more than {LONGEST_ANSWER} bytes, which no frame can have: {advice}"
+        raise RequestRefused(ResponseCode.SYSTEM_ERROR, remark)

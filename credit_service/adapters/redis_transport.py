@@ -1,0 +1,92 @@
+"""Celery's way to Redis with a worker that never loses a place: kombu keeps a task's place until Redis has confirmed its end.
+
+A worker takes as many tasks as it has places. kombu gives a place back after Redis has confirmed the acknowledgement, and forgets
+an acknowledgement that failed: that place would be lost for good, and a worker that lost them all would take no task again.
+"""
+
+import logging
+import time
+from collections.abc import Callable
+from typing import Any, Final
+
+from kombu.transport import redis, virtual
+
+MOST_OWED: Final = 1000
+"""So many acknowledgements are kept to be sent again. Of a task beyond them Redis learns nothing, and gives it out again."""
+
+logger = logging.getLogger(__name__)
+
+
+class ReturningQoS(redis.QoS):
+    """The places of one worker. Each comes back when its task ends, or when Redis gives the task to another worker."""
+
+    now_s: Callable[[], float] = staticmethod(time.monotonic)
+    """A clock that is never set back."""
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        """See kombu."""
+        super().__init__(*args, **kwargs)
+        self._taken_s: dict[str, float] = {}
+        self._owed: dict[str, None] = {}
+        """What Redis has still to be told, oldest first."""
+
+    def can_consume(self) -> bool:
+        """Whether a place is free."""
+        self._give_back_what_redis_takes_back()
+        return super().can_consume()
+
+    def append(self, message: Any, delivery_tag: str) -> None:
+        """Takes a place. Raises what the connection to Redis raises, and takes none then."""
+        super().append(message, delivery_tag)
+        # Redis may have given out a second time what it has not been told the end of.
+        self._owed.pop(delivery_tag, None)
+        self._taken_s[delivery_tag] = self.now_s()
+
+    def ack(self, delivery_tag: str) -> None:
+        """Gives the place back, and tells Redis now or with a later acknowledgement. Raises nothing."""
+        self._give_back(delivery_tag)
+        self._owed[delivery_tag] = None
+        try:
+            with self.pipe_or_acquire() as pipe:
+                pipe.zrem(self.unacked_index_key, *self._owed).hdel(self.unacked_key, *self._owed).execute()
+        except Exception as error:
+            logger.warning("Redis could not be told that a task has ended, and will be with the next one: %s", error)
+            while len(self._owed) > MOST_OWED:
+                del self._owed[next(iter(self._owed))]
+        else:
+            self._owed.clear()
+
+    def reject(self, delivery_tag: str, requeue: bool = False) -> None:
+        """Gives the place back; with `requeue` Redis gives the task out again, at once if it can be told. Raises nothing."""
+        if not requeue:
+            self.ack(delivery_tag)
+            return
+        self._give_back(delivery_tag)
+        try:
+            self.restore_by_tag(delivery_tag, leftmost=True)
+        except Exception as error:
+            logger.warning("a task could not be given back to Redis, which gives it out again by itself: %s", error)
+
+    def _give_back(self, delivery_tag: str) -> None:
+        # kombu counts a place for each call.
+        if self._taken_s.pop(delivery_tag, None) is not None:
+            virtual.QoS.ack(self, delivery_tag)
+
+    def _give_back_what_redis_takes_back(self) -> None:
+        """A task without an end, as one whose time-out could not be stored, holds its place no longer than Redis waits for it."""
+        overdue_s = self.now_s() - self.visibility_timeout
+        while self._taken_s and (oldest := next(iter(self._taken_s.items())))[1] < overdue_s:
+            logger.warning("a task has not ended after %d s; its place is free again", self.visibility_timeout)
+            self._give_back(oldest[0])
+
+
+class Channel(redis.Channel):
+    """See kombu."""
+
+    QoS = ReturningQoS
+
+
+class Transport(redis.Transport):
+    """See kombu."""
+
+    Channel = Channel

@@ -1,0 +1,157 @@
+"""Which history of the order database this is: the witness that half messages name, and doubt where it is missing.
+
+Each process has a row of its own in `epochs`, an epoch. A half message names the epoch, the number that was last written into it
+(a time, at most 1 s before), and the newest transaction that the process has committed in the database. An older copy lacks one
+of them. See docs/decisions/0053.
+"""
+
+import logging
+import threading
+import uuid
+from collections.abc import Callable
+from typing import Final
+
+from sqlalchemy import CursorResult, func, update
+from sqlmodel import Session, col, select
+
+from order_service.adapters.tables import AdoptionRow, DatabaseIdentityRow, EpochRow, TransactionRow
+from order_service.domain.history import Witness
+from service_runtime.database_errors import DatabaseUnavailable
+from service_runtime.sessions import Sessions
+
+MAX_AGE_MS: Final = 1_000
+"""How old an epoch's number may be in a half message. More often than that no order writes it."""
+_TURN_TIMEOUT_S: Final = 5.0
+
+logger = logging.getLogger(__name__)
+
+
+class OrderHistory:
+    """What this process knows of its database's history; safe to use from several threads."""
+
+    def __init__(self, sessions: Sessions, now_ms: Callable[[], int]) -> None:
+        """`sessions` are with the order database."""
+        self._sessions = sessions
+        self._now_ms = now_ms
+        self._turn = threading.Lock()
+        self._epoch: Witness | None = None
+        self._renewed_when_ms = 0
+        self._committed = ""
+        self._missing: Witness | None = None
+
+    def note_local_commit(self, transaction_id: str) -> None:
+        """Notes a transaction whose local commit is done: from now on half messages name it."""
+        self._committed = transaction_id
+
+    def witness(self) -> Witness:
+        """What the database holds now. Raises a DatabaseFailure; at most one order in a second asks the database."""
+        epoch = self._epoch
+        if epoch is None or not self._is_fresh():
+            epoch = self._renewed(epoch)
+        return Witness(epoch.database_id, epoch.epoch_id, epoch.renewed_at_ms, self._committed)
+
+    def reason_to_doubt(self, session: Session, witness: Witness | None) -> str | None:
+        """Why the database may not take what it lacks as never done; None if it may.
+
+        A database that lacks what one half message names is the wrong one for all others too: until it holds that, or its history
+        is adopted, it decides only for half messages that this process sent. A half message without a witness is one of an older
+        version, and is decided where there is no other reason to doubt.
+        """
+        if witness is not None:
+            if self._lacks(session, witness):
+                self._missing = witness
+            elif self._epoch is not None and witness.epoch_id == self._epoch.epoch_id:
+                return None
+        return self._standing_doubt(session)
+
+    def doubt(self) -> str | None:
+        """The reason to doubt that stands, if one does; raises nothing."""
+        missing = self._missing
+        if missing is None:
+            return None
+        try:
+            with self._sessions.reading() as session:
+                return self._standing_doubt(session)
+        except DatabaseUnavailable:
+            return f"the order database lacked what half messages of database {missing.database_id} name, and does not answer now"
+
+    def adopt(self, reason: str) -> int:
+        """Makes this history the one that counts for all half messages until now, whatever they name; the time of it."""
+        now_ms = self._now_ms()
+        with self._sessions.writing() as session:
+            session.add(AdoptionRow(adopted_at_ms=now_ms, reason=reason))
+        return now_ms
+
+    def _is_fresh(self) -> bool:
+        return 0 <= self._now_ms() - self._renewed_when_ms < MAX_AGE_MS
+
+    def _renewed(self, known: Witness | None) -> Witness:
+        """The epoch with a new number; as it is known while another thread renews it."""
+        has_turn = self._turn.acquire(timeout=_TURN_TIMEOUT_S) if known is None else self._turn.acquire(blocking=False)
+        if not has_turn:
+            if known is None:
+                raise DatabaseUnavailable("the order database does not take the first row of this process")
+            return known
+        try:
+            epoch = self._epoch
+            if epoch is None or not self._is_fresh():
+                epoch = self._epoch = self._written(epoch)
+            return epoch
+        finally:
+            self._turn.release()
+
+    def _written(self, known: Witness | None) -> Witness:
+        now_ms = self._now_ms()
+        number = now_ms if known is None else max(now_ms, known.renewed_at_ms + 1)
+        with self._sessions.writing() as session:
+            is_there = known is not None and _renew(session, known, number)
+            if known is None or not is_there:
+                database_id = session.exec(select(DatabaseIdentityRow.database_id)).one()
+                epoch = Witness(database_id, uuid.uuid4().hex, number)
+                session.add(EpochRow(epoch_id=epoch.epoch_id, started_at_ms=now_ms, renewed_at_ms=number))
+            else:
+                epoch = Witness(known.database_id, known.epoch_id, number)
+        if known is not None and not is_there:
+            # Somebody has put another database, or an older one, in the place of the one that this process had.
+            self._committed, self._missing = "", known
+            logger.error(
+                "the order database has been replaced: it lacks what this process wrote into it at %s", known.renewed_at_ms
+            )
+        self._renewed_when_ms = now_ms
+        return epoch
+
+    def _standing_doubt(self, session: Session) -> str | None:
+        missing = self._missing
+        if missing is None:
+            return None
+        if not self._lacks(session, missing):
+            self._missing = None
+            return None
+        own = session.exec(select(DatabaseIdentityRow.database_id)).first()
+        if missing.database_id != own:
+            return f"half messages name the order database {missing.database_id}, and this one is {own}"
+        return (
+            f"this order database, {own}, lacks what a sender had written into it before it sent its half message: "
+            "it is an old copy, or one of two copies that both took orders"
+        )
+
+    def _lacks(self, session: Session, witness: Witness) -> bool:
+        number = session.exec(select(EpochRow.renewed_at_ms).where(col(EpochRow.epoch_id) == witness.epoch_id)).first()
+        if number is not None and number >= witness.renewed_at_ms and _has(session, witness.transaction_id):
+            return False
+        adopted_at_ms = session.exec(select(func.max(AdoptionRow.adopted_at_ms))).one()
+        return adopted_at_ms is None or witness.renewed_at_ms > adopted_at_ms
+
+
+def _renew(session: Session, known: Witness, number: int) -> bool:
+    """Whether the database has the epoch, not older than it is known, which has the number then."""
+    is_it = col(EpochRow.epoch_id) == known.epoch_id, col(EpochRow.renewed_at_ms) >= known.renewed_at_ms
+    done = session.execute(update(EpochRow).where(*is_it).values(renewed_at_ms=number))
+    return isinstance(done, CursorResult) and done.rowcount > 0
+
+
+def _has(session: Session, transaction_id: str) -> bool:
+    if not transaction_id:
+        return True
+    query = select(TransactionRow.transaction_id).where(col(TransactionRow.transaction_id) == transaction_id)
+    return session.exec(query).first() is not None

@@ -1,0 +1,40 @@
+"""The database has an id, and rows by which an old copy of it is known: epochs of processes, and adoptions."""
+
+import time
+import uuid
+
+import sqlalchemy as sa
+from alembic import op
+
+revision = "0004"
+down_revision = "0003"
+branch_labels = None
+depends_on = None
+
+
+def upgrade() -> None:
+    """Makes three tables, and the id: random, and the same in each copy that is taken of the database."""
+    identity = op.create_table(
+        "database_identity",
+        sa.Column("database_id", sa.String(32), primary_key=True),
+        sa.Column("made_at_ms", sa.BigInteger(), nullable=False),
+    )
+    op.create_table(
+        "epochs",
+        sa.Column("epoch_id", sa.String(32), primary_key=True),
+        sa.Column("started_at_ms", sa.BigInteger(), nullable=False),
+        sa.Column("renewed_at_ms", sa.BigInteger(), nullable=False),
+    )
+    op.create_table(
+        "adoptions",
+        sa.Column("id", sa.BigInteger().with_variant(sa.Integer(), "sqlite"), primary_key=True, autoincrement=True),
+        sa.Column("adopted_at_ms", sa.BigInteger(), nullable=False),
+        sa.Column("reason", sa.String(200), nullable=False),
+    )
+    op.bulk_insert(identity, [{"database_id": uuid.uuid4().hex, "made_at_ms": time.time_ns() // 1_000_000}])
+
+
+def downgrade() -> None:
+    """Drops the three tables: half messages that name them are decided without them then."""
+    for name in ("adoptions", "epochs", "database_identity"):
+        op.drop_table(name)

@@ -1,0 +1,28 @@
+"""What a service says of messages that its consumer group gave up: how many there are, and what brings them back."""
+
+from typing import Final, Protocol
+
+_COMMAND: Final = "python -m broker.admin dead-letters retry --group {group} --all"
+
+
+class DeadLetters(Protocol):
+    """The port to the dead letters of a consumer group."""
+
+    @property
+    def group(self) -> str:
+        """The consumer group."""
+
+    def count_dead_letters(self) -> int | None:
+        """How many nobody has retried or dismissed yet; None if the brokers do not answer."""
+
+
+def attention_for(dead_letters: DeadLetters) -> list[str]:
+    """What a person has to look after, with the command; empty if nothing waits, or nobody can say."""
+    count = dead_letters.count_dead_letters()
+    if not count:
+        return []
+    command = _COMMAND.format(group=dead_letters.group)
+    return [
+        f"{count} messages of {dead_letters.group} are dead letters: mend what refused them, then `{command} --dry-run` "
+        "says what would come back, and the command without --dry-run brings it back, each once"
+    ]

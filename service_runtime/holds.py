@@ -1,0 +1,201 @@
+"""What a consumer holds, why, and what passes meanwhile: for the log, for /healthz, and to tell a bad order from an outage."""
+
+import logging
+import threading
+import time
+from collections import Counter, deque
+from collections.abc import Callable
+from dataclasses import dataclass
+from enum import StrEnum
+from types import TracebackType
+from typing import Final, Self
+
+REMIND_AFTER_S: Final = 300.0
+ASIDE_S: Final = 60.0
+"""After so long the broker delivers what gave way again."""
+_FEWEST_TRIES: Final = 6
+"""Some 25 s."""
+_MOST_TRIES: Final = 60
+"""Some ten minutes."""
+
+logger = logging.getLogger(__name__)
+
+
+class Cause(StrEnum):
+    """Why something is held; the first of them that holds anything stands for all."""
+
+    OUTAGE = "outage"
+    """Something is away: nobody's fault."""
+    REFUSAL = "refusal"
+    """The database refuses it: by a rule that refuses everything, or through a fault of its own."""
+    SUSPICION = "suspicion"
+    """Its task fails: through an outage in disguise, or through a fault of its own."""
+
+
+@dataclass(frozen=True, slots=True)
+class Holding:
+    """What is held at one moment."""
+
+    orders: int
+    batches: int
+    held_for_s: float
+    """Since something is held without a break."""
+    reason: str
+    """Of the failure that was seen last."""
+    cause: Cause
+
+    @property
+    def is_outage(self) -> bool:
+        """Whether something is away, or the database refuses more than one order, and took none since."""
+        return self.cause is Cause.OUTAGE or (self.cause is Cause.REFUSAL and self.orders > 1)
+
+
+class Holds:
+    """Counts what is held by all threads; logs when holding begins, every five minutes, and when it ends. Safe for threads.
+
+    A write has a kind, and passes when it wrote something new: what was there before proves nothing. A moment is a number that
+    grows: a write that began after the moment of a refusal, and passed, shows that the database takes its kind.
+    """
+
+    def __init__(self, *, now_s: Callable[[], float] = time.monotonic) -> None:
+        """`now_s` is a clock that is never set back."""
+        self._now_s = now_s
+        self._lock = threading.Lock()
+        self._held: dict[HeldBatch, Cause] = {}
+        self._began_s = self._reminded_s = 0.0
+        self._reason = ""
+        self._orders_ever = self._orders_left = 0
+        self._moment = 0
+        self._passed: Counter[str] = Counter()
+        self._latest: dict[str, int] = {}
+        self._ways_given = 0
+        self._aside: deque[tuple[float, int, Cause]] = deque()
+
+    def moment(self) -> int:
+        """A number above all that were given before."""
+        with self._lock:
+            self._moment += 1
+            return self._moment
+
+    def passed(self, kind: str) -> int:
+        """How many writes of this kind have passed; it only grows."""
+        return self._passed[kind]
+
+    def has_passed(self, kind: str, began: int | None = None) -> None:
+        """A write of this kind, begun at that moment, has written something new."""
+        with self._lock:
+            self._passed[kind] += 1
+            self._latest[kind] = max(self._latest.get(kind, 0), self._moment if began is None else began)
+            self._ways_given = 0
+            self._aside.clear()
+
+    def has_passed_since(self, kind: str, moment: int) -> bool:
+        """Whether a write of this kind has passed that began after the moment."""
+        return self._latest.get(kind, 0) > moment
+
+    def is_in_the_way(self, tries: int, threads: int) -> bool:
+        """Whether what was tried so often gives way: all threads hold what may be at fault, so that nothing else could pass.
+
+        The longer nothing passes, the rarer that is: after 25 s of tries at first, after ten minutes in the end.
+        """
+        with self._lock:
+            patience = min(_FEWEST_TRIES + self._ways_given // threads, _MOST_TRIES)
+            in_doubt = sum(cause is not Cause.OUTAGE for batch, cause in self._held.items() if not batch.is_counted_without)
+            return in_doubt >= threads and tries >= patience
+
+    def gave_way(self, orders: int, cause: Cause) -> None:
+        """Orders leave a thread to others: the broker delivers them again after ASIDE_S. They count as held until then."""
+        with self._lock:
+            self._ways_given += 1
+            self._orders_left += orders
+            self._aside.append((self._now_s(), orders, cause))
+
+    def batch(self, orders: int, within: "HeldBatch | None" = None) -> "HeldBatch":
+        """A batch that may have to be held; a context manager. `within` is a batch that it is part of, and held already."""
+        return HeldBatch(self, orders, within)
+
+    def state(self) -> Holding | None:
+        """What is held now; None if nothing is."""
+        with self._lock:
+            self._forget_what_came_again()
+            return self._state() if self._held or self._aside else None
+
+    def hold(self, batch: "HeldBatch", cause: Cause, reason: str) -> None:
+        """The batch is held, or held further."""
+        with self._lock:
+            now_s, is_first = self._now_s(), not self._held
+            if batch not in self._held and not batch.is_counted_without:
+                self._orders_ever += batch.orders
+            self._held[batch] = cause
+            self._reason = reason
+            if is_first:
+                self._began_s = self._reminded_s = now_s
+                logger.warning(
+                    "%d orders are held: %s. They are tried again until it works; none is lost and no redelivery is spent",
+                    batch.orders, reason,
+                )  # fmt: skip
+            elif now_s - self._reminded_s >= REMIND_AFTER_S:
+                self._reminded_s = now_s
+                state = self._state()
+                logger.warning("%d orders are held still, after %s: %s", state.orders, _duration(state.held_for_s), reason)
+
+    def end(self, batch: "HeldBatch", *, is_left: bool) -> None:
+        """The batch is no longer held; `is_left` if its orders are left to whoever gets them next."""
+        with self._lock:
+            if self._held.pop(batch, None) is None:
+                return
+            self._orders_left += batch.orders if is_left and not batch.is_counted_without else 0
+            if not self._held:
+                held_for = _duration(self._now_s() - self._began_s)
+                logger.warning(
+                    "no order is held any more, after %s: %d orders were, %d of them are left to be delivered again",
+                    held_for, self._orders_ever, self._orders_left,
+                )  # fmt: skip
+                self._orders_ever = self._orders_left = 0
+
+    def _state(self) -> Holding:
+        counted = [batch for batch in self._held if not batch.is_counted_without]
+        causes = {*self._held.values(), *(cause for _, _, cause in self._aside)}
+        return Holding(
+            orders=sum(batch.orders for batch in counted) + sum(orders for _, orders, _ in self._aside),
+            batches=len(counted),
+            held_for_s=self._now_s() - self._began_s,
+            reason=self._reason,
+            cause=next(cause for cause in Cause if cause in causes),
+        )
+
+    def _forget_what_came_again(self) -> None:
+        while self._aside and self._now_s() - self._aside[0][0] > ASIDE_S:
+            self._aside.popleft()
+
+
+class HeldBatch:
+    """One batch in one thread's hands: held from its first `hold` to the end of the block."""
+
+    __slots__ = ("_holds", "is_counted_without", "is_held", "orders")
+
+    def __init__(self, holds: Holds, orders: int, within: "HeldBatch | None" = None) -> None:
+        """See `Holds.batch`."""
+        self._holds = holds
+        self.orders = orders
+        self.is_counted_without = within is not None
+        self.is_held = self.is_counted_without
+
+    def hold(self, cause: Cause, reason: str) -> None:
+        """It has to wait."""
+        self.is_held = True
+        self._holds.hold(self, cause, reason)
+
+    def __enter__(self) -> Self:
+        """Not held yet."""
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+        """No longer held."""
+        self._holds.end(self, is_left=error is not None)
+
+
+def _duration(seconds: float) -> str:
+    if seconds < 120:
+        return f"{seconds:.0f} s"
+    return f"{seconds / 60:.0f} min" if seconds < 7200 else f"{seconds / 3600:.1f} h"

@@ -1,0 +1,121 @@
+"""Whether a message could be sent now, told without sending one."""
+
+from typing import cast
+
+from broker.client import NoRoute
+from broker.client.instance.broker_calls import BrokerCalls
+from broker.client.instance.routes import Routes
+from broker.client.producer.sendability import LatestSends, Sendability
+from broker.message import MessageQueue
+from broker.protocol.bodies import KVTable
+from broker.protocol.codes import RequestCode, ResponseCode
+from broker.protocol.command import RemotingCommand
+from broker.remoting.errors import RemotingTimeout
+from tests.unit.client.peers import Peer, Peers, Places, answer, success
+
+
+class Published(Places):
+    """Routes of a topic that these brokers have."""
+
+    def __init__(self, *brokers: str) -> None:
+        self.brokers = brokers
+
+    async def queues_to_publish(self, topic: str) -> list[MessageQueue]:
+        if not self.brokers:
+            raise NoRoute("no broker takes messages for topic orders now")
+        return [MessageQueue(topic, name, queue_id) for name in self.brokers for queue_id in (0, 1)]
+
+
+def saying(settings: str = "", **figures: str) -> Peer:
+    """A broker that says this of itself."""
+
+    def says(request: RemotingCommand) -> bytes:
+        if request.code == RequestCode.GET_BROKER_CONFIG:
+            return success(body=settings.encode())
+        return success(body=KVTable(table=figures).encode())
+
+    return says
+
+
+async def why(latest: LatestSends | None = None, **peers: Peer) -> tuple[str | None, Peers]:
+    """Why nothing can be sent to `orders`, which these brokers have; and what they were asked."""
+    asked = Peers(**peers)
+    calls = BrokerCalls(asked.as_remoting(), cast(Routes, Published(*peers)))
+    return await Sendability(calls, latest or LatestSends()).why_unsendable("orders"), asked
+
+
+async def test_a_broker_that_says_nothing_against_it_would_store_a_message() -> None:
+    reason, asked = await why(a=saying(commitLogDiskRatio="0.5"))
+    assert reason is None
+    assert asked.codes == [RequestCode.GET_BROKER_RUNTIME_INFO]
+
+
+async def test_a_broker_that_refuses_says_why() -> None:
+    reason, _ = await why(a=saying(putMessageRefusal="the disk is 97% full"))
+    assert reason == "broker a stores nothing: the disk is 97% full"
+
+
+async def test_a_full_disk_of_apaches_broker_is_told_by_its_ratio() -> None:
+    reason, _ = await why(a=saying(commitLogDiskRatio="0.93"))
+    assert reason == "broker a stores nothing: its disk is 93 % full"
+
+
+async def test_a_broker_that_may_fill_its_disk_further_would_store_a_message() -> None:
+    reason, _ = await why(a=saying("diskSpaceWarningLevelRatio=97\n", commitLogDiskRatio="0.93"))
+    assert reason is None
+
+
+async def test_one_broker_of_several_is_enough() -> None:
+    reason, _ = await why(a=lambda request: RemotingTimeout("a:1"), b=saying(commitLogDiskRatio="0.5"))
+    assert reason is None
+
+
+async def test_brokers_that_all_fail_are_all_told() -> None:
+    reason, _ = await why(
+        a=lambda request: RemotingTimeout("a:1"), b=lambda request: answer(ResponseCode.SYSTEM_BUSY, remark="x")
+    )
+    assert reason is not None
+    assert "a:1 did not answer GET_BROKER_RUNTIME_INFO within 1000 ms; " in reason
+    assert "b:1" in reason
+
+
+async def test_an_answer_that_makes_no_sense_is_a_reason() -> None:
+    reason, _ = await why(a=lambda request: success(body=b"<html>"))
+    assert reason is not None
+    assert "cannot be understood" in reason
+
+
+async def test_a_topic_without_a_broker_is_a_reason() -> None:
+    reason, _ = await why()
+    assert reason == "no broker takes messages for topic orders now"
+
+
+async def test_who_has_just_stored_a_message_asks_nobody() -> None:
+    class Now(LatestSends):
+        def is_stored_just_now(self, now_s: float) -> bool:
+            return True
+
+    reason, asked = await why(Now(), a=saying(putMessageRefusal="the disk is 97% full"))
+    assert (reason, asked.asked) == (None, [])
+
+
+def test_three_sends_in_a_row_that_were_refused_are_a_reason_for_ten_seconds() -> None:
+    latest = LatestSends()
+    for second in (1, 2):
+        latest.failed("half messages are refused", second)
+    assert latest.why_failed(2) is None
+    latest.failed("half messages are refused", 3)
+    assert latest.why_failed(12) == "half messages are refused"
+    assert latest.why_failed(13) is None
+
+
+def test_a_message_that_was_stored_counts_more_than_those_that_failed_before() -> None:
+    latest = LatestSends()
+    for second in (1, 2, 3):
+        latest.failed("away", second)
+    latest.stored(4)
+    assert latest.why_failed(4) is None
+    assert latest.is_stored_just_now(4.9)
+    assert not latest.is_stored_just_now(5.1)
+    latest.failed("away", 6)
+    assert latest.why_failed(6) is None

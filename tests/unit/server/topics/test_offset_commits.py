@@ -1,0 +1,63 @@
+"""Whose offsets the broker keeps."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from broker.protocol.codes import ResponseCode
+from broker.remoting.dispatcher import RequestRefused
+from broker.server.topics.offset_commits import OffsetCommits
+from broker.server.topics.subscription_group_table import SubscriptionGroupTable
+from broker.server.topics.topic_table import TopicRules, TopicTable
+from broker.store import ConsumerOffsets, SubscriptionGroups, TopicConfig, TopicConfigs
+
+
+class Tables:
+    def __init__(self, root: Path, *, auto_create: bool = True, most_groups: int = 100, most_offsets: int = 5) -> None:
+        self.offsets = ConsumerOffsets(root)
+        self.topics = TopicTable(TopicConfigs(root), TopicRules(cluster="c", broker_name="b"), clock=lambda: 0)
+        self.topics.update(TopicConfig("orders", 4, 4))
+        self.groups = SubscriptionGroupTable(
+            SubscriptionGroups(root), auto_create=auto_create, clock=lambda: 0, most_groups=most_groups
+        )
+        self.commits = OffsetCommits(self.offsets, self.topics, self.groups, most_offsets)
+
+    def refused(self, group: str, topic: str, queue_id: int = 0) -> ResponseCode:
+        before = self.offsets.as_json()
+        with pytest.raises(RequestRefused) as refusal:
+            self.commits.commit(group, topic, queue_id, 7)
+        assert self.offsets.as_json() == before
+        return refusal.value.code
+
+
+def test_a_group_has_offsets_only_in_queues_that_there_are(tmp_path: Path) -> None:
+    tables = Tables(tmp_path)
+    tables.commits.commit("credits", "orders", 3, 7)
+    assert tables.refused("credits", "no-such-topic") is ResponseCode.TOPIC_NOT_EXIST
+    assert tables.refused("credits", "orders", 4) is ResponseCode.SYSTEM_ERROR
+    assert tables.refused("credits", "orders", -1) is ResponseCode.SYSTEM_ERROR
+    assert tables.offsets.as_json() == {"orders@credits": {3: 7}}
+
+
+def test_made_up_groups_are_as_many_as_groups_may_be(tmp_path: Path) -> None:
+    tables = Tables(tmp_path, most_groups=10)
+    free = 10 - len(tables.groups.groups)
+    for number in range(free):
+        tables.commits.commit(f"group-{number}", "orders", 0, 7)
+    assert tables.refused("one-more", "orders") is ResponseCode.SYSTEM_BUSY
+    without = Tables(tmp_path / "other", auto_create=False)
+    assert without.refused("credits", "orders") is ResponseCode.SUBSCRIPTION_GROUP_NOT_EXIST
+
+
+def test_no_bound_costs_a_group_the_place_that_it_has(tmp_path: Path) -> None:
+    tables = Tables(tmp_path, most_offsets=2)
+    tables.offsets.commit("from-an-older-broker", "deleted-topic", 0, 1)
+    tables.commits.commit("credits", "orders", 0, 1)
+    assert tables.refused("credits", "orders", 1) is ResponseCode.SYSTEM_BUSY
+    tables.commits.commit("credits", "orders", 0, 2)
+    tables.commits.commit("from-an-older-broker", "deleted-topic", 0, 2)
+    assert tables.offsets.as_json() == {"deleted-topic@from-an-older-broker": {0: 2}, "orders@credits": {0: 2}}
+    tables.offsets.remove_topic("deleted-topic")
+    tables.commits.commit("credits", "orders", 1, 1)
