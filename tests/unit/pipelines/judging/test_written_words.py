@@ -1,7 +1,6 @@
 """The words that the rules know are those that the services write."""
 
-from credit_service.domain import credit
-from credit_service.domain.credit import CENTS_IN_A_UNIT, Credit, EntryKind
+from credit_service.domain.credit import ANNULLED_BY, CENTS_IN_A_UNIT, REPAIRED_BY, Credit, EntryKind
 from order_service.domain.life_cycle import OrderEvent, OrderState, next_state
 from order_service.domain.transaction import TransactionKind, TransactionState
 from pipelines.judging import written_words as words
@@ -24,7 +23,7 @@ def test_the_kinds_of_entries_are_those_of_the_credit_service() -> None:
 def test_a_refused_order_is_known_by_its_entries() -> None:
     asked = Credit(order_id="a", customer="ada", amount_cents=1, message_id="M", transaction_id="T")
     assert [entry.message_id for entry in asked.annulled()] == [f"{words.BY_REFUSAL}M"] * 2
-    assert credit._ANNULLED_BY == words.BY_REFUSAL
+    assert (words.BY_REFUSAL, words.BY_REPAIR) == (ANNULLED_BY, REPAIRED_BY)
 
 
 def test_points_are_counted_alike() -> None:
