@@ -43,7 +43,7 @@ from pipelines.message_report import report_messages, topics_table, transactions
 from pipelines.page.page import write_page
 from pipelines.progress import shown_step, shown_tasks
 from pipelines.repair.commands import repair_command
-from pipelines.report import classes_without_findings, explanations, findings_table, times_told, verdict_told
+from pipelines.report import classes_without_findings, explanations, findings_table, times_told, told_by_place, verdict_told
 from pipelines.running import SparkSettings, TimedOutcome, books_of, reconciled
 from pipelines.screen import say
 from pipelines.session import spark_session
@@ -111,7 +111,7 @@ def reconcile_command(
         if report is not None:
             write_page(report, timed.outcome, cut_off, tolerance)
         if json:
-            told = as_json(timed.outcome.totals, cut_off, tolerance, start_s=timed.start_s, compare_s=timed.compare_s)
+            told = as_json(timed.outcome, cut_off, tolerance, start_s=timed.start_s, compare_s=timed.compare_s)
             Console().out(told, highlight=False)
         else:
             _print_outcome(timed, cut_off, tolerance)
@@ -156,6 +156,8 @@ def messages_command(
 def _print_outcome(timed: TimedOutcome, cut_off: CutOff, tolerance: Tolerance) -> None:
     screen, totals = Console(), timed.outcome.totals
     screen.print(findings_table(totals, cut_off, tolerance))
+    for told in told_by_place(timed.outcome.rows):
+        screen.print(told, style="bold red", markup=False, highlight=False)
     if none := classes_without_findings(totals):
         screen.print(none, highlight=False)
     for explanation in explanations(totals, tolerance):

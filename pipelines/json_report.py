@@ -2,19 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 import msgspec
 
-from pipelines.judging.classes import MEANINGS
+from broker.message.printable import visible_json
+from pipelines.judging.classes import MEANINGS, Finding
 from pipelines.judging.cut_off import CutOff
+from pipelines.judging.log_gaps import gaps_of
 from pipelines.judging.totals import FindingTotal
+from pipelines.reconciliation import Outcome
 from pipelines.tolerance import Tolerance
 
 
-def as_json(totals: Sequence[FindingTotal], cut_off: CutOff, tolerance: Tolerance, *, start_s: float, compare_s: float) -> str:
-    """One object: the verdict, the moment it holds for, how long Spark took, and each class that has findings."""
-    return msgspec.json.encode(
+def as_json(outcome: Outcome, cut_off: CutOff, tolerance: Tolerance, *, start_s: float, compare_s: float) -> str:
+    """One object: the verdict, the moment it holds for, how long Spark took, each class that has findings, gaps of the log."""
+    totals = outcome.totals
+    told = msgspec.json.encode(
         {
             "is_consistent": tolerance.is_consistent(totals),
             "as_of_ms": cut_off.as_of_ms,
@@ -25,8 +27,14 @@ def as_json(totals: Sequence[FindingTotal], cut_off: CutOff, tolerance: Toleranc
             "spark_started_in_s": round(start_s, 3),
             "compared_in_s": round(compare_s, 3),
             "findings": [_finding(total, tolerance) for total in totals if total.count],
+            "unreadable_values": [row["transaction_id"] for row in outcome.rows if row["finding"] == Finding.UNREADABLE_VALUE],
+            "log_gaps": [
+                {"from": gap.begins, "to": gap.ends, "is_missing": gap.is_missing, "whole_again_ms": gap.whole_again_ms}
+                for gap in gaps_of(outcome.rows)
+            ],
         }
-    ).decode()
+    )
+    return visible_json(told.decode())
 
 
 def _finding(total: FindingTotal, tolerance: Tolerance) -> dict[str, object]:

@@ -2,19 +2,28 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Final
 
+from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 from rich.table import Table
 from rich.text import Text
 
 from broker.message.printable import printable
+from pipelines.errors import UnwritableOutput
 from pipelines.judging.cut_off import CutOff
+from pipelines.outputs import local_folder
+from pipelines.run_folders import replaced_together
 from pipelines.sources.log_records import count_records, read_records
 from pipelines.sources.reading import Reading
 from pipelines.transactions import transactions_of
 from rocketmq_commitlog.record_columns import RecordKind
+
+_NOT_THERE: Final = (RecordKind.DAMAGE, RecordKind.GAP)
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,7 +59,7 @@ class MessageReport:
     @property
     def is_consistent(self) -> bool:
         """Whether nothing is damaged, nothing was delivered twice and nothing waits too long."""
-        is_damaged = any(count.kind is RecordKind.DAMAGE for count in self.topics)
+        is_damaged = any(count.kind in _NOT_THERE for count in self.topics)
         return not (is_damaged or self.transactions.doubled or self.transactions.pending)
 
 
@@ -61,19 +70,37 @@ def report_messages(reading: Reading, store: Path, topic: str, cut_off: CutOff, 
         TopicCount(row["topic"], RecordKind(row["kind"]), row["records"], row["bytes"])
         for row in count_records(records).collect()
     ]
-    path = f"{output}/transactions"
     found = transactions_of(records, topic)
-    found.write.mode("overwrite").parquet(path)
-    written = reading.spark.read.schema(found.schema).parquet(path)
+    with _replaced(output) as path:
+        found.write.mode("overwrite").parquet(path)
+        counts = _counts(reading.spark.read.schema(found.schema).parquet(path), cut_off)
+    return MessageReport(topics, counts)
+
+
+@contextmanager
+def _replaced(output: str) -> Iterator[str]:
+    """Where to write the transactions; on this machine they take the place of the last run's when they are whole."""
+    folder = local_folder(output)
+    if folder is None:
+        yield f"{output}/transactions"
+        return
+    try:
+        with replaced_together(folder, "messages", ["transactions"]) as fresh:
+            yield str((fresh / "transactions").absolute())
+    except OSError as error:
+        raise UnwritableOutput(f"output {output}: {error.strerror or error}") from None
+
+
+def _counts(transactions: DataFrame, cut_off: CutOff) -> TransactionCounts:
     is_old = F.col("stored_at_ms") <= cut_off.judged_until_ms
-    counts = written.agg(
+    counts = transactions.agg(
         F.count(F.lit(1)),
         F.count(F.when(F.col("delivered") > 0, True)),
         F.count(F.when(F.col("delivered") > 1, True)),
         F.count(F.when(F.col("is_pending") & is_old, True)),
         F.count(F.when(F.col("is_pending") & ~is_old, True)),
     ).collect()[0]
-    return MessageReport(topics, TransactionCounts(*counts))
+    return TransactionCounts(*counts)
 
 
 def topics_table(report: MessageReport, store: Path) -> Table:
@@ -84,7 +111,7 @@ def topics_table(report: MessageReport, store: Path) -> Table:
     table.add_column("records", justify="right")
     table.add_column("bytes", justify="right")
     for count in report.topics:
-        style = "bold red" if count.kind is RecordKind.DAMAGE else ""
+        style = "bold red" if count.kind in _NOT_THERE else ""
         table.add_row(
             Text(printable(count.topic or "-")), count.kind.value, f"{count.records:,}", f"{count.bytes:,}", style=style
         )

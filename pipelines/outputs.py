@@ -1,16 +1,12 @@
-"""Findings and summary as Parquet, replaced as a whole: a run that breaks off leaves the last good one.
+"""Findings and summary as Parquet, replaced together and as a whole: a run that breaks off leaves those of the last good one.
 
-Each is a directory of one file. A run writes both files beside the old ones, under names that readers of Parquet pass over, and
-puts them on the disk. Then it renames them, one after the other, and each takes the place of the old one in one step. So at any
-moment both can be read, and each is whole. Both name their run: the metadata of their schemas have its `as_of_ms`.
+Each is a directory of one file, and names its run: the metadata of its schema have the run's `as_of_ms`. Object stores show a
+file when it is written to its end, and have no step for two: there the summary follows the findings.
 """
 
 from __future__ import annotations
 
-import os
-import secrets
 from collections.abc import Iterable, Mapping, Sequence
-from contextlib import suppress
 from pathlib import Path
 from typing import Any, Final
 
@@ -22,6 +18,7 @@ from pipelines.errors import UnwritableOutput
 from pipelines.judging.classes import CONSISTENT, MEANINGS
 from pipelines.judging.cut_off import CutOff
 from pipelines.judging.totals import FindingTotal, Money
+from pipelines.run_folders import replaced_together
 
 _FILE: Final = "part-0.parquet"
 _TIME: Final = pyarrow.timestamp("ms", tz="UTC")
@@ -113,30 +110,22 @@ def _value(row: Mapping[str, Any], name: str) -> Any:
 
 
 def _replace(tables: Mapping[str, pyarrow.Table], output: str) -> None:
-    filesystem, folder = FileSystem.from_uri(output) if "://" in output else (None, output)
-    if filesystem is None or isinstance(filesystem, LocalFileSystem):
-        _replace_files({Path(folder) / name: table for name, table in tables.items()})
+    folder = local_folder(output)
+    if folder is not None:
+        with replaced_together(folder, "reconciliation", list(tables)) as fresh:
+            for name, table in tables.items():
+                (fresh / name).mkdir()
+                pyarrow.parquet.write_table(table, fresh / name / _FILE)
         return
+    filesystem, place = FileSystem.from_uri(output)
     for name, table in tables.items():
-        filesystem.create_dir(f"{folder}/{name}")
-        # An object store shows a file when it is written to its end, and the old one until then.
-        pyarrow.parquet.write_table(table, f"{folder}/{name}/{_FILE}", filesystem=filesystem)
+        filesystem.create_dir(f"{place}/{name}")
+        pyarrow.parquet.write_table(table, f"{place}/{name}/{_FILE}", filesystem=filesystem)
 
 
-def _replace_files(tables: Mapping[Path, pyarrow.Table]) -> None:
-    """Makes each table the one in its directory, when all of them are on the disk."""
-    fresh = f".{_FILE}.{secrets.token_hex(4)}"
-    try:
-        for directory, table in tables.items():
-            directory.mkdir(parents=True, exist_ok=True)
-            with (directory / fresh).open("wb") as file:
-                pyarrow.parquet.write_table(table, file)
-                file.flush()
-                os.fsync(file.fileno())
-        for directory in tables:
-            (directory / fresh).replace(directory / _FILE)
-    except BaseException:
-        for directory in tables:
-            with suppress(OSError):
-                (directory / fresh).unlink()
-        raise
+def local_folder(output: str) -> Path | None:
+    """The folder that an output names; None if it is a place of another kind."""
+    if "://" not in output:
+        return Path(output)
+    filesystem, folder = FileSystem.from_uri(output)
+    return Path(folder) if isinstance(filesystem, LocalFileSystem) else None

@@ -16,6 +16,7 @@ from pipelines.judging.cut_off import CutOff
 from pipelines.judging.history import KEY
 from pipelines.judging.judge import FINDING_COLUMNS, all_events, findings_of, histories_of, judged
 from pipelines.judging.log_events import Progress, Route, log_events
+from pipelines.judging.log_gaps import with_unjudged
 from pipelines.judging.table_events import credit_events, item_events, markers, order_events, transaction_events
 from pipelines.judging.totals import FindingTotal, summed, totals_of
 from pipelines.outputs import write_outputs
@@ -30,6 +31,7 @@ from pipelines.sources.tables import (
     count_markers,
     read_markers,
     read_table,
+    read_unreadable_values,
     read_wrong_balances,
 )
 
@@ -80,6 +82,7 @@ def reconcile(reading: Reading, books: Books, cut_off: CutOff, output: str) -> O
 
 def written_outcome(rows: list[dict[str, Any]], books: Books, cut_off: CutOff, output: str) -> Outcome:
     """The outcome of these rows of `totals.summed`, written to `output`. Raises UnwritableOutput."""
+    rows = with_unjudged(rows, cut_off)
     totals = totals_of(rows, kinds_of(books))
     write_outputs(rows, totals, cut_off, output)
     return Outcome(totals, rows)
@@ -94,7 +97,7 @@ def find(reading: Reading, books: Books, cut_off: CutOff) -> DataFrame:
     """All findings, those of healthy orders included."""
     # First of all: what the consumer group has acknowledged by now has its credit in the ledger when that is read.
     progress = [progress_of(log, books.route) for log in books.logs]
-    wrong_balances = read_wrong_balances(books.credit_database)
+    of_tables = table_findings(books, read_wrong_balances(books.credit_database))
     # Items before orders: those of an order that is placed meanwhile must not be there without it.
     items = read_table(reading, books.order_database, ORDER_ITEMS)
     transactions = read_table(reading, books.order_database, TRANSACTIONS)
@@ -111,8 +114,8 @@ def find(reading: Reading, books: Books, cut_off: CutOff) -> DataFrame:
     # An order has one event or two in each source: sorting and adding them up before they meet would cost more than it saved.
     histories = histories_of(reading.together(all_events(events), *KEY), _marked(reading, books, transactions))
     found = findings_of(judged(histories, cut_off, log_begins_ms(books.logs, books.route)))
-    if wrong_balances.num_rows:
-        found = found.unionByName(reading.spark.createDataFrame(balance_findings(wrong_balances)))
+    if of_tables.num_rows:
+        found = found.unionByName(reading.spark.createDataFrame(of_tables))
     return reading.together(found)
 
 
@@ -147,10 +150,17 @@ def progress_of(log: MessageLog, route: Route) -> Progress:
 _ARROW_TYPES: Final = {"string": pyarrow.string(), "bigint": pyarrow.int64()}
 
 
-def balance_findings(wrong: pyarrow.Table) -> pyarrow.Table:
-    """Customers with a wrong balance as findings; their points are what the ledger adds up to."""
+def table_findings(books: Books, wrong_balances: pyarrow.Table) -> pyarrow.Table:
+    """What is found in the tables alone: customers with a wrong balance, and values that cannot be read.
+
+    The points of a customer are what the ledger adds up to. Raises UnreadableDatabase.
+    """
     schema = pyarrow.schema([(name, _ARROW_TYPES[kind]) for name, kind in FINDING_COLUMNS.items()])
-    return pyarrow.Table.from_pylist([_balance_finding(row) for row in wrong.to_pylist()], schema)
+    values = [
+        {"finding": Finding.UNREADABLE_VALUE.value, "stage": "unknown", "transaction_id": told}
+        for told in read_unreadable_values(books.order_database, books.credit_database)
+    ]
+    return pyarrow.Table.from_pylist([*map(_balance_finding, wrong_balances.to_pylist()), *values], schema)
 
 
 def _balance_finding(row: Mapping[str, Any]) -> dict[str, object]:

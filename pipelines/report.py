@@ -2,20 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
-from typing import Final, Literal
+from typing import Any, Final, Literal
 
 from rich.table import Table
 from rich.text import Text
 
-from broker.message.printable import printable
+from broker.message.printable import printable, visible_name
 from pipelines.judging.classes import CAUSES, MEANINGS, Cause, Finding
 from pipelines.judging.cut_off import CutOff
+from pipelines.judging.log_gaps import gaps_told
 from pipelines.judging.totals import FindingTotal, Money
 from pipelines.tolerance import Tolerance
 
 _IN_THE_VERDICT: Final = (Finding.MISSING_CREDIT, Finding.DOUBLE_CREDIT)
+_VALUES_TOLD: Final = 5
 _AGE_TOLD: Final = (Finding.IN_FLIGHT, Finding.OVERDUE)
 _UNITS: Final = ((86_400, "d"), (3_600, "h"), (60, "min"), (1, "s"))
 
@@ -58,7 +60,7 @@ def _all_causes(found: Sequence[FindingTotal], cut_off: CutOff) -> list[str]:
 
 
 def _order_ids(found: Sequence[FindingTotal]) -> list[str]:
-    return ["order ids, for example", *("\n".join(map(printable, total.sample_order_ids)) for total in found)]
+    return ["order ids, for example", *("\n".join(map(visible_name, total.sample_order_ids)) for total in found)]
 
 
 def explanations(totals: Sequence[FindingTotal], tolerance: Tolerance) -> list[str]:
@@ -68,6 +70,14 @@ def explanations(totals: Sequence[FindingTotal], tolerance: Tolerance) -> list[s
     return [f"{title(total.finding)}: {MEANINGS[total.finding]}" for total in told] + [
         f"  {title(cause)}: {CAUSES[cause]}" for cause in causes
     ]
+
+
+def told_by_place(rows: Sequence[Mapping[str, Any]]) -> list[str]:
+    """What is wrong and is no order's, by its place: gaps of the log, and values of tables; of these the first few."""
+    values = sorted(row["transaction_id"] for row in rows if row["finding"] == Finding.UNREADABLE_VALUE)
+    told = [f"{title(Finding.UNREADABLE_VALUE)}: {visible_name(value)}" for value in values[:_VALUES_TOLD]]
+    more = [f"{len(values) - _VALUES_TOLD:,} more unreadable values"] if len(values) > _VALUES_TOLD else []
+    return gaps_told(rows) + told + more
 
 
 def classes_without_findings(totals: Sequence[FindingTotal]) -> str | None:

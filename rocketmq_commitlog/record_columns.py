@@ -22,6 +22,7 @@ class RecordKind(StrEnum):
     COMMITTED = "committed"
     PLAIN = "plain"
     DAMAGE = "damage"
+    GAP = "gap"
 
 
 _KIND_BY_TOPIC: Final = {
@@ -30,22 +31,21 @@ _KIND_BY_TOPIC: Final = {
     topics.CHECK_MAX_TIME_TOPIC.encode(): RecordKind.DISCARDED.value,
 }
 _OP_TOPIC: Final = topics.OP_HALF_TOPIC.encode()
-_NOTHING: Final = (None,) * (len(LogRecord._fields) - 2)
 _UNKNOWN_HOST: Final = bytes(8)
 
 
 @dataclass(frozen=True, slots=True)
 class RecordColumns:
-    """A batch turned on its side: a tuple for each field of LogRecord, None where there is damage; and the damage's keys."""
+    """A batch turned on its side: a tuple for each field of LogRecord, mostly None where there is damage; and the damage."""
 
     fields: Sequence[tuple[Any, ...]]
-    damaged_keys: dict[int, str | None]
+    damaged: dict[int, Damage]
     """By place in the batch."""
 
     @classmethod
     def of(cls, batch: Sequence[LogRecord | Damage]) -> RecordColumns:
         """The columns of these records, which are one at least."""
-        damaged = {place: " ".join(found.keys) or None for place, found in enumerate(batch) if isinstance(found, Damage)}
+        damaged = {place: found for place, found in enumerate(batch) if isinstance(found, Damage)}
         rows = batch if not damaged else [_row(found) for found in batch]
         return cls(list(zip(*rows, strict=True)), damaged)
 
@@ -55,7 +55,10 @@ class RecordColumns:
 
 
 def _row(found: LogRecord | Damage) -> tuple[Any, ...]:
-    return (found.size, found.commit_log_offset, *_NOTHING) if isinstance(found, Damage) else found
+    if isinstance(found, LogRecord):
+        return found
+    values = {"size": found.size, "commit_log_offset": found.commit_log_offset, "store_timestamp": found.whole_again_ms}
+    return tuple(values.get(name) for name in LogRecord._fields)
 
 
 Maker = Callable[[RecordColumns], Sequence[Any]]
@@ -66,10 +69,14 @@ def _field(name: str) -> Maker:
 
 
 def _kinds(rows: RecordColumns) -> Sequence[str]:
-    return [
+    kinds = [
         RecordKind.DAMAGE.value if topic is None else _KIND_BY_TOPIC.get(topic) or _kind_by_flag(sys_flag)
         for topic, sys_flag in zip(rows.field("topic"), rows.field("sys_flag"), strict=True)
     ]
+    for place, damage in rows.damaged.items():
+        if damage.is_gap:
+            kinds[place] = RecordKind.GAP.value
+    return kinds
 
 
 def _kind_by_flag(sys_flag: int) -> str:
@@ -92,8 +99,8 @@ def _property(name: str) -> Maker:
 
 def _keys(rows: RecordColumns) -> Sequence[str | None]:
     found = list(_property(properties.KEYS)(rows))
-    for place, keys in rows.damaged_keys.items():
-        found[place] = keys
+    for place, damage in rows.damaged.items():
+        found[place] = " ".join(damage.keys) or None
     return found
 
 

@@ -75,4 +75,5 @@ class CommitLogReader(DataSourceReader):
         """One row for each record or damaged stretch. Raises UnreadableStore."""
         if not isinstance(partition, LogPartition) or partition.log_range is None:
             return
-        yield from record_batches(scan(partition.log_range), self._schema)
+        found = (one for one in scan(partition.log_range) if one.commit_log_offset >= self._from_offset)
+        yield from record_batches(found, self._schema)

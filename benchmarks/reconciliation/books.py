@@ -21,6 +21,7 @@ STEP_MS: Final = 5
 AGE_MS: Final = 600_000
 """Of the youngest order."""
 
+_YEAR_MS: Final = 365 * 86_400_000
 _QUEUES: Final = 8
 _BATCH: Final = 20_000
 _CUSTOMERS: Final = 100_000
@@ -28,7 +29,8 @@ _HOST: Final = host_bytes("127.0.0.1", 10911)
 
 _ORDER_TABLES: Final = """
     CREATE TABLE orders (id INTEGER PRIMARY KEY, order_id VARCHAR(36), customer VARCHAR(100), total_cents BIGINT,
-        currency VARCHAR(3), idempotency_key VARCHAR(255), created_at_ms BIGINT, state VARCHAR(16));
+        currency VARCHAR(3), idempotency_key VARCHAR(255), created_at_ms BIGINT, state VARCHAR(16), pay_until_ms BIGINT,
+        paid_at_ms BIGINT, ended_at_ms BIGINT, ended_because VARCHAR(200));
     CREATE TABLE order_items (id INTEGER PRIMARY KEY, order_id VARCHAR(36), name VARCHAR(200), quantity INTEGER,
         price_cents BIGINT);
     CREATE TABLE transactions (transaction_id VARCHAR(64), order_id VARCHAR(36), state VARCHAR(16), created_at_ms BIGINT,
@@ -89,13 +91,14 @@ def _write_tables(folder: Path, count: int, began_ms: int) -> None:
             for row in rows:
                 balances[row[1]] += row[2]
             orders.executemany(
-                "INSERT INTO orders VALUES (NULL, ?, ?, ?, ?, NULL, ?, 'PLACED')", filter(None, map(_order_row, batch))
+                "INSERT INTO orders VALUES (NULL, ?, ?, ?, ?, NULL, ?, ?, NULL, NULL, NULL, NULL)",
+                filter(None, map(_order_row, batch)),
             )
-            orders.executemany("INSERT INTO order_items VALUES (NULL, ?, 'thing', ?, ?)", map(_item_row, batch))
+            orders.executemany("INSERT INTO order_items VALUES (NULL, ?, ?, ?, ?)", map(_item_row, batch))
             orders.executemany(
                 "INSERT INTO transactions VALUES (?, ?, ?, ?, 'order')", filter(None, map(_transaction_row, batch))
             )
-            credits.executemany("INSERT INTO credits VALUES (NULL, ?, 'credit', ?, ?, ?, 'message', ?, ?)", rows)
+            credits.executemany("INSERT INTO credits VALUES (NULL, ?, 'credit', ?, ?, ?, ?, ?, ?)", rows)
         credits.executemany("INSERT INTO balances VALUES (?, ?)", balances.items())
         orders.commit()
         credits.commit()
@@ -111,11 +114,13 @@ def _order_row(order: _Order) -> tuple[Any, ...] | None:
     if order.fault is Fault.ORDER_ROW_LOST:
         return None
     currency = "USD" if order.fault is Fault.CURRENCY else "EUR"
-    return order.order_id, order.customer, order.cents, currency, order.at_ms
+    state = "CANCELLED" if order.fault is Fault.STATE else "PLACED"
+    return order.order_id, order.customer, order.cents, currency, order.at_ms, state
 
 
 def _item_row(order: _Order) -> tuple[Any, ...]:
-    return order.order_id, 2 if order.fault is Fault.ITEMS else 1, order.cents
+    name = "another thing" if order.fault is Fault.RENAMED else "thing"
+    return order.order_id, name, 2 if order.fault is Fault.ITEMS else 1, order.cents
 
 
 def _transaction_row(order: _Order) -> tuple[Any, ...] | None:
@@ -133,7 +138,8 @@ def _credit_rows(order: _Order) -> list[tuple[Any, ...]]:
     points = order.cents // 100 + (order.fault is Fault.POINTS)
     cents = order.cents + (order.fault is Fault.OTHER_AMOUNT)
     transaction_id = "another's" if order.fault is Fault.OTHER_TRANSACTION else order.transaction_id
-    row = (order.order_id, customer, points, cents, transaction_id, order.at_ms + 20)
+    at_ms = order.at_ms + (10 * _YEAR_MS if order.fault is Fault.FUTURE else 20)
+    row = (order.order_id, customer, points, cents, order.transaction_id, transaction_id, at_ms)
     return [row, row] if order.fault is Fault.CREDITED_TWICE else [row]
 
 
@@ -237,7 +243,8 @@ def _properties(order: _Order) -> str:
 
 def _body(order: _Order) -> bytes:
     cents = order.cents + (order.fault is Fault.BODY)
+    amount = f'"{cents}"' if order.fault is Fault.UNREADABLE else cents
     return (
-        f'{{"order_id": "{order.order_id}", "customer": "{order.customer}", "total_cents": {cents}, "currency": "EUR", '
-        f'"created_at_ms": {order.at_ms}}}'
+        f'{{"version": 2, "order_id": "{order.order_id}", "customer": "{order.customer}", "total_cents": {amount}, '
+        f'"currency": "EUR", "created_at_ms": {order.at_ms}, "items": [{{"name": "thing", "quantity": 1}}]}}'
     ).encode()

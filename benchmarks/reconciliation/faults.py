@@ -30,6 +30,10 @@ class Fault(StrEnum):
     DELIVERED_TWICE = "delivered twice"
     DAMAGED = "byte flipped in the message"
     PENDING = "pending"
+    STATE = "cancelled by its row alone"
+    RENAMED = "item renamed"
+    UNREADABLE = "amount in the body as text"
+    FUTURE = "credited in ten years"
 
 
 EXPECTED: Final = {
@@ -52,6 +56,10 @@ EXPECTED: Final = {
     Fault.DELIVERED_TWICE: (Finding.DOUBLED_DELIVERY, None),
     Fault.DAMAGED: (Finding.DAMAGED_MESSAGE, Cause.DAMAGE),
     Fault.PENDING: (Finding.IN_FLIGHT, Cause.PENDING),
+    Fault.STATE: (Finding.STATE_MISMATCH, Cause.CREDITED),
+    Fault.RENAMED: (Finding.ITEMS_MISMATCH, Cause.ITEMS),
+    Fault.UNREADABLE: (Finding.MESSAGE_MISMATCH, Cause.BODY),
+    Fault.FUTURE: (Finding.WRONG_TIME, Cause.FUTURE),
 }
 UNCREDITED: Final = frozenset(
     {Fault.CREDIT_LOST, Fault.DEAD_LETTER, Fault.DISCARDED, Fault.COMMIT_LOST, Fault.NEVER_ANNOUNCED, Fault.PENDING}

@@ -12,7 +12,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from broker.message.printable import printable
+from broker.message.printable import printable, visible_name
 from pipelines.breaks.break_table import Break, BreakTable
 from pipelines.errors import BreaksUnusable
 from pipelines.judging.classes import Finding
@@ -80,7 +80,7 @@ def _existing(path: Path) -> BreakTable:
 def _cells(one: Break, now_ms: int) -> list[str]:
     until_ms = now_ms if one.closed_at_ms is None else one.closed_at_ms
     told = [
-        str(one.number), one.subject, one.finding.replace("_", " "), (one.cause or "").replace("_", " "),
+        str(one.number), visible_name(one.subject), one.finding.replace("_", " "), (one.cause or "").replace("_", " "),
         amount(one.at_stake_cents, one.currency or ""), age(until_ms - one.first_seen_ms), one.owner, one.closed_because or "",
     ]  # fmt: skip
     return [printable(text) for text in told]

@@ -21,7 +21,7 @@ from pipelines.judging.cut_off import CutOff
 from pipelines.judging.history import EVENT_COLUMNS
 from pipelines.judging.judge import findings_of, grouped, judged, with_markers
 from pipelines.judging.totals import summed
-from pipelines.reconciliation import PERIOD_MS, Books, Outcome, balance_findings, log_begins_ms, progress_of, written_outcome
+from pipelines.reconciliation import PERIOD_MS, Books, Outcome, log_begins_ms, progress_of, table_findings, written_outcome
 from pipelines.sources.message_logs import StoreLog
 from pipelines.sources.reading import Reading
 from pipelines.sources.tables import read_wrong_balances
@@ -82,14 +82,14 @@ class _Increment:
             self._left(CARRIED, CARRIED_SCHEMA),
         )  # fmt: skip
         folder = self.state.new_run(self.cut_off.as_of_ms)
-        rows, windows = self._judge(new, folder, begins_ms, balance_findings(balances))
+        rows, windows = self._judge(new, folder, begins_ms, table_findings(books, balances))
         _write(new.carried, folder / CARRIED)
         customers = sorted(balances.column("customer").to_pylist())
         self.state.replace(Manifest(folder.name, self.cut_off.as_of_ms, names_of(books), marks, begins_ms, windows, customers))
         return rows
 
     def _judge(
-        self, new: NewRows, folder: Path, begins_ms: int | None, balances: pyarrow.Table
+        self, new: NewRows, folder: Path, begins_ms: int | None, of_tables: pyarrow.Table
     ) -> tuple[list[dict[str, Any]], dict[str, str]]:
         """The rows of the outcome, and which run has each window from now on."""
         held = self.reading.held
@@ -105,8 +105,8 @@ class _Increment:
         rows = held(_keyed(judged(self.reading.together(histories), self.cut_off, begins_ms)))
         settled_keys = held(rows.where(is_settled()).select("key").join(passing, "key", "left_anti"))
         found = findings_of(rows.join(settled_keys, "key", "left_anti"))
-        if balances.num_rows:
-            found = found.unionByName(self.reading.spark.createDataFrame(balances))
+        if of_tables.num_rows:
+            found = found.unionByName(self.reading.spark.createDataFrame(of_tables))
         told = summed(self.reading.together(found), PERIOD_MS).toArrow().to_pylist()
         still_open = kept.join(settled_keys, "key", "left_anti").withColumns(dict.fromkeys(_OF_THE_MOMENT, F.lit(0)))
         _write(_events(still_open), folder / OPEN)

@@ -24,12 +24,16 @@ _HIGHEST_ID: Final = 2**63 - 1
 
 
 class Marks(msgspec.Struct, frozen=True):
-    """What was read for good: rows up to these ids, transaction rows up to this time, and records up to these offsets."""
+    """What was read for good: rows up to these ids, transaction rows up to this time, and records up to these offsets.
+
+    An order that ends is changed behind its mark: its end is read by its time, as transactions are.
+    """
 
     orders: int = 0
     items: int = 0
     credits: int = 0
     transactions_ms: int = NOTHING
+    ended_ms: int = NOTHING
     records: dict[str, int] = {}
     """By store directory, the commit log offset of the last record that was read."""
 
@@ -50,13 +54,15 @@ def next_marks(
         _mark(order_database, "order_items", before.items, young_item),
         _mark(credit_database, "credits", before.credits, f"created_at_ms > {cut_off.judged_until_ms}"),
         _transactions_ms(order_database, before.transactions_ms, cut_off.judged_until_ms),
+        max(before.ended_ms, cut_off.judged_until_ms),
         {str(store): _last_offset(store, before.records.get(str(store), NOTHING)) for store in stores},
     )
 
 
 def _transactions_ms(address: DatabaseAddress, before_ms: int, judged_until_ms: int) -> int:
     """The time below that of the first transaction row that will change."""
-    query = f"SELECT MIN(created_at_ms) AS first_ms FROM transactions WHERE created_at_ms > {before_ms} AND state = 'PENDING'"
+    chosen = f"created_at_ms > {before_ms} AND state = 'PENDING'"
+    query = f"SELECT CAST(MIN(created_at_ms) AS BIGINT) AS first_ms FROM transactions WHERE {chosen}"
     first_ms = read_query(address, query).to_pylist()[0]["first_ms"]
     until_ms = judged_until_ms if first_ms is None else min(judged_until_ms, int(first_ms) - 1)
     return max(before_ms, until_ms)

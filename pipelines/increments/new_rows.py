@@ -12,12 +12,13 @@ from pyspark.sql import functions as F
 from pipelines.increments.marks import NOTHING, Marks
 from pipelines.judging.judge import all_events
 from pipelines.judging.log_events import Progress, Route, events_of, told_records, unsettled
-from pipelines.judging.table_events import credit_events, item_events, markers, order_events, transaction_events
+from pipelines.judging.table_events import credit_events, ending_events, item_events, markers, order_events, transaction_events
 from pipelines.sources.database_address import DatabaseAddress
 from pipelines.sources.key_ranges import Since
 from pipelines.sources.log_records import read_records
 from pipelines.sources.reading import Reading
 from pipelines.sources.tables import CREDITS, ORDER_ITEMS, ORDERS, TRANSACTIONS, read_table
+from rocketmq_commitlog.record_columns import RecordKind
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,6 +50,7 @@ def read_new_rows(
     items = read_table(reading, order_database, ORDER_ITEMS, Since("id", before.items))
     transactions = read_table(reading, order_database, TRANSACTIONS, Since("created_at_ms", before.transactions_ms))
     orders = read_table(reading, order_database, ORDERS, Since("id", before.orders))
+    ended = read_table(reading, order_database, ORDERS, Since("ended_at_ms", before.ended_ms))
     credits = read_table(reading, credit_database, CREDITS, Since("id", before.credits))
     told = {
         store: reading.held(_told(reading, store, progress, route, before, marks, carried)) for store, progress in logs.items()
@@ -58,6 +60,7 @@ def read_new_rows(
             item_events(items.where(_lies(is_kept, "id", marks.items))),
             transaction_events(transactions.where(_lies(is_kept, "created_at_ms", marks.transactions_ms))),
             order_events(orders.where(_lies(is_kept, "id", marks.orders))),
+            ending_events(ended.where(_lies(is_kept, "ended_at_ms", marks.ended_ms))),
             credit_events(credits.where(_lies(is_kept, "id", marks.credits))),
         ]
         for is_kept in (True, False)
@@ -90,6 +93,8 @@ def _told(
     """What the new records of a log say. The last one that was read is read again, since damage may follow it."""
     last, until = before.records.get(str(store), NOTHING), marks.records[str(store)]
     records = read_records(reading, store, max(0, last))
-    new = reading.together(records.where(f"commit_log_offset > {last} AND commit_log_offset <= {until}"))
+    # A gap at the end of the log has no record behind it, and is told by each run.
+    is_new = f"commit_log_offset > {last} AND (commit_log_offset <= {until} OR kind = '{RecordKind.GAP}')"
+    new = reading.together(records.where(is_new))
     of_store = reading.together(carried.where(F.col("store") == str(store)).drop("store"))
     return told_records(new, route, progress, of_store)

@@ -26,7 +26,11 @@ class Finding(StrEnum):
     WRONG_CUSTOMER = "wrong_customer"
     WRONG_TRANSACTION = "wrong_transaction"
 
+    WRONG_TIME = "wrong_time"
+    STATE_MISMATCH = "state_mismatch"
     DUPLICATE_ORDER = "duplicate_order"
+    DUPLICATE_TRANSACTION = "duplicate_transaction"
+    UNKNOWN_ROW = "unknown_row"
     ROLLED_BACK_ORDER = "rolled_back_order"
     ORDER_WITHOUT_TRANSACTION = "order_without_transaction"
     TRANSACTION_WITHOUT_ORDER = "transaction_without_order"
@@ -38,7 +42,10 @@ class Finding(StrEnum):
     MESSAGE_MISMATCH = "message_mismatch"
     DOUBLED_DELIVERY = "doubled_delivery"
     DAMAGED_MESSAGE = "damaged_message"
+    LOG_GAP = "log_gap"
+    NOT_JUDGED = "not_judged"
 
+    UNREADABLE_VALUE = "unreadable_value"
     BALANCE_MISMATCH = "balance_mismatch"
     MISSING_BALANCE = "missing_balance"
 
@@ -58,22 +65,29 @@ MEANINGS: Final = {
     Finding.MISSING_REVERSAL: "an order that was cancelled, and whose credit was not taken back",
     Finding.REVERSED_ORDER: "the credit was taken back of an order that stands",
     Finding.REVERSAL_WITHOUT_CREDIT: "a reversal of a credit that does not exist",
-    Finding.REVERSAL_MISMATCH: "a reversal that does not take back just what was credited",
-    Finding.AMOUNT_MISMATCH: "credit and order name different amounts",
+    Finding.REVERSAL_MISMATCH: "a reversal that does not take back just what was credited, or that no cancellation asked for",
+    Finding.AMOUNT_MISMATCH: "credit and order name different amounts, or one below zero",
     Finding.POINTS_MISMATCH: "not one point for each full unit of currency",
     Finding.WRONG_CUSTOMER: "the credit went to another customer",
-    Finding.WRONG_TRANSACTION: "the credit names a transaction that is not the order's",
+    Finding.WRONG_TRANSACTION: "the credit names a transaction or a message that is not the order's, or none",
+    Finding.WRONG_TIME: "a time that cannot be: in the future, or a credit or message before its order",
+    Finding.STATE_MISMATCH: "the order's state is not what its transactions, its times, its messages or its credit say",
     Finding.DUPLICATE_ORDER: "two rows with one order id",
+    Finding.DUPLICATE_TRANSACTION: "an order with two COMMITTED or PENDING transactions of one kind",
+    Finding.UNKNOWN_ROW: "a transaction or an entry of the ledger of a kind or state that no service writes",
     Finding.ROLLED_BACK_ORDER: "an order row although its transaction is ROLLED_BACK",
     Finding.ORDER_WITHOUT_TRANSACTION: "an order row without the transaction row that was written with it",
     Finding.TRANSACTION_WITHOUT_ORDER: "a committed transaction row without the order row that was written with it",
-    Finding.ITEMS_MISMATCH: "the items do not add up to the order's total",
-    Finding.ORDER_WITHOUT_MESSAGE: "a COMMITTED order whose message was not delivered and is not pending",
+    Finding.ITEMS_MISMATCH: "the items do not add up to the order's total, or the message names others",
+    Finding.ORDER_WITHOUT_MESSAGE: "a credited order whose message was not delivered",
     Finding.MESSAGE_WITHOUT_ORDER: "a delivered message whose order does not exist",
     Finding.CURRENCY_MISMATCH: "message and order name different currencies",
-    Finding.MESSAGE_MISMATCH: "the message says something else than the order: amount, customer, order id or transaction",
+    Finding.MESSAGE_MISMATCH: "a message that says something else than the order, or that no consumer can read",
     Finding.DOUBLED_DELIVERY: "a half message that was delivered more than once",
     Finding.DAMAGED_MESSAGE: "a record of the commit log that can no longer be read",
+    Finding.LOG_GAP: "a stretch of the commit log that is missing: a file, or the end of one",
+    Finding.NOT_JUDGED: "an order whose message may have lain where the commit log has a gap, or is damaged: it cannot be judged",
+    Finding.UNREADABLE_VALUE: "a value in a table that is not of its column's type: it is named with table and row",
     Finding.BALANCE_MISMATCH: "a balance that is not the sum of the customer's credits",
     Finding.MISSING_BALANCE: "a customer with credits and without a balance",
     Finding.UNCLASSIFIED: "no rule says what this is: a mistake in the rules or rows that no service writes",
@@ -90,6 +104,8 @@ NEEDS_STORE: Final = frozenset(
         Finding.MESSAGE_MISMATCH,
         Finding.DOUBLED_DELIVERY,
         Finding.DAMAGED_MESSAGE,
+        Finding.LOG_GAP,
+        Finding.NOT_JUDGED,
         Finding.OVERDUE,
     }
 )
@@ -119,6 +135,18 @@ class Cause(StrEnum):
     LEDGER = "ledger"
     ORDER_OR_MESSAGE = "order_or_message"
     MESSAGE = "message"
+    CREDITED = "credited"
+    STANDS = "stands"
+    STATE = "state"
+    ROWS = "rows"
+    FUTURE = "future"
+    TOO_EARLY = "too_early"
+    BELOW_ZERO = "below_zero"
+    ITEMS = "items"
+    UNASKED = "unasked"
+    OTHER_MESSAGE = "other_message"
+    BODY = "body"
+    TIME = "time"
     AMOUNT = "amount"
     CUSTOMER = "customer"
     NAME = "name"
@@ -132,12 +160,12 @@ CAUSES: Final = {
     Cause.YOUNG: "younger than the grace period",
     Cause.PENDING: "its half message waits for a decision",
     Cause.AWAITING_PAYMENT: "it is not paid yet, and its deadline has not passed",
-    Cause.CANCELLING: "it was cancelled, and the consumer group has not taken the credit back yet",
+    Cause.CANCELLING: "it was cancelled or refused, and what follows from that is on its way",
     Cause.NOT_CONSUMED: "the message is delivered, and the consumer group has not come to it yet",
     Cause.REDELIVERING: "the consumer group failed on it, and will get it again",
     Cause.NO_MESSAGE: "the commit log has no message of it",
     Cause.NO_TRANSACTION: "it has no transaction row",
-    Cause.ROLLED_BACK: "its transaction was rolled back",
+    Cause.ROLLED_BACK: "its transaction was rolled back: by its row, or by a half message that was decided and not delivered",
     Cause.DISCARDED: "check-back was given up: python -m broker.admin resume",
     Cause.DEAD_LETTER: "the message is a dead letter: python -m broker.admin dead-letters retry",
     Cause.CONSUMED: "the consumer group acknowledged the message, and the credit is not in the ledger",
@@ -149,6 +177,18 @@ CAUSES: Final = {
     Cause.LEDGER: "message and order agree, the ledger does not",
     Cause.ORDER_OR_MESSAGE: "message and ledger agree, the order does not: it was changed afterwards, or told wrongly",
     Cause.MESSAGE: "the message agrees with neither",
+    Cause.CREDITED: "it awaits its payment, expired or was cancelled, and is credited all the same",
+    Cause.STANDS: "it was cancelled, by a transaction or a message, and stands",
+    Cause.STATE: "no service knows its state",
+    Cause.ROWS: "its state, its times and its transactions do not go together",
+    Cause.FUTURE: "something is said to have happened in the future",
+    Cause.TOO_EARLY: "its credit or its message is older than the order, or than its payment, by more than the grace period",
+    Cause.BELOW_ZERO: "an amount below zero",
+    Cause.ITEMS: "the message names other items or quantities than the order: inventory ships by the message",
+    Cause.UNASKED: "neither a cancellation nor a repair asked for the reversal",
+    Cause.OTHER_MESSAGE: "the credit names the message of something else",
+    Cause.BODY: "the body is not one JSON object with all that the message of an order says",
+    Cause.TIME: "the message says that the order was placed at another time",
     Cause.AMOUNT: "the amounts differ",
     Cause.CUSTOMER: "the customers differ",
     Cause.NAME: "key and body of the message name different orders",

@@ -16,6 +16,9 @@ order service can be asked. It also has to cover the difference between the cloc
 With a commit log the judge knows more. A half message without decision, a message that the consumer group has not acknowledged
 and a message that waits for its redelivery are on their way, however old they are: a database may be away for days. Only
 `overdue_seconds` ends that patience.
+
+A time is young between the grace period before `as_of` and a time that no row can have yet. Beyond that it lies in the future:
+nothing that happened can say so, and it excuses nothing.
 """
 
 from __future__ import annotations
@@ -24,6 +27,8 @@ from dataclasses import dataclass
 
 GRACE_SECONDS = 120
 OVERDUE_SECONDS = 24 * 60 * 60
+AHEAD_SECONDS = 30 * 60
+"""How far ahead of `as_of` a time may be: rows are written while others are read, and clocks differ."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,3 +48,8 @@ class CutOff:
     def overdue_until_ms(self) -> int:
         """What began until then and is still on its way takes too long."""
         return self.as_of_ms - self.overdue_seconds * 1000
+
+    @property
+    def future_from_ms(self) -> int:
+        """What says that it happened later than this lies."""
+        return self.as_of_ms + max(self.grace_seconds, AHEAD_SECONDS) * 1000

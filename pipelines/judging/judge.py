@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Sequence
 from functools import reduce
 from typing import Final
@@ -117,11 +118,15 @@ def _packed(events: DataFrame) -> DataFrame:
 
 
 def _said(events: StructType) -> dict[str, str]:
-    """Where an event says each of the columns of a history: in a struct of `all_events`, or in a column of that name."""
-    said: dict[str, str] = {}
+    """Where an event says each of the columns of a history: in a struct of `all_events`, or in a column of that name.
+
+    What sources of several kinds say is in several structs, of which a row has one.
+    """
+    places: dict[str, list[str]] = defaultdict(list)
     for field in events:
         if isinstance(field.dataType, StructType):
-            said |= {name: f"{field.name}.{name}" for name in field.dataType.fieldNames()}
+            for name in field.dataType.fieldNames():
+                places[name].append(f"{field.name}.{name}")
         else:
-            said[field.name] = field.name
-    return said
+            places[field.name].append(field.name)
+    return {name: found[0] if len(found) == 1 else f"COALESCE({', '.join(found)})" for name, found in places.items()}

@@ -8,15 +8,25 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import reduce
+from operator import and_
 from typing import Final
 
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
 from broker.message import topics
+from pipelines.judging.log_gaps import name_of_stretch
+from pipelines.judging.table_events import mark_of_item
 from rocketmq_commitlog.record_columns import RecordKind
 
-_BODY: Final = "order_id string, customer string, total_cents bigint, currency string"
+_BODY: Final = (
+    "said struct<order_id: string, customer: string, total_cents: bigint, currency: string, created_at_ms: bigint, version: int, "
+    "items: array<struct<name: string, quantity: bigint>>>, is_whole boolean"
+)
+_AS_CONSUMERS_READ: Final = {"allowSingleQuotes": "false", "allowNonNumericNumbers": "false"}
+_REQUIRED: Final = ("order_id", "customer", "total_cents", "currency", "created_at_ms")
+_ITEMS_SINCE_VERSION: Final = 2
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,6 +95,7 @@ def _relevant(records: DataFrame, route: Route) -> DataFrame:
     is_copy = topic.startswith("%") | (topic == topics.SCHEDULE_TOPIC)
     role = (
         F.when(kind == RecordKind.DAMAGE, F.lit("damage"))
+        .when(kind == RecordKind.GAP, F.lit("gap"))
         .when(kind == RecordKind.OP, F.lit("op"))
         .when((kind == RecordKind.HALF) & (real_topic == route.topic), F.lit("half"))
         .when((kind == RecordKind.HALF) & (real_topic == route.cancellation_topic), F.lit("cancel_half"))
@@ -118,7 +129,7 @@ def _with_decisions(records: DataFrame) -> DataFrame:
     )
     kept = (
         "role", "topic", "queue_id", "queue_offset", "commit_log_offset", "stored_at_ms", "born_at_ms", "unique_key", "keys",
-        "named", "body", "carried_order_id", "is_carried",
+        "size", "named", "body", "carried_order_id", "is_carried",
     )  # fmt: skip
     return (
         records.select(
@@ -136,18 +147,24 @@ def _with_decisions(records: DataFrame) -> DataFrame:
 
 
 def _told(records: DataFrame, route: Route, progress: Progress) -> DataFrame:
-    parsed = F.from_json(F.col("body").cast("string"), _BODY)
+    # Spark reads one JSON value and passes over what follows it. Inside of another object nothing may follow.
+    wrapped = F.concat(F.lit('{"said":'), F.col("body").cast("string"), F.lit(',"is_whole":true}'))
+    parsed = F.from_json(wrapped, _BODY, _AS_CONSUMERS_READ)
     key = F.when(F.col("role") == "damage", F.col("named")).otherwise(F.split_part("keys", F.lit(" "), F.lit(1)))
-    return records.select("*", parsed.alias("said"), F.when(key != "", key).alias("key"), _consumed(route, progress)).select(
-        "*", F.coalesce("carried_order_id", "said.order_id", "key").alias("order_id")
+    told = records.select("*", parsed.alias("parsed"), F.when(key != "", key).alias("key"), _consumed(route, progress))
+    return told.select(
+        "*",
+        F.when(F.col("parsed.is_whole"), F.col("parsed.said")).alias("said"),
+        F.coalesce("carried_order_id", "parsed.said.order_id", "key").alias("order_id"),
     )
 
 
 def events_of(told: DataFrame) -> DataFrame:
     """The events of told records, one for each; a record that was carried says only what it did not say before."""
+    stretch = F.when(F.col("role").isin("damage", "gap"), name_of_stretch())
     return told.select(
         "order_id",
-        F.when(F.col("order_id").isNull(), F.coalesce("unique_key", F.concat(F.lit("at "), "commit_log_offset"))).alias(
+        F.when(F.col("order_id").isNull(), F.coalesce("unique_key", stretch, F.concat(F.lit("at "), "commit_log_offset"))).alias(
             "unnamed"
         ),
         _count("half", "halves"),
@@ -162,11 +179,15 @@ def events_of(told: DataFrame) -> DataFrame:
         _at("delivered", "stored_at_ms", "last_delivered_at_ms"),
         _at("delivered", "born_at_ms", "born_at_ms"),
         _at("delivered", "born_at_ms", "last_born_at_ms"),
-        _at("delivered", "unique_key", "message_transaction_id"),
-        _at("delivered", "said.total_cents", "message_cents"),
-        _at("delivered", "said.currency", "message_currency"),
-        _at("delivered", "said.customer", "message_customer"),
-        F.when((F.col("role") == "delivered") & (F.col("said.order_id") != F.col("key")), 1).alias("misnamed"),
+        *_least_and_greatest("unique_key", "message_transaction_id"),
+        *_least_and_greatest("said.total_cents", "message_cents"),
+        *_least_and_greatest("said.currency", "message_currency"),
+        *_least_and_greatest("said.customer", "message_customer"),
+        *_least_and_greatest("said.created_at_ms", "message_placed_at_ms"),
+        *_least_and_greatest(_marks_of_items(), "message_items"),
+        _count("delivered", "misnamed", ~F.col("said.order_id").eqNullSafe(F.col("key"))),
+        _count("delivered", "unreadable", ~_is_readable()),
+        _count("delivered", "without_items", F.col("said.items").isNull() & (F.col("said.version") >= _ITEMS_SINCE_VERSION)),
         F.when((F.col("role") == "delivered") & F.col("is_consumed"), 1).alias("consumed"),
         F.when((F.col("role") == "delivered") & ~F.col("is_consumed"), 1).alias("unconsumed"),
         _at("delayed", "stored_at_ms", "delayed_at_ms"),
@@ -176,22 +197,47 @@ def events_of(told: DataFrame) -> DataFrame:
         _count("dead", "dead_letters"),
         _at("dead", "stored_at_ms", "dead_at_ms"),
         _count("damage", "damaged"),
+        _count("gap", "gaps"),
         _count("cancel_half", "cancel_halves"),
         _at("cancel_half", "stored_at_ms", "last_cancel_half_at_ms"),
         F.when((F.col("role") == "cancel_half") & F.col("is_decided"), F.col("stored_at_ms")).alias(
             "last_decided_cancel_half_at_ms"
         ),
         _count("cancellation", "cancel_deliveries"),
+        _at("cancellation", "stored_at_ms", "cancel_delivered_at_ms"),
+        F.when(~F.col("is_carried"), F.col("stored_at_ms")).alias("latest_at_ms"),
         F.when((F.col("role") == "cancellation") & ~F.col("is_consumed"), 1).alias("unconsumed_cancellations"),
     )
 
 
-def _count(role: str, name: str) -> Column:
-    return F.when((F.col("role") == role) & ~F.col("is_carried"), 1).alias(name)
+def _count(role: str, name: str, condition: Column | None = None) -> Column:
+    is_counted = (F.col("role") == role) & ~F.col("is_carried")
+    return F.when(is_counted if condition is None else is_counted & condition, 1).alias(name)
 
 
-def _at(role: str, column: str, name: str) -> Column:
-    return F.when((F.col("role") == role) & ~F.col("is_carried"), F.col(column)).alias(name)
+def _at(role: str, column: str | Column, name: str) -> Column:
+    value = F.col(column) if isinstance(column, str) else column
+    return F.when((F.col("role") == role) & ~F.col("is_carried"), value).alias(name)
+
+
+def _least_and_greatest(column: str | Column, name: str) -> tuple[Column, Column]:
+    """What a delivered message says, twice: of several messages one that differs cannot hide behind the others."""
+    return _at("delivered", column, name), _at("delivered", column, f"last_{name}")
+
+
+def _is_readable() -> Column:
+    """Whether a consumer understands the body: one JSON object, with all that each version has, in its types."""
+    return reduce(and_, (F.col(f"said.{name}").isNotNull() for name in _REQUIRED))
+
+
+def _marks_of_items() -> Column:
+    """The sum of the marks of all lines; NULL where the body has none, as in version 1."""
+    nothing = F.lit(0).cast("decimal(38,0)")
+    return F.aggregate(
+        "said.items",
+        nothing,
+        lambda sum, item: (sum + mark_of_item(item["name"], item["quantity"])).cast("decimal(38,0)"),
+    )
 
 
 def _consumed(route: Route, progress: Progress) -> Column:

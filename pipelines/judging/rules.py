@@ -11,32 +11,68 @@ from typing import Final
 
 from pipelines.judging.classes import Cause, Finding
 from pipelines.judging.cut_off import CutOff
+from pipelines.judging.written_words import (
+    AWAITING_PAYMENT,
+    BY_REFUSAL,
+    BY_REPAIR,
+    CANCELLED,
+    EXPIRED,
+    ORDER_STATES,
+    PAID,
+    PLACED,
+)
 
 _NEVER: Final = "-1"
 
 
 def facts(cut_off: CutOff, log_begins_ms: int | None) -> dict[str, str]:
     """Claims about a history. `log_begins_ms` is when the commit logs begin that were read; None if none was read."""
-    young = f"> {cut_off.judged_until_ms}"
-    is_logged = "FALSE" if log_begins_ms is None else f"ordered_at_ms >= {log_begins_ms}"
+
+    def is_young(time: str) -> str:
+        return f"({time} > {cut_off.judged_until_ms} AND {time} <= {cut_off.future_from_ms})"
+
+    def is_logged(time: str) -> str:
+        return "FALSE" if log_begins_ms is None else f"NOT COALESCE({time} < {log_begins_ms}, FALSE)"
+
+    old = f"<= {cut_off.judged_until_ms}"
+    overdue = f"<= {cut_off.overdue_until_ms}"
+    too_early = f"< {_wide(_TOLD_AT)} - {cut_off.grace_seconds * 1000}"
     claims = {
         "has_order": "order_rows > 0",
         "has_credit": "credit_rows > 0",
         "is_reversed": "reversal_rows > 0",
         "is_cancelled": "cancelled_rows > 0",
-        "is_awaiting": "order_state = 'AWAITING_PAYMENT' AND committed_rows = 0 AND credit_rows = 0 AND deliveries = 0",
+        "is_from_future": f"latest_at_ms > {cut_off.future_from_ms}",
+        "is_too_early": f"credited_at_ms {too_early} OR delivered_at_ms {too_early}",
+        "is_awaiting": (
+            f"order_state = '{AWAITING_PAYMENT}' AND committed_rows = 0 AND credit_rows = 0 AND NOT "
+            f"COALESCE(delivered_at_ms {old}, FALSE)"
+        ),
+        "is_changing": (
+            f"{is_young('paid_at_ms')} OR {is_young('ended_at_ms')} OR {is_young('cancelled_at_ms')} "
+            f"OR {is_young('cancel_delivered_at_ms')} "
+            f"OR (order_state = '{AWAITING_PAYMENT}' AND ({is_young('delivered_at_ms')} "
+            f"OR (deliveries = 0 AND (credit_rows = 0 OR {is_young('credited_at_ms')}))))"
+        ),
         "is_cancelling": (
-            f"cancelled_at_ms {young} OR unconsumed_cancellations > 0 OR (cancel_halves > 0 AND cancel_deliveries = 0 "
+            f"({is_young('cancelled_at_ms')} AND NOT COALESCE(cancel_delivered_at_ms {old}, FALSE)) "
+            "OR unconsumed_cancellations > 0 OR (cancel_halves > 0 AND cancel_deliveries = 0 "
             f"AND last_cancel_half_at_ms > COALESCE(last_decided_cancel_half_at_ms, {_NEVER}))"
         ),
+        "is_taking_back": is_young("reversed_at_ms"),
+        "is_annulled": f"{_ANNULLED}",
+        "is_by_repair": _begins_with("reversal_message_id", BY_REPAIR),
         "is_delivered": "deliveries > 0",
         "is_marked": "markers > 0 OR rolled_back_rows > 0",
-        "is_old": f"NOT COALESCE(ordered_at_ms {young}, FALSE)",
-        "is_logged": is_logged,
+        "is_old": f"NOT COALESCE({is_young('ordered_at_ms')}, FALSE) OR half_at_ms {old} OR delivered_at_ms {old}",
+        "is_logged": is_logged(_TOLD_AT),
+        "is_cancellation_logged": is_logged("cancelled_at_ms"),
         "is_pending": (
             f"halves > 0 AND deliveries = 0 AND last_half_at_ms > COALESCE(last_decided_half_at_ms, {_NEVER}) "
             f"AND last_half_at_ms > COALESCE(discarded_at_ms, {_NEVER})"
         ),
+        "is_decided": "halves > 0 AND last_decided_half_at_ms >= last_half_at_ms",
+        "is_credit_new": is_young("credited_at_ms"),
         "is_discarded": f"discards > 0 AND deliveries = 0 AND discarded_at_ms >= COALESCE(last_half_at_ms, {_NEVER})",
         "is_dead_letter": (
             f"dead_letters > 0 AND dead_at_ms >= COALESCE(delayed_at_ms, {_NEVER}) "
@@ -46,27 +82,76 @@ def facts(cut_off: CutOff, log_begins_ms: int | None) -> dict[str, str]:
             f"(delayed_at_ms > COALESCE(retried_at_ms, {_NEVER}) AND delayed_at_ms > COALESCE(dead_at_ms, {_NEVER})) "
             f"OR (unconsumed_retries > 0 AND retried_at_ms > COALESCE(dead_at_ms, {_NEVER}))"
         ),
+        # The log decides where it has something to say: the order's own clock counts only before its first record.
         "is_fresh": (
-            f"ordered_at_ms {young} OR last_delivered_at_ms {young} OR retried_at_ms {young} "
-            f"OR (order_rows = 0 AND (credited_at_ms {young} OR decided_at_ms {young}))"
+            f"{is_young('last_delivered_at_ms')} OR {is_young('retried_at_ms')} OR (deliveries = 0 AND ("
+            f"{is_young('last_half_at_ms')} OR {is_young('paid_at_ms')} OR (halves = 0 AND ({is_young('ordered_at_ms')} "
+            f"OR (order_rows = 0 AND ({is_young('credited_at_ms')} OR {is_young('decided_at_ms')}))))))"
         ),
         "was_doubled": "deliveries > 1 AND (born_at_ms = last_born_at_ms OR (halves > 0 AND deliveries > halves))",
         "is_long_on_its_way": (
-            f"COALESCE(cancelled_at_ms, ordered_at_ms, half_at_ms, delivered_at_ms) <= {cut_off.overdue_until_ms}"
+            f"CASE WHEN cancelled_rows > 0 THEN cancelled_at_ms {overdue} WHEN paid_at_ms IS NOT NULL THEN paid_at_ms {overdue} "
+            f"WHEN order_state = '{AWAITING_PAYMENT}' AND pay_until_ms IS NOT NULL THEN pay_until_ms {overdue} "
+            f"ELSE COALESCE(ordered_at_ms {overdue}, FALSE) OR COALESCE(half_at_ms {overdue}, FALSE) "
+            f"OR COALESCE(delivered_at_ms {overdue}, FALSE) END"
         ),
     }
     return {name: f"COALESCE({claim}, FALSE)" for name, claim in claims.items()}
 
 
+def _wide(number: str) -> str:
+    """The number where no sum or difference overflows, which would end the run for the sake of one absurd row."""
+    return f"CAST({number} AS DECIMAL(38, 0))"
+
+
+def _begins_with(text: str, beginning: str) -> str:
+    return f"SUBSTR({text}, 1, {len(beginning)}) = '{beginning}'"
+
+
+_TOLD_AT: Final = "COALESCE(paid_at_ms, ordered_at_ms)"
+"""Since when the order's message may be told, and its credit be written."""
+
+_ANNULLED: Final = (
+    "credit_rows = 1 AND reversal_rows = 1 AND credit_cents = 0 AND reversal_cents = 0 "
+    f"AND {_begins_with('credit_message_id', BY_REFUSAL)} AND {_begins_with('reversal_message_id', BY_REFUSAL)}"
+)
+"""The credit service has refused the order: a credit and a reversal over nothing settle it."""
+
 _MOVES: Final = "(is_pending OR is_redelivering OR (unconsumed > 0 AND NOT is_dead_letter))"
 _LACKS_CREDIT_YET: Final = f"has_order AND NOT has_credit AND {_MOVES}"
-_LACKS_ORDER: Final = "NOT has_order AND NOT has_credit AND NOT is_delivered AND committed_rows = 0"
+_HAS_TRANSACTION: Final = "(committed_rows > 0 OR pending_rows > 0 OR cancelled_rows > 0)"
+_LACKS_ORDER: Final = f"NOT has_order AND NOT has_credit AND NOT is_delivered AND NOT {_HAS_TRANSACTION}"
 
 _TAKEN_BACK: Final = (
-    "credit_rows = 1 AND reversal_rows = 1 AND reversal_cents = credit_cents AND reversal_points = -points "
+    "credit_rows = 1 AND reversal_rows = 1 AND reversal_cents = credit_cents "
+    f"AND {_wide('reversal_points')} = -{_wide('points')} "
     "AND credited_customer = last_credited_customer"
 )
 """The reversal is the credit's mirror image."""
+
+_NAMES_CANCELLATION: Final = (
+    "is_cancelled AND reversal_transaction_id = cancellation_transaction_id AND reversal_message_id = cancellation_transaction_id"
+)
+_ASKED_FOR: Final = (
+    f"is_by_repair OR is_annulled OR ({_NAMES_CANCELLATION} "
+    "AND (cancel_deliveries > 0 OR damaged > 0 OR is_taking_back OR NOT is_cancellation_logged))"
+)
+"""Who asked for the reversal: a repair, the refusal of the order, or a cancellation that was announced."""
+
+_STATE: Final = f"""CASE order_state
+    WHEN '{PLACED}' THEN cancelled_rows = 0 AND pending_rows = 0 AND pay_until_ms IS NULL AND paid_at_ms IS NULL
+        AND ended_at_ms IS NULL AND cancel_deliveries = 0
+    WHEN '{PAID}' THEN cancelled_rows = 0 AND pending_rows = 0 AND paid_at_ms <= pay_until_ms AND ended_at_ms IS NULL
+        AND cancel_deliveries = 0
+    WHEN '{AWAITING_PAYMENT}' THEN cancelled_rows = 0 AND committed_rows = 0 AND pending_rows = 1 AND credit_rows = 0
+        AND deliveries = 0 AND pay_until_ms IS NOT NULL AND paid_at_ms IS NULL AND ended_at_ms IS NULL
+    WHEN '{CANCELLED}' THEN pending_rows = 0 AND ended_at_ms IS NOT NULL AND (paid_at_ms IS NULL OR paid_at_ms <= pay_until_ms)
+        AND CASE WHEN committed_rows = 0 THEN cancelled_rows = 0 AND rolled_back_rows > 0 AND paid_at_ms IS NULL
+            ELSE cancelled_rows = 1 AND (pay_until_ms IS NULL) = (paid_at_ms IS NULL) END
+    WHEN '{EXPIRED}' THEN committed_rows = 0 AND cancelled_rows = 0 AND pending_rows = 0 AND rolled_back_rows > 0
+        AND paid_at_ms IS NULL AND ended_at_ms >= pay_until_ms
+    ELSE FALSE END"""
+"""What goes with each state of an order. That an order that stands has its COMMITTED row is a rule of its own."""
 
 STAGE: Final = """CASE
     WHEN is_reversed AND has_credit THEN 'reversed'
@@ -83,55 +168,105 @@ STAGE: Final = """CASE
 """How far it has come."""
 
 _ENDED: Final = (
-    "has_order AND NOT has_credit AND NOT is_delivered AND committed_rows = 0 AND order_state IN ('CANCELLED', 'EXPIRED') "
-    "AND NOT is_reversed"
+    "has_order AND NOT has_credit AND NOT is_delivered AND committed_rows = 0 AND NOT is_reversed "
+    f"AND COALESCE(order_state IN ('{CANCELLED}', '{EXPIRED}'), FALSE)"
 )
-_IS_CANCELLING: Final = "(is_cancelled AND has_credit AND NOT is_reversed AND (is_cancelling OR is_redelivering))"
+_IS_CANCELLING: Final = (
+    "(is_cancelled AND has_credit AND NOT is_reversed AND (is_cancelling OR is_redelivering)) "
+    "OR (is_annulled AND has_order AND NOT is_cancelled AND is_taking_back)"
+)
 
-CLASSES: Final = (
+_Conditions = tuple[tuple[Finding, str], ...]
+
+
+def _agree(finding: Finding, where: str, claim: str) -> tuple[Finding, str]:
+    """A class that says that something does not agree: where `where` holds, `claim` must be true.
+
+    A claim that is NULL, because a witness says nothing, is not true. So a rule says what agrees, and never what differs.
+    """
+    return finding, f"{where} AND NOT COALESCE({claim}, FALSE)"
+
+
+def _both(said_in_message: str, said_in_order: str) -> str:
+    """All delivered messages say what the order says: the least and the greatest of what they say do."""
+    return f"{said_in_message} = {said_in_order} AND last_{said_in_message} = {said_in_order}"
+
+
+def _on_its_way(condition: str, *, may_be_late: bool = True) -> _Conditions:
+    """In flight, or overdue; but a time that lies in the future excuses nothing."""
+    late = ((Finding.OVERDUE, f"({condition}) AND is_long_on_its_way"),) if may_be_late else ()
+    return (Finding.WRONG_TIME, f"({condition}) AND is_from_future"), *late, (Finding.IN_FLIGHT, condition)
+
+
+CLASSES: Final[_Conditions] = (
+    (Finding.LOG_GAP, "gaps > 0"),
     (Finding.DUPLICATE_ORDER, "order_rows > 1"),
     (Finding.DOUBLE_CREDIT, "credit_rows > 1"),
-    (Finding.REVERSED, f"(is_cancelled OR NOT has_order) AND {_TAKEN_BACK}"),
+    (Finding.DUPLICATE_TRANSACTION, "committed_rows > 1 OR pending_rows > 1 OR cancelled_rows > 1"),
+    (Finding.UNKNOWN_ROW, "unknown_rows > 0"),
+    _agree(Finding.STATE_MISMATCH, "has_order AND is_old AND NOT is_changing", _STATE),
+    (Finding.WRONG_TIME, f"{_ENDED} AND is_from_future"),
     (Finding.ENDED, _ENDED),
-    (Finding.OVERDUE, f"({_IS_CANCELLING} OR is_awaiting) AND is_long_on_its_way"),
-    (Finding.IN_FLIGHT, f"{_IS_CANCELLING} OR is_awaiting"),
+    *_on_its_way(f"{_IS_CANCELLING} OR is_awaiting"),
     (Finding.MISSING_REVERSAL, "is_cancelled AND has_credit AND NOT is_reversed"),
-    (Finding.IN_FLIGHT, f"is_reversed AND NOT has_credit AND (is_fresh OR {_MOVES})"),
+    *_on_its_way(f"is_reversed AND NOT has_credit AND (is_fresh OR is_taking_back OR {_MOVES})", may_be_late=False),
     (Finding.REVERSAL_WITHOUT_CREDIT, "is_reversed AND NOT has_credit"),
-    (Finding.REVERSAL_MISMATCH, f"is_reversed AND NOT COALESCE({_TAKEN_BACK}, FALSE)"),
-    (Finding.REVERSED_ORDER, "is_reversed"),
+    _agree(Finding.REVERSAL_MISMATCH, "is_reversed", _TAKEN_BACK),
+    (Finding.REVERSED_ORDER, "is_reversed AND has_order AND NOT is_cancelled"),
+    _agree(Finding.REVERSAL_MISMATCH, "is_reversed", _ASKED_FOR),
     (Finding.ROLLED_BACK_ORDER, "has_order AND is_marked AND committed_rows = 0"),
-    (Finding.OVERDUE, f"({_LACKS_CREDIT_YET} OR ({_LACKS_ORDER} AND is_pending)) AND is_long_on_its_way"),
-    (Finding.IN_FLIGHT, f"{_LACKS_CREDIT_YET} OR ({_LACKS_ORDER} AND is_pending)"),
-    (Finding.IN_FLIGHT, "NOT (has_order AND has_credit) AND is_fresh"),
+    *_on_its_way(f"({_LACKS_CREDIT_YET}) OR ({_LACKS_ORDER} AND is_pending)"),
+    *_on_its_way("NOT (has_order AND has_credit) AND is_fresh", may_be_late=False),
     (Finding.MISSING_CREDIT, "has_order AND NOT has_credit"),
-    (Finding.CREDIT_WITHOUT_ORDER, "has_credit AND NOT has_order"),
-    (Finding.MESSAGE_WITHOUT_ORDER, "is_delivered AND NOT has_order"),
-    (Finding.TRANSACTION_WITHOUT_ORDER, "committed_rows > 0 AND NOT has_order"),
+    (Finding.CREDIT_WITHOUT_ORDER, "has_credit AND NOT has_order AND NOT is_reversed"),
+    (Finding.MESSAGE_WITHOUT_ORDER, "is_delivered AND NOT has_order AND NOT is_reversed"),
+    (Finding.TRANSACTION_WITHOUT_ORDER, f"{_HAS_TRANSACTION} AND NOT has_order AND NOT is_by_repair"),
     (Finding.ORDER_WITHOUT_TRANSACTION, "has_order AND committed_rows = 0 AND is_old"),
-    (Finding.AMOUNT_MISMATCH, "has_order AND (credit_cents IS NULL OR order_cents IS NULL OR credit_cents <> order_cents)"),
-    (Finding.POINTS_MISMATCH, "has_order AND (points IS NULL OR points <> expected_points)"),
-    (Finding.WRONG_CUSTOMER, "has_order AND (credited_customer IS NULL OR credited_customer <> customer)"),
-    (Finding.WRONG_TRANSACTION, "has_order AND credit_transaction_id <> transaction_id"),
-    (Finding.ITEMS_MISMATCH, "has_order AND is_old AND (item_cents IS NULL OR item_cents <> order_cents)"),
-    (Finding.CURRENCY_MISMATCH, "has_order AND message_currency <> currency"),
-    (
+    _agree(Finding.AMOUNT_MISMATCH, "has_order AND NOT is_annulled", "credit_cents = order_cents AND order_cents >= 0"),
+    _agree(Finding.POINTS_MISMATCH, "has_order AND NOT is_annulled", "points = expected_points"),
+    _agree(Finding.WRONG_CUSTOMER, "has_order", "credited_customer = customer"),
+    _agree(
+        Finding.WRONG_TRANSACTION,
+        "has_order AND committed_rows > 0",
+        "credit_transaction_id = transaction_id "
+        f"AND credit_message_id = CASE WHEN is_annulled THEN '{BY_REFUSAL}' || transaction_id ELSE transaction_id END",
+    ),
+    (Finding.WRONG_TIME, "is_from_future OR is_too_early"),
+    _agree(Finding.ITEMS_MISMATCH, "has_order AND is_old", "item_cents = order_cents"),
+    (Finding.MESSAGE_MISMATCH, "has_order AND unreadable > 0"),
+    _agree(Finding.CURRENCY_MISMATCH, "has_order AND is_delivered", _both("message_currency", "currency")),
+    _agree(
         Finding.MESSAGE_MISMATCH,
-        "has_order AND (message_cents <> order_cents OR message_customer <> customer OR misnamed > 0 "
-        "OR (is_delivered AND message_transaction_id <> transaction_id))",
+        "has_order AND is_delivered",
+        " AND ".join(
+            (
+                _both("message_cents", "order_cents"),
+                _both("message_customer", "customer"),
+                _both("message_placed_at_ms", "ordered_at_ms"),
+                "misnamed = 0",
+                f"CASE WHEN committed_rows = 0 THEN TRUE ELSE {_both('message_transaction_id', 'transaction_id')} END",
+            )
+        ),
+    ),
+    _agree(
+        Finding.ITEMS_MISMATCH,
+        "has_order AND is_delivered AND is_old AND (without_items > 0 OR message_items IS NOT NULL)",
+        f"without_items = 0 AND {_both('message_items', 'item_mark')}",
     ),
     (Finding.DOUBLED_DELIVERY, "was_doubled"),
     (
         Finding.ORDER_WITHOUT_MESSAGE,
-        "has_order AND is_logged AND is_old AND NOT is_delivered AND NOT is_pending AND damaged = 0",
+        "has_order AND is_logged AND is_old AND NOT is_delivered AND NOT (is_pending AND is_credit_new) AND damaged = 0",
     ),
     (Finding.DAMAGED_MESSAGE, "damaged > 0"),
+    (Finding.REVERSED, f"(is_cancelled OR NOT has_order) AND {_TAKEN_BACK}"),
     (Finding.ROLLED_BACK, f"{_LACKS_ORDER} AND (halves > 0 OR discards > 0 OR rolled_back_rows > 0)"),
     (Finding.IN_FLIGHT, f"{_LACKS_ORDER} AND item_cents IS NOT NULL"),
     (
         Finding.MATCHED,
-        "order_rows = 1 AND credit_rows = 1 AND (committed_rows > 0 OR NOT is_old) AND credit_cents = order_cents "
-        "AND points = expected_points AND credited_customer = customer AND (item_cents = order_cents OR NOT is_old)",
+        "order_rows = 1 AND credit_rows = 1 AND NOT is_reversed AND (committed_rows > 0 OR NOT is_old) "
+        "AND credit_cents = order_cents AND points = expected_points AND credited_customer = customer "
+        "AND (item_cents = order_cents OR NOT is_old)",
     ),
 )
 """The first condition that holds names the class. Items without an order are in flight: they are read before or after it, have no
@@ -141,6 +276,11 @@ _FOUND_MISSING: Final = f"finding IN ('{Finding.MISSING_CREDIT}', '{Finding.ORDE
 _FOUND_TOO_MUCH: Final = (
     f"finding IN ('{Finding.CREDIT_WITHOUT_ORDER}', '{Finding.MESSAGE_WITHOUT_ORDER}', '{Finding.TRANSACTION_WITHOUT_ORDER}')"
 )
+_KNOWN_STATES: Final = ", ".join(f"'{state}'" for state in ORDER_STATES)
+_STATE_IS_UNKNOWN: Final = f"NOT COALESCE(order_state IN ({_KNOWN_STATES}), FALSE)"
+_IS_TAKEN_BACK: Final = "(is_cancelled OR cancel_deliveries > 0)"
+_KEEPS_CREDIT: Final = "has_credit AND NOT is_reversed"
+_SAME_TIME: Final = _both("message_placed_at_ms", "ordered_at_ms")
 _FOUND_MOVING: Final = f"finding IN ('{Finding.IN_FLIGHT}', '{Finding.OVERDUE}')"
 
 
@@ -160,7 +300,7 @@ CAUSES: Final = (
     (Cause.REDELIVERING, f"{_FOUND_MOVING} AND is_redelivering"),
     (Cause.NOT_CONSUMED, f"{_FOUND_MOVING} AND unconsumed > 0 AND NOT is_dead_letter AND NOT has_credit"),
     (Cause.AWAITING_PAYMENT, f"{_FOUND_MOVING} AND is_awaiting"),
-    (Cause.CANCELLING, f"{_FOUND_MOVING} AND is_cancelled AND has_credit"),
+    (Cause.CANCELLING, f"{_FOUND_MOVING} AND has_credit AND (is_cancelled OR is_reversed)"),
     (Cause.YOUNG, _FOUND_MOVING),
     (Cause.DEAD_LETTER, f"{_FOUND_MISSING} AND is_dead_letter"),
     (Cause.DEAD_LETTER, f"finding = '{Finding.MISSING_REVERSAL}' AND is_dead_letter"),
@@ -170,25 +310,39 @@ CAUSES: Final = (
     (Cause.DELIVERED, f"{_FOUND_MISSING} AND is_delivered"),
     (Cause.DAMAGE, f"{_FOUND_MISSING} AND damaged > 0"),
     (Cause.DISCARDED, f"{_FOUND_MISSING} AND is_discarded"),
-    (Cause.ROLLED_BACK, f"{_FOUND_MISSING} AND halves > 0"),
+    (Cause.PENDING, f"{_FOUND_MISSING} AND is_pending"),
+    (Cause.ROLLED_BACK, f"{_FOUND_MISSING} AND is_decided"),
     (Cause.NO_TRANSACTION, f"{_FOUND_MISSING} AND committed_rows = 0"),
     (Cause.NO_MESSAGE, f"{_FOUND_MISSING} AND is_logged"),
     (Cause.ROLLED_BACK, f"{_FOUND_TOO_MUCH} AND is_marked AND committed_rows = 0"),
-    (Cause.ORDER_LOST, f"{_FOUND_TOO_MUCH} AND committed_rows > 0"),
-    (Cause.ROLLED_BACK, f"{_FOUND_TOO_MUCH} AND halves > 0 AND NOT is_delivered AND NOT is_pending"),
+    (Cause.ORDER_LOST, f"{_FOUND_TOO_MUCH} AND (committed_rows > 0 OR pending_rows > 0)"),
+    (Cause.ROLLED_BACK, f"{_FOUND_TOO_MUCH} AND is_decided AND NOT is_delivered"),
     (Cause.NO_TRANSACTION, f"{_FOUND_TOO_MUCH} AND (is_delivered OR halves > 0)"),
     (Cause.DAMAGE, f"{_FOUND_TOO_MUCH} AND damaged > 0"),
     (Cause.NO_MESSAGE, f"{_FOUND_TOO_MUCH} AND {{is_log_read}}"),
+    (Cause.STATE, f"finding = '{Finding.STATE_MISMATCH}' AND {_STATE_IS_UNKNOWN}"),
+    (Cause.STANDS, f"finding = '{Finding.STATE_MISMATCH}' AND order_state IN ('{PLACED}', '{PAID}') AND {_IS_TAKEN_BACK}"),
+    (Cause.CREDITED, f"finding = '{Finding.STATE_MISMATCH}' AND order_state NOT IN ('{PLACED}', '{PAID}') AND {_KEEPS_CREDIT}"),
+    (Cause.ROWS, f"finding = '{Finding.STATE_MISMATCH}'"),
+    (Cause.FUTURE, f"finding = '{Finding.WRONG_TIME}' AND is_from_future"),
+    (Cause.TOO_EARLY, f"finding = '{Finding.WRONG_TIME}'"),
+    (Cause.NO_MESSAGE, f"finding = '{Finding.REVERSAL_MISMATCH}' AND {_TAKEN_BACK} AND {_NAMES_CANCELLATION}"),
+    (Cause.UNASKED, f"finding = '{Finding.REVERSAL_MISMATCH}' AND {_TAKEN_BACK}"),
+    (Cause.ITEMS, f"finding = '{Finding.ITEMS_MISMATCH}' AND item_cents = order_cents"),
+    (Cause.BELOW_ZERO, f"finding = '{Finding.AMOUNT_MISMATCH}' AND order_cents < 0"),
     *_disagreement(Finding.AMOUNT_MISMATCH, "message_cents", "order_cents", "credit_cents"),
     *_disagreement(Finding.WRONG_CUSTOMER, "message_customer", "customer", "credited_customer"),
     (Cause.LEDGER, f"finding = '{Finding.POINTS_MISMATCH}'"),
+    (Cause.OTHER_MESSAGE, f"finding = '{Finding.WRONG_TRANSACTION}' AND credit_transaction_id = transaction_id"),
     *_disagreement(Finding.WRONG_TRANSACTION, "message_transaction_id", "transaction_id", "credit_transaction_id"),
     (Cause.ONE_MESSAGE, f"finding = '{Finding.DOUBLE_CREDIT}' AND credit_transaction_id = last_credit_transaction_id"),
     (Cause.SEVERAL_MESSAGES, f"finding = '{Finding.DOUBLE_CREDIT}' AND credit_transaction_id <> last_credit_transaction_id"),
     (Cause.MARKER, f"finding = '{Finding.ROLLED_BACK_ORDER}'"),
-    (Cause.AMOUNT, f"finding = '{Finding.MESSAGE_MISMATCH}' AND message_cents <> order_cents"),
-    (Cause.CUSTOMER, f"finding = '{Finding.MESSAGE_MISMATCH}' AND message_customer <> customer"),
+    (Cause.BODY, f"finding = '{Finding.MESSAGE_MISMATCH}' AND unreadable > 0"),
+    (Cause.AMOUNT, f"finding = '{Finding.MESSAGE_MISMATCH}' AND NOT COALESCE({_both('message_cents', 'order_cents')}, FALSE)"),
+    (Cause.CUSTOMER, f"finding = '{Finding.MESSAGE_MISMATCH}' AND NOT COALESCE({_both('message_customer', 'customer')}, FALSE)"),
     (Cause.NAME, f"finding = '{Finding.MESSAGE_MISMATCH}' AND misnamed > 0"),
+    (Cause.TIME, f"finding = '{Finding.MESSAGE_MISMATCH}' AND NOT COALESCE({_SAME_TIME}, FALSE)"),
     (Cause.TRANSACTION, f"finding = '{Finding.MESSAGE_MISMATCH}'"),
     (Cause.DISCARDED, f"finding = '{Finding.ROLLED_BACK}' AND is_discarded"),
     (Cause.DAMAGE, f"finding = '{Finding.DAMAGED_MESSAGE}'"),
@@ -204,10 +358,13 @@ _WITHOUT_CAUSE: Final = (
     Finding.REVERSAL_WITHOUT_CREDIT,
     Finding.REVERSAL_MISMATCH,
     Finding.DUPLICATE_ORDER,
+    Finding.DUPLICATE_TRANSACTION,
+    Finding.UNKNOWN_ROW,
     Finding.ORDER_WITHOUT_TRANSACTION,
     Finding.ITEMS_MISMATCH,
     Finding.CURRENCY_MISMATCH,
     Finding.DOUBLED_DELIVERY,
+    Finding.LOG_GAP,
     Finding.UNCLASSIFIED,
 )
 """The class says all there is to say."""
@@ -218,10 +375,15 @@ AT_STAKE: Final = f"""CASE
     WHEN finding = '{Finding.MISSING_REVERSAL}' THEN credit_cents
     WHEN finding IN ('{Finding.REVERSAL_WITHOUT_CREDIT}', '{Finding.REVERSAL_MISMATCH}') THEN reversal_cents
     WHEN finding = '{Finding.CREDIT_WITHOUT_ORDER}' THEN credit_cents
-    WHEN finding IN ('{Finding.DOUBLE_CREDIT}', '{Finding.AMOUNT_MISMATCH}') THEN ABS(credit_cents - order_cents)
+    WHEN finding = '{Finding.STATE_MISMATCH}' THEN COALESCE(credit_cents, order_cents)
+    WHEN finding = '{Finding.WRONG_TIME}' THEN COALESCE(credit_cents, order_cents)
+    WHEN finding IN ('{Finding.DOUBLE_CREDIT}', '{Finding.AMOUNT_MISMATCH}') THEN ABS(credit_cents - {_wide("order_cents")})
     WHEN finding = '{Finding.WRONG_CUSTOMER}' THEN credit_cents
-    WHEN finding = '{Finding.ITEMS_MISMATCH}' THEN ABS(item_cents - order_cents)
-    WHEN finding = '{Finding.MESSAGE_MISMATCH}' THEN ABS(message_cents - order_cents) END"""
+    WHEN finding = '{Finding.ITEMS_MISMATCH}' THEN ABS(item_cents - {_wide("order_cents")})
+    WHEN finding = '{Finding.MESSAGE_MISMATCH}' AND unreadable > 0 THEN order_cents
+    WHEN finding = '{Finding.MESSAGE_MISMATCH}' THEN
+        CASE WHEN message_cents < order_cents THEN {_wide("order_cents")} - {_wide("message_cents")}
+            ELSE {_wide("last_message_cents")} - {_wide("order_cents")} END END"""
 """Cents that are in the wrong place, as far as the class tells."""
 
 

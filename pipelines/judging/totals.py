@@ -66,7 +66,7 @@ def summed(found: DataFrame, period_ms: int) -> DataFrame:
     """
     latency = F.when(
         (F.col("finding") == Finding.MATCHED) & (F.col("credited_at_ms") >= F.col("ordered_at_ms")),
-        F.floor(F.log2(F.col("credited_at_ms") - F.col("ordered_at_ms") + 1) * LATENCY_STEPS).cast("int"),
+        F.floor(F.log2(F.expr("CAST(credited_at_ms AS decimal(38,0)) - ordered_at_ms + 1")) * LATENCY_STEPS).cast("int"),
     )
     one = F.when(~F.col("finding").isin(*SUMMED), F.struct(*_ONE))
     began = F.expr(f"ordered_at_ms div {period_ms} * {period_ms}")

@@ -8,13 +8,13 @@ from pathlib import Path
 
 from jinja2 import Environment, StrictUndefined
 
-from broker.message.printable import printable
+from broker.message.printable import visible_name
 from pipelines.errors import UnwritableOutput
 from pipelines.judging.classes import CAUSES, MEANINGS
 from pipelines.judging.cut_off import CutOff
 from pipelines.page.contents import ages_of, breaks_of, causes_of, latencies_of, periods_of
 from pipelines.reconciliation import Outcome
-from pipelines.report import age, amount, title, verdict_told
+from pipelines.report import age, amount, title, told_by_place, verdict_told
 from pipelines.tolerance import Tolerance
 
 
@@ -32,7 +32,7 @@ def write_page(path: Path, outcome: Outcome, cut_off: CutOff, tolerance: Toleran
 def page_of(outcome: Outcome, cut_off: CutOff, tolerance: Tolerance) -> str:
     """The page as HTML. What comes from the books is escaped."""
     environment = Environment(autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True)
-    environment.filters.update(utc=_utc, title=title, amount=amount, age=age, printable=printable, latency=_latency)
+    environment.filters.update(utc=_utc, title=title, amount=amount, age=age, name=visible_name, latency=_latency)
     template = environment.from_string(files("pipelines.page").joinpath("page.html.jinja").read_text(encoding="utf-8"))
     breaks, count = breaks_of(outcome.rows)
     return template.render(
@@ -40,6 +40,7 @@ def page_of(outcome: Outcome, cut_off: CutOff, tolerance: Tolerance) -> str:
         cut_off=cut_off,
         is_consistent=tolerance.is_consistent(outcome.totals),
         verdict=verdict_told(outcome.totals, tolerance),
+        places=told_by_place(outcome.rows),
         totals=[total for total in outcome.totals if total.count],
         tolerance=tolerance,
         periods=periods_of(outcome.rows),

@@ -7,6 +7,7 @@ from collections import Counter
 
 from broker.admin.errors import AdminError
 from broker.admin.session import Target, opened_session
+from broker.message.printable import visible_name
 from pipelines.errors import PlanUnusable
 from pipelines.repair.applying import carry_out, needs_brokers
 from pipelines.repair.at_brokers import BrokerSteps
@@ -50,5 +51,5 @@ async def _told(
     outcomes = []
     async for step, outcome in carry_out(plan, brokers, credit_service.carry_out, audit):
         outcomes.append((step, outcome))
-        say(f"{outcome.state.value.replace('_', ' ')}: {step.action.value} {step.subject}: {outcome.detail}")
+        say(f"{outcome.state.value.replace('_', ' ')}: {step.action.value} {visible_name(step.subject)}: {outcome.detail}")
     return outcomes

@@ -9,6 +9,7 @@ from typing import Annotated
 import typer
 from rich.console import Console
 
+from broker.message.printable import visible_name
 from pipelines.arguments import (
     Brokers,
     ConsumerGroup,
@@ -107,9 +108,9 @@ def repair_command(
 
 def _tell_plan(plan: Plan, path: Path) -> None:
     for step in plan.steps:
-        say(f"{step.id}  {step.action.value} {step.subject}: {'; '.join(step.evidence)}")
+        say(f"{step.id}  {step.action.value} {visible_name(step.subject)}: {'; '.join(step.evidence)}")
     for one in plan.for_a_person:
-        say(f"for a person: {one.subject}: {one.evidence[0]}: {one.advice}")
+        say(f"for a person: {visible_name(one.subject)}: {one.evidence[0]}: {one.advice}")
     say(f"Plan: {len(plan.steps)} steps, {len(plan.for_a_person)} for a person: {path}")
 
 

@@ -55,4 +55,8 @@ def _rows(count: int) -> str:
 
 
 def _utc(at_ms: int) -> str:
-    return datetime.fromtimestamp(int(at_ms) / 1000, UTC).strftime("%Y-%m-%d %H:%M:%S UTC")
+    """The moment in words; its number, where no calendar has it."""
+    try:
+        return datetime.fromtimestamp(int(at_ms) / 1000, UTC).strftime("%Y-%m-%d %H:%M:%S UTC")
+    except (OverflowError, ValueError, OSError):
+        return f"{at_ms} ms since 1970"

@@ -48,7 +48,7 @@ def contradiction(order: OrderSaid, body: bytes) -> str | None:
     said = _read(body)
     if said is None:
         return "the message's body is no order"
-    for name in ("order_id", "customer", "total_cents", "currency"):
+    for name in ("order_id", "customer", "total_cents", "currency", "created_at_ms"):
         if said.get(name) != getattr(order, name):
             return f"{name} is {said.get(name)!r} in the message and {getattr(order, name)!r} in the order database"
     return None

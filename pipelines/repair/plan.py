@@ -9,6 +9,7 @@ from typing import Final
 
 import msgspec
 
+from broker.message.printable import visible_json
 from pipelines.errors import PlanUnusable
 
 VERSION: Final = 1
@@ -82,12 +83,12 @@ class Plan(msgspec.Struct, frozen=True):
 
 def write_plan(plan: Plan, path: Path) -> None:
     """Writes the plan as JSON; the file is whole or not there. Raises PlanUnusable."""
-    text = msgspec.json.format(msgspec.json.encode(plan), indent=2)
+    text = visible_json(msgspec.json.format(msgspec.json.encode(plan), indent=2).decode())
     fresh = path.with_name(f".{path.name}.new")
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         with fresh.open("wb") as file:
-            file.write(text + b"\n")
+            file.write(text.encode() + b"\n")
             file.flush()
             os.fsync(file.fileno())
         fresh.rename(path)

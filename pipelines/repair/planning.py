@@ -38,6 +38,9 @@ _ORDER: Final = (Action.RESUME, Action.RETRY, Action.PUBLISH, Action.REVERSE, Ac
 _OF_THE_ORDER: Final = "the order database contradicts itself: mend its rows by what the message and the customer say"
 _OF_THE_LEDGER: Final = "find out which of order, message and ledger is right, and correct the other one"
 ADVICE: Final[Mapping[Finding, str]] = {
+    Finding.UNREADABLE_VALUE: "find out who wrote it, and write what should be there",
+    Finding.LOG_GAP: "bring the missing files back, from a copy of the store, or reconcile with the messages of another broker",
+    Finding.NOT_JUDGED: "its message may have lain in a gap of the commit log: look for it in a copy of the store",
     Finding.OVERDUE: "look for what holds it up: python -m broker.admin show, groups, dead-letters",
     Finding.MISSING_CREDIT: "the witnesses at hand do not say why: reconcile with --store, and look at its transaction row",
     Finding.CREDIT_WITHOUT_ORDER: "its transaction was committed, or nobody knows: restore the order row, or let the credit go",
@@ -50,6 +53,10 @@ ADVICE: Final[Mapping[Finding, str]] = {
     Finding.POINTS_MISMATCH: _OF_THE_LEDGER,
     Finding.WRONG_CUSTOMER: _OF_THE_LEDGER,
     Finding.WRONG_TRANSACTION: _OF_THE_LEDGER,
+    Finding.WRONG_TIME: "find out whose clock is wrong, and what else it dated: nothing is excused by a time that cannot be",
+    Finding.STATE_MISMATCH: "find out what the customer wants, set the order's state by it, and credit or reverse what follows",
+    Finding.DUPLICATE_TRANSACTION: "find out which of the transactions the half message names, and how the other one came about",
+    Finding.UNKNOWN_ROW: "find out who wrote the row: no service of this version writes such a kind or state",
     Finding.DUPLICATE_ORDER: "the order database has lost its unique key: restore it, and decide which row is to stay",
     Finding.ROLLED_BACK_ORDER: _OF_THE_ORDER,
     Finding.ORDER_WITHOUT_TRANSACTION: _OF_THE_ORDER,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -14,11 +14,15 @@ import pyarrow
 from adbc_driver_manager.dbapi import Connection, Error
 
 from pipelines.errors import UnreadableDatabase
+from pipelines.sources.column_values import is_plain, readable, shown, texts, unreadable
 from pipelines.sources.database_address import DatabaseAddress, Driver
 from pipelines.sources.key_ranges import KeyRange, Since
 
 BATCH_ROWS = 65_536
 """SQLite has no column types: its driver guesses them from the first batch, which had better be a long one."""
+
+MOST_UNREADABLE = 1_000
+"""Rows of a table that are told one by one: who finds more has one mistake, and not a thousand."""
 
 SQLITE_BUSY_TIMEOUT_MS = 10_000
 
@@ -46,7 +50,7 @@ def key_bounds(address: DatabaseAddress, table: str, key: str, since: Since | No
 def read_columns(
     address: DatabaseAddress,
     table: str,
-    columns: Sequence[str],
+    columns: Mapping[str, str],
     *,
     key: str | None = None,
     keys: KeyRange | None = None,
@@ -55,12 +59,91 @@ def read_columns(
 ) -> Iterator[pyarrow.RecordBatch]:
     """These columns of a table, or of one range of its key, or of what is new in it. Raises UnreadableDatabase.
 
-    NULL in a column of `nullable`, which must be text, becomes "": SQLite's driver would take a column that begins with many
-    NULLs for integers.
+    `columns` have the types that are wanted. A value of another type is NULL, or text that says so. NULL is "" where text may be
+    NULL by `nullable`.
     """
     with _cursor(address) as cursor:
-        cursor.execute(_select(table, columns, nullable) + _where(key, keys, since))
+        known = _known_columns(cursor, address, table, columns)
+        row = None if key is None else f"CAST({_plain(key)} AS text)"
+        selected = [
+            f"{readable(address.driver, _plain(name), kind, row, is_nullable=name in nullable, is_known=name in known)} AS {name}"
+            for name, kind in columns.items()
+        ]
+        cursor.execute(f"SELECT {', '.join(selected)} FROM {_plain(table)}{_where(key, keys, since)}")
         yield from cursor.fetch_record_batch()
+
+
+def read_unreadable(
+    address: DatabaseAddress, table: str, columns: Mapping[str, str], key: str | None, nullable: Sequence[str]
+) -> list[str]:
+    """The values that are not of the types that are wanted, each with table, row and column; the first MOST_UNREADABLE rows.
+
+    Raises UnreadableDatabase.
+    """
+    driver = address.driver
+    with _cursor(address) as cursor:
+        known = _known_columns(cursor, address, table, columns)
+        wrong = {
+            name: unreadable(driver, _plain(name), kind, is_nullable=name in nullable, is_known=name in known)
+            for name, kind in columns.items()
+            if not (name in known and (name in nullable or name in _never_null(cursor, table)))
+        }
+        first_text = next(iter(texts(columns)))
+        row = f"CAST({_plain(key)} AS text)" if key else readable(driver, _plain(first_text), "string", is_nullable=False)
+        found = []
+        if wrong:
+            parts = [
+                f"CASE WHEN {condition} THEN '; {name}: ' || {shown(driver, name)} ELSE '' END"
+                for name, condition in wrong.items()
+            ]
+            cursor.execute(
+                f"SELECT {row} AS place, {' || '.join(parts)} AS told FROM {_plain(table)} "
+                f"WHERE {' OR '.join(wrong.values())} LIMIT {MOST_UNREADABLE}"
+            )
+            for one in cursor.fetch_arrow_table().to_pylist():
+                found.append(f"{table} row {one['place']}: {one['told'].removeprefix('; ')}")
+        if driver is Driver.SQLITE:
+            found += _invalid_text(cursor, table, row, texts(columns))
+        return found[:MOST_UNREADABLE]
+
+
+def known_columns(address: DatabaseAddress, table: str, columns: Mapping[str, str]) -> frozenset[str]:
+    """The columns that can have no values but of the types that are wanted. Raises UnreadableDatabase."""
+    with _cursor(address) as cursor:
+        return _known_columns(cursor, address, table, columns)
+
+
+def _invalid_text(cursor: Any, table: str, row: str, names: Sequence[str]) -> list[str]:
+    """SQLite's text that is no UTF-8. Only what is not plain ASCII is fetched and looked at."""
+    is_odd = [f"(typeof({name}) = 'text' AND CAST({name} AS BLOB) GLOB '*[^ -~]*')" for name in map(_plain, names)]
+    blobs = ", ".join(f"CAST({name} AS BLOB) AS {name}" for name in names)
+    cursor.execute(f"SELECT {row} AS place, {blobs} FROM {_plain(table)} WHERE {' OR '.join(is_odd)}")
+    found = []
+    for batch in cursor.fetch_record_batch():
+        for name in names:
+            column = batch.column(name)
+            try:
+                column.cast(pyarrow.string())
+            except pyarrow.ArrowInvalid:
+                for place, value in zip(batch.column("place").to_pylist(), column.to_pylist(), strict=True):
+                    if value is not None and value.decode(errors="replace").encode() != value:
+                        found.append(f"{table} row {place}: {name}: no UTF-8: {value[:40]!r}")
+    return found
+
+
+def _known_columns(cursor: Any, address: DatabaseAddress, table: str, columns: Mapping[str, str]) -> frozenset[str]:
+    """The columns that have no values but of the types that are wanted. SQLite promises that of none."""
+    if address.driver is Driver.SQLITE:
+        return frozenset()
+    cursor.execute(f"{_select(table, list(columns))} WHERE 1 = 0")
+    schema = cursor.fetch_arrow_table().schema
+    return frozenset(name for name, kind in columns.items() if is_plain(kind, schema.field(name).type))
+
+
+def _never_null(cursor: Any, table: str) -> frozenset[str]:
+    """The columns that PostgreSQL holds to be not NULL."""
+    cursor.execute(f"SELECT attname FROM pg_attribute WHERE attrelid = '{_plain(table)}'::regclass AND attnotnull")
+    return frozenset(cursor.fetch_arrow_table().column(0).to_pylist())
 
 
 def read_query(address: DatabaseAddress, query: str) -> pyarrow.Table:
@@ -70,9 +153,8 @@ def read_query(address: DatabaseAddress, query: str) -> pyarrow.Table:
         return cursor.fetch_arrow_table()
 
 
-def _select(table: str, columns: Sequence[str], nullable: Sequence[str] = ()) -> str:
-    selected = [f"COALESCE({_plain(name)}, '') AS {name}" if name in nullable else _plain(name) for name in columns]
-    return f"SELECT {', '.join(selected)} FROM {_plain(table)}"
+def _select(table: str, columns: Sequence[str]) -> str:
+    return f"SELECT {', '.join(map(_plain, columns))} FROM {_plain(table)}"
 
 
 def _where(key: str | None = None, keys: KeyRange | None = None, since: Since | None = None) -> str:

@@ -2,8 +2,9 @@
 
     spark.read.format("adbc").options(**address.to_options(), table="orders", key="id").schema("order_id string").load()
 
-The schema asked for is what is selected: columns that are not in it never leave the database. Text columns that may be NULL are
-named by the option `nullable`. (Spark could hand filters down itself, but starts one more Python process for each table to ask.)
+The schema asked for is what is selected: columns that are not in it never leave the database. A value that is not of its column's
+type is NULL, or text that says that it cannot be read. Columns that may be NULL are named by the option `nullable`. (Spark could
+hand filters down itself, but starts one more Python process for each table to ask.)
 A table without an integer key (no option `key`) is read by one task.
 
 Executors unpickle these classes by name, so this package must be importable there: installed beside pyspark, pyarrow and the
@@ -22,6 +23,7 @@ from pyspark.sql.pandas.types import to_arrow_schema
 from pyspark.sql.types import StructType
 
 from pipelines.sources.adbc import key_bounds, read_columns
+from pipelines.sources.column_values import with_valid_text
 from pipelines.sources.database_address import DatabaseAddress
 from pipelines.sources.key_ranges import ROWS_PER_RANGE, KeyRange, Since, split_keys
 
@@ -69,7 +71,7 @@ class TableReader(DataSourceReader):
         nullable: Sequence[str] = (),
         since: Since | None = None,
     ) -> None:
-        """`key` is the integer column to cut the table by; `nullable` names the text columns that may be NULL.
+        """`key` is the integer column to cut the table by; `nullable` names the columns that may be NULL.
 
         `since` says which rows are wanted; all of them without it.
         """
@@ -93,7 +95,7 @@ class TableReader(DataSourceReader):
         if not isinstance(partition, TablePartition) or partition.is_empty:
             return
         wanted = to_arrow_schema(self._schema, timezone="UTC")
-        columns = self._schema.fieldNames()
+        columns = {field.name: field.dataType.simpleString() for field in self._schema}
         batches = read_columns(
             self._address,
             self._table,
@@ -109,8 +111,8 @@ class TableReader(DataSourceReader):
 
 def _as(schema: pyarrow.Schema, batch: pyarrow.RecordBatch, nullable: Sequence[str]) -> pyarrow.RecordBatch:
     """The batch in the types that Spark was promised; drivers choose their own. "" in a nullable column is NULL again."""
-    arrays = [column.cast(field.type) for column, field in zip(batch.columns, schema, strict=True)]
+    arrays = [with_valid_text(column).cast(field.type) for column, field in zip(batch.columns, schema, strict=True)]
     for index, field in enumerate(schema):
-        if field.name in nullable:
+        if field.name in nullable and pyarrow.types.is_string(field.type):
             arrays[index] = pyarrow.compute.if_else(pyarrow.compute.equal(arrays[index], ""), None, arrays[index])
     return pyarrow.RecordBatch.from_arrays(arrays, schema=schema)

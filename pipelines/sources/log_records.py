@@ -13,7 +13,7 @@ from rocketmq_commitlog.source import CommitLogSource
 
 COLUMNS: Final = {
     "commit_log_offset": "bigint",
-    "size": "int",
+    "size": "bigint",
     "kind": "string",
     "topic": "string",
     "queue_id": "int",

@@ -3,13 +3,15 @@
     spark.read.format("rocketmq_pull").option("brokerAddr", "10.0.0.7:10911").schema("topic string, unique_key string").load()
 
 Its columns are those of `rocketmq_commitlog`. It sees what the queues hold: damage in the middle of the log, which no queue
-points to, stays unseen. Every executor must reach the broker, by the settings ROCKETMQ_* where it asks who they are.
+points to, stays unseen. A queue offset that is left out is a gap. Every executor must reach the broker, by the settings
+ROCKETMQ_* where it asks who they are.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from itertools import chain
 
 import pyarrow
 from pyspark.sql.datasource import DataSource, DataSourceReader, InputPartition
@@ -61,8 +63,20 @@ class PulledLogReader(DataSourceReader):
         """One row for each message. Raises UnreadableStore."""
         if not isinstance(partition, QueuePartition) or partition.part is None:
             return
-        found = (_found(record) for page in pull(self._address, partition.part) for record in page)
-        yield from record_batches(found, self._schema)
+        yield from record_batches(found_in(partition.part, pull(self._address, partition.part)), self._schema)
+
+
+def found_in(part: QueueRange, pages: Iterable[Sequence[Record]]) -> Iterator[LogRecord | Damage]:
+    """The records of a stretch of a queue, and a gap wherever queue offsets are left out: the broker has lost their messages."""
+    expected, ends = part.first, 0
+    for record in chain.from_iterable(pages):
+        if record.queue_offset > expected:
+            size = max(0, record.commit_log_offset - ends)
+            yield Damage(ends, size, is_gap=True, whole_again_ms=record.store_timestamp)
+        yield _found(record)
+        expected, ends = record.queue_offset + 1, record.commit_log_offset + record.size
+    if expected < part.end:
+        yield Damage(ends, 0, is_gap=True)
 
 
 def _found(record: Record) -> LogRecord | Damage:

@@ -2,11 +2,13 @@
 
 from collections.abc import Iterable
 from dataclasses import dataclass
+from typing import Any, Final
 
 import pyarrow
 from pyspark.sql import DataFrame
 
-from pipelines.sources.adbc import check_table, read_query
+from pipelines.sources.adbc import check_table, known_columns, read_query, read_unreadable
+from pipelines.sources.column_values import NUMBER, readable
 from pipelines.sources.database_address import DatabaseAddress, Driver
 from pipelines.sources.database_source import TableSource
 from pipelines.sources.key_ranges import Since
@@ -21,7 +23,11 @@ class Table:
     key: str | None
     columns: dict[str, str]
     nullable: tuple[str, ...] = ()
-    """Text that may be NULL."""
+    """Columns that may be NULL."""
+
+    def key_at(self, address: DatabaseAddress) -> str | None:
+        """The integer that its rows are known by in this database."""
+        return self.key or ("rowid" if address.driver is Driver.SQLITE else None)
 
 
 ORDERS = Table(
@@ -34,9 +40,13 @@ ORDERS = Table(
         "currency": "string",
         "state": "string",
         "created_at_ms": "bigint",
+        "pay_until_ms": "bigint",
+        "paid_at_ms": "bigint",
+        "ended_at_ms": "bigint",
     },
+    nullable=("pay_until_ms", "paid_at_ms", "ended_at_ms"),
 )
-ORDER_ITEMS = Table("order_items", "id", {"order_id": "string", "quantity": "bigint", "price_cents": "bigint"})
+ORDER_ITEMS = Table("order_items", "id", {"order_id": "string", "name": "string", "quantity": "bigint", "price_cents": "bigint"})
 TRANSACTIONS = Table(
     "transactions",
     None,
@@ -52,6 +62,7 @@ CREDITS = Table(
         "customer": "string",
         "points": "bigint",
         "amount_cents": "bigint",
+        "message_id": "string",
         "transaction_id": "string",
         "created_at_ms": "bigint",
     },
@@ -59,23 +70,43 @@ CREDITS = Table(
 )
 BALANCES = Table("balances", None, {"customer": "string", "points": "bigint"})
 
-WRONG_BALANCES = """
-    SELECT customer, CAST(SUM(points) AS BIGINT) AS points, CAST(SUM(balance) AS BIGINT) AS balance,
-           CAST(SUM(balances) AS BIGINT) AS balances
-    FROM (SELECT customer, points, 0 AS balance, 0 AS balances FROM credits
-          UNION ALL SELECT customer, 0, points, 1 FROM balances) AS entries
-    GROUP BY customer HAVING SUM(points) <> SUM(balance) OR SUM(balances) <> 1"""
+_WRONG_BALANCES: Final = """
+    SELECT customer, SUM(points_high) AS points_high, SUM(points_low) AS points_low, SUM(balance_high) AS balance_high,
+           SUM(balance_low) AS balance_low, SUM(balances) AS balances
+    FROM (SELECT {customer} AS customer, {points} >> 32 AS points_high, {points} & 4294967295 AS points_low,
+                 0 AS balance_high, 0 AS balance_low, 0 AS balances FROM credits {chosen}
+          UNION ALL SELECT {customer}, 0, 0, {points} >> 32, {points} & 4294967295, 1 FROM balances {chosen}) AS entries
+    GROUP BY customer
+    HAVING SUM(balances) <> 1
+        OR (SUM(points_high) - SUM(balance_high)) * 4294967296.0 + (SUM(points_low) - SUM(balance_low)) <> 0"""
 """Customers whose balance is not the sum of their entries. One statement sees both tables at one moment, so a running system is
-never reported falsely: the credit service changes both in one database transaction."""
+never reported falsely: the credit service changes both in one database transaction. Numbers are added up in two halves, because
+the sum of two that are read may be one that no column holds."""
 
+_GREATEST: Final = 2**63 - 1
+
+_OF_ORDERS: Final = (ORDERS, ORDER_ITEMS, TRANSACTIONS)
+_OF_CREDITS: Final = (CREDITS, BALANCES)
 _QUOTE = "'"
 
 
 def check_tables(order_database: DatabaseAddress, credit_database: DatabaseAddress) -> None:
     """Returns if all that is needed can be read. Raises UnreadableDatabase."""
-    of_orders, of_credits = (ORDERS, ORDER_ITEMS, TRANSACTIONS), (CREDITS, BALANCES)
-    for address, table in [(order_database, table) for table in of_orders] + [(credit_database, table) for table in of_credits]:
+    for address, table in _all_tables(order_database, credit_database):
         check_table(address, table.name, [*([table.key] if table.key else []), *table.columns])
+
+
+def read_unreadable_values(order_database: DatabaseAddress, credit_database: DatabaseAddress) -> list[str]:
+    """The values of all tables that are not of their column's type, with table, row and column. Raises UnreadableDatabase."""
+    return [
+        told
+        for address, table in _all_tables(order_database, credit_database)
+        for told in read_unreadable(address, table.name, table.columns, table.key_at(address), table.nullable)
+    ]
+
+
+def _all_tables(order_database: DatabaseAddress, credit_database: DatabaseAddress) -> list[tuple[DatabaseAddress, Table]]:
+    return [(order_database, table) for table in _OF_ORDERS] + [(credit_database, table) for table in _OF_CREDITS]
 
 
 def read_table(reading: Reading, address: DatabaseAddress, table: Table, since: Since | None = None) -> DataFrame:
@@ -84,7 +115,7 @@ def read_table(reading: Reading, address: DatabaseAddress, table: Table, since: 
     Raises UnreadableDatabase, or Spark does when the DataFrame is used.
     """
     options = address.to_options() | {"table": table.name}
-    if key := table.key or ("rowid" if address.driver is Driver.SQLITE else None):
+    if key := table.key_at(address):
         options["key"] = key
     if table.nullable:
         options["nullable"] = ",".join(table.nullable)
@@ -99,12 +130,36 @@ def read_wrong_balances(address: DatabaseAddress, since_id: int | None = None, a
 
     With `since_id` only customers are looked at who have newer credits, and those in `also`.
     """
-    if since_id is None:
-        return read_query(address, WRONG_BALANCES)
-    chosen = f"customer IN (SELECT customer FROM credits WHERE id > {since_id:d})"
-    if named := ", ".join(f"'{customer.replace(_QUOTE, 2 * _QUOTE)}'" for customer in also):
-        chosen += f" OR customer IN ({named})"
-    return read_query(address, WRONG_BALANCES.replace("AS entries", f"AS entries WHERE {chosen}"))
+    chosen = ""
+    if since_id is not None:
+        chosen = f"WHERE customer IN (SELECT customer FROM credits WHERE id > {since_id:d})"
+        if named := ", ".join(f"'{customer.replace(_QUOTE, 2 * _QUOTE)}'" for customer in also):
+            chosen += f" OR customer IN ({named})"
+    customer = readable(address.driver, "customer", "string", is_nullable=False)
+    number = {"points": NUMBER}
+    is_known = all("points" in known_columns(address, table.name, number) for table in _OF_CREDITS)
+    points = f"COALESCE({readable(address.driver, 'points', NUMBER, is_nullable=False, is_known=is_known)}, 0)"
+    rows = read_query(address, _WRONG_BALANCES.format(customer=customer, points=points, chosen=chosen)).to_pylist()
+    return pyarrow.Table.from_pylist([_wrong_balance(row) for row in rows], _WRONG_BALANCE)
+
+
+_WRONG_BALANCE: Final = pyarrow.schema(
+    [("customer", pyarrow.string()), *[(name, pyarrow.int64()) for name in ("points", "balance", "balances")]]
+)
+
+
+def _wrong_balance(row: dict[str, Any]) -> dict[str, Any]:
+    return {
+        "customer": row["customer"],
+        "points": _sum(row["points_high"], row["points_low"]),
+        "balance": _sum(row["balance_high"], row["balance_low"]),
+        "balances": int(row["balances"]),
+    }
+
+
+def _sum(high: Any, low: Any) -> int:
+    """The number of two halves; the nearest one that a column holds."""
+    return max(-_GREATEST - 1, min(int(high) * 2**32 + int(low), _GREATEST))
 
 
 def read_markers(address: DatabaseAddress) -> pyarrow.Table:
@@ -112,7 +167,8 @@ def read_markers(address: DatabaseAddress) -> pyarrow.Table:
 
     Raises UnreadableDatabase.
     """
-    query = "SELECT transaction_id AS marked_transaction_id, 1 AS markers FROM transactions"
+    transaction_id = readable(address.driver, "transaction_id", "string", is_nullable=False)
+    query = f"SELECT {transaction_id} AS marked_transaction_id, 1 AS markers FROM transactions"
     return read_query(address, f"{query} WHERE order_id IS NULL AND state = 'ROLLED_BACK'")
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import json
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -29,6 +28,7 @@ from tests.apache.cluster import apache_rocketmq
 from tests.conftest import BrokerProcess
 from tests.e2e.clients import PATIENT, Inbox, consumer, running, until
 from tests.unit.pipelines.conftest import ShopDatabases
+from tests.unit.pipelines.log_writer import order_body
 
 pytestmark = [
     pytest.mark.e2e,
@@ -67,8 +67,7 @@ async def play(namesrv_addr: str) -> dict[str, str]:
         running(consumer(namesrv_addr, ROUTE.consumer_group, ROUTE.topic, inbox)),
     ):
         for order_id, decision in [(order_id, COMMIT) for order_id in ORDERS] + [(REFUSED, ROLLBACK)]:
-            said = {"order_id": order_id, "customer": "ada", "total_cents": 1250, "currency": "EUR"}
-            message = Message.of(ROUTE.topic, json.dumps(said).encode(), keys=[order_id], tags="created")
+            message = Message.of(ROUTE.topic, order_body(order_id), keys=[order_id], tags="created")
             await producer.send_message_in_transaction(message, decision)
         await until(lambda: len(inbox.messages) == len(ORDERS), PATIENCE_S)
     return answers.transaction_ids
@@ -125,7 +124,9 @@ class Shops:
             for database, table in ((shop.orders, "transactions"), (shop.credits, "credits")):
                 named = [(transaction_id, order_id) for order_id, transaction_id in transaction_ids.items()]
                 database.executemany(f"UPDATE {table} SET transaction_id = ? WHERE order_id = ?", named)
-                database.commit()
+            shop.credits.execute("UPDATE credits SET message_id = transaction_id")
+            shop.credits.commit()
+            shop.orders.commit()
 
 
 BROKEN = {

@@ -112,7 +112,7 @@ def found_here(spark: SparkSession, databases: dict[str, str], broker: BrokerPro
     books = Books(addresses[0], addresses[1], brokers=(broker.address,))
     cut_off = CutOff(time.time_ns() // 1_000_000, grace_seconds=0)
     outcome = reconcile(Reading(spark, is_small=True), books, cut_off, str(output))
-    return findings_in(as_json(outcome.totals, cut_off, Tolerance(), start_s=0, compare_s=0))
+    return findings_in(as_json(outcome, cut_off, Tolerance(), start_s=0, compare_s=0))
 
 
 def findings_in(told: str) -> list[dict[str, Any]]:

@@ -6,7 +6,12 @@ from pathlib import Path
 import psycopg
 import pyarrow.parquet
 import pytest
+from pyspark.sql.types import LongType, StringType, StructField, StructType
 
+from pipelines.sources.database_source import TableSource
+from pipelines.sources.database_url import parse_database_url
+from pipelines.sources.reading import read_here
+from pipelines.sources.tables import read_unreadable_values, read_wrong_balances
 from tests.pipelines.postgres import PASSWORD, PASSWORD_IN_URL, binaries, running_postgres
 from tests.pipelines.test_reconcile_command import pipelines
 
@@ -16,10 +21,11 @@ pytestmark = [
     pytest.mark.skipif(binaries() is None, reason="no PostgreSQL in /usr/lib/postgresql: apt-get install postgresql"),
 ]
 
+SCHEMA = StructType([StructField("order_id", StringType()), StructField("total_cents", LongType())])
 ORDERS = """
 CREATE TABLE orders (id BIGSERIAL PRIMARY KEY, order_id VARCHAR(36) UNIQUE, customer VARCHAR(100), total_cents BIGINT,
     currency CHAR(3), idempotency_key VARCHAR(255) UNIQUE, created_at_ms BIGINT,
-    state VARCHAR(16) NOT NULL DEFAULT 'PLACED');
+    state VARCHAR(16) NOT NULL DEFAULT 'PLACED', pay_until_ms BIGINT, paid_at_ms BIGINT, ended_at_ms BIGINT);
 CREATE TABLE transactions (transaction_id VARCHAR(64) PRIMARY KEY, order_id VARCHAR(36), state VARCHAR(16), created_at_ms BIGINT,
     kind VARCHAR(16) NOT NULL DEFAULT 'order');
 INSERT INTO orders (order_id, customer, total_cents, currency, created_at_ms)
@@ -35,8 +41,9 @@ CREDITS = """
 CREATE TABLE credits (id BIGSERIAL PRIMARY KEY, order_id VARCHAR(36), kind VARCHAR(16) NOT NULL DEFAULT 'credit',
     customer VARCHAR(100), points BIGINT, amount_cents BIGINT,
     message_id VARCHAR(64), transaction_id VARCHAR(64), created_at_ms BIGINT);
-INSERT INTO credits (order_id, customer, points, amount_cents, message_id, created_at_ms)
-    SELECT 'order ' || n, 'ada', n / 100, n, 'message', n FROM generate_series(1, 1000) AS n WHERE n <> 500;
+INSERT INTO credits (order_id, customer, points, amount_cents, message_id, transaction_id, created_at_ms)
+    SELECT 'order ' || n, 'ada', n / 100, n, 'transaction ' || n, 'transaction ' || n, n
+    FROM generate_series(1, 1000) AS n WHERE n <> 500;
 CREATE TABLE balances (customer VARCHAR(100) PRIMARY KEY, points BIGINT);
 INSERT INTO balances SELECT customer, SUM(points) FROM credits GROUP BY customer;
 """
@@ -113,3 +120,31 @@ def test_a_missing_table_is_one_line(server: str, tmp_path: Path) -> None:
     assert done.returncode == 2
     assert 'relation "orders" does not exist' in done.stderr
     assert done.stderr.count("\n") == 1
+
+
+def test_values_that_altered_columns_hold_are_named_and_hide_no_others(server: str) -> None:
+    plain = server.replace("+psycopg", "")
+    with psycopg.connect(f"{plain}/postgres", autocommit=True) as connection:
+        connection.execute("CREATE DATABASE odd")
+    with psycopg.connect(f"{plain}/odd") as connection:
+        connection.execute((ORDERS + CREDITS).encode())
+        connection.execute("ALTER TABLE orders ALTER COLUMN total_cents TYPE numeric, ALTER COLUMN created_at_ms TYPE text")
+        connection.execute("ALTER TABLE credits ALTER COLUMN points TYPE numeric")
+        for number, value in enumerate(("'0.6'", "'NaN'", "'1e30'", "NULL", "'7.00'", "'Infinity'"), 1):
+            connection.execute(f"UPDATE orders SET total_cents = {value} WHERE id = {number}".encode())
+        connection.execute("UPDATE orders SET created_at_ms = '12abc' WHERE id = 9")
+        connection.execute("UPDATE credits SET points = 21.9 WHERE id = 3")
+    address = parse_database_url(f"{server}/odd")
+    assert read_unreadable_values(address, address) == [
+        "orders row 1: total_cents: 0.6",
+        "orders row 2: total_cents: NaN",
+        "orders row 3: total_cents: 1" + 30 * "0",
+        "orders row 4: total_cents: NULL",
+        "orders row 6: total_cents: Infinity",
+        "orders row 9: created_at_ms: 12abc",
+        "credits row 3: points: 21.9",
+    ]
+    read = read_here(TableSource, {**address.to_options(), "table": "orders", "key": "id"}, SCHEMA).sort_by("total_cents")
+    assert read.column("total_cents").to_pylist()[:2] == [7, 7]
+    assert read.num_rows == 1000
+    assert [row["customer"] for row in read_wrong_balances(address).to_pylist()] == []

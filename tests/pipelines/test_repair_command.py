@@ -57,6 +57,11 @@ class Shop:
         assert answer.status_code == 201, answer.text
         return str(answer.json()["order"]["order_id"])
 
+    def placed_at_ms(self) -> int:
+        """When the first order was placed, which is the model of the others."""
+        with closing(sqlite3.connect(self.system.home / "orders.db", timeout=30)) as database:
+            return int(database.execute("SELECT created_at_ms FROM orders ORDER BY id LIMIT 1").fetchone()[0])
+
     def copy_order(self, model: str, order_id: str, transaction_id: str) -> None:
         """An order as the service writes it, with another id."""
         with closing(sqlite3.connect(self.system.home / "orders.db", timeout=30)) as database, database:
@@ -93,7 +98,8 @@ class Shop:
 
 async def send(shop: Shop, order_id: str, decision: LocalTransactionState) -> str:
     """Sends the order's message as the order service does, decides it so, and answers the transaction id."""
-    order = OrderCreated(order_id=order_id, customer="ada", total_cents=CENTS, currency="EUR", created_at_ms=1)
+    placed_at_ms = shop.placed_at_ms()
+    order = OrderCreated(order_id=order_id, customer="ada", total_cents=CENTS, currency="EUR", created_at_ms=placed_at_ms)
     message = Message.of(TOPIC, order.encode(), tags=TAG, keys=[order_id])
     producer = TransactionProducer("order_service", Answers(), namesrv_addr=shop.system.namesrv_addr, **PATIENT)
     tool = Tool("--namesrv-addr", shop.system.namesrv_addr)

@@ -42,7 +42,7 @@ def compare(folder: Path, memory: str) -> Differences:
 
 
 def _reader(path: Path, table: Table) -> pyarrow.RecordBatchReader:
-    batches = read_columns(parse_database_url(f"sqlite:///{path}"), table.name, list(table.columns))
+    batches = read_columns(parse_database_url(f"sqlite:///{path}"), table.name, table.columns)
     first = next(batches)
     return pyarrow.RecordBatchReader.from_batches(first.schema, chain([first], batches))
 

@@ -1,7 +1,8 @@
 """Reading the commit log from end to end, past whatever is damaged in it.
 
 Where no intact record begins, the next one is searched: bytes with the magic code whose own position and checksum are right.
-If there is one, what lies between is damage in the middle; if there is none, the log ends there.
+If there is one, what lies between is damage in the middle; if there is none, the log ends there. A client can put whole records
+into a body. So what lies within the bytes that the damaged record says are its own must have a better witness than itself.
 """
 
 from __future__ import annotations
@@ -11,7 +12,7 @@ from typing import Final, NamedTuple
 
 from broker.message.record import SIZE_AND_MAGIC
 from broker.store.log.commit_log import CommitLog
-from broker.store.log.record_check import MAGIC, MAX_SIZE, MIN_SIZE, CheckedRecord, check_record
+from broker.store.log.record_check import HEAD, MAGIC, MAX_SIZE, MIN_SIZE, CheckedRecord, check_record, resembles_record
 
 _CHUNK: Final = 4 << 20
 
@@ -27,8 +28,11 @@ class Found(NamedTuple):
 class LogScan:
     """One pass over the log. `end` and `torn_bytes` are right once `found` is used up."""
 
-    def __init__(self, log: CommitLog, start: int, accepts: Callable[[int, CheckedRecord], bool]) -> None:
-        """`accepts` is asked of each record found behind damage whether it belongs to the log, or is a left-over."""
+    def __init__(self, log: CommitLog, start: int, accepts: Callable[[int, CheckedRecord, bool], bool]) -> None:
+        """`accepts` is asked of each record found behind damage whether it belongs to the log, or is a left-over.
+
+        Its last argument says whether the record lies within the damaged one, and may be part of a client's message.
+        """
         self.end = start
         """Where the log ends and the next record goes."""
         self.has_torn_tail = False
@@ -85,6 +89,7 @@ class LogScan:
 
     def _next_record(self, position: int) -> int | None:
         """The first intact and accepted record after a position, or None."""
+        own_end = self._claimed_end(position)
         search = position + 1
         while (data_at := self._next_data(search)) is not None:
             data = self._segments.read(data_at, _CHUNK)
@@ -93,13 +98,21 @@ class LogScan:
                 candidate = data_at + at - 4
                 if candidate > position:
                     checked = self._record_at(candidate)
-                    if checked is not None and self._accepts(candidate, checked):
+                    if checked is not None and self._accepts(candidate, checked, candidate < own_end):
                         return candidate
                 at = data.find(MAGIC, at + 1)
             # The magic code may lie across the end of what was read.
             is_file_end = (data_at + len(data)) % self._segments.segment_size == 0
             search = data_at + len(data) - (0 if is_file_end else min(3, len(data) - 1))
         return None
+
+    def _claimed_end(self, position: int) -> int:
+        """Where the damaged record at a position says that it ends; the position itself if nothing of it can be believed."""
+        head = self._segments.read(position, HEAD.size)
+        size = SIZE_AND_MAGIC.unpack_from(head)[0] if len(head) == HEAD.size else 0
+        end = position + size
+        is_possible = MIN_SIZE <= size <= MAX_SIZE and end <= self._next_segment(position)
+        return end if is_possible and resembles_record(head, size, position) else position
 
     def _has_bytes(self, position: int) -> bool:
         """Whether anything but zeros follows."""

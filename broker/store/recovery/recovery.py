@@ -217,18 +217,26 @@ class _Recovery:
         self._report.actions.append(f"{reason}: the whole commit log is read again")
         return self._scan(self._log.min_offset)
 
-    def _is_credible(self, commit_log_offset: int, record: CheckedRecord) -> bool:
+    def _is_credible(self, commit_log_offset: int, record: CheckedRecord, is_within_damage: bool) -> bool:
         """Whether a record behind damage belongs to the log.
 
-        It may be a left-over of an end that RocketMQ once cut off without clearing: such a one is older than what was written
-        before it later, or its queue offset is taken.
+        It may be part of a client's body: within a damaged record only that one counts to which a consume queue points. Or it may
+        be a left-over of an end that RocketMQ once cut off without clearing: such a one is older than what was written before it
+        later, or its queue offset is taken.
         """
+        if is_within_damage:
+            return self._is_pointed_to(commit_log_offset, record)
         if commit_log_offset < self._confirmed:
             return True
         if record.store_timestamp < self._report.last_store_timestamp:
             return False
         queue = self._queues.find(record.topic, record.queue_id)
         return not is_queued(record.sys_flag) or queue is None or record.queue_offset >= queue.max_offset
+
+    def _is_pointed_to(self, commit_log_offset: int, record: CheckedRecord) -> bool:
+        queue = self._queues.find(record.topic, record.queue_id)
+        unit = None if queue is None else queue.unit(record.queue_offset)
+        return unit is not None and (unit.commit_log_offset, unit.size) == (commit_log_offset, record.size)
 
     def _dispatch(self, item: Found, record: CheckedRecord) -> None:
         if not self._is_topic(record.topic):

@@ -4,7 +4,6 @@ Everything is made as the services and the broker make it, and then broken as ac
 or added, by decisions that went wrong, by bytes that flip.
 """
 
-import json
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
@@ -13,7 +12,7 @@ from broker.message import properties
 from pipelines.judging.classes import Cause, Finding
 from pipelines.judging.totals import SUMMED
 from tests.unit.pipelines.conftest import ShopDatabases
-from tests.unit.pipelines.log_writer import LogWriter
+from tests.unit.pipelines.log_writer import LogWriter, order_body
 
 AT_MS = 1_000_000
 AS_OF_MS = 2_000_000
@@ -33,30 +32,37 @@ class BrokenBooks:
     log: LogWriter
     expected: dict[str, Told] = field(default_factory=dict)
     healthy: int = 0
-    lost: int = 0
+    at_ms: int = AT_MS
+    """When what happens happens, unless a story says otherwise."""
+    placed_ms: dict[str, int] = field(default_factory=dict)
 
-    def add(self, name: str, number: int) -> None:
+    def add(self, name: str, number: int, at_ms: int = AT_MS) -> None:
         """The order of the story with this name."""
-        order_id = f"{name} {number}".replace(" ", "-")
+        order_id, self.at_ms = f"{name} {number}".replace(" ", "-"), at_ms
         told = STORIES[name](self, order_id)
         if told[0] in SUMMED:
             self.healthy += 1
         else:
             self.expected[order_id] = told
 
-    def place(self, o: str, at_ms: int = AT_MS, *, currency: str = "EUR") -> None:
-        self.shop.add_orders([o], at_ms=at_ms, customer=f"customer of {o}", currency=currency)
+    def place(self, o: str, at_ms: int | None = None, *, currency: str = "EUR") -> None:
+        self.placed_ms[o] = at_ms or self.at_ms
+        self.shop.add_orders([o], at_ms=self.placed_ms[o], customer=f"customer of {o}", currency=currency)
 
-    def credit(self, o: str, at_ms: int = AT_MS, **more: Any) -> None:
-        self.shop.add_credits([o], at_ms=at_ms, **{"customer": f"customer of {o}", **more})
+    def credit(self, o: str, at_ms: int | None = None, **more: Any) -> None:
+        self.shop.add_credits([o], at_ms=at_ms or self.at_ms, **{"customer": f"customer of {o}", **more})
 
-    def half(self, o: str, at_ms: int = AT_MS, *, decided: bool = True) -> None:
-        self.log.half(o, at=at_ms, body=body(o))
+    def body(self, o: str, **said: object) -> bytes:
+        more = {"version": 2, "items": [{"name": "book", "quantity": quantity} for quantity in (2, 1)]}
+        return order_body(o, self.placed_ms.get(o, self.at_ms), **{"customer": f"customer of {o}", **more, **said})
+
+    def half(self, o: str, at_ms: int | None = None, *, decided: bool = True) -> None:
+        self.log.half(o, at=at_ms or self.at_ms, body=self.body(o))
         if decided:
             self.log.decide_latest()
 
-    def deliver(self, o: str, at_ms: int = AT_MS, *, born: int = 1, key: str | None = None, **said: object) -> int:
-        return self.log.deliver(key or o, at=at_ms, unique_key=f"U-{o}", body=body(o, **said), born=born)
+    def deliver(self, o: str, at_ms: int | None = None, *, born: int = 1, key: str | None = None, **said: object) -> int:
+        return self.log.deliver(key or o, at=at_ms or self.at_ms, unique_key=f"U-{o}", body=self.body(o, **said), born=born)
 
     def announce(self, o: str, **more: Any) -> int:
         self.half(o)
@@ -69,23 +75,29 @@ class BrokenBooks:
         self.credit(o)
         return offset
 
-    def reverse(self, o: str, sign: int = -1) -> None:
-        """A reversal of the order's credit, and the customer's balance."""
-        self.in_credits(
-            "INSERT INTO credits (order_id, kind, customer, points, amount_cents, message_id, created_at_ms) SELECT order_id,"
-            f" 'reversal', customer, {sign} * points, amount_cents, 'repair', created_at_ms FROM credits WHERE order_id = ?",
-            o,
+    def reverse(self, o: str, sign: int = -1, *, message_id: str = "repair 1", transaction_id: str | None = None) -> None:
+        """A reversal of the order's credit, by a repair or by a message, and the customer's balance."""
+        self.shop.credits.execute(
+            "INSERT INTO credits (order_id, kind, customer, points, amount_cents, message_id, transaction_id, created_at_ms)"
+            f" SELECT order_id, 'reversal', customer, {sign} * points, amount_cents, ?, ?, created_at_ms FROM credits"
+            " WHERE order_id = ?",
+            (message_id, transaction_id, o),
         )
         self.in_credits(f"UPDATE balances SET points = points + {sign} * points WHERE customer = 'customer of ' || ?", o)
 
-    def cancel(self, o: str, at_ms: int = AT_MS, *, decided: bool = True) -> None:
+    def cancel(self, o: str, at_ms: int | None = None, *, decided: bool = True) -> None:
         """The cancellation of an order that was announced, and its message."""
-        self.in_orders("UPDATE orders SET state = 'CANCELLED' WHERE order_id = ?", o)
+        at_ms = at_ms or self.at_ms
+        self.in_orders(f"UPDATE orders SET state = 'CANCELLED', ended_at_ms = {at_ms} WHERE order_id = ?", o)
         self.in_orders(f"INSERT INTO transactions VALUES ('C-' || ?1, ?1, 'COMMITTED', {at_ms}, 'cancellation')", o)
-        half = self.log.half(o, at=at_ms, topic="order_cancellations", unique_key=f"C-{o}", body=body(o))
+        half = self.log.half(o, at=at_ms, topic="order_cancellations", unique_key=f"C-{o}", body=self.body(o))
         if decided:
             self.log.decide_latest()
-            self.log.deliver(o, half=half, at=at_ms, topic="order_cancellations", unique_key=f"C-{o}", body=body(o))
+            self.log.deliver(o, half=half, at=at_ms, topic="order_cancellations", unique_key=f"C-{o}", body=self.body(o))
+
+    def take_back(self, o: str) -> None:
+        """The reversal that the cancellation's message asks for."""
+        self.reverse(o, message_id=f"C-{o}", transaction_id=f"C-{o}")
 
     def in_orders(self, statement: str, o: str) -> None:
         self.shop.orders.execute(statement, (o,))
@@ -94,11 +106,6 @@ class BrokenBooks:
     def in_credits(self, statement: str, o: str) -> None:
         self.shop.credits.execute(statement, (o,))
         self.shop.credits.commit()
-
-
-def body(o: str, **said: object) -> bytes:
-    order = {"order_id": o, "customer": f"customer of {o}", "total_cents": 1250, "currency": "EUR", "created_at_ms": AT_MS}
-    return json.dumps({**order, **said}).encode()
 
 
 Story = Callable[[BrokenBooks, str], Told]
@@ -126,10 +133,10 @@ def sent_twice_after_a_time_out(books: BrokenBooks, o: str) -> Told:
 @story
 def discarded_and_resumed(books: BrokenBooks, o: str) -> Told:
     books.place(o)
-    books.half(o, 1, decided=False)
-    books.log.discard(o, at=2)
-    books.half(o, 3)
-    books.deliver(o, 4)
+    books.half(o, books.at_ms, decided=False)
+    books.log.discard(o, at=books.at_ms + 1)
+    books.half(o, books.at_ms + 2)
+    books.deliver(o, books.at_ms + 3)
     books.credit(o)
     return Finding.MATCHED, None
 
@@ -140,7 +147,7 @@ def credited_after_two_retries_and_a_dead_letter(books: BrokenBooks, o: str) -> 
     for at, write in enumerate(
         (books.log.delay, books.log.retry, books.log.delay, books.log.retry, books.log.bury, books.log.retry)
     ):
-        write(o, at=at)
+        write(o, at=books.at_ms + at)
     return Finding.MATCHED, None
 
 
@@ -181,7 +188,8 @@ def overdue(books: BrokenBooks, o: str) -> Told:
 
 @story
 def waiting_for_redelivery(books: BrokenBooks, o: str) -> Told:
-    books.place(o, LATE_MS)
+    books.at_ms = LATE_MS
+    books.place(o)
     books.announce(o)
     books.log.delay(o, at=LATE_MS)
     return Finding.IN_FLIGHT, Cause.REDELIVERING
@@ -198,7 +206,7 @@ def credit_lost(books: BrokenBooks, o: str) -> Told:
 def dead_letter(books: BrokenBooks, o: str) -> Told:
     books.place(o)
     books.announce(o)
-    books.log.bury(o, at=AT_MS)
+    books.log.bury(o, at=books.at_ms)
     return Finding.MISSING_CREDIT, Cause.DEAD_LETTER
 
 
@@ -206,7 +214,7 @@ def dead_letter(books: BrokenBooks, o: str) -> Told:
 def discarded(books: BrokenBooks, o: str) -> Told:
     books.place(o)
     books.half(o, decided=False)
-    books.log.discard(o, at=AT_MS + 1)
+    books.log.discard(o, at=books.at_ms + 1)
     return Finding.MISSING_CREDIT, Cause.DISCARDED
 
 
@@ -254,7 +262,7 @@ def credit_invented_and_reversed(books: BrokenBooks, o: str) -> Told:
 def cancelled(books: BrokenBooks, o: str) -> Told:
     books.health(o)
     books.cancel(o)
-    books.reverse(o)
+    books.take_back(o)
     return Finding.REVERSED, None
 
 
@@ -276,7 +284,7 @@ def cancelled_and_not_reversed(books: BrokenBooks, o: str) -> Told:
 def awaiting_its_payment(books: BrokenBooks, o: str) -> Told:
     books.place(o, LATE_MS)
     books.half(o, LATE_MS, decided=False)
-    books.in_orders("UPDATE orders SET state = 'AWAITING_PAYMENT' WHERE order_id = ?", o)
+    books.in_orders(f"UPDATE orders SET state = 'AWAITING_PAYMENT', pay_until_ms = {AS_OF_MS} WHERE order_id = ?", o)
     books.in_orders("UPDATE transactions SET state = 'PENDING' WHERE order_id = ?", o)
     return Finding.IN_FLIGHT, Cause.PENDING
 
@@ -285,7 +293,8 @@ def awaiting_its_payment(books: BrokenBooks, o: str) -> Told:
 def expired(books: BrokenBooks, o: str) -> Told:
     books.place(o)
     books.half(o)
-    books.in_orders("UPDATE orders SET state = 'EXPIRED' WHERE order_id = ?", o)
+    until = f"pay_until_ms = {books.at_ms + 5}, ended_at_ms = {books.at_ms + 9}"
+    books.in_orders(f"UPDATE orders SET state = 'EXPIRED', {until} WHERE order_id = ?", o)
     books.in_orders("UPDATE transactions SET state = 'ROLLED_BACK' WHERE order_id = ?", o)
     return Finding.ENDED, None
 
@@ -380,7 +389,9 @@ def somebody_elses_transaction(books: BrokenBooks, o: str) -> Told:
 def two_order_rows(books: BrokenBooks, o: str) -> Told:
     books.health(o)
     books.in_orders(
-        "INSERT INTO orders SELECT NULL, order_id, customer, 1, 'EUR', NULL, 1, state FROM orders WHERE order_id = ?", o
+        "INSERT INTO orders (order_id, customer, total_cents, currency, created_at_ms, state)"
+        " SELECT order_id, customer, 1, 'EUR', 1, state FROM orders WHERE order_id = ?",
+        o,
     )
     return Finding.DUPLICATE_ORDER, None
 

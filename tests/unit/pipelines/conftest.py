@@ -20,7 +20,8 @@ class ShopDatabases:
         self.orders.execute(
             "CREATE TABLE orders (id INTEGER PRIMARY KEY AUTOINCREMENT, order_id VARCHAR(36), customer VARCHAR(100),"
             " total_cents BIGINT, currency VARCHAR(3), idempotency_key VARCHAR(255), created_at_ms BIGINT,"
-            " state VARCHAR(16) NOT NULL DEFAULT 'PLACED')"
+            " state VARCHAR(16) NOT NULL DEFAULT 'PLACED', pay_until_ms BIGINT, paid_at_ms BIGINT, ended_at_ms BIGINT,"
+            " ended_because VARCHAR(200))"
         )
         self.orders.execute(
             "CREATE TABLE order_items (id INTEGER PRIMARY KEY AUTOINCREMENT, order_id VARCHAR(36), name VARCHAR(200),"
@@ -70,8 +71,8 @@ class ShopDatabases:
         points = amount_cents // 100
         self.credits.executemany(
             "INSERT INTO credits (order_id, customer, points, amount_cents, message_id, transaction_id, created_at_ms)"
-            " VALUES (?, ?, ?, ?, 'message', ?, ?)",
-            [(order_id, customer, points, amount_cents, f"U-{order_id}", at_ms) for order_id in order_ids],
+            " VALUES (?, ?, ?, ?, ?, ?, ?)",
+            [(order_id, customer, points, amount_cents, f"U-{order_id}", f"U-{order_id}", at_ms) for order_id in order_ids],
         )
         self.credits.execute(
             "INSERT INTO balances VALUES (?, ?) ON CONFLICT (customer) DO UPDATE SET points = points + excluded.points",

@@ -1,6 +1,7 @@
 """Writes commit logs for tests, record by record, as a broker does."""
 
 import json
+import struct
 from collections import Counter
 from pathlib import Path
 
@@ -8,16 +9,28 @@ from broker.message import properties, sysflag, topics
 from broker.message.record import encode_blank, encode_record, host_bytes
 
 HOST = host_bytes("127.0.0.1", 10911)
+UNIT = struct.Struct(">qiq")
+
+
+def order_body(order_id: str, placed_at_ms: int = 1, **said: object) -> bytes:
+    """What the order service says of an order that `ShopDatabases.add_orders` has added; in its first version, without items."""
+    order = {"order_id": order_id, "customer": "ada", "total_cents": 1250, "currency": "EUR", "created_at_ms": placed_at_ms}
+    return json.dumps({**order, **said}).encode()
 
 
 class LogWriter:
-    """A store directory whose commit log grows by one record a call; each call answers the record's commit log offset."""
+    """A store directory whose commit log grows by one record a call; each call answers the record's commit log offset.
 
-    def __init__(self, store: Path, *, segment_size: int = 1 << 20, begins_at: int = 0) -> None:
+    Consume queues grow with it, unless the log is to have none.
+    """
+
+    def __init__(self, store: Path, *, segment_size: int = 1 << 20, begins_at: int = 0, has_queues: bool = True) -> None:
         self.store = store
+        self.has_queues = has_queues
         self._segment_size = segment_size
         self._segment_offset = begins_at
         self._data = bytearray()
+        self._latest_ms = 1
         self._queue_offsets: Counter[str] = Counter()
         (store / "commitlog").mkdir(parents=True)
 
@@ -29,7 +42,7 @@ class LogWriter:
 
     def decide(self, *half_queue_offsets: int) -> int:
         body = ",".join(map(str, half_queue_offsets)).encode()
-        return self.append(topics.OP_HALF_TOPIC, None, "", 1, body=body, more={properties.TAGS: "d"})
+        return self.append(topics.OP_HALF_TOPIC, None, "", self._latest_ms, body=body, more={properties.TAGS: "d"})
 
     def decide_latest(self) -> int:
         """Decides the half message that was written last."""
@@ -43,10 +56,11 @@ class LogWriter:
         at: int = 1,
         topic: str = "orders",
         unique_key: str | None = None,
-        body: bytes = b"{}",
+        body: bytes | None = None,
         born: int = 1,
     ) -> int:
         named = {properties.REAL_TOPIC: "orders"}
+        body = order_body(key, at) if body is None else body
         sys_flag = sysflag.TRANSACTION_COMMIT
         return self.append(topic, key, unique_key, at, sys_flag=sys_flag, half=half, body=body, born=born, more=named)
 
@@ -92,6 +106,7 @@ class LogWriter:
         more: dict[str, str] | None = None,
         born: int = 1,
     ) -> int:
+        self._latest_ms = max(self._latest_ms, at)
         queue_offset = self._queue_offsets[topic]
         self._queue_offsets[topic] += 1
         unique = f"U-{key}" if unique_key is None else unique_key
@@ -122,7 +137,20 @@ class LogWriter:
             self._data = bytearray()
         offset = self._segment_offset + len(self._data)
         self._write(record(offset))
+        if self.has_queues:
+            self._put_unit(topic, offset, len(record(0)))
         return offset
+
+    def _put_unit(self, topic: str, commit_log_offset: int, size: int) -> None:
+        folder = self.store / "consumequeue" / topic / "0"
+        folder.mkdir(parents=True, exist_ok=True)
+        with (folder / f"{0:020d}").open("ab") as file:
+            file.write(UNIT.pack(commit_log_offset, size, 0))
+
+    @property
+    def end(self) -> int:
+        """Where the next record goes, if the segment has room for it."""
+        return self._segment_offset + len(self._data)
 
     def damage(self, commit_log_offset: int, data: bytes) -> None:
         """Overwrites bytes of the current segment."""

@@ -1,5 +1,6 @@
 """Parquet that is replaced as a whole, whenever a run is broken off."""
 
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -34,20 +35,55 @@ def read(output: Path) -> list[tuple[dict[str, Any], str]]:
     return [(table.to_pylist()[0], table.schema.metadata[b"as_of_ms"].decode()) for table in tables if table.num_rows == 1]
 
 
+def everything(output: Path) -> list[Path]:
+    return sorted(output.rglob("*"))
+
+
+def as_an_older_version_writes(output: Path) -> None:
+    """Two folders, and no links."""
+    write(output, 1)
+    for name in NAMES:
+        found = (output / name).resolve()
+        (output / name).unlink()
+        shutil.copytree(found, output / name)
+    shutil.rmtree(output / ".reconciliation")
+
+
 def test_the_next_run_replaces_findings_and_summary(tmp_path: Path) -> None:
     for as_of_ms in (1, 2):
         write(tmp_path / "out", as_of_ms)
     (found, found_by), (total, total_by) = read(tmp_path / "out")
     assert (found["order_id"], found_by) == ("lost at 2", "2")
     assert (total["as_of_ms"], total_by) == (2, "2")
-    assert sorted(path.name for path in (tmp_path / "out").rglob("*")) == ["findings", *["part-0.parquet"] * 2, "summary"]
+    assert sorted(path.name for path in (tmp_path / "out").iterdir()) == [".reconciliation", "findings", "summary"]
+    assert [path.name for path in (tmp_path / "out" / "findings").iterdir()] == ["part-0.parquet"]
+
+
+def test_the_runs_before_the_last_but_one_are_removed(tmp_path: Path) -> None:
+    for as_of_ms in range(5):
+        write(tmp_path, as_of_ms)
+    assert len(list((tmp_path / ".reconciliation").glob("run-*"))) == 2
+
+
+def test_who_reads_while_the_next_run_ends_reads_on(tmp_path: Path) -> None:
+    write(tmp_path, 1)
+    findings = (tmp_path / "findings").resolve()
+    write(tmp_path, 2)
+    assert pyarrow.parquet.read_table(findings).schema.metadata[b"as_of_ms"] == b"1"
+
+
+def test_a_copy_of_the_folder_is_whole(tmp_path: Path) -> None:
+    write(tmp_path / "out", 1)
+    (tmp_path / "out").rename(tmp_path / "moved")
+    shutil.copytree(tmp_path / "moved", tmp_path / "copied", symlinks=True)
+    assert [by for _, by in read(tmp_path / "copied")] == ["1", "1"]
 
 
 def test_a_run_that_cannot_write_the_second_file_leaves_both_as_they_were(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     write(tmp_path, 1)
-    before, write_table = sorted(tmp_path.rglob("*")), pyarrow.parquet.write_table
+    before, write_table = everything(tmp_path), pyarrow.parquet.write_table
 
     def full(table: pyarrow.Table, place: object) -> None:
         if "meaning" in table.schema.names:
@@ -58,7 +94,7 @@ def test_a_run_that_cannot_write_the_second_file_leaves_both_as_they_were(
     with pytest.raises(UnwritableOutput, match=f"^output {tmp_path}: No space left on device$"):
         write(tmp_path, 2)
     assert [by for _, by in read(tmp_path)] == ["1", "1"]
-    assert sorted(tmp_path.rglob("*")) == before
+    assert everything(tmp_path) == before
 
 
 def test_a_file_url_is_a_path(tmp_path: Path) -> None:
@@ -76,21 +112,24 @@ def test_a_file_system_of_another_kind_gets_the_same_files(tmp_path: Path, monke
 
 
 KILLED_AT_EACH_STEP = """
-import os, signal, sys
+import os, shutil, signal, sys
 from pathlib import Path
-from tests.unit.pipelines.test_outputs import read, write
+from tests.unit.pipelines.test_outputs import as_an_older_version_writes, read, write
 
-output, steps = Path(sys.argv[1]), ("open", "os.mkdir", "os.rename", "os.remove", "os.rmdir")
-write(output, 1)
+output, is_older = Path(sys.argv[1]), sys.argv[2] == "older"
+steps = ("open", "os.mkdir", "os.rename", "os.remove", "os.rmdir", "os.symlink", "os.link", "os.chmod", "os.utime", "os.listdir",
+         "os.scandir", "ctypes.dlsym", "shutil.rmtree", "shutil.copytree")
 killed = 0
 while True:
+    shutil.rmtree(output, ignore_errors=True)
+    (as_an_older_version_writes if is_older else write)(output, *([] if is_older else [1]))
     child = os.fork()
     if child == 0:
         left = killed
 
         def at_each_step(event, arguments):
             global left
-            if event in steps and str(output) in str(arguments[0]):
+            if event == "ctypes.dlsym" or (event in steps and arguments and str(output) in str(arguments[0])):
                 if left == 0:
                     os.kill(os.getpid(), signal.SIGKILL)
                 left -= 1
@@ -99,20 +138,21 @@ while True:
         write(output, 2)
         os._exit(0)
     _, status = os.waitpid(child, 0)
-    both = read(output)
-    print(*(by for _, by in both), status)
+    print(*(by for _, by in read(output)), status)
+    write(output, 3)
+    assert [by for _, by in read(output)] == ["3", "3"]
     if status == 0:
         break
     killed += 1
-    write(output, 1)
 """
 
 
-def test_a_run_that_is_killed_at_any_step_leaves_two_whole_tables(tmp_path: Path) -> None:
-    """Each step is something that is done to a file: opening one, making, renaming, removing."""
+@pytest.mark.parametrize("written_by", ["this version", "older"])
+def test_a_run_that_is_killed_at_any_step_leaves_two_tables_of_one_run(tmp_path: Path, written_by: str) -> None:
+    """Each step is something that is done to a file or folder: opening one, making, linking, renaming, removing."""
     project = Path(__file__).resolve().parents[3]
     done = subprocess.run(
-        [sys.executable, "-c", KILLED_AT_EACH_STEP, str(tmp_path / "out")],
+        [sys.executable, "-c", KILLED_AT_EACH_STEP, str(tmp_path / "out"), written_by],
         capture_output=True,
         text=True,
         check=False,
@@ -121,8 +161,7 @@ def test_a_run_that_is_killed_at_any_step_leaves_two_whole_tables(tmp_path: Path
     assert done.returncode == 0, done.stderr
     *killed, last = [line.split() for line in done.stdout.splitlines()]
     assert {status for *_, status in killed} == {"9"}
-    # Before the first of the two renames, before the second, and after both.
-    assert killed[-1][:2] == ["2", "1"]
-    assert all(run == ["1", "1"] for *run, _ in killed[:-1])
-    assert len(killed) >= 4
+    runs = [run for *run, _ in killed]
+    assert {tuple(run) for run in runs} == {("1", "1"), ("2", "2")}
+    assert runs == sorted(runs)
     assert last == ["2", "2", "0"]

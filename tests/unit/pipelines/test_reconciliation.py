@@ -10,12 +10,14 @@ from pyspark.sql import SparkSession
 from pipelines.judging.classes import Cause, Finding
 from pipelines.judging.cut_off import CutOff
 from pipelines.judging.log_events import Route
+from pipelines.judging.log_gaps import gaps_told
 from pipelines.judging.totals import SUMMED, Money
 from pipelines.message_report import MessageReport, TopicCount, TransactionCounts
 from pipelines.reconciliation import Books, Outcome, find, log_begins_ms, reconcile
 from pipelines.sources.database_url import parse_database_url
 from pipelines.sources.message_logs import StoreLog
 from pipelines.sources.reading import Reading
+from pipelines.tolerance import Tolerance
 from rocketmq_commitlog.record_columns import RecordKind
 from tests.unit.pipelines.broken_books import AS_OF_MS, GRACE_SECONDS, OVERDUE_SECONDS, STORIES, BrokenBooks
 from tests.unit.pipelines.conftest import ShopDatabases
@@ -59,8 +61,9 @@ def test_books_broken_in_every_way_are_reported_as_they_were_broken(
 
 def test_what_is_not_consumed_yet_is_in_flight(spark: SparkSession, shop: ShopDatabases, tmp_path: Path) -> None:
     books = BrokenBooks(shop, LogWriter(tmp_path / "store"))
+    books.at_ms = AS_OF_MS - 200_000
     for order_id in ("consumed", "waits"):
-        books.place(order_id, AS_OF_MS - 200_000)
+        books.place(order_id)
         books.announce(order_id)
     books.log.consume(orders=1)
     outcome = run(spark, shop, tmp_path / "out", books.log.store)
@@ -68,6 +71,43 @@ def test_what_is_not_consumed_yet_is_in_flight(spark: SparkSession, shop: ShopDa
         "consumed": (Finding.MISSING_CREDIT, Cause.CONSUMED),
         "waits": (Finding.IN_FLIGHT, Cause.NOT_CONSUMED),
     }
+
+
+@pytest.mark.parametrize("is_small", [True, False])
+def test_a_gap_of_the_log_is_told_and_orders_in_it_are_not_judged(
+    spark: SparkSession, shop: ShopDatabases, tmp_path: Path, is_small: bool
+) -> None:
+    books = BrokenBooks(shop, LogWriter(tmp_path / "store", segment_size=6_000))
+    for number in range(20):
+        books.place(f"o-{number:02}")
+        books.announce(f"o-{number:02}")
+        if number % 5:
+            books.credit(f"o-{number:02}")
+    books.log.consume()
+    (tmp_path / "store" / "commitlog" / f"{6_000:020}").unlink()
+    outcome = run(spark, shop, tmp_path / "out", books.log.store, is_small=is_small)
+    hidden = {row["order_id"] for row in outcome.rows if row["finding"] == Finding.NOT_JUDGED}
+    judged = {row["order_id"]: row["finding"] for row in outcome.rows if row["order_id"] is not None} | dict.fromkeys(hidden)
+    assert hidden
+    assert {found for found in judged.values() if found} == {Finding.MISSING_CREDIT}
+    assert gaps_told(outcome.rows) == [f"the log has a gap from 6,000 to 12,000: {len(hidden)} transactions cannot be judged"]
+    assert not Tolerance().is_consistent(outcome.totals)
+    assert {total.finding: total.count for total in outcome.totals}[Finding.LOG_GAP] == 1
+
+
+def test_a_torn_end_of_the_log_hides_what_the_consume_queues_point_to(
+    spark: SparkSession, shop: ShopDatabases, tmp_path: Path
+) -> None:
+    books = BrokenBooks(shop, LogWriter(tmp_path / "store"))
+    books.health("a")
+    end = books.log.end
+    books.health("b")
+    torn = books.log.end
+    books.log.consume()
+    books.log.damage(end, bytes(torn - end))
+    outcome = run(spark, shop, tmp_path / "out", books.log.store)
+    assert found(outcome) == {"b": (Finding.NOT_JUDGED, None)}
+    assert gaps_told(outcome.rows) == [f"the log has a gap from {end:,} to {torn:,}: 1 transaction cannot be judged"]
 
 
 def test_several_brokers_stores_are_one_history(spark: SparkSession, shop: ShopDatabases, tmp_path: Path) -> None:

@@ -1,16 +1,20 @@
+import json
 import mmap
 import os
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from broker.message import sysflag
+from broker.message.record import HEAD_V4, encode_blank, encode_record
 from rocketmq_commitlog.commit_log import Damage, LogRange, LogRecord, first_record, scan, segments, split_log
 from rocketmq_commitlog.errors import UnreadableStore
-from tests.unit.pipelines.log_writer import LogWriter
+from tests.unit.pipelines.log_writer import HOST, LogWriter
 
 
 def read(store: Path, range_bytes: int = 1 << 20) -> list[LogRecord | Damage]:
@@ -71,10 +75,153 @@ def test_damage_at_the_beginning_of_a_segment_is_told(tmp_path: Path) -> None:
 
 
 def test_a_torn_end_is_not_yet_written_and_no_damage(tmp_path: Path) -> None:
-    log = LogWriter(tmp_path)
+    log = LogWriter(tmp_path, has_queues=False)
     first, second = log.half("a"), log.half("b")
     log.damage(second + 60, bytes(200))
     assert offsets(tmp_path) == [first]
+
+
+def test_a_torn_end_is_a_gap_if_a_consume_queue_points_into_it(tmp_path: Path) -> None:
+    log = LogWriter(tmp_path)
+    first, second, end = log.half("a"), log.half("b"), log.end
+    log.damage(second + 60, bytes(200))
+    assert [found for found in read(tmp_path) if isinstance(found, Damage)] == [Damage(second, end - second, is_gap=True)]
+    assert offsets(tmp_path) == [first, second]
+
+
+def test_a_torn_end_is_a_gap_if_the_broker_had_come_further(tmp_path: Path) -> None:
+    log = LogWriter(tmp_path, has_queues=False)
+    log.half("a")
+    (tmp_path / "progress.json").write_text(json.dumps({"position": log.end + 700, "queues": {}}))
+    assert read(tmp_path)[1:] == [Damage(log.end, 700, is_gap=True)]
+
+
+def test_what_says_how_far_the_log_goes_may_be_nonsense(tmp_path: Path) -> None:
+    log = LogWriter(tmp_path)
+    log.half("a")
+    for nonsense in ("", "[]", '{"position": "9"}', "[" * 100_000):
+        (tmp_path / "progress.json").write_text(nonsense)
+        assert offsets(tmp_path) == [0]
+
+
+@pytest.fixture
+def several(tmp_path: Path) -> LogWriter:
+    """Four segments of 2,000 bytes or more."""
+    log = LogWriter(tmp_path, segment_size=2_000)
+    for number in range(38):
+        log.half(str(number), at=number)
+    assert len(segments(tmp_path)) == 4
+    return log
+
+
+@pytest.mark.parametrize("missing", [[1], [1, 2], [2]])
+def test_files_that_are_missing_in_the_middle_are_one_gap(several: LogWriter, missing: list[int]) -> None:
+    for path in [segments(several.store)[number] for number in missing]:
+        path.unlink()
+    begins, ends = missing[0] * 2_000, (missing[-1] + 1) * 2_000
+    (gap,) = [found for found in read(several.store, 300) if isinstance(found, Damage)]
+    assert gap == Damage(begins, ends - begins, is_gap=True)
+    behind = next(found for found in read(several.store) if isinstance(found, LogRecord) and found.commit_log_offset >= ends)
+    assert gap.whole_again_ms == behind.store_timestamp
+
+
+def test_a_last_file_that_is_missing_is_a_gap_up_to_what_the_consume_queues_know(several: LogWriter) -> None:
+    segments(several.store)[-1].unlink()
+    assert [found for found in read(several.store) if isinstance(found, Damage)] == [
+        Damage(6_000, several.end - 6_000, is_gap=True)
+    ]
+
+
+def test_a_first_file_that_is_missing_has_expired(several: LogWriter) -> None:
+    segments(several.store)[0].unlink()
+    assert not [found for found in read(several.store) if isinstance(found, Damage)]
+
+
+@pytest.mark.parametrize("length", [0, 650, 1_500])
+@pytest.mark.parametrize("is_given_its_length", [True, False])
+def test_a_segment_that_was_cut_short_is_a_gap(several: LogWriter, length: int, is_given_its_length: bool) -> None:
+    second = segments(several.store)[1]
+    os.truncate(second, length)
+    if is_given_its_length:
+        os.truncate(second, 2_000)
+    (gap,) = [found for found in read(several.store, 300) if isinstance(found, Damage)]
+    assert gap.is_gap
+    assert gap.commit_log_offset + gap.size == 4_000
+    assert 2_000 <= gap.commit_log_offset <= 2_000 + length
+
+
+def test_a_file_that_was_made_ahead_is_no_part_of_the_log_yet(several: LogWriter) -> None:
+    (several.store / "commitlog" / f"{8_000:020d}").write_bytes(bytes(2_000))
+    assert not [found for found in read(several.store) if isinstance(found, Damage)]
+
+
+def test_a_segment_that_is_no_file_is_unreadable(tmp_path: Path) -> None:
+    log = LogWriter(tmp_path)
+    log.half("a")
+    os.mkfifo(tmp_path / "commitlog" / f"{1 << 20:020d}")
+    with pytest.raises(UnreadableStore, match="no regular file"):
+        read(tmp_path)
+
+
+EVIL = json.dumps({"order_id": "evil", "total_cents": 1_000_000_000}).encode()
+
+
+def planted(offset: int, queue_offset: int, length: int = 0) -> bytes:
+    """A whole committed order that claims to lie at this offset, as a client can write one."""
+    return encode_record(
+        topic=b"orders", queue_id=0, queue_offset=queue_offset, commit_log_offset=offset, flag=0,
+        sys_flag=sysflag.TRANSACTION_COMMIT, born_timestamp=1, born_host=HOST, store_timestamp=1, store_host=HOST,
+        reconsume_times=0, prepared_transaction_offset=0, body=EVIL + b" " * length, properties=b"KEYS\x01evil\x02",
+    )  # fmt: skip
+
+
+PIECES = st.one_of(
+    st.tuples(st.just("record"), st.integers(0, 30)),
+    st.tuples(st.just("bytes"), st.binary(max_size=40)),
+    st.tuples(st.just("magic"), st.just(b"\xda\xa3\x20\xa7" * 3)),
+    st.tuples(st.just("blank"), st.just(encode_blank(300))),
+)
+
+
+def hostile(log: LogWriter, pieces: list[tuple[str, Any]]) -> int:
+    """A message whose body is made of records that claim to lie where they will lie, of magic codes and blank marks."""
+    body = b""
+    for kind, value in pieces:
+        at = log.end + HEAD_V4.size + len(body)
+        body += planted(at, value) if kind == "record" else value
+    return log.append("orders", "carrier", None, 1, body=body)
+
+
+@settings(max_examples=150, deadline=None)
+@given(
+    st.lists(st.lists(PIECES, max_size=6), min_size=1, max_size=8),
+    st.integers(1, 1500),
+    st.booleans(),
+    st.none() | st.tuples(st.integers(0, 7), st.integers(0, 400), st.binary(min_size=1, max_size=120)),
+)
+def test_hostile_bodies_are_bodies_however_the_log_is_cut(
+    tmp_path_factory: pytest.TempPathFactory,
+    bodies: list[list[tuple[str, Any]]],
+    range_bytes: int,
+    has_queues: bool,
+    damage: tuple[int, int, bytes] | None,
+) -> None:
+    log = LogWriter(tmp_path_factory.mktemp("store"), has_queues=has_queues)
+    written = [hostile(log, pieces) for pieces in bodies]
+    ends = [*written[1:], log.end]
+    hit: set[int] = set()
+    if damage is not None:
+        number, place, content = damage
+        begins = min(written[number % len(written)] + place, log.end - 1)
+        content = content[: log.end - begins]
+        log.damage(begins, content)
+        hit = {at for at, end in zip(written, ends, strict=True) if at < begins + len(content) and begins < end}
+    in_order = read(log.store, sys.maxsize)
+    assert read(log.store, range_bytes) == in_order
+    records = [found for found in in_order if isinstance(found, LogRecord)]
+    assert not [found for found in records if found.commit_log_offset not in written or found.body.startswith(EVIL)]
+    if has_queues:
+        assert {found.commit_log_offset for found in records} >= set(written) - hit
 
 
 def test_a_record_inside_a_body_is_not_taken_for_one(tmp_path: Path) -> None:

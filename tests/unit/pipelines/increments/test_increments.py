@@ -21,9 +21,9 @@ from pipelines.reconciliation import Books, Outcome, reconcile
 from pipelines.sources.database_url import parse_database_url
 from pipelines.sources.reading import Reading
 from rocketmq_commitlog.commit_log import LogRecord, scan, split_log
-from tests.unit.pipelines.broken_books import AS_OF_MS, AT_MS, GRACE_SECONDS, OVERDUE_SECONDS, STORIES, BrokenBooks
+from tests.unit.pipelines.broken_books import AS_OF_MS, GRACE_SECONDS, OVERDUE_SECONDS, STORIES, BrokenBooks
 from tests.unit.pipelines.conftest import ShopDatabases
-from tests.unit.pipelines.log_writer import LogWriter
+from tests.unit.pipelines.log_writer import UNIT, LogWriter
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(1000)]
 
@@ -86,6 +86,9 @@ class Replay:
                 path.unlink()
             elif begins + size > self.cut:
                 path.write_bytes(path.read_bytes()[: self.cut - begins].ljust(size, b"\0"))
+        for path in (store / "consumequeue").glob("*/*/*"):
+            units = UNIT.iter_unpack(path.read_bytes())
+            path.write_bytes(b"".join(UNIT.pack(*unit) for unit in units if unit[0] < self.cut))
         file = store / "config" / "consumerOffset.json"
         table = json.loads(file.read_text())["offsetTable"]
         consumed = {
@@ -112,8 +115,9 @@ def whole_books(folder: Path, seed: int) -> dict[str, int]:
     random.Random(seed).shuffle(names)
     placed_ms = {}
     for number, name in enumerate(names):
-        books.add(name, number)
-        placed_ms[f"{name} {number}".replace(" ", "-")] = 400_000 + number * 10_000
+        at_ms = 400_000 + number * 10_000
+        books.add(name, number, at_ms)
+        placed_ms[f"{name} {number}".replace(" ", "-")] = at_ms
     books.log.consume()
     for database, tables in ((shop.orders, ("orders", "transactions")), (shop.credits, ("credits",))):
         for table in tables:
@@ -129,7 +133,7 @@ def whole_books(folder: Path, seed: int) -> dict[str, int]:
 
 
 def _put_in_order(database: sqlite3.Connection, table: str, placed_ms: Mapping[str, int]) -> None:
-    """Rows that are no younger than AT_MS are made when their order was placed, and ids grow with that time."""
+    """Ids grow with the time at which rows were made; items are made when their order was placed."""
     rows = database.execute(f"SELECT * FROM {table}")
     names = [column[0] for column in rows.description]
     dated = []
@@ -137,8 +141,7 @@ def _put_in_order(database: sqlite3.Connection, table: str, placed_ms: Mapping[s
         row: dict[str, Any] = dict(zip(names, values, strict=True))
         order_id = str(row.get("order_id") or str(row["transaction_id"]).removeprefix("U-"))
         made_ms = placed_ms[order_id]
-        if "created_at_ms" in row:
-            row["created_at_ms"] = made_ms = made_ms if row["created_at_ms"] <= AT_MS else row["created_at_ms"]
+        made_ms = row.get("created_at_ms") or made_ms
         dated.append((made_ms, row))
     database.execute(f"DELETE FROM {table}")
     for _, row in sorted(dated, key=lambda each: each[0]):
@@ -201,3 +204,28 @@ def test_increments_find_what_one_run_over_everything_finds(
     assert manifest is not None
     assert set(manifest.windows) >= {"0", "1"}
     assert len({manifest.run, *manifest.windows.values()}) == len(list(state.folder.glob("run-*")))
+
+
+def test_an_order_that_ends_behind_its_mark_is_judged_by_its_end(
+    spark: SparkSession, tmp_path: Path, shop: ShopDatabases
+) -> None:
+    """It was settled; then it is cancelled and taken back, which changes its row, and adds three others."""
+    books = BrokenBooks(shop, LogWriter(tmp_path / "store"))
+    for order_id in ("stays", "goes"):
+        books.health(order_id)
+    books.log.consume()
+    addresses = [parse_database_url(url) for url in (shop.orders_url, shop.credits_url)]
+    state = State(tmp_path / "state", window_ms=600_000)
+
+    def run(as_of_ms: int) -> dict[str, int]:
+        cut_off = CutOff(as_of_ms, GRACE_SECONDS, OVERDUE_SECONDS)
+        sources = Books(addresses[0], addresses[1], (books.log.store,), Route())
+        outcome = reconcile_new(Reading(spark, True), sources, cut_off, str(tmp_path / "out"), state)
+        return {total.finding.value: total.count for total in outcome.totals if total.count}
+
+    assert run(AS_OF_MS) == {"matched": 2}
+    books.cancel("goes", AS_OF_MS)
+    books.take_back("goes")
+    books.log.consume()
+    assert run(AS_OF_MS + 200_000) == {"matched": 1, "reversed": 1}
+    assert run(AS_OF_MS + 400_000) == {"matched": 1, "reversed": 1}

@@ -8,7 +8,7 @@ import pytest
 
 from pipelines.errors import StateUnusable
 from pipelines.increments.marks import Marks
-from pipelines.increments.state import Manifest, State
+from pipelines.increments.state import VERSION, Manifest, State
 
 BOOKS = {"orders": "/data/orders.db"}
 
@@ -114,8 +114,8 @@ def test_a_manifest_of_another_version_is_refused(tmp_path: Path) -> None:
     state = State(tmp_path)
     manifest = publish(state, 1)
     path = tmp_path / "manifest.json"
-    path.write_text(path.read_text().replace('"version": 1', '"version": 2'))
-    with pytest.raises(StateUnusable, match="has version 2: use --full"):
+    path.write_text(path.read_text().replace(f'"version": {VERSION}', '"version": 99'))
+    with pytest.raises(StateUnusable, match="has version 99: use --full"):
         state.read(manifest.books)
 
 

@@ -7,6 +7,7 @@ from typing import Final
 
 from pipelines.increments.windows import is_settled
 from pipelines.judging import rules
+from pipelines.judging.classes import CONSISTENT
 from pipelines.judging.cut_off import CutOff
 from pipelines.judging.history import EVENT_COLUMNS, KEY, aggregates
 
@@ -23,6 +24,14 @@ def judge(
 def group(events: Iterable[Event]) -> list[dict[str, object]]:
     """The events of each order in one, as they are kept from run to run."""
     return _rows(_GROUPED, events)
+
+
+def judge_conditions(events: Iterable[Event], cut_off: CutOff, log_begins_ms: int | None) -> list[tuple[object, ...]]:
+    """What each condition of `rules.CLASSES` that accuses says of each history: 1, 0 or None."""
+    accusing = [condition for finding, condition in rules.CLASSES if finding not in CONSISTENT]
+    named = ", ".join(f"{condition} AS condition_{number}" for number, condition in enumerate(accusing))
+    query = f"SELECT {named} FROM ({_query(cut_off, log_begins_ms)})"
+    return [tuple(row.values()) for row in _rows(query, events)]
 
 
 def _rows(query: str, events: Iterable[Event], markers: Iterable[str] = ()) -> list[dict[str, object]]:

@@ -9,6 +9,7 @@ from pipelines.judging.cut_off import CutOff
 CUT_OFF = CutOff(as_of_ms=100_000_000, grace_seconds=100, overdue_seconds=10_000)
 OLD = CUT_OFF.judged_until_ms
 YOUNG = OLD + 1
+FUTURE = CUT_OFF.future_from_ms + 1
 ANCIENT = CUT_OFF.overdue_until_ms
 
 Event = dict[str, object]
@@ -26,15 +27,16 @@ class Story:
 
 def order(order_id: str, at: int = OLD, cents: int = 1250, **more: object) -> Event:
     said = {"order_rows": 1, "customer": "ada", "order_cents": cents, "currency": "EUR", "expected_points": cents // 100}
-    return {"order_id": order_id, "ordered_at_ms": at, **said, **more}
+    return {"order_id": order_id, "order_state": "PLACED", "ordered_at_ms": at, "latest_at_ms": at, **said, **more}
 
 
 def item(order_id: str, cents: int = 1250) -> Event:
-    return {"order_id": order_id, "item_cents": cents}
+    return {"order_id": order_id, "item_cents": cents, "item_mark": cents + 7}
 
 
 def committed(order_id: str, at: int = OLD) -> Event:
-    return {"order_id": order_id, "committed_rows": 1, "transaction_id": f"T-{order_id}", "decided_at_ms": at}
+    said: Event = {"committed_rows": 1, "transaction_id": f"T-{order_id}", "decided_at_ms": at, "latest_at_ms": at}
+    return {"order_id": order_id, **said}
 
 
 def placed(order_id: str, at: int = OLD, **more: object) -> list[Event]:
@@ -45,48 +47,76 @@ def placed(order_id: str, at: int = OLD, **more: object) -> list[Event]:
 def half(order_id: str, at: int = OLD, *, decided: bool = True) -> Event:
     return {
         "order_id": order_id, "halves": 1, "half_at_ms": at, "last_half_at_ms": at, "half_transaction_id": f"T-{order_id}",
-        "last_decided_half_at_ms": at if decided else None,
+        "last_decided_half_at_ms": at if decided else None, "latest_at_ms": at,
     }  # fmt: skip
 
 
 def delivered(order_id: str, at: int = OLD, *, consumed: bool | None = True, born: int = OLD, **more: object) -> Event:
     known = {} if consumed is None else {"consumed" if consumed else "unconsumed": 1}
+    said = {
+        "message_transaction_id": f"T-{order_id}", "message_cents": 1250, "message_currency": "EUR", "message_customer": "ada",
+        "message_items": 1264, "message_placed_at_ms": at, **more,
+    }  # fmt: skip
     return {
         "order_id": order_id, "deliveries": 1, "delivered_at_ms": at, "last_delivered_at_ms": at, "born_at_ms": born,
-        "last_born_at_ms": born, "message_transaction_id": f"T-{order_id}", "message_cents": 1250, "message_currency": "EUR",
-        "message_customer": "ada", **known, **more,
+        "last_born_at_ms": born, "latest_at_ms": at, **known, **said,
+        **{f"last_{name}": value for name, value in said.items() if name.startswith("message_")},
     }  # fmt: skip
 
 
 def credit(order_id: str, at: int = OLD, transaction_id: str | None = None, **more: object) -> Event:
     transaction = transaction_id or f"T-{order_id}"
     said = {"credit_rows": 1, "credit_cents": 1250, "points": 12, "credited_customer": "ada", "credited_at_ms": at}
-    named = {"credit_transaction_id": transaction, "last_credit_transaction_id": transaction}
-    told = {"order_id": order_id, **said, **named, **more}
+    named = {"credit_transaction_id": transaction, "last_credit_transaction_id": transaction, "credit_message_id": transaction}
+    told = {"order_id": order_id, "latest_at_ms": at, **said, **named, **more}
     return {**told, "last_credited_customer": told["credited_customer"]}
 
 
 def reversal(order_id: str, at: int = OLD, **more: object) -> Event:
-    said = {"reversal_rows": 1, "reversal_cents": 1250, "reversal_points": -12, "credited_at_ms": at}
-    return {"order_id": order_id, **said, "credited_customer": "ada", "last_credited_customer": "ada", **more}
+    """As a repair writes it."""
+    said = {"reversal_rows": 1, "reversal_cents": 1250, "reversal_points": -12, "credited_at_ms": at, "reversed_at_ms": at}
+    named = {"credited_customer": "ada", "last_credited_customer": "ada", "reversal_message_id": "repair 1"}
+    return {"order_id": order_id, "latest_at_ms": at, **said, **named, **more}
 
 
-def refused(order_id: str) -> list[Event]:
+def taken_back(order_id: str, at: int = OLD, **more: object) -> Event:
+    """The reversal that the message of the cancellation asks for."""
+    return reversal(order_id, at, **{"reversal_message_id": f"C-{order_id}", "reversal_transaction_id": f"C-{order_id}", **more})
+
+
+def refused(order_id: str, at: int = OLD) -> list[Event]:
     """A credit and a reversal over nothing: the credit service settles an order that cannot be credited."""
-    return [credit(order_id, credit_cents=0, points=0), reversal(order_id, reversal_cents=0, reversal_points=0)]
+    by = f"refused T-{order_id}"
+    return [
+        credit(order_id, at, credit_cents=0, points=0, credit_message_id=by),
+        reversal(order_id, at, reversal_cents=0, reversal_points=0, reversal_message_id=by),
+    ]
 
 
 def cancelled(order_id: str, at: int = OLD) -> Event:
-    return {"order_id": order_id, "cancelled_rows": 1, "cancelled_at_ms": at}
+    """The row of the cancellation, and what it changes in the order's."""
+    said: Event = {"cancelled_rows": 1, "cancellation_transaction_id": f"C-{order_id}", "cancelled_at_ms": at}
+    return {"order_id": order_id, "order_state": "CANCELLED", "ended_at_ms": at, "latest_at_ms": at, **said}
 
 
-def cancellation(order_id: str, *, consumed: bool = True) -> Event:
-    return {"order_id": order_id, "cancel_deliveries": 1, "unconsumed_cancellations": None if consumed else 1}
+def cancellation(order_id: str, at: int = OLD, *, consumed: bool = True) -> Event:
+    said: Event = {"cancel_deliveries": 1, "unconsumed_cancellations": None if consumed else 1, "cancel_delivered_at_ms": at}
+    return {"order_id": order_id, "latest_at_ms": at, **said}
 
 
 def unpaid(order_id: str, state: str, at: int = OLD, **more: object) -> list[Event]:
     """An order that is to be paid later, before its transaction is COMMITTED."""
-    return [order(order_id, at, order_state=state), item(order_id), {"order_id": order_id, "decided_at_ms": at, **more}]
+    times: Event = {"pay_until_ms": at, "ended_at_ms": None if state == "AWAITING_PAYMENT" else at + 9}
+    row: Event = {"order_id": order_id, "decided_at_ms": at, "pending_rows": 1 if state == "AWAITING_PAYMENT" else None}
+    times |= {name: value for name, value in more.items() if name in times}
+    return [order(order_id, at, **{"order_state": state, **times}), item(order_id), {**more, **row}]
+
+
+def paid(order_id: str, at: int = OLD, placed_at: int = OLD, **more: object) -> list[Event]:
+    """What is in the order database of an order that was paid later."""
+    times: Event = {"pay_until_ms": at + 5, "paid_at_ms": at, "latest_at_ms": at}
+    row = order(order_id, placed_at, **{"order_state": "PAID", **times, **more})
+    return [row, item(order_id, 1000), item(order_id, 250), committed(order_id, placed_at)]
 
 
 def discarded(order_id: str, at: int = OLD) -> Event:
@@ -126,6 +156,12 @@ def _changed(events: Iterable[Event], column: str, value: object) -> list[Event]
     return [{**event, column: value} if event.get(column) is not None else event for event in events]
 
 
+def _placed_at(at: int, *events: Event) -> list[Event]:
+    """The events, with messages that say when the order was placed."""
+    said = {"message_placed_at_ms": at, "last_message_placed_at_ms": at}
+    return [{**event, **said} if event.get("deliveries") else event for event in events]
+
+
 Telling = Callable[[str], Story]
 
 HEALTHY: dict[str, Telling] = {
@@ -134,20 +170,29 @@ HEALTHY: dict[str, Telling] = {
         [*placed(o, YOUNG), half(o, YOUNG), delivered(o, YOUNG), credit(o, YOUNG)], Finding.MATCHED
     ),
     "credited; a dead letter before that": lambda o: Story(
-        [*placed(o), *announced(o), delayed(o, 1), retried(o, 2), dead(o, 3), retried(o, 4), credit(o)], Finding.MATCHED
+        [*healthy(o), delayed(o, 1), retried(o, 2), dead(o, 3), retried(o, 4)], Finding.MATCHED
     ),
     "credited; sent twice after a time-out": lambda o: Story(
         [*healthy(o), half(o), delivered(o, born=OLD - 5_000)], Finding.MATCHED
     ),
     "credited; discarded and resumed": lambda o: Story(
-        [*placed(o), half(o, 1, decided=False), discarded(o, 2), half(o, 3), delivered(o, 4), credit(o)], Finding.MATCHED
+        [
+            *placed(o, OLD - 9),
+            half(o, OLD - 8, decided=False),
+            discarded(o, OLD - 7),
+            half(o, OLD - 6),
+            delivered(o, OLD - 5, message_placed_at_ms=OLD - 9),
+            credit(o),
+        ],
+        Finding.MATCHED,
     ),
     "credited, and its items not read": lambda o: Story(
-        without([*placed(o, YOUNG), *announced(o), credit(o, YOUNG)], "item_cents"), Finding.MATCHED
+        without([*placed(o, YOUNG), half(o, YOUNG), delivered(o, YOUNG), credit(o, YOUNG)], "item_cents"), Finding.MATCHED
     ),
     "rolled back": lambda o: Story([half(o)], Finding.ROLLED_BACK, None, [f"T-{o}"]),
     "rolled back without a marker": lambda o: Story([half(o)], Finding.ROLLED_BACK),
-    "cancelled": lambda o: Story([*healthy(o), cancelled(o), cancellation(o), reversal(o)], Finding.REVERSED),
+    "cancelled": lambda o: Story([*healthy(o), cancelled(o), cancellation(o), taken_back(o)], Finding.REVERSED),
+    "cancelled, and reversed by a repair": lambda o: Story([*healthy(o), cancelled(o), reversal(o)], Finding.REVERSED),
     "cancelled a moment ago": lambda o: Story([*healthy(o), cancelled(o, YOUNG)], Finding.IN_FLIGHT, Cause.CANCELLING),
     "cancelled, and not consumed": lambda o: Story(
         [*healthy(o), cancelled(o), cancellation(o, consumed=False)], Finding.IN_FLIGHT, Cause.CANCELLING
@@ -199,6 +244,28 @@ HEALTHY: dict[str, Telling] = {
     ),
     "a dead letter that is tried anew": lambda o: Story(
         [*placed(o), *announced(o), dead(o, OLD - 1), retried(o, consumed=False)], Finding.IN_FLIGHT, Cause.REDELIVERING
+    ),
+    "paid three days after it was placed": lambda o: Story(
+        [*paid(o, OLD, ANCIENT - 9), half(o, ANCIENT), *_placed_at(ANCIENT - 9, delivered(o), credit(o))], Finding.MATCHED
+    ),
+    "paid a moment ago, three days after it was placed": lambda o: Story(
+        [*paid(o, YOUNG, ANCIENT - 9), half(o, ANCIENT, decided=False)], Finding.IN_FLIGHT, Cause.PENDING
+    ),
+    "paid and delivered a moment ago": lambda o: Story(
+        [*paid(o, YOUNG, ANCIENT - 9), half(o, ANCIENT), *_placed_at(ANCIENT - 9, delivered(o, YOUNG, consumed=False))],
+        Finding.IN_FLIGHT,
+        Cause.NOT_CONSUMED,
+    ),
+    "awaits its payment, whose deadline is days away": lambda o: Story(
+        [*unpaid(o, "AWAITING_PAYMENT", ANCIENT, pay_until_ms=OLD), half(o, ANCIENT, decided=False)],
+        Finding.IN_FLIGHT,
+        Cause.PENDING,
+    ),
+    "refused by the credit service a moment ago": lambda o: Story(
+        [*placed(o), *announced(o), *refused(o, YOUNG)], Finding.IN_FLIGHT, Cause.CANCELLING
+    ),
+    "announced in the first version, without items": lambda o: Story(
+        [*placed(o), *announced(o, message_items=None), credit(o)], Finding.MATCHED
     ),
     "delivered a moment ago": lambda o: Story(
         [*placed(o), half(o), delivered(o, YOUNG, consumed=None)], Finding.IN_FLIGHT, Cause.YOUNG
@@ -307,5 +374,77 @@ FAULTS: dict[str, Telling] = {
     "credited, and its message damaged": lambda o: Story(
         [*placed(o), half(o), damage(o), credit(o)], Finding.DAMAGED_MESSAGE, Cause.DAMAGE
     ),
+    "cancelled, says its row alone": lambda o: Story(
+        _changed(healthy(o), "order_state", "CANCELLED"), Finding.STATE_MISMATCH, Cause.CREDITED
+    ),
+    "awaits its payment, says its row, and is credited": lambda o: Story(
+        _changed(healthy(o), "order_state", "AWAITING_PAYMENT"), Finding.STATE_MISMATCH, Cause.CREDITED
+    ),
+    "a state that no service knows": lambda o: Story(
+        _changed(healthy(o), "order_state", "SHIPPED"), Finding.STATE_MISMATCH, Cause.STATE
+    ),
+    "its cancellation was announced, and it stands": lambda o: Story(
+        [*healthy(o), cancellation(o)], Finding.STATE_MISMATCH, Cause.STANDS
+    ),
+    "paid, and no payment": lambda o: Story(_changed(healthy(o), "order_state", "PAID"), Finding.STATE_MISMATCH, Cause.ROWS),
+    "two COMMITTED rows": lambda o: Story([*healthy(o), committed(o)], Finding.DUPLICATE_TRANSACTION),
+    "an entry of an unknown kind": lambda o: Story([*healthy(o), {"order_id": o, "unknown_rows": 1}], Finding.UNKNOWN_ROW),
+    "credited in the future": lambda o: Story([*placed(o), *announced(o), credit(o, FUTURE)], Finding.WRONG_TIME, Cause.FUTURE),
+    "pending since the future": lambda o: Story([*placed(o), half(o, FUTURE, decided=False)], Finding.WRONG_TIME, Cause.FUTURE),
+    "expired in the future": lambda o: Story(
+        [*unpaid(o, "EXPIRED", rolled_back_rows=1), {"order_id": o, "latest_at_ms": FUTURE}], Finding.WRONG_TIME, Cause.FUTURE
+    ),
+    "placed in the future, and consumed": lambda o: Story(
+        [*placed(o, FUTURE), *announced(o)], Finding.MISSING_CREDIT, Cause.CONSUMED
+    ),
+    "placed a moment ago, and delivered long ago": lambda o: Story(
+        [*placed(o, YOUNG), *announced(o)], Finding.MISSING_CREDIT, Cause.CONSUMED
+    ),
+    "credited before it was placed": lambda o: Story(
+        [*placed(o), *announced(o), credit(o, OLD - 100_001)], Finding.WRONG_TIME, Cause.TOO_EARLY
+    ),
+    "credited while its half message is pending": lambda o: Story(
+        [*placed(o), half(o, decided=False), credit(o)], Finding.ORDER_WITHOUT_MESSAGE, Cause.PENDING
+    ),
+    "a body that nobody can read": lambda o: Story(
+        [*placed(o), *announced(o, unreadable=1, message_cents=None), credit(o)], Finding.MESSAGE_MISMATCH, Cause.BODY
+    ),
+    "a second message with a larger amount": lambda o: Story(
+        [*healthy(o), half(o), delivered(o, born=1, message_cents=9999)], Finding.MESSAGE_MISMATCH, Cause.AMOUNT
+    ),
+    "a message that says another time": lambda o: Story(
+        [*placed(o), *announced(o, message_placed_at_ms=OLD - 1), credit(o)], Finding.MESSAGE_MISMATCH, Cause.TIME
+    ),
+    "items renamed": lambda o: Story(
+        [*placed(o), *announced(o, message_items=1), credit(o)], Finding.ITEMS_MISMATCH, Cause.ITEMS
+    ),
+    "a credit without a transaction id": lambda o: Story(
+        _changed(healthy(o), "credit_transaction_id", None), Finding.WRONG_TRANSACTION, Cause.LEDGER
+    ),
+    "a credit of another order's message": lambda o: Story(
+        _changed(healthy(o), "credit_message_id", "T-x"), Finding.WRONG_TRANSACTION, Cause.OTHER_MESSAGE
+    ),
+    "everything below zero": lambda o: Story(
+        [*placed(o, cents=-1200), *announced(o, message_cents=-1200), credit(o, credit_cents=-1200, points=-12)],
+        Finding.AMOUNT_MISMATCH,
+        Cause.BELOW_ZERO,
+    ),
+    "reversed by the message of something else": lambda o: Story(
+        [*healthy(o), cancelled(o), cancellation(o), taken_back(o, reversal_transaction_id="C-x")],
+        Finding.REVERSAL_MISMATCH,
+        Cause.UNASKED,
+    ),
+    "reversed, and the cancellation never announced": lambda o: Story(
+        [*healthy(o), cancelled(o), taken_back(o)], Finding.REVERSAL_MISMATCH, Cause.NO_MESSAGE
+    ),
+    "cancelled and reversed, and the order row lost": lambda o: Story(
+        [
+            *without([*healthy(o), taken_back(o), cancellation(o)], "order_rows"),
+            {"order_id": o, "cancelled_rows": 1, "cancellation_transaction_id": f"C-{o}", "cancelled_at_ms": OLD},
+        ],
+        Finding.TRANSACTION_WITHOUT_ORDER,
+        Cause.ORDER_LOST,
+    ),
+    "a gap of the log": lambda o: Story([{"order_id": o, "gaps": 1}], Finding.LOG_GAP),
     "a damaged record": lambda o: Story([damage(o)], Finding.DAMAGED_MESSAGE, Cause.DAMAGE),
 }

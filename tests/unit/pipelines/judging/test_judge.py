@@ -16,9 +16,9 @@ def rows(spark: SparkSession, table: Table, *values: tuple[object, ...]) -> Data
 
 def orders_and_credits(spark: SparkSession) -> DataFrame:
     """Orders a and b, credits of b and c, and a second credit of b from another source of the same kind."""
-    orders = rows(spark, ORDERS, *[(name, "ada", 1250, "EUR", "PLACED", AT_MS) for name in ("a", "b")])
-    credits = [(name, "credit", "ada", 12, 1250, f"T-{name}", AT_MS + 5) for name in ("b", "c")]
-    more = ("b", "credit", "bob", 11, 1150, "T-x", AT_MS + 3)
+    orders = rows(spark, ORDERS, *[(name, "ada", 1250, "EUR", "PLACED", AT_MS, None, None, None) for name in ("a", "b")])
+    credits = [(name, "credit", "ada", 12, 1250, "M", f"T-{name}", AT_MS + 5) for name in ("b", "c")]
+    more = ("b", "credit", "bob", 11, 1150, "M", "T-x", AT_MS + 3)
     return all_events(
         [order_events(orders), credit_events(rows(spark, CREDITS, *credits)), credit_events(rows(spark, CREDITS, more))]
     )
@@ -54,7 +54,9 @@ def test_histories_are_events_that_can_be_grouped_again(spark: SparkSession) -> 
     once = grouped(orders_and_credits(spark))
     assert [(field.name, field.dataType.simpleString()) for field in once.schema] == list(EVENT_COLUMNS.items())
     again = grouped(
-        once.unionByName(grouped(all_events([order_events(rows(spark, ORDERS, ("c", "cy", 9, "EUR", "PLACED", 7)))])))
+        once.unionByName(
+            grouped(all_events([order_events(rows(spark, ORDERS, ("c", "cy", 9, "EUR", "PLACED", 7, None, None, None)))]))
+        )
     )
     assert {row["order_id"]: (row["order_rows"], row["credit_rows"], row["customer"]) for row in again.collect()} == {
         "a": (1, 0, "ada"),

@@ -9,7 +9,8 @@ from hypothesis import strategies as st
 
 from pipelines.judging import rules
 from pipelines.judging.classes import CAUSES, CONSISTENT, MEANINGS, Cause, Finding
-from tests.unit.pipelines.judging.sqlite_judge import judge
+from pipelines.judging.history import COUNTS, EVENT_COLUMNS, KEY
+from tests.unit.pipelines.judging.sqlite_judge import group, judge, judge_conditions
 from tests.unit.pipelines.judging.stories import (
     ANCIENT,
     CUT_OFF,
@@ -158,3 +159,51 @@ def test_each_class_and_cause_has_a_meaning() -> None:
 def test_each_class_has_a_story() -> None:
     of_orders = {finding for finding, _ in rules.CLASSES}
     assert {tell("a").finding for tell in STORIES.values()} == of_orders
+
+
+NOT_NEEDED_FOR_A_MATCH = {
+    "order_id": "the key",
+    "discards": "discarded, and resumed since",
+    "halves": "the half message may have expired with its segment",
+    "half_at_ms": "as above",
+    "last_half_at_ms": "as above",
+    "last_decided_half_at_ms": "as above",
+    "half_transaction_id": "as above; the delivered message has it as well",
+    "last_credit_transaction_id": "of a second credit, which is found by its number",
+    "last_credited_customer": "of a second entry, which is found by its number",
+    "born_at_ms": "of a second delivery, which is found by its number",
+    "last_born_at_ms": "as above",
+    "delivered_at_ms": "when, and not what",
+    "last_delivered_at_ms": "as above",
+    "latest_at_ms": "as above; only the future is wrong",
+    "decided_at_ms": "as above",
+    "credited_at_ms": "as above",
+    "consumed": "what is credited was consumed",
+    "message_items": "a message of the first version names no items; see last_message_items",
+}
+
+
+def matched(**changed: object) -> Event:
+    """The one history of a healthy order, as it is grouped."""
+    (row,) = group(healthy("a"))
+    return {**row, **changed}
+
+
+@pytest.mark.parametrize("column", sorted({name for name, value in matched().items() if value} - NOT_NEEDED_FOR_A_MATCH.keys()))
+@pytest.mark.parametrize("is_gone", [True, False])
+def test_nothing_that_a_match_needs_may_be_unsaid_or_said_otherwise(column: str, is_gone: bool) -> None:
+    """Whichever column of a healthy history becomes NULL, or says something else: it is no match any longer."""
+    value = matched()[column]
+    other = None if is_gone else value + 1 if isinstance(value, int) else f"{value}!"
+    (row,) = judge([matched(**{column: other})], CUT_OFF, 0)
+    assert row["finding"] != Finding.MATCHED
+
+
+@settings(deadline=None, max_examples=80)
+@given(st.lists(st.sampled_from(range(len(EVENTS))), min_size=1, max_size=6), st.sets(st.sampled_from(sorted(EVENT_COLUMNS))))
+def test_each_condition_that_accuses_says_yes_or_no_whatever_is_unsaid(indexes: list[int], unsaid: set[str]) -> None:
+    """NULL would pass the rule by; of a healthy class it is a no. Counts are never NULL: `history.aggregates` makes 0 of it."""
+    gone = unsaid - {*COUNTS, *KEY}
+    events = [{name: value for name, value in EVENTS[index].items() if name not in gone} for index in indexes]
+    for conditions in judge_conditions(events, CUT_OFF, 0):
+        assert set(conditions) <= {0, 1}

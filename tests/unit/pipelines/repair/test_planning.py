@@ -132,3 +132,10 @@ def test_a_file_that_is_no_plan_is_refused_by_name(tmp_path: Path) -> None:
     write_plan(Plan(1, "orders", "credit_service", [], [], version=2), path)
     with pytest.raises(PlanUnusable, match="version 2"):
         read_plan(path)
+
+
+def test_a_moment_that_no_calendar_has_is_told_as_a_number() -> None:
+    (person,) = plan_of(
+        [found(Finding.WRONG_TIME, Cause.FUTURE, credited_at_ms=2**63 - 1, credit_count=1)], ROUTE, 1
+    ).for_a_person
+    assert f"{2**63 - 1} ms since 1970" in person.evidence[-1]

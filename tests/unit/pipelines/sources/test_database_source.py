@@ -149,4 +149,4 @@ def test_what_is_missing_in_a_database_is_named(shop: ShopDatabases, table: str,
 def test_a_file_that_is_no_database_is_refused(tmp_path: Path) -> None:
     (tmp_path / "text.db").write_text("not a database, but long enough to be taken for one" * 20)
     with pytest.raises(UnreadableDatabase, match="not a database"):
-        list(read_columns(parse_database_url(f"sqlite:///{tmp_path}/text.db"), "orders", ["id"]))
+        list(read_columns(parse_database_url(f"sqlite:///{tmp_path}/text.db"), "orders", {"id": "bigint"}))

@@ -7,7 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from broker.message.record import encode_record
+from broker.message import sysflag
+from broker.message.record import HEAD_V4, encode_record
 from broker.store import DamagedStore, MessageStore, StoreConfig, StoreUnwritable
 from broker.store.files import OsFileSystem
 from tests.unit.store.conftest import HOST, NOW, append, bodies, crash, delete_topic, send, small_config
@@ -452,6 +453,36 @@ def test_a_consume_queue_that_lost_its_first_file_is_rebuilt(
 
     assert bodies(again) == sent
     assert send(again, b"next")[0].queue_offset == count
+    again.close()
+
+
+def planted(offset: int, queue_offset: int) -> bytes:
+    """A whole committed order, as a client can write one into a body: it claims to lie at this offset of the commit log."""
+    return encode_record(
+        topic=b"orders", queue_id=0, queue_offset=queue_offset, commit_log_offset=offset, flag=0,
+        sys_flag=sysflag.TRANSACTION_COMMIT, born_timestamp=NOW, born_host=HOST, store_timestamp=NOW + 10**9, store_host=HOST,
+        reconsume_times=0, prepared_transaction_offset=0, body=b"evil", properties=b"",
+    )  # fmt: skip
+
+
+@pytest.mark.parametrize("queue_offset", [0, 1, 2, 3])
+@pytest.mark.parametrize("are_queues_written", [True, False])
+@pytest.mark.parametrize(("place", "content"), [(88, b"\xee"), (4, b"\xee" * 4), (28, b"\xee" * 8), (300, bytes(300))])
+def test_a_record_within_the_body_of_a_damaged_one_is_never_revived(
+    config: StoreConfig, store: MessageStore, place: int, content: bytes, are_queues_written: bool, queue_offset: int
+) -> None:
+    send(store, b"first")
+    begins = store.written_position
+    (damaged,) = send(store, b"x" * 40 + planted(begins + HEAD_V4.size + 40, queue_offset) + b"x" * 200)
+    if are_queues_written:
+        send(store, b"last")
+    store.flush()
+    crash(store)
+    patch(config.commit_log_directory / SEGMENT, begins + place, content[: damaged.end_position - begins - place])
+    if not are_queues_written:
+        shutil.rmtree(config.consume_queue_directory)
+    again = reopen(config)
+    assert b"evil" not in bodies(again)
     again.close()
 
 

@@ -1,0 +1,103 @@
+"""What a gap of the commit log hides: orders of which the log cannot say whether their message was in it.
+
+The reconciliation asks the log for the message of each order. Where a stretch of the log is not there, or cannot be read and
+names no order, the message may have lain in it. So an order that was placed before the log was whole again, and of which the log
+shows no message, is called neither lost nor on its way: it cannot be judged.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Final
+
+from pyspark.sql import Column
+from pyspark.sql import functions as F
+
+from pipelines.judging.classes import Cause, Finding
+from pipelines.judging.cut_off import CutOff
+
+_NAME: Final = re.compile(r"from (\d+) to (\d+), whole again (?:at (\d+) ms|later)")
+_SAYS_NOTHING: Final = {
+    Finding.ORDER_WITHOUT_MESSAGE: tuple(Cause),
+    Finding.MISSING_CREDIT: (Cause.NO_MESSAGE, Cause.NO_TRANSACTION, Cause.ROLLED_BACK, Cause.UNKNOWN),
+    Finding.MISSING_REVERSAL: (Cause.NO_MESSAGE,),
+    Finding.REVERSAL_MISMATCH: (Cause.NO_MESSAGE,),
+    Finding.IN_FLIGHT: (Cause.PENDING,),
+    Finding.OVERDUE: (Cause.PENDING,),
+}
+"""What is found of an order because the log lacks a record of it."""
+_IN_CANCELLATIONS: Final = (Finding.MISSING_REVERSAL, Finding.REVERSAL_MISMATCH)
+"""What is found because the log lacks the message of the cancellation: that of the order may be there."""
+_WRONG_WITHOUT_LOG: Final = (Finding.CREDIT_WITHOUT_ORDER, Finding.TRANSACTION_WITHOUT_ORDER)
+"""What the databases alone contradict themselves about. It stays found; but its cause may be one that the log says by silence."""
+_SAID_BY_SILENCE: Final = (Cause.NO_MESSAGE, Cause.ROLLED_BACK)
+
+
+@dataclass(frozen=True, slots=True)
+class LogGap:
+    """A stretch of a commit log of which nothing can be told."""
+
+    begins: int
+    ends: int
+    whole_again_ms: int | None
+    """When the first record behind it was stored; None if there is none."""
+    is_missing: bool
+    """Whether the bytes are not there; otherwise they are there and damaged."""
+
+
+def name_of_stretch() -> Column:
+    """The name of a record of kind `gap` or `damage` that names no order."""
+    end = (F.col("commit_log_offset") + F.col("size")).cast("string")
+    again = F.coalesce(F.concat(F.lit("at "), F.col("stored_at_ms").cast("string"), F.lit(" ms")), F.lit("later"))
+    return F.concat(F.lit("from "), F.col("commit_log_offset").cast("string"), F.lit(" to "), end, F.lit(", whole again "), again)
+
+
+def gaps_of(rows: Iterable[Mapping[str, Any]]) -> list[LogGap]:
+    """The gaps in rows of `totals.summed`, in the order of their offsets."""
+    found = []
+    for row in rows:
+        if row["order_id"] is None and row["finding"] in (Finding.LOG_GAP, Finding.DAMAGED_MESSAGE):
+            name = _NAME.fullmatch(row["transaction_id"] or "")
+            if name:
+                again = None if name[3] is None else int(name[3])
+                found.append(LogGap(int(name[1]), int(name[2]), again, row["finding"] == Finding.LOG_GAP))
+    return sorted(found, key=lambda gap: (gap.begins, gap.ends))
+
+
+def with_unjudged(rows: Sequence[dict[str, Any]], cut_off: CutOff) -> list[dict[str, Any]]:
+    """The rows, in which orders are `not_judged` whose message may have lain in a gap."""
+    gaps = gaps_of(rows)
+    if not gaps:
+        return list(rows)
+    again = [gap.whole_again_ms for gap in gaps]
+    # Order service and broker have clocks of their own: the grace period covers the difference.
+    until_ms = cut_off.as_of_ms if None in again else max(at for at in again if at is not None) + cut_off.grace_seconds * 1000
+    return [_without_silence(row, until_ms) for row in rows]
+
+
+def gaps_told(rows: Sequence[Mapping[str, Any]]) -> list[str]:
+    """One line for each gap; the last says how many transactions cannot be judged. None without gaps."""
+    gaps = gaps_of(rows)
+    if not gaps:
+        return []
+    unjudged = sum(row["count"] for row in rows if row["finding"] == Finding.NOT_JUDGED)
+    told = [f"the log {'has a gap' if gap.is_missing else 'is damaged'} from {gap.begins:,} to {gap.ends:,}" for gap in gaps]
+    what = "1 transaction" if unjudged == 1 else f"{unjudged:,} transactions"
+    return [*told[:-1], f"{told[-1]}: {what} cannot be judged"]
+
+
+def _without_silence(row: dict[str, Any], until_ms: int) -> dict[str, Any]:
+    """The row without what it says only because a record is not there that may have lain in a gap."""
+    finding = Finding(row["finding"])
+    told = (row[name] for name in ("ordered_at_ms", "half_at_ms", "credited_at_ms"))
+    began_ms = next((int(at) for at in told if at is not None), until_ms)
+    was_read = row["delivered_at_ms"] is not None and finding not in _IN_CANCELLATIONS
+    if row["order_id"] is None or was_read or began_ms > until_ms:
+        return row
+    if row["cause"] in _SAYS_NOTHING.get(finding, ()):
+        return row | {"finding": Finding.NOT_JUDGED.value, "cause": None}
+    if finding in _WRONG_WITHOUT_LOG and row["cause"] in _SAID_BY_SILENCE:
+        return row | {"cause": Cause.UNKNOWN.value}
+    return row

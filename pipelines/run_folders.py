@@ -1,0 +1,116 @@
+"""All outputs of one run, replaced in one step: readers find those of the last run or those of this one, and never some of each.
+
+    data/reconciliation/findings -> .reconciliation/latest/findings
+    data/reconciliation/summary  -> .reconciliation/latest/summary
+    data/reconciliation/.reconciliation/latest -> run-5a6b7c8d
+
+A run writes into a folder of its own. Then it lets `latest` name that folder: one rename, which every POSIX file system makes
+whole. The folder of the run before stays until the next run, for those who read it meanwhile.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import os
+import secrets
+import shutil
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import Final
+
+_LATEST: Final = "latest"
+_RENAME_EXCHANGE: Final = 2
+_FROM_HERE: Final = -100
+"""AT_FDCWD: a relative path begins at the working directory."""
+
+
+@contextmanager
+def replaced_together(output: Path, kind: str, names: Sequence[str]) -> Iterator[Path]:
+    """A folder to write outputs of these names into; when the block ends, all take the place of the last run's in one step.
+
+    If the block raises, all stay as they were. `kind` keeps outputs of several programs in one folder apart. Raises OSError.
+    """
+    runs = output / f".{kind}"
+    runs.mkdir(parents=True, exist_ok=True)
+    fresh = runs / f"run-{secrets.token_hex(4)}"
+    fresh.mkdir()
+    try:
+        yield fresh
+        _sync(fresh)
+        _adopt(output, runs, names)
+        before = os.readlink(runs / _LATEST) if (runs / _LATEST).is_symlink() else ""
+        _point(runs / _LATEST, fresh.name)
+    except BaseException:
+        shutil.rmtree(fresh, ignore_errors=True)
+        raise
+    _sync_folder(runs)
+    for path in runs.glob("run-*"):
+        if path.name not in (fresh.name, before):
+            shutil.rmtree(path, ignore_errors=True)
+
+
+def _adopt(output: Path, runs: Path, names: Sequence[str]) -> None:
+    """Lets each name lead to what `latest` has of it. A folder that an older version wrote under a name counts as a run's."""
+    folders = [name for name in names if (output / name).is_dir() and not (output / name).is_symlink()]
+    if folders and not (runs / _LATEST).is_symlink():
+        adopted = runs / f"run-{secrets.token_hex(4)}"
+        for name in folders:
+            shutil.copytree(output / name, adopted / name, copy_function=_linked)
+        _point(runs / _LATEST, adopted.name)
+    for name in names:
+        if not (output / name).is_symlink():
+            _point(output / name, f"{runs.name}/{_LATEST}/{name}")
+
+
+def _point(link: Path, target: str) -> None:
+    """Makes a symbolic link, in the place of what is there."""
+    made = link.with_name(f".{link.name}.{secrets.token_hex(4)}")
+    made.symlink_to(target)
+    if link.is_dir() and not link.is_symlink():
+        if not _exchanged(made, link):
+            # A moment without either: systems without such an exchange have it once, when an older version's folder is replaced.
+            aside = link.with_name(f".{link.name}.{secrets.token_hex(4)}")
+            link.rename(aside)
+            made.rename(link)
+            made = aside
+        shutil.rmtree(made, ignore_errors=True)
+    else:
+        made.replace(link)
+
+
+def _exchanged(one: Path, other: Path) -> bool:
+    """Swaps two names in one step, by Linux' renameat2; False where there is none."""
+    try:
+        renameat2 = ctypes.CDLL(None, use_errno=True).renameat2
+    except (AttributeError, OSError):
+        return False
+    return bool(renameat2(_FROM_HERE, os.fsencode(one), _FROM_HERE, os.fsencode(other), _RENAME_EXCHANGE) == 0)
+
+
+def _linked(source: str, target: str) -> str:
+    """A second name for a file; a copy where the file system has no such names."""
+    try:
+        os.link(source, target)
+    except OSError:
+        shutil.copy2(source, target)
+    return target
+
+
+def _sync(folder: Path) -> None:
+    """Returns when all that lies in the folder is on the disk."""
+    for place, _, files in os.walk(folder):
+        for name in files:
+            with (Path(place) / name).open("rb") as file:
+                os.fsync(file.fileno())
+        _sync_folder(Path(place))
+
+
+def _sync_folder(folder: Path) -> None:
+    """File systems that cannot sync a folder keep its names by themselves."""
+    descriptor = os.open(folder, os.O_RDONLY)
+    try:
+        with suppress(OSError):
+            os.fsync(descriptor)
+    finally:
+        os.close(descriptor)

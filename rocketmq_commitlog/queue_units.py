@@ -1,0 +1,142 @@
+"""What only a broker writes about its commit log: the units of its consume queues, and how far they say that the log goes.
+
+    COMMITLOGOFFSET 8 | SIZE 4 | TAGSCODE 8        consumequeue/TOPIC/QUEUEID/, one unit for each queue offset
+
+A client can put whole records into a body, with magic code, checksum and commit log offset as they should be. No client can make
+a unit point to them: so where a unit points, a record begins.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import struct
+from bisect import bisect_right
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Final
+
+_UNIT: Final = struct.Struct(">qiq")
+_BLANK_SIZE: Final = 0x7FFFFFFF
+"""Of a unit that holds no message."""
+_FILE_NAME: Final = re.compile(r"[0-9]{20}")
+_MOST_QUEUES: Final = 1_000
+"""How many queues are asked how far the log goes: those that were written last."""
+
+Files = list[tuple[int, Path]]
+"""The files of a queue, each with the position of its first byte in the queue, ascending."""
+
+
+class QueueUnits:
+    """The consume queues of one store; each is looked for when it is asked first."""
+
+    def __init__(self, store: Path) -> None:
+        """Reads nothing yet. What is not there, or cannot be read, vouches for nothing."""
+        self._root = store / "consumequeue"
+        self._topics: dict[bytes, Path] | None = None
+        self._queues: dict[tuple[bytes, int], Files] = {}
+
+    @property
+    def are_missing(self) -> bool:
+        """Whether there are none, so that asking for each record of a log would be in vain."""
+        return not self._root.is_dir()
+
+    def point_to(self, commit_log_offset: int, size: int, topic: bytes, queue_id: int, queue_offset: int) -> bool:
+        """Whether the unit of this queue offset is that of a record of this size at this place."""
+        if queue_offset < 0:
+            return False
+        position = queue_offset * _UNIT.size
+        files = self._files(topic, queue_id)
+        place = bisect_right(files, position, key=lambda file: file[0]) - 1
+        if place < 0:
+            return False
+        begins, path = files[place]
+        unit = _read(path, position - begins)
+        return unit is not None and unit[:2] == (commit_log_offset, size)
+
+    def _files(self, topic: bytes, queue_id: int) -> Files:
+        if self._topics is None:
+            # Topics come from bytes that may be hostile: only the name of a folder that is there becomes a path.
+            self._topics = {os.fsencode(path.name): path for path in _folders(self._root)}
+        if topic not in self._topics:
+            return []
+        if (topic, queue_id) not in self._queues:
+            self._queues[topic, queue_id] = _files_of(self._topics[topic] / str(queue_id))
+        return self._queues[topic, queue_id]
+
+
+def known_end(store: Path) -> int:
+    """The commit log offset up to which the log goes by what the broker wrote elsewhere; 0 if that says nothing.
+
+    It is read before the log is, so that all of it must be found there. It may lie a few seconds behind the log.
+    """
+    last_files = []
+    for topic in _folders(store / "consumequeue"):
+        for queue in _folders(topic):
+            if files := _files_of(queue):
+                last_files.append((_changed_ns(files[-1][1]), files))
+    last_files.sort(key=lambda file: file[0], reverse=True)
+    ends = [_end_of(files) for _, files in last_files[:_MOST_QUEUES]]
+    return max([0, _saved_progress(store), *ends])
+
+
+def _end_of(files: Files) -> int:
+    """The commit log offset behind the record of the last unit that holds one; 0 without one in the last two files."""
+    for _, path in reversed(files[-2:]):
+        low, high = 0, _size_of(path) // _UNIT.size
+        while low < high:
+            middle = (low + high) // 2
+            unit = _read(path, middle * _UNIT.size)
+            low, high = (middle + 1, high) if unit is not None and unit[1] > 0 else (low, middle)
+        unit = _read(path, (low - 1) * _UNIT.size) if low else None
+        if unit is not None and 0 < unit[1] < _BLANK_SIZE:
+            return unit[0] + unit[1]
+    return 0
+
+
+def _saved_progress(store: Path) -> int:
+    """Up to where this kit's broker had everything on the disk, by its progress.json."""
+    try:
+        position = json.loads((store / "progress.json").read_bytes())["position"]
+    except (OSError, ValueError, LookupError, TypeError, RecursionError):
+        return 0
+    return position if isinstance(position, int) else 0
+
+
+def _folders(parent: Path) -> Iterator[Path]:
+    try:
+        yield from (path for path in parent.iterdir() if path.is_dir())
+    except OSError:
+        return
+
+
+def _files_of(queue: Path) -> Files:
+    try:
+        found = [path for path in queue.iterdir() if _FILE_NAME.fullmatch(path.name) and path.is_file()]
+    except OSError:
+        return []
+    return sorted((int(path.name), path) for path in found)
+
+
+def _changed_ns(path: Path) -> int:
+    try:
+        return path.stat().st_mtime_ns
+    except OSError:
+        return 0
+
+
+def _size_of(path: Path) -> int:
+    try:
+        return path.stat().st_size
+    except OSError:
+        return 0
+
+
+def _read(path: Path, position: int) -> tuple[int, int, int] | None:
+    try:
+        with path.open("rb") as file:
+            content = os.pread(file.fileno(), _UNIT.size, position)
+    except OSError:
+        return None
+    return _UNIT.unpack(content) if len(content) == _UNIT.size else None
