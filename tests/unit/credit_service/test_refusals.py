@@ -23,7 +23,6 @@ from tests.unit.credit_service.conftest import a_context, a_credit, a_reversal
 from tests.unit.credit_service.credit_side import CreditSide
 
 CREDITED, IMPOSSIBLE = CreditOutcome.CREDITED, CreditOutcome.IMPOSSIBLE
-HOUR_S = 3600.0
 RULED_S = 300.0
 LARGEST = 100
 SMALL, LARGE = LARGEST * 100, (LARGEST + 1) * 100
@@ -136,13 +135,13 @@ def test_orders_of_the_same_task_prove_nothing_since_the_rule_may_have_come_betw
     rule.is_set_up(engine)
 
     def mend_later() -> None:
-        if shop.side.clock() > HOUR_S and shop.meanwhile is mend_later:
+        if shop.side.clock() > RULED_S and shop.meanwhile is mend_later:
             shop.meanwhile = lambda: None
             rule.is_mended(engine)
 
     shop.meanwhile = mend_later
     assert shop.credit([*orders(3), a_credit("large", amount_cents=LARGE)]) == [CREDITED] * 4
-    assert shop.side.clock() > HOUR_S
+    assert shop.side.clock() > RULED_S
 
 
 @pytest.mark.parametrize("passing", [a_reversal("other"), a_credit("order-0", amount_cents=SMALL)])
@@ -155,7 +154,7 @@ def test_neither_another_kind_of_write_nor_a_redelivery_shows_that_orders_pass(s
     other.fair = FairCrediting(PatientCrediting(shop.fair.patient.crediting, shop.holds, threads=4), shop.fair.doubts)
 
     def pass_another_then_mend() -> None:
-        if shop.side.clock() > HOUR_S:
+        if shop.side.clock() > RULED_S:
             shop.meanwhile = lambda: None
             rule.is_mended(sqlite_engine)
         else:
@@ -163,23 +162,23 @@ def test_neither_another_kind_of_write_nor_a_redelivery_shows_that_orders_pass(s
 
     shop.meanwhile = pass_another_then_mend
     assert shop.credit([a_credit("large", amount_cents=LARGE)]) == [CREDITED]
-    assert shop.side.clock() > HOUR_S
+    assert shop.side.clock() > RULED_S
 
 
 def test_a_bad_order_alone_is_held_and_seen_until_another_passes_and_is_its_own_fault_then(sqlite_engine: Engine) -> None:
     shop = Shop(CreditSide(Ledger(sqlite_engine)))
     rule_of(sqlite_engine, "some: raising trigger").is_set_up(sqlite_engine)
 
-    def another_after_a_day() -> None:
+    def another_much_later() -> None:
         holding = shop.holds.state()
         assert holding is None or (holding.orders, holding.cause, holding.is_outage) == (1, Cause.REFUSAL, False)
-        if shop.side.clock() > 24 * HOUR_S:
+        if shop.side.clock() > 4 * RULED_S:
             shop.meanwhile = lambda: None
             assert shop.credit(orders(1)) == [CREDITED]
 
-    shop.meanwhile = another_after_a_day
+    shop.meanwhile = another_much_later
     assert shop.credit([a_credit("bad", amount_cents=LARGE)]) == [IMPOSSIBLE]
-    assert shop.side.clock() > 24 * HOUR_S
+    assert shop.side.clock() > 4 * RULED_S
 
 
 @pytest.mark.parametrize("writes", ["order", "refusal", "reversal"])
@@ -200,7 +199,7 @@ def test_orders_that_other_processes_write_show_that_the_database_takes_them(eng
         nonlocal waits
         waits += 1
         elsewhere(waits)
-        if shop.side.clock() > HOUR_S:
+        if shop.side.clock() > RULED_S:
             shop.meanwhile = lambda: None
             rule.is_mended(engine)
 
@@ -211,7 +210,7 @@ def test_orders_that_other_processes_write_show_that_the_database_takes_them(eng
         assert SETTLED_S <= shop.side.clock() < SETTLED_S + 60
     else:
         assert shop.credit([bad]) == [CREDITED]
-        assert shop.side.clock() > HOUR_S
+        assert shop.side.clock() > RULED_S
 
 
 def test_a_row_that_was_under_way_when_the_order_was_refused_is_no_witness(sqlite_engine: Engine) -> None:
@@ -225,7 +224,7 @@ def test_a_row_that_was_under_way_when_the_order_was_refused_is_no_witness(sqlit
     def end_what_was_under_way() -> None:
         if shop.side.clock() < SETTLED_S / 2:
             ledger.credit([a_credit(f"late-{next(late)}", amount_cents=SMALL)])
-        if shop.side.clock() > HOUR_S:
+        if shop.side.clock() > RULED_S:
             shop.meanwhile = lambda: None
             rule.is_mended(sqlite_engine)
 
