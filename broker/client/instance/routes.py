@@ -8,6 +8,7 @@ from collections.abc import Callable, Mapping
 
 from broker.client.errors import BrokerUnreachable, ClientError, NameServerUnreachable, NoRoute
 from broker.client.instance.name_servers import NameServers
+from broker.client.instance.rhythm import Rhythm
 from broker.client.instance.topic_queues import check_queue_counts, publish_queues, subscribe_queues
 from broker.message import MessageQueue, topics
 from broker.protocol.errors import ProtocolError
@@ -150,19 +151,11 @@ class Routes:
         return self._brokers
 
     async def _poll(self) -> None:
-        """Asks every 30 s, and sooner where something is missing or may have changed.
-
-        What is asked sooner does not move the next time: so it stays with the rest of what the client does every 30 s.
-        """
-        time = asyncio.get_running_loop().time
-        next_s = time()
+        rhythm = Rhythm(POLL_INTERVAL_S)
         while True:
             all_known = await self._refresh_all()
-            now_s = time()
-            if now_s >= next_s:
-                next_s = now_s + POLL_INTERVAL_S
             try:
-                async with asyncio.timeout_at(next_s if all_known else min(next_s, now_s + MISSING_INTERVAL_S)):
+                async with asyncio.timeout_at(rhythm.next_s(None if all_known else MISSING_INTERVAL_S)):
                     await self._wake.wait()
             except TimeoutError:
                 continue
