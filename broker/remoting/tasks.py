@@ -36,13 +36,21 @@ class Tasks:
         """Calls the action again and again, `seconds` after it returned, the first time after `seconds`."""
         self._timers.append(_Timer(seconds, _Attempts(name, action, seconds)))
 
-    def when_due(self, name: str, action: Callable[[], float | None], alarm: Alarm, *, rest_s: float) -> None:
+    def when_due(
+        self,
+        name: str,
+        action: Callable[[], float | None],
+        alarm: Alarm,
+        *,
+        rest_s: float,
+        due_s: Callable[[], float | None] | None = None,
+    ) -> None:
         """Calls the action again and again: each time after the seconds that it returns, or as soon as the alarm rings.
 
         None waits for the alarm alone. Between two calls are `rest_s` seconds at least. An action that fails is called again
-        after a second.
+        after a second. `due_s` says after the rest how long to wait from then on: what was settled meanwhile wakes nobody.
         """
-        self.start(name, _repeat_when_due(_Attempts(name, action, _AFTER_FAILURE_S), alarm, rest_s))
+        self.start(name, _repeat_when_due(_Attempts(name, action, _AFTER_FAILURE_S), alarm, rest_s, due_s))
 
     async def settle(self, timeout_s: float) -> None:
         """Waits for all to end by themselves, at most that long."""
@@ -84,9 +92,12 @@ class _Attempts(Generic[T]):
         self._action = action
         self._again_after_s = again_after_s
         self._complaint = ""
+        self.has_failed = False
+        """Whether the latest call did."""
 
     def __call__(self, *, otherwise: T) -> T:
         """The action's result, or `otherwise` if it failed."""
+        self.has_failed = True
         try:
             result = self._action()
         except OSError as error:
@@ -98,7 +109,7 @@ class _Attempts(Generic[T]):
         except Exception:
             logger.exception("%s failed; it is tried again in %g s", self._name, self._again_after_s)
             return otherwise
-        self._complaint = ""
+        self.has_failed, self._complaint = False, ""
         return result
 
 
@@ -123,11 +134,15 @@ class _Timer:
             self._next = self._loop.call_later(self._seconds, self._call)
 
 
-async def _repeat_when_due(attempt: _Attempts[float | None], alarm: Alarm, rest_s: float) -> None:
+async def _repeat_when_due(
+    attempt: _Attempts[float | None], alarm: Alarm, rest_s: float, due_s: Callable[[], float | None] | None
+) -> None:
     while True:
         wait_s = attempt(otherwise=_AFTER_FAILURE_S)
         await asyncio.sleep(rest_s)
-        if wait_s is None:
-            await alarm.wait(None)
-        elif wait_s > rest_s:
-            await alarm.wait(wait_s - rest_s)
+        if wait_s is not None:
+            wait_s -= rest_s
+            if due_s is not None and wait_s > 0 and not attempt.has_failed:
+                wait_s = due_s()
+        if wait_s is None or wait_s > 0:
+            await alarm.wait(wait_s)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import time
 from collections import deque
 from collections.abc import Iterable
 from typing import Final
@@ -38,6 +39,8 @@ _PULLS: Final = frozenset({RequestCode.PULL_MESSAGE, RequestCode.LITE_PULL_MESSA
 _DECISIONS: Final = {sysflag.TRANSACTION_COMMIT: "COMMIT", sysflag.TRANSACTION_ROLLBACK: "ROLLBACK"}
 _LENGTH_SIZE: Final = 4
 _MOST_PULLS: Final = 1000
+ANSWERS_WITHIN_S: Final = 1.0
+"""So long a producer elsewhere has, in real time, to answer a check-back."""
 _TOOLS: Final = "TOOLS_CONSUMER"
 
 
@@ -56,8 +59,8 @@ class Door:
         self._held: deque[tuple[asyncio.Transport, bytes]] = deque()
         self._peers_outside: set[str] = set()
         self._heartbeats: dict[Connection, RemotingCommand] = {}
-        self.asked_outside: set[str | None] = set()
-        """The transactions that producers elsewhere were asked about and have not answered for yet."""
+        self._asked_outside: dict[tuple[str, str | None], float] = {}
+        """Which producer elsewhere was asked about which transaction, and until when, in real time, its answer is waited for."""
 
     # what comes in
 
@@ -73,6 +76,8 @@ class Door:
         self._connections.discard(connection)
         self._latest.pop(connection, None)
         self._heartbeats.pop(connection, None)
+        for asked in [asked for asked in self._asked_outside if asked[0] == connection.peer]:
+            del self._asked_outside[asked]
         self.broker.on_disconnected(connection)
 
     def on_requests(self, connection: Connection, requests: list[RemotingCommand]) -> None:
@@ -104,7 +109,7 @@ class Door:
 
     def _is_admitted(self, connection: Connection, request: RemotingCommand) -> bool:
         if request.code == RequestCode.END_TRANSACTION:
-            return self._takes_decision(request)
+            return self._takes_decision(connection, request)
         if request.code == RequestCode.SEARCH_OFFSET_BY_TIMESTAMP and self._faults.like_apache is not None:
             answer = self._faults.like_apache.found_offset(request)
             if answer is not None:
@@ -118,12 +123,12 @@ class Door:
             self._heartbeats[connection] = request
         return True
 
-    def _takes_decision(self, request: RemotingCommand) -> bool:
+    def _takes_decision(self, connection: Connection, request: RemotingCommand) -> bool:
         header = request.decode_header(EndTransactionRequestHeader)
         decision = _DECISIONS.get(header.commit_or_rollback)
         keys = (header.transaction_id or header.msg_id,)
         if header.from_transaction_check:
-            self.asked_outside.discard(keys[0])
+            self._asked_outside.pop((connection.peer, keys[0]), None)
         source = (
             f"the answer of {header.producer_group} to a check-back" if header.from_transaction_check else header.producer_group
         )
@@ -194,6 +199,15 @@ class Door:
         for connection, heartbeat in list(self._heartbeats.items()):
             connection.data_received(replace(heartbeat, flag=heartbeat.flag | ONEWAY_FLAG).encode())
 
+    def patience_s(self) -> float:
+        """How many real seconds the answers of producers elsewhere are worth waiting for; 0 if none is on its way."""
+        if not self._asked_outside:
+            return 0
+        now_s = time.monotonic()
+        for asked in [asked for asked, until_s in self._asked_outside.items() if until_s <= now_s]:
+            del self._asked_outside[asked]
+        return max(self._asked_outside.values(), default=now_s) - now_s
+
     # what goes out
 
     def tap(self, transport: asyncio.Transport) -> asyncio.Transport:
@@ -254,7 +268,7 @@ class Door:
             self._journal.note(Kind.FAULT, f"check-back to {peer}: held, as the test asked for", (key,))
             return False
         if peer in self._peers_outside:
-            self.asked_outside.add(key)
+            self._asked_outside[peer, key] = time.monotonic() + ANSWERS_WITHIN_S
         self._journal.note(Kind.CHECK, f"the broker asks the producer at {peer}: check-back", (key,))
         return True
 

@@ -43,8 +43,6 @@ HEARTBEAT_S: Final = 30.0
 """How often clients send heartbeats."""
 OUTSIDE_S: Final = 0.02
 """How long clients elsewhere have, in real time, for what 30 s of the test's brought them."""
-ANSWERS_WITHIN_S: Final = 1.0
-"""So long a client elsewhere has, in real time, to answer the check-backs of 30 s of the test's."""
 _LOCAL_HOST: Final = "127.0.0.1"
 _MEMORY: Final = "/memory"
 _PROCESS_ID: Final = 4711
@@ -100,6 +98,7 @@ class RocketMQ(Questions):
         }
         self._network = MemoryNetwork(is_open=not is_repeatable, tap=lambda transport: self._the_door.tap(transport))
         self.time.own_sockets = lambda: self._network.listening_sockets
+        self.time.patience_s = lambda: self._door.patience_s() if self._door is not None else 0
         self._world = _world(self.time, seed)
         self._entered = ExitStack()
         self._context: contextvars.Context | None = None
@@ -365,13 +364,9 @@ class RocketMQ(Questions):
         return Inspection(self._the_door.broker, self._running.identity.name)
 
     async def _hear_outside(self) -> None:
-        """Gives clients elsewhere a moment of real time, and a longer one to answer the check-backs that were sent to them."""
-        if not self._network.clients_outside:
-            return
-        began_s = self.time.elapsed_s
-        await asyncio.sleep(OUTSIDE_S)
-        while self._door is not None and self._door.asked_outside and self.time.elapsed_s < began_s + ANSWERS_WITHIN_S:  # noqa: ASYNC110 (time must flow)
-            await asyncio.sleep(MOMENT_S)
+        """Gives clients elsewhere a moment of real time. Their answers to check-backs were waited for before (`patience_s`)."""
+        if self._network.clients_outside:
+            await asyncio.sleep(OUTSIDE_S)
 
     async def _in_its_context(self, work: Coroutine[Any, Any, T]) -> T:
         return await asyncio.get_running_loop().create_task(work, context=self._context)

@@ -5,6 +5,7 @@ else could bring it on:
 
     something is ready                        -> the loop goes on, and no time passes
     a thread works for the loop               -> the loop waits for it, and no time passes
+    an answer is on its way from elsewhere    -> while time is advanced the loop waits for it, and no time passes
     the test waits, and nobody outside does   -> time passes to the next timer at once
     a socket leads out of the loop            -> the loop waits, and time passes as it does outside
     nobody waits for the loop                 -> it rests, and no time passes
@@ -77,6 +78,8 @@ class VirtualTime:
         self._loop_begins_s: float = _LOOP_BEGINS_S
         self.own_sockets: Callable[[], int] = lambda: 0
         """How many sockets of the loop lead nowhere yet: those that listen."""
+        self.patience_s: Callable[[], float] = lambda: 0
+        """How many real seconds to wait, before more time is passed at once, for answers that are on their way from elsewhere."""
 
     # what shows the time
 
@@ -227,6 +230,8 @@ class VirtualTime:
             if ready := selector.select(PATIENCE_S):
                 return ready
             self._hanging = self._at_work - self._paused
+        if self._advancing and (patience_s := self.patience_s()) > 0:
+            return selector.select(patience_s)
         if self._settling:
             for quiet in self._settling:
                 if not quiet.done():

@@ -8,6 +8,7 @@ from collections.abc import Callable
 
 from broker.client.errors import BrokerError, BrokerUnreachable, ClientError
 from broker.client.instance.calls import ask, ask_for_success
+from broker.client.instance.rhythm import Rhythm
 from broker.client.instance.routes import Routes
 from broker.protocol.codes import RequestCode
 from broker.protocol.headers import UnregisterClientRequestHeader
@@ -87,18 +88,18 @@ class Heartbeats:
         await asyncio.gather(*(self._unregister_at(address, header) for address in addresses for header in headers))
 
     async def _beat(self) -> None:
-        retry_s = FIRST_RETRY_S
+        rhythm, retry_s = Rhythm(INTERVAL_S), FIRST_RETRY_S
         while True:
             if await self.send():
-                retry_s, wait_s = FIRST_RETRY_S, INTERVAL_S
+                retry_s, again_s = FIRST_RETRY_S, None
             else:
-                retry_s, wait_s = min(retry_s * 2, LAST_RETRY_S), retry_s
+                retry_s, again_s = min(retry_s * 2, LAST_RETRY_S), retry_s
             try:
-                async with asyncio.timeout(wait_s):
+                async with asyncio.timeout_at(rhythm.next_s(again_s)):
                     await self._wake.wait()
             except TimeoutError:
                 continue
-            if wait_s != INTERVAL_S:
+            if again_s is not None:
                 await asyncio.sleep(FIRST_RETRY_S)
             self._wake.clear()
 

@@ -8,6 +8,7 @@ from collections.abc import Callable, Mapping
 
 from broker.client.errors import BrokerUnreachable, ClientError, NameServerUnreachable, NoRoute
 from broker.client.instance.name_servers import NameServers
+from broker.client.instance.rhythm import Rhythm
 from broker.client.instance.topic_queues import check_queue_counts, publish_queues, subscribe_queues
 from broker.message import MessageQueue, topics
 from broker.protocol.errors import ProtocolError
@@ -155,10 +156,11 @@ class Routes:
         return [by_id[MASTER_ID] for by_id in self._brokers.values() if MASTER_ID in by_id]
 
     async def _poll(self) -> None:
+        rhythm = Rhythm(POLL_INTERVAL_S)
         while True:
             all_known = await self._refresh_all()
             try:
-                async with asyncio.timeout(POLL_INTERVAL_S if all_known else MISSING_INTERVAL_S):
+                async with asyncio.timeout_at(rhythm.next_s(None if all_known else MISSING_INTERVAL_S)):
                     await self._wake.wait()
             except TimeoutError:
                 continue

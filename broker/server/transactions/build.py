@@ -60,7 +60,13 @@ class Transactions:
     def start(self, tasks: Tasks) -> None:
         """Starts the check service, and notes for the next start."""
         check_service = self.check_service
-        tasks.when_due("check-back", check_service.look_now, check_service.alarm, rest_s=SHORTEST_SLEEP_S)
+        tasks.when_due(
+            "check-back",
+            check_service.look_now,
+            check_service.alarm,
+            rest_s=SHORTEST_SLEEP_S,
+            due_s=check_service.due_s,
+        )
         tasks.start("notes of transactions", self.notes.keep())
 
     def needed_from(self, begun_after_ms: int) -> int | None:

@@ -62,6 +62,10 @@ class CheckService:
     def look_now(self) -> float | None:
         """Does what is due. Returns in how many seconds something is due next; None if nothing is pending."""
         self.look(self._clock())
+        return self.due_s()
+
+    def due_s(self) -> float | None:
+        """In how many seconds something is due next; None if nothing is pending. The alarm rings if it becomes less."""
         due_times = self._messages.table.due_times
         times = due_times.next_ms(), self._requests.next_repetition_ms()
         due_ms = min((time for time in times if time is not None), default=None)

@@ -57,7 +57,7 @@ async def test_a_check_back_that_it_stops_is_not_heard_and_comes_again(rocketmq:
     producer = await rocketmq.transaction_producer("p", listener, rpc_hook=hook)
     rocketmq.lose_next_decision()
     await producer.send_message_in_transaction(order())
-    await rocketmq.advance(minutes=1)
+    await rocketmq.advance(seconds=10)
     assert (hook.has_lost, listener.checks) == (True, 0)
     await rocketmq.advance(minutes=5)
     await rocketmq.committed("order-1")

@@ -119,6 +119,40 @@ async def test_what_is_due_is_called_after_the_time_it_asks_for_or_when_the_alar
     await tasks.stop()
 
 
+async def test_what_was_settled_while_a_task_rests_wakes_it_no_more() -> None:
+    tasks, alarm, calls = Tasks(), Alarm(), 0
+
+    def action() -> float | None:
+        nonlocal calls
+        calls += 1
+        return 0.001
+
+    tasks.when_due("check-back", action, alarm, rest_s=0, due_s=lambda: None)
+    await asyncio.sleep(0.02)
+    assert calls == 1
+    alarm.ring()
+    await asyncio.sleep(0.02)
+    assert calls == 2
+    await tasks.stop()
+
+
+async def test_what_failed_is_tried_again_although_nothing_more_is_due(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(tasks_module, "_AFTER_FAILURE_S", 0.001)
+    tasks, calls, twice = Tasks(), 0, asyncio.Event()
+
+    def action() -> float | None:
+        nonlocal calls
+        calls += 1
+        if calls == 2:
+            twice.set()
+            return None
+        raise OSError("the disk is full")
+
+    tasks.when_due("check-back", action, Alarm(), rest_s=0, due_s=lambda: None)
+    await asyncio.wait_for(twice.wait(), 10)
+    await tasks.stop()
+
+
 async def test_what_is_due_and_fails_is_tried_again_and_told_once(
     monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:

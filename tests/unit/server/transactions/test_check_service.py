@@ -872,6 +872,18 @@ def test_without_pending_transactions_nothing_is_looked_at_until_one_comes(broke
     assert broker.check_service.look_now() == pytest.approx(0.4)
 
 
+def test_an_answered_check_asks_for_no_look_before_the_next_one_is_due(producer: Producer) -> None:
+    broker = TransactionBroker(policy=CheckPolicy(), answer_timeout_ms=60_000)
+    broker.online(producer)
+    broker.send(producer, "A")
+    broker.tick(6_000)
+    assert broker.in_flight.next_repetition_ms() == broker.now_ms + 6_000
+
+    answer(broker, producer)
+
+    assert broker.in_flight.next_repetition_ms() is None
+
+
 async def test_a_half_message_that_is_due_sooner_than_all_others_wakes_the_timer(
     broker: TransactionBroker, producer: Producer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
