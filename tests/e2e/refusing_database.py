@@ -91,9 +91,9 @@ class RefusedShop:
     def rules(self, service: str) -> dict[str, Rule]:
         dialect = self._owners[service].dialect.name
         if service == "credit":
-            narrow = "ALTER TABLE credits ALTER COLUMN order_id TYPE {0} USING left(order_id, 36)"
+            narrow = "ALTER TABLE credits ALTER COLUMN message_id TYPE {0} USING left(message_id, 1)"
             return rules(dialect, "credits", "points", LARGEST_POINTS, too_narrow=narrow)
-        narrow = "ALTER TABLE shipment_lines ALTER COLUMN article TYPE {0} USING 'tea'"
+        narrow = "ALTER TABLE shipment_lines ALTER COLUMN article TYPE {0} USING left(article, 1)"
         return rules(dialect, "shipment_lines", "quantity", LARGEST_QUANTITY, too_narrow=narrow)
 
     def play(self, service: str, rule: Rule, *, orders: int) -> Cost:
