@@ -154,14 +154,15 @@ class SendProcessor:
         message_ids = []
         # Split once more: a list of all would be hundreds of thousands of objects for the garbage collector to walk through.
         for number, (flag, body, own) in enumerate(split_batch(command.body)):
+            if number and number % BATCHED_AT_ONCE == 0:
+                # Not after the last message: what others append meanwhile would wait before this batch, for a later position.
+                self._group_commit.appended(BATCHED_AT_ONCE)
+                yield
             where = Place(place.topic, place.queue_id, of_batch.of(own))
             appended = self._store.append(_message(connection, header, where, body, flag, sys_flag), now_ms)
             first_offset = appended.queue_offset if first_offset < 0 else first_offset
             size += appended.end_position - appended.commit_log_offset
             message_ids.append(self._message_id(appended))
-            if number % BATCHED_AT_ONCE == BATCHED_AT_ONCE - 1:
-                self._group_commit.appended(BATCHED_AT_ONCE)
-                yield
         count(self._statistics.traffic.normal, place.topic, len(message_ids), size)
         self._statistics.messages_put += len(message_ids)
         self._group_commit.appended()

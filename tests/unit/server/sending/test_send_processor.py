@@ -10,8 +10,9 @@ import pytest
 
 from broker.message import properties, sysflag
 from broker.protocol.codes import RequestCode, ResponseCode, SerializeType
+from broker.protocol.command import RemotingCommand
 from broker.protocol.headers import SendMessageRequestHeader, SendMessageRequestHeaderV2, SendMessageResponseHeader
-from broker.server.sending.send_processor import MOST_BATCHED
+from broker.server.sending.send_processor import BATCHED_AT_ONCE, MOST_BATCHED
 from broker.server.sending.sent_properties import MOST_KEYS, MOST_KEYS_OF_A_BATCH, MOST_PROPERTIES_OF_A_BATCH
 from broker.store import TopicConfig
 from tests.unit.server.conftest import IDENTITY, START_MS, Desk, Wire
@@ -220,6 +221,41 @@ def test_a_long_batch_is_stored_in_steps_and_answered_once(desk: Desk) -> None:
     msg_ids = answer.decode_header(SendMessageResponseHeader).msg_id.split(",")
     assert [int(part[16:], 16) for part in msg_ids] == [record.commit_log_offset for record in records]
     assert desk.statistics.messages_put == 1000
+
+
+class StepByStep(Wire):
+    """A connection whose turn is over after each step."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.postponed: list[list[RemotingCommand]] = []
+        self._asked = 0
+
+    @property
+    def must_rest(self) -> bool:  # type: ignore[override]
+        self._asked += 1
+        return self._asked % 2 == 0
+
+    def postpone(self, requests: list[RemotingCommand]) -> None:
+        self.postponed.append(requests)
+
+
+def test_what_others_send_between_the_steps_of_a_long_batch_keeps_the_order_of_those_who_wait(desk: Desk) -> None:
+    positions: list[int] = []
+    after_durable = desk.commit.after_durable
+
+    def noted(position: int, connection: Wire, frame: bytes) -> None:
+        positions.append(position)
+        after_durable(position, connection, frame)
+
+    desk.commit.after_durable = noted  # type: ignore[method-assign]
+    wire = StepByStep()
+    desk.request(wire, RequestCode.SEND_BATCH_MESSAGE, v2(batch=True), batch(*[b"x" * 100] * (2 * BATCHED_AT_ONCE)))
+    while wire.postponed:
+        desk.request(Wire(), RequestCode.SEND_MESSAGE_V2, V2, b"of another")
+        desk.dispatcher.on_requests(wire, wire.postponed.pop())
+    assert len(positions) > 3
+    assert positions == sorted(positions)
 
 
 def test_a_long_batch_that_is_torn_at_its_end_is_refused_as_a_whole(desk: Desk) -> None:
