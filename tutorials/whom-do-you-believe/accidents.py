@@ -23,8 +23,8 @@ ACCIDENTS = {
     ],
     # A script counts a bonus twice, in the table of balances alone.
     "dave": [("credits.db", "UPDATE balances SET points = points + 1000 WHERE customer = 'dave'")],
-    # The credit service was away for two hours: erin's order is older than her credit.
-    "erin": [("orders.db", "UPDATE orders SET created_at_ms = created_at_ms - 7200000 WHERE customer = 'erin'")],
+    # The credit service was away for twenty minutes: erin's credit is that much younger than her order.
+    "erin": [("credits.db", "UPDATE credits SET created_at_ms = created_at_ms + 1200000 WHERE customer = 'erin'")],
     # A person looked at the message and at the receipt, and mends carol's rows.
     "mend-carol": [
         ("orders.db", "UPDATE orders SET total_cents = 2500 WHERE customer = 'carol'"),

@@ -9,9 +9,11 @@ from pathlib import Path
 from types import TracebackType
 from typing import ClassVar, Final, Self
 
+from broker.admin.brokers import masters_of
 from broker.admin.errors import AdminError
 from broker.admin.figures import consume_stats
 from broker.admin.requests import BrokerRequests
+from broker.client.instance.name_servers import NameServers
 from broker.message.topics import HALF_TOPIC, TRANSACTION_CONSUMER_GROUP
 from broker.remoting.client import RemotingClient
 from broker.remoting.network import on_network
@@ -65,6 +67,7 @@ class ApacheBroker(RacedBroker):
             ports = {"NAMESRV_PORT": str(self._namesrv_port), "BROKER_PORT": str(self._port)}
             await self._run(self._peer("start", self.version, environment={**_SETTINGS, **ports}))
             self._restarting = self._peer("restart", environment=_SETTINGS)
+            await self._registered()
             await self._detour.start()
             self._entered.enter_context(on_network(DetourNetwork(self._port, self._detour)))
         except BaseException:
@@ -73,6 +76,17 @@ class ApacheBroker(RacedBroker):
         self._began_s = asyncio.get_running_loop().time()
         self._is_running = True
         return self
+
+    async def _registered(self) -> None:
+        """Waits until the name server knows the broker: RocketMQ 5 says that it has started before it has registered."""
+        remoting = RemotingClient()
+        name_servers = NameServers((self.namesrv_addr,), remoting)
+        try:
+            async with asyncio.timeout(START_TIMEOUT_S):
+                while not masters_of(await name_servers.cluster_info()):  # noqa: ASYNC110 (it happens in another process)
+                    await asyncio.sleep(LOOK_EVERY_S)
+        finally:
+            await remoting.close()
 
     async def __aexit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
         """See RacedBroker. Its store is of no use any more, so it is killed."""
