@@ -49,10 +49,12 @@ class CreditSide:
         self.database = folder / "credits.db"
         self.redis_client = Redis.from_url(redis_url)
         self.tasks = CeleryTasks(create_celery(redis_url), redis_url)
+        self.crediting: dict[float, CeleryCrediting] = {}
 
     def credit(self, batch: list[Credit], *, timeout_s: float = 60, is_again: bool = False) -> list[CreditOutcome | None]:
         """One try, as patient as a slow machine needs it unless told otherwise."""
-        return CeleryCrediting(self.tasks, timeout_s=timeout_s).credit(batch, is_again=is_again, is_given_up=lambda: False)
+        crediting = self.crediting.setdefault(timeout_s, CeleryCrediting(self.tasks, timeout_s=timeout_s))
+        return crediting.credit(batch, is_again=is_again, is_given_up=lambda: False)
 
     def credit_patiently(self, batch: list[Credit]) -> list[CreditOutcome | None]:
         """As the consumer does, with short waits."""
