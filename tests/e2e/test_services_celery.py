@@ -20,7 +20,7 @@ from credit_service.adapters.celery_tasks import CeleryTasks
 from credit_service.adapters.ledger import Ledger
 from credit_service.adapters.tables import MIGRATIONS
 from credit_service.domain.credit import Credit, CreditOutcome
-from credit_service.service_layer.crediting import CreditingFailed, CreditingUnavailable
+from credit_service.service_layer.crediting import Credited, CreditingFailed, CreditingUnavailable
 from credit_service.service_layer.patient_crediting import PatientCrediting
 from demo.ports import free_ports
 from demo.processes import Process, Processes, prints
@@ -49,14 +49,14 @@ class CreditSide:
         self.database = folder / "credits.db"
         self.redis_client = Redis.from_url(redis_url)
         self.tasks = CeleryTasks(create_celery(redis_url), redis_url)
-        self.crediting: dict[float, CeleryCrediting] = {}
+        self.crediting = CeleryCrediting(self.tasks, timeout_s=60)
 
     def credit(self, batch: list[Credit], *, timeout_s: float = 60, is_again: bool = False) -> list[CreditOutcome | None]:
         """One try, as patient as a slow machine needs it unless told otherwise."""
-        crediting = self.crediting.setdefault(timeout_s, CeleryCrediting(self.tasks, timeout_s=timeout_s))
-        return crediting.credit(batch, is_again=is_again, is_given_up=lambda: False)
+        deadline_s = time.monotonic() + timeout_s
+        return self.crediting.credit(batch, is_again=is_again, is_given_up=lambda: time.monotonic() > deadline_s)
 
-    def credit_patiently(self, batch: list[Credit]) -> list[CreditOutcome | None]:
+    def credit_patiently(self, batch: list[Credit]) -> list[Credited]:
         """As the consumer does, with short waits."""
         patient = PatientCrediting(CeleryCrediting(self.tasks, timeout_s=2), Holds(), threads=1)
         return patient.credit(batch, ConsumeContext(MessageQueue("orders", "broker-a", 0)))
