@@ -140,7 +140,8 @@ def test_a_task_waits_for_a_worker_however_long_and_is_not_sent_a_second_time(cr
             credit_side.credit(batch, timeout_s=1, is_again=attempt > 0)
     assert credit_side.tasks.waiting() == 1
     credit_side.worker.start()
-    assert credit_side.credit(batch, is_again=True) == [CreditOutcome.CREDITED] * 32
+    # The worker may have done the task before anybody asks again: then that one finds everything credited.
+    assert set(credit_side.credit(batch, is_again=True)) <= {CreditOutcome.CREDITED, CreditOutcome.ALREADY_CREDITED}
     assert (points(credit_side, "ada"), credit_side.tasks.waiting()) == (64, 0)
 
 
