@@ -43,8 +43,7 @@ class CeleryCrediting:
         try:
             answer = self._answer(self._sent(task_id, batch, is_again), is_given_up)
         except CreditingUnavailable:
-            if not is_given_up():
-                self._remember(content, task_id)
+            self._remember(content, task_id)
             raise
         return _outcomes(answer, len(credits))
 

@@ -18,9 +18,9 @@ REFUSE = f"""
 """
 
 
-def order(system: System, price_cents: int) -> str:
+def order(system: System, price_cents: int, customer: str = "ada") -> str:
     items = [{"name": "tea", "quantity": 1, "price_cents": price_cents}]
-    answer = httpx.post(f"{system.order_url}/orders", json={"customer": "ada", "items": items}, timeout=60)
+    answer = httpx.post(f"{system.order_url}/orders", json={"customer": customer, "items": items}, timeout=60)
     return str(answer.raise_for_status().json()["order"]["order_id"])
 
 
@@ -41,7 +41,12 @@ def test_an_order_that_cannot_be_credited_is_cancelled_where_the_setting_says_so
         found = httpx.get(f"{system.order_url}/orders/{order_id}", timeout=30).json()
         return found["state"], found["ended_because"]
 
-    wait_until(lambda: state(refused) == ("CANCELLED", "not credited: the ledger does not take it"))
+    def is_cancelled() -> bool:
+        """It is the order's fault once another order passes that came after it."""
+        order(system, 100, customer="bob")
+        return state(refused) == ("CANCELLED", "not credited: the ledger does not take it")
+
+    wait_until(is_cancelled)
     wait_until(lambda: entries(system, taken) == [("credit", 5)])
     assert entries(system, refused) == [("credit", 0), ("reversal", 0)]
     assert state(taken) == ("PLACED", None)
