@@ -146,11 +146,12 @@ class BrokerInfoProcessor:
             **_capacity(config.root),
             "remainHowManyDataToFlush": _bytes(unflushed),
             "earliestMessageTimeStamp": str(self._store.earliest_store_time()),
-            "flushFailures": str(self._store.writability.flush_failures),
-            "refusal": self._store.writability.refusal or "",
         }
+        # RocketMQ's brokers say neither.
         if (refusal := self._store.writability.refusal) is not None:
-            figures["putMessageRefusal"] = refusal  # RocketMQ's brokers do not say it
+            figures["putMessageRefusal"] = refusal
+        if failures := self._store.writability.flush_failures:
+            figures["flushFailures"] = str(failures)
         for level, (offset, max_offset) in self._delayed.offsets().items():
             if max_offset:
                 figures[f"scheduleMessageOffset_{level}"] = f"{offset},{max_offset}"

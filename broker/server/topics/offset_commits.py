@@ -31,7 +31,10 @@ class OffsetCommits:
         self._most_offsets = most_offsets
 
     def commit(self, group: str, topic: str, queue_id: int, offset: int) -> None:
-        """The group goes on at this queue offset. Raises RequestRefused if there is no such topic, queue or group."""
+        """The group goes on at this queue offset. Raises RequestRefused if there is no such topic or queue, or no such group can be.
+
+        It makes no group, as RocketMQ's brokers make none: a group's settings begin with its first heartbeat.
+        """
         refuse_offsets(group, topic)
         if self._offsets.get(group, topic, queue_id) is None:
             self._refuse_unless_there_is(group, topic, queue_id)
@@ -58,4 +61,5 @@ class OffsetCommits:
         queues = max(config.read_queue_nums, config.write_queue_nums)
         if not 0 <= queue_id < queues:
             raise RequestRefused(ResponseCode.SYSTEM_ERROR, f"the topic[{topic}] has no queue {queue_id}, it has {queues}")
-        self._groups.for_consuming(group)
+        if not self._offsets.has_offsets(group):
+            self._groups.refuse_unless_possible(group, self._offsets.group_count)

@@ -68,6 +68,22 @@ class SubscriptionGroupTable:
             raise RequestRefused(ResponseCode.SUBSCRIPTION_GROUP_NOT_EXIST, f"subscription group [{group}] does not exist")
         return config
 
+    def refuse_unless_possible(self, group: str, unknown_groups: int) -> None:
+        """Raises RequestRefused if there is no such group and none may come into being by itself.
+
+        `unknown_groups` is how many are kept elsewhere under their names alone: they are bounded as groups are.
+        """
+        if group in self._groups:
+            return
+        refuse_illegal_consumer_group(group)
+        if not self._auto_create and not topics.is_system_group(group):
+            raise RequestRefused(ResponseCode.SUBSCRIPTION_GROUP_NOT_EXIST, f"subscription group [{group}] does not exist")
+        if unknown_groups >= self._most_groups:
+            remark = (
+                f"no group {group}: the broker knows {unknown_groups} groups, and maxSubscriptionGroupNum={self._most_groups}"
+            )
+            raise RequestRefused(ResponseCode.SYSTEM_BUSY, remark)
+
     def update(self, config: SubscriptionGroupConfig) -> None:
         """Makes the group, or changes it, as an operator asked. Raises RequestRefused, OSError."""
         refuse_as_consumer(config.group_name)

@@ -87,6 +87,15 @@ class ConsumerOffsets:
         """The group's offset in each queue of the topic."""
         return dict(self._table.get(topic + _SEPARATOR + group, {}))
 
+    @property
+    def group_count(self) -> int:
+        """How many groups have offsets."""
+        return len(self._topics)
+
+    def has_offsets(self, group: str) -> bool:
+        """Whether the group has offsets in any queue."""
+        return group in self._topics
+
     def topics_of(self, group: str) -> set[str]:
         """The topics in which the group has offsets (whichTopicByConsumer)."""
         return set(self._topics.get(group, ()))

@@ -13,10 +13,11 @@ DIFFERENT = {
 }
 SETTINGS_OF_OUR_OWN = re.compile(
     r"bindAddress|namesrvListenPort|metrics.*|tls\..*|rocketmq\.acl\..*|diskSpace.*Ratio|serverMax.*|max(Topic|SubscriptionGroup)Num"
+    r"|transactionCheckAnswerTimeOut"
 )
 """Those of metrics are RocketMQ 5's; those of TLS, accounts and the disk's levels are settings of RocketMQ's JVM.
 
-RocketMQ has no bounds of connections, of the bytes they hold, of topics and of groups.
+RocketMQ asks once per transactionCheckInterval, answered or not, and has no bounds of connections, of the bytes they hold, of topics and of groups.
 """
 SETTINGS_THAT_DIFFER = {
     "namesrvAddr",

@@ -42,11 +42,15 @@ def test_a_group_has_offsets_only_in_queues_that_there_are(tmp_path: Path) -> No
 
 
 def test_made_up_groups_are_as_many_as_groups_may_be(tmp_path: Path) -> None:
-    tables = Tables(tmp_path, most_groups=10)
-    free = 10 - len(tables.groups.groups)
-    for number in range(free):
+    tables = Tables(tmp_path, most_groups=10, most_offsets=20)
+    tables.groups.find("credits")
+    known = len(tables.groups.groups)
+    for number in range(10):
         tables.commits.commit(f"group-{number}", "orders", 0, 7)
     assert tables.refused("one-more", "orders") is ResponseCode.SYSTEM_BUSY
+    tables.commits.commit("group-1", "orders", 1, 7)
+    tables.commits.commit("credits", "orders", 0, 7)
+    assert len(tables.groups.groups) == known
     without = Tables(tmp_path / "other", auto_create=False)
     assert without.refused("credits", "orders") is ResponseCode.SUBSCRIPTION_GROUP_NOT_EXIST
 
