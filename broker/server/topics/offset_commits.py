@@ -31,7 +31,9 @@ class OffsetCommits:
         self._most_offsets = most_offsets
 
     def commit(self, group: str, topic: str, queue_id: int, offset: int) -> None:
-        """The group goes on at this queue offset. Raises RequestRefused if there is no such topic or queue, or no such group can be.
+        """The group goes on at this queue offset.
+
+        Raises RequestRefused if there is no such topic or queue, or no such group can be.
 
         It makes no group, as RocketMQ's brokers make none: a group's settings begin with its first heartbeat.
         """
