@@ -36,6 +36,7 @@ _REPLACEMENTS: tuple[tuple[re.Pattern[str], str], ...] = (
     (re.compile(r"\b1\d{12}\b"), "MILLISECONDS"),
     (re.compile(r'(?<="counter": )\d+'), "CHANGES"),
     (re.compile(r'(?<=Tps": )[\d.E-]+'), "RATE"),
+    (re.compile(r'(?<=DiskRatio": ")[\d.]+'), "RATIO"),
     (re.compile(r"\b[0-9A-F]{32,}\b"), "ID"),
     (re.compile(r"(?<=TPS: )\d+\.\d\d"), "RATE"),
     (re.compile(r"\d+\.\d\d(?=\(\d+,\d+ms\))"), "RATE"),
