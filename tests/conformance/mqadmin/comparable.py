@@ -17,7 +17,8 @@ SETTINGS_OF_OUR_OWN = re.compile(
 )
 """Those of metrics are RocketMQ 5's; those of TLS, accounts and the disk's levels are settings of RocketMQ's JVM.
 
-RocketMQ asks once per transactionCheckInterval, answered or not, and has no bounds of connections, of the bytes they hold, of topics and of groups.
+RocketMQ asks once in each transactionCheckInterval, answered or not. It has no bounds of connections, of the bytes they hold, of
+topics and of groups.
 """
 SETTINGS_THAT_DIFFER = {
     "namesrvAddr",
