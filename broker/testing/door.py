@@ -285,7 +285,7 @@ class Door:
 
 
 def _with_header(request: RemotingCommand, header: SendHeader) -> RemotingCommand:
-    """The request with other extension fields."""
+    """The request with other extension fields, which nobody has decoded yet."""
     if request.serialize_type is SerializeType.JSON:
-        return replace(request, json_fields=Raw(header.encode_json()))
-    return replace(request, binary_fields=header.encode_binary())
+        return replace(request, json_fields=Raw(header.encode_json()), decoded=None)
+    return replace(request, binary_fields=header.encode_binary(), decoded=None)

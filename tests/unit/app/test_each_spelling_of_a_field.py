@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import json
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -82,7 +82,9 @@ async def _header_types(home: Path) -> dict[int, type[CommandHeader]]:
         for code, handler in broker._dispatcher._handlers.items():
             command = Watched(code=code, opaque=1, json_fields=msgspec.Raw(b'{"":[]}'))
             with contextlib.suppress(Exception):  # without its fields no handler comes far; what it asked for is kept
-                handler(None, command)  # type: ignore[arg-type]
+                answer = handler(None, command)  # type: ignore[arg-type]
+                if isinstance(answer, Generator):
+                    next(answer)
             if command.asked_for is not None:
                 found[code] = command.asked_for  # type: ignore[assignment]
     finally:

@@ -14,11 +14,11 @@ from typing import Any, Final
 
 from pyspark.sql import SparkSession
 
+from pipelines import session
 from pipelines.judging.classes import CONSISTENT, Cause, Finding
 from pipelines.judging.cut_off import CutOff
 from pipelines.judging.totals import SUMMED
 from pipelines.reconciliation import Books, reconcile
-from pipelines.session import spark_session
 from pipelines.sources.database_url import parse_database_url
 from pipelines.sources.reading import Reading
 from tests.unit.pipelines.broken_books import AS_OF_MS, AT_MS, GRACE_SECONDS, OVERDUE_SECONDS, BrokenBooks
@@ -501,7 +501,7 @@ def judged(spark: SparkSession, folder: Path) -> dict[str, Told | None]:
 
 
 def main() -> None:
-    with TemporaryDirectory() as folder, spark_session("local[1]", None, is_small=True) as spark:
+    with TemporaryDirectory() as folder, session.spark_session("local[1]", None, is_small=True) as spark:
         told = judged(spark, Path(folder))
     for title, chosen in (("of the issue", OF_THE_ISSUE), ("of ours", OF_OURS), ("right", RIGHT)):
         for name in chosen:
