@@ -16,7 +16,7 @@ from broker.client import LocalTransactionState, TransactionProducer
 from broker.message import Message, MessageExt
 from demo.processes import Processes
 from demo.system import QUICK_CHECKS, System
-from order_messages.order_created import TAG, TOPIC, OrderCreated
+from order_messages.order_created import TAG, TOPIC, OrderCreated, OrderedItem
 from pipelines.sources.queue_ranges import consumer_offsets, queue_ranges
 from tests.e2e.clients import PATIENT, running
 from tests.e2e.tool import Tool
@@ -99,7 +99,10 @@ class Shop:
 async def send(shop: Shop, order_id: str, decision: LocalTransactionState) -> str:
     """Sends the order's message as the order service does, decides it so, and answers the transaction id."""
     placed_at_ms = shop.placed_at_ms()
-    order = OrderCreated(order_id=order_id, customer="ada", total_cents=CENTS, currency="EUR", created_at_ms=placed_at_ms)
+    items = (OrderedItem(name="book", quantity=2),)
+    order = OrderCreated(
+        order_id=order_id, customer="ada", total_cents=CENTS, currency="EUR", created_at_ms=placed_at_ms, items=items
+    )
     message = Message.of(TOPIC, order.encode(), tags=TAG, keys=[order_id])
     producer = TransactionProducer("order_service", Answers(), namesrv_addr=shop.system.namesrv_addr, **PATIENT)
     tool = Tool("--namesrv-addr", shop.system.namesrv_addr)
