@@ -1,10 +1,12 @@
 """What the health checks of every service share: /livez, the words, and the HTTP status."""
 
+from collections.abc import Sequence
 from typing import Final, Literal, Protocol
 
 from flask import Blueprint, Response
 from pydantic import BaseModel
 
+from service_runtime.holds import Holding
 from service_runtime.responses import json_response
 
 liveness_api = Blueprint("liveness", __name__)
@@ -47,6 +49,13 @@ def get_liveness() -> Response:
 def word(is_ok: bool) -> Word:
     """Whether something answers, as a health report says it."""
     return "ok" if is_ok else "unreachable"
+
+
+def status_of(is_whole: bool, holding: Holding | None, attention: Sequence[str]) -> Status:
+    """Returns how a consumer stands: what it needs is there or not, what it holds, and what a person has to look after."""
+    if not is_whole or (holding is not None and holding.is_outage):
+        return "degraded"
+    return "ok" if holding is None and not attention else "attention"
 
 
 def http_status(report: WithStatus) -> int:

@@ -12,7 +12,7 @@ from redis import RedisError
 from broker.client import QueueProgress
 from credit_service.adapters.worker_heartbeats import LivingWorker
 from service_runtime.dead_letters import DeadLetters, attention_for
-from service_runtime.health import ReadyResponse, Status, Word, http_status, word
+from service_runtime.health import ReadyResponse, Status, Word, http_status, status_of, word
 from service_runtime.holds import Cause, Holding
 from service_runtime.readiness import FOR_S, Need, Needed, Readiness, not_ready, word_of
 from service_runtime.responses import json_response
@@ -173,7 +173,7 @@ def get_healthz() -> Response:
     is_whole = any(worker.takes_tasks for worker in workers or ()) and not still and {database, broker, redis} == {"ok"}
     return _answer(
         HealthResponse(
-            status=_status(is_whole, holding, attention),
+            status=status_of(is_whole, holding, attention),
             database=database,
             redis=redis,
             broker=broker,
@@ -198,12 +198,6 @@ def _living(workers: Workers) -> Sequence[LivingWorker] | None:
         return workers.living()
     except RedisError:
         return None
-
-
-def _status(is_whole: bool, holding: Holding | None, attention: list[str]) -> Status:
-    if not is_whole or (holding is not None and holding.is_outage):
-        return "degraded"
-    return "ok" if holding is None and not attention else "attention"
 
 
 def _worker_health(worker: LivingWorker) -> WorkerHealth:

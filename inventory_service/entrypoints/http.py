@@ -1,6 +1,5 @@
 """The inventory service over HTTP: the Flask application and its routes."""
 
-from collections.abc import Sequence
 from typing import Final, Protocol
 
 from flask import Blueprint, Flask, Response, abort, current_app, request
@@ -18,12 +17,12 @@ from inventory_service.entrypoints.schemas import (
 from service_runtime.application import create_application
 from service_runtime.database_errors import DatabaseFailure
 from service_runtime.dead_letters import DeadLetters, attention_for
-from service_runtime.health import ReadyResponse, Status, http_status
+from service_runtime.health import ReadyResponse, http_status, status_of
 from service_runtime.holds import Holding, Holds
 from service_runtime.known_hosts import KnownHosts
 from service_runtime.lanes import THREADS_KEPT_FREE, checks_lane, reading_lane
 from service_runtime.problems import Problem
-from service_runtime.readiness import FOR_S, Missing, Need, Needed, Readiness, not_ready, word_of
+from service_runtime.readiness import FOR_S, Need, Needed, Readiness, not_ready, word_of
 from service_runtime.responses import json_response
 from service_runtime.write_guard import WriteGuard
 
@@ -132,7 +131,7 @@ def get_health() -> Response:
     missing, holding = _readiness_now().missing(), current_app.extensions["holds"].state()
     attention = [] if missing else attention_for(current_app.extensions["broker"])
     health = HealthResponse(
-        status=_status(missing, holding, attention),
+        status=status_of(not missing, holding, attention),
         database=word_of("database", missing),
         broker=word_of("broker", missing),
         missing=[str(one) for one in missing],
@@ -140,12 +139,6 @@ def get_health() -> Response:
         attention=attention,
     )
     return json_response(health, http_status(health))
-
-
-def _status(missing: Sequence[Missing], holding: Holding | None, attention: Sequence[str]) -> Status:
-    if missing or (holding is not None and holding.is_outage):
-        return "degraded"
-    return "ok" if holding is None and not attention else "attention"
 
 
 def _readiness_now() -> Readiness:
