@@ -20,7 +20,7 @@ FROM base AS broker
 COPY --from=broker-dependencies /opt/venv /opt/venv
 COPY docker/image.conf /etc/rocketmq/broker.conf
 COPY docker/start-broker docker/check-broker docker/check-http /usr/local/bin/
-COPY broker broker
+COPY broker/rocketmq_broker rocketmq_broker
 USER 10001:10001
 VOLUME /data
 # Name server, broker, and its VIP channel.
@@ -36,7 +36,7 @@ RUN python3 -m venv /opt/venv \
 FROM base AS services
 COPY --from=dependencies /opt/venv /opt/venv
 COPY docker/check-http /usr/local/bin/
-COPY broker broker
+COPY broker/rocketmq_broker rocketmq_broker
 COPY order_messages order_messages
 COPY order_service order_service
 COPY credit_service credit_service
@@ -59,6 +59,6 @@ COPY --from=demo-dependencies /opt/venv /opt/venv
 COPY docker/start-spark /usr/local/bin/
 COPY --from=services /app /app
 COPY pipelines pipelines
-COPY rocketmq_commitlog rocketmq_commitlog
+COPY commitlog/rocketmq_commitlog rocketmq_commitlog
 COPY demo demo
 USER 10001:10001

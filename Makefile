@@ -29,10 +29,10 @@ compile: ## Compile the broker's hot modules into build/compiled; any target run
 	@$(MAKE) --no-print-directory setup COMPILED=1
 
 wheel: setup ## Build wheel and sdist of the broker, and the wheel of the commit log's Spark source, into dist (ROCKETMQ_BROKER_COMPILED=1 compiles the wheel)
-	@rm -rf build/lib* build/bdist* dist
-	@$(PYTHON_IN_VENV) -m pip wheel --quiet --disable-pip-version-check --no-deps --no-build-isolation --wheel-dir dist .
-	@$(PYTHON_IN_VENV) -c 'from setuptools import build_meta; build_meta.build_sdist("dist")' >/dev/null
-	@scripts/build-commitlog-wheel $(PYTHON_IN_VENV) dist
+	@rm -rf broker/build commitlog/build dist
+	@$(PYTHON_IN_VENV) -m pip wheel --quiet --disable-pip-version-check --no-deps --no-build-isolation --wheel-dir dist ./broker ./commitlog
+	@cd broker && ../$(PYTHON_IN_VENV) -c 'from setuptools import build_meta; build_meta.build_sdist("../dist")' >/dev/null
+	@rm -rf broker/build commitlog/build
 	@ls dist
 
 demo: setup ## Run orders through broker, services and kills; end with the reconciliation's table
@@ -59,7 +59,7 @@ check: setup ## The quick check: format, lint, types, import contracts, fast tes
 	@$(PYTHON_IN_VENV) -m pytest $(SIDE_BY_SIDE) tests/unit -m "not slow" -q
 
 coverage: setup ## Branch coverage of the broker's pure packages by unit tests
-	@$(PYTHON_IN_VENV) -m pytest -q $(CORE:%=tests/unit/%) tests/unit/server $(CORE:%=--cov=broker.%) --cov-report=term-missing:skip-covered
+	@$(PYTHON_IN_VENV) -m pytest -q $(CORE:%=tests/unit/%) tests/unit/server $(CORE:%=--cov=rocketmq_broker.%) --cov-report=term-missing:skip-covered
 
 bench: setup ## Measure the broker side by side with Apache RocketMQ (BENCH="--quick", BENCH="--help")
 	@$(PYTHON_IN_VENV) -m benchmarks $(BENCH)
@@ -90,10 +90,10 @@ format: setup ## Format and sort imports
 	@.venv/bin/ruff check --select I --fix --quiet
 	@.venv/bin/ruff format
 
-LOCK = uv pip compile --quiet pyproject.toml --python-version 3.11 --generate-hashes --no-emit-index-url --no-header
+LOCK = uv pip compile --quiet broker/pyproject.toml --python-version 3.11 --generate-hashes --no-emit-index-url --no-header
 
-lock: ## Renew the lock files from pyproject.toml (needs uv): everything, and what each image needs of it
-	$(LOCK) --extra console --group demo --group dev -o requirements.lock
+lock: ## Renew the lock files from both pyproject.toml (needs uv): everything, and what each image needs of it
+	$(LOCK) --extra console --group pyproject.toml:demo --group pyproject.toml:dev -o requirements.lock
 	$(LOCK) --extra console -c requirements.lock -o docker/broker.lock
-	$(LOCK) --group services -c requirements.lock -o docker/services.lock
-	$(LOCK) --extra console --group demo -c requirements.lock -o docker/demo.lock
+	$(LOCK) --group pyproject.toml:services -c requirements.lock -o docker/services.lock
+	$(LOCK) --extra console --group pyproject.toml:demo -c requirements.lock -o docker/demo.lock

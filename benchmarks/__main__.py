@@ -25,7 +25,7 @@ from benchmarks.sample import Sample
 from demo.processes import ProcessFailed
 
 PROJECT_ROOT = Path(__file__).resolve().parent.parent
-BROKER = PROJECT_ROOT / "broker"
+BROKER = PROJECT_ROOT / "broker" / "rocketmq_broker"
 RESULTS = PROJECT_ROOT / "data" / "benchmarks"
 CANNOT_MEASURE = 2
 INTERRUPTED = 130

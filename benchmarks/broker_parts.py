@@ -1,4 +1,4 @@
-"""The broker's parts, put together as `broker.app` does, with one connection that no socket carries."""
+"""The broker's parts, put together as `rocketmq_broker.app` does, with one connection that no socket carries."""
 
 from __future__ import annotations
 
@@ -6,18 +6,18 @@ import asyncio
 from pathlib import Path
 
 from benchmarks.recorded_frames import QUEUES
-from broker.app.opened_store import open_store
-from broker.app.serving import build_serving
-from broker.config import BrokerSettings
-from broker.remoting.client import RemotingClient
-from broker.remoting.connection import Connection
-from broker.remoting.dispatcher import Dispatcher
-from broker.remoting.tasks import Tasks
-from broker.remoting.turn import Turn
-from broker.server.durability.group_commit import GroupCommit
-from broker.server.schedule.broker_clock import BrokerClock
-from broker.server.topics.identity import BrokerIdentity
-from broker.store import FlushDiskType
+from rocketmq_broker.app.opened_store import open_store
+from rocketmq_broker.app.serving import build_serving
+from rocketmq_broker.config import BrokerSettings
+from rocketmq_broker.remoting.client import RemotingClient
+from rocketmq_broker.remoting.connection import Connection
+from rocketmq_broker.remoting.dispatcher import Dispatcher
+from rocketmq_broker.remoting.tasks import Tasks
+from rocketmq_broker.remoting.turn import Turn
+from rocketmq_broker.server.durability.group_commit import GroupCommit
+from rocketmq_broker.server.schedule.broker_clock import BrokerClock
+from rocketmq_broker.server.topics.identity import BrokerIdentity
+from rocketmq_broker.store import FlushDiskType
 
 LOOPBACK = "127.0.0.1"
 _NEVER_OVER_S = 3600.0

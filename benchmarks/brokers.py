@@ -103,10 +103,10 @@ class BrokerUnderTest(ABC):
 
 
 class OurBroker(BrokerUnderTest):
-    """python -m broker, its name server in the same process."""
+    """python -m rocketmq_broker, its name server in the same process."""
 
     python_options: Sequence[str] = ()
-    """What comes between `python` and `-m broker`."""
+    """What comes between `python` and `-m rocketmq_broker`."""
 
     def _spawn(self) -> None:
         settings = {
@@ -119,7 +119,7 @@ class OurBroker(BrokerUnderTest):
         }
         configuration = self.home / "broker.conf"
         configuration.write_text("".join(f"{name}={value}\n" for name, value in settings.items()))
-        command = [sys.executable, *self.python_options, "-m", "broker", "-c", str(configuration)]
+        command = [sys.executable, *self.python_options, "-m", "rocketmq_broker", "-c", str(configuration)]
         self._process = self._processes.add("our-broker", command, is_ready=prints("boot success"))
         self._process.spawn()
 

@@ -14,7 +14,7 @@ from benchmarks.brokers import APACHE_VERSION
 from benchmarks.generator import find_go
 from benchmarks.usage import load_average
 
-_ON_THE_HOT_PATH = "broker.message.record"
+_ON_THE_HOT_PATH = "rocketmq_broker.message.record"
 _CPU_INFO = Path("/proc/cpuinfo")
 _TIMEOUT_S = 20
 

@@ -23,10 +23,10 @@ import typer
 
 from benchmarks.broker_parts import BrokerParts
 from benchmarks.recorded_frames import RecordedTransaction
-from broker.protocol.codes import SerializeType
-from broker.protocol.frame import FrameDecoder
-from broker.protocol.headers import SendMessageResponseHeader
-from broker.store import FlushDiskType
+from rocketmq_broker.protocol.codes import SerializeType
+from rocketmq_broker.protocol.frame import FrameDecoder
+from rocketmq_broker.protocol.headers import SendMessageResponseHeader
+from rocketmq_broker.store import FlushDiskType
 
 TOPIC = "hot-path"
 PROFILED_FUNCTIONS = 50

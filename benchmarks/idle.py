@@ -16,10 +16,10 @@ import psutil
 import typer
 
 from benchmarks.brokers import OurBroker
-from broker.protocol.codes import RequestCode
-from broker.protocol.heartbeat import HeartbeatData, ProducerData
-from broker.remoting.client import RemotingClient
 from demo.processes import Processes
+from rocketmq_broker.protocol.codes import RequestCode
+from rocketmq_broker.protocol.heartbeat import HeartbeatData, ProducerData
+from rocketmq_broker.remoting.client import RemotingClient
 
 MEBIBYTE = 1024 * 1024
 AT_ONCE = 200

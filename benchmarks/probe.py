@@ -5,10 +5,10 @@ from __future__ import annotations
 import asyncio
 import time
 
-from broker.protocol.codes import RequestCode, ResponseCode
-from broker.protocol.headers import SendMessageRequestHeaderV2
-from broker.remoting.client import RemotingClient
-from broker.remoting.errors import RemotingError
+from rocketmq_broker.protocol.codes import RequestCode, ResponseCode
+from rocketmq_broker.protocol.headers import SendMessageRequestHeaderV2
+from rocketmq_broker.remoting.client import RemotingClient
+from rocketmq_broker.remoting.errors import RemotingError
 
 PROBE_TOPIC = "BenchmarkProbe"
 _POLL_S = 0.01

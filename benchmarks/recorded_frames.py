@@ -8,11 +8,11 @@ from pathlib import Path
 
 from msgspec.structs import replace
 
-from broker.message import sysflag
-from broker.protocol.codes import RequestCode, SerializeType
-from broker.protocol.command import RemotingCommand, encode_request
-from broker.protocol.frame import FrameDecoder
-from broker.protocol.headers import EndTransactionRequestHeader, SendMessageRequestHeaderV2, SendMessageResponseHeader
+from rocketmq_broker.message import sysflag
+from rocketmq_broker.protocol.codes import RequestCode, SerializeType
+from rocketmq_broker.protocol.command import RemotingCommand, encode_request
+from rocketmq_broker.protocol.frame import FrameDecoder
+from rocketmq_broker.protocol.headers import EndTransactionRequestHeader, SendMessageRequestHeaderV2, SendMessageResponseHeader
 
 RECORDING = Path(__file__).resolve().parent.parent / "tests" / "data" / "frames" / "apache-4.9.7.jsonl"
 QUEUES = 4

@@ -162,7 +162,11 @@ def _how_to_start(home: Path, program: str) -> tuple[list[str], Mapping[str, str
         "INVENTORY_HTTP_PORT": "0",
     }
     if program == "name_server":
-        return [*python, "broker.nameserver", "-p", str(ports[0]), "--kv-config", str(folder / "kv.json")], {}, "boot success"
+        return (
+            [*python, "rocketmq_broker.nameserver", "-p", str(ports[0]), "--kv-config", str(folder / "kv.json")],
+            {},
+            "boot success",
+        )
     if program == "broker":
         settings = {
             **BROKER_SETTINGS,
@@ -174,9 +178,9 @@ def _how_to_start(home: Path, program: str) -> tuple[list[str], Mapping[str, str
         }
         configuration = folder / "broker.conf"
         configuration.write_text("".join(f"{key}={value}\n" for key, value in settings.items()))
-        return [*python, "broker", "-c", str(configuration)], {}, "boot success"
+        return [*python, "rocketmq_broker", "-c", str(configuration)], {}, "boot success"
     if program == "console":
-        return [*python, "broker.admin", "console", "--listen", "127.0.0.1:0"], services, "console: http"
+        return [*python, "rocketmq_broker.admin", "console", "--listen", "127.0.0.1:0"], services, "console: http"
     if program == "up":
         zeros = [f"--{name}-port=0" for name in ("order", "credit", "inventory", "redis")]
         own = ["--port=0", *zeros, "--namesrv-port=0", "--broker-port=0", "--data", str(folder)]

@@ -14,8 +14,8 @@ from collections.abc import Awaitable, Callable
 from pathlib import Path
 from typing import Final
 
-from broker.client import LocalTransactionState, Message, MessageExt
-from broker.testing import RocketMQ, SyncRocketMQ
+from rocketmq_broker.client import LocalTransactionState, Message, MessageExt
+from rocketmq_broker.testing import RocketMQ, SyncRocketMQ
 
 ROUNDS: Final = 15
 ISOLATED_TESTS: Final = 200

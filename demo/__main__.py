@@ -16,10 +16,10 @@ import typer
 from rich.console import Console
 from rich.text import Text
 
-from broker.logs import log_to_stderr
-from broker.message.printable import printable
 from demo.errors import DemoError
 from demo.scenario import Plan, run_here, run_on_compose
+from rocketmq_broker.logs import log_to_stderr
+from rocketmq_broker.message.printable import printable
 
 CONSISTENT, INCONSISTENT, COULD_NOT_TELL, INTERRUPTED = 0, 1, 2, 130
 """Exit codes."""

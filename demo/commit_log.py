@@ -7,8 +7,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from broker.message import properties, sysflag, topics
-from broker.message.record import MESSAGE_MAGIC, SIZE_AND_MAGIC, Record, decode_record
+from rocketmq_broker.message import properties, sysflag, topics
+from rocketmq_broker.message.record import MESSAGE_MAGIC, SIZE_AND_MAGIC, Record, decode_record
 
 ORDERS_TOPIC = b"orders"
 _HALF = topics.HALF_TOPIC.encode()

@@ -19,7 +19,7 @@ class Ending(Enum):
     REFUSED = "rolled back by the order service: the order was above the limit"
     CUT_SHORT = "rolled back, mostly by check-back: a kill came before the attempt stored an order, and the customer asked again"
     NOT_WRITTEN = "rolled back by the order service: its database had the order already, or did not take it"
-    DISCARDED = "discarded after the last check-back: `python -m broker.admin discarded` shows it"
+    DISCARDED = "discarded after the last check-back: `python -m rocketmq_broker.admin discarded` shows it"
     PENDING = "not decided yet"
 
 

@@ -9,10 +9,10 @@ from datetime import datetime
 from rich.table import Table
 from rich.text import Text
 
-from broker.message import properties
-from broker.message.printable import printable
 from demo.books import CreditRow, OrderRow
 from demo.commit_log import Trace
+from rocketmq_broker.message import properties
+from rocketmq_broker.message.printable import printable
 
 
 @dataclass(frozen=True, slots=True)

@@ -158,7 +158,9 @@ def add_broker(processes: Processes, home: Path, settings: Mapping[str, str], *,
     complete = {**BROKER_SETTINGS, "storePathRootDir": str(home / "store"), **settings}
     configuration = home / "broker.conf"
     configuration.write_text("".join(f"{key}={value}\n" for key, value in complete.items()))
-    return processes.add(name, [sys.executable, "-m", "broker", "-c", str(configuration)], is_ready=prints("boot success"))
+    return processes.add(
+        name, [sys.executable, "-m", "rocketmq_broker", "-c", str(configuration)], is_ready=prints("boot success")
+    )
 
 
 def redis_command(port: int, folder: Path) -> list[str]:

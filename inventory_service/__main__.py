@@ -2,7 +2,7 @@
 
 import sys
 
-from broker.told_to_stop import end_at_once_when_told
+from rocketmq_broker.told_to_stop import end_at_once_when_told
 
 end_at_once_when_told()
 

@@ -2,8 +2,8 @@
 
 import logging
 
-from broker.logs import log_to_stderr
 from pipelines.command_line import application
+from rocketmq_broker.logs import log_to_stderr
 
 if __name__ == "__main__":
     log_to_stderr(logging.WARNING)

@@ -3,17 +3,26 @@
 from __future__ import annotations
 
 import zipfile
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Final
 
-PACKAGES: Final = ("broker", "pipelines", "rocketmq_commitlog")
+PACKAGES: Final = ("rocketmq_broker", "pipelines", "rocketmq_commitlog")
 """What executors unpickle and import: data sources, and what these need."""
 
 
 def write_code_archive(path: Path, packages: tuple[str, ...] = PACKAGES) -> None:
-    """Writes the sources of these packages; what is compiled or cached stays here."""
-    root = Path(__file__).resolve().parent.parent
+    """Writes the sources of these packages, wherever they are installed; what is compiled or cached stays here."""
     with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
         for package in packages:
-            for source in sorted((root / package).rglob("*.py")):
-                archive.write(source, str(source.relative_to(root)))
+            folder = folder_of(package)
+            for source in sorted(folder.rglob("*.py")):
+                archive.write(source, str(source.relative_to(folder.parent)))
+
+
+def folder_of(package: str) -> Path:
+    """The folder that holds the package's modules. Raises ModuleNotFoundError."""
+    spec = find_spec(package)
+    if spec is None or spec.origin is None:
+        raise ModuleNotFoundError(f"no package {package} on the path of this interpreter", name=package)
+    return Path(spec.origin).parent

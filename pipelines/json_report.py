@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import msgspec
 
-from broker.message.printable import visible_json
 from pipelines.judging.classes import MEANINGS, Finding
 from pipelines.judging.cut_off import CutOff
 from pipelines.judging.log_gaps import gaps_of
 from pipelines.judging.totals import FindingTotal
 from pipelines.reconciliation import Outcome
 from pipelines.tolerance import Tolerance
+from rocketmq_broker.message.printable import visible_json
 
 
 def as_json(outcome: Outcome, cut_off: CutOff, tolerance: Tolerance, *, start_s: float, compare_s: float) -> str:

@@ -13,7 +13,6 @@ from pyspark.sql import functions as F
 from rich.table import Table
 from rich.text import Text
 
-from broker.message.printable import printable
 from pipelines.errors import UnwritableOutput
 from pipelines.judging.cut_off import CutOff
 from pipelines.outputs import local_folder
@@ -21,6 +20,7 @@ from pipelines.run_folders import replaced_together
 from pipelines.sources.log_records import count_records, read_records
 from pipelines.sources.reading import Reading
 from pipelines.transactions import transactions_of
+from rocketmq_broker.message.printable import printable
 from rocketmq_commitlog.record_columns import RecordKind
 
 _NOT_THERE: Final = (RecordKind.DAMAGE, RecordKind.GAP)

@@ -9,12 +9,12 @@ from typing import Any, Final, Literal
 from rich.table import Table
 from rich.text import Text
 
-from broker.message.printable import printable, visible_name
 from pipelines.judging.classes import CAUSES, MEANINGS, Cause, Finding
 from pipelines.judging.cut_off import CutOff
 from pipelines.judging.log_gaps import gaps_told
 from pipelines.judging.totals import FindingTotal, Money
 from pipelines.tolerance import Tolerance
+from rocketmq_broker.message.printable import printable, visible_name
 
 _IN_THE_VERDICT: Final = (Finding.MISSING_CREDIT, Finding.DOUBLE_CREDIT)
 _VALUES_TOLD: Final = 5

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from rich.console import Console
 
-from broker.message.printable import printable
+from rocketmq_broker.message.printable import printable
 
 
 def say(line: str) -> None:

@@ -19,7 +19,7 @@ from pyspark.java_gateway import launch_gateway
 from pyspark.sql import SparkSession
 
 from pipelines import class_archive
-from pipelines.code_archive import write_code_archive
+from pipelines.code_archive import PACKAGES, folder_of, write_code_archive
 from pipelines.errors import SparkUnavailable
 
 _EVERYWHERE = {
@@ -121,10 +121,9 @@ def _require_java() -> None:
 def _let_local_workers_import_this_package() -> None:
     """Python workers inherit the environment, not sys.path."""
     os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
-    source = str(Path(__file__).resolve().parent.parent)
-    paths = os.environ.get("PYTHONPATH", "").split(os.pathsep)
-    if source not in paths:
-        os.environ["PYTHONPATH"] = os.pathsep.join(filter(None, [source, *paths]))
+    paths = list(filter(None, os.environ.get("PYTHONPATH", "").split(os.pathsep)))
+    sources = [source for package in PACKAGES if (source := str(folder_of(package).parent)) not in paths]
+    os.environ["PYTHONPATH"] = os.pathsep.join([*sources, *paths])
 
 
 @contextmanager

@@ -11,8 +11,8 @@ from py4j.protocol import Py4JError  # type: ignore[import-untyped]
 from pyspark.errors import PySparkException
 from rich.console import Console
 
-from broker.message.printable import printable
 from pipelines.errors import COULD_NOT_TELL, PipelineError, SparkFailed
+from rocketmq_broker.message.printable import printable
 
 LONGEST_REASON = 300
 

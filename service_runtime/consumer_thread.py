@@ -3,7 +3,7 @@
 import logging
 from typing import Final
 
-from broker.client import ClientError, EventLoopThread, PushConsumer, QueueProgress
+from rocketmq_broker.client import ClientError, EventLoopThread, PushConsumer, QueueProgress
 
 _START_TIMEOUT_S: Final = 20.0
 _FAREWELL_S: Final = 2.0

@@ -2,7 +2,7 @@
 
 from typing import Final, Protocol
 
-_COMMAND: Final = "python -m broker.admin dead-letters retry --group {group} --all"
+_COMMAND: Final = "python -m rocketmq_broker.admin dead-letters retry --group {group} --all"
 
 
 class DeadLetters(Protocol):

@@ -8,7 +8,7 @@ import json
 import logging
 from typing import Literal
 
-from broker.logs import LineFormatter
+from rocketmq_broker.logs import LineFormatter
 from service_runtime.log_context import current_ids
 from service_runtime.times import rfc3339
 

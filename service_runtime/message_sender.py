@@ -3,7 +3,7 @@
 import logging
 from typing import Final
 
-from broker.client import ClientError, EventLoopThread, Message, Producer
+from rocketmq_broker.client import ClientError, EventLoopThread, Message, Producer
 
 _WAIT_S: Final = 20.0
 

@@ -4,7 +4,7 @@ from typing import Annotated
 
 from pydantic import AfterValidator, Field
 
-from broker.client import IllegalConfiguration, name_server_addresses
+from rocketmq_broker.client import IllegalConfiguration, name_server_addresses
 from service_runtime.settings import NamedSettings
 
 

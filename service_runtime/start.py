@@ -12,9 +12,9 @@ from typing import Any, Final, Generic, TypeVar
 from pydantic import ValidationError
 from pydantic_settings import CliApp
 
-import broker.logs
-from broker.message.printable import printable
-from broker.told_to_stop import STOP_SIGNALS
+import rocketmq_broker.logs
+from rocketmq_broker.message.printable import printable
+from rocketmq_broker.told_to_stop import STOP_SIGNALS
 from service_runtime.engine import DatabaseUnusable
 from service_runtime.log_format import set_log_format
 from service_runtime.settings import NamedSettings
@@ -96,7 +96,7 @@ def _run(program: str, settings_class: type[S], work: Callable[[S], None], argum
 
 def log_to_stderr() -> None:
     """Logs from INFO up, without what libraries say of each step, task and attempt."""
-    broker.logs.log_to_stderr(logging.INFO)
+    rocketmq_broker.logs.log_to_stderr(logging.INFO)
     for noisy in ("alembic", "celery.worker.strategy", "celery.app.trace"):
         logging.getLogger(noisy).setLevel(logging.WARNING)
     # It would log each retry without a word of what is retried.

@@ -25,16 +25,16 @@ from benchmarks.attacks.place import (
     Place,
     program,
 )
-from broker.message.ids import offset_message_id
-from broker.protocol import pull_sysflag
-from broker.protocol.codes import RequestCode, ResponseCode
-from broker.protocol.command import RemotingCommand, encode_response
-from broker.protocol.headers import PullMessageRequestHeader
-from broker.protocol.heartbeat import ConsumerData, ConsumeType, HeartbeatData
-from broker.remoting import RemotingClient
-from broker.remoting.connection import Connection
-from broker.remoting.dispatcher import Dispatcher
-from broker.remoting.signed_header import SignedHeader
+from rocketmq_broker.message.ids import offset_message_id
+from rocketmq_broker.protocol import pull_sysflag
+from rocketmq_broker.protocol.codes import RequestCode, ResponseCode
+from rocketmq_broker.protocol.command import RemotingCommand, encode_response
+from rocketmq_broker.protocol.headers import PullMessageRequestHeader
+from rocketmq_broker.protocol.heartbeat import ConsumerData, ConsumeType, HeartbeatData
+from rocketmq_broker.remoting import RemotingClient
+from rocketmq_broker.remoting.connection import Connection
+from rocketmq_broker.remoting.dispatcher import Dispatcher
+from rocketmq_broker.remoting.signed_header import SignedHeader
 
 PATIENCE_S: Final = 12.0
 NOTHING: Final = "nothing"
@@ -193,7 +193,7 @@ def console(checkout: Path, folder: Path) -> Iterator[int]:
     """The port of a console with a password, of that checkout."""
     folder.mkdir()
     (folder / "password").write_text("the right password")
-    words = ("-m", "broker.admin", "console", "--listen", "127.0.0.1:0", "--password-file", str(folder / "password"))
+    words = ("-m", "rocketmq_broker.admin", "console", "--listen", "127.0.0.1:0", "--password-file", str(folder / "password"))
     process = program(checkout, *words, "--broker-addr", "127.0.0.1:1")
     try:
         assert process.stdout is not None
@@ -292,7 +292,7 @@ def fifo_for_doctor(checkout: Path, folder: Path) -> str:
     for name in ("commitlog", "config"):
         (folder / name).mkdir(parents=True)
     os.mkfifo(folder / "checkpoint")
-    process = program(checkout, "-m", "broker.admin", "doctor", "--store", str(folder), "--broker-addr", "127.0.0.1:1")
+    process = program(checkout, "-m", "rocketmq_broker.admin", "doctor", "--store", str(folder), "--broker-addr", "127.0.0.1:1")
     began_s = time.monotonic()
     try:
         process.wait(timeout=PATIENCE_S * 2)

@@ -13,14 +13,14 @@ from pathlib import Path
 from typing import Final
 
 from benchmarks.longest_stop.stage import staged
-from broker.acl import SessionCredentials
-from broker.message import properties as props
-from broker.message.ids import parse_offset_message_id
-from broker.protocol.codes import RequestCode, ResponseCode
-from broker.protocol.command import RemotingCommand
-from broker.protocol.headers import CreateTopicRequestHeader, SendMessageRequestHeader, SendMessageResponseHeader
-from broker.remoting import RemotingClient
-from broker.remoting.signed_header import SignedHeader
+from rocketmq_broker.acl import SessionCredentials
+from rocketmq_broker.message import properties as props
+from rocketmq_broker.message.ids import parse_offset_message_id
+from rocketmq_broker.protocol.codes import RequestCode, ResponseCode
+from rocketmq_broker.protocol.command import RemotingCommand
+from rocketmq_broker.protocol.headers import CreateTopicRequestHeader, SendMessageRequestHeader, SendMessageResponseHeader
+from rocketmq_broker.remoting import RemotingClient
+from rocketmq_broker.remoting.signed_header import SignedHeader
 
 SECRET: Final = "a long secret"
 SECRET_TEXT: Final = b"what only its consumers may read"
@@ -108,7 +108,7 @@ def program(checkout: Path, *words: str, environment: Mapping[str, str] | None =
     return subprocess.Popen(
         [sys.executable, "-P", *words],
         cwd=checkout,
-        env={**os.environ, "PYTHONPATH": str(checkout), **(environment or {})},
+        env={**os.environ, "PYTHONPATH": f"{checkout / 'broker'}:{checkout}", **(environment or {})},
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
         text=True,

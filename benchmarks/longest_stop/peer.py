@@ -6,9 +6,9 @@ import asyncio
 from collections.abc import Iterable
 from typing import Final
 
-from broker.protocol.command import RemotingCommand, encode_request
-from broker.protocol.command_header import CommandHeader
-from broker.protocol.frame import FrameDecoder
+from rocketmq_broker.protocol.command import RemotingCommand, encode_request
+from rocketmq_broker.protocol.command_header import CommandHeader
+from rocketmq_broker.protocol.frame import FrameDecoder
 
 PATIENCE_S: Final = 180.0
 _READ_BYTES: Final = 1024 * 1024

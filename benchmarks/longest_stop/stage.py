@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from benchmarks.longest_stop.peer import PATIENCE_S, Peer
-from broker.protocol.codes import RequestCode
+from rocketmq_broker.protocol.codes import RequestCode
 
 WATCHED: Final = Path(__file__).parent / "watched_broker.py"
 _CALM_S: Final = 0.05
@@ -121,7 +121,7 @@ async def staged(checkout: Path, folder: Path, settings: Mapping[str, str]) -> A
             stdin=asyncio.subprocess.PIPE,
             stdout=asyncio.subprocess.PIPE,
             stderr=log,
-            env={**os.environ, "PYTHONPATH": str(checkout)},
+            env={**os.environ, "PYTHONPATH": str(checkout / "broker")},
         )
     try:
         yield Stage(process, folder, await told(process))

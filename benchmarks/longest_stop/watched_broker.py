@@ -1,8 +1,9 @@
 """A broker with its name server in one process, and a watcher on their event loop: the process that the benchmark measures.
 
-It imports nothing but `broker`, so that the same file can watch the broker of another checkout (PYTHONPATH says which). Arguments
-are properties of broker.conf, NAME=VALUE. It prints its addresses as one line of JSON, and then answers each line on its standard
-input by one line: `begin` forgets what was seen before, `end` tells the longest stop since. The end of the input stops it.
+It imports nothing but `rocketmq_broker`, so that the same file can watch the broker of another checkout (PYTHONPATH says
+which). Arguments are properties of broker.conf, NAME=VALUE. It prints its addresses as one line of JSON, and then answers each
+line on its standard input by one line: `begin` forgets what was seen before, `end` tells the longest stop since. The end of the
+input stops it.
 """
 
 from __future__ import annotations
@@ -15,8 +16,8 @@ import resource
 import sys
 import time
 
-from broker.app import Broker
-from broker.config import load_settings
+from rocketmq_broker.app import Broker
+from rocketmq_broker.config import load_settings
 
 INTERVAL_S = 0.002
 
@@ -67,7 +68,7 @@ def _say(fact: dict[str, object]) -> None:
 
 
 if __name__ == "__main__":
-    logging.basicConfig(level=logging.WARNING, format="%(asctime)s %(levelname)s %(name)s: %(message)s")  # noqa: TID251 - a broker of before has no broker.logs
+    logging.basicConfig(level=logging.WARNING, format="%(asctime)s %(levelname)s %(name)s: %(message)s")  # noqa: TID251 - a broker of before has no rocketmq_broker.logs
     _, most = resource.getrlimit(resource.RLIMIT_NOFILE)
     resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))
     asyncio.run(serve(dict(argument.split("=", 1) for argument in sys.argv[1:])))

@@ -11,12 +11,12 @@ from sqlalchemy import Engine, LargeBinary, delete
 from sqlalchemy.orm import registry
 from sqlmodel import Field, SQLModel, col, select
 
-from broker.client import ClientError, EventLoopThread, Producer
-from broker.message import Message
 from order_messages import order_created
 from order_service.adapters.order_store import SqlOrderStore, insert_order
 from order_service.domain.order import Order
 from order_service.service_layer.attempt import Attempt, Outcome
+from rocketmq_broker.client import ClientError, EventLoopThread, Producer
+from rocketmq_broker.message import Message
 from service_runtime.columns import ROW_ID
 from service_runtime.database_errors import DatabaseFailure
 

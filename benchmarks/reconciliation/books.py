@@ -12,8 +12,8 @@ from pathlib import Path
 from typing import Any, BinaryIO, Final
 
 from benchmarks.reconciliation.faults import UNCREDITED, Fault, fault_of
-from broker.message import properties, sysflag, topics
-from broker.message.record import encode_blank, encode_record, host_bytes
+from rocketmq_broker.message import properties, sysflag, topics
+from rocketmq_broker.message.record import encode_blank, encode_record, host_bytes
 
 SEGMENT_BYTES: Final = 1 << 30
 STEP_MS: Final = 5

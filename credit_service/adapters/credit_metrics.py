@@ -7,10 +7,10 @@ from prometheus_client import CollectorRegistry, Counter
 from prometheus_client.core import GaugeMetricFamily
 from prometheus_client.registry import Collector
 
-from broker.client import ConsumeContext
 from credit_service.domain.credit import Credit
 from credit_service.service_layer.crediting import Credited
 from credit_service.service_layer.order_listener import BatchCrediting
+from rocketmq_broker.client import ConsumeContext
 from service_runtime.consumer_thread import ConsumerThread
 from service_runtime.holds import Holds
 

@@ -15,12 +15,12 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from broker.client import ConsumeContext, ConsumeStatus, RemotingCommand, RequestCode
-from broker.message import MessageExt
 from credit_service.adapters.celery_tasks import CreditTasks, Task
 from credit_service.adapters.credit_task import WriteEntries
 from credit_service.adapters.credit_wire import WireCredit
 from credit_service.service_layer.order_listener import OrderListener
+from rocketmq_broker.client import ConsumeContext, ConsumeStatus, RemotingCommand, RequestCode
+from rocketmq_broker.message import MessageExt
 from service_runtime.armed_failpoints import ArmedFailpoints, FailedOnPurpose, exit_at_once
 
 LOSE_DELIVERY: Final = "lose-delivery"
@@ -33,7 +33,7 @@ EXIT_BEFORE_ACKNOWLEDGEMENT: Final = "exit-before-acknowledgement"
 
 @dataclass(frozen=True, slots=True)
 class FailingDelivery:
-    """See `broker.client.RpcHook`."""
+    """See `rocketmq_broker.client.RpcHook`."""
 
     failpoints: ArmedFailpoints
 

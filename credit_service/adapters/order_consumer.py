@@ -2,8 +2,8 @@
 
 from typing import Final
 
-from broker.client import ConsumeFromWhere, MessageListener, PushConsumer, RpcHook
 from order_messages import order_cancelled, order_created
+from rocketmq_broker.client import ConsumeFromWhere, MessageListener, PushConsumer, RpcHook
 from service_runtime.consumer_thread import ConsumerThread
 
 CONSUMER_GROUP: Final = "credit_service"

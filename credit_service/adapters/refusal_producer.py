@@ -3,10 +3,10 @@
 from dataclasses import dataclass
 from typing import Final
 
-from broker.message import Message
 from credit_service.service_layer.refusing import RefusalNotTold
 from order_messages import credit_refused
 from order_messages.credit_refused import CreditRefused
+from rocketmq_broker.message import Message
 from service_runtime.message_sender import MessageSender, NotSent
 from service_runtime.tracing import carried_properties
 

@@ -9,8 +9,8 @@ from flask import Blueprint, Response, current_app
 from pydantic import BaseModel
 from redis import RedisError
 
-from broker.client import QueueProgress
 from credit_service.adapters.worker_heartbeats import LivingWorker
+from rocketmq_broker.client import QueueProgress
 from service_runtime.dead_letters import DeadLetters, attention_for
 from service_runtime.health import ReadyResponse, Status, Word, http_status, status_of, word
 from service_runtime.holds import Cause, Holding

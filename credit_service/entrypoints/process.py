@@ -6,7 +6,6 @@ from typing import Final
 
 from prometheus_client import CollectorRegistry
 
-from broker.client import ClientError
 from credit_service.adapters.celery_app import create_celery
 from credit_service.adapters.celery_crediting import CeleryCrediting
 from credit_service.adapters.celery_tasks import CeleryTasks, CreditTasks
@@ -27,6 +26,7 @@ from credit_service.service_layer.order_listener import OrderListener
 from credit_service.service_layer.patient_crediting import PatientCrediting
 from credit_service.service_layer.refusing import Refusing
 from credit_service.settings import MigrationSettings, ServiceSettings
+from rocketmq_broker.client import ClientError
 from service_runtime.armed_failpoints import ArmedFailpoints
 from service_runtime.configured_database import migrate_and_leave, open_to_serve
 from service_runtime.consumer_thread import ConsumerThread

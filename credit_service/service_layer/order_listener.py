@@ -4,13 +4,13 @@ import logging
 from collections.abc import Sequence
 from typing import Final, Protocol
 
-from broker.client import ConsumeContext, ConsumeStatus
-from broker.message import MessageExt
 from credit_service.domain.credit import Credit, CreditOutcome
 from credit_service.service_layer.crediting import Credited, Later
 from credit_service.service_layer.entry_of_message import entry_of
 from credit_service.service_layer.refusing import Refusing
 from order_messages.body import UnreadableMessage
+from rocketmq_broker.client import ConsumeContext, ConsumeStatus
+from rocketmq_broker.message import MessageExt
 from service_runtime.log_context import logging_about_message
 from service_runtime.tracing import span_about
 

@@ -7,11 +7,11 @@ from dataclasses import dataclass
 from itertools import groupby
 from typing import Final
 
-from broker.client import ConsumeContext
 from credit_service.domain.credit import Credit, CreditOutcome
 from credit_service.service_layer.batch_part import BatchPart
 from credit_service.service_layer.crediting import Credited, Crediting, CreditingFailed, CreditingUnavailable, Later
 from credit_service.service_layer.faults import Fault, Step, next_step
+from rocketmq_broker.client import ConsumeContext
 from service_runtime.holds import Cause, HeldBatch, Holds
 from service_runtime.trying_again import pause_s
 

@@ -9,9 +9,9 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Protocol
 
-from broker.client import ConsumeContext
-from broker.message import MessageExt
 from credit_service.domain.credit import Credit, CreditOutcome, EntryKind
+from rocketmq_broker.client import ConsumeContext
+from rocketmq_broker.message import MessageExt
 from service_runtime.database_errors import DatabaseFailure
 from service_runtime.trying_again import try_until_done
 

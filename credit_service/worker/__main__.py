@@ -2,7 +2,7 @@
 
 import sys
 
-from broker.told_to_stop import end_at_once_when_told
+from rocketmq_broker.told_to_stop import end_at_once_when_told
 
 if "--check" in sys.argv[1:]:
     # Without Celery and the database, whose imports alone take longer than a health check may.

@@ -9,8 +9,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-from broker.admin.timeline.event import BROKER, Arrow, Event
 from demo.errors import DemoError
+from rocketmq_broker.admin.timeline.event import BROKER, Arrow, Event
 from service_runtime.armed_failpoints import Hit, read_hits
 
 LONGEST_WORD: Final = 200

@@ -13,10 +13,6 @@ from typing import Final
 import httpx
 from redis import Redis
 
-from broker.admin.errors import AdminError
-from broker.admin.figures import consume_stats
-from broker.admin.session import Target, opened_session
-from broker.protocol.headers import ShowTransactionRequestHeader
 from demo.commit_log import ORDERS_TOPIC, Trace, read_traces
 from demo.errors import DemoError
 from demo.processes import Process
@@ -25,6 +21,10 @@ from demo.scenarios.ledger import Ledgers
 from demo.scenarios.scenario import Run
 from demo.system import System
 from demo.up.keeper import Keeper
+from rocketmq_broker.admin.errors import AdminError
+from rocketmq_broker.admin.figures import consume_stats
+from rocketmq_broker.admin.session import Target, opened_session
+from rocketmq_broker.protocol.headers import ShowTransactionRequestHeader
 
 PATIENCE_S: Final = 90.0
 PAYMENT_DEADLINE_S: Final = 6

@@ -6,7 +6,7 @@ Exit code 0, or 2 with a sentence why it cannot start.
 from __future__ import annotations
 
 if __name__ == "__main__":
-    from broker.told_to_stop import end_at_once_when_told
+    from rocketmq_broker.told_to_stop import end_at_once_when_told
 
     end_at_once_when_told()
 
@@ -21,13 +21,13 @@ import typer
 from rich.console import Console
 from rich.text import Text
 
-from broker.admin.console import UnusableSettings
-from broker.logs import log_to_stderr
-from broker.message.printable import printable
-from broker.told_to_stop import STOP_SIGNALS
 from demo.errors import DemoError
 from demo.system import Ports
 from demo.up.running import Wanted, run
+from rocketmq_broker.admin.console import UnusableSettings
+from rocketmq_broker.logs import log_to_stderr
+from rocketmq_broker.message.printable import printable
+from rocketmq_broker.told_to_stop import STOP_SIGNALS
 
 COULD_NOT_START: Final = 2
 

@@ -11,8 +11,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-from broker.admin.console import ConsoleSettings, create_console, serve
-from broker.admin.session import Target
 from demo.errors import DemoError
 from demo.ports import free_ports, is_taken
 from demo.processes import Processes
@@ -25,6 +23,8 @@ from demo.up.regular_orders import RegularOrders
 from demo.up.screens import extension
 from demo.up.second_opinion import SecondOpinion, reconciliation
 from demo.up.state import State, StateFile
+from rocketmq_broker.admin.console import ConsoleSettings, create_console, serve
+from rocketmq_broker.admin.session import Target
 
 _LOOK_EVERY_S: Final = 0.5
 

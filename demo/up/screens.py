@@ -7,9 +7,6 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Final, NamedTuple
 
-from broker.admin.console import Deed, Extension, Screen, Section, TransactionFacts, Visit, find_transactions, url
-from broker.admin.errors import AdminError, Refused
-from broker.admin.timeline.event import Event
 from demo.errors import DemoError
 from demo.scenarios.failpoints import FAILPOINTS, Failpoint
 from demo.scenarios.plays import SCENARIOS
@@ -18,6 +15,9 @@ from demo.scenarios.scenario import Run, Scenario, Step
 from demo.system import System
 from demo.up.keeper import Health, Keeper
 from demo.up.second_opinion import Opinion, SecondOpinion
+from rocketmq_broker.admin.console import Deed, Extension, Screen, Section, TransactionFacts, Visit, find_transactions, url
+from rocketmq_broker.admin.errors import AdminError, Refused
+from rocketmq_broker.admin.timeline.event import Event
 
 TEMPLATES: Final = Path(__file__).parent / "templates"
 

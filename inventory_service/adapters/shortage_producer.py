@@ -3,10 +3,10 @@
 from dataclasses import dataclass
 from typing import Final
 
-from broker.message import Message
 from inventory_service.service_layer.ports import ShortageNotTold
 from order_messages import stock_short
 from order_messages.stock_short import StockShort
+from rocketmq_broker.message import Message
 from service_runtime.message_sender import MessageSender, NotSent
 from service_runtime.tracing import carried_properties
 

@@ -2,8 +2,8 @@
 
 from typing import Final
 
-from broker import __version__
 from inventory_service.entrypoints.schemas import HealthResponse, ShipmentResponse, StockRequest, StockResponse
+from rocketmq_broker import __version__
 from service_runtime.api_document import ApiDescription, Described
 from service_runtime.health import ReadyResponse
 

@@ -4,7 +4,6 @@ import logging
 from contextlib import ExitStack
 from typing import Final
 
-from broker.client import ClientError
 from inventory_service.adapters.inventory_metrics import CountedStockRoom
 from inventory_service.adapters.order_consumer import order_consumer
 from inventory_service.adapters.shortage_producer import PRODUCER_GROUP, ShortageProducer
@@ -13,6 +12,7 @@ from inventory_service.adapters.tables import MIGRATIONS
 from inventory_service.entrypoints.http import create_app
 from inventory_service.service_layer.order_listener import OrderListener
 from inventory_service.settings import MigrationSettings, Settings
+from rocketmq_broker.client import ClientError
 from service_runtime.configured_database import migrate_and_leave, open_to_serve
 from service_runtime.consumer_thread import ConsumerThread
 from service_runtime.database_url import masked

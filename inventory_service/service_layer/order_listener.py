@@ -10,14 +10,14 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from broker.client import ConsumeContext, ConsumeStatus
-from broker.message import MessageExt
 from inventory_service.domain.shipment import Line, Shipment, ShipmentState
 from inventory_service.service_layer.ports import ShortageNotTold, ShortageTeller, StockRoom
 from order_messages import order_cancelled
 from order_messages.body import UnreadableMessage
 from order_messages.order_cancelled import OrderCancelled
 from order_messages.order_created import OrderCreated
+from rocketmq_broker.client import ConsumeContext, ConsumeStatus
+from rocketmq_broker.message import MessageExt
 from service_runtime.database_errors import DatabaseFailure, DatabaseRefusal
 from service_runtime.holds import Cause, HeldBatch
 from service_runtime.log_context import logging_about_message

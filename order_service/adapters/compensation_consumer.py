@@ -2,8 +2,8 @@
 
 from typing import Final
 
-from broker.client import ConsumeFromWhere, MessageListener, PushConsumer
 from order_messages import credit_refused, stock_short
+from rocketmq_broker.client import ConsumeFromWhere, MessageListener, PushConsumer
 from service_runtime.consumer_thread import ConsumerThread
 
 CONSUMER_GROUP: Final = "order_service"

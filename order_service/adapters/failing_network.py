@@ -1,15 +1,15 @@
 """Loses frames between the order service and its broker where a failpoint is armed, as an RPC hook of the client."""
 
-from broker.client import RemotingCommand, RequestCode
-from broker.message import properties
 from order_service.service_layer.armed_failpoints import LOSE_CHECK_BACK, LOSE_HALF_MESSAGE, LOSE_HALF_MESSAGE_ANSWER
+from rocketmq_broker.client import RemotingCommand, RequestCode
+from rocketmq_broker.message import properties
 from service_runtime.armed_failpoints import ArmedFailpoints, FailedOnPurpose
 
 _PROPERTIES_OF_V2 = "i"
 
 
 class FailingNetwork:
-    """See `broker.client.RpcHook`. What it raises stops the frame: the client sees a connection that failed."""
+    """See `rocketmq_broker.client.RpcHook`. What it raises stops the frame: the client sees a connection that failed."""
 
     def __init__(self, failpoints: ArmedFailpoints) -> None:
         """`failpoints` says what is armed."""

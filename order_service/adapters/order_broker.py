@@ -3,11 +3,11 @@
 import logging
 from typing import Final
 
-from broker.client import ClientError, EventLoopThread, RpcHook, TransactionListeners, TransactionProducer
-from broker.message import Message
 from order_messages import order_created
 from order_service.service_layer.attempt import Attempt
 from order_service.service_layer.sending import BrokerUnavailable, OutcomePending
+from rocketmq_broker.client import ClientError, EventLoopThread, RpcHook, TransactionListeners, TransactionProducer
+from rocketmq_broker.message import Message
 
 PRODUCER_GROUP: Final = "order_service"
 _LOCAL_TRANSACTION_ALLOWANCE_S: Final = 20.0

@@ -4,8 +4,8 @@ from collections.abc import Mapping
 
 from prometheus_client import CollectorRegistry, Counter
 
-from broker.client import LocalTransactionState, TransactionListener
-from broker.message import Message, MessageExt
+from rocketmq_broker.client import LocalTransactionState, TransactionListener
+from rocketmq_broker.message import Message, MessageExt
 
 
 class CountedListener:

@@ -2,7 +2,6 @@
 
 from typing import Final
 
-from broker import __version__
 from order_service.entrypoints.schemas import (
     CancellationRequest,
     CancelledResponse,
@@ -17,6 +16,7 @@ from order_service.entrypoints.schemas import (
     TimelineResponse,
     TransactionResponse,
 )
+from rocketmq_broker import __version__
 from service_runtime.api_document import ApiDescription, Described
 
 DESCRIPTION: Final = ApiDescription(

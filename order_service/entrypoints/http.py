@@ -256,5 +256,5 @@ def _attention(discarded: int | None) -> list[str]:
         return []
     return [
         f"the broker discarded {discarded} messages of orders after its last check-back: "
-        "python -m broker.admin discarded shows them"
+        "python -m rocketmq_broker.admin discarded shows them"
     ]

@@ -6,7 +6,6 @@ from typing import Final
 
 from prometheus_client import CollectorRegistry
 
-from broker.client import ClientError
 from order_service.adapters.compensation_consumer import compensation_consumer
 from order_service.adapters.failing_network import FailingNetwork
 from order_service.adapters.order_broker import OrderBroker
@@ -20,6 +19,7 @@ from order_service.service_layer.compensation_listener import CompensationListen
 from order_service.service_layer.failpoints import parse_failpoints
 from order_service.service_layer.transaction_listener import transaction_listeners
 from order_service.settings import AdoptionSettings, MigrationSettings, Settings
+from rocketmq_broker.client import ClientError
 from service_runtime.armed_failpoints import ArmedFailpoints
 from service_runtime.configured_database import migrate_and_leave, open_migrated, open_to_serve
 from service_runtime.consumer_thread import ConsumerThread

@@ -20,9 +20,9 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Final
 
-from broker.client import LocalTransactionState, TransactionListener
-from broker.message import Message, MessageExt
 from order_service.service_layer.failpoints import EXIT_AFTER_LOCAL_COMMIT
+from rocketmq_broker.client import LocalTransactionState, TransactionListener
+from rocketmq_broker.message import Message, MessageExt
 from service_runtime.armed_failpoints import ArmedFailpoints, exit_at_once
 
 LOSE_HALF_MESSAGE: Final = "lose-half-message"

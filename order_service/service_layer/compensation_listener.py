@@ -11,8 +11,6 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Final
 
-from broker.client import ConsumeContext, ConsumeStatus
-from broker.message import MessageExt
 from order_messages import credit_refused
 from order_messages.body import UnreadableMessage
 from order_messages.credit_refused import CreditRefused
@@ -21,6 +19,8 @@ from order_service.domain.order import MAX_REASON_LENGTH
 from order_service.service_layer.cancelling import OrderCancelling
 from order_service.service_layer.paying import ImpossibleNow, UnknownOrder
 from order_service.service_layer.sending import TransactionFailed
+from rocketmq_broker.client import ConsumeContext, ConsumeStatus
+from rocketmq_broker.message import MessageExt
 from service_runtime.database_errors import DatabaseFailure
 from service_runtime.log_context import logging_about_message
 from service_runtime.tracing import span_about

@@ -1,10 +1,10 @@
 """The messages that tell the world of an order, by the schema in `order_messages`; their key is the order id."""
 
-from broker.message import Message
 from order_messages import order_cancelled, order_created
 from order_messages.order_cancelled import OrderCancelled
 from order_messages.order_created import OrderCreated, OrderedItem
 from order_service.domain.order import Cancellation, Order
+from rocketmq_broker.message import Message
 from service_runtime.tracing import carried_properties
 
 

@@ -2,9 +2,9 @@
 
 from typing import Protocol
 
-from broker.message import Message
 from order_service.domain.history import PROPERTY, Witness
 from order_service.service_layer.attempt import Attempt, Outcome, Progress
+from rocketmq_broker.message import Message
 
 
 class TransactionFailed(Exception):

@@ -6,8 +6,6 @@ Two kinds of transactions go through one producer, orders and cancellations, eac
 import logging
 from collections.abc import Callable, Mapping
 
-from broker.client import LocalTransactionState, TransactionListener
-from broker.message import Message, MessageExt
 from order_messages import order_cancelled, order_created
 from order_service.domain.history import PROPERTY, Witness
 from order_service.domain.transaction import TransactionKind, TransactionState
@@ -16,6 +14,8 @@ from order_service.service_layer.failpoints import Failpoints
 from order_service.service_layer.local_transaction import CancellingLocally, LocalTransaction, PlacingLocally
 from order_service.service_layer.order_store import HistoryDoubted, OrderStore, TransactionStore
 from order_service.service_layer.placing import system_now_ms
+from rocketmq_broker.client import LocalTransactionState, TransactionListener
+from rocketmq_broker.message import Message, MessageExt
 from service_runtime.database_errors import DatabaseFailure
 from service_runtime.log_context import logging_about_message
 from service_runtime.tracing import span_about

@@ -12,11 +12,11 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from broker.message.printable import printable, visible_name
 from pipelines.breaks.break_table import Break, BreakTable
 from pipelines.errors import BreaksUnusable
 from pipelines.judging.classes import Finding
 from pipelines.report import age, amount
+from rocketmq_broker.message.printable import printable, visible_name
 
 DEFAULT_FILE: Final = Path("data/breaks.db")
 UNUSABLE: Final = 2

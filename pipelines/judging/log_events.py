@@ -15,9 +15,9 @@ from typing import Final
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
-from broker.message import topics
 from pipelines.judging.log_gaps import name_of_stretch
 from pipelines.judging.table_events import mark_of_item
+from rocketmq_broker.message import topics
 from rocketmq_commitlog.record_columns import RecordKind
 
 _BODY: Final = (

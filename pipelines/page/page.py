@@ -8,7 +8,6 @@ from pathlib import Path
 
 from jinja2 import Environment, StrictUndefined
 
-from broker.message.printable import visible_name
 from pipelines.errors import UnwritableOutput
 from pipelines.judging.classes import CAUSES, MEANINGS
 from pipelines.judging.cut_off import CutOff
@@ -16,6 +15,7 @@ from pipelines.page.contents import ages_of, breaks_of, causes_of, latencies_of,
 from pipelines.reconciliation import Outcome
 from pipelines.report import age, amount, title, told_by_place, verdict_told
 from pipelines.tolerance import Tolerance
+from rocketmq_broker.message.printable import visible_name
 
 
 def write_page(path: Path, outcome: Outcome, cut_off: CutOff, tolerance: Tolerance) -> None:

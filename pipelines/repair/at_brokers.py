@@ -1,20 +1,20 @@
-"""Steps that brokers carry out, by the requests of broker.admin. Apache's brokers understand them as well."""
+"""Steps that brokers carry out, by the requests of rocketmq_broker.admin. Apache's brokers understand them as well."""
 
 from __future__ import annotations
 
 import time
 
-from broker.admin.dead_letters.finding import find_dead_letters
-from broker.admin.dead_letters.treating import retry
-from broker.admin.discarded import discarded_with_id
-from broker.admin.errors import AdminError, CannotAsk
-from broker.admin.messages.sending import send
-from broker.admin.session import Session
-from broker.message import MessageError, MessageExt, topics
-from broker.message.record import Record, to_message
 from pipelines.repair.message_again import REPAIR, contradiction, message_again, names_order
 from pipelines.repair.outcome import StepOutcome, done, done_before, failed
 from pipelines.repair.plan import Action, Plan, Step
+from rocketmq_broker.admin.dead_letters.finding import find_dead_letters
+from rocketmq_broker.admin.dead_letters.treating import retry
+from rocketmq_broker.admin.discarded import discarded_with_id
+from rocketmq_broker.admin.errors import AdminError, CannotAsk
+from rocketmq_broker.admin.messages.sending import send
+from rocketmq_broker.admin.session import Session
+from rocketmq_broker.message import MessageError, MessageExt, topics
+from rocketmq_broker.message.record import Record, to_message
 
 
 class BrokerSteps:

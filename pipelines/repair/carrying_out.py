@@ -5,9 +5,6 @@ from __future__ import annotations
 import asyncio
 from collections import Counter
 
-from broker.admin.errors import AdminError
-from broker.admin.session import Target, opened_session
-from broker.message.printable import visible_name
 from pipelines.errors import PlanUnusable
 from pipelines.repair.applying import carry_out, needs_brokers
 from pipelines.repair.at_brokers import BrokerSteps
@@ -16,6 +13,9 @@ from pipelines.repair.audit import Audit
 from pipelines.repair.outcome import StepOutcome, StepState
 from pipelines.repair.plan import Plan, Step
 from pipelines.screen import say
+from rocketmq_broker.admin.errors import AdminError
+from rocketmq_broker.admin.session import Target, opened_session
+from rocketmq_broker.message.printable import visible_name
 
 
 def applied(plan: Plan, audit: Audit, namesrv_addr: str | None, credit_service_url: str, key: str) -> bool:

@@ -9,7 +9,6 @@ from typing import Annotated
 import typer
 from rich.console import Console
 
-from broker.message.printable import visible_name
 from pipelines.arguments import (
     Brokers,
     ConsumerGroup,
@@ -35,6 +34,7 @@ from pipelines.repair.planning import plan_of
 from pipelines.running import SparkSettings, books_of, reconciled
 from pipelines.screen import say
 from pipelines.verdict import exit_with
+from rocketmq_broker.message.printable import visible_name
 from service_runtime.secret_files import SecretUnusable, read_secret
 
 PlanFile = Annotated[Path | None, typer.Option("--plan", help="reconcile, and write what would be done into this file")]

@@ -9,8 +9,8 @@ from typing import Any, Final
 
 import msgspec
 
-from broker.message import Message, properties, topics
 from pipelines.repair.plan import OrderSaid, Step
+from rocketmq_broker.message import Message, properties, topics
 
 REPAIR: Final = "REPAIR"
 """A property of ours: the step of the plan that sent the message."""

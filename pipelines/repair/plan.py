@@ -9,8 +9,8 @@ from typing import Final
 
 import msgspec
 
-from broker.message.printable import visible_json
 from pipelines.errors import PlanUnusable
+from rocketmq_broker.message.printable import visible_json
 
 VERSION: Final = 1
 

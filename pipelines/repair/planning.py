@@ -41,7 +41,7 @@ ADVICE: Final[Mapping[Finding, str]] = {
     Finding.UNREADABLE_VALUE: "find out who wrote it, and write what should be there",
     Finding.LOG_GAP: "bring the missing files back, from a copy of the store, or reconcile with the messages of another broker",
     Finding.NOT_JUDGED: "its message may have lain in a gap of the commit log: look for it in a copy of the store",
-    Finding.OVERDUE: "look for what holds it up: python -m broker.admin show, groups, dead-letters",
+    Finding.OVERDUE: "look for what holds it up: python -m rocketmq_broker.admin show, groups, dead-letters",
     Finding.MISSING_CREDIT: "the witnesses at hand do not say why: reconcile with --store, and look at its transaction row",
     Finding.CREDIT_WITHOUT_ORDER: "its transaction was committed, or nobody knows: restore the order row, or let the credit go",
     Finding.DOUBLE_CREDIT: "the ledger has lost its unique key: restore it, and decide which credit is to stay",

@@ -8,8 +8,8 @@ from typing import Any
 
 import msgspec
 
-from broker.message.errors import UnreadableJson
-from broker.message.fastjson import standard_json
+from rocketmq_broker.message.errors import UnreadableJson
+from rocketmq_broker.message.fastjson import standard_json
 from rocketmq_commitlog.commit_log import regular_only
 
 _FILE = Path("config") / "consumerOffset.json"

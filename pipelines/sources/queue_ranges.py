@@ -1,4 +1,4 @@
-"""What a broker holds, queue by queue, asked with the requests of broker.admin: Apache's brokers answer them as well."""
+"""What a broker holds, queue by queue, asked with the requests of rocketmq_broker.admin: Apache's brokers answer them as well."""
 
 from __future__ import annotations
 
@@ -7,12 +7,12 @@ from collections.abc import AsyncGenerator, Awaitable, Callable, Iterator, Mappi
 from dataclasses import dataclass
 from typing import Final, TypeVar
 
-from broker.admin.errors import AdminError, CannotAsk, Refused
-from broker.admin.figures import consume_stats
-from broker.admin.requests import BrokerRequests
-from broker.admin.session import Target, opened_session
-from broker.message import topics
-from broker.message.record import Record
+from rocketmq_broker.admin.errors import AdminError, CannotAsk, Refused
+from rocketmq_broker.admin.figures import consume_stats
+from rocketmq_broker.admin.requests import BrokerRequests
+from rocketmq_broker.admin.session import Target, opened_session
+from rocketmq_broker.message import topics
+from rocketmq_broker.message.record import Record
 from rocketmq_commitlog.errors import UnreadableStore
 
 RANGE_MESSAGES: Final = 100_000

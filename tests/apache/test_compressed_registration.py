@@ -6,15 +6,15 @@ from pathlib import Path
 
 import pytest
 
-from broker.protocol.bodies import TopicList
-from broker.protocol.codes import RequestCode, ResponseCode
-from broker.protocol.headers import GetRouteInfoRequestHeader, RegisterBrokerRequestHeader
-from broker.protocol.route import TopicRouteData
-from broker.remoting.client import RemotingClient
-from broker.server.topics.config_bodies import TopicsSnapshot
-from broker.server.topics.registration_body import encode_registration
-from broker.store import TopicConfig
-from broker.store.tables.config_file import DataVersion
+from rocketmq_broker.protocol.bodies import TopicList
+from rocketmq_broker.protocol.codes import RequestCode, ResponseCode
+from rocketmq_broker.protocol.headers import GetRouteInfoRequestHeader, RegisterBrokerRequestHeader
+from rocketmq_broker.protocol.route import TopicRouteData
+from rocketmq_broker.remoting.client import RemotingClient
+from rocketmq_broker.server.topics.config_bodies import TopicsSnapshot
+from rocketmq_broker.server.topics.registration_body import encode_registration
+from rocketmq_broker.store import TopicConfig
+from rocketmq_broker.store.tables.config_file import DataVersion
 from tests.apache.cluster import apache_rocketmq
 
 pytestmark = [pytest.mark.e2e, pytest.mark.java, pytest.mark.slow, pytest.mark.timeout(900)]

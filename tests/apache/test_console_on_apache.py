@@ -9,9 +9,9 @@ from pathlib import Path
 import pytest
 from starlette.testclient import TestClient
 
-from broker.admin.console import ConsoleSettings, create_console
-from broker.admin.session import Target
-from broker.client import EventLoopThread, LocalTransactionState, Message, MessageExt, TransactionProducer
+from rocketmq_broker.admin.console import ConsoleSettings, create_console
+from rocketmq_broker.admin.session import Target
+from rocketmq_broker.client import EventLoopThread, LocalTransactionState, Message, MessageExt, TransactionProducer
 from tests.apache.cluster import apache_rocketmq
 from tests.unit.admin.console.visitor import PAGE_OF_CONSOLE, Visitor
 

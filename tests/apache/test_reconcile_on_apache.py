@@ -12,8 +12,6 @@ from pathlib import Path
 import pytest
 from pyspark.sql import SparkSession
 
-from broker.client import LocalTransactionState, TransactionProducer
-from broker.message import Message, MessageExt
 from demo.ports import free_ports
 from pipelines.judging.classes import Cause, Finding
 from pipelines.judging.cut_off import CutOff
@@ -24,6 +22,8 @@ from pipelines.sources.database_url import parse_database_url
 from pipelines.sources.queue_ranges import consumer_offsets, decided_without_record
 from pipelines.sources.reading import Reading
 from pipelines.tolerance import Tolerance
+from rocketmq_broker.client import LocalTransactionState, TransactionProducer
+from rocketmq_broker.message import Message, MessageExt
 from tests.apache.cluster import apache_rocketmq
 from tests.conftest import BrokerProcess
 from tests.e2e.clients import PATIENT, Inbox, consumer, running, until

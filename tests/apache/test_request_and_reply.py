@@ -6,7 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from broker.client import (
+from demo.ports import free_ports
+from rocketmq_broker.client import (
     ConsumeContext,
     ConsumeFromWhere,
     ConsumeStatus,
@@ -16,11 +17,10 @@ from broker.client import (
     PushConsumer,
     create_reply_message,
 )
-from broker.client.instance.access import open_remoting
-from broker.protocol.bodies import ConsumerConnection, ConsumerRunningInfo
-from broker.protocol.codes import RequestCode
-from broker.protocol.headers import GetConsumerConnectionListRequestHeader, GetConsumerRunningInfoRequestHeader
-from demo.ports import free_ports
+from rocketmq_broker.client.instance.access import open_remoting
+from rocketmq_broker.protocol.bodies import ConsumerConnection, ConsumerRunningInfo
+from rocketmq_broker.protocol.codes import RequestCode
+from rocketmq_broker.protocol.headers import GetConsumerConnectionListRequestHeader, GetConsumerRunningInfoRequestHeader
 from tests.apache.cluster import apache_rocketmq
 
 pytestmark = [pytest.mark.e2e, pytest.mark.slow, pytest.mark.java, pytest.mark.timeout(600)]

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from broker.client import (
+from rocketmq_broker.client import (
     ClientError,
     ClientTls,
     ConsumeContext,
@@ -21,7 +21,7 @@ from broker.client import (
     SessionCredentials,
     TransactionProducer,
 )
-from broker.message import Message, MessageExt
+from rocketmq_broker.message import Message, MessageExt
 from tests.apache.cluster import apache_rocketmq
 from tests.certificates import Authority
 

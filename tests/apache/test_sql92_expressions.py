@@ -6,8 +6,8 @@ from collections.abc import Iterator
 
 import pytest
 
-from broker.filter import IllegalExpression, compile_sql
-from broker.filter.errors import EvaluationFailed
+from rocketmq_broker.filter import IllegalExpression, compile_sql
+from rocketmq_broker.filter.errors import EvaluationFailed
 from tests.apache.filter.expressions import Maker
 from tests.apache.filter.session import ApachesFilter, apaches_filter
 

@@ -10,10 +10,10 @@ from pathlib import Path
 
 import pytest
 
-from broker.client import LocalTransactionState, Producer, PullConsumer, TransactionProducer
-from broker.message import Message, MessageExt, MessageQueue
-from broker.store import ConsumerOffsets
 from demo.processes import Processes
+from rocketmq_broker.client import LocalTransactionState, Producer, PullConsumer, TransactionProducer
+from rocketmq_broker.message import Message, MessageExt, MessageQueue
+from rocketmq_broker.store import ConsumerOffsets
 from tests.apache.places import Place, Running
 from tests.conformance.mqadmin import comparable as mqadmin_text
 from tests.conformance.mqadmin.scenario import Place as MqadminPlace

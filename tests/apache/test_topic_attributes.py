@@ -6,13 +6,13 @@ from pathlib import Path
 
 import pytest
 
-from broker.protocol.bodies import TopicConfigAndQueueMapping, TopicConfigSerializeWrapper
-from broker.protocol.codes import RequestCode, ResponseCode
-from broker.protocol.command import RemotingCommand
-from broker.protocol.command_header import CommandHeader
-from broker.protocol.headers import CreateTopicRequestHeader, GetTopicConfigRequestHeader
-from broker.remoting.client import RemotingClient
 from demo.processes import Processes
+from rocketmq_broker.protocol.bodies import TopicConfigAndQueueMapping, TopicConfigSerializeWrapper
+from rocketmq_broker.protocol.codes import RequestCode, ResponseCode
+from rocketmq_broker.protocol.command import RemotingCommand
+from rocketmq_broker.protocol.command_header import CommandHeader
+from rocketmq_broker.protocol.headers import CreateTopicRequestHeader, GetTopicConfigRequestHeader
+from rocketmq_broker.remoting.client import RemotingClient
 from tests.apache.places import Place, Running
 
 pytestmark = [pytest.mark.e2e, pytest.mark.java, pytest.mark.slow, pytest.mark.timeout(900)]

@@ -8,7 +8,7 @@ from contextlib import suppress
 
 import pytest
 
-from broker.client import (
+from rocketmq_broker.client import (
     LocalTransactionState,
     Message,
     MessageExt,
@@ -17,8 +17,8 @@ from broker.client import (
     PullConsumer,
     TransactionProducer,
 )
-from broker.message import properties as props
-from broker.message import topics
+from rocketmq_broker.message import properties as props
+from rocketmq_broker.message import topics
 from tests.apache.cluster import apache_rocketmq
 
 pytestmark = [pytest.mark.e2e, pytest.mark.slow, pytest.mark.java, pytest.mark.timeout(900)]

@@ -13,15 +13,15 @@ from pathlib import Path
 
 import pytest
 
-from broker.acl import SessionCredentials
-from broker.protocol.bodies import LockBatchRequestBody
-from broker.protocol.codes import AdminRequestCode, RequestCode, SerializeType
-from broker.protocol.heartbeat import ConsumerData, HeartbeatData, SubscriptionData
-from broker.remoting import RemotingClient, RemotingTimeout
-from broker.remoting.signed_header import SignedHeader
 from demo.ports import free_ports
 from demo.processes import Processes
 from demo.system import add_broker
+from rocketmq_broker.acl import SessionCredentials
+from rocketmq_broker.protocol.bodies import LockBatchRequestBody
+from rocketmq_broker.protocol.codes import AdminRequestCode, RequestCode, SerializeType
+from rocketmq_broker.protocol.heartbeat import ConsumerData, HeartbeatData, SubscriptionData
+from rocketmq_broker.remoting import RemotingClient, RemotingTimeout
+from rocketmq_broker.remoting.signed_header import SignedHeader
 from tests.apache.cluster import apache_rocketmq
 from tests.conformance.mqadmin.session import Mqadmin
 

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from broker.client import (
+from rocketmq_broker.client import (
     ConsumeContext,
     ConsumeFromWhere,
     ConsumeStatus,

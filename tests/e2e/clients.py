@@ -9,9 +9,9 @@ from collections.abc import AsyncIterator, Callable, Mapping
 from types import MappingProxyType
 from typing import Protocol, TypeVar
 
-from broker.client import ConsumeContext, ConsumeFromWhere, ConsumeStatus, PushConsumer
-from broker.message import MessageExt
-from broker.protocol.headers import SendMessageRequestHeaderV2
+from rocketmq_broker.client import ConsumeContext, ConsumeFromWhere, ConsumeStatus, PushConsumer
+from rocketmq_broker.message import MessageExt
+from rocketmq_broker.protocol.headers import SendMessageRequestHeaderV2
 
 SEND = SendMessageRequestHeaderV2(
     producer_group="p",

@@ -151,7 +151,7 @@ class RefusedShop:
         return sum((":" in line and " goes to " in line) or " would go to " in line for line in done.stdout.splitlines())
 
     def _tool(self, *arguments: str) -> "subprocess.CompletedProcess[str]":
-        command = [sys.executable, "-m", "broker.admin", "--namesrv-addr", self.system.namesrv_addr, *arguments]
+        command = [sys.executable, "-m", "rocketmq_broker.admin", "--namesrv-addr", self.system.namesrv_addr, *arguments]
         return subprocess.run(command, capture_output=True, text=True, timeout=120, check=False)
 
     def _order(self, number: int) -> None:

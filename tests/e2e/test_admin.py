@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from broker.client import LocalTransactionState, Producer, TransactionProducer
-from broker.message import Message, MessageExt
+from rocketmq_broker.client import LocalTransactionState, Producer, TransactionProducer
+from rocketmq_broker.message import Message, MessageExt
 from tests.apache.cluster import apache_rocketmq
 from tests.conftest import BrokerProcess
 from tests.e2e.clients import Inbox, consumer, running, until
@@ -52,7 +52,7 @@ async def test_a_hanging_transaction_goes_from_discarded_to_resumed_to_decided_t
         (lost,) = await tool.wait_for("discarded")
         assert await producer.count_discarded() == 1
     assert (lost["transactionId"], lost["checks"], lost["isResumed"]) == (sent.transaction_id, 1, False)
-    lines = [line for line in broker.process.output().splitlines() if f"broker.admin resume {lost['messageId']}" in line]
+    lines = [line for line in broker.process.output().splitlines() if f"rocketmq_broker.admin resume {lost['messageId']}" in line]
     assert len(lines) == 1
     assert all(word in lines[0] for word in (" WARNING ", "topic orders", "group orders", sent.transaction_id, "order-1"))
     assert await tool.said("pending") == "no pending transactions\n"

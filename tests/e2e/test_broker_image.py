@@ -10,10 +10,10 @@ from typing import Any, Final
 
 import pytest
 
-from broker.client import LocalTransactionState, PullConsumer, TransactionProducer
-from broker.message import Message, MessageExt
 from demo.ports import free_ports
 from demo.processes import PROJECT_ROOT
+from rocketmq_broker.client import LocalTransactionState, PullConsumer, TransactionProducer
+from rocketmq_broker.message import Message, MessageExt
 
 pytestmark = [pytest.mark.e2e, pytest.mark.slow, pytest.mark.docker, pytest.mark.timeout(1800)]
 IMAGE: Final = "rocketmq-broker-test"

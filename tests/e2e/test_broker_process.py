@@ -12,9 +12,9 @@ from pathlib import Path
 
 import pytest
 
-from broker.protocol.codes import RequestCode, ResponseCode
-from broker.protocol.headers import GetMaxOffsetRequestHeader, GetMaxOffsetResponseHeader
-from broker.remoting.client import RemotingClient
+from rocketmq_broker.protocol.codes import RequestCode, ResponseCode
+from rocketmq_broker.protocol.headers import GetMaxOffsetRequestHeader, GetMaxOffsetResponseHeader
+from rocketmq_broker.remoting.client import RemotingClient
 from tests.e2e.clients import SEND
 
 pytestmark = pytest.mark.e2e
@@ -29,7 +29,7 @@ class Process:
         path = directory / "broker.conf"
         settings = ("listenPort=0", "namesrvListenPort=0", f"storePathRootDir={directory}/store", *lines)
         path.write_text("\n".join(settings))
-        command = [sys.executable, "-m", "broker", "-c", str(path)]
+        command = [sys.executable, "-m", "rocketmq_broker", "-c", str(path)]
         self.process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
 
     def boot(self) -> re.Match[str]:

@@ -8,11 +8,11 @@ from pathlib import Path
 
 import pytest
 
-from broker.client import ConsumeContext, ConsumeStatus, MessageModel, NoRoute, Producer, PullConsumer
-from broker.message import Message, MessageExt, MessageQueue
-from broker.protocol.codes import RequestCode, ResponseCode
-from broker.protocol.headers import QueryConsumerOffsetRequestHeader, QueryConsumerOffsetResponseHeader
-from broker.remoting.client import RemotingClient
+from rocketmq_broker.client import ConsumeContext, ConsumeStatus, MessageModel, NoRoute, Producer, PullConsumer
+from rocketmq_broker.message import Message, MessageExt, MessageQueue
+from rocketmq_broker.protocol.codes import RequestCode, ResponseCode
+from rocketmq_broker.protocol.headers import QueryConsumerOffsetRequestHeader, QueryConsumerOffsetResponseHeader
+from rocketmq_broker.remoting.client import RemotingClient
 from tests.conftest import BrokerProcess
 from tests.e2e.clients import PATIENT, Inbox, consumer, running, until
 

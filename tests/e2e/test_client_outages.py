@@ -6,7 +6,8 @@ from collections.abc import Callable
 
 import pytest
 
-from broker.client import (
+from demo.ports import free_ports
+from rocketmq_broker.client import (
     ClientError,
     EventLoopThread,
     IllegalConfiguration,
@@ -17,8 +18,7 @@ from broker.client import (
     SendFailed,
     TransactionProducer,
 )
-from broker.message import Message
-from demo.ports import free_ports
+from rocketmq_broker.message import Message
 from tests.conftest import BrokerProcess
 from tests.e2e.clients import PATIENT, Inbox, consumer, running, until
 

@@ -5,9 +5,9 @@ from collections.abc import Callable
 
 import pytest
 
-from broker.client import BrokerError, LocalTransactionState, Producer, SendStatus, TransactionProducer
-from broker.message import Message, MessageExt
-from broker.protocol.codes import ResponseCode
+from rocketmq_broker.client import BrokerError, LocalTransactionState, Producer, SendStatus, TransactionProducer
+from rocketmq_broker.message import Message, MessageExt
+from rocketmq_broker.protocol.codes import ResponseCode
 from tests.conftest import BrokerProcess
 from tests.e2e.clients import PATIENT, Inbox, consumer, running, until
 

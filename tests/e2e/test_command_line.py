@@ -11,8 +11,8 @@ from typing import Any
 
 import pytest
 
-from broker.client import LocalTransactionState, TransactionProducer
-from broker.message import Message, MessageExt
+from rocketmq_broker.client import LocalTransactionState, TransactionProducer
+from rocketmq_broker.message import Message, MessageExt
 from tests.apache.cluster import apache_rocketmq
 from tests.conftest import BrokerProcess
 from tests.e2e.clients import Inbox, consumer, running, until
@@ -70,7 +70,7 @@ async def test_tail_shows_a_new_message_at_once_and_ctrl_c_ends_it_quietly(start
     broker = start_broker({})
     tool = Tool("--namesrv-addr", broker.namesrv_addr)
     await tool.said("send", "orders", "first")
-    command = [sys.executable, "-m", "broker.admin", "-n", broker.namesrv_addr, "tail", "orders"]
+    command = [sys.executable, "-m", "rocketmq_broker.admin", "-n", broker.namesrv_addr, "tail", "orders"]
     pipe = asyncio.subprocess.PIPE
     tail = await asyncio.create_subprocess_exec(*command, stdout=pipe, stderr=pipe)
     assert tail.stdout is not None

@@ -189,7 +189,7 @@ def test_redis_answers_nobody_without_its_password(compose: Compose) -> None:
 
 
 def test_operators_see_transactions_in_the_brokers_container_and_services_do_not(compose: Compose) -> None:
-    admin = ("python", "-m", "broker.admin")
+    admin = ("python", "-m", "rocketmq_broker.admin")
     for command in (("pending",), ("discarded",), ("dead-letters", "list")):
         asked = compose.execute("broker", *admin, *command)
         assert asked.returncode == 0, asked.stderr

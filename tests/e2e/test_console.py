@@ -21,10 +21,10 @@ import httpx
 import pytest
 from playwright.sync_api import Browser, expect
 
-from broker.client import EventLoopThread, LocalTransactionState, Message, MessageExt, Producer, TransactionProducer
 from demo.processes import PROJECT_ROOT
 from demo.scenarios.failpoints import FAILPOINTS, FailpointFolder
 from demo.scenarios.ledger import Ledgers
+from rocketmq_broker.client import EventLoopThread, LocalTransactionState, Message, MessageExt, Producer, TransactionProducer
 from tests.e2e.browser import DESKTOP, PATIENCE_MS, PHONE, Window, chromium
 
 pytestmark = [pytest.mark.e2e, pytest.mark.slow]

@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from broker.client import LocalTransactionState, Producer, PullConsumer, TransactionProducer
-from broker.message import Message, MessageExt
+from rocketmq_broker.client import LocalTransactionState, Producer, PullConsumer, TransactionProducer
+from rocketmq_broker.message import Message, MessageExt
 from tests.conftest import BrokerProcess
 from tests.e2e.clients import PATIENT, running
 

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from broker.client import ConsumeContext, ConsumeStatus, Producer
-from broker.message import Message, MessageExt
+from rocketmq_broker.client import ConsumeContext, ConsumeStatus, Producer
+from rocketmq_broker.message import Message, MessageExt
 from tests.apache.cluster import apache_rocketmq
 from tests.conftest import BrokerProcess
 from tests.e2e.clients import PATIENT, Inbox, consumer, running, until

@@ -1,4 +1,4 @@
-"""`python -m broker --ephemeral`: a broker for the tests of programs in any language."""
+"""`python -m rocketmq_broker --ephemeral`: a broker for the tests of programs in any language."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 
-from broker.client import EventLoopThread, LocalTransactionState, Message, MessageExt, TransactionProducer
+from rocketmq_broker.client import EventLoopThread, LocalTransactionState, Message, MessageExt, TransactionProducer
 
 pytestmark = pytest.mark.e2e
 CHECKOUT = Path(__file__).parents[2]
@@ -38,7 +38,7 @@ class Broker:
 
 
 def started(*options: str) -> subprocess.Popen[str]:
-    command = [sys.executable, "-m", "broker", "--ephemeral", *options]
+    command = [sys.executable, "-m", "rocketmq_broker", "--ephemeral", *options]
     return subprocess.Popen(command, cwd=CHECKOUT, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
 
 
@@ -81,6 +81,6 @@ def test_it_takes_no_commands_unless_asked_to() -> None:
 
 
 def test_control_alone_makes_no_sense() -> None:
-    command = [sys.executable, "-m", "broker", "--control"]
+    command = [sys.executable, "-m", "rocketmq_broker", "--control"]
     ended = subprocess.run(command, cwd=CHECKOUT, capture_output=True, text=True, timeout=60)
     assert (ended.returncode, ended.stderr) == (2, "--control goes with --ephemeral only\n")

@@ -8,7 +8,10 @@ from pathlib import Path
 
 import pytest
 
-from broker.client import (
+from demo.ports import free_ports
+from demo.processes import Processes
+from demo.system import add_broker
+from rocketmq_broker.client import (
     BrokerError,
     ConsumeContext,
     ConsumeFromWhere,
@@ -19,11 +22,8 @@ from broker.client import (
     PullConsumer,
     PushConsumer,
 )
-from broker.message import Message, MessageExt
-from broker.protocol.codes import ResponseCode
-from demo.ports import free_ports
-from demo.processes import Processes
-from demo.system import add_broker
+from rocketmq_broker.message import Message, MessageExt
+from rocketmq_broker.protocol.codes import ResponseCode
 from tests.apache.cluster import apache_rocketmq
 from tests.conftest import BrokerProcess
 from tests.e2e.clients import PATIENT, Inbox, running, until

@@ -5,7 +5,7 @@ import logging
 
 import pytest
 
-from broker.client import (
+from rocketmq_broker.client import (
     ConsumeStatus,
     IllegalConfiguration,
     LocalTransactionState,
@@ -16,7 +16,7 @@ from broker.client import (
     PushConsumer,
     TransactionProducer,
 )
-from broker.message import Message, MessageExt, MessageQueue
+from rocketmq_broker.message import Message, MessageExt, MessageQueue
 from tests.conftest import BrokerProcess
 from tests.e2e.clients import PATIENT, Inbox, consumer, running, until
 

@@ -8,13 +8,13 @@ from typing import Any, NamedTuple
 import msgspec
 import pytest
 
-from broker.message import properties as props
-from broker.message import sysflag, topics
-from broker.message.ids import offset_message_id, parse_offset_message_id
-from broker.message.record import decode_records, encode_record, host_bytes
-from broker.protocol.codes import RequestCode, ResponseCode
-from broker.protocol.command_header import CommandHeader
-from broker.protocol.headers import (
+from rocketmq_broker.message import properties as props
+from rocketmq_broker.message import sysflag, topics
+from rocketmq_broker.message.ids import offset_message_id, parse_offset_message_id
+from rocketmq_broker.message.record import decode_records, encode_record, host_bytes
+from rocketmq_broker.protocol.codes import RequestCode, ResponseCode
+from rocketmq_broker.protocol.command_header import CommandHeader
+from rocketmq_broker.protocol.headers import (
     ConsumerSendMsgBackRequestHeader,
     EndTransactionRequestHeader,
     PullMessageRequestHeader,
@@ -22,7 +22,7 @@ from broker.protocol.headers import (
     SendMessageResponseHeader,
     UpdateConsumerOffsetRequestHeader,
 )
-from broker.remoting.client import RemotingClient
+from rocketmq_broker.remoting.client import RemotingClient
 from tests.e2e.clients import SEND
 
 pytestmark = pytest.mark.e2e

@@ -15,9 +15,9 @@ from pathlib import Path
 
 import pytest
 
-from broker.client import BrokerError, ClientError, LocalTransactionState, Producer, PullConsumer, TransactionProducer
-from broker.message import Message, MessageExt
-from broker.protocol.codes import ResponseCode
+from rocketmq_broker.client import BrokerError, ClientError, LocalTransactionState, Producer, PullConsumer, TransactionProducer
+from rocketmq_broker.message import Message, MessageExt
+from rocketmq_broker.protocol.codes import ResponseCode
 from tests.conftest import BrokerProcess
 from tests.e2e.clients import PATIENT, Inbox, consumer, running, until
 

@@ -12,10 +12,10 @@ from typing import Any
 import psutil
 import pytest
 
-from broker.protocol.codes import RequestCode, ResponseCode
-from broker.protocol.command import encode_request
-from broker.protocol.headers import PullMessageRequestHeader
-from broker.remoting.client import RemotingClient
+from rocketmq_broker.protocol.codes import RequestCode, ResponseCode
+from rocketmq_broker.protocol.command import encode_request
+from rocketmq_broker.protocol.headers import PullMessageRequestHeader
+from rocketmq_broker.remoting.client import RemotingClient
 from tests.e2e.clients import SEND
 
 pytestmark = pytest.mark.e2e

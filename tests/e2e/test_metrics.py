@@ -6,9 +6,9 @@ from collections.abc import Callable
 import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
-from broker.client import LocalTransactionState, TransactionProducer
-from broker.message import Message, MessageExt
 from demo.ports import free_ports
+from rocketmq_broker.client import LocalTransactionState, TransactionProducer
+from rocketmq_broker.message import Message, MessageExt
 from tests.conftest import BrokerProcess
 from tests.e2e.clients import Inbox, consumer, running, until
 

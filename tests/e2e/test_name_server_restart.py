@@ -9,11 +9,11 @@ from pathlib import Path
 
 import pytest
 
-from broker.client import Producer
-from broker.message import Message
 from demo.ports import free_ports
 from demo.processes import Process, Processes, prints
 from demo.system import add_broker
+from rocketmq_broker.client import Producer
+from rocketmq_broker.message import Message
 from tests.e2e.clients import PATIENT, running
 
 pytestmark = [pytest.mark.e2e]
@@ -25,7 +25,7 @@ PERIOD_MS = 60_000
 def name_server(processes: Processes, tmp_path: Path) -> tuple[Process, str]:
     """A name server of its own, and its address."""
     (port,) = free_ports(1)
-    command = [sys.executable, "-m", "broker.nameserver", "-p", str(port), "--kv-config", str(tmp_path / "kv.json")]
+    command = [sys.executable, "-m", "rocketmq_broker.nameserver", "-p", str(port), "--kv-config", str(tmp_path / "kv.json")]
     return processes.add("name_server", command, is_ready=prints("boot success")), f"127.0.0.1:{port}"
 
 

@@ -87,7 +87,7 @@ class Orders:
 
 
 def admin(system: System, *arguments: str) -> list[dict[str, Any]]:
-    command = [sys.executable, "-m", "broker.admin", "-n", system.namesrv_addr, *arguments, "--json"]
+    command = [sys.executable, "-m", "rocketmq_broker.admin", "-n", system.namesrv_addr, *arguments, "--json"]
     rows: list[dict[str, Any]] = json.loads(subprocess.run(command, check=True, capture_output=True, timeout=60).stdout)
     return rows
 

@@ -13,8 +13,8 @@ from pathlib import Path
 
 import pytest
 
-from broker.client import Producer
-from broker.message import Message
+from rocketmq_broker.client import Producer
+from rocketmq_broker.message import Message
 from tests.conftest import BrokerProcess
 from tests.e2e.clients import PATIENT, running
 

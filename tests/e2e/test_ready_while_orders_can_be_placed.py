@@ -48,7 +48,15 @@ class Shop:
             order_environment={"ORDER_DATABASE_URL": self.order_url, "ORDER_SEND_TIMEOUT_MS": "3000"},
             credit_environment={"CREDIT_DATABASE_URL": credit_url},
         )
-        command = [sys.executable, "-m", "broker.nameserver", "-p", str(namesrv_port), "--kv-config", str(home / "kv.json")]
+        command = [
+            sys.executable,
+            "-m",
+            "rocketmq_broker.nameserver",
+            "-p",
+            str(namesrv_port),
+            "--kv-config",
+            str(home / "kv.json"),
+        ]
         self.name_server = processes.add("name_server", command, is_ready=prints("boot success"))
         store = home / "broker" if databases is None else disk.root
         settings = {

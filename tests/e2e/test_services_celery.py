@@ -17,8 +17,6 @@ import psutil
 import pytest
 from redis import Redis
 
-from broker.client import ConsumeContext
-from broker.message import MessageQueue
 from credit_service.adapters.celery_app import create_celery
 from credit_service.adapters.celery_crediting import CeleryCrediting
 from credit_service.adapters.celery_tasks import CeleryTasks
@@ -30,6 +28,8 @@ from credit_service.service_layer.patient_crediting import PatientCrediting
 from demo.ports import free_ports
 from demo.processes import PROJECT_ROOT, Process, Processes, prints
 from demo.system import redis_command
+from rocketmq_broker.client import ConsumeContext
+from rocketmq_broker.message import MessageQueue
 from service_runtime.database import open_database
 from service_runtime.holds import Holds
 from tests.e2e.redis_faults import Relay, locked_against_credits

@@ -14,7 +14,8 @@ import psutil
 import pytest
 from redis import Redis
 
-from broker.client import (
+from demo.system import System
+from rocketmq_broker.client import (
     ConsumeContext,
     ConsumeFromWhere,
     ConsumeStatus,
@@ -24,12 +25,11 @@ from broker.client import (
     PullConsumer,
     PushConsumer,
 )
-from broker.message import Message, MessageExt
-from broker.message.topics import dead_letter_topic
-from broker.protocol.codes import RequestCode, ResponseCode
-from broker.protocol.headers import QueryConsumerOffsetRequestHeader, QueryConsumerOffsetResponseHeader
-from broker.remoting.client import RemotingClient
-from demo.system import System
+from rocketmq_broker.message import Message, MessageExt
+from rocketmq_broker.message.topics import dead_letter_topic
+from rocketmq_broker.protocol.codes import RequestCode, ResponseCode
+from rocketmq_broker.protocol.headers import QueryConsumerOffsetRequestHeader, QueryConsumerOffsetResponseHeader
+from rocketmq_broker.remoting.client import RemotingClient
 from service_runtime.armed_failpoints import EXIT_STATUS
 from tests.e2e.clients import PATIENT, running
 

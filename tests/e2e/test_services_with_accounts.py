@@ -86,7 +86,7 @@ def ask(system: System, command: list[str], access_key: str, secret_file: Path) 
         "ROCKETMQ_ACCESS_KEY": access_key,
         "ROCKETMQ_SECRET_KEY_FILE": str(secret_file),
     }
-    words = [sys.executable, "-m", "broker.admin", *command]
+    words = [sys.executable, "-m", "rocketmq_broker.admin", *command]
     return subprocess.run(words, env=environment, cwd=PROJECT_ROOT, capture_output=True, text=True, timeout=120)
 
 

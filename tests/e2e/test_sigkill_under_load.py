@@ -11,15 +11,15 @@ from pathlib import Path
 
 import pytest
 
-from broker.client import ClientError, LocalTransactionState, TransactionProducer
-from broker.message import Message, MessageExt
-from broker.message.properties import UNIQUE_KEY, find
-from broker.message.record import Record, decode_record, host_bytes
-from broker.message.topics import HALF_TOPIC, OP_HALF_TOPIC
-from broker.protocol.codes import RequestCode
-from broker.protocol.headers import GetMaxOffsetRequestHeader, GetMaxOffsetResponseHeader
-from broker.remoting.client import RemotingClient
-from broker.store import MessageStore, StoreConfig
+from rocketmq_broker.client import ClientError, LocalTransactionState, TransactionProducer
+from rocketmq_broker.message import Message, MessageExt
+from rocketmq_broker.message.properties import UNIQUE_KEY, find
+from rocketmq_broker.message.record import Record, decode_record, host_bytes
+from rocketmq_broker.message.topics import HALF_TOPIC, OP_HALF_TOPIC
+from rocketmq_broker.protocol.codes import RequestCode
+from rocketmq_broker.protocol.headers import GetMaxOffsetRequestHeader, GetMaxOffsetResponseHeader
+from rocketmq_broker.remoting.client import RemotingClient
+from rocketmq_broker.store import MessageStore, StoreConfig
 from tests.conftest import BrokerProcess
 from tests.e2e.clients import running
 

@@ -1,4 +1,4 @@
-"""python -m broker.admin, as an operator runs it."""
+"""python -m rocketmq_broker.admin, as an operator runs it."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ class Tool:
         self._target = target
 
     async def __call__(self, *arguments: str) -> subprocess.CompletedProcess[str]:
-        command = [sys.executable, "-m", "broker.admin", *self._target, *arguments]
+        command = [sys.executable, "-m", "rocketmq_broker.admin", *self._target, *arguments]
         done = await asyncio.to_thread(subprocess.run, command, capture_output=True, text=True, timeout=60)
         assert "Traceback" not in done.stderr
         return done

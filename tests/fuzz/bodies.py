@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from broker.protocol.codes import AdminRequestCode, RequestCode
+from rocketmq_broker.protocol.codes import AdminRequestCode, RequestCode
 from tests.fuzz.values import GROUPS, TOPICS, Values
 
 _SUBSCRIPTION = {

@@ -11,18 +11,18 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any, cast
 
-from broker.client import ClientError, ConsumeStatus, LocalTransactionState, PushConsumer, TransactionProducer
-from broker.client.instance.broker_calls import BrokerCalls
-from broker.client.instance.name_servers import NameServers
-from broker.client.instance.routes import Routes
-from broker.client.pull.group_requests import GroupRequests
-from broker.client.pull.queue_requests import QueueRequests
-from broker.client.pull.subscription import Subscription
-from broker.message import MessageQueue
-from broker.protocol.command import RemotingCommand
-from broker.protocol.errors import FrameError
-from broker.protocol.frame import FrameDecoder
-from broker.remoting.errors import ConnectionClosed
+from rocketmq_broker.client import ClientError, ConsumeStatus, LocalTransactionState, PushConsumer, TransactionProducer
+from rocketmq_broker.client.instance.broker_calls import BrokerCalls
+from rocketmq_broker.client.instance.name_servers import NameServers
+from rocketmq_broker.client.instance.routes import Routes
+from rocketmq_broker.client.pull.group_requests import GroupRequests
+from rocketmq_broker.client.pull.queue_requests import QueueRequests
+from rocketmq_broker.client.pull.subscription import Subscription
+from rocketmq_broker.message import MessageQueue
+from rocketmq_broker.protocol.command import RemotingCommand
+from rocketmq_broker.protocol.errors import FrameError
+from rocketmq_broker.protocol.frame import FrameDecoder
+from rocketmq_broker.remoting.errors import ConnectionClosed
 from tests.fuzz.frames import FrameMaker, code_name
 from tests.fuzz.servers import running_broker
 from tests.fuzz.transport import connected

@@ -12,8 +12,8 @@ from typing import Any
 
 import msgspec
 
-from broker.protocol import ext_fields, headers
-from broker.protocol.codes import AdminRequestCode, RequestCode
+from rocketmq_broker.protocol import ext_fields, headers
+from rocketmq_broker.protocol.codes import AdminRequestCode, RequestCode
 from tests.fuzz.bodies import answer_body, request_body
 from tests.fuzz.values import Values
 

@@ -11,17 +11,17 @@ from contextlib import asynccontextmanager, suppress
 from pathlib import Path
 from typing import Any
 
-from broker.app import Broker
-from broker.config import BrokerSettings
-from broker.protocol.codes import RequestCode, ResponseCode
-from broker.protocol.frame import FrameDecoder
-from broker.protocol.headers import (
+from rocketmq_broker.app import Broker
+from rocketmq_broker.config import BrokerSettings
+from rocketmq_broker.protocol.codes import RequestCode, ResponseCode
+from rocketmq_broker.protocol.frame import FrameDecoder
+from rocketmq_broker.protocol.headers import (
     EndTransactionRequestHeader,
     PullMessageRequestHeader,
     SendMessageRequestHeaderV2,
     SendMessageResponseHeader,
 )
-from broker.remoting.client import RemotingClient
+from rocketmq_broker.remoting.client import RemotingClient
 from tests.fuzz.frames import FrameMaker, code_name
 from tests.fuzz.transport import connected
 from tests.fuzz.watch import Watch

@@ -8,8 +8,8 @@ import random
 import zlib
 from typing import Any
 
-from broker.message import properties as props
-from broker.message.record import encode_record, host_bytes
+from rocketmq_broker.message import properties as props
+from rocketmq_broker.message.record import encode_record, host_bytes
 
 TOPICS = (
     "orders", "half", "%RETRY%credits", "%DLQ%credits", "RMQ_SYS_TRANS_HALF_TOPIC", "RMQ_SYS_TRANS_OP_HALF_TOPIC",

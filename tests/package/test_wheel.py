@@ -16,6 +16,7 @@ from demo.processes import PROJECT_ROOT
 from tests.package.environments import installed, other_pythons, run, unhashed
 
 pytestmark = [pytest.mark.e2e, pytest.mark.slow, pytest.mark.timeout(900)]
+BROKER = PROJECT_ROOT / "broker"
 BUILD_SDIST = "import sys; from setuptools import build_meta; build_meta.build_sdist(sys.argv[1])"
 
 
@@ -30,7 +31,7 @@ def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
         if (PROJECT_ROOT / name).is_file():
             (tree / name).parent.mkdir(parents=True, exist_ok=True)
             (tree / name).write_bytes((PROJECT_ROOT / name).read_bytes())
-    run(sys.executable, "-c", BUILD_SDIST, folder, cwd=tree)
+    run(sys.executable, "-c", BUILD_SDIST, folder, cwd=tree / "broker")
     (sdist,) = folder.glob("*.tar.gz")
     pip = [sys.executable, "-m", "pip", "wheel", "--quiet", "--no-deps", "--no-build-isolation"]
     run(*pip, "--wheel-dir", folder, sdist, cwd=folder)
@@ -44,7 +45,7 @@ def environment(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def example_of_the_readme(folder: Path) -> str:
-    example = re.search(r"^```python\n(.*?)^```", (PROJECT_ROOT / "README.md").read_text(), re.MULTILINE | re.DOTALL)
+    example = re.search(r"^```python\n(.*?)^```", (BROKER / "README.md").read_text(), re.MULTILINE | re.DOTALL)
     assert example is not None
     (folder / "example.py").write_text(example[1])
     return "example.py"
@@ -73,18 +74,19 @@ def running_broker(environment: Path, tmp_path: Path) -> Iterator[str]:
 
 def test_the_wheel_holds_the_broker_alone_and_its_types(wheel: Path) -> None:
     names = zipfile.ZipFile(wheel).namelist()
-    assert {name.split("/")[0] for name in names if ".dist-info/" not in name} == {"broker"}
-    assert "broker/py.typed" in names
-    source = {path.relative_to(PROJECT_ROOT).as_posix() for path in PROJECT_ROOT.glob("broker/**/*.py")}
+    assert {name.split("/")[0] for name in names if ".dist-info/" not in name} == {"rocketmq_broker"}
+    assert "rocketmq_broker/py.typed" in names
+    source = {path.relative_to(BROKER).as_posix() for path in BROKER.glob("rocketmq_broker/**/*.py")}
     assert source == {name for name in names if name.endswith(".py")}
 
 
 def test_every_module_imports_with_the_dependencies_that_the_wheel_names(environment: Path, tmp_path: Path) -> None:
     program = (
-        "import importlib, pkgutil, broker\n"
-        "names = [module.name for module in pkgutil.walk_packages(broker.__path__, 'broker.')]\n"
-        "names.remove('broker.testing.plugin')  # which pytest loads\n"
-        "names = [name for name in names if not (name + '.').startswith('broker.admin.console.')]  # the extra `console`\n"
+        "import importlib, pkgutil, rocketmq_broker\n"
+        "names = [module.name for module in pkgutil.walk_packages(rocketmq_broker.__path__, 'rocketmq_broker.')]\n"
+        "names.remove('rocketmq_broker.testing.plugin')  # which pytest loads\n"
+        "console = 'rocketmq_broker.admin.console.'  # the extra `console`\n"
+        "names = [name for name in names if not (name + '.').startswith(console)]\n"
         "for name in names: importlib.import_module(name)"
     )
     run(environment / "python", "-c", program, cwd=tmp_path)

@@ -15,8 +15,6 @@ import pyspark
 import pytest
 from pyspark.sql import SparkSession
 
-from broker.client import Producer
-from broker.message import Message
 from demo.ports import free_ports
 from demo.processes import Processes, prints
 from pipelines import class_archive
@@ -26,6 +24,8 @@ from pipelines.reconciliation import Books, reconcile
 from pipelines.sources.database_url import parse_database_url
 from pipelines.sources.reading import Reading
 from pipelines.tolerance import Tolerance
+from rocketmq_broker.client import Producer
+from rocketmq_broker.message import Message
 from tests.conftest import BrokerProcess
 from tests.e2e.clients import PATIENT, running
 from tests.pipelines.postgres import binaries, running_postgres

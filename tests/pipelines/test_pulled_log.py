@@ -8,8 +8,6 @@ from pathlib import Path
 import pytest
 from pyspark.sql.types import BinaryType, IntegerType, LongType, StringType, StructField, StructType
 
-from broker.client import LocalTransactionState, Producer, TransactionProducer
-from broker.message import Message, MessageExt
 from demo.system import QUICK_CHECKS
 from pipelines.sources.log_records import COLUMNS
 from pipelines.sources.message_logs import StoreLog
@@ -17,6 +15,8 @@ from pipelines.sources.pulled_log import BrokerLog
 from pipelines.sources.pulled_log_source import PulledLogSource
 from pipelines.sources.queue_ranges import decided_without_record, queue_ranges
 from pipelines.sources.reading import read_here
+from rocketmq_broker.client import LocalTransactionState, Producer, TransactionProducer
+from rocketmq_broker.message import Message, MessageExt
 from rocketmq_commitlog.errors import UnreadableStore
 from rocketmq_commitlog.source import CommitLogSource
 from tests.apache.cluster import apache_rocketmq

@@ -12,12 +12,12 @@ from pathlib import Path
 import httpx
 import pytest
 
-from broker.client import LocalTransactionState, TransactionProducer
-from broker.message import Message, MessageExt
 from demo.processes import Processes
 from demo.system import QUICK_CHECKS, System
 from order_messages.order_created import TAG, TOPIC, OrderCreated, OrderedItem
 from pipelines.sources.queue_ranges import consumer_offsets, queue_ranges
+from rocketmq_broker.client import LocalTransactionState, TransactionProducer
+from rocketmq_broker.message import Message, MessageExt
 from tests.e2e.clients import PATIENT, running
 from tests.e2e.tool import Tool
 from tests.pipelines.test_reconcile_command import pipelines

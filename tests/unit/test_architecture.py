@@ -52,8 +52,8 @@ def reached_from(room: str, edges: Edges) -> set[str]:
 
 
 def test_the_picture_of_the_rooms_shows_every_package() -> None:
-    packages = {name for name in CONTRACTS["root_packages"] if name != "broker"}
-    packages |= {f"broker.{path.parent.name}" for path in (ROOT / "broker").glob("*/__init__.py")}
+    packages = {name for name in CONTRACTS["root_packages"] if name != "rocketmq_broker"}
+    packages |= {f"rocketmq_broker.{path.parent.name}" for path in (ROOT / "broker" / "rocketmq_broker").glob("*/__init__.py")}
     assert set(arrows()) == packages
 
 
@@ -77,7 +77,7 @@ def test_the_arrows_between_rooms_go_round_in_no_circle() -> None:
 
 def rows_of_rooms() -> Iterator[tuple[str, list[set[str]]]]:
     for package, cells in re.findall(r"^\| \[\S+\]\(\.\./(\S+?)\) \| (.*?) \|$", PAGE, re.MULTILINE):
-        yield package.replace("/", "."), [set(cell.replace("\\", "").split(", ")) for cell in cells.split(" · ")]
+        yield package.removeprefix("broker/").replace("/", "."), [set(cell.replace("\\", "").split(", ")) for cell in cells.split(" · ")]
 
 
 @pytest.mark.parametrize(("package", "rooms"), list(rows_of_rooms()), ids=lambda value: value if isinstance(value, str) else "")

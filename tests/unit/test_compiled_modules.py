@@ -11,14 +11,17 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from broker.build_info import is_compiled, version_text
+from rocketmq_broker.build_info import is_compiled, version_text
 
 ROOT = Path(__file__).resolve().parents[2]
-sys.path.append(str(ROOT / "build_backend"))
+sys.path.append(str(ROOT / "broker" / "build_backend"))
 
 from compiled_modules import COMPILED_MODULES, COMPILED_VARIABLE, compiled_paths  # noqa: E402
 
-TREES = {path.relative_to(ROOT).as_posix(): ast.parse(path.read_text()) for path in sorted(ROOT.glob("broker/**/*.py"))}
+BROKER = ROOT / "broker"
+TREES = {
+    path.relative_to(BROKER).as_posix(): ast.parse(path.read_text()) for path in sorted(BROKER.glob("rocketmq_broker/**/*.py"))
+}
 compiled = pytest.mark.parametrize("module", COMPILED_MODULES)
 
 

@@ -27,8 +27,9 @@ def test_an_image_has_the_versions_that_the_tests_have(image: str) -> None:
 
 def test_every_dependency_is_in_the_locks_of_those_who_need_it() -> None:
     pyproject = tomllib.loads((ROOT / "pyproject.toml").read_text())
-    broker = names(pyproject["project"]["dependencies"])
-    console = names(pyproject["project"]["optional-dependencies"]["console"])
+    of_broker = tomllib.loads((ROOT / "broker" / "pyproject.toml").read_text())["project"]
+    broker = names(of_broker["dependencies"])
+    console = names(of_broker["optional-dependencies"]["console"])
     services, demo = (names(pyproject["dependency-groups"][group]) for group in ("services", "demo"))
     locked = {image: pins(ROOT / "docker" / f"{image}.lock").keys() for image in ("broker", "services", "demo")}
     assert broker | console <= locked["broker"]

@@ -1,4 +1,4 @@
-"""Time, chance and names come in by `broker.world`, or by the event loop: nobody else in `broker` asks for them."""
+"""Time, chance and names come in by `rocketmq_broker.world`, or by the event loop: no other module asks for them."""
 
 from __future__ import annotations
 
@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from broker.world import World, current_world, in_world
+from rocketmq_broker.world import World, current_world, in_world
 
-BROKER = Path(__file__).parents[2] / "broker"
+BROKER = Path(__file__).parents[2] / "broker" / "rocketmq_broker"
 
 READERS = {
     "time": {
@@ -78,7 +78,7 @@ def test_nobody_but_the_world_reads_clock_chance_or_names() -> None:
         if str(path.relative_to(BROKER)) not in MAY_READ and "testing" not in path.parts
         for line, name in readings(ast.parse(path.read_text()))
     }
-    assert not found, "take it from broker.world.current_world():\n" + "\n".join(sorted(found))
+    assert not found, "take it from rocketmq_broker.world.current_world():\n" + "\n".join(sorted(found))
 
 
 def test_those_who_may_read_do() -> None:

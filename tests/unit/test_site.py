@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from broker.transaction.states import TRANSITIONS, State
+from rocketmq_broker.transaction.states import TRANSITIONS, State
 from scripts.site_diagrams import DRAWINGS, SCHEMES, diagrams_of_site
 from tutorials.pages import chapters
 
@@ -33,7 +33,7 @@ def test_the_site_builds_without_a_warning_and_has_every_chapter_and_the_api(sit
     assert [page for page in pages if not page.exists()] == []
     api = (site / "reference" / "client.html").read_text()
     assert "send_message_in_transaction" in api
-    assert "(<code>broker/transaction/states.py</code>)" in (site / "diagrams.html").read_text()
+    assert "(<code>broker/rocketmq_broker/transaction/states.py</code>)" in (site / "diagrams.html").read_text()
 
 
 class Asked(HTMLParser):

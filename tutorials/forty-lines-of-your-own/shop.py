@@ -3,8 +3,8 @@
 import asyncio
 import sqlite3
 
-from broker.client import ConsumeContext, ConsumeStatus, LocalTransactionState, Message, MessageExt
-from broker.testing import RocketMQ
+from rocketmq_broker.client import ConsumeContext, ConsumeStatus, LocalTransactionState, Message, MessageExt
+from rocketmq_broker.testing import RocketMQ
 
 
 class Orders:

@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from broker.client import LocalTransactionState, Message
-from broker.testing import RocketMQ
+from rocketmq_broker.client import LocalTransactionState, Message
+from rocketmq_broker.testing import RocketMQ
 
 shop = runpy.run_path(str(Path(__file__).with_name("shop.py")))
 Orders: Any = shop["Orders"]

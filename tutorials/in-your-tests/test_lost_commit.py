@@ -2,8 +2,8 @@
 
 import sqlite3
 
-from broker.client import LocalTransactionState, Message, MessageExt
-from broker.testing import RocketMQ
+from rocketmq_broker.client import LocalTransactionState, Message, MessageExt
+from rocketmq_broker.testing import RocketMQ
 
 
 class Orders:

@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from broker.client import Message, SendFailed
-from broker.testing import RocketMQ
+from rocketmq_broker.client import Message, SendFailed
+from rocketmq_broker.testing import RocketMQ
 
 spec = importlib.util.spec_from_file_location("test_lost_commit", Path(__file__).with_name("test_lost_commit.py"))
 assert spec is not None

@@ -7,7 +7,7 @@ from rich.box import MARKDOWN
 from rich.console import Console
 from rich.table import Table
 
-from broker.config import ConfigError
+from rocketmq_broker.config import ConfigError
 from tutorials.kills.cells import Moment, Victim
 from tutorials.kills.playing import Outcome, play
 

@@ -5,7 +5,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Final
 
-from broker.client import ClientError, LocalTransactionState, Message, MessageExt, TransactionProducer
+from rocketmq_broker.client import ClientError, LocalTransactionState, Message, MessageExt, TransactionProducer
 from tutorials.kills.cells import Moment
 from tutorials.kills.halt import Halt, ProcessDied
 

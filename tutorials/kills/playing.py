@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-from broker.testing import RocketMQ
+from rocketmq_broker.testing import RocketMQ
 from tutorials.kills.cells import Moment, Victim
 from tutorials.kills.halt import Halt, ProcessDied
 from tutorials.kills.order_service import PLACED, OrderService

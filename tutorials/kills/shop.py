@@ -7,9 +7,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final
 
-from broker.message import topics
-from broker.message.record import Record, decode_record
-from broker.testing import RocketMQ
+from rocketmq_broker.message import topics
+from rocketmq_broker.message.record import Record, decode_record
+from rocketmq_broker.testing import RocketMQ
 from tutorials.kills.cells import Victim
 from tutorials.kills.credit_service import CreditService
 from tutorials.kills.halt import Halt

@@ -2,7 +2,6 @@
 
 from pathlib import Path
 
-from broker.testing import SyncRocketMQ
 from order_service.adapters.order_store import SqlOrderStore
 from order_service.adapters.tables import MIGRATIONS
 from order_service.domain.order import Item, Order
@@ -10,6 +9,7 @@ from order_service.service_layer.attempt import Attempt, Outcome
 from order_service.service_layer.failpoints import Failpoints
 from order_service.service_layer.order_message import order_message
 from order_service.service_layer.transaction_listener import transaction_listeners
+from rocketmq_broker.testing import SyncRocketMQ
 from service_runtime.database import open_database
 
 

@@ -2,8 +2,8 @@
 
 import asyncio
 
-from broker.client import ConsumeContext, ConsumeStatus, LocalTransactionState, Message, MessageExt
-from broker.testing import RocketMQ
+from rocketmq_broker.client import ConsumeContext, ConsumeStatus, LocalTransactionState, Message, MessageExt
+from rocketmq_broker.testing import RocketMQ
 
 COMMIT, UNKNOWN = LocalTransactionState.COMMIT_MESSAGE, LocalTransactionState.UNKNOWN
 

@@ -2,9 +2,6 @@
 
 from pathlib import Path
 
-from broker.client import TransactionListeners
-from broker.message import Message
-from broker.testing.sync import SyncClient, SyncRocketMQ
 from order_service.adapters.order_store import SqlOrderStore
 from order_service.adapters.tables import MIGRATIONS
 from order_service.domain.order import Item
@@ -13,6 +10,9 @@ from order_service.service_layer.failpoints import Failpoints
 from order_service.service_layer.paying import OrderPaying
 from order_service.service_layer.placing import OrderPlacing
 from order_service.service_layer.transaction_listener import transaction_listeners
+from rocketmq_broker.client import TransactionListeners
+from rocketmq_broker.message import Message
+from rocketmq_broker.testing.sync import SyncClient, SyncRocketMQ
 from service_runtime.database import open_database
 
 DEADLINE_MINUTES = 10

@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from broker.testing import SyncRocketMQ
 from order_service.service_layer.paying import ImpossibleNow
+from rocketmq_broker.testing import SyncRocketMQ
 
 Shop: Any = runpy.run_path(str(Path(__file__).with_name("shop.py")))["Shop"]
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from broker.testing import SyncRocketMQ
+from rocketmq_broker.testing import SyncRocketMQ
 
 Shop: Any = runpy.run_path(str(Path(__file__).with_name("shop.py")))["Shop"]
 

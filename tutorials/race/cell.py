@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Final
 
-from broker.client import Producer
+from rocketmq_broker.client import Producer
 from tutorials.race.credits import Credits
 from tutorials.race.faults import Fault, FaultPlan
 from tutorials.race.figures import Figures, percentile

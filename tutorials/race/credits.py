@@ -10,7 +10,7 @@ import sqlite3
 from collections.abc import Coroutine
 from typing import Any
 
-from broker.client import ConsumeContext, ConsumeFromWhere, ConsumeStatus, MessageExt, PushConsumer
+from rocketmq_broker.client import ConsumeContext, ConsumeFromWhere, ConsumeStatus, MessageExt, PushConsumer
 from tutorials.race.faults import Fault
 from tutorials.race.order import CONSUMER_GROUP, TOPIC
 from tutorials.race.stage import Stage

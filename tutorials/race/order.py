@@ -4,7 +4,7 @@ import json
 from dataclasses import dataclass
 from typing import Final
 
-from broker.client import Message
+from rocketmq_broker.client import Message
 
 TOPIC: Final = "orders"
 CONSUMER_GROUP: Final = "credits"

@@ -4,7 +4,7 @@ import asyncio
 from collections.abc import Coroutine
 from typing import Any, TypeVar
 
-from broker.client import Producer, TransactionListener, TransactionProducer
+from rocketmq_broker.client import Producer, TransactionListener, TransactionProducer
 from tutorials.race.order_database import OrderDatabase, ProcessDied
 from tutorials.race.stage import Stage
 

@@ -9,7 +9,7 @@ from concurrent.futures import ProcessPoolExecutor, as_completed
 from pathlib import Path
 from typing import NamedTuple
 
-from broker.testing.virtual_time import NothingHappens
+from rocketmq_broker.testing.virtual_time import NothingHappens
 from tutorials.race.cell import play, silence
 from tutorials.race.entries import find_fault, find_way, ways_with
 from tutorials.race.figures import Figures

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-ADMIN = [sys.executable, "-m", "broker.admin"]
+ADMIN = [sys.executable, "-m", "rocketmq_broker.admin"]
 FLAGS = {"booked": "--commit", "not booked": "--rollback"}
 
 

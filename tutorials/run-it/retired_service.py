@@ -3,7 +3,7 @@
 import asyncio
 import sys
 
-from broker.client import LocalTransactionState, Message, MessageExt, TransactionProducer
+from rocketmq_broker.client import LocalTransactionState, Message, MessageExt, TransactionProducer
 
 
 class Payments:

@@ -5,8 +5,8 @@ import sqlite3
 
 import pytest
 
-from broker.client import LocalTransactionState, Message, MessageExt
-from broker.testing import RocketMQ
+from rocketmq_broker.client import LocalTransactionState, Message, MessageExt
+from rocketmq_broker.testing import RocketMQ
 
 COMMIT, ROLLBACK = LocalTransactionState.COMMIT_MESSAGE, LocalTransactionState.ROLLBACK_MESSAGE
 

@@ -2,7 +2,7 @@
 
 import sqlite3
 
-from broker.client import LocalTransactionState, Message, MessageExt
+from rocketmq_broker.client import LocalTransactionState, Message, MessageExt
 
 
 class ForgetfulOrders:

@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from broker.client import LocalTransactionState, Message, MessageExt
-from broker.testing import RocketMQ
+from rocketmq_broker.client import LocalTransactionState, Message, MessageExt
+from rocketmq_broker.testing import RocketMQ
 
 ForgetfulOrders: Any = runpy.run_path(str(Path(__file__).with_name("forgetful.py")))["ForgetfulOrders"]
 

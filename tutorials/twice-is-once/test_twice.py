@@ -4,8 +4,8 @@ import asyncio
 import sqlite3
 from itertools import pairwise
 
-from broker.client import ConsumeContext, ConsumeStatus, Message, MessageExt
-from broker.testing import RocketMQ
+from rocketmq_broker.client import ConsumeContext, ConsumeStatus, Message, MessageExt
+from rocketmq_broker.testing import RocketMQ
 
 
 class Ledger:

@@ -3,9 +3,9 @@
 import asyncio
 from collections.abc import Iterator
 
-from broker.client import LocalTransactionState, Message, MessageExt
-from broker.message.record import Record, decode_record
-from broker.testing import RocketMQ
+from rocketmq_broker.client import LocalTransactionState, Message, MessageExt
+from rocketmq_broker.message.record import Record, decode_record
+from rocketmq_broker.testing import RocketMQ
 
 
 class Undecided:

@@ -3,9 +3,9 @@
 import runpy
 from pathlib import Path
 
-from broker.client import Message
-from broker.message import topics
-from broker.testing import RocketMQ
+from rocketmq_broker.client import Message
+from rocketmq_broker.message import topics
+from rocketmq_broker.testing import RocketMQ
 
 chapter = runpy.run_path(str(Path(__file__).with_name("record.py")))
 

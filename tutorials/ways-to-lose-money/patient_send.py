@@ -2,7 +2,7 @@
 
 import asyncio
 
-from broker.client import ClientError, Producer
+from rocketmq_broker.client import ClientError, Producer
 from tutorials.race.order import Order
 from tutorials.race.way import Way
 

@@ -2,9 +2,9 @@
 
 import pytest
 
-from broker.client import ConsumeContext, ConsumeStatus, LocalTransactionState, Message, MessageExt
-from broker.message import topics
-from broker.testing import RocketMQ
+from rocketmq_broker.client import ConsumeContext, ConsumeStatus, LocalTransactionState, Message, MessageExt
+from rocketmq_broker.message import topics
+from rocketmq_broker.testing import RocketMQ
 
 COMMIT, ROLLBACK, UNKNOWN = (
     LocalTransactionState.COMMIT_MESSAGE,

@@ -2,7 +2,7 @@
 
 import sqlite3
 
-from broker.client import Message, Producer
+from rocketmq_broker.client import Message, Producer
 
 
 class Outbox:

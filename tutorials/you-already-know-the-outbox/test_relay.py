@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from broker.client import ClientError, ConsumeContext, ConsumeStatus, MessageExt
-from broker.testing import RocketMQ
+from rocketmq_broker.client import ClientError, ConsumeContext, ConsumeStatus, MessageExt
+from rocketmq_broker.testing import RocketMQ
 
 Outbox = runpy.run_path(str(Path(__file__).with_name("relay.py")))["Outbox"]
 

@@ -2,9 +2,9 @@
 
 from benchmarks.longest_stop.rows.views_of_a_large_message import SEND
 from benchmarks.longest_stop.stage import Stage
-from broker.protocol.codes import RequestCode
-from broker.protocol.headers import SendMessageRequestHeaderV2
-from broker.server.sending.sent_properties import MOST_KEYS
+from rocketmq_broker.protocol.codes import RequestCode
+from rocketmq_broker.protocol.headers import SendMessageRequestHeaderV2
+from rocketmq_broker.server.sending.sent_properties import MOST_KEYS
 
 WHAT = "batches of 50 and 140 kB with 16,000, 8,000 and 1,000 keys for each message"
 EMPTY_MESSAGE = b"\x00\x00\x00\x16" + bytes(18)

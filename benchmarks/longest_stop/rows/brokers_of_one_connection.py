@@ -3,9 +3,9 @@
 import contextlib
 
 from benchmarks.longest_stop.stage import Stage
-from broker.protocol.bodies import DataVersion, RegisterBrokerBody, TopicConfig, TopicConfigSerializeWrapper
-from broker.protocol.codes import RequestCode
-from broker.protocol.headers import RegisterBrokerRequestHeader
+from rocketmq_broker.protocol.bodies import DataVersion, RegisterBrokerBody, TopicConfig, TopicConfigSerializeWrapper
+from rocketmq_broker.protocol.codes import RequestCode
+from rocketmq_broker.protocol.headers import RegisterBrokerRequestHeader
 
 WHAT = "hang up after 8,000 brokers at a name server with 20,000 topics"
 BROKERS = 8000

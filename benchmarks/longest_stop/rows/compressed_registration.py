@@ -4,8 +4,8 @@ import zlib
 
 from benchmarks.longest_stop.rows.brokers_of_one_connection import header
 from benchmarks.longest_stop.stage import Stage
-from broker.protocol.bodies import RegisterBrokerBody, TopicConfig, TopicConfigSerializeWrapper
-from broker.protocol.codes import RequestCode
+from rocketmq_broker.protocol.bodies import RegisterBrokerBody, TopicConfig, TopicConfigSerializeWrapper
+from rocketmq_broker.protocol.codes import RequestCode
 
 WHAT = "compressed registration, 50 kB to 26 MB"
 TOPICS = 65_000

@@ -4,8 +4,8 @@ import asyncio
 
 from benchmarks.longest_stop.rows.first_messages import CHECKPOINT_S, Topic
 from benchmarks.longest_stop.stage import Stage
-from broker.protocol.codes import RequestCode
-from broker.protocol.headers import DeleteTopicRequestHeader
+from rocketmq_broker.protocol.codes import RequestCode
+from rocketmq_broker.protocol.headers import DeleteTopicRequestHeader
 
 WHAT = "deletion of a topic of 8,000 queues"
 

@@ -1,8 +1,8 @@
 """960,000 messages with keys of one index slot, and a query for a key that none of them has."""
 
 from benchmarks.longest_stop.stage import Stage
-from broker.protocol.codes import RequestCode
-from broker.protocol.headers import QueryMessageRequestHeader, SendMessageRequestHeaderV2
+from rocketmq_broker.protocol.codes import RequestCode
+from rocketmq_broker.protocol.headers import QueryMessageRequestHeader, SendMessageRequestHeaderV2
 
 WHAT = "query a key in a slot with 960,000 others"
 SETTINGS = {"maxHashSlotNum": "1", "flushDiskType": "ASYNC_FLUSH"}

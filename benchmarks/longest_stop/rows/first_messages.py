@@ -4,8 +4,8 @@ import asyncio
 from dataclasses import dataclass
 
 from benchmarks.longest_stop.stage import Stage
-from broker.protocol.codes import RequestCode
-from broker.protocol.headers import CreateTopicRequestHeader, SendMessageRequestHeaderV2
+from rocketmq_broker.protocol.codes import RequestCode
+from rocketmq_broker.protocol.headers import CreateTopicRequestHeader, SendMessageRequestHeaderV2
 
 WHAT = "first message to each of 8,000 queues"
 QUEUES = 8_000

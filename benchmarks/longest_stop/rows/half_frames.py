@@ -5,7 +5,7 @@ import contextlib
 import struct
 
 from benchmarks.longest_stop.stage import Stage
-from broker.protocol.frame import MAX_FRAME_LENGTH
+from rocketmq_broker.protocol.frame import MAX_FRAME_LENGTH
 
 WHAT = "60 frames of 16 MB, each without its end"
 PEERS = 60

@@ -2,8 +2,8 @@
 
 from benchmarks.longest_stop.rows.views_of_a_large_message import SEND
 from benchmarks.longest_stop.stage import Stage
-from broker.protocol.codes import RequestCode
-from broker.protocol.headers import PullMessageRequestHeader
+from rocketmq_broker.protocol.codes import RequestCode
+from rocketmq_broker.protocol.headers import PullMessageRequestHeader
 
 WHAT = "32,768 held pulls with tags that never match, then messages"
 PEERS = 4

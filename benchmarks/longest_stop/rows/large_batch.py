@@ -2,7 +2,7 @@
 
 from benchmarks.longest_stop.rows.views_of_a_large_message import SEND
 from benchmarks.longest_stop.stage import Stage
-from broker.protocol.codes import RequestCode
+from rocketmq_broker.protocol.codes import RequestCode
 
 WHAT = "batch of 190,000 messages, refused; then one of 65,536"
 MESSAGES = 190_000

@@ -2,8 +2,8 @@
 
 from benchmarks.longest_stop.rows.brokers_of_one_connection import header
 from benchmarks.longest_stop.stage import Stage
-from broker.protocol.bodies import RegisterBrokerBody, TopicConfig, TopicConfigSerializeWrapper
-from broker.protocol.codes import RequestCode
+from rocketmq_broker.protocol.bodies import RegisterBrokerBody, TopicConfig, TopicConfigSerializeWrapper
+from rocketmq_broker.protocol.codes import RequestCode
 
 WHAT = "registration of 5 MB, and of 15 MB"
 SIZES = (30_000, 88_000)

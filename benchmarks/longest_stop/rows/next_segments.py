@@ -3,8 +3,8 @@
 import os
 
 from benchmarks.longest_stop.stage import Stage
-from broker.protocol.codes import RequestCode
-from broker.protocol.headers import SendMessageRequestHeaderV2
+from rocketmq_broker.protocol.codes import RequestCode
+from rocketmq_broker.protocol.headers import SendMessageRequestHeaderV2
 
 WHAT = "20 new commit log segments"
 SEGMENT_BYTES = 4 * 1024 * 1024

@@ -5,8 +5,8 @@ import contextlib
 
 from benchmarks.longest_stop.rows.views_of_a_large_message import BODY_BYTES, SEND
 from benchmarks.longest_stop.stage import Stage
-from broker.protocol.codes import RequestCode
-from broker.protocol.headers import SendMessageResponseHeader, ViewMessageRequestHeader
+from rocketmq_broker.protocol.codes import RequestCode
+from rocketmq_broker.protocol.headers import SendMessageResponseHeader, ViewMessageRequestHeader
 
 WHAT = "16 peers that do not read"
 PEERS = 16

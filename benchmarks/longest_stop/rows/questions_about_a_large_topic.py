@@ -1,8 +1,8 @@
 """An operator asks how far a group has come in a topic with as many queues as a topic may have."""
 
 from benchmarks.longest_stop.stage import Stage
-from broker.protocol.codes import RequestCode
-from broker.protocol.headers import (
+from rocketmq_broker.protocol.codes import RequestCode
+from rocketmq_broker.protocol.headers import (
     CreateTopicRequestHeader,
     GetConsumeStatsRequestHeader,
     GetTopicStatsInfoRequestHeader,

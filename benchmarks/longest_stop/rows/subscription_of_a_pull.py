@@ -3,8 +3,8 @@
 import contextlib
 
 from benchmarks.longest_stop.stage import Stage
-from broker.protocol.codes import RequestCode
-from broker.protocol.headers import PullMessageRequestHeader
+from rocketmq_broker.protocol.codes import RequestCode
+from rocketmq_broker.protocol.headers import PullMessageRequestHeader
 
 WHAT = "pull with a subscription of 9 MB"
 LENGTHS = (60_000, 500_000, 9_000_000)

@@ -3,7 +3,7 @@
 import contextlib
 
 from benchmarks.longest_stop.stage import Stage
-from broker.protocol.codes import RequestCode
+from rocketmq_broker.protocol.codes import RequestCode
 
 WHAT = "heartbeat with 600,000 subscriptions"
 SUBSCRIPTIONS = 600_000

@@ -3,8 +3,8 @@
 import asyncio
 
 from benchmarks.longest_stop.stage import Stage
-from broker.protocol.codes import RequestCode
-from broker.protocol.headers import SendMessageRequestHeaderV2, SendMessageResponseHeader, ViewMessageRequestHeader
+from rocketmq_broker.protocol.codes import RequestCode
+from rocketmq_broker.protocol.headers import SendMessageRequestHeaderV2, SendMessageResponseHeader, ViewMessageRequestHeader
 
 WHAT = "1,500 views of a 4 MB message in one write, then abort"
 VIEWS = 1500

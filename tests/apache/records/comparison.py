@@ -8,11 +8,11 @@ from dataclasses import dataclass
 
 import msgspec
 
-from broker.message import properties as props
-from broker.message import topics
-from broker.message.ids import parse_offset_message_id
-from broker.message.record import Record, host_text
-from broker.transaction.half_message import RESUMED_FROM
+from rocketmq_broker.message import properties as props
+from rocketmq_broker.message import topics
+from rocketmq_broker.message.ids import parse_offset_message_id
+from rocketmq_broker.message.record import Record, host_text
+from rocketmq_broker.transaction.half_message import RESUMED_FROM
 from tests.apache.records.stage import Check, Reply, Stage, is_resumed, way_of
 from tests.apache.records.ways import CHECK_MAX, DEAD_LETTERS, REPLIES, RETRY
 

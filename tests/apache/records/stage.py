@@ -11,15 +11,15 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TypeVar
 
-from broker.message import properties as props
-from broker.message import topics
-from broker.message.errors import CorruptRecord
-from broker.message.ids import offset_message_id
-from broker.message.record import Record, decode_record
-from broker.protocol.codes import RequestCode, ResponseCode
-from broker.protocol.command import RemotingCommand, encode_response
-from broker.protocol.command_header import CommandHeader
-from broker.protocol.headers import (
+from rocketmq_broker.message import properties as props
+from rocketmq_broker.message import topics
+from rocketmq_broker.message.errors import CorruptRecord
+from rocketmq_broker.message.ids import offset_message_id
+from rocketmq_broker.message.record import Record, decode_record
+from rocketmq_broker.protocol.codes import RequestCode, ResponseCode
+from rocketmq_broker.protocol.command import RemotingCommand, encode_response
+from rocketmq_broker.protocol.command_header import CommandHeader
+from rocketmq_broker.protocol.headers import (
     CheckTransactionStateRequestHeader,
     ConsumerSendMsgBackRequestHeader,
     CreateTopicRequestHeader,
@@ -31,10 +31,10 @@ from broker.protocol.headers import (
     SendMessageRequestHeaderV2,
     UpdateConsumerOffsetRequestHeader,
 )
-from broker.protocol.heartbeat import HeartbeatData, ProducerData
-from broker.remoting.client import RemotingClient
-from broker.remoting.connection import Connection
-from broker.remoting.dispatcher import Dispatcher
+from rocketmq_broker.protocol.heartbeat import HeartbeatData, ProducerData
+from rocketmq_broker.remoting.client import RemotingClient
+from rocketmq_broker.remoting.connection import Connection
+from rocketmq_broker.remoting.dispatcher import Dispatcher
 
 CLIENT_ID = "127.0.0.1@records"
 PRODUCERS = "producers"

@@ -7,9 +7,9 @@ import zlib
 from collections.abc import Awaitable, Callable, Mapping
 from types import MappingProxyType
 
-from broker.message import properties as props
-from broker.message import sysflag, topics
-from broker.protocol.codes import RequestCode
+from rocketmq_broker.message import properties as props
+from rocketmq_broker.message import sysflag, topics
+from rocketmq_broker.protocol.codes import RequestCode
 from tests.apache.records.stage import CLIENT_ID, COMMIT, LONG_AGO_MS, ROLLBACK, UNKNOWN, Stage, batched, encoded
 
 CHECK_MAX = 2

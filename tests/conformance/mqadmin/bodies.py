@@ -9,11 +9,11 @@ from typing import Any
 
 import msgspec
 
-from broker.message.fastjson import standard_json
-from broker.protocol import headers
-from broker.protocol.codes import RequestCode
-from broker.protocol.command_header import CommandHeader
-from broker.remoting.client import RemotingClient
+from rocketmq_broker.message.fastjson import standard_json
+from rocketmq_broker.protocol import headers
+from rocketmq_broker.protocol.codes import RequestCode
+from rocketmq_broker.protocol.command_header import CommandHeader
+from rocketmq_broker.remoting.client import RemotingClient
 from tests.conformance.mqadmin.names import GROUP, PRODUCERS, TOPIC
 
 SUCCESS = 0

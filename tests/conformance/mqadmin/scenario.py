@@ -8,8 +8,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from broker.client import EventLoopThread, Producer
-from broker.message import Message, MessageQueue
+from rocketmq_broker.client import EventLoopThread, Producer
+from rocketmq_broker.message import Message, MessageQueue
 from tests.conformance.mqadmin.bodies import ask
 from tests.conformance.mqadmin.names import BROKER, GROUP, PRODUCERS, TOPIC
 from tests.conformance.mqadmin.session import Mqadmin

@@ -6,16 +6,16 @@ import dataclasses
 
 import pytest
 
-from broker.acl import AccessDenied, AccessRules, Account, AccountMistake, SessionCredentials
-from broker.acl.needs import ADMIN_CODES, AUDITOR_CODES, FINDERS, StoredUnder
-from broker.acl.remote_address import parse_remote_addresses
-from broker.message.ids import offset_message_id
-from broker.protocol.bodies import LockBatchRequestBody
-from broker.protocol.codes import AdminRequestCode, RequestCode, SerializeType
-from broker.protocol.command import RemotingCommand
-from broker.protocol.errors import ProtocolError
-from broker.protocol.ext_fields import encode_binary, encode_json
-from broker.protocol.heartbeat import ConsumerData, HeartbeatData, ProducerData, SubscriptionData
+from rocketmq_broker.acl import AccessDenied, AccessRules, Account, AccountMistake, SessionCredentials
+from rocketmq_broker.acl.needs import ADMIN_CODES, AUDITOR_CODES, FINDERS, StoredUnder
+from rocketmq_broker.acl.remote_address import parse_remote_addresses
+from rocketmq_broker.message.ids import offset_message_id
+from rocketmq_broker.protocol.bodies import LockBatchRequestBody
+from rocketmq_broker.protocol.codes import AdminRequestCode, RequestCode, SerializeType
+from rocketmq_broker.protocol.command import RemotingCommand
+from rocketmq_broker.protocol.errors import ProtocolError
+from rocketmq_broker.protocol.ext_fields import encode_binary, encode_json
+from rocketmq_broker.protocol.heartbeat import ConsumerData, HeartbeatData, ProducerData, SubscriptionData
 
 SECRET = "a long secret"
 IP = "192.0.2.7"

@@ -5,8 +5,8 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
-from broker.acl.needs import ACCOUNT_CODES, ADMIN_CODES, AUDITOR_CODES, FINDERS
-from broker.protocol.codes import AdminRequestCode, RequestCode
+from rocketmq_broker.acl.needs import ACCOUNT_CODES, ADMIN_CODES, AUDITOR_CODES, FINDERS
+from rocketmq_broker.protocol.codes import AdminRequestCode, RequestCode
 
 PAGE = Path(__file__).resolve().parents[3] / "docs" / "operations.md"
 

@@ -4,9 +4,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from broker.acl import Account, AccountMistake
-from broker.acl.permission import Permission
-from broker.acl.plain_acl import PlainAcl, parse_plain_acl, plain_acl_text
+from rocketmq_broker.acl import Account, AccountMistake
+from rocketmq_broker.acl.permission import Permission
+from rocketmq_broker.acl.plain_acl import PlainAcl, parse_plain_acl, plain_acl_text
 
 EXAMPLE = """
 globalWhiteRemoteAddresses:

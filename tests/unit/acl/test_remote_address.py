@@ -2,8 +2,8 @@
 
 import pytest
 
-from broker.acl.errors import AccountMistake
-from broker.acl.remote_address import parse_remote_addresses
+from rocketmq_broker.acl.errors import AccountMistake
+from rocketmq_broker.acl.remote_address import parse_remote_addresses
 
 
 @pytest.mark.parametrize(

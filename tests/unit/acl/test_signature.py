@@ -2,8 +2,8 @@
 
 import pytest
 
-from broker.acl import IllegalCredentials, SessionCredentials
-from broker.acl.signature import is_signed, signature
+from rocketmq_broker.acl import IllegalCredentials, SessionCredentials
+from rocketmq_broker.acl.signature import is_signed, signature
 
 
 def test_it_is_hmac_sha1_in_base64_as_the_go_client_computes_it() -> None:

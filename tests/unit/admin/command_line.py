@@ -7,8 +7,8 @@ from typing import Any
 
 from typer.testing import CliRunner, Result
 
-from broker.admin.__main__ import app
-from broker.testing import SyncRocketMQ
+from rocketmq_broker.admin.__main__ import app
+from rocketmq_broker.testing import SyncRocketMQ
 
 
 class CommandLine:

@@ -9,11 +9,11 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
-from broker.admin.__main__ import app
-from broker.admin.errors import CannotAsk
-from broker.admin.health.advice import about_connection, about_refusal, unused_tls
-from broker.remoting.errors import CertificateRefused, ConnectFailed, ConnectionClosed, HandshakeFailed
-from broker.testing import SyncRocketMQ
+from rocketmq_broker.admin.__main__ import app
+from rocketmq_broker.admin.errors import CannotAsk
+from rocketmq_broker.admin.health.advice import about_connection, about_refusal, unused_tls
+from rocketmq_broker.remoting.errors import CertificateRefused, ConnectFailed, ConnectionClosed, HandshakeFailed
+from rocketmq_broker.testing import SyncRocketMQ
 
 
 def failed_because_of(error: Exception) -> Exception:

@@ -7,13 +7,13 @@ from typing import Any
 
 import pytest
 
-from broker.admin.errors import CannotAsk, NotSupported, Refused
-from broker.admin.queue_pages import pages
-from broker.admin.requests import TOOLS_GROUP, BrokerRequests, is_stored_at
-from broker.message.ids import parse_offset_message_id
-from broker.message.record import body_crc, encode_record, host_bytes
-from broker.protocol import pull_sysflag
-from broker.protocol.bodies import (
+from rocketmq_broker.admin.errors import CannotAsk, NotSupported, Refused
+from rocketmq_broker.admin.queue_pages import pages
+from rocketmq_broker.admin.requests import TOOLS_GROUP, BrokerRequests, is_stored_at
+from rocketmq_broker.message.ids import parse_offset_message_id
+from rocketmq_broker.message.record import body_crc, encode_record, host_bytes
+from rocketmq_broker.protocol import pull_sysflag
+from rocketmq_broker.protocol.bodies import (
     MarkInfo,
     MarkList,
     ParkedCounts,
@@ -22,9 +22,9 @@ from broker.protocol.bodies import (
     TransactionInfo,
     TransactionList,
 )
-from broker.protocol.codes import AdminRequestCode, RequestCode, ResponseCode
-from broker.protocol.command import RemotingCommand
-from broker.protocol.headers import (
+from rocketmq_broker.protocol.codes import AdminRequestCode, RequestCode, ResponseCode
+from rocketmq_broker.protocol.command import RemotingCommand
+from rocketmq_broker.protocol.headers import (
     DecideTransactionRequestHeader,
     DismissDeadLetterRequestHeader,
     GetMaxOffsetResponseHeader,
@@ -39,7 +39,7 @@ from broker.protocol.headers import (
     RetryDeadLetterRequestHeader,
     ShowTransactionRequestHeader,
 )
-from broker.remoting.errors import RemotingTimeout
+from rocketmq_broker.remoting.errors import RemotingTimeout
 from tests.unit.client.peers import Peer, Peers, answer, success
 
 DECISION = DecideTransactionRequestHeader(transaction_id="T", commit=True, reason="by hand")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from broker.admin.health.clocks import broker_time_ms, clock, clock_difference_ms
+from rocketmq_broker.admin.health.clocks import broker_time_ms, clock, clock_difference_ms
 
 BOOT_MS = 1_700_000_000_000
 

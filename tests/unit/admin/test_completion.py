@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from typer.testing import CliRunner
 
-from broker.admin.__main__ import app
+from rocketmq_broker.admin.__main__ import app
 
 
 @pytest.mark.parametrize(

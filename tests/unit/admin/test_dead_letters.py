@@ -7,19 +7,19 @@ from typing import Any, cast
 
 import pytest
 
-from broker.admin.dead_letters.content import content_of
-from broker.admin.dead_letters.finding import dead_letters_of, find_dead_letters, groups_with_dead_letters
-from broker.admin.dead_letters.printing import print_contents, print_groups, print_letters
-from broker.admin.dead_letters.treating import dismiss, retry, the_one_meant
-from broker.admin.errors import NotSupported, Refused
-from broker.admin.queue_pages import pages
-from broker.admin.session import Session
-from broker.message import properties as props
-from broker.message import sysflag
-from broker.message.ids import offset_message_id
-from broker.message.record import Record, decode_record, encode_record, host_bytes
-from broker.protocol.bodies import MarkInfo, ParkedCounts
-from broker.protocol.headers import (
+from rocketmq_broker.admin.dead_letters.content import content_of
+from rocketmq_broker.admin.dead_letters.finding import dead_letters_of, find_dead_letters, groups_with_dead_letters
+from rocketmq_broker.admin.dead_letters.printing import print_contents, print_groups, print_letters
+from rocketmq_broker.admin.dead_letters.treating import dismiss, retry, the_one_meant
+from rocketmq_broker.admin.errors import NotSupported, Refused
+from rocketmq_broker.admin.queue_pages import pages
+from rocketmq_broker.admin.session import Session
+from rocketmq_broker.message import properties as props
+from rocketmq_broker.message import sysflag
+from rocketmq_broker.message.ids import offset_message_id
+from rocketmq_broker.message.record import Record, decode_record, encode_record, host_bytes
+from rocketmq_broker.protocol.bodies import MarkInfo, ParkedCounts
+from rocketmq_broker.protocol.headers import (
     DismissDeadLetterRequestHeader,
     ListMarksRequestHeader,
     RetryDeadLetterRequestHeader,

@@ -7,21 +7,21 @@ from typing import Any, cast
 
 import pytest
 
-from broker.admin.decisions import decide, resume
-from broker.admin.discarded import newest_discarded
-from broker.admin.errors import CannotAsk, NotSupported, Refused
-from broker.admin.requests import BrokerRequests
-from broker.admin.session import Session
-from broker.message import properties as props
-from broker.message.ids import offset_message_id
-from broker.message.record import Record, decode_record, encode_record, host_bytes
-from broker.protocol.bodies import TransactionInfo, TransactionList
-from broker.protocol.codes import RequestCode, ResponseCode
-from broker.protocol.command import RemotingCommand, encode_request, encode_response
-from broker.protocol.frame import FrameDecoder
-from broker.protocol.headers import DecideTransactionRequestHeader, ListPendingTransactionsRequestHeader
-from broker.remoting.client import RemotingClient
-from broker.remoting.errors import ConnectFailed
+from rocketmq_broker.admin.decisions import decide, resume
+from rocketmq_broker.admin.discarded import newest_discarded
+from rocketmq_broker.admin.errors import CannotAsk, NotSupported, Refused
+from rocketmq_broker.admin.requests import BrokerRequests
+from rocketmq_broker.admin.session import Session
+from rocketmq_broker.message import properties as props
+from rocketmq_broker.message.ids import offset_message_id
+from rocketmq_broker.message.record import Record, decode_record, encode_record, host_bytes
+from rocketmq_broker.protocol.bodies import TransactionInfo, TransactionList
+from rocketmq_broker.protocol.codes import RequestCode, ResponseCode
+from rocketmq_broker.protocol.command import RemotingCommand, encode_request, encode_response
+from rocketmq_broker.protocol.frame import FrameDecoder
+from rocketmq_broker.protocol.headers import DecideTransactionRequestHeader, ListPendingTransactionsRequestHeader
+from rocketmq_broker.remoting.client import RemotingClient
+from rocketmq_broker.remoting.errors import ConnectFailed
 
 DISCARD_TOPIC = "TRANS_CHECK_MAX_TIME_TOPIC"
 HALF_TOPIC = "RMQ_SYS_TRANS_HALF_TOPIC"

@@ -7,13 +7,13 @@ from collections.abc import Mapping
 import pytest
 from typer.testing import CliRunner
 
-from broker import __version__
-from broker.admin.__main__ import app
-from broker.admin.brokers import BrokerAddress
-from broker.admin.health import commands
-from broker.admin.health.reach import announced, is_loopback
-from broker.client import ConsumeContext, ConsumeStatus, LocalTransactionState, Message, MessageExt
-from broker.testing import SyncRocketMQ
+from rocketmq_broker import __version__
+from rocketmq_broker.admin.__main__ import app
+from rocketmq_broker.admin.brokers import BrokerAddress
+from rocketmq_broker.admin.health import commands
+from rocketmq_broker.admin.health.reach import announced, is_loopback
+from rocketmq_broker.client import ConsumeContext, ConsumeStatus, LocalTransactionState, Message, MessageExt
+from rocketmq_broker.testing import SyncRocketMQ
 from tests.unit.admin.command_line import CommandLine
 
 

@@ -6,14 +6,14 @@ from typing import cast
 
 import pytest
 
-from broker.admin.half_queue import UndecidedHalf, UndecidedHalves, undecided_halves
-from broker.admin.requests import BrokerRequests
-from broker.admin.session import Session, Target, run
-from broker.client import LocalTransactionState, Message, MessageExt
-from broker.message import properties as props
-from broker.message import topics
-from broker.message.record import Record, decode_record, encode_record, host_bytes
-from broker.testing import SyncRocketMQ
+from rocketmq_broker.admin.half_queue import UndecidedHalf, UndecidedHalves, undecided_halves
+from rocketmq_broker.admin.requests import BrokerRequests
+from rocketmq_broker.admin.session import Session, Target, run
+from rocketmq_broker.client import LocalTransactionState, Message, MessageExt
+from rocketmq_broker.message import properties as props
+from rocketmq_broker.message import topics
+from rocketmq_broker.message.record import Record, decode_record, encode_record, host_bytes
+from rocketmq_broker.testing import SyncRocketMQ
 
 
 class Shop:

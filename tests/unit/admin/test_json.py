@@ -10,9 +10,9 @@ import pytest
 import typer
 from typer.testing import CliRunner
 
-from broker.admin.__main__ import app
-from broker.client import ConsumeContext, ConsumeStatus, LocalTransactionState, Message, MessageExt
-from broker.testing import SyncRocketMQ
+from rocketmq_broker.admin.__main__ import app
+from rocketmq_broker.client import ConsumeContext, ConsumeStatus, LocalTransactionState, Message, MessageExt
+from rocketmq_broker.testing import SyncRocketMQ
 from tests.unit.admin.command_line import CommandLine
 
 

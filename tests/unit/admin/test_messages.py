@@ -8,8 +8,8 @@ from collections.abc import Mapping
 
 import pytest
 
-from broker.client import ConsumeContext, ConsumeFromWhere, ConsumeStatus, Message, MessageExt
-from broker.testing import SyncRocketMQ
+from rocketmq_broker.client import ConsumeContext, ConsumeFromWhere, ConsumeStatus, Message, MessageExt
+from rocketmq_broker.testing import SyncRocketMQ
 from tests.unit.admin.command_line import CommandLine
 
 
@@ -122,7 +122,7 @@ def test_tail_shows_what_comes_and_ends_after_as_many_as_were_asked_for(
     async def let_one_come(_: float) -> None:
         await asyncio.to_thread(producer.send, Message.of("orders", b"new\x1b[2J"))
 
-    monkeypatch.setattr("broker.admin.messages.following.asyncio.sleep", let_one_come)
+    monkeypatch.setattr("rocketmq_broker.admin.messages.following.asyncio.sleep", let_one_come)
     lines = [json.loads(line) for line in admin.said("tail", "orders", "-n", "0", "-c", "2", "--json").splitlines()]
     assert [line["body"] for line in lines] == ["new\x1b[2J", "new\x1b[2J"]
 
@@ -146,7 +146,7 @@ def test_tail_goes_on_when_a_broker_that_was_away_is_back(
     async def next_step(_: float) -> None:
         await asyncio.to_thread(next(steps))
 
-    monkeypatch.setattr("broker.admin.messages.following.asyncio.sleep", next_step)
+    monkeypatch.setattr("rocketmq_broker.admin.messages.following.asyncio.sleep", next_step)
     output = admin.output("tail", "orders", "-n", "0", "-c", "1")
     assert output.stdout.endswith("  after\n")
     assert output.stderr.count("it is asked again until it answers") == 1

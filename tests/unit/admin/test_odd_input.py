@@ -16,16 +16,16 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from typer.testing import CliRunner, Result
 
-from broker.admin import session
-from broker.admin.__main__ import app
-from broker.admin.durations import LONGEST_MS, parse_duration_ms
-from broker.admin.printing import print_json, time_text
-from broker.message import properties as props
-from broker.message.record import encode_record, host_bytes
-from broker.protocol.bodies import TransactionInfo
-from broker.protocol.codes import ResponseCode, SerializeType
-from broker.protocol.command import RemotingCommand, encode_request
-from broker.protocol.command_header import CommandHeader
+from rocketmq_broker.admin import session
+from rocketmq_broker.admin.__main__ import app
+from rocketmq_broker.admin.durations import LONGEST_MS, parse_duration_ms
+from rocketmq_broker.admin.printing import print_json, time_text
+from rocketmq_broker.message import properties as props
+from rocketmq_broker.message.record import encode_record, host_bytes
+from rocketmq_broker.protocol.bodies import TransactionInfo
+from rocketmq_broker.protocol.codes import ResponseCode, SerializeType
+from rocketmq_broker.protocol.command import RemotingCommand, encode_request
+from rocketmq_broker.protocol.command_header import CommandHeader
 
 HOSTILE = "x\n\x1b[2J\x9b\u202e\u2028y"
 OWN_TOPICS = {"%DLQ%credits": {"topicName": "%DLQ%credits", "readQueueNums": 1, "writeQueueNums": 1, "perm": 6}}
@@ -228,7 +228,7 @@ def test_json_for_programs_holds_the_text_and_no_escape_character(capsys: pytest
 
 
 def test_bytes_that_are_no_text_are_refused_before_any_broker_is_asked() -> None:
-    command = [sys.executable, "-m", "broker.admin", "show", b"\xff\x1b"]
+    command = [sys.executable, "-m", "rocketmq_broker.admin", "show", b"\xff\x1b"]
     done = subprocess.run(command, capture_output=True, check=False, env={**os.environ, "NAMESRV_ADDR": "127.0.0.1:1"})
 
     assert (done.returncode, done.stdout) == (2, b"")
@@ -236,7 +236,7 @@ def test_bytes_that_are_no_text_are_refused_before_any_broker_is_asked() -> None
 
 
 def test_a_terminal_that_knows_few_letters_is_no_reason_to_fail() -> None:
-    program = "import sys; from broker.admin.__main__ import main; sys.argv[1:] = ['show', 'é']; main()"
+    program = "import sys; from rocketmq_broker.admin.__main__ import main; sys.argv[1:] = ['show', 'é']; main()"
     environment = {**os.environ, "PYTHONIOENCODING": "ascii", "NAMESRV_ADDR": "127.0.0.1:1"}
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, check=False, env=environment)
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from broker.client import ConsumeContext, ConsumeFromWhere, ConsumeStatus, Message, MessageExt
-from broker.testing import SyncRocketMQ
+from rocketmq_broker.client import ConsumeContext, ConsumeFromWhere, ConsumeStatus, Message, MessageExt
+from rocketmq_broker.testing import SyncRocketMQ
 from tests.unit.admin.command_line import CommandLine
 
 

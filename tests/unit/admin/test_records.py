@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from broker.admin.records import marked_fields
-from broker.message.errors import CorruptRecord
-from broker.message.record import encode_record, host_bytes
+from rocketmq_broker.admin.records import marked_fields
+from rocketmq_broker.message.errors import CorruptRecord
+from rocketmq_broker.message.record import encode_record, host_bytes
 
 
 def record(born_host: str = "127.0.0.1") -> bytes:

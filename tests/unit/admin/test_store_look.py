@@ -15,12 +15,12 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
-from broker.admin.__main__ import app
-from broker.admin.health.finding import Finding
-from broker.admin.health.overlay_files import OverlayFiles
-from broker.admin.health.store_look import examine_store, store_config
-from broker.client import Message
-from broker.testing import RocketMQ
+from rocketmq_broker.admin.__main__ import app
+from rocketmq_broker.admin.health.finding import Finding
+from rocketmq_broker.admin.health.overlay_files import OverlayFiles
+from rocketmq_broker.admin.health.store_look import examine_store, store_config
+from rocketmq_broker.client import Message
+from rocketmq_broker.testing import RocketMQ
 
 SEGMENT = 1 << 20
 NOW_MS = 4_000_000_000_000

@@ -2,9 +2,9 @@ import json
 
 import pytest
 
-from broker.admin import tables
-from broker.admin.printing import print_json
-from broker.protocol.bodies import TransactionInfo
+from rocketmq_broker.admin import tables
+from rocketmq_broker.admin.printing import print_json
+from rocketmq_broker.protocol.bodies import TransactionInfo
 
 
 def info(**fields: object) -> TransactionInfo:

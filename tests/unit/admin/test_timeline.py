@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from broker.client import ConsumeContext, ConsumeStatus, LocalTransactionState, Message, MessageExt
-from broker.testing import SyncRocketMQ
+from rocketmq_broker.client import ConsumeContext, ConsumeStatus, LocalTransactionState, Message, MessageExt
+from rocketmq_broker.testing import SyncRocketMQ
 from tests.unit.admin.command_line import CommandLine
 
 COMMIT, ROLLBACK, UNKNOWN = (

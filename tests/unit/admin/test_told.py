@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from broker.admin.messages.finding import Consumption
-from broker.admin.timeline.event import BROKER, CONSUMER_OFFSETS, NOT_ON_RECORD, Arrow, Event, Timeline
-from broker.admin.timeline.evidence import Evidence, GroupEvidence
-from broker.admin.timeline.telling import tell
-from broker.message import properties as props
-from broker.message import sysflag, topics
-from broker.message.record import Record, decode_record, encode_record, host_bytes
-from broker.protocol.bodies import CheckBackInfo, TransactionInfo
+from rocketmq_broker.admin.messages.finding import Consumption
+from rocketmq_broker.admin.timeline.event import BROKER, CONSUMER_OFFSETS, NOT_ON_RECORD, Arrow, Event, Timeline
+from rocketmq_broker.admin.timeline.evidence import Evidence, GroupEvidence
+from rocketmq_broker.admin.timeline.telling import tell
+from rocketmq_broker.message import properties as props
+from rocketmq_broker.message import sysflag, topics
+from rocketmq_broker.message.record import Record, decode_record, encode_record, host_bytes
+from rocketmq_broker.protocol.bodies import CheckBackInfo, TransactionInfo
 
 HALF_MS = 10_000
 

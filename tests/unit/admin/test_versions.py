@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from broker.admin.health.versions import Spoken, clients_found, far_apart, too_old, version_of, version_text
-from broker.protocol.codes import CURRENT_VERSION, CURRENT_VERSION_NAME, VERSION_4_9_4
+from rocketmq_broker.admin.health.versions import Spoken, clients_found, far_apart, too_old, version_of, version_text
+from rocketmq_broker.protocol.codes import CURRENT_VERSION, CURRENT_VERSION_NAME, VERSION_4_9_4
 
 
 @pytest.mark.parametrize(

@@ -8,10 +8,10 @@ from pathlib import Path
 
 import pytest
 
-from broker.app import Broker
-from broker.config import BrokerSettings
-from broker.remoting.client import RemotingClient
-from broker.remoting.connection import RequestHandler
+from rocketmq_broker.app import Broker
+from rocketmq_broker.config import BrokerSettings
+from rocketmq_broker.remoting.client import RemotingClient
+from rocketmq_broker.remoting.connection import RequestHandler
 
 
 @pytest.fixture

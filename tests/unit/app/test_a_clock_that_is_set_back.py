@@ -9,14 +9,14 @@ from pathlib import Path
 
 import pytest
 
-from broker.app import Broker
-from broker.config import BrokerSettings
-from broker.protocol.bodies import LockBatchRequestBody, LockBatchResponseBody
-from broker.protocol.codes import RequestCode, ResponseCode
-from broker.protocol.headers import PullMessageRequestHeader
-from broker.protocol.queue_table import MessageQueueData
-from broker.remoting import RemotingClient
-from broker.server.clients import queue_locks
+from rocketmq_broker.app import Broker
+from rocketmq_broker.config import BrokerSettings
+from rocketmq_broker.protocol.bodies import LockBatchRequestBody, LockBatchResponseBody
+from rocketmq_broker.protocol.codes import RequestCode, ResponseCode
+from rocketmq_broker.protocol.headers import PullMessageRequestHeader
+from rocketmq_broker.protocol.queue_table import MessageQueueData
+from rocketmq_broker.remoting import RemotingClient
+from rocketmq_broker.server.clients import queue_locks
 
 AN_HOUR_MS = 3_600_000
 QUEUE = MessageQueueData(broker_name="broker-a", queue_id=0, topic="TBW102")

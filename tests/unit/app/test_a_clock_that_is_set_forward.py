@@ -10,13 +10,13 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from broker.app import Broker
-from broker.config import BrokerSettings
-from broker.message.record import decode_records
-from broker.protocol.codes import RequestCode, ResponseCode
-from broker.protocol.headers import GetRouteInfoRequestHeader, PullMessageRequestHeader
-from broker.protocol.heartbeat import ConsumerData, HeartbeatData, ProducerData
-from broker.remoting.client import RemotingClient
+from rocketmq_broker.app import Broker
+from rocketmq_broker.config import BrokerSettings
+from rocketmq_broker.message.record import decode_records
+from rocketmq_broker.protocol.codes import RequestCode, ResponseCode
+from rocketmq_broker.protocol.headers import GetRouteInfoRequestHeader, PullMessageRequestHeader
+from rocketmq_broker.protocol.heartbeat import ConsumerData, HeartbeatData, ProducerData
+from rocketmq_broker.remoting.client import RemotingClient
 from tests.e2e.clients import SEND
 
 FOUR_DAYS_MS = 4 * 24 * 3_600_000

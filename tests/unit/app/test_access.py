@@ -11,9 +11,9 @@ from typing import Any
 
 import pytest
 
-from broker.acl.needs import ACCOUNT_CODES, ADMIN_CODES, FINDERS
-from broker.app import Broker, StartError
-from broker.client import (
+from rocketmq_broker.acl.needs import ACCOUNT_CODES, ADMIN_CODES, FINDERS
+from rocketmq_broker.app import Broker, StartError
+from rocketmq_broker.client import (
     BrokerError,
     ClientError,
     ClientTls,
@@ -27,11 +27,11 @@ from broker.client import (
     SessionCredentials,
     TransactionProducer,
 )
-from broker.config import BrokerSettings
-from broker.message import Message, MessageExt
-from broker.protocol.codes import RequestCode, ResponseCode
-from broker.protocol.headers import DeleteTopicFromNamesrvRequestHeader, GetRouteInfoRequestHeader
-from broker.remoting import ConnectionClosed, RemotingClient
+from rocketmq_broker.config import BrokerSettings
+from rocketmq_broker.message import Message, MessageExt
+from rocketmq_broker.protocol.codes import RequestCode, ResponseCode
+from rocketmq_broker.protocol.headers import DeleteTopicFromNamesrvRequestHeader, GetRouteInfoRequestHeader
+from rocketmq_broker.remoting import ConnectionClosed, RemotingClient
 from tests.certificates import Authority
 from tests.e2e.clients import SEND
 

@@ -6,8 +6,8 @@ from collections.abc import Callable
 
 import pytest
 
-from broker.app import Broker, StartError
-from broker.message.record import host_bytes
+from rocketmq_broker.app import Broker, StartError
+from rocketmq_broker.message.record import host_bytes
 
 
 async def test_it_may_be_a_name_which_clients_are_told_and_records_hold_the_address_of(new_broker: Callable[..., Broker]) -> None:

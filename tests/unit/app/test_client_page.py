@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from broker.app import Broker
+from rocketmq_broker.app import Broker
 
 PAGE = Path(__file__).parents[3] / "docs" / "client.md"
 

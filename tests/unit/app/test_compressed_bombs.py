@@ -6,12 +6,12 @@ import asyncio
 import zlib
 from collections.abc import Callable
 
-from broker.app import Broker
-from broker.client import ConsumeContext, ConsumeFromWhere, ConsumeStatus, PushConsumer
-from broker.message import MessageExt, sysflag
-from broker.protocol.codes import RequestCode, ResponseCode
-from broker.protocol.headers import SendMessageRequestHeaderV2
-from broker.remoting.client import RemotingClient
+from rocketmq_broker.app import Broker
+from rocketmq_broker.client import ConsumeContext, ConsumeFromWhere, ConsumeStatus, PushConsumer
+from rocketmq_broker.message import MessageExt, sysflag
+from rocketmq_broker.protocol.codes import RequestCode, ResponseCode
+from rocketmq_broker.protocol.headers import SendMessageRequestHeaderV2
+from rocketmq_broker.remoting.client import RemotingClient
 
 
 def header(sys_flag: int) -> SendMessageRequestHeaderV2:

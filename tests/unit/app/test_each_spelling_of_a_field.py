@@ -12,15 +12,15 @@ from typing import Any
 import msgspec
 import pytest
 
-from broker.acl import AccessDenied, AccessRules, Account, SessionCredentials
-from broker.acl.needs import FINDERS, StoredUnder
-from broker.message.ids import offset_message_id
-from broker.protocol.codes import SerializeType
-from broker.protocol.command import RemotingCommand, decode_command
-from broker.protocol.command_codec import binary_header, json_header
-from broker.protocol.command_header import CommandHeader, Header
-from broker.protocol.errors import ProtocolError
-from broker.protocol.ext_fields import encode_binary
+from rocketmq_broker.acl import AccessDenied, AccessRules, Account, SessionCredentials
+from rocketmq_broker.acl.needs import FINDERS, StoredUnder
+from rocketmq_broker.message.ids import offset_message_id
+from rocketmq_broker.protocol.codes import SerializeType
+from rocketmq_broker.protocol.command import RemotingCommand, decode_command
+from rocketmq_broker.protocol.command_codec import binary_header, json_header
+from rocketmq_broker.protocol.command_header import CommandHeader, Header
+from rocketmq_broker.protocol.errors import ProtocolError
+from rocketmq_broker.protocol.ext_fields import encode_binary
 from tests.unit.app.test_access import ACCOUNTS, new_broker, settings
 
 SECRET = "a long secret"

@@ -9,15 +9,15 @@ from pathlib import Path
 
 import pytest
 
-from broker.app import Broker, StartError
-from broker.app.arrivals import Arrivals
-from broker.app.metrics import common_labels
-from broker.app.opened_store import correct_consumer_offsets, store_config
-from broker.app.ports import cannot_listen, listening
-from broker.config import BrokerSettings
-from broker.message.topics import TRANSACTION_CONSUMER_GROUP
-from broker.server.topics.identity import BrokerIdentity
-from broker.store import ConsumerOffsets, MessageStore
+from rocketmq_broker.app import Broker, StartError
+from rocketmq_broker.app.arrivals import Arrivals
+from rocketmq_broker.app.metrics import common_labels
+from rocketmq_broker.app.opened_store import correct_consumer_offsets, store_config
+from rocketmq_broker.app.ports import cannot_listen, listening
+from rocketmq_broker.config import BrokerSettings
+from rocketmq_broker.message.topics import TRANSACTION_CONSUMER_GROUP
+from rocketmq_broker.server.topics.identity import BrokerIdentity
+from rocketmq_broker.store import ConsumerOffsets, MessageStore
 
 IDENTITY = BrokerIdentity(cluster="c", name="broker-a", broker_id=0, host="127.0.0.1", port=10911)
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from broker.client import (
+from rocketmq_broker.client import (
     ConsumeContext,
     ConsumeStatus,
     IllegalMessage,
@@ -17,8 +17,8 @@ from broker.client import (
     SendFailed,
     create_reply_message,
 )
-from broker.client.producer import replies
-from broker.testing import RocketMQ
+from rocketmq_broker.client.producer import replies
+from rocketmq_broker.testing import RocketMQ
 
 
 async def answering(rocketmq: RocketMQ, prefix: str = "it costs ") -> list[MessageExt]:

@@ -6,11 +6,11 @@ import asyncio
 import time
 from pathlib import Path
 
-from broker.app import Broker
-from broker.config import BrokerSettings
-from broker.protocol.codes import RequestCode
-from broker.protocol.heartbeat import HeartbeatData, ProducerData
-from broker.remoting.client import RemotingClient
+from rocketmq_broker.app import Broker
+from rocketmq_broker.config import BrokerSettings
+from rocketmq_broker.protocol.codes import RequestCode
+from rocketmq_broker.protocol.heartbeat import HeartbeatData, ProducerData
+from rocketmq_broker.remoting.client import RemotingClient
 from tests.unit.server.sending.test_reply_processor import REQUESTER, V2
 
 

@@ -1,4 +1,4 @@
-"""Everything from `broker.client` alone: messages of text, listeners of both kinds, and `with` wherever something runs."""
+"""Everything from `rocketmq_broker.client` alone: messages of text, listeners of both kinds, and `with` where something runs."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ from collections.abc import AsyncIterator, Callable
 
 import pytest
 
-from broker.app import Broker
-from broker.client import (
+from rocketmq_broker.app import Broker
+from rocketmq_broker.client import (
     ConsumeContext,
     ConsumeFromWhere,
     ConsumeStatus,

@@ -7,11 +7,11 @@ from contextlib import AsyncExitStack
 
 import msgspec
 
-from broker.app import Broker
-from broker.protocol.bodies import TopicConfigAndQueueMapping, TopicConfigSerializeWrapper
-from broker.protocol.codes import RequestCode, ResponseCode
-from broker.protocol.headers import CreateTopicRequestHeader, GetTopicConfigRequestHeader
-from broker.remoting.client import RemotingClient
+from rocketmq_broker.app import Broker
+from rocketmq_broker.protocol.bodies import TopicConfigAndQueueMapping, TopicConfigSerializeWrapper
+from rocketmq_broker.protocol.codes import RequestCode, ResponseCode
+from rocketmq_broker.protocol.headers import CreateTopicRequestHeader, GetTopicConfigRequestHeader
+from rocketmq_broker.remoting.client import RemotingClient
 
 FIFO = {"message.type": "FIFO"}
 

@@ -7,9 +7,9 @@ from contextlib import AsyncExitStack
 
 import pytest
 
-from broker.app import Broker
-from broker.client import Producer
-from broker.message import Message
+from rocketmq_broker.app import Broker
+from rocketmq_broker.client import Producer
+from rocketmq_broker.message import Message
 from tests.e2e.clients import PATIENT, running
 
 

@@ -11,7 +11,7 @@ from typing import Any, Final, TypeAlias
 
 import pytest
 
-from broker.client import (
+from rocketmq_broker.client import (
     ClientTls,
     ConsumeContext,
     ConsumeStatus,
@@ -23,7 +23,7 @@ from broker.client import (
     TransactionProducer,
     name_server_addresses,
 )
-from broker.testing import RocketMQ
+from rocketmq_broker.testing import RocketMQ
 
 PAGE: Final = (Path(__file__).parents[3] / "docs" / "troubleshooting.md").read_text()
 SECTION: Final = PAGE.partition("## The usual mistakes\n")[2].partition("\n## ")[0]
@@ -242,7 +242,7 @@ def test_the_page_has_each_mistake() -> None:
 @pytest.mark.parametrize("name", MISTAKES)
 async def test_a_mistake_gets_its_sentence(name: str, caplog: pytest.LogCaptureFixture) -> None:
     async with RocketMQ(SETTINGS.get(name)) as rocketmq:
-        with caplog.at_level(logging.WARNING, "broker.client"):
+        with caplog.at_level(logging.WARNING, "rocketmq_broker.client"):
             try:
                 await MISTAKES[name](rocketmq)
             except Exception as error:

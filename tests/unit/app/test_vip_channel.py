@@ -9,19 +9,19 @@ from contextlib import AsyncExitStack
 
 import pytest
 
-from broker.app import Broker, StartError
-from broker.protocol.bodies import ProducerConnection
-from broker.protocol.codes import RequestCode, ResponseCode
-from broker.protocol.command import RemotingCommand
-from broker.protocol.headers import (
+from demo.ports import free_ports
+from rocketmq_broker.app import Broker, StartError
+from rocketmq_broker.protocol.bodies import ProducerConnection
+from rocketmq_broker.protocol.codes import RequestCode, ResponseCode
+from rocketmq_broker.protocol.command import RemotingCommand
+from rocketmq_broker.protocol.headers import (
     GetProducerConnectionListRequestHeader,
     PullMessageRequestHeader,
     SendMessageRequestHeaderV2,
 )
-from broker.protocol.heartbeat import HeartbeatData, ProducerData
-from broker.remoting.client import RefusingHandler, RemotingClient
-from broker.remoting.connection import Connection
-from demo.ports import free_ports
+from rocketmq_broker.protocol.heartbeat import HeartbeatData, ProducerData
+from rocketmq_broker.remoting.client import RefusingHandler, RemotingClient
+from rocketmq_broker.remoting.connection import Connection
 from tests.e2e.clients import SEND
 
 PULL = PullMessageRequestHeader(

@@ -4,14 +4,14 @@ from pathlib import Path
 
 import pytest
 
-from broker.app.opened_store import correct_consumer_offsets
-from broker.message.inner_message import InnerMessage
-from broker.message.record import host_bytes
-from broker.message.topics import TRANSACTION_CONSUMER_GROUP as TRANSACTIONS
-from broker.server.transactions.transaction_notes import read_check_counts
-from broker.store import ConsumerOffsets, MessageStore, StoreConfig
-from broker.store.tables.config_file import ConfigFile
-from broker.transaction.check_counts import FILE_NAME
+from rocketmq_broker.app.opened_store import correct_consumer_offsets
+from rocketmq_broker.message.inner_message import InnerMessage
+from rocketmq_broker.message.record import host_bytes
+from rocketmq_broker.message.topics import TRANSACTION_CONSUMER_GROUP as TRANSACTIONS
+from rocketmq_broker.server.transactions.transaction_notes import read_check_counts
+from rocketmq_broker.store import ConsumerOffsets, MessageStore, StoreConfig
+from rocketmq_broker.store.tables.config_file import ConfigFile
+from rocketmq_broker.transaction.check_counts import FILE_NAME
 
 HOST = host_bytes("127.0.0.1", 10911)
 

@@ -8,26 +8,26 @@ from typing import Any
 
 import pytest
 
-from broker.client import ConsumeContext, ConsumeStatus, Message, MessageExt, PushConsumer
-from broker.client.instance.access import open_remoting
-from broker.message import MessageQueue
-from broker.protocol.bodies import (
+from rocketmq_broker.client import ConsumeContext, ConsumeStatus, Message, MessageExt, PushConsumer
+from rocketmq_broker.client.instance.access import open_remoting
+from rocketmq_broker.message import MessageQueue
+from rocketmq_broker.protocol.bodies import (
     CMResult,
     ConsumeMessageDirectlyResult,
     ConsumerConnection,
     ConsumerRunningInfo,
     GetConsumerStatusBody,
 )
-from broker.protocol.codes import RequestCode, ResponseCode
-from broker.protocol.command import RemotingCommand
-from broker.protocol.command_header import CommandHeader
-from broker.protocol.headers import (
+from rocketmq_broker.protocol.codes import RequestCode, ResponseCode
+from rocketmq_broker.protocol.command import RemotingCommand
+from rocketmq_broker.protocol.command_header import CommandHeader
+from rocketmq_broker.protocol.headers import (
     ConsumeMessageDirectlyResultRequestHeader,
     GetConsumerConnectionListRequestHeader,
     GetConsumerRunningInfoRequestHeader,
     GetConsumerStatusRequestHeader,
 )
-from broker.testing import RocketMQ
+from rocketmq_broker.testing import RocketMQ
 
 SUCCESS, LATER = ConsumeStatus
 

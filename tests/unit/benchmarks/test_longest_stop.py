@@ -5,10 +5,10 @@ from __future__ import annotations
 from pathlib import Path
 
 from benchmarks.longest_stop.by_code import AT_BROKER, AT_NAME_SERVER
-from broker.app import Broker
-from broker.config import load_settings
-from broker.nameserver import NameServer
-from broker.protocol.codes import AdminRequestCode, RequestCode
+from rocketmq_broker.app import Broker
+from rocketmq_broker.config import load_settings
+from rocketmq_broker.nameserver import NameServer
+from rocketmq_broker.protocol.codes import AdminRequestCode, RequestCode
 
 
 async def test_each_code_that_the_broker_answers_has_a_row(tmp_path: Path) -> None:

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from broker.message import record as our_record
-from broker.message.tags import java_hash_code
+from rocketmq_broker.message import record as our_record
+from rocketmq_broker.message.tags import java_hash_code
 from tutorials.build_your_own.solution import consume_queue, frames, record
 from tutorials.build_your_own.solution.commit_log import FILE_NAME, LogFull
 from tutorials.build_your_own.solution.frames import Command, FrameReader

@@ -22,8 +22,8 @@ from tutorials.build_your_own.tester.timeline import Event, Kind
 from tutorials.build_your_own.tester.trial import Claim, ClaimFailed
 from tutorials.build_your_own.tester.verdict import Verdict
 
-CLAIM = Claim("A thing holds", "Look at the thing.", "broker/message/record.py", "CommitLog")
-HELD = Claim("It starts", "", "broker/app/ports.py", "NettyRemotingServer")
+CLAIM = Claim("A thing holds", "Look at the thing.", "broker/rocketmq_broker/message/record.py", "CommitLog")
+HELD = Claim("It starts", "", "broker/rocketmq_broker/app/ports.py", "NettyRemotingServer")
 
 
 JSON_VALUES = st.recursive(
@@ -114,7 +114,7 @@ def test_a_failing_verdict_says_what_was_wanted_what_came_and_where_to_look() ->
     for part in (
         "5  Consume queue         FAILED  after 1.2 s", "✓ It starts", "✗ A thing holds", "wanted     a unit", "got        none",
         "hint       Was it written?", "hint       Look at the thing.", "tutorials/build_your_own/stages/consume_queue.md",
-        "broker/message/record.py", "CommitLog", "5  ▤ read a file",
+        "broker/rocketmq_broker/message/record.py", "CommitLog", "5  ▤ read a file",
     ):  # fmt: skip
         assert part in text
 

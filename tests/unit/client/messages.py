@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Mapping
 
-from broker.message import MessageExt, MessageQueue
+from rocketmq_broker.message import MessageExt, MessageQueue
 
 QUEUE = MessageQueue("orders", "broker-a", 0)
 

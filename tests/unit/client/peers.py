@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import NamedTuple, cast
 
-from broker.client.instance.broker_calls import BrokerCalls
-from broker.client.instance.routes import Routes
-from broker.protocol.codes import ResponseCode, SerializeType
-from broker.protocol.command import RemotingCommand, ReplyTo, encode_request, encode_response
-from broker.protocol.command_header import CommandHeader
-from broker.protocol.frame import FrameDecoder
-from broker.remoting.client import RemotingClient
-from broker.remoting.errors import ConnectFailed
+from rocketmq_broker.client.instance.broker_calls import BrokerCalls
+from rocketmq_broker.client.instance.routes import Routes
+from rocketmq_broker.protocol.codes import ResponseCode, SerializeType
+from rocketmq_broker.protocol.command import RemotingCommand, ReplyTo, encode_request, encode_response
+from rocketmq_broker.protocol.command_header import CommandHeader
+from rocketmq_broker.protocol.frame import FrameDecoder
+from rocketmq_broker.remoting.client import RemotingClient
+from rocketmq_broker.remoting.errors import ConnectFailed
 
 Peer = Callable[[RemotingCommand], bytes | Exception]
 

@@ -4,7 +4,7 @@ import asyncio
 
 import pytest
 
-from broker.client import EventLoopThread, NotRunning
+from rocketmq_broker.client import EventLoopThread, NotRunning
 
 
 async def seven() -> int:

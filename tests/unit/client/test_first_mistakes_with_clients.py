@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from broker.client import (
+from rocketmq_broker.client import (
     ConsumeFromWhere,
     IllegalConfiguration,
     MessageModel,
@@ -16,11 +16,11 @@ from broker.client import (
     PushConsumer,
     TransactionProducer,
 )
-from broker.client.checks.argument_check import check_batch, check_number, check_queue, check_queues, check_target
-from broker.client.producer.wire_message import check_message, to_wire
-from broker.client.pull.subscription import Subscription
-from broker.client.transaction.transaction_decision import state_of_answer
-from broker.message import Message, MessageQueue
+from rocketmq_broker.client.checks.argument_check import check_batch, check_number, check_queue, check_queues, check_target
+from rocketmq_broker.client.producer.wire_message import check_message, to_wire
+from rocketmq_broker.client.pull.subscription import Subscription
+from rocketmq_broker.client.transaction.transaction_decision import state_of_answer
+from rocketmq_broker.message import Message, MessageQueue
 
 
 class Listener:

@@ -2,7 +2,7 @@
 
 import pytest
 
-from broker.client import IllegalConfiguration, Producer, PullConsumer, PushConsumer
+from rocketmq_broker.client import IllegalConfiguration, Producer, PullConsumer, PushConsumer
 
 
 @pytest.mark.parametrize("kind", [PushConsumer, PullConsumer])

@@ -6,14 +6,14 @@ from collections.abc import AsyncIterator, Callable
 
 import pytest
 
-from broker.client import ConsumeContext, ConsumeStatus, MessagesWithdrawn
-from broker.client.listeners import MessageListener
-from broker.client.pull.process_queue import ProcessQueue
-from broker.client.push.concurrent_consumption import ConcurrentConsumption
-from broker.client.push.listener_threads import ListenerThreads
-from broker.client.push.orderly_consumption import OrderlyConsumption
-from broker.client.rebalance.consumption import Consumption
-from broker.message import MessageExt
+from rocketmq_broker.client import ConsumeContext, ConsumeStatus, MessagesWithdrawn
+from rocketmq_broker.client.listeners import MessageListener
+from rocketmq_broker.client.pull.process_queue import ProcessQueue
+from rocketmq_broker.client.push.concurrent_consumption import ConcurrentConsumption
+from rocketmq_broker.client.push.listener_threads import ListenerThreads
+from rocketmq_broker.client.push.orderly_consumption import OrderlyConsumption
+from rocketmq_broker.client.rebalance.consumption import Consumption
+from rocketmq_broker.message import MessageExt
 from tests.unit.client.messages import QUEUE, message
 from tests.unit.client.push.test_consumption import Return
 from tests.unit.client.waiting import until

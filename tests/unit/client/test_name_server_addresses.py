@@ -2,8 +2,8 @@
 
 import pytest
 
-from broker.client import IllegalConfiguration
-from broker.client.instance.name_servers import name_server_addresses
+from rocketmq_broker.client import IllegalConfiguration
+from rocketmq_broker.client.instance.name_servers import name_server_addresses
 
 
 def test_several_are_joined_by_semicolons() -> None:

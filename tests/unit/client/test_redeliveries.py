@@ -1,7 +1,7 @@
 """What a consumer gives back comes again, by the group's retry topic, through a whole broker."""
 
-from broker.client import ConsumeContext, ConsumeStatus, Message, MessageExt
-from broker.testing import RocketMQ
+from rocketmq_broker.client import ConsumeContext, ConsumeStatus, Message, MessageExt
+from rocketmq_broker.testing import RocketMQ
 
 Seen = list[tuple[str, str, int]]
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from broker.client import (
+from rocketmq_broker.client import (
     BrokerUnreachable,
     ConsumeContext,
     ConsumeFromWhere,
@@ -14,7 +14,7 @@ from broker.client import (
     RemotingCommand,
     RequestCode,
 )
-from broker.testing.rocketmq import RocketMQ
+from rocketmq_broker.testing.rocketmq import RocketMQ
 from tests.unit.testing.listeners import COMMIT, Transactions, order
 
 

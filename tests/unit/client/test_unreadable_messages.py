@@ -10,17 +10,17 @@ from typing import Any, cast
 
 import pytest
 
-from broker.client import ConsumeContext, ConsumeStatus, UnreadableMessage
-from broker.client.errors import ClientError, UnreadableAnswer
-from broker.client.instance.unreadable import messages_of, understood
-from broker.client.pull.process_queue import ProcessQueue
-from broker.client.push.concurrent_consumption import ConcurrentConsumption
-from broker.client.push.listener_threads import ListenerThreads
-from broker.client.push.orderly_consumption import OrderlyConsumption
-from broker.message import MessageExt, MessageQueue, sysflag
-from broker.message.errors import BodyTooLong, CorruptRecord
-from broker.message.record import Record, decode_record, encode_record, host_bytes, to_message
-from broker.protocol.errors import BodyError
+from rocketmq_broker.client import ConsumeContext, ConsumeStatus, UnreadableMessage
+from rocketmq_broker.client.errors import ClientError, UnreadableAnswer
+from rocketmq_broker.client.instance.unreadable import messages_of, understood
+from rocketmq_broker.client.pull.process_queue import ProcessQueue
+from rocketmq_broker.client.push.concurrent_consumption import ConcurrentConsumption
+from rocketmq_broker.client.push.listener_threads import ListenerThreads
+from rocketmq_broker.client.push.orderly_consumption import OrderlyConsumption
+from rocketmq_broker.message import MessageExt, MessageQueue, sysflag
+from rocketmq_broker.message.errors import BodyTooLong, CorruptRecord
+from rocketmq_broker.message.record import Record, decode_record, encode_record, host_bytes, to_message
+from rocketmq_broker.protocol.errors import BodyError
 
 QUEUE = MessageQueue("orders", "broker-a", 0)
 

@@ -2,11 +2,11 @@ from pathlib import Path
 
 import pytest
 
-from broker.app.serving import settings_text, settings_told_to_tools
-from broker.config import BrokerSettings, ConfigError, load_settings
-from broker.config.settings import NOT_SUPPORTED
-from broker.config.without_effect import TRUE_HERE, WITHOUT_EFFECT
-from broker.protocol.java_properties import parse_properties
+from rocketmq_broker.app.serving import settings_text, settings_told_to_tools
+from rocketmq_broker.config import BrokerSettings, ConfigError, load_settings
+from rocketmq_broker.config.settings import NOT_SUPPORTED
+from rocketmq_broker.config.without_effect import TRUE_HERE, WITHOUT_EFFECT
+from rocketmq_broker.protocol.java_properties import parse_properties
 
 
 def written(tmp_path: Path, text: str) -> Path:

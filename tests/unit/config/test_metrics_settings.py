@@ -1,7 +1,7 @@
 import pytest
 
-from broker.app.metrics import common_labels
-from broker.config import ConfigError, load_settings
+from rocketmq_broker.app.metrics import common_labels
+from rocketmq_broker.config import ConfigError, load_settings
 
 
 def test_metrics_are_off_until_asked_for() -> None:

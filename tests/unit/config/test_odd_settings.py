@@ -12,10 +12,10 @@ from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 from typer.testing import CliRunner
 
-from broker.__main__ import main
-from broker.app.serving import settings_text
-from broker.config import BrokerSettings, ConfigError, load_settings
-from broker.protocol.java_properties import parse_properties, property_line
+from rocketmq_broker.__main__ import main
+from rocketmq_broker.app.serving import settings_text
+from rocketmq_broker.config import BrokerSettings, ConfigError, load_settings
+from rocketmq_broker.protocol.java_properties import parse_properties, property_line
 
 NAMES = [field.encode_name for field in msgspec.structs.fields(BrokerSettings)]
 odd_values = st.text(max_size=20) | st.sampled_from(

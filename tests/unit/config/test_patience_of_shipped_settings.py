@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 import yaml
 
-from broker.config import BrokerSettings, load_settings
 from demo.system import QUICK_CHECKS
 from order_service.settings import Settings
+from rocketmq_broker.config import BrokerSettings, load_settings
 
 ROOT = Path(__file__).resolve().parents[3]
 SHIPPED = sorted(path for folder in ("docker", "tutorials") for path in (ROOT / folder).rglob("broker.conf"))

@@ -2,7 +2,7 @@ from pathlib import Path
 
 import msgspec
 
-from broker.config import BrokerSettings
+from rocketmq_broker.config import BrokerSettings
 
 
 def test_every_setting_is_explained_to_operators() -> None:

@@ -6,12 +6,12 @@ from dataclasses import replace
 import pytest
 from sqlalchemy import Engine
 
-from broker.client import ConsumeContext
-from broker.message import MessageExt, MessageQueue
-from broker.message.record import Record, to_message
 from credit_service.adapters.ledger import Ledger
 from credit_service.adapters.tables import MIGRATIONS
 from credit_service.domain.credit import Credit, EntryKind
+from rocketmq_broker.client import ConsumeContext
+from rocketmq_broker.message import MessageExt, MessageQueue
+from rocketmq_broker.message.record import Record, to_message
 
 
 @pytest.fixture

@@ -7,11 +7,11 @@ from dataclasses import dataclass, field
 
 from redis.exceptions import ConnectionError as RedisConnectionError
 
-from broker.client import ConsumeContext
 from credit_service.adapters.celery_tasks import Task, TaskAnswer
 from credit_service.adapters.credit_wire import WireCredit, from_wire
 from credit_service.adapters.ledger import Ledger, LedgerUnavailable
 from credit_service.domain.credit import Credit
+from rocketmq_broker.client import ConsumeContext
 
 Poison = Callable[[Sequence[Credit]], BaseException | None]
 

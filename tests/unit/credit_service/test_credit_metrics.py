@@ -2,10 +2,10 @@ from collections.abc import Sequence
 
 from prometheus_client import CollectorRegistry
 
-from broker.client import ConsumeContext, QueueProgress
-from broker.message import MessageQueue
 from credit_service.adapters.credit_metrics import CountedCrediting, HoldsCollector
 from credit_service.domain.credit import Credit, CreditOutcome
+from rocketmq_broker.client import ConsumeContext, QueueProgress
+from rocketmq_broker.message import MessageQueue
 from service_runtime.holds import Cause, Holds
 from tests.unit.credit_service.conftest import a_context, a_credit, a_reversal
 

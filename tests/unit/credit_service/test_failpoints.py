@@ -8,13 +8,13 @@ from typing import cast
 
 import pytest
 
-from broker.client import ConsumeContext, ConsumeFromWhere, ConsumeStatus
-from broker.message import Message, MessageExt, properties
-from broker.testing import SyncRocketMQ
 from credit_service.adapters.celery_tasks import Task
 from credit_service.adapters.credit_wire import WireCredit
 from credit_service.adapters.failpoints import FailingDelivery, FailingListener, FailingTasks, failing
 from credit_service.service_layer.order_listener import OrderListener
+from rocketmq_broker.client import ConsumeContext, ConsumeFromWhere, ConsumeStatus
+from rocketmq_broker.message import Message, MessageExt, properties
+from rocketmq_broker.testing import SyncRocketMQ
 from service_runtime.armed_failpoints import ArmedFailpoints, read_hits
 
 ADA: WireCredit = {"customer": "ada", "transaction_id": "T1"}

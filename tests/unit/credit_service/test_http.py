@@ -6,12 +6,12 @@ from flask.testing import FlaskClient
 from redis.exceptions import ConnectionError as RedisConnectionError
 from sqlalchemy import Engine, text
 
-from broker.client import QueueProgress
-from broker.message import MessageQueue
 from credit_service.adapters.ledger import Ledger
 from credit_service.adapters.worker_heartbeats import Heartbeat, LivingWorker
 from credit_service.entrypoints.health import HealthSources
 from credit_service.entrypoints.http import create_app
+from rocketmq_broker.client import QueueProgress
+from rocketmq_broker.message import MessageQueue
 from service_runtime.holds import Cause, Holding
 from service_runtime.known_hosts import KnownHosts
 from tests.unit.credit_service.conftest import a_credit, a_reversal

@@ -5,11 +5,11 @@ from typing import Any
 
 import pytest
 
-from broker.client import ClientError, ConsumeContext, ConsumeFromWhere, ConsumeStatus
-from broker.message import MessageExt
 from credit_service.adapters import order_consumer
 from credit_service.adapters.order_consumer import CONSUMER_GROUP
 from order_messages import order_cancelled, order_created
+from rocketmq_broker.client import ClientError, ConsumeContext, ConsumeFromWhere, ConsumeStatus
+from rocketmq_broker.message import MessageExt
 from service_runtime.consumer_thread import ConsumerThread
 
 

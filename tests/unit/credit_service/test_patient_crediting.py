@@ -6,12 +6,12 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
-from broker.client import ConsumeContext, MessagesWithdrawn
 from credit_service.adapters.celery_crediting import CeleryCrediting
 from credit_service.adapters.ledger import Ledger, LedgerUnavailable
 from credit_service.domain.credit import Credit, CreditOutcome, EntryKind
 from credit_service.service_layer.crediting import Later
 from credit_service.service_layer.patient_crediting import PatientCrediting
+from rocketmq_broker.client import ConsumeContext, MessagesWithdrawn
 from service_runtime.holds import ASIDE_S, Cause, Holds
 from tests.unit.credit_service.conftest import a_context, a_credit, a_reversal
 from tests.unit.credit_service.credit_side import CreditSide, NoAnswer

@@ -8,13 +8,13 @@ import pytest
 import stamina
 from sqlalchemy import Engine
 
-from broker.client import ConsumeContext
 from credit_service.adapters.celery_crediting import CeleryCrediting
 from credit_service.adapters.ledger import Ledger
 from credit_service.domain.credit import Credit, CreditOutcome, EntryKind
 from credit_service.service_layer.crediting import Credited, Later
 from credit_service.service_layer.fair_crediting import FairCrediting
 from credit_service.service_layer.patient_crediting import PatientCrediting
+from rocketmq_broker.client import ConsumeContext
 from service_runtime.engine import create_database_engine
 from service_runtime.holds import ASIDE_S, Cause, Holds
 from service_runtime.refusals import SETTLED_S, Doubts, Elsewhere

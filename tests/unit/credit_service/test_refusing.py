@@ -4,14 +4,14 @@ from dataclasses import dataclass, field, replace
 
 import pytest
 
-from broker.client import ConsumeContext, ConsumeStatus
-from broker.message import MessageExt
 from credit_service.adapters.ledger import Ledger
 from credit_service.domain.credit import CreditOutcome
 from credit_service.service_layer.order_listener import OrderListener
 from credit_service.service_layer.refusing import RefusalNotTold, Refusing
 from order_messages import order_cancelled
 from order_messages.order_cancelled import OrderCancelled
+from rocketmq_broker.client import ConsumeContext, ConsumeStatus
+from rocketmq_broker.message import MessageExt
 from service_runtime.database_errors import DatabaseUnavailable
 from tests.unit.credit_service.conftest import a_context, a_credit, an_order
 from tests.unit.credit_service.test_order_listener import CreditingInMemory

@@ -6,14 +6,14 @@ import logging
 
 import pytest
 
-from broker.client.pull.process_queue import ProcessQueue
-from broker.client.push.concurrent_consumption import ConcurrentConsumption
-from broker.client.push.listener_threads import ListenerThreads
-from broker.message import MessageQueue
 from credit_service.adapters.celery_crediting import CeleryCrediting
 from credit_service.adapters.ledger import Ledger
 from credit_service.service_layer.order_listener import OrderListener
 from credit_service.service_layer.patient_crediting import PatientCrediting
+from rocketmq_broker.client.pull.process_queue import ProcessQueue
+from rocketmq_broker.client.push.concurrent_consumption import ConcurrentConsumption
+from rocketmq_broker.client.push.listener_threads import ListenerThreads
+from rocketmq_broker.message import MessageQueue
 from service_runtime.holds import REMIND_AFTER_S, Holds
 from tests.unit.client.push.test_consumption import Return
 from tests.unit.credit_service.conftest import ORDER, a_message

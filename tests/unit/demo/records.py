@@ -3,9 +3,9 @@
 import json
 from dataclasses import replace
 
-from broker.message import properties
-from broker.message.record import Record
 from demo.commit_log import Trace
+from rocketmq_broker.message import properties
+from rocketmq_broker.message.record import Record
 
 NOTHING = Record(
     size=0,

@@ -1,8 +1,8 @@
 from pathlib import Path
 
-from broker.message import properties, sysflag, topics
-from broker.message.record import decode_record, encode_blank, encode_record
 from demo.commit_log import read_records, read_traces
+from rocketmq_broker.message import properties, sysflag, topics
+from rocketmq_broker.message.record import decode_record, encode_blank, encode_record
 
 SEGMENT = 4096
 HOST = bytes(8)

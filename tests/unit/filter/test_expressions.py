@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from broker.filter import compile_sql
-from broker.filter.errors import EvaluationFailed
-from broker.message import properties
+from rocketmq_broker.filter import compile_sql
+from rocketmq_broker.filter.errors import EvaluationFailed
+from rocketmq_broker.message import properties
 
 MESSAGE = {"a": "5", "f": "3.14", "s": "abc", "yes": "true", "big": "3000000000", "nan": "NaN", "zero": "0.0", "below": "-0.0"}
 

@@ -6,9 +6,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from broker.filter import IllegalExpression, SqlFilter, compile_sql
-from broker.filter.parser import DEEPEST, MOST_BRACKETS, MOST_OPERANDS, MOST_TEXTS
-from broker.filter.sql_filter import LONGEST
+from rocketmq_broker.filter import IllegalExpression, SqlFilter, compile_sql
+from rocketmq_broker.filter.parser import DEEPEST, MOST_BRACKETS, MOST_OPERANDS, MOST_TEXTS
+from rocketmq_broker.filter.sql_filter import LONGEST
 
 
 @pytest.mark.parametrize(

@@ -3,14 +3,14 @@
 import pytest
 from sqlalchemy import Engine
 
-from broker.client import ConsumeContext
-from broker.message import MessageExt, MessageQueue
-from broker.message.record import Record, to_message
 from inventory_service.adapters.stock_room import SqlStockRoom
 from inventory_service.adapters.tables import MIGRATIONS
 from order_messages import order_cancelled, order_created
 from order_messages.order_cancelled import OrderCancelled
 from order_messages.order_created import OrderCreated, OrderedItem
+from rocketmq_broker.client import ConsumeContext
+from rocketmq_broker.message import MessageExt, MessageQueue
+from rocketmq_broker.message.record import Record, to_message
 
 
 @pytest.fixture

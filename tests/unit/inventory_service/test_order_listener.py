@@ -3,11 +3,11 @@ from dataclasses import dataclass, field
 
 import pytest
 
-from broker.client import ConsumeContext, ConsumeStatus
 from inventory_service.adapters.stock_room import SqlStockRoom
 from inventory_service.domain.shipment import Line, Shipment, ShipmentState
 from inventory_service.service_layer.order_listener import OrderListener
 from inventory_service.service_layer.ports import ShortageNotTold, StockRoom
+from rocketmq_broker.client import ConsumeContext, ConsumeStatus
 from service_runtime.database_errors import DatabaseUnavailable, OutcomeUnknown
 from service_runtime.holds import Holds
 from service_runtime.refusals import Doubts

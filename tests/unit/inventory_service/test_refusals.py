@@ -6,10 +6,10 @@ from dataclasses import dataclass, field
 import pytest
 from sqlalchemy import Engine
 
-from broker.client import ConsumeContext
-from broker.message import MessageExt
 from inventory_service.adapters.stock_room import SqlStockRoom
 from inventory_service.service_layer.order_listener import OrderListener
+from rocketmq_broker.client import ConsumeContext
+from rocketmq_broker.message import MessageExt
 from service_runtime.engine import create_database_engine
 from service_runtime.holds import Cause, Holds
 from service_runtime.refusals import Doubts

@@ -10,8 +10,8 @@ from typing import Any
 
 import pytest
 
-from broker.logs import BoundedHandler, LineFormatter
-from broker.logs.flood import Flood
+from rocketmq_broker.logs import BoundedHandler, LineFormatter
+from rocketmq_broker.logs.flood import Flood
 
 FORGED = "g\n2026-11-22 09:00:00,000 ERROR broker: the disk is lost\x1b[2J\u202e"
 
@@ -132,7 +132,8 @@ def test_a_slow_drip_of_one_kind_is_never_left_out() -> None:
     ["raise ValueError(text)", "import threading; threading.Thread(target=int, args=(text,)).start()"],
 )
 def test_an_unexpected_end_is_logged_in_safe_lines(ends_by: str) -> None:
-    program = f"import logging; from broker.logs import log_to_stderr; log_to_stderr(logging.INFO); text = {FORGED!r}; {ends_by}"
+    start = "import logging; from rocketmq_broker.logs import log_to_stderr; log_to_stderr(logging.INFO)"
+    program = f"{start}; text = {FORGED!r}; {ends_by}"
     lines = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False).stderr.splitlines()
 
     assert " CRITICAL " in lines[0]

@@ -4,8 +4,8 @@ from typing import Any
 
 import pytest
 
-from broker.message import IllegalMessage, Message, properties
-from broker.message.mistakes import kind_of, nearest_name, no_such_parameter
+from rocketmq_broker.message import IllegalMessage, Message, properties
+from rocketmq_broker.message.mistakes import kind_of, nearest_name, no_such_parameter
 
 
 @pytest.mark.parametrize(

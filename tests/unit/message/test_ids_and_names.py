@@ -7,11 +7,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from broker.message import IllegalMessage, Message, MessageQueue, properties, topics
-from broker.message.ids import UniqueIdMaker, offset_message_id, parse_offset_message_id
-from broker.message.record import host_bytes
-from broker.message.tags import java_hash_code, tags_code
-from broker.world import World, in_world
+from rocketmq_broker.message import IllegalMessage, Message, MessageQueue, properties, topics
+from rocketmq_broker.message.ids import UniqueIdMaker, offset_message_id, parse_offset_message_id
+from rocketmq_broker.message.record import host_bytes
+from rocketmq_broker.message.tags import java_hash_code, tags_code
+from rocketmq_broker.world import World, in_world
 
 
 @given(st.ip_addresses(v=4).map(str), st.integers(0, 65535), st.integers(0, 2**63 - 1))

@@ -1,8 +1,8 @@
 import pytest
 
-from broker.message import sysflag
-from broker.message.inner_message import InnerMessage
-from broker.message.record import decode_record, encode_message, host_bytes, size_of
+from rocketmq_broker.message import sysflag
+from rocketmq_broker.message.inner_message import InnerMessage
+from rocketmq_broker.message.record import decode_record, encode_message, host_bytes, size_of
 
 HOST = host_bytes("127.0.0.1", 10911)
 HOST_V6 = host_bytes("::1", 10911)

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from broker.message import IllegalMessage, properties
+from rocketmq_broker.message import IllegalMessage, properties
 
 text = st.text(st.characters(exclude_characters="\x01\x02", exclude_categories=["Cs"]), min_size=1, max_size=12)
 property_maps = st.dictionaries(text, text, max_size=8)

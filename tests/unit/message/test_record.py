@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from broker.message import CorruptRecord, properties, record, sysflag
-from broker.message.record import Record, decode_record, decode_records, encode_blank, host_bytes, host_text, to_message
+from rocketmq_broker.message import CorruptRecord, properties, record, sysflag
+from rocketmq_broker.message.record import Record, decode_record, decode_records, encode_blank, host_bytes, host_text, to_message
 
 int32 = st.integers(-(2**31), 2**31 - 1)
 int64 = st.integers(-(2**63), 2**63 - 1)

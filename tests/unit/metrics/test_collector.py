@@ -11,20 +11,20 @@ import pytest
 from prometheus_client import CollectorRegistry, generate_latest
 from prometheus_client.parser import text_string_to_metric_families
 
-from broker.message.ids import offset_message_id
-from broker.message.inner_message import InnerMessage
-from broker.metrics import BrokerCollector, MetricsSources
-from broker.metrics.sources import steadily
-from broker.metrics.storage import size_on_disk
-from broker.protocol.heartbeat import ConsumerData, ConsumeType
-from broker.server.clients.client_channel import ClientChannel
-from broker.server.clients.consumer_groups import ConsumerGroups
-from broker.server.clients.producer_groups import ProducerGroups
-from broker.server.parked import ParkedPlace, Treatment
-from broker.server.statistics.histogram import Histogram
-from broker.server.statistics.statistics import BrokerStatistics
-from broker.server.statistics.traffic import count
-from broker.transaction.decision import Refusal
+from rocketmq_broker.message.ids import offset_message_id
+from rocketmq_broker.message.inner_message import InnerMessage
+from rocketmq_broker.metrics import BrokerCollector, MetricsSources
+from rocketmq_broker.metrics.sources import steadily
+from rocketmq_broker.metrics.storage import size_on_disk
+from rocketmq_broker.protocol.heartbeat import ConsumerData, ConsumeType
+from rocketmq_broker.server.clients.client_channel import ClientChannel
+from rocketmq_broker.server.clients.consumer_groups import ConsumerGroups
+from rocketmq_broker.server.clients.producer_groups import ProducerGroups
+from rocketmq_broker.server.parked import ParkedPlace, Treatment
+from rocketmq_broker.server.statistics.histogram import Histogram
+from rocketmq_broker.server.statistics.statistics import BrokerStatistics
+from rocketmq_broker.server.statistics.traffic import count
+from rocketmq_broker.transaction.decision import Refusal
 from tests.unit.server.transaction_broker import DISCARD_TOPIC, Producer, TransactionBroker
 
 COMMIT, ROLLBACK = 8, 12
@@ -72,7 +72,7 @@ class Scraper:
 
 @pytest.fixture
 def scrape(monkeypatch: pytest.MonkeyPatch) -> Scraper:
-    monkeypatch.setattr("broker.store.upkeep.expiry.Expiry.disk_used_ratio", lambda store: 0.25)
+    monkeypatch.setattr("rocketmq_broker.store.upkeep.expiry.Expiry.disk_used_ratio", lambda store: 0.25)
     return Scraper()
 
 

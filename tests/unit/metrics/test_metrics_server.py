@@ -8,8 +8,8 @@ import pytest
 from prometheus_client.core import GaugeMetricFamily, Metric
 from prometheus_client.registry import Collector
 
-from broker.metrics import MetricsServer
-from broker.metrics.server import MOST_CONNECTIONS
+from rocketmq_broker.metrics import MetricsServer
+from rocketmq_broker.metrics.server import MOST_CONNECTIONS
 
 
 class OneFigure(Collector):

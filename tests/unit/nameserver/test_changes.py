@@ -7,11 +7,11 @@ from typing import Any
 
 import pytest
 
-from broker.acl.remote_address import RemoteAddresses, parse_remote_addresses
-from broker.nameserver.changes import CHANGES, from_addresses, guard_of_changes
-from broker.protocol.codes import RequestCode
-from broker.protocol.command import RemotingCommand
-from broker.remoting.dispatcher import RequestRefused
+from rocketmq_broker.acl.remote_address import RemoteAddresses, parse_remote_addresses
+from rocketmq_broker.nameserver.changes import CHANGES, from_addresses, guard_of_changes
+from rocketmq_broker.protocol.codes import RequestCode
+from rocketmq_broker.protocol.command import RemotingCommand
+from rocketmq_broker.remoting.dispatcher import RequestRefused
 
 
 def is_let_in(code: int, ip: str, trusted: RemoteAddresses | None = None) -> bool:

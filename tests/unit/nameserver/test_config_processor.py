@@ -2,11 +2,11 @@
 
 import pytest
 
-from broker.nameserver.config_processor import ConfigProcessor
-from broker.protocol.codes import RequestCode
-from broker.protocol.command import encode_request
-from broker.protocol.frame import FrameDecoder
-from broker.remoting.dispatcher import RequestRefused
+from rocketmq_broker.nameserver.config_processor import ConfigProcessor
+from rocketmq_broker.protocol.codes import RequestCode
+from rocketmq_broker.protocol.command import encode_request
+from rocketmq_broker.protocol.frame import FrameDecoder
+from rocketmq_broker.remoting.dispatcher import RequestRefused
 
 PROCESSOR = ConfigProcessor(lambda: {"listenPort": "9876", "kvConfigPath": "/kv.json"})
 

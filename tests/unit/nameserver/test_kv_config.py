@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from broker.nameserver.kv_config import KVConfig
+from rocketmq_broker.nameserver.kv_config import KVConfig
 
 
 def test_what_was_put_is_there_after_a_restart(tmp_path: Path) -> None:

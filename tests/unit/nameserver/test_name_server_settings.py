@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from broker.nameserver.settings import NameServerSettings, SettingsMistake, load_settings
-from broker.remoting.tls import ServerTls, TlsMode
+from rocketmq_broker.nameserver.settings import NameServerSettings, SettingsMistake, load_settings
+from rocketmq_broker.remoting.tls import ServerTls, TlsMode
 
 
 def written(tmp_path: Path, text: str) -> Path:

@@ -4,12 +4,12 @@ import zlib
 
 import pytest
 
-from broker.message import permissions, topic_sysflag
-from broker.nameserver.admin_processor import AdminProcessor
-from broker.nameserver.kv_config import ORDER_TOPIC_CONFIG, KVConfig
-from broker.nameserver.route_processor import RouteProcessor
-from broker.nameserver.routes import RouteTable
-from broker.protocol.bodies import (
+from rocketmq_broker.message import permissions, topic_sysflag
+from rocketmq_broker.nameserver.admin_processor import AdminProcessor
+from rocketmq_broker.nameserver.kv_config import ORDER_TOPIC_CONFIG, KVConfig
+from rocketmq_broker.nameserver.route_processor import RouteProcessor
+from rocketmq_broker.nameserver.routes import RouteTable
+from rocketmq_broker.protocol.bodies import (
     DataVersion,
     KVTable,
     RegisterBrokerBody,
@@ -17,11 +17,11 @@ from broker.protocol.bodies import (
     TopicConfigSerializeWrapper,
     TopicList,
 )
-from broker.protocol.codes import RequestCode, ResponseCode
-from broker.protocol.command import RemotingCommand, encode_request
-from broker.protocol.command_header import CommandHeader
-from broker.protocol.frame import FrameDecoder
-from broker.protocol.headers import (
+from rocketmq_broker.protocol.codes import RequestCode, ResponseCode
+from rocketmq_broker.protocol.command import RemotingCommand, encode_request
+from rocketmq_broker.protocol.command_header import CommandHeader
+from rocketmq_broker.protocol.frame import FrameDecoder
+from rocketmq_broker.protocol.headers import (
     AddWritePermOfBrokerRequestHeader,
     AddWritePermOfBrokerResponseHeader,
     DeleteKVConfigRequestHeader,
@@ -38,8 +38,8 @@ from broker.protocol.headers import (
     WipeWritePermOfBrokerRequestHeader,
     WipeWritePermOfBrokerResponseHeader,
 )
-from broker.protocol.route import ClusterInfo, TopicRouteData
-from broker.remoting.dispatcher import Dispatcher
+from rocketmq_broker.protocol.route import ClusterInfo, TopicRouteData
+from rocketmq_broker.remoting.dispatcher import Dispatcher
 
 BODY = RegisterBrokerBody(
     topic_config_serialize_wrapper=TopicConfigSerializeWrapper(

@@ -6,9 +6,6 @@ from dataclasses import replace
 import pytest
 from sqlalchemy import Engine
 
-from broker.client import LocalTransactionState, TransactionListener
-from broker.message import Message
-from broker.message.properties import UNIQUE_KEY
 from order_service.adapters.order_store import SqlOrderStore
 from order_service.adapters.tables import MIGRATIONS
 from order_service.domain.life_cycle import OrderState
@@ -17,6 +14,9 @@ from order_service.service_layer.attempt import Attempt
 from order_service.service_layer.failpoints import Failpoints
 from order_service.service_layer.sending import BrokerUnavailable
 from order_service.service_layer.transaction_listener import OrderTransactionListener, transaction_listeners
+from rocketmq_broker.client import LocalTransactionState, TransactionListener
+from rocketmq_broker.message import Message
+from rocketmq_broker.message.properties import UNIQUE_KEY
 
 ORDER_LIMIT_CENTS = 100_000
 PLACED_AT_MS = 1_700_000_000_000

@@ -7,9 +7,9 @@ from typing import cast
 
 import pytest
 
-from broker.client import LocalTransactionState
-from broker.message import Message, MessageExt, properties
 from order_service.service_layer.armed_failpoints import FailingListener
+from rocketmq_broker.client import LocalTransactionState
+from rocketmq_broker.message import Message, MessageExt, properties
 from service_runtime.armed_failpoints import ArmedFailpoints
 
 COMMIT, ROLLBACK, UNKNOWN = (

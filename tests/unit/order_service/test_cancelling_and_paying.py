@@ -8,8 +8,6 @@ from typing import Any
 import pytest
 from flask.testing import FlaskClient
 
-from broker.client import LocalTransactionState
-from broker.message.record import Record, to_message
 from order_service.adapters.order_store import SqlOrderStore
 from order_service.entrypoints.http import create_app
 from order_service.service_layer.cancelling import OrderCancelling
@@ -17,6 +15,8 @@ from order_service.service_layer.failpoints import Failpoints
 from order_service.service_layer.paying import OrderPaying
 from order_service.service_layer.placing import OrderPlacing
 from order_service.service_layer.transaction_listener import transaction_listeners
+from rocketmq_broker.client import LocalTransactionState
+from rocketmq_broker.message.record import Record, to_message
 from service_runtime.database_errors import OutcomeUnknown
 from tests.unit.order_service.conftest import ORDER_LIMIT_CENTS, BrokerInProcess
 

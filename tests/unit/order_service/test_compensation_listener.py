@@ -2,9 +2,6 @@ from collections.abc import Callable
 
 import pytest
 
-from broker.client import ConsumeContext, ConsumeStatus
-from broker.message import MessageExt, MessageQueue
-from broker.message.record import Record, to_message
 from order_messages import credit_refused
 from order_messages.credit_refused import CreditRefused
 from order_messages.stock_short import TOPIC, StockShort
@@ -12,6 +9,9 @@ from order_service.adapters.order_store import SqlOrderStore
 from order_service.domain.life_cycle import OrderState
 from order_service.service_layer.cancelling import OrderCancelling
 from order_service.service_layer.compensation_listener import CompensationListener
+from rocketmq_broker.client import ConsumeContext, ConsumeStatus
+from rocketmq_broker.message import MessageExt, MessageQueue
+from rocketmq_broker.message.record import Record, to_message
 from service_runtime.database_errors import OutcomeUnknown
 from tests.unit.order_service.conftest import DEADLINE_MS, BrokerInProcess, a_later_order, an_order
 

@@ -6,11 +6,11 @@ from pathlib import Path
 
 import pytest
 
-from broker.client import LocalTransactionState
-from broker.message import Message, MessageExt
-from broker.testing import SyncRocketMQ
 from order_service.adapters.failing_network import FailingNetwork
 from order_service.service_layer.armed_failpoints import FailingListener
+from rocketmq_broker.client import LocalTransactionState
+from rocketmq_broker.message import Message, MessageExt
+from rocketmq_broker.testing import SyncRocketMQ
 from service_runtime.armed_failpoints import ArmedFailpoints, read_hits
 
 COMMIT, ROLLBACK = LocalTransactionState.COMMIT_MESSAGE, LocalTransactionState.ROLLBACK_MESSAGE

@@ -7,12 +7,12 @@ import pytest
 from flask.testing import FlaskClient
 from sqlalchemy import Engine, text
 
-from broker.client import LocalTransactionState
 from order_service.adapters.order_store import SqlOrderStore
 from order_service.entrypoints.http import MAX_BODY_BYTES, create_app
 from order_service.service_layer.attempt import Attempt, Outcome
 from order_service.service_layer.order_store import HistoryDoubted
 from order_service.service_layer.sending import BrokerUnavailable, OutcomePending
+from rocketmq_broker.client import LocalTransactionState
 from service_runtime.database_errors import OutcomeUnknown
 from service_runtime.known_hosts import KnownHosts
 from tests.unit.order_service.conftest import ORDER_LIMIT_CENTS, BrokerInProcess, a_later_order

@@ -7,11 +7,11 @@ from concurrent.futures import FIRST_COMPLETED, ThreadPoolExecutor, wait
 import httpx
 import pytest
 
-from broker.message import Message
 from order_service.adapters.order_store import SqlOrderStore
 from order_service.entrypoints.http import create_app
 from order_service.service_layer.attempt import Attempt
 from order_service.service_layer.sending import BrokerUnavailable
+from rocketmq_broker.message import Message
 from service_runtime.http_server import HttpServer
 
 ORDER = {"customer": "ada", "items": [{"name": "tea", "quantity": 1, "price_cents": 250}]}

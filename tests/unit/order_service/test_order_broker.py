@@ -4,13 +4,13 @@ from collections.abc import Iterator
 
 import pytest
 
-from broker.client import ClientError, LocalTransactionState
-from broker.message import Message, MessageExt
 from order_service.adapters import order_broker
 from order_service.adapters.order_broker import PRODUCER_GROUP, OrderBroker
 from order_service.service_layer.attempt import Attempt
 from order_service.service_layer.order_message import order_message
 from order_service.service_layer.sending import BrokerUnavailable, OutcomePending
+from rocketmq_broker.client import ClientError, LocalTransactionState
+from rocketmq_broker.message import Message, MessageExt
 from tests.unit.order_service.conftest import an_order
 
 

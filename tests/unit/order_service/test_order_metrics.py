@@ -1,10 +1,10 @@
 import pytest
 from prometheus_client import CollectorRegistry
 
-from broker.client import LocalTransactionState
-from broker.message import Message, MessageExt
 from order_service.adapters.order_metrics import counted
 from order_service.service_layer.attempt import Attempt
+from rocketmq_broker.client import LocalTransactionState
+from rocketmq_broker.message import Message, MessageExt
 from tests.unit.order_service.conftest import an_order
 
 

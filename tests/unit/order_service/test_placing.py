@@ -5,9 +5,6 @@ from collections.abc import Callable
 import pytest
 from sqlalchemy import Engine
 
-from broker.client import LocalTransactionState
-from broker.message import Message
-from broker.message.properties import UNIQUE_KEY
 from order_service.adapters.order_store import SqlOrderStore
 from order_service.domain.order import Item, Order
 from order_service.domain.transaction import TransactionState
@@ -16,6 +13,9 @@ from order_service.service_layer.failpoints import Failpoints
 from order_service.service_layer.placing import OrderPlacing, Placed
 from order_service.service_layer.sending import BrokerUnavailable, OutcomePending
 from order_service.service_layer.transaction_listener import OrderTransactionListener
+from rocketmq_broker.client import LocalTransactionState
+from rocketmq_broker.message import Message
+from rocketmq_broker.message.properties import UNIQUE_KEY
 from tests.unit.order_service.conftest import ORDER_LIMIT_CENTS, an_order
 
 

@@ -4,10 +4,6 @@ import pytest
 from sqlalchemy import Engine, text
 from sqlalchemy.exc import OperationalError
 
-from broker.client import LocalTransactionState
-from broker.message import Message, MessageExt
-from broker.message.properties import UNIQUE_KEY
-from broker.message.record import Record, to_message
 from order_service.adapters.order_store import SqlOrderStore
 from order_service.domain.history import PROPERTY, Witness
 from order_service.domain.order import Order
@@ -17,6 +13,10 @@ from order_service.service_layer.failpoints import Failpoints
 from order_service.service_layer.order_message import order_message
 from order_service.service_layer.order_store import OrderStore
 from order_service.service_layer.transaction_listener import OrderTransactionListener
+from rocketmq_broker.client import LocalTransactionState
+from rocketmq_broker.message import Message, MessageExt
+from rocketmq_broker.message.properties import UNIQUE_KEY
+from rocketmq_broker.message.record import Record, to_message
 from service_runtime.database_errors import DatabaseUnavailable, OutcomeUnknown
 from tests.unit.order_service.conftest import DEADLINE_MS, ORDER_LIMIT_CENTS, a_later_order, an_order
 

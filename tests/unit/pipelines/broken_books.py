@@ -8,9 +8,9 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
-from broker.message import properties
 from pipelines.judging.classes import Cause, Finding
 from pipelines.judging.totals import SUMMED
+from rocketmq_broker.message import properties
 from tests.unit.pipelines.conftest import ShopDatabases
 from tests.unit.pipelines.log_writer import LogWriter, order_body
 

@@ -16,8 +16,8 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
-from broker.message import sysflag
-from broker.message.record import HEAD_V4, encode_record
+from rocketmq_broker.message import sysflag
+from rocketmq_broker.message.record import HEAD_V4, encode_record
 from tests.unit.pipelines.conftest import ShopDatabases
 from tests.unit.pipelines.log_writer import HOST, LogWriter
 

@@ -5,8 +5,8 @@ import struct
 from collections import Counter
 from pathlib import Path
 
-from broker.message import properties, sysflag, topics
-from broker.message.record import encode_blank, encode_record, host_bytes
+from rocketmq_broker.message import properties, sysflag, topics
+from rocketmq_broker.message.record import encode_blank, encode_record, host_bytes
 
 HOST = host_bytes("127.0.0.1", 10911)
 UNIT = struct.Struct(">qiq")

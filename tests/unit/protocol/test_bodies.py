@@ -8,11 +8,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from broker.message import MessageQueue
-from broker.message.fastjson import standard_json
-from broker.message.steps import finish
-from broker.protocol import BodyError
-from broker.protocol.bodies import (
+from rocketmq_broker.message import MessageQueue
+from rocketmq_broker.message.fastjson import standard_json
+from rocketmq_broker.message.steps import finish
+from rocketmq_broker.protocol import BodyError
+from rocketmq_broker.protocol.bodies import (
     CMResult,
     ConsumeMessageDirectlyResult,
     ConsumeQueueData,
@@ -33,10 +33,10 @@ from broker.protocol.bodies import (
     TransactionInfo,
     TransactionList,
 )
-from broker.protocol.body import Body
-from broker.protocol.heartbeat import ConsumeFromWhere, ConsumeType, HeartbeatData, MessageModel
-from broker.protocol.queue_table import MessageQueueData, QueueTable
-from broker.protocol.route import BrokerData, ClusterInfo, QueueData, TopicRouteData
+from rocketmq_broker.protocol.body import Body
+from rocketmq_broker.protocol.heartbeat import ConsumeFromWhere, ConsumeType, HeartbeatData, MessageModel
+from rocketmq_broker.protocol.queue_table import MessageQueueData, QueueTable
+from rocketmq_broker.protocol.route import BrokerData, ClusterInfo, QueueData, TopicRouteData
 
 QUEUE = MessageQueue("topic", "broker-a", 3)
 ROUTE = TopicRouteData(

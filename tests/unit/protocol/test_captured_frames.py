@@ -9,9 +9,9 @@ from typing import Any, NamedTuple
 import msgspec
 import pytest
 
-from broker.message import record
-from broker.message.fastjson import standard_json
-from broker.protocol import (
+from rocketmq_broker.message import record
+from rocketmq_broker.message.fastjson import standard_json
+from rocketmq_broker.protocol import (
     CommandHeader,
     FrameDecoder,
     RemotingCommand,
@@ -20,7 +20,7 @@ from broker.protocol import (
     encode_request,
     headers,
 )
-from broker.protocol.bodies import (
+from rocketmq_broker.protocol.bodies import (
     ConsumeStats,
     ConsumeStatsList,
     GetConsumerListByGroupResponseBody,
@@ -36,9 +36,9 @@ from broker.protocol.bodies import (
     TopicStatsTable,
     UnlockBatchRequestBody,
 )
-from broker.protocol.body import Body
-from broker.protocol.heartbeat import HeartbeatData
-from broker.protocol.route import ClusterInfo, TopicRouteData
+from rocketmq_broker.protocol.body import Body
+from rocketmq_broker.protocol.heartbeat import HeartbeatData
+from rocketmq_broker.protocol.route import ClusterInfo, TopicRouteData
 
 REQUEST_HEADERS: dict[int, type[CommandHeader]] = {
     RequestCode.PULL_MESSAGE: headers.PullMessageRequestHeader,

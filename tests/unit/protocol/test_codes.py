@@ -4,7 +4,7 @@ from enum import IntEnum
 
 import pytest
 
-from broker.protocol.codes import AdminRequestCode, LanguageCode, RequestCode, ResponseCode, SerializeType
+from rocketmq_broker.protocol.codes import AdminRequestCode, LanguageCode, RequestCode, ResponseCode, SerializeType
 
 HIGHEST_LOW_CODE_OF_ROCKETMQ_5 = 3_010
 """Its next one is 200,050."""

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from broker.protocol import (
+from rocketmq_broker.protocol import (
     CURRENT_VERSION,
     CommandHeader,
     FrameDecoder,
@@ -19,7 +19,7 @@ from broker.protocol import (
     encode_response,
     headers,
 )
-from broker.protocol.headers import (
+from rocketmq_broker.protocol.headers import (
     CreateTopicRequestHeader,
     EndTransactionRequestHeader,
     GetMaxOffsetRequestHeader,
@@ -206,7 +206,7 @@ def test_torn_binary_fields_are_refused() -> None:
 def test_binary_fields_come_back_as_they_went(fields: dict[str, str]) -> None:
     ascii_fields = {name.encode("ascii", "ignore").decode() or "name": value for name, value in fields.items()}
     command = RemotingCommand(code=1, opaque=1, serialize_type=SerializeType.ROCKETMQ)
-    from broker.protocol import ext_fields
+    from rocketmq_broker.protocol import ext_fields
 
     command.binary_fields = ext_fields.encode_binary(ascii_fields)
     assert command.ext_fields() == ascii_fields

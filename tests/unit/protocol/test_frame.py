@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from broker.protocol import FrameDecoder, FrameError, HeaderError, RequestCode, SerializeType, encode_request
-from broker.protocol.headers import GetRouteInfoRequestHeader, ViewMessageRequestHeader
+from rocketmq_broker.protocol import FrameDecoder, FrameError, HeaderError, RequestCode, SerializeType, encode_request
+from rocketmq_broker.protocol.headers import GetRouteInfoRequestHeader, ViewMessageRequestHeader
 
 
 def frame(opaque: int = 1, body: bytes = b"", serialize_type: SerializeType = SerializeType.JSON) -> bytes:

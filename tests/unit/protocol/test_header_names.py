@@ -3,7 +3,7 @@
 import msgspec
 import pytest
 
-from broker.protocol import CommandHeader, headers
+from rocketmq_broker.protocol import CommandHeader, headers
 
 APACHE = {
     "AddWritePermOfBrokerRequestHeader": "brokerName!",

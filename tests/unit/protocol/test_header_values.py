@@ -7,9 +7,17 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from broker.protocol import CommandHeader, FrameDecoder, HeaderError, RemotingCommand, SerializeType, encode_request, headers
-from broker.protocol import ext_fields as fields_of
-from broker.protocol.headers import (
+from rocketmq_broker.protocol import (
+    CommandHeader,
+    FrameDecoder,
+    HeaderError,
+    RemotingCommand,
+    SerializeType,
+    encode_request,
+    headers,
+)
+from rocketmq_broker.protocol import ext_fields as fields_of
+from rocketmq_broker.protocol.headers import (
     DecideTransactionRequestHeader,
     EndTransactionRequestHeader,
     GetMaxOffsetRequestHeader,

@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from broker.protocol import BodyError
-from broker.protocol.heartbeat import (
+from rocketmq_broker.protocol import BodyError
+from rocketmq_broker.protocol.heartbeat import (
     ConsumeFromWhere,
     ConsumerData,
     ConsumeType,

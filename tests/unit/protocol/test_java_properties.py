@@ -1,6 +1,6 @@
 import pytest
 
-from broker.protocol.java_properties import parse_properties
+from rocketmq_broker.protocol.java_properties import parse_properties
 
 
 @pytest.mark.parametrize(

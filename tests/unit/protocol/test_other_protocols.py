@@ -4,9 +4,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from broker.protocol import MAX_FRAME_LENGTH, FrameDecoder, FrameError
-from broker.protocol.errors import OtherProtocol
-from broker.protocol.other_protocols import meaning, other_protocol
+from rocketmq_broker.protocol import MAX_FRAME_LENGTH, FrameDecoder, FrameError
+from rocketmq_broker.protocol.errors import OtherProtocol
+from rocketmq_broker.protocol.other_protocols import meaning, other_protocol
 
 
 @given(st.integers(4, MAX_FRAME_LENGTH - 4))

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from broker.protocol.pending import PendingRequests, TooManyPending
+from rocketmq_broker.protocol.pending import PendingRequests, TooManyPending
 
 
 def test_an_answer_finds_who_waits_once() -> None:

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from broker.protocol.java_properties import parse_properties, property_line
+from rocketmq_broker.protocol.java_properties import parse_properties, property_line
 
 words = st.text(st.characters(categories=("L", "N")), min_size=1, max_size=10)
 

@@ -5,11 +5,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from broker.message import MessageQueue
-from broker.message.fastjson import standard_json
-from broker.protocol import BodyError, fastjson
-from broker.protocol.bodies import ConsumeStats, OffsetWrapper, ResetOffsetBody
-from broker.protocol.queue_table import MessageQueueData, QueueTable
+from rocketmq_broker.message import MessageQueue
+from rocketmq_broker.message.fastjson import standard_json
+from rocketmq_broker.protocol import BodyError, fastjson
+from rocketmq_broker.protocol.bodies import ConsumeStats, OffsetWrapper, ResetOffsetBody
+from rocketmq_broker.protocol.queue_table import MessageQueueData, QueueTable
 
 names = st.text(st.characters(codec="utf-8"), max_size=20)
 queues = st.builds(MessageQueue, topic=names, broker_name=names, queue_id=st.integers(0, 2**31 - 1))

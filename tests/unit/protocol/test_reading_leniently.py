@@ -6,9 +6,9 @@ from typing import ClassVar
 import msgspec
 import pytest
 
-from broker.protocol import BodyError
-from broker.protocol.bodies import ConsumerOffsetSerializeWrapper, QueryCorrectionOffsetBody, TopicConfig, TopicList
-from broker.protocol.body import Body, BodyPart, decode_body
+from rocketmq_broker.protocol import BodyError
+from rocketmq_broker.protocol.bodies import ConsumerOffsetSerializeWrapper, QueryCorrectionOffsetBody, TopicConfig, TopicList
+from rocketmq_broker.protocol.body import Body, BodyPart, decode_body
 
 
 class Colour(Enum):

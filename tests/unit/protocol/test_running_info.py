@@ -2,11 +2,17 @@
 
 import pytest
 
-from broker.message import MessageQueue
-from broker.protocol import BodyError
-from broker.protocol.bodies import CMResult, ConsumeMessageDirectlyResult, ConsumerRunningInfo, ConsumeSpeed, ProcessQueueInfo
-from broker.protocol.bodies.running_info import PROP_CONSUME_ORDERLY, PROP_CONSUME_TYPE, PROP_THREADPOOL_CORE_SIZE
-from broker.protocol.queue_table import QueueTable
+from rocketmq_broker.message import MessageQueue
+from rocketmq_broker.protocol import BodyError
+from rocketmq_broker.protocol.bodies import (
+    CMResult,
+    ConsumeMessageDirectlyResult,
+    ConsumerRunningInfo,
+    ConsumeSpeed,
+    ProcessQueueInfo,
+)
+from rocketmq_broker.protocol.bodies.running_info import PROP_CONSUME_ORDERLY, PROP_CONSUME_TYPE, PROP_THREADPOOL_CORE_SIZE
+from rocketmq_broker.protocol.queue_table import QueueTable
 
 QUEUE = MessageQueue("orders", "broker-a", 3)
 

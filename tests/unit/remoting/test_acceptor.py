@@ -12,8 +12,8 @@ from contextlib import asynccontextmanager
 
 import pytest
 
-from broker.remoting import acceptor
-from broker.remoting.acceptor import Acceptor
+from rocketmq_broker.remoting import acceptor
+from rocketmq_broker.remoting.acceptor import Acceptor
 
 
 class Listening:

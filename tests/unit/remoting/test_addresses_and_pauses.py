@@ -7,12 +7,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from broker.acl import SessionCredentials
-from broker.protocol import FrameDecoder, RemotingCommand, RequestCode, ResponseCode, encode_request
-from broker.protocol.headers import ViewMessageRequestHeader
-from broker.remoting.backoff import Backoff
-from broker.remoting.client import RefusingHandler, split_address
-from broker.remoting.signed_header import SignedHeader, signed
+from rocketmq_broker.acl import SessionCredentials
+from rocketmq_broker.protocol import FrameDecoder, RemotingCommand, RequestCode, ResponseCode, encode_request
+from rocketmq_broker.protocol.headers import ViewMessageRequestHeader
+from rocketmq_broker.remoting.backoff import Backoff
+from rocketmq_broker.remoting.client import RefusingHandler, split_address
+from rocketmq_broker.remoting.signed_header import SignedHeader, signed
 
 
 @pytest.mark.parametrize(

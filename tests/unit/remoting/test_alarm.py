@@ -2,7 +2,7 @@ import asyncio
 
 import pytest
 
-from broker.remoting.alarm import Alarm
+from rocketmq_broker.remoting.alarm import Alarm
 
 
 async def test_a_wait_ends_when_the_alarm_rings() -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from broker.remoting.complaints import Complaints
+from rocketmq_broker.remoting.complaints import Complaints
 
 
 def test_the_same_complaint_about_a_host_is_made_once_a_minute() -> None:

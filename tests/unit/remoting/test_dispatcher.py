@@ -6,11 +6,11 @@ import logging
 
 import pytest
 
-from broker.protocol.codes import ResponseCode
-from broker.protocol.command import RemotingCommand, encode_request, encode_response
-from broker.protocol.errors import HeaderError
-from broker.protocol.frame import FrameDecoder
-from broker.remoting.dispatcher import Dispatcher, Handler, RequestRefused, Steps
+from rocketmq_broker.protocol.codes import ResponseCode
+from rocketmq_broker.protocol.command import RemotingCommand, encode_request, encode_response
+from rocketmq_broker.protocol.errors import HeaderError
+from rocketmq_broker.protocol.frame import FrameDecoder
+from rocketmq_broker.remoting.dispatcher import Dispatcher, Handler, RequestRefused, Steps
 
 
 class Wire:

@@ -4,8 +4,8 @@ import logging
 
 import pytest
 
-from broker.remoting.idle_watch import IdleWatch
-from broker.remoting.limits import ConnectionLimits
+from rocketmq_broker.remoting.idle_watch import IdleWatch
+from rocketmq_broker.remoting.limits import ConnectionLimits
 from tests.unit.remoting.fake_loop import FakeLoop
 
 LIMITS = ConnectionLimits(idle_timeout_s=100, frame_timeout_s=30)

@@ -2,11 +2,11 @@
 
 import pytest
 
-from broker.message import MessageQueue
-from broker.message.steps import finish
-from broker.protocol.bodies import TopicList, TopicOffset, TopicStatsTable
-from broker.protocol.queue_table import QueueTable
-from broker.remoting.long_tables import list_in_steps, table_in_steps
+from rocketmq_broker.message import MessageQueue
+from rocketmq_broker.message.steps import finish
+from rocketmq_broker.protocol.bodies import TopicList, TopicOffset, TopicStatsTable
+from rocketmq_broker.protocol.queue_table import QueueTable
+from rocketmq_broker.remoting.long_tables import list_in_steps, table_in_steps
 
 
 @pytest.mark.parametrize("count", [0, 1, 2, 3, 4, 5])

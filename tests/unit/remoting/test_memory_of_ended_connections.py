@@ -10,14 +10,14 @@ from collections.abc import AsyncIterator, Callable, Iterator
 
 import pytest
 
-from broker.nameserver import NameServer
-from broker.protocol import RequestCode, encode_request
-from broker.protocol.headers import RegisterBrokerRequestHeader
-from broker.remoting import Connection, ConnectionLimits, RemotingClient, RemotingServer
-from broker.remoting.client import RefusingHandler
-from broker.remoting.dispatcher import Dispatcher, Steps
-from broker.remoting.errors import ConnectionClosed
-from broker.remoting.tls import ClientTls, ServerContexts, ServerTls, client_context
+from rocketmq_broker.nameserver import NameServer
+from rocketmq_broker.protocol import RequestCode, encode_request
+from rocketmq_broker.protocol.headers import RegisterBrokerRequestHeader
+from rocketmq_broker.remoting import Connection, ConnectionLimits, RemotingClient, RemotingServer
+from rocketmq_broker.remoting.client import RefusingHandler
+from rocketmq_broker.remoting.dispatcher import Dispatcher, Steps
+from rocketmq_broker.remoting.errors import ConnectionClosed
+from rocketmq_broker.remoting.tls import ClientTls, ServerContexts, ServerTls, client_context
 from tests.certificates import Authority
 
 HALF_A_FRAME = struct.pack(">I", 1 << 20) + bytes(512 << 10)

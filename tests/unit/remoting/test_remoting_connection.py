@@ -7,7 +7,7 @@ from collections.abc import AsyncIterator, Callable
 
 import pytest
 
-from broker.protocol import (
+from rocketmq_broker.protocol import (
     FrameDecoder,
     RemotingCommand,
     RequestCode,
@@ -16,8 +16,8 @@ from broker.protocol import (
     encode_request,
     encode_response,
 )
-from broker.protocol.headers import GetMaxOffsetRequestHeader, GetMaxOffsetResponseHeader
-from broker.remoting import (
+from rocketmq_broker.protocol.headers import GetMaxOffsetRequestHeader, GetMaxOffsetResponseHeader
+from rocketmq_broker.remoting import (
     ConnectFailed,
     Connection,
     ConnectionClosed,

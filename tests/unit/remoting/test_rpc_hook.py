@@ -6,13 +6,13 @@ from typing import cast
 
 import pytest
 
-from broker.protocol import FrameDecoder, RemotingCommand, ReplyTo, SerializeType, encode_response
-from broker.protocol.codes import ResponseCode
-from broker.protocol.headers import ViewMessageRequestHeader
-from broker.remoting.connection import Connection
-from broker.remoting.dispatcher import RequestRefused
-from broker.remoting.errors import RemotingTimeout, StoppedByHook
-from broker.remoting.rpc_hook import HookedRequests, guard_of
+from rocketmq_broker.protocol import FrameDecoder, RemotingCommand, ReplyTo, SerializeType, encode_response
+from rocketmq_broker.protocol.codes import ResponseCode
+from rocketmq_broker.protocol.headers import ViewMessageRequestHeader
+from rocketmq_broker.remoting.connection import Connection
+from rocketmq_broker.remoting.dispatcher import RequestRefused
+from rocketmq_broker.remoting.errors import RemotingTimeout, StoppedByHook
+from rocketmq_broker.remoting.rpc_hook import HookedRequests, guard_of
 from tests.unit.remoting.fake_loop import FakeLoop
 
 HEADER = ViewMessageRequestHeader(offset=7)

@@ -3,9 +3,9 @@ import logging
 
 import pytest
 
-from broker.remoting import tasks as tasks_module
-from broker.remoting.alarm import Alarm
-from broker.remoting.tasks import Tasks
+from rocketmq_broker.remoting import tasks as tasks_module
+from rocketmq_broker.remoting.alarm import Alarm
+from rocketmq_broker.remoting.tasks import Tasks
 
 
 async def fail() -> None:

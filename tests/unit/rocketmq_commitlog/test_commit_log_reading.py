@@ -10,8 +10,8 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from broker.message import sysflag
-from broker.message.record import HEAD_V4, encode_blank, encode_record
+from rocketmq_broker.message import sysflag
+from rocketmq_broker.message.record import HEAD_V4, encode_blank, encode_record
 from rocketmq_commitlog.commit_log import Damage, LogRange, LogRecord, first_record, scan, segments, split_log
 from rocketmq_commitlog.errors import UnreadableStore
 from tests.unit.pipelines.log_writer import HOST, LogWriter

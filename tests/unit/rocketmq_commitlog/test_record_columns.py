@@ -9,8 +9,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from pyspark.sql.types import BinaryType, IntegerType, LongType, StringType, StructField, StructType
 
-from broker.message import CorruptRecord, properties, sysflag
-from broker.message.record import decode_record, encode_record, host_bytes
+from rocketmq_broker.message import CorruptRecord, properties, sysflag
+from rocketmq_broker.message.record import decode_record, encode_record, host_bytes
 from rocketmq_commitlog.commit_log import Damage, LogRange, LogRecord, scan
 from rocketmq_commitlog.record_columns import COLUMNS
 from rocketmq_commitlog.source import CommitLogReader

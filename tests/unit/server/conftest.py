@@ -9,34 +9,34 @@ from pathlib import Path
 
 import pytest
 
-from broker.message.errors import IllegalMessage
-from broker.message.inner_message import InnerMessage
-from broker.message.record import Record, decode_records, host_bytes
-from broker.protocol.codes import ResponseCode, SerializeType
-from broker.protocol.command import RemotingCommand, encode_request
-from broker.protocol.command_header import CommandHeader
-from broker.protocol.frame import FrameDecoder
-from broker.protocol.headers import PullMessageRequestHeader
-from broker.protocol.heartbeat import ConsumerData, HeartbeatData, ProducerData
-from broker.remoting.dispatcher import Dispatcher
-from broker.server.clients.client_processor import ClientProcessor
-from broker.server.clients.consumer_groups import ConsumerGroups
-from broker.server.clients.message_filters import MessageFilters
-from broker.server.clients.producer_groups import ProducerGroups
-from broker.server.durability.put_times import PutTimes
-from broker.server.pulling.held_pulls import HeldPulls
-from broker.server.pulling.pull_processor import PullProcessor
-from broker.server.schedule.delayed_delivery import DelayedDelivery
-from broker.server.sending.send_back_processor import SendBackProcessor
-from broker.server.sending.send_destination import SendDestination
-from broker.server.sending.send_processor import SendProcessor
-from broker.server.statistics.message_flows import MessageFlows
-from broker.server.statistics.statistics import BrokerStatistics
-from broker.server.topics.identity import BrokerIdentity
-from broker.server.topics.offset_commits import OffsetCommits
-from broker.server.topics.subscription_group_table import SubscriptionGroupTable
-from broker.server.topics.topic_table import TopicRules, TopicTable
-from broker.store import (
+from rocketmq_broker.message.errors import IllegalMessage
+from rocketmq_broker.message.inner_message import InnerMessage
+from rocketmq_broker.message.record import Record, decode_records, host_bytes
+from rocketmq_broker.protocol.codes import ResponseCode, SerializeType
+from rocketmq_broker.protocol.command import RemotingCommand, encode_request
+from rocketmq_broker.protocol.command_header import CommandHeader
+from rocketmq_broker.protocol.frame import FrameDecoder
+from rocketmq_broker.protocol.headers import PullMessageRequestHeader
+from rocketmq_broker.protocol.heartbeat import ConsumerData, HeartbeatData, ProducerData
+from rocketmq_broker.remoting.dispatcher import Dispatcher
+from rocketmq_broker.server.clients.client_processor import ClientProcessor
+from rocketmq_broker.server.clients.consumer_groups import ConsumerGroups
+from rocketmq_broker.server.clients.message_filters import MessageFilters
+from rocketmq_broker.server.clients.producer_groups import ProducerGroups
+from rocketmq_broker.server.durability.put_times import PutTimes
+from rocketmq_broker.server.pulling.held_pulls import HeldPulls
+from rocketmq_broker.server.pulling.pull_processor import PullProcessor
+from rocketmq_broker.server.schedule.delayed_delivery import DelayedDelivery
+from rocketmq_broker.server.sending.send_back_processor import SendBackProcessor
+from rocketmq_broker.server.sending.send_destination import SendDestination
+from rocketmq_broker.server.sending.send_processor import SendProcessor
+from rocketmq_broker.server.statistics.message_flows import MessageFlows
+from rocketmq_broker.server.statistics.statistics import BrokerStatistics
+from rocketmq_broker.server.topics.identity import BrokerIdentity
+from rocketmq_broker.server.topics.offset_commits import OffsetCommits
+from rocketmq_broker.server.topics.subscription_group_table import SubscriptionGroupTable
+from rocketmq_broker.server.topics.topic_table import TopicRules, TopicTable
+from rocketmq_broker.store import (
     Appended,
     ConsumerOffsets,
     DelayOffsets,

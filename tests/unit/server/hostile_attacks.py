@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Final
 
-from broker.message import sysflag
-from broker.message.ids import offset_message_id
-from broker.protocol.codes import AdminRequestCode, RequestCode, ResponseCode
-from broker.protocol.headers import (
+from rocketmq_broker.message import sysflag
+from rocketmq_broker.message.ids import offset_message_id
+from rocketmq_broker.protocol.codes import AdminRequestCode, RequestCode, ResponseCode
+from rocketmq_broker.protocol.headers import (
     CloneGroupOffsetRequestHeader,
     ConsumerSendMsgBackRequestHeader,
     DeleteSubscriptionGroupRequestHeader,
@@ -20,7 +20,7 @@ from broker.protocol.headers import (
     UpdateConsumerOffsetRequestHeader,
     ViewMessageRequestHeader,
 )
-from broker.store import Appended
+from rocketmq_broker.store import Appended
 from tests.unit.server.hostile_wire import HostileWire, batch, forged_record, sent
 from tests.unit.server.transaction_broker import (
     DISCARD_TOPIC,

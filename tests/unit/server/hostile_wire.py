@@ -6,38 +6,38 @@ import struct
 from pathlib import Path
 from typing import Any, cast
 
-from broker.message import properties as props
-from broker.message.errors import IllegalMessage
-from broker.message.record import encode_record
-from broker.protocol.codes import ResponseCode
-from broker.protocol.command import RemotingCommand, encode_request
-from broker.protocol.command_header import CommandHeader
-from broker.protocol.frame import FrameDecoder
-from broker.protocol.headers import SendMessageRequestHeaderV2
-from broker.remoting.connection import Connection
-from broker.remoting.dispatcher import Dispatcher
-from broker.remoting.tasks import Tasks
-from broker.server.clients.client_processor import ClientProcessor
-from broker.server.clients.consumer_groups import ConsumerGroups
-from broker.server.clients.message_filters import MessageFilters
-from broker.server.clients.producer_groups import ProducerGroups
-from broker.server.operators.consumer_call_processor import ConsumerCallProcessor
-from broker.server.operators.group_admin_processor import GroupAdminProcessor
-from broker.server.operators.progress_processor import ProgressProcessor
-from broker.server.parked import DeadLetterProcessor
-from broker.server.pulling.held_pulls import HeldPulls
-from broker.server.pulling.offset_processor import OffsetProcessor
-from broker.server.pulling.pull_processor import PullProcessor
-from broker.server.pulling.query_processor import QueryProcessor
-from broker.server.schedule.delayed_delivery import DelayedDelivery
-from broker.server.sending.send_back_processor import SendBackProcessor
-from broker.server.sending.send_destination import SendDestination
-from broker.server.sending.send_processor import SendProcessor
-from broker.server.statistics.message_flows import MessageFlows
-from broker.server.statistics.statistics import BrokerStatistics
-from broker.server.topics.offset_commits import OffsetCommits
-from broker.server.topics.subscription_group_table import SubscriptionGroupTable
-from broker.store import DelayOffsets, StoreUnwritable, SubscriptionGroups
+from rocketmq_broker.message import properties as props
+from rocketmq_broker.message.errors import IllegalMessage
+from rocketmq_broker.message.record import encode_record
+from rocketmq_broker.protocol.codes import ResponseCode
+from rocketmq_broker.protocol.command import RemotingCommand, encode_request
+from rocketmq_broker.protocol.command_header import CommandHeader
+from rocketmq_broker.protocol.frame import FrameDecoder
+from rocketmq_broker.protocol.headers import SendMessageRequestHeaderV2
+from rocketmq_broker.remoting.connection import Connection
+from rocketmq_broker.remoting.dispatcher import Dispatcher
+from rocketmq_broker.remoting.tasks import Tasks
+from rocketmq_broker.server.clients.client_processor import ClientProcessor
+from rocketmq_broker.server.clients.consumer_groups import ConsumerGroups
+from rocketmq_broker.server.clients.message_filters import MessageFilters
+from rocketmq_broker.server.clients.producer_groups import ProducerGroups
+from rocketmq_broker.server.operators.consumer_call_processor import ConsumerCallProcessor
+from rocketmq_broker.server.operators.group_admin_processor import GroupAdminProcessor
+from rocketmq_broker.server.operators.progress_processor import ProgressProcessor
+from rocketmq_broker.server.parked import DeadLetterProcessor
+from rocketmq_broker.server.pulling.held_pulls import HeldPulls
+from rocketmq_broker.server.pulling.offset_processor import OffsetProcessor
+from rocketmq_broker.server.pulling.pull_processor import PullProcessor
+from rocketmq_broker.server.pulling.query_processor import QueryProcessor
+from rocketmq_broker.server.schedule.delayed_delivery import DelayedDelivery
+from rocketmq_broker.server.sending.send_back_processor import SendBackProcessor
+from rocketmq_broker.server.sending.send_destination import SendDestination
+from rocketmq_broker.server.sending.send_processor import SendProcessor
+from rocketmq_broker.server.statistics.message_flows import MessageFlows
+from rocketmq_broker.server.statistics.statistics import BrokerStatistics
+from rocketmq_broker.server.topics.offset_commits import OffsetCommits
+from rocketmq_broker.server.topics.subscription_group_table import SubscriptionGroupTable
+from rocketmq_broker.store import DelayOffsets, StoreUnwritable, SubscriptionGroups
 from tests.unit.server.conftest import IDENTITY, Wire
 from tests.unit.server.transaction_broker import GROUP, ROOT, STORE_HOST, TransactionBroker
 

@@ -8,10 +8,10 @@ import time
 import msgspec
 import pytest
 
-from broker.message import MessageQueue
-from broker.message.inner_message import InnerMessage
-from broker.message.record import decode_records
-from broker.protocol.bodies import (
+from rocketmq_broker.message import MessageQueue
+from rocketmq_broker.message.inner_message import InnerMessage
+from rocketmq_broker.message.record import decode_records
+from rocketmq_broker.protocol.bodies import (
     ConsumerConnection,
     ConsumeStats,
     KVTable,
@@ -25,8 +25,8 @@ from broker.protocol.bodies import (
     TopicStatsTable,
     UnlockBatchRequestBody,
 )
-from broker.protocol.codes import RequestCode, ResponseCode
-from broker.protocol.headers import (
+from rocketmq_broker.protocol.codes import RequestCode, ResponseCode
+from rocketmq_broker.protocol.headers import (
     DeleteSubscriptionGroupRequestHeader,
     DeleteTopicRequestHeader,
     GetConsumerConnectionListRequestHeader,
@@ -45,21 +45,21 @@ from broker.protocol.headers import (
     UpdateConsumerOffsetRequestHeader,
     ViewMessageRequestHeader,
 )
-from broker.protocol.heartbeat import ConsumerData, SubscriptionData
-from broker.protocol.queue_table import MessageQueueData
-from broker.remoting.tasks import Tasks
-from broker.server.clients.lock_processor import LockProcessor
-from broker.server.durability.checkpoints import Checkpoints
-from broker.server.operators.broker_info_processor import BrokerInfoProcessor
-from broker.server.operators.consumer_call_processor import ConsumerCallProcessor
-from broker.server.operators.group_admin_processor import GroupAdminProcessor
-from broker.server.operators.progress_processor import ProgressProcessor
-from broker.server.operators.topic_admin_processor import TopicAdminProcessor
-from broker.server.pulling import query_processor
-from broker.server.pulling.offset_processor import OffsetProcessor
-from broker.server.pulling.query_processor import QueryProcessor
-from broker.server.topics.topic_deletion import TopicDeletion
-from broker.store import TopicConfig
+from rocketmq_broker.protocol.heartbeat import ConsumerData, SubscriptionData
+from rocketmq_broker.protocol.queue_table import MessageQueueData
+from rocketmq_broker.remoting.tasks import Tasks
+from rocketmq_broker.server.clients.lock_processor import LockProcessor
+from rocketmq_broker.server.durability.checkpoints import Checkpoints
+from rocketmq_broker.server.operators.broker_info_processor import BrokerInfoProcessor
+from rocketmq_broker.server.operators.consumer_call_processor import ConsumerCallProcessor
+from rocketmq_broker.server.operators.group_admin_processor import GroupAdminProcessor
+from rocketmq_broker.server.operators.progress_processor import ProgressProcessor
+from rocketmq_broker.server.operators.topic_admin_processor import TopicAdminProcessor
+from rocketmq_broker.server.pulling import query_processor
+from rocketmq_broker.server.pulling.offset_processor import OffsetProcessor
+from rocketmq_broker.server.pulling.query_processor import QueryProcessor
+from rocketmq_broker.server.topics.topic_deletion import TopicDeletion
+from rocketmq_broker.store import TopicConfig
 from tests.unit.server.conftest import IDENTITY, START_MS, Desk, Wire
 
 CONSUMER = ConsumerData(group_name="g", subscription_data_set=[SubscriptionData(topic="orders")])

@@ -7,12 +7,12 @@ import struct
 import msgspec
 import pytest
 
-from broker.message import properties, sysflag
-from broker.message.record import decode_record
-from broker.protocol.codes import RequestCode, ResponseCode
-from broker.protocol.command_header import CommandHeader
-from broker.protocol.headers import SendMessageRequestHeader, SendMessageRequestHeaderV2
-from broker.server.sending.sent_properties import BROKERS_OWN, without_brokers_own
+from rocketmq_broker.message import properties, sysflag
+from rocketmq_broker.message.record import decode_record
+from rocketmq_broker.protocol.codes import RequestCode, ResponseCode
+from rocketmq_broker.protocol.command_header import CommandHeader
+from rocketmq_broker.protocol.headers import SendMessageRequestHeader, SendMessageRequestHeaderV2
+from rocketmq_broker.server.sending.sent_properties import BROKERS_OWN, without_brokers_own
 from tests.unit.server.conftest import START_MS, Desk, Wire
 
 TOPICS = ("orders", "%RETRY%g", "SCHEDULE_TOPIC_XXXX", "%DLQ%g")

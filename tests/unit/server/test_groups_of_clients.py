@@ -2,10 +2,10 @@
 
 import pytest
 
-from broker.protocol.heartbeat import ConsumerData, SubscriptionData
-from broker.server.clients.client_channel import CHANNEL_EXPIRES_MS, ClientChannel
-from broker.server.clients.consumer_groups import ConsumerGroups
-from broker.server.clients.producer_groups import ProducerGroups
+from rocketmq_broker.protocol.heartbeat import ConsumerData, SubscriptionData
+from rocketmq_broker.server.clients.client_channel import CHANNEL_EXPIRES_MS, ClientChannel
+from rocketmq_broker.server.clients.consumer_groups import ConsumerGroups
+from rocketmq_broker.server.clients.producer_groups import ProducerGroups
 
 NOW_MS = 1_000_000
 

@@ -6,11 +6,11 @@ from collections.abc import Callable
 
 import pytest
 
-from broker.message import sysflag
-from broker.message.ids import offset_message_id
-from broker.protocol.codes import AdminRequestCode, RequestCode, ResponseCode
-from broker.protocol.command_header import CommandHeader
-from broker.protocol.headers import (
+from rocketmq_broker.message import sysflag
+from rocketmq_broker.message.ids import offset_message_id
+from rocketmq_broker.protocol.codes import AdminRequestCode, RequestCode, ResponseCode
+from rocketmq_broker.protocol.command_header import CommandHeader
+from rocketmq_broker.protocol.headers import (
     ConsumerSendMsgBackRequestHeader,
     DecideTransactionRequestHeader,
     EndTransactionRequestHeader,
@@ -18,8 +18,8 @@ from broker.protocol.headers import (
     ShowTransactionRequestHeader,
     ViewMessageRequestHeader,
 )
-from broker.protocol.heartbeat import ConsumerData, HeartbeatData, SubscriptionData
-from broker.store import Appended
+from rocketmq_broker.protocol.heartbeat import ConsumerData, HeartbeatData, SubscriptionData
+from rocketmq_broker.store import Appended
 from tests.unit.server.hostile_wire import HostileWire, batch, forged_record, sent
 from tests.unit.server.transaction_broker import (
     DISCARD_TOPIC,

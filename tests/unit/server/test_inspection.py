@@ -5,20 +5,20 @@ from __future__ import annotations
 import msgspec
 import pytest
 
-from broker.message.inner_message import InnerMessage
-from broker.message.record import decode_records
-from broker.protocol.bodies import BrokerStatsData, QueryConsumeQueueResponseBody
-from broker.protocol.codes import RequestCode, ResponseCode
-from broker.protocol.headers import (
+from rocketmq_broker.message.inner_message import InnerMessage
+from rocketmq_broker.message.record import decode_records
+from rocketmq_broker.protocol.bodies import BrokerStatsData, QueryConsumeQueueResponseBody
+from rocketmq_broker.protocol.codes import RequestCode, ResponseCode
+from rocketmq_broker.protocol.headers import (
     ConsumerSendMsgBackRequestHeader,
     QueryConsumeQueueRequestHeader,
     ViewBrokerStatsDataRequestHeader,
 )
-from broker.protocol.heartbeat import ConsumerData, SubscriptionData
-from broker.server.operators.consume_queue_processor import ConsumeQueueProcessor
-from broker.server.operators.flow_processor import FlowProcessor
-from broker.server.operators.settings_processor import SettingsProcessor
-from broker.store import TopicConfig
+from rocketmq_broker.protocol.heartbeat import ConsumerData, SubscriptionData
+from rocketmq_broker.server.operators.consume_queue_processor import ConsumeQueueProcessor
+from rocketmq_broker.server.operators.flow_processor import FlowProcessor
+from rocketmq_broker.server.operators.settings_processor import SettingsProcessor
+from rocketmq_broker.store import TopicConfig
 from tests.e2e.clients import SEND
 from tests.unit.server.conftest import PULL, START_MS, Desk, Wire
 

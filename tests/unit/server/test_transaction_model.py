@@ -11,12 +11,12 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
-from broker.message import properties as props
-from broker.message.ids import offset_message_id
-from broker.remoting.dispatcher import RequestRefused
-from broker.server.transactions.check_service import HELD_BACK_MS
-from broker.store import Appended
-from broker.transaction.pending_transaction import PendingTransaction
+from rocketmq_broker.message import properties as props
+from rocketmq_broker.message.ids import offset_message_id
+from rocketmq_broker.remoting.dispatcher import RequestRefused
+from rocketmq_broker.server.transactions.check_service import HELD_BACK_MS
+from rocketmq_broker.store import Appended
+from rocketmq_broker.transaction.pending_transaction import PendingTransaction
 from tests.unit.server.hostile_attacks import ATTACKS, FORGED, HostileClient
 from tests.unit.server.transaction_broker import (
     DISCARD_TOPIC,

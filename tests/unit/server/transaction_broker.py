@@ -8,28 +8,28 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, cast
 
-from broker.app.arrivals import Arrivals
-from broker.message import properties as props
-from broker.message.inner_message import InnerMessage
-from broker.message.record import decode_record, host_bytes
-from broker.protocol.codes import RequestCode
-from broker.protocol.command import RemotingCommand, decode_command, encode_request
-from broker.protocol.headers import (
+from rocketmq_broker.app.arrivals import Arrivals
+from rocketmq_broker.message import properties as props
+from rocketmq_broker.message.inner_message import InnerMessage
+from rocketmq_broker.message.record import decode_record, host_bytes
+from rocketmq_broker.protocol.codes import RequestCode
+from rocketmq_broker.protocol.command import RemotingCommand, decode_command, encode_request
+from rocketmq_broker.protocol.headers import (
     CheckTransactionStateRequestHeader,
     EndTransactionRequestHeader,
     ResumeCheckHalfMessageRequestHeader,
 )
-from broker.remoting.connection import Connection
-from broker.remoting.dispatcher import Dispatcher, Handler
-from broker.remoting.errors import ConnectionClosed
-from broker.remoting.tasks import Tasks
-from broker.server.durability.group_commit import CommitListener, GroupCommit
-from broker.server.parked import ParkedMessages
-from broker.server.schedule.broker_clock import BrokerClock
-from broker.server.schedule.expiry_clock import ExpiryClock
-from broker.server.topics.topic_table import TopicRules, TopicTable
-from broker.server.transactions import NoTransactions, build_transactions
-from broker.store import (
+from rocketmq_broker.remoting.connection import Connection
+from rocketmq_broker.remoting.dispatcher import Dispatcher, Handler
+from rocketmq_broker.remoting.errors import ConnectionClosed
+from rocketmq_broker.remoting.tasks import Tasks
+from rocketmq_broker.server.durability.group_commit import CommitListener, GroupCommit
+from rocketmq_broker.server.parked import ParkedMessages
+from rocketmq_broker.server.schedule.broker_clock import BrokerClock
+from rocketmq_broker.server.schedule.expiry_clock import ExpiryClock
+from rocketmq_broker.server.topics.topic_table import TopicRules, TopicTable
+from rocketmq_broker.server.transactions import NoTransactions, build_transactions
+from rocketmq_broker.store import (
     Appended,
     ConsumerOffsets,
     MessageStore,
@@ -38,9 +38,9 @@ from broker.store import (
     TopicConfig,
     TopicConfigs,
 )
-from broker.testing.memory_files import MemoryFiles
-from broker.transaction.check_policy import CheckPolicy
-from broker.transaction.checks_in_flight import ChecksInFlight
+from rocketmq_broker.testing.memory_files import MemoryFiles
+from rocketmq_broker.transaction.check_policy import CheckPolicy
+from rocketmq_broker.transaction.checks_in_flight import ChecksInFlight
 
 ROOT = Path("/store")
 GROUP = "order_service"

@@ -5,7 +5,7 @@ import logging
 
 import pytest
 
-from broker.client import MessagesWithdrawn
+from rocketmq_broker.client import MessagesWithdrawn
 from service_runtime.holds import REMIND_AFTER_S, Cause, Holding, Holds
 
 

@@ -6,8 +6,8 @@ from collections.abc import Iterator
 import pytest
 from flask import Flask
 
-from broker.message import Message
-from broker.message.properties import UNIQUE_KEY
+from rocketmq_broker.message import Message
+from rocketmq_broker.message.properties import UNIQUE_KEY
 from service_runtime.log_context import current_ids, logging_about, logging_about_message, request_properties
 from service_runtime.log_format import ContextFormatter, JsonFormatter
 from service_runtime.request_ids import name_requests

@@ -3,7 +3,7 @@ from opentelemetry.sdk.trace import TracerProvider
 from opentelemetry.sdk.trace.export import SimpleSpanProcessor
 from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
 
-from broker.message import Message
+from rocketmq_broker.message import Message
 from service_runtime import tracing
 from service_runtime.log_context import logging_about
 from service_runtime.tracing import carried_properties, span_about

@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 
-from broker.message.inner_message import InnerMessage
-from broker.message.record import decode_record, host_bytes
-from broker.store import Appended, MessageStore, StoreConfig, StoreUnwritable
+from rocketmq_broker.message.inner_message import InnerMessage
+from rocketmq_broker.message.record import decode_record, host_bytes
+from rocketmq_broker.store import Appended, MessageStore, StoreConfig, StoreUnwritable
 
 HOST = host_bytes("127.0.0.1", 10911)
 NOW = 1_700_000_000_000

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from broker.store import (
+from rocketmq_broker.store import (
     ConsumerOffsets,
     DamagedStore,
     DataVersion,
@@ -14,7 +14,7 @@ from broker.store import (
     TopicConfig,
     TopicConfigs,
 )
-from broker.store.tables import fastjson
+from rocketmq_broker.store.tables import fastjson
 
 CONSUMER_OFFSETS = """{
 \t"offsetTable":{

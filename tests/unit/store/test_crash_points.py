@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from broker.message.record import decode_record
-from broker.store import ConsumerOffsets, MessageStore, StoreConfig, Unsynced
-from broker.store.queues.unit_files import UNIT_SIZE
+from rocketmq_broker.message.record import decode_record
+from rocketmq_broker.store import ConsumerOffsets, MessageStore, StoreConfig, Unsynced
+from rocketmq_broker.store.queues.unit_files import UNIT_SIZE
 from tests.unit.store.conftest import NOW, append, bodies, send, small_config
 from tests.unit.store.crash_disk import Crash, CrashDisk, Operation
 

@@ -9,12 +9,12 @@ from pathlib import Path
 
 import pytest
 
-from broker.message import sysflag
-from broker.message.record import BLANK_MAGIC, QUEUE_OFFSET_POSITION, decode_record, host_bytes
-from broker.message.tags import tags_code
-from broker.store import Appended, MessageStore, StoreConfig
-from broker.store.log.record_check import MAGIC
-from broker.store.recovery import damaged_units
+from rocketmq_broker.message import sysflag
+from rocketmq_broker.message.record import BLANK_MAGIC, QUEUE_OFFSET_POSITION, decode_record, host_bytes
+from rocketmq_broker.message.tags import tags_code
+from rocketmq_broker.store import Appended, MessageStore, StoreConfig
+from rocketmq_broker.store.log.record_check import MAGIC
+from rocketmq_broker.store.recovery import damaged_units
 from tests.unit.store.conftest import HOST, NOW, append, bodies, crash, delete_topic, send, small_config
 
 TOPIC_POSITION = 89

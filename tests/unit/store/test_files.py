@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from broker.store.files import OpenFiles, OsFileSystem
+from rocketmq_broker.store.files import OpenFiles, OsFileSystem
 
 FILES = OsFileSystem()
 

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import pytest
 
-from broker.message.record import decode_record, host_bytes
-from broker.message.sysflag import BORN_HOST_V6
-from broker.store import GetMessageStatus, MessageStore, PulledMessages, StoreConfig
-from broker.store.queues import filtered_read
-from broker.store.queues.consume_queue import BLANK_SIZE
+from rocketmq_broker.message.record import decode_record, host_bytes
+from rocketmq_broker.message.sysflag import BORN_HOST_V6
+from rocketmq_broker.store import GetMessageStatus, MessageStore, PulledMessages, StoreConfig
+from rocketmq_broker.store.queues import filtered_read
+from rocketmq_broker.store.queues.consume_queue import BLANK_SIZE
 from tests.unit.store.conftest import append, small_config
 from tests.unit.store.test_damage_found_late import patch_unit
 

@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from broker.store import flush_process
-from broker.store.flush_process import FlushProcess, serve
+from rocketmq_broker.store import flush_process
+from rocketmq_broker.store.flush_process import FlushProcess, serve
 
 
 def answers_to(*requests: bytes) -> list[int]:

@@ -5,10 +5,10 @@ from pathlib import Path
 
 import pytest
 
-from broker.message import sysflag
-from broker.message.record import decode_record, host_bytes
-from broker.message.tags import tags_code
-from broker.store import (
+from rocketmq_broker.message import sysflag
+from rocketmq_broker.message.record import decode_record, host_bytes
+from rocketmq_broker.message.tags import tags_code
+from rocketmq_broker.store import (
     ROUNDS,
     CorruptRecord,
     GetMessageStatus,

@@ -4,8 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from broker.store import ConsumerOffsets, DelayOffsets
-from broker.testing.memory_files import MemoryFiles
+from rocketmq_broker.store import ConsumerOffsets, DelayOffsets
+from rocketmq_broker.testing.memory_files import MemoryFiles
 
 
 def test_a_group_without_offsets_in_a_topic_takes_none_away_from_another(tmp_path: Path) -> None:

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from broker.message.record import decode_record, encode_record
-from broker.store import CorruptRecord, MessageStore, RecordNotFound, StoreConfig
+from rocketmq_broker.message.record import decode_record, encode_record
+from rocketmq_broker.store import CorruptRecord, MessageStore, RecordNotFound, StoreConfig
 from tests.unit.store.conftest import HOST, NOW, append, crash, delete_topic, send, small_config
 from tests.unit.store.test_damage_found_late import patch_unit
 

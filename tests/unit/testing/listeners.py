@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from broker.client import ConsumeContext, ConsumeStatus, LocalTransactionState
-from broker.message import Message, MessageExt
+from rocketmq_broker.client import ConsumeContext, ConsumeStatus, LocalTransactionState
+from rocketmq_broker.message import Message, MessageExt
 
 COMMIT, ROLLBACK, UNKNOWN = (
     LocalTransactionState.COMMIT_MESSAGE,

@@ -9,7 +9,7 @@ import asyncio
 import hashlib
 import sys
 
-from broker.testing.rocketmq import RocketMQ
+from rocketmq_broker.testing.rocketmq import RocketMQ
 from tests.unit.testing.listeners import UNKNOWN, Consumption, Transactions, order
 
 

@@ -8,10 +8,10 @@ from collections.abc import Mapping
 
 import pytest
 
-from broker.client import LocalTransactionState, TransactionProducer, TransactionSendResult
-from broker.client.transaction.transaction_decision import end_after_local_transaction
-from broker.message import Message, topics
-from broker.testing import RocketMQ
+from rocketmq_broker.client import LocalTransactionState, TransactionProducer, TransactionSendResult
+from rocketmq_broker.client.transaction.transaction_decision import end_after_local_transaction
+from rocketmq_broker.message import Message, topics
+from rocketmq_broker.testing import RocketMQ
 from tests.unit.testing.listeners import COMMIT, ROLLBACK, UNKNOWN, Consumption, Transactions, order
 
 

@@ -7,9 +7,9 @@ import time
 
 import pytest
 
-from broker.client import TransactionProducer
-from broker.message import Message
-from broker.testing.rocketmq import RocketMQ
+from rocketmq_broker.client import TransactionProducer
+from rocketmq_broker.message import Message
+from rocketmq_broker.testing.rocketmq import RocketMQ
 from tests.unit.testing.listeners import UNKNOWN, Consumption, Transactions
 
 

@@ -7,9 +7,9 @@ import json
 
 import pytest
 
-from broker.testing import RocketMQ
-from broker.testing.control import BAD_REQUEST, FAILED, NOT_FOUND, OK, WRONG_METHOD, Control
-from broker.testing.http import ControlServer
+from rocketmq_broker.testing import RocketMQ
+from rocketmq_broker.testing.control import BAD_REQUEST, FAILED, NOT_FOUND, OK, WRONG_METHOD, Control
+from rocketmq_broker.testing.http import ControlServer
 from tests.unit.testing.listeners import UNKNOWN, Transactions, order
 
 

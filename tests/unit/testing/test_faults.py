@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from broker.client import BrokerError, ClientError, Message, SendFailed, SendStatus
-from broker.message import topics
-from broker.protocol.codes import ResponseCode
-from broker.testing.rocketmq import RocketMQ
+from rocketmq_broker.client import BrokerError, ClientError, Message, SendFailed, SendStatus
+from rocketmq_broker.message import topics
+from rocketmq_broker.protocol.codes import ResponseCode
+from rocketmq_broker.testing.rocketmq import RocketMQ
 from tests.unit.testing.listeners import ROLLBACK, UNKNOWN, Consumption, Transactions, order
 
 

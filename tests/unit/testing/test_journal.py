@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from broker.testing.journal import Event, Journal, Kind
+from rocketmq_broker.testing.journal import Event, Journal, Kind
 
 
 class Clock:

@@ -10,9 +10,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from broker.store.files import OsFileSystem
-from broker.testing.disk import Disk
-from broker.testing.memory_files import MemoryFiles
+from rocketmq_broker.store.files import OsFileSystem
+from rocketmq_broker.testing.disk import Disk
+from rocketmq_broker.testing.memory_files import MemoryFiles
 
 FILE = Path("/memory/file")
 STEPS = st.lists(

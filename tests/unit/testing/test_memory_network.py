@@ -6,7 +6,7 @@ import asyncio
 
 import pytest
 
-from broker.testing.memory_network import MemoryNetwork
+from rocketmq_broker.testing.memory_network import MemoryNetwork
 
 
 class End(asyncio.Protocol):

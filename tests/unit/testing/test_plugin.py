@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 SENDS_A_HALF_MESSAGE = """
-from broker.client import LocalTransactionState, Message
-from broker.testing import RocketMQ
+from rocketmq_broker.client import LocalTransactionState, Message
+from rocketmq_broker.testing import RocketMQ
 
 
 class Undecided:
@@ -35,14 +35,14 @@ def run(pytester: pytest.Pytester) -> pytest.Pytester:
 @pytest.mark.parametrize(("shown", "has_story"), [("-rP", True), ("-rA", True), ("-ra", False)])
 def test_a_test_that_passes_tells_its_story_if_passed_tests_are_shown(run: pytest.Pytester, shown: str, has_story: bool) -> None:
     run.makeini(f"{STRICT}asyncio_mode = auto\n")
-    result = run.runpytest_inprocess("-p", "broker.testing.plugin", shown)
+    result = run.runpytest_inprocess("-p", "rocketmq_broker.testing.plugin", shown)
     result.assert_outcomes(passed=1)
     assert ("shop sends a half message to orders" in result.stdout.str()) is has_story
 
 
 def test_an_async_test_that_nothing_would_run_says_what_to_set(run: pytest.Pytester) -> None:
     run.makeini(STRICT)
-    result = run.runpytest_inprocess("-p", "broker.testing.plugin")
+    result = run.runpytest_inprocess("-p", "rocketmq_broker.testing.plugin")
     result.assert_outcomes(errors=1)
     result.stdout.fnmatch_lines(["*nothing runs this async test: set asyncio_mode = auto*"])
 
@@ -54,8 +54,8 @@ def test_a_test_that_fails_shows_its_own_line_and_none_of_the_fixture(
 ) -> None:
     run.makepyfile(f"{test} test_it(rocketmq):\n    {wait}rocketmq.{question}\n")
     run.makeini(f"{STRICT}asyncio_mode = auto\n")
-    result = run.runpytest_inprocess("-p", "broker.testing.plugin")
+    result = run.runpytest_inprocess("-p", "rocketmq_broker.testing.plugin")
     result.assert_outcomes(failed=1)
     result.stdout.fnmatch_lines([f">       {wait}rocketmq.{question}", "E       AssertionError: *"])
-    result.stdout.no_fnmatch_line("*broker/testing/*")
+    result.stdout.no_fnmatch_line("*broker/rocketmq_broker/testing/*")
     result.stdout.no_fnmatch_line("*concurrent/futures*")

@@ -7,8 +7,8 @@ import time
 
 import pytest
 
-from broker.client import ClientError, EventLoopThread, Producer, TransactionProducer
-from broker.testing import SyncRocketMQ
+from rocketmq_broker.client import ClientError, EventLoopThread, Producer, TransactionProducer
+from rocketmq_broker.testing import SyncRocketMQ
 from tests.unit.testing.listeners import UNKNOWN, Consumption, Transactions, order
 
 

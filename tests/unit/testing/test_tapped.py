@@ -6,7 +6,7 @@ import asyncio
 import struct
 from typing import Any
 
-from broker.testing.tapped import Tapped, frames
+from rocketmq_broker.testing.tapped import Tapped, frames
 
 
 class Written(asyncio.Transport):

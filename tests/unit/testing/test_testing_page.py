@@ -19,7 +19,7 @@ def test_each_block_is_a_test_that_passes(block: str, pytester: pytest.Pytester,
     monkeypatch.setenv("PYTHONPATH", str(CHECKOUT))
     pytester.makepyfile(block)
     pytester.makeini("[pytest]\nasyncio_mode = auto")
-    pytester.runpytest_subprocess("-p", "broker.testing.plugin").assert_outcomes(passed=1)
+    pytester.runpytest_subprocess("-p", "rocketmq_broker.testing.plugin").assert_outcomes(passed=1)
 
 
 def test_the_page_has_blocks() -> None:

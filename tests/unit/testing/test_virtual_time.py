@@ -11,8 +11,8 @@ from typing import TypeVar
 
 import pytest
 
-from broker.testing import RocketMQ, virtual_time
-from broker.testing.virtual_time import NothingHappens, VirtualTime, without_threads
+from rocketmq_broker.testing import RocketMQ, virtual_time
+from rocketmq_broker.testing.virtual_time import NothingHappens, VirtualTime, without_threads
 from tests.unit.testing.listeners import UNKNOWN, Transactions, order
 
 T = TypeVar("T")

@@ -1,12 +1,12 @@
 """Records for tests: sent messages, half messages as this broker and Apache's write them, and op messages."""
 
-from broker.message import properties as props
-from broker.message.inner_message import InnerMessage
-from broker.message.record import decode_record, encode_message, encode_record, size_of
-from broker.message.tags import tags_code
-from broker.transaction.op_message import op_message
-from broker.transaction.pending_transaction import PendingTransaction
-from broker.transaction.transitions import prepared
+from rocketmq_broker.message import properties as props
+from rocketmq_broker.message.inner_message import InnerMessage
+from rocketmq_broker.message.record import decode_record, encode_message, encode_record, size_of
+from rocketmq_broker.message.tags import tags_code
+from rocketmq_broker.transaction.op_message import op_message
+from rocketmq_broker.transaction.pending_transaction import PendingTransaction
+from rocketmq_broker.transaction.transitions import prepared
 
 HOST = bytes((127, 0, 0, 1, 0, 0, 0x2A, 0x9F))
 PRODUCER_HOST = bytes((127, 0, 0, 1, 0, 0, 0x15, 0xB3))

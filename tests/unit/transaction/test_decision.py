@@ -2,10 +2,10 @@ from dataclasses import replace
 
 import pytest
 
-from broker.message.sysflag import TRANSACTION_COMMIT, TRANSACTION_NOT, TRANSACTION_ROLLBACK
-from broker.transaction.check_policy import CheckPolicy
-from broker.transaction.copies import identity_of
-from broker.transaction.decision import (
+from rocketmq_broker.message.sysflag import TRANSACTION_COMMIT, TRANSACTION_NOT, TRANSACTION_ROLLBACK
+from rocketmq_broker.transaction.check_policy import CheckPolicy
+from rocketmq_broker.transaction.copies import identity_of
+from rocketmq_broker.transaction.decision import (
     CheckAction,
     EndAction,
     EndRequest,
@@ -16,10 +16,10 @@ from broker.transaction.decision import (
     decide_late_end,
     must_be_put_back,
 )
-from broker.transaction.half_message import read_any_message
-from broker.transaction.pending import PendingTransactions
-from broker.transaction.pending_transaction import RecordOffsets
-from broker.transaction.states import State
+from rocketmq_broker.transaction.half_message import read_any_message
+from rocketmq_broker.transaction.pending import PendingTransactions
+from rocketmq_broker.transaction.pending_transaction import RecordOffsets
+from rocketmq_broker.transaction.states import State
 from tests.unit.transaction.records import GROUP, changed, half_inner, half_record, stored, transaction
 
 POLICY = CheckPolicy(transaction_timeout_ms=1000, check_interval_ms=2000, check_max=3, file_reserved_ms=100_000, hold_back_max=10)

@@ -1,11 +1,11 @@
 import pytest
 
-from broker.message import properties as props
-from broker.message.record import decode_record
-from broker.transaction.errors import NotAnOpMessage
-from broker.transaction.half_message import read_any_message
-from broker.transaction.op_message import decided_offsets, op_message
-from broker.transaction.states import State
+from rocketmq_broker.message import properties as props
+from rocketmq_broker.message.record import decode_record
+from rocketmq_broker.transaction.errors import NotAnOpMessage
+from rocketmq_broker.transaction.half_message import read_any_message
+from rocketmq_broker.transaction.op_message import decided_offsets, op_message
+from rocketmq_broker.transaction.states import State
 from tests.unit.transaction.records import HOST, changed, op_record, stored
 
 

@@ -2,9 +2,9 @@ import sys
 
 import pytest
 
-from broker.transaction.pending import PendingTransactions
-from broker.transaction.pending_transaction import RecordOffsets
-from broker.transaction.states import State
+from rocketmq_broker.transaction.pending import PendingTransactions
+from rocketmq_broker.transaction.pending_transaction import RecordOffsets
+from rocketmq_broker.transaction.states import State
 from tests.unit.transaction.records import transaction
 
 

@@ -1,5 +1,5 @@
-from broker.message.inner_message import InnerMessage
-from broker.transaction.recent_half_messages import RecentHalfMessages
+from rocketmq_broker.message.inner_message import InnerMessage
+from rocketmq_broker.transaction.recent_half_messages import RecentHalfMessages
 
 
 def half(body: bytes = b"x" * 10) -> InnerMessage:

@@ -5,15 +5,15 @@ from dataclasses import replace
 
 import pytest
 
-from broker.message import properties as props
-from broker.message.inner_message import InnerMessage
-from broker.transaction.check_policy import CheckPolicy
-from broker.transaction.evidence import Evidence
-from broker.transaction.half_message import read_half_message
-from broker.transaction.op_message import op_message
-from broker.transaction.recovery import RecoveredTable, RecoveredTransaction, TransactionRecovery
-from broker.transaction.states import State
-from broker.transaction.transitions import committed, discarded, put_back, resumed
+from rocketmq_broker.message import properties as props
+from rocketmq_broker.message.inner_message import InnerMessage
+from rocketmq_broker.transaction.check_policy import CheckPolicy
+from rocketmq_broker.transaction.evidence import Evidence
+from rocketmq_broker.transaction.half_message import read_half_message
+from rocketmq_broker.transaction.op_message import op_message
+from rocketmq_broker.transaction.recovery import RecoveredTable, RecoveredTransaction, TransactionRecovery
+from rocketmq_broker.transaction.states import State
+from rocketmq_broker.transaction.transitions import committed, discarded, put_back, resumed
 from tests.unit.transaction.records import (
     HOST,
     changed,

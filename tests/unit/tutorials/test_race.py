@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
-from broker.client import Producer
+from rocketmq_broker.client import Producer
 from tutorials.race import __main__ as command_line
 from tutorials.race import cell
 from tutorials.race.brokers.apache import missing_for_apache
@@ -98,7 +98,7 @@ def test_a_plan_that_is_over_strikes_no_more() -> None:
 
 
 TENTH = '''
-from broker.client import Producer
+from rocketmq_broker.client import Producer
 from tutorials.race.order import Order
 from tutorials.race.way import Way
 

@@ -9,7 +9,7 @@ from tutorials.race.__main__ import app
 SENDS_UNTIL_IT_WORKS = """
 import asyncio
 
-from broker.client import ClientError
+from rocketmq_broker.client import ClientError
 from tutorials.race.way import Way
 
 

@@ -2,10 +2,10 @@
 
 import pytest
 
-from broker.protocol.codes import RequestCode, ResponseCode
-from broker.protocol.command import RemotingCommand, encode_request, encode_response
-from broker.protocol.frame import FrameDecoder
-from broker.protocol.headers import EndTransactionRequestHeader
+from rocketmq_broker.protocol.codes import RequestCode, ResponseCode
+from rocketmq_broker.protocol.command import RemotingCommand, encode_request, encode_response
+from rocketmq_broker.protocol.frame import FrameDecoder
+from rocketmq_broker.protocol.headers import EndTransactionRequestHeader
 from tutorials.race.brokers.losses import Line, Losses
 
 COMMIT, ROLLBACK, UNKNOWN = 8, 12, 0

@@ -7,7 +7,7 @@ from tutorials.build_your_own.tester.requests import PRODUCERS, expect_code, hea
 from tutorials.build_your_own.tester.trial import Trial, check
 
 UNKNOWN_CODE = 29_999
-_OURS = "broker/protocol/frame.py"
+_OURS = "broker/rocketmq_broker/protocol/frame.py"
 _APACHE = "NettyDecoder"
 
 
@@ -36,7 +36,7 @@ def _answers_a_request(trial: Trial) -> None:
     with trial.claim(
         "A heartbeat is answered: code 0, flag 1, and the opaque of the request",
         hint="Read LENGTH (4 bytes), then so many bytes. Answer with the opaque that came: the client finds its request by it.",
-        ours="broker/protocol/command.py",
+        ours="broker/rocketmq_broker/protocol/command.py",
         apache="RemotingCommand",
     ):
         connection = trial.connect_anew()
@@ -49,7 +49,7 @@ def _answers_what_it_does_not_know(trial: Trial) -> None:
     with trial.claim(
         "A request code that it does not know is answered with code 3, and the connection stays open",
         hint="Newer clients ask for more than you have. A broker that hangs up on them loses their other requests too.",
-        ours="broker/remoting/dispatcher.py",
+        ours="broker/rocketmq_broker/remoting/dispatcher.py",
         apache="NettyRemotingAbstract.processRequestCommand",
     ):
         connection = trial.connect_anew()
@@ -92,7 +92,7 @@ def _answers_no_oneway_request(trial: Trial) -> None:
     with trial.claim(
         "A one-way request (flag 2) is carried out, and not answered",
         hint="Look at bit 2 of the request's flag before you write the answer.",
-        ours="broker/remoting/dispatcher.py",
+        ours="broker/rocketmq_broker/remoting/dispatcher.py",
         apache="NettyRemotingAbstract.processRequestCommand",
     ):
         connection = trial.connect_anew()
@@ -107,7 +107,7 @@ def _serves_several_connections(trial: Trial) -> None:
     with trial.claim(
         "Several connections are served at a time",
         hint="One connection that sends nothing must not keep the others waiting: a thread or a task for each.",
-        ours="broker/remoting/server.py",
+        ours="broker/rocketmq_broker/remoting/server.py",
         apache="NettyRemotingServer",
     ):
         trial.hang_up()

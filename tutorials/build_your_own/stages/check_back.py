@@ -24,7 +24,7 @@ TOPIC = "orders"
 TIMEOUT_MS = 300
 _CLOCK_SLACK_MS = 20
 """Clocks that count whole milliseconds may be that much ahead."""
-_OURS = "broker/server/transactions/check_requests.py"
+_OURS = "broker/rocketmq_broker/server/transactions/check_requests.py"
 _APACHE = "AbstractTransactionalMessageCheckListener.sendCheckMessage"
 
 
@@ -41,7 +41,7 @@ def play(trial: Trial) -> None:
     with trial.claim(
         "Only producers of the group that sent the half message are asked",
         hint="A heartbeat's producerDataSet says which groups live on which connection. PGROUP says which group to ask.",
-        ours="broker/server/clients/producer_groups.py",
+        ours="broker/rocketmq_broker/server/clients/producer_groups.py",
         apache="ProducerManager.getAvailableChannel",
     ):
         stranger.poll()
@@ -70,7 +70,7 @@ def _asks_in_time(trial: Trial, producer: Connection) -> tuple[tuple[Frame, Reco
         f"A half message that nobody decides is asked about, not before transactionTimeOut ({TIMEOUT_MS} ms) is over",
         hint="Look at the pending half messages every transactionCheckInterval, and ask about those that are older than "
         "transactionTimeOut. A producer that is still at work must not be disturbed.",
-        ours="broker/transaction/check_policy.py",
+        ours="broker/rocketmq_broker/transaction/check_policy.py",
         apache="TransactionalMessageServiceImpl.check",
     ):
         began = time.monotonic()
@@ -86,7 +86,7 @@ def _asks_about_the_message(trial: Trial, asked: tuple[Frame, Record], half: Hal
         "The check-back carries the message as its producer knows it, and names the offsets for the answer",
         hint="The body is one record, its topic and queue id those of REAL_TOPIC and REAL_QID. extFields: tranStateTableOffset "
         "is the half message's queue offset, commitLogOffset where it lies, msgId and transactionId are UNIQ_KEY.",
-        ours="broker/transaction/check_message.py",
+        ours="broker/rocketmq_broker/transaction/check_message.py",
         apache="Broker2Client.checkProducerTransactionState",
     ):
         frame, record = asked
@@ -106,7 +106,7 @@ def _asks_again(trial: Trial, producer: Connection, asked: tuple[Frame, Record],
         "After the answer UNKNOWN it asks again, and after the answer COMMIT it delivers the message",
         hint="UNKNOWN (commitOrRollback 0) decides nothing: the producer's database did not answer, perhaps. Ask again at the "
         "next interval, with TRANSACTION_CHECK_TIMES one higher.",
-        ours="broker/server/transactions/check_service.py",
+        ours="broker/rocketmq_broker/server/transactions/check_service.py",
         apache="TransactionalMessageServiceImpl.check",
     ):
         answer_check(producer, asked[0], UNKNOWN)
@@ -120,7 +120,7 @@ def _believes_the_answer(trial: Trial, producer: Connection) -> None:
     with trial.claim(
         "After the answer ROLLBACK it asks no more, and delivers nothing",
         hint="The answer to a check-back is END_TRANSACTION, as after a local transaction: the same code should handle it.",
-        ours="broker/server/transactions/end_transaction_processor.py",
+        ours="broker/rocketmq_broker/server/transactions/end_transaction_processor.py",
         apache="EndTransactionProcessor",
     ):
         send_half(producer, TOPIC, b"order 2", "T-2")

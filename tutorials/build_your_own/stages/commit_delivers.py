@@ -21,7 +21,7 @@ from tutorials.build_your_own.tester.trial import Trial, check
 
 TOPIC = "orders"
 QUEUE_ID = 2
-_OURS = "broker/server/transactions/transactional_messages.py"
+_OURS = "broker/rocketmq_broker/server/transactions/transactional_messages.py"
 _APACHE = "EndTransactionProcessor"
 
 
@@ -36,7 +36,7 @@ def play(trial: Trial) -> None:
     with trial.claim(
         "A one-way COMMIT, as producers send it, is carried out as well",
         hint="Apache's producers send END_TRANSACTION with flag 2: they do not wait for the answer.",
-        ours="broker/server/transactions/end_transaction_processor.py",
+        ours="broker/rocketmq_broker/server/transactions/end_transaction_processor.py",
         apache=_APACHE,
     ):
         end_transaction_oneway(connection, halves[2], COMMIT)
@@ -75,7 +75,7 @@ def _delivers_a_committed_message(trial: Trial, record: Record, half: Half) -> N
         "The delivered record says that it was committed: 8 in SYSFLAG, and its half message in PREPAREDTRANSACTIONOFFSET",
         hint="SYSFLAG: take the bits 0xc out and put 8 in. PREPAREDTRANSACTIONOFFSET is the half message's commit log offset. "
         "You will be glad of it in stage 12.",
-        ours="broker/transaction/transitions.py",
+        ours="broker/rocketmq_broker/transaction/transitions.py",
         apache="EndTransactionProcessor.endMessageTransaction",
     ):
         check(record.transaction_bits == COMMIT, "SYSFLAG & 0xc = 8", f"SYSFLAG {record.number('SYSFLAG')}")
@@ -95,7 +95,7 @@ def _closes_the_half_message(trial: Trial, half: Half) -> None:
         "An op message says that the half message is decided: RMQ_SYS_TRANS_OP_HALF_TOPIC, tag d, body = its queue offset",
         hint="The half message stays where it is: a log cannot be changed. The op message's body is the half message's queue "
         "offset in the half topic, in ASCII digits.",
-        ours="broker/transaction/op_message.py",
+        ours="broker/rocketmq_broker/transaction/op_message.py",
         apache="TransactionalMessageBridge.addRemoveTagInTransactionOp",
     ):
         check_op_message(trial, half)

@@ -13,7 +13,7 @@ from tutorials.build_your_own.tester.layout import MAGIC, Record
 from tutorials.build_your_own.tester.requests import BORN_TIMESTAMP, Stored, send
 from tutorials.build_your_own.tester.trial import Trial, check
 
-_OURS = "broker/message/record.py"
+_OURS = "broker/rocketmq_broker/message/record.py"
 _APACHE = "CommitLog.DefaultAppendMessageCallback"
 _CLOCK_SLACK_MS = 5_000
 
@@ -61,7 +61,7 @@ def _has_a_record_for_each(trial: Trial, sent: list[Sent]) -> list[Record]:
         "When a send is answered, commitlog/00000000000000000000 has its record, and records lie one behind the other",
         hint="Write, and with flushDiskType=SYNC_FLUSH sync, before you answer: what is acknowledged survives a power cut. "
         "A file may be longer than its records; then zeros follow.",
-        ours="broker/store/log/commit_log.py",
+        ours="broker/rocketmq_broker/store/log/commit_log.py",
         apache=_APACHE,
     ):
         records = trial.files.records()
@@ -122,7 +122,7 @@ def _knows_the_time(trial: Trial, records: list[Record], began_ms: float, ended_
     with trial.claim(
         "STORETIMESTAMP is the time of the broker's clock, in milliseconds since 1970",
         hint="Seconds or microseconds look like this.",
-        ours="broker/store/message_store.py",
+        ours="broker/rocketmq_broker/store/message_store.py",
         apache="CommitLog.asyncPutMessage",
     ):
         for record in records:

@@ -11,7 +11,7 @@ from tutorials.build_your_own.tester.trial import Trial, check
 TOPIC = "orders"
 QUEUE_ID = 2
 BODY = b"an order that nobody has decided"
-_OURS = "broker/transaction/transitions.py"
+_OURS = "broker/rocketmq_broker/transaction/transitions.py"
 _APACHE = "TransactionalMessageBridge.parseHalfMessageInner"
 
 

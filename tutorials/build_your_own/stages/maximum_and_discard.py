@@ -21,7 +21,7 @@ from tutorials.build_your_own.tester.trial import Trial, check
 TOPIC = "orders"
 CHECK_MAX = 2
 SLEEPING = "a_group_that_is_down"
-_OURS = "broker/transaction/decision.py"
+_OURS = "broker/rocketmq_broker/transaction/decision.py"
 _APACHE = "TransactionalMessageServiceImpl.needDiscard"
 
 
@@ -64,7 +64,7 @@ def _keeps_the_message(trial: Trial, connection: Connection) -> None:
         "A message that is discarded is kept in TRANS_CHECK_MAX_TIME_TOPIC, queue 0, and no consumer of its topic sees it",
         hint="Discarded does not mean thrown away: the order may be stored, and then a person must be able to deliver it. Keep "
         "all properties of the half message: REAL_TOPIC and REAL_QID say where it would go.",
-        ours="broker/transaction/transitions.py",
+        ours="broker/rocketmq_broker/transaction/transitions.py",
         apache="DefaultTransactionalMessageCheckListener.resolveDiscardMsg",
     ):
         record = pull_until(connection, DISCARD_TOPIC, b"order 1", trial.patience_s)[-1]
@@ -80,7 +80,7 @@ def _uses_no_check_up_for_nobody(trial: Trial) -> None:
         "While no producer of the group is online, no check-back is counted: the first one that is sent has number 1",
         hint="Count a check-back when it is sent. Otherwise a night without the order service discards every order of that "
         "evening, and nobody was ever asked.",
-        ours="broker/server/transactions/check_service.py",
+        ours="broker/rocketmq_broker/server/transactions/check_service.py",
         apache="TransactionalMessageServiceImpl.check",
     ):
         # It was sent before the message that is discarded by now, so it had the time to be discarded too.

@@ -23,7 +23,7 @@ from tutorials.build_your_own.tester.requests import (
 from tutorials.build_your_own.tester.trial import Trial, check
 
 TOPIC = "orders"
-_OURS = "broker/transaction/decision.py"
+_OURS = "broker/rocketmq_broker/transaction/decision.py"
 _APACHE = "EndTransactionProcessor"
 
 
@@ -123,7 +123,7 @@ def _nobody_forges(trial: Trial, connection: Connection) -> None:
         "A message that a client sends to one of the broker's own topics is refused: it would decide transactions",
         hint="A forged op message closes a half message, and the restart forgets the transaction. Refuse SEND_MESSAGE to the "
         "half topic, the op topic and TRANS_CHECK_MAX_TIME_TOPIC, whatever its properties are.",
-        ours="broker/server/topics/topic_table.py",
+        ours="broker/rocketmq_broker/server/topics/topic_table.py",
         apache="TopicValidator.isNotAllowedSendTopic",
     ):
         before = len(trial.files.records())
@@ -138,7 +138,7 @@ def _a_kill_changes_no_outcome(trial: Trial, connection: Connection) -> None:
     with trial.claim(
         "A COMMIT that was answered before kill -9 delivers once, also if the producer sends it again after the restart",
         hint="The restart must know what was decided: op messages say it.",
-        ours="broker/server/transactions/transaction_recovery.py",
+        ours="broker/rocketmq_broker/server/transactions/transaction_recovery.py",
         apache="TransactionalMessageServiceImpl",
     ):
         expect_code(end_transaction(connection, half, COMMIT), 0)
@@ -155,7 +155,7 @@ def _a_kill_between_delivers_once(trial: Trial) -> None:
         hint="At the start, look for committed messages (SYSFLAG & 0xc = 8). PREPAREDTRANSACTIONOFFSET names the half message: "
         "it is decided, though its op message is missing. Write the op message then. And write the message before its op "
         "message: the other way round this kill would lose it.",
-        ours="broker/transaction/evidence.py",
+        ours="broker/rocketmq_broker/transaction/evidence.py",
         apache="none: Apache's broker delivers twice here",
     ):
         connection = trial.connect()

@@ -9,7 +9,7 @@ from tutorials.build_your_own.tester.trial import Trial, check
 
 TOPIC = "orders"
 ALL_BYTES = bytes(range(256))
-_OURS = "broker/server/pulling/pull_processor.py"
+_OURS = "broker/rocketmq_broker/server/pulling/pull_processor.py"
 _APACHE = "PullMessageProcessor"
 
 
@@ -26,7 +26,7 @@ def _returns_what_was_sent(trial: Trial, connection: Connection) -> None:
     with trial.claim(
         "PULL_MESSAGE returns the records of a queue in their order, each with topic, body and properties as they were sent",
         hint="The answer's body is records, one behind the other, with nothing between them: the bytes of the commit log.",
-        ours="broker/message/record.py",
+        ours="broker/rocketmq_broker/message/record.py",
         apache="MessageDecoder.decode",
     ):
         send(connection, TOPIC, ALL_BYTES, queue_id=1, properties={"TAGS": "created", "colour": "blau, größer"})

@@ -23,7 +23,7 @@ from tutorials.build_your_own.tester.trial import Trial, check
 
 TOPIC = "orders"
 PLAIN = [b"message %d" % number for number in range(3)]
-_OURS = "broker/store/recovery/recovery.py"
+_OURS = "broker/rocketmq_broker/store/recovery/recovery.py"
 _APACHE = "CommitLog.recoverAbnormally"
 
 
@@ -45,7 +45,7 @@ def _fill(trial: Trial, connection: Connection) -> Half:
     with trial.claim(
         "Messages, half messages and a COMMIT are answered with 0",
         hint="Stages 2, 6 and 7 have this.",
-        ours="broker/server/sending/send_processor.py",
+        ours="broker/rocketmq_broker/server/sending/send_processor.py",
         apache="SendMessageProcessor",
     ):
         for body in PLAIN:
@@ -61,7 +61,7 @@ def _kill_and_damage(trial: Trial) -> int:
     with trial.claim(
         "What was acknowledged is in the commit log after kill -9",
         hint="Bytes that your program keeps in a buffer of its own die with it. Write them before you answer.",
-        ours="broker/store/log/commit_log.py",
+        ours="broker/rocketmq_broker/store/log/commit_log.py",
         apache="CommitLog",
     ):
         trial.kill()
@@ -78,7 +78,7 @@ def _has_everything(trial: Trial, connection: Connection) -> None:
         "After the restart consumers get the same messages at the same queue offsets, though the consume queues were lost",
         hint="The commit log has everything: topic, queue id and queue offset of each record. Read it at the start, and make the "
         "queues anew.",
-        ours="broker/store/recovery/queue_recovery.py",
+        ours="broker/rocketmq_broker/store/recovery/queue_recovery.py",
         apache=_APACHE,
     ):
         wanted = [*PLAIN, b"order that is committed"]
@@ -125,7 +125,7 @@ def _asks_about_what_was_pending(trial: Trial, connection: Connection, pending: 
     with trial.claim(
         "After the restart the pending transaction is asked about, and the one that was decided is not",
         hint="A half message without op message is pending. Read both topics at the start.",
-        ours="broker/server/transactions/transaction_recovery.py",
+        ours="broker/rocketmq_broker/server/transactions/transaction_recovery.py",
         apache="TransactionalMessageServiceImpl.fillOpRemoveMap",
     ):
         heart_beat(connection)

@@ -18,7 +18,7 @@ def play(trial: Trial) -> None:
     with trial.claim(
         "After ROLLBACK the message is in no queue of its topic",
         hint="commitOrRollback is 12 for ROLLBACK and 8 for COMMIT. 12 & 8 is 8: compare the numbers, do not test one bit.",
-        ours="broker/transaction/decision.py",
+        ours="broker/rocketmq_broker/transaction/decision.py",
         apache="EndTransactionProcessor",
     ):
         expect_code(end_transaction(connection, half, ROLLBACK), 0)
@@ -28,7 +28,7 @@ def play(trial: Trial) -> None:
         "An op message says that the half message is decided",
         hint="A ROLLBACK that is only in memory is forgotten by a restart. Then the broker asks about the order again, "
         "for ever if the producer has forgotten it too.",
-        ours="broker/transaction/op_message.py",
+        ours="broker/rocketmq_broker/transaction/op_message.py",
         apache="TransactionalMessageServiceImpl.deletePrepareMessage",
     ):
         check_op_message(trial, half)

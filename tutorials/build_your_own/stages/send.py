@@ -5,7 +5,7 @@ from __future__ import annotations
 from tutorials.build_your_own.tester.requests import send
 from tutorials.build_your_own.tester.trial import Trial, check
 
-_OURS = "broker/server/sending/send_processor.py"
+_OURS = "broker/rocketmq_broker/server/sending/send_processor.py"
 _APACHE = "SendMessageProcessor"
 
 
@@ -22,7 +22,7 @@ def _says_where_it_stored(trial: Trial) -> None:
         "SEND_MESSAGE is answered with queueId, queueOffset and msgId: the broker's address and the commit log offset",
         hint="msgId is 16 bytes in 32 hexadecimal digits: IPv4 address (4), port (4), commit log offset (8). A transaction's "
         "producer takes the commit log offset from it.",
-        ours="broker/message/ids.py",
+        ours="broker/rocketmq_broker/message/ids.py",
         apache="MessageDecoder.createMessageId",
     ):
         stored = send(trial.connect(), "books", b"first", queue_id=2)
@@ -60,7 +60,7 @@ def _counts_each_topic(trial: Trial) -> None:
     with trial.claim(
         "Another topic counts from 0, also in a queue of the same id",
         hint="The counter's key is topic and queue id, not the queue id alone. A topic that is new is made by its first message.",
-        ours="broker/server/topics/topic_table.py",
+        ours="broker/rocketmq_broker/server/topics/topic_table.py",
         apache="TopicConfigManager.createTopicInSendMessageMethod",
     ):
         stored = send(trial.connect(), "payments", b"message")

@@ -20,7 +20,7 @@ from tutorials.build_your_own.tester.verdict import Verdict
 _GOES_ON: Final = Claim(
     "It goes on answering what earlier stages asked for",
     hint="Run the earlier stages again: --until says up to which one.",
-    ours="broker/remoting/dispatcher.py",
+    ours="broker/rocketmq_broker/remoting/dispatcher.py",
     apache="NettyRemotingAbstract",
 )
 

@@ -79,7 +79,7 @@ class Trial:
             sentence,
             hint="The tester adds `-c FILE` to your command. FILE is broker.conf: NAME=VALUE on each line. Listen on 127.0.0.1, "
             "port listenPort. The settings are in the environment too, under the same names.",
-            ours="broker/app/ports.py",
+            ours="broker/rocketmq_broker/app/ports.py",
             apache="NettyRemotingServer.start",
         ):
             self.broker.start(self.timeline, self.patience_s)

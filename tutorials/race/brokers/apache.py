@@ -9,16 +9,16 @@ from pathlib import Path
 from types import TracebackType
 from typing import ClassVar, Final, Self
 
-from broker.admin.brokers import masters_of
-from broker.admin.errors import AdminError
-from broker.admin.figures import consume_stats
-from broker.admin.requests import BrokerRequests
-from broker.client.instance.name_servers import NameServers
-from broker.message.topics import HALF_TOPIC, TRANSACTION_CONSUMER_GROUP
-from broker.remoting.client import RemotingClient
-from broker.remoting.network import on_network
 from demo.ports import free_ports
 from demo.processes import Process, Processes, ProcessFailed
+from rocketmq_broker.admin.brokers import masters_of
+from rocketmq_broker.admin.errors import AdminError
+from rocketmq_broker.admin.figures import consume_stats
+from rocketmq_broker.admin.requests import BrokerRequests
+from rocketmq_broker.client.instance.name_servers import NameServers
+from rocketmq_broker.message.topics import HALF_TOPIC, TRANSACTION_CONSUMER_GROUP
+from rocketmq_broker.remoting.client import RemotingClient
+from rocketmq_broker.remoting.network import on_network
 from tutorials.race.brokers.commit_log import count_records
 from tutorials.race.brokers.detour import Detour, DetourNetwork
 from tutorials.race.brokers.losses import Losses

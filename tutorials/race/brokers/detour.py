@@ -7,9 +7,9 @@ import struct
 from collections.abc import Callable
 from typing import Final, TypeVar
 
-from broker.protocol.command import RemotingCommand
-from broker.protocol.frame import FrameDecoder
-from broker.remoting.network import TcpNetwork
+from rocketmq_broker.protocol.command import RemotingCommand
+from rocketmq_broker.protocol.frame import FrameDecoder
+from rocketmq_broker.remoting.network import TcpNetwork
 from tutorials.race.brokers.losses import Line, Losses
 
 P = TypeVar("P", bound=asyncio.Protocol)

@@ -1,8 +1,8 @@
 """What is lost between clients and a broker: decides for each frame whether it arrives."""
 
-from broker.protocol.codes import SEND_REQUESTS, RequestCode
-from broker.protocol.command import RemotingCommand
-from broker.protocol.headers import EndTransactionRequestHeader
+from rocketmq_broker.protocol.codes import SEND_REQUESTS, RequestCode
+from rocketmq_broker.protocol.command import RemotingCommand
+from rocketmq_broker.protocol.headers import EndTransactionRequestHeader
 
 
 class Losses:

@@ -5,7 +5,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import ClassVar, Final, Self
 
-from broker.testing import RocketMQ
+from rocketmq_broker.testing import RocketMQ
 from tutorials.race.brokers.commit_log import count_records
 from tutorials.race.brokers.raced_broker import RacedBroker
 
@@ -15,7 +15,7 @@ MOST_ROUNDS: Final = 20
 
 
 class OwnBroker(RacedBroker):
-    """`broker.testing.RocketMQ` with RocketMQ's own settings: it first checks back after 6 s, and looks every 60 s."""
+    """`rocketmq_broker.testing.RocketMQ` with RocketMQ's own settings: it first checks back after 6 s, and looks every 60 s."""
 
     slow_commit_s: ClassVar = (20.0, 140.0)
 

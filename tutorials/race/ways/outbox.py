@@ -3,7 +3,7 @@
 import asyncio
 from typing import Final
 
-from broker.client import ClientError, Producer
+from rocketmq_broker.client import ClientError, Producer
 from tutorials.race.order import Order
 from tutorials.race.order_database import DatabaseRefused
 from tutorials.race.way import Way

@@ -1,6 +1,6 @@
 """Three ways to send a plain message beside a database commit. Each of them loses, or invents."""
 
-from broker.client import Producer
+from rocketmq_broker.client import Producer
 from tutorials.race.order import Order
 from tutorials.race.way import Way
 

@@ -3,7 +3,7 @@
 import sqlite3
 from typing import Any
 
-from broker.client import LocalTransactionState, Message, MessageExt, TransactionProducer
+from rocketmq_broker.client import LocalTransactionState, Message, MessageExt, TransactionProducer
 from tutorials.race.brokers import ApacheBroker, ApacheFiveBroker
 from tutorials.race.order import Order
 from tutorials.race.order_database import DatabaseRefused

@@ -5,9 +5,9 @@ from collections.abc import Iterator
 import pytest
 from starlette.testclient import TestClient
 
-from broker.admin.console import ConsoleSettings, create_console
-from broker.admin.session import Target
-from broker.testing import SyncRocketMQ
+from rocketmq_broker.admin.console import ConsoleSettings, create_console
+from rocketmq_broker.admin.session import Target
+from rocketmq_broker.testing import SyncRocketMQ
 from tests.unit.admin.console.visitor import PAGE_OF_CONSOLE, Visitor
 
 

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from broker.admin.console.drawing.chart import chart
-from broker.admin.console.drawing.sequence import sequence_diagram
-from broker.admin.console.sampling import Sample, added, charts_of
-from broker.admin.timeline.event import Arrow, Event
+from rocketmq_broker.admin.console.drawing.chart import chart
+from rocketmq_broker.admin.console.drawing.sequence import sequence_diagram
+from rocketmq_broker.admin.console.sampling import Sample, added, charts_of
+from rocketmq_broker.admin.timeline.event import Arrow, Event
 
 
 def event(at_ms: int | None, sender: str, receiver: str, label: str = "told", *, is_lost: bool = False) -> Event:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 
-from broker.admin.console.live import Streams, server_sent_event
+from rocketmq_broker.admin.console.live import Streams, server_sent_event
 
 
 def test_an_event_has_a_line_of_data_for_each_line_of_the_part() -> None:

@@ -14,8 +14,8 @@ from starlette.requests import Request
 from starlette.responses import PlainTextResponse
 from starlette.routing import Route
 
-from broker.admin.console.patience import PatientProtocol
-from broker.admin.console.serving import server_config
+from rocketmq_broker.admin.console.patience import PatientProtocol
+from rocketmq_broker.admin.console.serving import server_config
 
 WHOLE = b"GET / HTTP/1.1\r\nHost: x\r\n\r\n"
 HALF = [

@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
-from broker.admin.__main__ import app
-from broker.admin.console import ConsoleSettings, UnusableSettings, console_settings
+from rocketmq_broker.admin.__main__ import app
+from rocketmq_broker.admin.console import ConsoleSettings, UnusableSettings, console_settings
 
 
 def test_on_loopback_nobody_needs_a_password() -> None:
@@ -52,7 +52,7 @@ def test_an_address_that_is_none_is_refused(listen: str) -> None:
 
 
 def test_without_the_packages_of_the_extra_the_command_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(sys.modules, "broker.admin.console", None)
+    monkeypatch.setitem(sys.modules, "rocketmq_broker.admin.console", None)
     result = CliRunner().invoke(app, ["console"])
     assert result.exit_code == 2
     assert "pip install 'rocketmq-broker[console]'" in result.stderr

@@ -7,11 +7,11 @@ from collections.abc import Iterator
 import pytest
 from starlette.testclient import TestClient
 
-from broker.admin.console import ConsoleSettings, create_console
-from broker.admin.console.guard import MOST_BODY_BYTES
-from broker.admin.console.login import Door, path_within
-from broker.admin.session import Target
-from broker.world import World
+from rocketmq_broker.admin.console import ConsoleSettings, create_console
+from rocketmq_broker.admin.console.guard import MOST_BODY_BYTES
+from rocketmq_broker.admin.console.login import Door, path_within
+from rocketmq_broker.admin.session import Target
+from rocketmq_broker.world import World
 from tests.unit.admin.console.visitor import PAGE_OF_CONSOLE, Visitor
 
 NOBODY = Target(broker_addr="127.0.0.1:1")

@@ -4,8 +4,8 @@ import asyncio
 
 import pytest
 
-from broker.client import EventLoopThread, NotRunning
-from broker.client.checks.lifecycle import Lifecycle
+from rocketmq_broker.client import EventLoopThread, NotRunning
+from rocketmq_broker.client.checks.lifecycle import Lifecycle
 
 
 @pytest.fixture

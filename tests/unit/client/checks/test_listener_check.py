@@ -5,8 +5,8 @@ from typing import Any
 
 import pytest
 
-from broker.client import ConsumeStatus, IllegalConfiguration, LocalTransactionState
-from broker.client.checks.listener_check import check_message_listener, check_transaction_listener, is_async
+from rocketmq_broker.client import ConsumeStatus, IllegalConfiguration, LocalTransactionState
+from rocketmq_broker.client.checks.listener_check import check_message_listener, check_transaction_listener, is_async
 
 
 def plain(messages: Any, context: Any) -> ConsumeStatus:

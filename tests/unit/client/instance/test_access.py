@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from broker.client import ClientTls, IllegalConfiguration, Producer, SessionCredentials
-from broker.client.instance.access import credentials_of, open_remoting, tls_of
+from rocketmq_broker.client import ClientTls, IllegalConfiguration, Producer, SessionCredentials
+from rocketmq_broker.client.instance.access import credentials_of, open_remoting, tls_of
 
 
 def test_without_a_word_requests_are_neither_signed_nor_encrypted() -> None:

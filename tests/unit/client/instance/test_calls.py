@@ -2,11 +2,11 @@
 
 import pytest
 
-from broker.client import BrokerError, BrokerUnreachable, RequestTimedOut
-from broker.client.instance.calls import ask, ask_for_success, tell
-from broker.protocol.codes import RequestCode, ResponseCode
-from broker.protocol.headers import ViewMessageRequestHeader
-from broker.remoting.errors import ConnectionClosed, RemotingTimeout, TooManyRequests
+from rocketmq_broker.client import BrokerError, BrokerUnreachable, RequestTimedOut
+from rocketmq_broker.client.instance.calls import ask, ask_for_success, tell
+from rocketmq_broker.protocol.codes import RequestCode, ResponseCode
+from rocketmq_broker.protocol.headers import ViewMessageRequestHeader
+from rocketmq_broker.remoting.errors import ConnectionClosed, RemotingTimeout, TooManyRequests
 from tests.unit.client.peers import Peers, answer, calls_to, success
 
 CODE = RequestCode.VIEW_MESSAGE_BY_ID

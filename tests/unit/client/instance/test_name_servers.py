@@ -2,12 +2,12 @@
 
 import pytest
 
-from broker.client import NameServerUnreachable, UnreadableAnswer
-from broker.client.instance.name_servers import NameServers
-from broker.protocol.codes import RequestCode, ResponseCode
-from broker.protocol.headers import GetRouteInfoRequestHeader
-from broker.protocol.route import BrokerData, ClusterInfo, QueueData, TopicRouteData
-from broker.remoting.errors import RemotingTimeout
+from rocketmq_broker.client import NameServerUnreachable, UnreadableAnswer
+from rocketmq_broker.client.instance.name_servers import NameServers
+from rocketmq_broker.protocol.codes import RequestCode, ResponseCode
+from rocketmq_broker.protocol.headers import GetRouteInfoRequestHeader
+from rocketmq_broker.protocol.route import BrokerData, ClusterInfo, QueueData, TopicRouteData
+from rocketmq_broker.remoting.errors import RemotingTimeout
 from tests.unit.client.peers import Peer, Peers, answer, success
 
 ROUTE = TopicRouteData(queue_datas=[QueueData("b", 4, 4, 6)], broker_datas=[BrokerData("c", "b", {0: "b:1"})])

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import asyncio
 
-from broker.client.instance.rhythm import Rhythm
-from broker.testing.virtual_time import VirtualTime
+from rocketmq_broker.client.instance.rhythm import Rhythm
+from rocketmq_broker.testing.virtual_time import VirtualTime
 
 
 def test_what_is_done_sooner_does_not_move_the_beat_and_a_timer_that_fires_early_counts_as_one() -> None:

@@ -2,10 +2,10 @@
 
 import pytest
 
-from broker.client.errors import NoRoute
-from broker.client.instance.topic_queues import check_queue_counts, publish_queues, subscribe_queues
-from broker.message import MessageQueue
-from broker.protocol.route import BrokerData, QueueData, TopicRouteData
+from rocketmq_broker.client.errors import NoRoute
+from rocketmq_broker.client.instance.topic_queues import check_queue_counts, publish_queues, subscribe_queues
+from rocketmq_broker.message import MessageQueue
+from rocketmq_broker.protocol.route import BrokerData, QueueData, TopicRouteData
 
 
 def route(*brokers: tuple[str, int, int, int], order_topic_conf: str | None = None, masters: str = "ab") -> TopicRouteData:

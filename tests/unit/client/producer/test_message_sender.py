@@ -5,12 +5,12 @@ from collections.abc import Callable
 
 import pytest
 
-from broker.client import BrokerError, BrokerUnreachable, MessageRefused, SendFailed, SendResult, SendStatus
-from broker.client.producer.message_sender import MessageSender, SendSettings
-from broker.client.producer.wire_message import WireMessage
-from broker.message import Message, MessageQueue
-from broker.message.ids import UniqueIdMaker
-from broker.protocol.codes import ResponseCode
+from rocketmq_broker.client import BrokerError, BrokerUnreachable, MessageRefused, SendFailed, SendResult, SendStatus
+from rocketmq_broker.client.producer.message_sender import MessageSender, SendSettings
+from rocketmq_broker.client.producer.wire_message import WireMessage
+from rocketmq_broker.message import Message, MessageQueue
+from rocketmq_broker.message.ids import UniqueIdMaker
+from rocketmq_broker.protocol.codes import ResponseCode
 
 A, B = MessageQueue("orders", "broker-a", 0), MessageQueue("orders", "broker-b", 0)
 MESSAGE = Message.of("orders", b"x")

@@ -1,7 +1,7 @@
 """Queue selection: round robin, around brokers that failed."""
 
-from broker.client.producer.queue_selection import AVOIDED_FOR_MS, QueueSelector
-from broker.message import MessageQueue
+from rocketmq_broker.client.producer.queue_selection import AVOIDED_FOR_MS, QueueSelector
+from rocketmq_broker.message import MessageQueue
 
 A0, A1, B0, B1 = (MessageQueue("t", broker, number) for broker in "ab" for number in (0, 1))
 ALL = [A0, A1, B0, B1]

@@ -9,16 +9,16 @@ from typing import Any, cast
 
 import pytest
 
-from broker.client import IllegalMessage, Message, RequestTimedOut, SendFailed, create_reply_message
-from broker.client.producer import replies
-from broker.client.producer.replies import PendingReplies
-from broker.message import properties as props
-from broker.protocol.codes import RequestCode, ResponseCode
-from broker.protocol.command import RemotingCommand, encode_request
-from broker.protocol.frame import FrameDecoder
-from broker.protocol.headers import ReplyMessageRequestHeader
-from broker.remoting.connection import Connection
-from broker.remoting.dispatcher import RequestRefused
+from rocketmq_broker.client import IllegalMessage, Message, RequestTimedOut, SendFailed, create_reply_message
+from rocketmq_broker.client.producer import replies
+from rocketmq_broker.client.producer.replies import PendingReplies
+from rocketmq_broker.message import properties as props
+from rocketmq_broker.protocol.codes import RequestCode, ResponseCode
+from rocketmq_broker.protocol.command import RemotingCommand, encode_request
+from rocketmq_broker.protocol.frame import FrameDecoder
+from rocketmq_broker.protocol.headers import ReplyMessageRequestHeader
+from rocketmq_broker.remoting.connection import Connection
+from rocketmq_broker.remoting.dispatcher import RequestRefused
 from tests.unit.client.messages import message
 from tests.unit.client.peers import decoded
 

@@ -2,11 +2,11 @@
 
 import pytest
 
-from broker.client import BrokerError, MessageQueue, SendStatus, UnreadableAnswer
-from broker.client.producer.send_requests import SendRequests
-from broker.client.producer.wire_message import WireMessage
-from broker.protocol.codes import RequestCode, ResponseCode
-from broker.protocol.headers import (
+from rocketmq_broker.client import BrokerError, MessageQueue, SendStatus, UnreadableAnswer
+from rocketmq_broker.client.producer.send_requests import SendRequests
+from rocketmq_broker.client.producer.wire_message import WireMessage
+from rocketmq_broker.protocol.codes import RequestCode, ResponseCode
+from rocketmq_broker.protocol.headers import (
     CreateTopicRequestHeader,
     EndTransactionRequestHeader,
     SendMessageRequestHeaderV2,

@@ -2,15 +2,15 @@
 
 from typing import cast
 
-from broker.client import NoRoute
-from broker.client.instance.broker_calls import BrokerCalls
-from broker.client.instance.routes import Routes
-from broker.client.producer.sendability import LatestSends, Sendability
-from broker.message import MessageQueue
-from broker.protocol.bodies import KVTable
-from broker.protocol.codes import RequestCode, ResponseCode
-from broker.protocol.command import RemotingCommand
-from broker.remoting.errors import RemotingTimeout
+from rocketmq_broker.client import NoRoute
+from rocketmq_broker.client.instance.broker_calls import BrokerCalls
+from rocketmq_broker.client.instance.routes import Routes
+from rocketmq_broker.client.producer.sendability import LatestSends, Sendability
+from rocketmq_broker.message import MessageQueue
+from rocketmq_broker.protocol.bodies import KVTable
+from rocketmq_broker.protocol.codes import RequestCode, ResponseCode
+from rocketmq_broker.protocol.command import RemotingCommand
+from rocketmq_broker.remoting.errors import RemotingTimeout
 from tests.unit.client.peers import Peer, Peers, Places, answer, success
 
 

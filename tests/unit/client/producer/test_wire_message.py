@@ -5,9 +5,9 @@ import zlib
 
 import pytest
 
-from broker.client import MessageRefused
-from broker.client.producer.wire_message import MAX_MESSAGE_SIZE, check_message, to_wire, to_wire_batch, with_unique_id
-from broker.message import Message, properties, sysflag
+from rocketmq_broker.client import MessageRefused
+from rocketmq_broker.client.producer.wire_message import MAX_MESSAGE_SIZE, check_message, to_wire, to_wire_batch, with_unique_id
+from rocketmq_broker.message import Message, properties, sysflag
 
 
 def test_a_long_body_is_compressed_and_says_so() -> None:

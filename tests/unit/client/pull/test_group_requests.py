@@ -2,20 +2,20 @@
 
 import pytest
 
-from broker.client import BrokerError, MessageQueue, UnreadableAnswer
-from broker.client.pull.group_requests import GroupRequests
-from broker.client.pull.subscription import Subscription
-from broker.protocol.bodies import (
+from rocketmq_broker.client import BrokerError, MessageQueue, UnreadableAnswer
+from rocketmq_broker.client.pull.group_requests import GroupRequests
+from rocketmq_broker.client.pull.subscription import Subscription
+from rocketmq_broker.protocol.bodies import (
     CheckClientRequestBody,
     GetConsumerListByGroupResponseBody,
     LockBatchRequestBody,
     LockBatchResponseBody,
     UnlockBatchRequestBody,
 )
-from broker.protocol.codes import RequestCode, ResponseCode
-from broker.protocol.command import RemotingCommand
-from broker.protocol.headers import ConsumerSendMsgBackRequestHeader, GetConsumerListByGroupRequestHeader
-from broker.protocol.queue_table import MessageQueueData
+from rocketmq_broker.protocol.codes import RequestCode, ResponseCode
+from rocketmq_broker.protocol.command import RemotingCommand
+from rocketmq_broker.protocol.headers import ConsumerSendMsgBackRequestHeader, GetConsumerListByGroupRequestHeader
+from rocketmq_broker.protocol.queue_table import MessageQueueData
 from tests.unit.client.messages import QUEUE, message
 from tests.unit.client.peers import Peer, Peers, answer, calls_to, success
 

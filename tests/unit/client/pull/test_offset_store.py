@@ -5,9 +5,9 @@ from pathlib import Path
 
 import pytest
 
-from broker.client import BrokerUnreachable
-from broker.client.pull.offset_store import BrokerOffsetStore, LocalFileOffsetStore
-from broker.message import MessageQueue
+from rocketmq_broker.client import BrokerUnreachable
+from rocketmq_broker.client.pull.offset_store import BrokerOffsetStore, LocalFileOffsetStore
+from rocketmq_broker.message import MessageQueue
 from tests.unit.client.messages import QUEUE
 
 OTHER = MessageQueue("orders", "broker-a", 1)

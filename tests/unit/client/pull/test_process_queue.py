@@ -3,7 +3,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from broker.client.pull.process_queue import ProcessQueue
+from rocketmq_broker.client.pull.process_queue import ProcessQueue
 from tests.unit.client.messages import QUEUE, message, offsets
 
 

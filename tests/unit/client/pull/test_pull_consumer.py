@@ -6,7 +6,7 @@ from collections.abc import AsyncIterator
 
 import pytest
 
-from broker.client import (
+from rocketmq_broker.client import (
     IllegalConfiguration,
     Message,
     MessageQueue,
@@ -16,7 +16,7 @@ from broker.client import (
     Producer,
     PullConsumer,
 )
-from broker.testing import RocketMQ
+from rocketmq_broker.testing import RocketMQ
 
 
 @pytest.fixture

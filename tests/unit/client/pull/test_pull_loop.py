@@ -5,14 +5,14 @@ from collections.abc import Callable
 
 import pytest
 
-from broker.client import BrokerError, BrokerUnreachable
-from broker.client.pull import pull_loop
-from broker.client.pull.process_queue import ProcessQueue
-from broker.client.pull.pull_loop import PullEvents, PullLoop, PullSettings, with_real_topic
-from broker.client.pull.queue_requests import Pulled
-from broker.client.pull.subscription import Subscription
-from broker.message import MessageExt, MessageQueue
-from broker.protocol.codes import ResponseCode
+from rocketmq_broker.client import BrokerError, BrokerUnreachable
+from rocketmq_broker.client.pull import pull_loop
+from rocketmq_broker.client.pull.process_queue import ProcessQueue
+from rocketmq_broker.client.pull.pull_loop import PullEvents, PullLoop, PullSettings, with_real_topic
+from rocketmq_broker.client.pull.queue_requests import Pulled
+from rocketmq_broker.client.pull.subscription import Subscription
+from rocketmq_broker.message import MessageExt, MessageQueue
+from rocketmq_broker.protocol.codes import ResponseCode
 from tests.unit.client.messages import QUEUE, message, offsets
 
 Answer = Pulled | Exception

@@ -7,15 +7,19 @@ from typing import Any
 
 import pytest
 
-from broker.client import BrokerUnreachable, MessageSelector
-from broker.client.pull.queue_requests import QueueRequests
-from broker.client.pull.subscription import Subscription
-from broker.message import MessageQueue, sysflag
-from broker.message.record import Record, body_crc
-from broker.protocol.codes import RequestCode, ResponseCode, SerializeType
-from broker.protocol.command import RemotingCommand, ReplyTo, encode_response
-from broker.protocol.frame import FrameDecoder
-from broker.protocol.headers import PullMessageRequestHeader, PullMessageResponseHeader, UpdateConsumerOffsetRequestHeader
+from rocketmq_broker.client import BrokerUnreachable, MessageSelector
+from rocketmq_broker.client.pull.queue_requests import QueueRequests
+from rocketmq_broker.client.pull.subscription import Subscription
+from rocketmq_broker.message import MessageQueue, sysflag
+from rocketmq_broker.message.record import Record, body_crc
+from rocketmq_broker.protocol.codes import RequestCode, ResponseCode, SerializeType
+from rocketmq_broker.protocol.command import RemotingCommand, ReplyTo, encode_response
+from rocketmq_broker.protocol.frame import FrameDecoder
+from rocketmq_broker.protocol.headers import (
+    PullMessageRequestHeader,
+    PullMessageResponseHeader,
+    UpdateConsumerOffsetRequestHeader,
+)
 from tests.unit.client.messages import QUEUE
 
 

@@ -5,12 +5,12 @@ from collections.abc import AsyncIterator
 
 import pytest
 
-from broker.client import BrokerUnreachable, ConsumeFromWhere, MessageQueue
-from broker.client.pull.pull_loop import PullSettings
-from broker.client.pull.queue_requests import Pulled
-from broker.client.pull.read_ahead import ReadAhead
-from broker.client.pull.starting_offset import StartingOffset
-from broker.client.pull.subscription import Subscription
+from rocketmq_broker.client import BrokerUnreachable, ConsumeFromWhere, MessageQueue
+from rocketmq_broker.client.pull.pull_loop import PullSettings
+from rocketmq_broker.client.pull.queue_requests import Pulled
+from rocketmq_broker.client.pull.read_ahead import ReadAhead
+from rocketmq_broker.client.pull.starting_offset import StartingOffset
+from rocketmq_broker.client.pull.subscription import Subscription
 from tests.unit.client.messages import QUEUE, message, offsets
 
 OTHER = MessageQueue("orders", "broker-a", 1)
@@ -90,7 +90,7 @@ async def test_it_begins_where_the_group_has_come_to(ahead: ReadAhead, broker: B
 async def test_a_broker_that_is_away_at_first_is_asked_again(
     ahead: ReadAhead, broker: Broker, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("broker.client.pull.read_ahead.Backoff.next_pause_s", lambda _: 0.0)
+    monkeypatch.setattr("rocketmq_broker.client.pull.read_ahead.Backoff.next_pause_s", lambda _: 0.0)
     broker.failures = 2
     ahead.read(QUEUE, ALL)
     assert await taken(ahead, 1) == [0]

@@ -4,10 +4,10 @@ from typing import cast
 
 import pytest
 
-from broker.client import BrokerUnreachable, ConsumeFromWhere, MessageQueue
-from broker.client.pull.offset_store import OffsetStore
-from broker.client.pull.queue_requests import QueueRequests
-from broker.client.pull.starting_offset import StartingOffset
+from rocketmq_broker.client import BrokerUnreachable, ConsumeFromWhere, MessageQueue
+from rocketmq_broker.client.pull.offset_store import OffsetStore
+from rocketmq_broker.client.pull.queue_requests import QueueRequests
+from rocketmq_broker.client.pull.starting_offset import StartingOffset
 from tests.unit.client.messages import QUEUE
 
 RETRY_QUEUE = MessageQueue("%RETRY%group", "broker-a", 0)

@@ -2,9 +2,9 @@
 
 import pytest
 
-from broker.client import IllegalConfiguration, MessageSelector
-from broker.client.pull.subscription import Subscription
-from broker.message.tags import java_hash_code
+from rocketmq_broker.client import IllegalConfiguration, MessageSelector
+from rocketmq_broker.client.pull.subscription import Subscription
+from rocketmq_broker.message.tags import java_hash_code
 from tests.unit.client.messages import message, offsets
 
 

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import pytest
 
-from broker.client import BrokerError, BrokerUnreachable, IllegalConfiguration, MessageSelector
-from broker.client.pull.subscription import Subscription
-from broker.client.pull.subscription_check import SubscriptionCheck
-from broker.message import MessageQueue
-from broker.protocol.codes import ResponseCode
+from rocketmq_broker.client import BrokerError, BrokerUnreachable, IllegalConfiguration, MessageSelector
+from rocketmq_broker.client.pull.subscription import Subscription
+from rocketmq_broker.client.pull.subscription_check import SubscriptionCheck
+from rocketmq_broker.message import MessageQueue
+from rocketmq_broker.protocol.codes import ResponseCode
 
 BY_SQL = Subscription.parse("orders", MessageSelector.by_sql("a > 3"), 1)
 BY_TAG = Subscription.parse("orders", "a || b", 1)

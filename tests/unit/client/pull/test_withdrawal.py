@@ -4,8 +4,8 @@ import asyncio
 
 import pytest
 
-from broker.client import ConsumeContext, MessagesWithdrawn, NotRunning
-from broker.client.pull.withdrawal import Withdrawal
+from rocketmq_broker.client import ConsumeContext, MessagesWithdrawn, NotRunning
+from rocketmq_broker.client.pull.withdrawal import Withdrawal
 from tests.unit.client.messages import QUEUE
 
 

@@ -2,14 +2,14 @@
 
 import pytest
 
-from broker.client.push.consumer_requests import ConsumerRequests
-from broker.message import MessageQueue
-from broker.protocol.bodies import MessageQueueForC, ResetOffsetBody, ResetOffsetBodyForC
-from broker.protocol.codes import RequestCode
-from broker.protocol.command import encode_request
-from broker.protocol.frame import FrameDecoder
-from broker.protocol.headers import ResetOffsetRequestHeader
-from broker.protocol.queue_table import QueueTable
+from rocketmq_broker.client.push.consumer_requests import ConsumerRequests
+from rocketmq_broker.message import MessageQueue
+from rocketmq_broker.protocol.bodies import MessageQueueForC, ResetOffsetBody, ResetOffsetBodyForC
+from rocketmq_broker.protocol.codes import RequestCode
+from rocketmq_broker.protocol.command import encode_request
+from rocketmq_broker.protocol.frame import FrameDecoder
+from rocketmq_broker.protocol.headers import ResetOffsetRequestHeader
+from rocketmq_broker.protocol.queue_table import QueueTable
 from tests.unit.client.messages import QUEUE
 
 

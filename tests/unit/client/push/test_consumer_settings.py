@@ -5,8 +5,8 @@ from typing import get_type_hints
 
 import pytest
 
-from broker.client import ConsumeFromWhere, IllegalConfiguration, MessageModel
-from broker.client.push.consumer_settings import ConsumerOptions, ConsumerSettings
+from rocketmq_broker.client import ConsumeFromWhere, IllegalConfiguration, MessageModel
+from rocketmq_broker.client.push.consumer_settings import ConsumerOptions, ConsumerSettings
 
 
 def test_the_defaults_are_those_of_javas_consumer() -> None:

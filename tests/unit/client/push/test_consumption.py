@@ -6,14 +6,14 @@ from collections.abc import AsyncIterator
 
 import pytest
 
-from broker.client import ConsumeContext, ConsumeStatus
-from broker.client.listeners import MessageListener
-from broker.client.pull.process_queue import ProcessQueue
-from broker.client.push import concurrent_consumption, orderly_consumption
-from broker.client.push.concurrent_consumption import ConcurrentConsumption
-from broker.client.push.listener_threads import ListenerThreads
-from broker.client.push.orderly_consumption import OrderlyConsumption
-from broker.message import MessageExt
+from rocketmq_broker.client import ConsumeContext, ConsumeStatus
+from rocketmq_broker.client.listeners import MessageListener
+from rocketmq_broker.client.pull.process_queue import ProcessQueue
+from rocketmq_broker.client.push import concurrent_consumption, orderly_consumption
+from rocketmq_broker.client.push.concurrent_consumption import ConcurrentConsumption
+from rocketmq_broker.client.push.listener_threads import ListenerThreads
+from rocketmq_broker.client.push.orderly_consumption import OrderlyConsumption
+from rocketmq_broker.message import MessageExt
 from tests.unit.client.messages import QUEUE, message, offsets
 from tests.unit.client.waiting import until
 

@@ -6,10 +6,10 @@ from collections.abc import Awaitable, Callable
 
 import pytest
 
-from broker.client.push.listener_runner import ListenerCancelled, ListenerNotRun
-from broker.client.push.listener_tasks import ListenerTasks
-from broker.client.push.listener_threads import ListenerThreads
-from broker.client.push.runner_choice import runner_of
+from rocketmq_broker.client.push.listener_runner import ListenerCancelled, ListenerNotRun
+from rocketmq_broker.client.push.listener_tasks import ListenerTasks
+from rocketmq_broker.client.push.listener_threads import ListenerThreads
+from rocketmq_broker.client.push.runner_choice import runner_of
 from tests.unit.client.waiting import until
 
 Outcome = tuple[object, BaseException | None]

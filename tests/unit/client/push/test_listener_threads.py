@@ -6,8 +6,8 @@ from functools import partial
 
 import pytest
 
-from broker.client.push.listener_runner import ListenerNotRun, NoThreadLeft
-from broker.client.push.listener_threads import ListenerThreads
+from rocketmq_broker.client.push.listener_runner import ListenerNotRun, NoThreadLeft
+from rocketmq_broker.client.push.listener_threads import ListenerThreads
 from tests.unit.client.waiting import until
 
 

@@ -1,8 +1,8 @@
 """Giving messages back: to the broker first, through the retry topic when it does not take them."""
 
-from broker.client import BrokerError, SendFailed
-from broker.client.push.message_return import MessageReturn, retry_message
-from broker.message import Message, MessageExt, properties
+from rocketmq_broker.client import BrokerError, SendFailed
+from rocketmq_broker.client.push.message_return import MessageReturn, retry_message
+from rocketmq_broker.message import Message, MessageExt, properties
 from tests.unit.client.messages import message
 
 

@@ -1,6 +1,6 @@
 """Orderly queue: one batch at a time, and what failed comes first again."""
 
-from broker.client.push.orderly_queue import OrderlyQueue, split_at_first_postponed
+from rocketmq_broker.client.push.orderly_queue import OrderlyQueue, split_at_first_postponed
 from tests.unit.client.messages import message, offsets
 
 

@@ -4,8 +4,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from broker.client.rebalance.allocation import allocate_averagely
-from broker.message import MessageQueue
+from rocketmq_broker.client.rebalance.allocation import allocate_averagely
+from rocketmq_broker.message import MessageQueue
 
 
 def queues(count: int) -> list[MessageQueue]:

@@ -5,10 +5,10 @@ from collections.abc import Iterable
 
 import pytest
 
-from broker.client.pull.process_queue import ProcessQueue
-from broker.client.rebalance import assignment as assignment_module
-from broker.client.rebalance.assignment import Assignment
-from broker.message import MessageQueue
+from rocketmq_broker.client.pull.process_queue import ProcessQueue
+from rocketmq_broker.client.rebalance import assignment as assignment_module
+from rocketmq_broker.client.rebalance.assignment import Assignment
+from rocketmq_broker.message import MessageQueue
 from tests.unit.client.messages import QUEUE, message
 from tests.unit.client.waiting import until
 

@@ -5,10 +5,10 @@ from typing import cast
 
 import pytest
 
-from broker.client import BrokerUnreachable, MessageQueue
-from broker.client.pull.group_requests import GroupRequests
-from broker.client.rebalance.queue_locks import HELD_FOR_S, OwnQueueLocks
-from broker.world import World, in_world
+from rocketmq_broker.client import BrokerUnreachable, MessageQueue
+from rocketmq_broker.client.pull.group_requests import GroupRequests
+from rocketmq_broker.client.rebalance.queue_locks import HELD_FOR_S, OwnQueueLocks
+from rocketmq_broker.world import World, in_world
 from tests.unit.client.messages import QUEUE
 
 OTHER = MessageQueue("orders", "broker-a", 1)

@@ -2,9 +2,9 @@
 
 from collections.abc import Collection
 
-from broker.client import BrokerUnreachable
-from broker.client.rebalance.rebalance import Rebalance
-from broker.message import MessageQueue
+from rocketmq_broker.client import BrokerUnreachable
+from rocketmq_broker.client.rebalance.rebalance import Rebalance
+from rocketmq_broker.message import MessageQueue
 
 QUEUES = [MessageQueue("orders", "broker-a", number) for number in range(4)]
 

@@ -6,16 +6,16 @@ from typing import Any
 
 import pytest
 
-from broker.client import LocalTransactionState
-from broker.client.push.runner_choice import Runners
-from broker.client.transaction.check_answers import CheckAnswers
-from broker.client.transaction.topic_listeners import TopicListeners
-from broker.message import Message, MessageExt
-from broker.message.record import encode_record, host_bytes
-from broker.protocol.codes import RequestCode
-from broker.protocol.command import RemotingCommand, encode_request
-from broker.protocol.frame import FrameDecoder
-from broker.protocol.headers import CheckTransactionStateRequestHeader, EndTransactionRequestHeader
+from rocketmq_broker.client import LocalTransactionState
+from rocketmq_broker.client.push.runner_choice import Runners
+from rocketmq_broker.client.transaction.check_answers import CheckAnswers
+from rocketmq_broker.client.transaction.topic_listeners import TopicListeners
+from rocketmq_broker.message import Message, MessageExt
+from rocketmq_broker.message.record import encode_record, host_bytes
+from rocketmq_broker.protocol.codes import RequestCode
+from rocketmq_broker.protocol.command import RemotingCommand, encode_request
+from rocketmq_broker.protocol.frame import FrameDecoder
+from rocketmq_broker.protocol.headers import CheckTransactionStateRequestHeader, EndTransactionRequestHeader
 from tests.unit.client.waiting import until
 
 COMMIT, ROLLBACK, UNKNOWN = LocalTransactionState

@@ -2,16 +2,16 @@
 
 import pytest
 
-from broker.client import LocalTransactionState, SendResult, SendStatus
-from broker.client.transaction.transaction_decision import (
+from rocketmq_broker.client import LocalTransactionState, SendResult, SendStatus
+from rocketmq_broker.client.transaction.transaction_decision import (
     commit_log_offset_of,
     end_after_check,
     end_after_local_transaction,
     state_of_answer,
     state_without_listener,
 )
-from broker.message import MessageQueue
-from broker.protocol.headers import CheckTransactionStateRequestHeader
+from rocketmq_broker.message import MessageQueue
+from rocketmq_broker.protocol.headers import CheckTransactionStateRequestHeader
 from tests.unit.client.messages import message
 
 COMMIT, ROLLBACK, UNKNOWN = LocalTransactionState

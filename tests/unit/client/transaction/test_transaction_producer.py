@@ -6,7 +6,7 @@ from typing import Any, cast
 
 import pytest
 
-from broker.client import (
+from rocketmq_broker.client import (
     BrokerUnreachable,
     IllegalConfiguration,
     LocalTransactionState,
@@ -21,12 +21,12 @@ from broker.client import (
     TransactionProducer,
     local_transaction,
 )
-from broker.client.instance.instance import ClientInstance
-from broker.client.producer.message_sender import MessageSender
-from broker.client.producer.producer import RunningProducer
-from broker.client.producer.send_requests import SendRequests
-from broker.message import sysflag
-from broker.protocol.headers import EndTransactionRequestHeader
+from rocketmq_broker.client.instance.instance import ClientInstance
+from rocketmq_broker.client.producer.message_sender import MessageSender
+from rocketmq_broker.client.producer.producer import RunningProducer
+from rocketmq_broker.client.producer.send_requests import SendRequests
+from rocketmq_broker.message import sysflag
+from rocketmq_broker.protocol.headers import EndTransactionRequestHeader
 from tests.unit.client.waiting import until
 
 COMMIT, ROLLBACK, UNKNOWN = LocalTransactionState

@@ -3,10 +3,10 @@
 import json
 from types import MappingProxyType
 
-from broker.message import Message, properties
 from order_messages.order_created import OrderCreated
 from pipelines.repair.message_again import REPAIR, body_of, contradiction, message_again, names_order
 from pipelines.repair.plan import Action, OrderSaid, Step
+from rocketmq_broker.message import Message, properties
 
 ORDER = OrderSaid("o", "ada", 1250, "EUR", 5)
 

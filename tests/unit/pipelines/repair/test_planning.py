@@ -99,7 +99,7 @@ def test_the_evidence_is_what_the_witnesses_say() -> None:
     (step,) = plan_of([found(Finding.MISSING_CREDIT, Cause.DISCARDED, half_at_ms=0, discarded_at_ms=60_000)], ROUTE, 77).steps
     assert step.evidence == [
         "missing_credit: an order without a credit, although its transaction is COMMITTED",
-        "cause discarded: check-back was given up: python -m broker.admin resume",
+        "cause discarded: check-back was given up: python -m rocketmq_broker.admin resume",
         "order database: 1 row, 1250 cents EUR, customer ada, 2023-11-14 22:13:20 UTC",
         "transaction T-o",
         "half message stored 1970-01-01 00:00:00 UTC",

@@ -1,8 +1,8 @@
 """Messages that a broker has lost, as pulls of its queues show them."""
 
-from broker.message.record import Record
 from pipelines.sources.pulled_log_source import found_in
 from pipelines.sources.queue_ranges import QueueRange
+from rocketmq_broker.message.record import Record
 from rocketmq_commitlog.commit_log import Damage, LogRecord
 from tests.unit.pipelines.log_writer import HOST
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from broker.remoting.tls.handshakes import Handshakes
+from rocketmq_broker.remoting.tls.handshakes import Handshakes
 
 
 def begun(handshakes: Handshakes, ip: str, given_up: list[str], name: str) -> None:

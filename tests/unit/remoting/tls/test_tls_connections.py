@@ -12,15 +12,15 @@ from pathlib import Path
 
 import pytest
 
-from broker.acl import SessionCredentials
-from broker.acl.signature import is_signed
-from broker.protocol.codes import ResponseCode, SerializeType
-from broker.protocol.command import RemotingCommand, encode_response
-from broker.remoting import ConnectFailed, RemotingClient, RemotingServer
-from broker.remoting.connection import Connection
-from broker.remoting.dispatcher import Dispatcher
-from broker.remoting.errors import ConnectionClosed
-from broker.remoting.tls import (
+from rocketmq_broker.acl import SessionCredentials
+from rocketmq_broker.acl.signature import is_signed
+from rocketmq_broker.protocol.codes import ResponseCode, SerializeType
+from rocketmq_broker.protocol.command import RemotingCommand, encode_response
+from rocketmq_broker.remoting import ConnectFailed, RemotingClient, RemotingServer
+from rocketmq_broker.remoting.connection import Connection
+from rocketmq_broker.remoting.dispatcher import Dispatcher
+from rocketmq_broker.remoting.errors import ConnectionClosed
+from rocketmq_broker.remoting.tls import (
     ClientTls,
     NeedClientAuth,
     ServerContexts,
@@ -30,7 +30,7 @@ from broker.remoting.tls import (
     secure_transport,
     server_contexts,
 )
-from broker.remoting.tls.handshakes import Handshakes
+from rocketmq_broker.remoting.tls.handshakes import Handshakes
 from tests.certificates import Authority, Certificate
 
 ECHO = 7

@@ -6,7 +6,15 @@ from pathlib import Path
 
 import pytest
 
-from broker.remoting.tls import ClientTls, NeedClientAuth, ServerContexts, ServerTls, TlsMode, TlsUnusable, client_context
+from rocketmq_broker.remoting.tls import (
+    ClientTls,
+    NeedClientAuth,
+    ServerContexts,
+    ServerTls,
+    TlsMode,
+    TlsUnusable,
+    client_context,
+)
 from tests.certificates import Authority
 
 

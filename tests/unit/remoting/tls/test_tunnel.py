@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from broker.remoting.tls import ClientTls, client_context
-from broker.remoting.tls.contexts import load_certificate, new_context
-from broker.remoting.tls.tunnel import TlsTunnel
+from rocketmq_broker.remoting.tls import ClientTls, client_context
+from rocketmq_broker.remoting.tls.contexts import load_certificate, new_context
+from rocketmq_broker.remoting.tls.tunnel import TlsTunnel
 from tests.certificates import Authority
 
 

@@ -9,22 +9,22 @@ from pathlib import Path
 
 import pytest
 
-from broker.acl import SessionCredentials
-from broker.protocol.codes import RequestCode, SerializeType
-from broker.protocol.command import RemotingCommand, encode_request
-from broker.protocol.command_header import CommandHeader
-from broker.protocol.frame import FrameDecoder
-from broker.protocol.headers import (
+from rocketmq_broker.acl import SessionCredentials
+from rocketmq_broker.protocol.codes import RequestCode, SerializeType
+from rocketmq_broker.protocol.command import RemotingCommand, encode_request
+from rocketmq_broker.protocol.command_header import CommandHeader
+from rocketmq_broker.protocol.frame import FrameDecoder
+from rocketmq_broker.protocol.headers import (
     CreateAccessConfigRequestHeader,
     DeleteAccessConfigRequestHeader,
     UpdateGlobalWhiteAddrsConfigRequestHeader,
 )
-from broker.remoting.dispatcher import Dispatcher
-from broker.remoting.tasks import Tasks
-from broker.server.access import AccessControl, AccountFiles, AclProcessor, NoAclProcessor
-from broker.server.access import access_control as module
-from broker.server.access.refusal_log import RefusalLog
-from broker.server.topics.identity import BrokerIdentity
+from rocketmq_broker.remoting.dispatcher import Dispatcher
+from rocketmq_broker.remoting.tasks import Tasks
+from rocketmq_broker.server.access import AccessControl, AccountFiles, AclProcessor, NoAclProcessor
+from rocketmq_broker.server.access import access_control as module
+from rocketmq_broker.server.access.refusal_log import RefusalLog
+from rocketmq_broker.server.topics.identity import BrokerIdentity
 
 SECRET = "a long secret"
 FILE = f"""

@@ -7,10 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from broker.acl import Account, AccountMistake
-from broker.acl.plain_acl import PlainAcl
-from broker.server.access import AccountFiles
-from broker.server.access.account_files import rules_of
+from rocketmq_broker.acl import Account, AccountMistake
+from rocketmq_broker.acl.plain_acl import PlainAcl
+from rocketmq_broker.server.access import AccountFiles
+from rocketmq_broker.server.access.account_files import rules_of
 
 ACCOUNT = "accounts:\n- accessKey: {key}\n  secretKey: a long secret\n"
 

@@ -2,9 +2,9 @@
 
 import pytest
 
-from broker.protocol.codes import RequestCode
-from broker.server.clients import consumer_notices
-from broker.server.clients.consumer_notices import ConsumerNotices
+from rocketmq_broker.protocol.codes import RequestCode
+from rocketmq_broker.server.clients import consumer_notices
+from rocketmq_broker.server.clients.consumer_notices import ConsumerNotices
 from tests.unit.server.conftest import Wire
 
 

@@ -1,6 +1,6 @@
 """The index of groups by connection."""
 
-from broker.server.clients.memberships import Memberships
+from rocketmq_broker.server.clients.memberships import Memberships
 
 
 def test_groups_and_their_number_follow_who_joins_and_leaves() -> None:

@@ -5,13 +5,13 @@ from __future__ import annotations
 import msgspec
 import pytest
 
-from broker.filter import LONGEST
-from broker.message.tags import tags_code
-from broker.protocol.codes import ResponseCode
-from broker.protocol.headers import PullMessageRequestHeader
-from broker.protocol.heartbeat import SubscriptionData
-from broker.remoting.dispatcher import RequestRefused
-from broker.server.clients.message_filters import MessageFilters
+from rocketmq_broker.filter import LONGEST
+from rocketmq_broker.message.tags import tags_code
+from rocketmq_broker.protocol.codes import ResponseCode
+from rocketmq_broker.protocol.headers import PullMessageRequestHeader
+from rocketmq_broker.protocol.heartbeat import SubscriptionData
+from rocketmq_broker.remoting.dispatcher import RequestRefused
+from rocketmq_broker.server.clients.message_filters import MessageFilters
 from tests.unit.server.conftest import PULL
 
 FILTERS = MessageFilters(is_property_filter_enabled=True)

@@ -2,7 +2,7 @@
 
 import pytest
 
-from broker.server.clients.queue_locks import LOCK_EXPIRES_MS, QueueLocks, TooManyLocks
+from rocketmq_broker.server.clients.queue_locks import LOCK_EXPIRES_MS, QueueLocks, TooManyLocks
 
 
 def test_a_queue_is_locked_for_one_client_at_a_time() -> None:

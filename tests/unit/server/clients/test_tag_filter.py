@@ -2,11 +2,11 @@
 
 import pytest
 
-from broker.message.tags import tags_code
-from broker.protocol.codes import ResponseCode
-from broker.protocol.heartbeat import SubscriptionData
-from broker.remoting.dispatcher import RequestRefused
-from broker.server.clients.tag_filter import parse_tags, wanted_codes
+from rocketmq_broker.message.tags import tags_code
+from rocketmq_broker.protocol.codes import ResponseCode
+from rocketmq_broker.protocol.heartbeat import SubscriptionData
+from rocketmq_broker.remoting.dispatcher import RequestRefused
+from rocketmq_broker.server.clients.tag_filter import parse_tags, wanted_codes
 
 
 @pytest.mark.parametrize("expression", ["*", "", None])

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from broker.protocol.codes import RequestCode, ResponseCode
-from broker.protocol.command import RemotingCommand, encode_response
-from broker.remoting.dispatcher import Dispatcher
-from broker.server.clients.vip_channel import VipChannel
+from rocketmq_broker.protocol.codes import RequestCode, ResponseCode
+from rocketmq_broker.protocol.command import RemotingCommand, encode_response
+from rocketmq_broker.remoting.dispatcher import Dispatcher
+from rocketmq_broker.server.clients.vip_channel import VipChannel
 from tests.unit.remoting.test_dispatcher import Wire, commands
 
 

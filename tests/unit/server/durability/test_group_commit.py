@@ -14,15 +14,15 @@ from typing import Any
 
 import pytest
 
-from broker.message.inner_message import InnerMessage
-from broker.message.record import decode_records, host_bytes
-from broker.protocol.codes import ResponseCode, SerializeType
-from broker.protocol.command import ReplyTo, encode_response
-from broker.protocol.frame import FrameDecoder
-from broker.server.durability import flusher, group_commit
-from broker.server.durability.group_commit import GroupCommit
-from broker.store import Appended, FlushDiskType, MessageStore, StoreConfig, StoreUnwritable
-from broker.store.log.segments import Segments
+from rocketmq_broker.message.inner_message import InnerMessage
+from rocketmq_broker.message.record import decode_records, host_bytes
+from rocketmq_broker.protocol.codes import ResponseCode, SerializeType
+from rocketmq_broker.protocol.command import ReplyTo, encode_response
+from rocketmq_broker.protocol.frame import FrameDecoder
+from rocketmq_broker.server.durability import flusher, group_commit
+from rocketmq_broker.server.durability.group_commit import GroupCommit
+from rocketmq_broker.store import Appended, FlushDiskType, MessageStore, StoreConfig, StoreUnwritable
+from rocketmq_broker.store.log.segments import Segments
 
 HOST = host_bytes("127.0.0.1", 10911)
 SYNC, ASYNC = FlushDiskType.SYNC_FLUSH, FlushDiskType.ASYNC_FLUSH

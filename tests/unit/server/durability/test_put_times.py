@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from broker.server.durability.put_times import PutTimes
+from rocketmq_broker.server.durability.put_times import PutTimes
 
 NAMES = [
     "<=0ms", "0~10ms", "10~50ms", "50~100ms", "100~200ms", "200~500ms", "500ms~1s",

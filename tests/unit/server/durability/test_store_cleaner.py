@@ -11,13 +11,13 @@ from pathlib import Path
 
 import pytest
 
-from broker.__main__ import STORE_CLEANER_LOGGER
-from broker.message.inner_message import InnerMessage
-from broker.message.record import host_bytes
-from broker.server.durability import store_cleaner
-from broker.server.durability.store_cleaner import StoreCleaner
-from broker.store import MessageStore, StoreConfig
-from broker.store.files import OsFileSystem
+from rocketmq_broker.__main__ import STORE_CLEANER_LOGGER
+from rocketmq_broker.message.inner_message import InnerMessage
+from rocketmq_broker.message.record import host_bytes
+from rocketmq_broker.server.durability import store_cleaner
+from rocketmq_broker.server.durability.store_cleaner import StoreCleaner
+from rocketmq_broker.store import MessageStore, StoreConfig
+from rocketmq_broker.store.files import OsFileSystem
 
 NOW = 1_700_000_000_000
 HOUR = 3_600_000

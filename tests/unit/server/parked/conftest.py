@@ -9,18 +9,18 @@ from typing import TypeVar
 
 import pytest
 
-from broker.app.arrivals import Arrivals
-from broker.message.inner_message import InnerMessage
-from broker.message.properties import encode
-from broker.message.record import Record
-from broker.protocol.bodies import MarkInfo, MarkList, ParkedCounts
-from broker.protocol.body import Body
-from broker.protocol.codes import AdminRequestCode, ResponseCode
-from broker.protocol.command import RemotingCommand
-from broker.protocol.command_header import CommandHeader
-from broker.protocol.headers import DismissDeadLetterRequestHeader, ListMarksRequestHeader, RetryDeadLetterRequestHeader
-from broker.server.parked import ParkedMessages
-from broker.server.parked.dead_letter_processor import DeadLetterProcessor
+from rocketmq_broker.app.arrivals import Arrivals
+from rocketmq_broker.message.inner_message import InnerMessage
+from rocketmq_broker.message.properties import encode
+from rocketmq_broker.message.record import Record
+from rocketmq_broker.protocol.bodies import MarkInfo, MarkList, ParkedCounts
+from rocketmq_broker.protocol.body import Body
+from rocketmq_broker.protocol.codes import AdminRequestCode, ResponseCode
+from rocketmq_broker.protocol.command import RemotingCommand
+from rocketmq_broker.protocol.command_header import CommandHeader
+from rocketmq_broker.protocol.headers import DismissDeadLetterRequestHeader, ListMarksRequestHeader, RetryDeadLetterRequestHeader
+from rocketmq_broker.server.parked import ParkedMessages
+from rocketmq_broker.server.parked.dead_letter_processor import DeadLetterProcessor
 from tests.unit.server.conftest import Desk, Wire
 
 DLQ = "%DLQ%credits"

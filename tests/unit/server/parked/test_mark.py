@@ -1,7 +1,7 @@
 import pytest
 
-from broker.message.record import encode_record, host_bytes
-from broker.server.parked.mark import MARK_TOPIC, NotAMark, ParkedPlace, Treatment, mark_body, mark_properties, read_mark
+from rocketmq_broker.message.record import encode_record, host_bytes
+from rocketmq_broker.server.parked.mark import MARK_TOPIC, NotAMark, ParkedPlace, Treatment, mark_body, mark_properties, read_mark
 
 PLACE = ParkedPlace(b"%DLQ%credits", 0, 17, 4711)
 

@@ -7,10 +7,10 @@ from collections.abc import Callable
 
 import pytest
 
-from broker.message.ids import offset_message_id
-from broker.message.record import host_bytes
-from broker.server.parked import ParkedPlace, Treatment
-from broker.server.parked.parked_messages import AT_MOST_AT_ONCE
+from rocketmq_broker.message.ids import offset_message_id
+from rocketmq_broker.message.record import host_bytes
+from rocketmq_broker.server.parked import ParkedPlace, Treatment
+from rocketmq_broker.server.parked.parked_messages import AT_MOST_AT_ONCE
 from tests.unit.server.parked.conftest import DISCARD_TOPIC, DLQ, Parking, rings
 from tests.unit.store.conftest import delete_topic
 
@@ -37,7 +37,7 @@ def test_each_dead_letter_has_one_line_in_the_log_with_the_command_that_brings_i
     (letter,) = parking.letters()
     message_id = offset_message_id(letter.store_host, letter.commit_log_offset)
     assert line.startswith("dead letter: message A1 of topic orders, keys order-1, consumer group credits, redeliveries 16. ")
-    assert line.endswith(f"python -m broker.admin dead-letters retry {message_id}")
+    assert line.endswith(f"python -m rocketmq_broker.admin dead-letters retry {message_id}")
 
 
 def test_each_discarded_message_has_one_line_in_the_log_with_the_command_that_brings_it_back(
@@ -52,7 +52,7 @@ def test_each_discarded_message_has_one_line_in_the_log_with_the_command_that_br
         "discarded: transaction A1, its message for topic orders, keys order-1, producer group order_service, "
     )
     assert "checks 15. " in line
-    assert line.endswith(f"python -m broker.admin resume {offset_message_id(gone.store_host, gone.commit_log_offset)}")
+    assert line.endswith(f"python -m rocketmq_broker.admin resume {offset_message_id(gone.store_host, gone.commit_log_offset)}")
 
 
 def test_what_a_client_wrote_into_its_keys_begins_no_line_of_its_own(parking: Parking, caplog: pytest.LogCaptureFixture) -> None:
@@ -139,7 +139,9 @@ def test_a_restart_finds_what_waits_and_what_was_treated_and_says_so_once(
     assert mark is not None
     assert mark.reason == "known"
     (line,) = lines(caplog)
-    assert line.startswith("discarded messages that wait for a person: 1; dead letters: 2. python -m broker.admin discarded")
+    assert line.startswith(
+        "discarded messages that wait for a person: 1; dead letters: 2. python -m rocketmq_broker.admin discarded"
+    )
 
 
 def test_a_restart_with_nothing_to_do_says_nothing(

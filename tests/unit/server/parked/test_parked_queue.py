@@ -1,4 +1,4 @@
-from broker.server.parked.parked_queue import ParkedQueue
+from rocketmq_broker.server.parked.parked_queue import ParkedQueue
 
 
 def test_messages_wait_until_they_are_treated() -> None:

@@ -1,10 +1,10 @@
 """Pulls that wait."""
 
-from broker.filter import compile_sql
-from broker.protocol.codes import SerializeType
-from broker.protocol.command import ReplyTo
-from broker.server.clients.message_filters import LENGTH_OF_A_TAG, MessageFilter
-from broker.server.pulling.held_pulls import EXPRESSIONS_PER_CONNECTION, HELD_PER_CONNECTION, HeldPull, HeldPulls
+from rocketmq_broker.filter import compile_sql
+from rocketmq_broker.protocol.codes import SerializeType
+from rocketmq_broker.protocol.command import ReplyTo
+from rocketmq_broker.server.clients.message_filters import LENGTH_OF_A_TAG, MessageFilter
+from rocketmq_broker.server.pulling.held_pulls import EXPRESSIONS_PER_CONNECTION, HELD_PER_CONNECTION, HeldPull, HeldPulls
 
 ALL = MessageFilter(None)
 

@@ -9,18 +9,18 @@ from collections.abc import Callable
 import msgspec
 import pytest
 
-from broker.message import properties
-from broker.message.inner_message import InnerMessage
-from broker.message.record import decode_records
-from broker.message.tags import tags_code
-from broker.protocol import pull_sysflag
-from broker.protocol.codes import RequestCode, ResponseCode
-from broker.protocol.command import RemotingCommand
-from broker.protocol.headers import PullMessageRequestHeader, PullMessageResponseHeader
-from broker.protocol.heartbeat import ConsumerData, MessageModel, SubscriptionData
-from broker.remoting.alarm import Alarm
-from broker.store import SubscriptionGroupConfig, TopicConfig
-from broker.store.log.segments import Segments
+from rocketmq_broker.message import properties
+from rocketmq_broker.message.inner_message import InnerMessage
+from rocketmq_broker.message.record import decode_records
+from rocketmq_broker.message.tags import tags_code
+from rocketmq_broker.protocol import pull_sysflag
+from rocketmq_broker.protocol.codes import RequestCode, ResponseCode
+from rocketmq_broker.protocol.command import RemotingCommand
+from rocketmq_broker.protocol.headers import PullMessageRequestHeader, PullMessageResponseHeader
+from rocketmq_broker.protocol.heartbeat import ConsumerData, MessageModel, SubscriptionData
+from rocketmq_broker.remoting.alarm import Alarm
+from rocketmq_broker.store import SubscriptionGroupConfig, TopicConfig
+from rocketmq_broker.store.log.segments import Segments
 from tests.unit.server.conftest import PULL, START_MS, Desk, Wire
 
 

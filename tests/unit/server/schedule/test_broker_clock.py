@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from broker.server.schedule.broker_clock import TOLERANCE_MS, BrokerClock
+from rocketmq_broker.server.schedule.broker_clock import TOLERANCE_MS, BrokerClock
 from tests.unit.server.conftest import START_MS
 
 FOUR_DAYS_MS = 4 * 24 * 3_600_000

@@ -3,7 +3,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from broker.server.schedule.clock_of_queue import ClockOfQueue
+from rocketmq_broker.server.schedule.clock_of_queue import ClockOfQueue
 
 APPEND, LOSE, STEP = "append", "lose", "step"
 events = st.lists(st.tuples(st.sampled_from([APPEND, APPEND, LOSE, STEP]), st.integers(-9, 9)), max_size=40)

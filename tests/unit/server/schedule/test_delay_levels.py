@@ -2,9 +2,9 @@
 
 import pytest
 
-from broker.message import properties
-from broker.message.errors import IllegalMessage
-from broker.server.schedule.delay_levels import Place, delay_level, final_place, parse_delay_levels, waiting_place
+from rocketmq_broker.message import properties
+from rocketmq_broker.message.errors import IllegalMessage
+from rocketmq_broker.server.schedule.delay_levels import Place, delay_level, final_place, parse_delay_levels, waiting_place
 
 
 def test_levels_are_read_with_their_units() -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from broker.server.schedule.expiry_clock import BELIEVED_AFTER_MS, ExpiryClock
+from rocketmq_broker.server.schedule.expiry_clock import BELIEVED_AFTER_MS, ExpiryClock
 from tests.unit.server.conftest import START_MS
 
 HOUR_MS = 3_600_000

@@ -4,8 +4,8 @@ import struct
 
 import pytest
 
-from broker.message.errors import IllegalMessage
-from broker.server.sending.batch_body import BatchedMessage, split_batch
+from rocketmq_broker.message.errors import IllegalMessage
+from rocketmq_broker.server.sending.batch_body import BatchedMessage, split_batch
 
 
 def encoded(message: BatchedMessage) -> bytes:

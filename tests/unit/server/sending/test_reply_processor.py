@@ -8,21 +8,21 @@ from collections.abc import AsyncIterator, Callable
 import msgspec
 import pytest
 
-from broker.message import properties, sysflag
-from broker.protocol.codes import RequestCode, ResponseCode, SerializeType
-from broker.protocol.command import RemotingCommand
-from broker.protocol.headers import (
+from rocketmq_broker.message import properties, sysflag
+from rocketmq_broker.protocol.codes import RequestCode, ResponseCode, SerializeType
+from rocketmq_broker.protocol.command import RemotingCommand
+from rocketmq_broker.protocol.headers import (
     ReplyMessageRequestHeader,
     SendMessageRequestHeader,
     SendMessageRequestHeaderV2,
     SendMessageResponseHeader,
 )
-from broker.remoting.errors import ConnectionClosed, RemotingTimeout
-from broker.remoting.tasks import Tasks
-from broker.server.sending import reply_processor
-from broker.server.sending.reply_processor import ReplyProcessor
-from broker.server.sending.send_destination import SendDestination
-from broker.store import StoreUnwritable
+from rocketmq_broker.remoting.errors import ConnectionClosed, RemotingTimeout
+from rocketmq_broker.remoting.tasks import Tasks
+from rocketmq_broker.server.sending import reply_processor
+from rocketmq_broker.server.sending.reply_processor import ReplyProcessor
+from rocketmq_broker.server.sending.send_destination import SendDestination
+from rocketmq_broker.store import StoreUnwritable
 from tests.unit.server.conftest import IDENTITY, START_MS, Desk, Wire
 
 REPLY_TOPIC = "DefaultCluster_REPLY_TOPIC"

@@ -1,7 +1,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from broker.server.statistics.histogram import Histogram
+from rocketmq_broker.server.statistics.histogram import Histogram
 
 
 def test_a_value_equal_to_a_bound_belongs_to_it_and_one_beyond_all_bounds_to_infinity() -> None:

@@ -2,8 +2,8 @@
 
 import pytest
 
-from broker.server.statistics.flow_counter import Flow
-from broker.server.statistics.message_flows import (
+from rocketmq_broker.server.statistics.flow_counter import Flow
+from rocketmq_broker.server.statistics.message_flows import (
     BROKER_GET_NUMS,
     BROKER_PUT_NUMS,
     GROUP_GET_NUMS,
@@ -13,7 +13,7 @@ from broker.server.statistics.message_flows import (
     TOPIC_PUT_SIZE,
     MessageFlows,
 )
-from broker.server.statistics.statistics import BrokerStatistics
+from rocketmq_broker.server.statistics.statistics import BrokerStatistics
 
 NOW_MS = 1_700_000_000_000
 

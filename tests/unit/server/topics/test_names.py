@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import pytest
 
-from broker.message import topics
-from broker.protocol.bodies import LockBatchRequestBody, SubscriptionGroupConfig
-from broker.protocol.codes import RequestCode, ResponseCode
-from broker.protocol.command_header import CommandHeader
-from broker.protocol.headers import (
+from rocketmq_broker.message import topics
+from rocketmq_broker.protocol.bodies import LockBatchRequestBody, SubscriptionGroupConfig
+from rocketmq_broker.protocol.codes import RequestCode, ResponseCode
+from rocketmq_broker.protocol.command_header import CommandHeader
+from rocketmq_broker.protocol.headers import (
     CloneGroupOffsetRequestHeader,
     ConsumerSendMsgBackRequestHeader,
     DeleteSubscriptionGroupRequestHeader,
@@ -17,10 +17,10 @@ from broker.protocol.headers import (
     ResetOffsetRequestHeader,
     UpdateConsumerOffsetRequestHeader,
 )
-from broker.protocol.heartbeat import ConsumerData, HeartbeatData, ProducerData, SubscriptionData
-from broker.server.clients.lock_processor import LockProcessor
-from broker.store import SubscriptionGroupConfig as StoredGroup
-from broker.store import SubscriptionGroups
+from rocketmq_broker.protocol.heartbeat import ConsumerData, HeartbeatData, ProducerData, SubscriptionData
+from rocketmq_broker.server.clients.lock_processor import LockProcessor
+from rocketmq_broker.store import SubscriptionGroupConfig as StoredGroup
+from rocketmq_broker.store import SubscriptionGroups
 from tests.unit.server.conftest import Desk, Wire
 from tests.unit.server.hostile_wire import HostileWire
 from tests.unit.server.sending.test_send_back_processor import back, stored

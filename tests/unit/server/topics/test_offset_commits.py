@@ -6,12 +6,12 @@ from pathlib import Path
 
 import pytest
 
-from broker.protocol.codes import ResponseCode
-from broker.remoting.dispatcher import RequestRefused
-from broker.server.topics.offset_commits import OffsetCommits
-from broker.server.topics.subscription_group_table import SubscriptionGroupTable
-from broker.server.topics.topic_table import TopicRules, TopicTable
-from broker.store import ConsumerOffsets, SubscriptionGroups, TopicConfig, TopicConfigs
+from rocketmq_broker.protocol.codes import ResponseCode
+from rocketmq_broker.remoting.dispatcher import RequestRefused
+from rocketmq_broker.server.topics.offset_commits import OffsetCommits
+from rocketmq_broker.server.topics.subscription_group_table import SubscriptionGroupTable
+from rocketmq_broker.server.topics.topic_table import TopicRules, TopicTable
+from rocketmq_broker.store import ConsumerOffsets, SubscriptionGroups, TopicConfig, TopicConfigs
 
 
 class Tables:

@@ -10,20 +10,20 @@ from contextlib import asynccontextmanager
 
 import pytest
 
-from broker.message.steps import finish
-from broker.protocol.bodies import RegisterBrokerBody
-from broker.protocol.codes import RequestCode, ResponseCode
-from broker.protocol.command import RemotingCommand, encode_request, encode_response
-from broker.protocol.frame import FrameDecoder
-from broker.protocol.headers import RegisterBrokerRequestHeader
-from broker.remoting.backoff import Backoff
-from broker.remoting.errors import ConnectFailed
-from broker.server.topics import registration_body
-from broker.server.topics.config_bodies import TopicsSnapshot
-from broker.server.topics.identity import BrokerIdentity
-from broker.server.topics.registration import Registration
-from broker.server.topics.registration_body import encode_registration
-from broker.store import TopicConfig
+from rocketmq_broker.message.steps import finish
+from rocketmq_broker.protocol.bodies import RegisterBrokerBody
+from rocketmq_broker.protocol.codes import RequestCode, ResponseCode
+from rocketmq_broker.protocol.command import RemotingCommand, encode_request, encode_response
+from rocketmq_broker.protocol.frame import FrameDecoder
+from rocketmq_broker.protocol.headers import RegisterBrokerRequestHeader
+from rocketmq_broker.remoting.backoff import Backoff
+from rocketmq_broker.remoting.errors import ConnectFailed
+from rocketmq_broker.server.topics import registration_body
+from rocketmq_broker.server.topics.config_bodies import TopicsSnapshot
+from rocketmq_broker.server.topics.identity import BrokerIdentity
+from rocketmq_broker.server.topics.registration import Registration
+from rocketmq_broker.server.topics.registration_body import encode_registration
+from rocketmq_broker.store import TopicConfig
 from tests.unit.server.conftest import Desk
 
 IDENTITY = BrokerIdentity(cluster="DefaultCluster", name="broker-a", broker_id=0, host="127.0.0.1", port=10911)

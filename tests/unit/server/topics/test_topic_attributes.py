@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from broker.server.topics.topic_attributes import IllegalAttributes, changed_attributes
+from rocketmq_broker.server.topics.topic_attributes import IllegalAttributes, changed_attributes
 
 FIFO = {"message.type": "FIFO"}
 

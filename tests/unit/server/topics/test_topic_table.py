@@ -6,10 +6,10 @@ from pathlib import Path
 
 import pytest
 
-from broker.protocol.codes import ResponseCode
-from broker.remoting.dispatcher import RequestRefused
-from broker.server.topics.topic_table import TopicRules, TopicTable
-from broker.store import TopicConfig, TopicConfigs
+from rocketmq_broker.protocol.codes import ResponseCode
+from rocketmq_broker.remoting.dispatcher import RequestRefused
+from rocketmq_broker.server.topics.topic_table import TopicRules, TopicTable
+from rocketmq_broker.store import TopicConfig, TopicConfigs
 
 
 def table(directory: Path, **rules: object) -> TopicTable:

@@ -5,13 +5,13 @@ from typing import Any
 
 import pytest
 
-from broker.message import properties as props
-from broker.protocol.codes import ResponseCode
-from broker.remoting.tasks import Tasks
-from broker.server.schedule.expiry_clock import BELIEVED_AFTER_MS
-from broker.server.transactions import check_service
-from broker.store.log.segments import Segments
-from broker.transaction.check_policy import CheckPolicy
+from rocketmq_broker.message import properties as props
+from rocketmq_broker.protocol.codes import ResponseCode
+from rocketmq_broker.remoting.tasks import Tasks
+from rocketmq_broker.server.schedule.expiry_clock import BELIEVED_AFTER_MS
+from rocketmq_broker.server.transactions import check_service
+from rocketmq_broker.store.log.segments import Segments
+from rocketmq_broker.transaction.check_policy import CheckPolicy
 from tests.unit.client.waiting import until
 from tests.unit.server.transaction_broker import (
     DISCARD_TOPIC,

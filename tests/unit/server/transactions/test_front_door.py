@@ -3,7 +3,7 @@
 import re
 from pathlib import Path
 
-import broker.server.transactions as room
+import rocketmq_broker.server.transactions as room
 
 BROKER = Path(room.__file__).parents[2]
 

@@ -1,4 +1,4 @@
-"""The table of states (broker.transaction.states) against what TransactionalMessages really does."""
+"""The table of states (rocketmq_broker.transaction.states) against what TransactionalMessages really does."""
 
 from __future__ import annotations
 
@@ -6,10 +6,10 @@ from collections.abc import Callable, Mapping
 
 import pytest
 
-from broker.transaction.decision import Refusal
-from broker.transaction.half_message import read_half_message
-from broker.transaction.pending_transaction import PendingTransaction
-from broker.transaction.states import TRANSITIONS, State, Verb, Written
+from rocketmq_broker.transaction.decision import Refusal
+from rocketmq_broker.transaction.half_message import read_half_message
+from rocketmq_broker.transaction.pending_transaction import PendingTransaction
+from rocketmq_broker.transaction.states import TRANSITIONS, State, Verb, Written
 from tests.unit.server.transaction_broker import (
     DISCARD_TOPIC,
     HALF_TOPIC,

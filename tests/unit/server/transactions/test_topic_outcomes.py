@@ -1,8 +1,8 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from broker.server.statistics.histogram import Histogram
-from broker.server.transactions.topic_outcomes import FINISH_LATENCY_S, TopicOutcomes
+from rocketmq_broker.server.statistics.histogram import Histogram
+from rocketmq_broker.server.transactions.topic_outcomes import FINISH_LATENCY_S, TopicOutcomes
 
 
 @given(st.lists(st.one_of(st.integers(0, 10_000), st.integers(0, 200_000_000), st.sampled_from([5000, 5001, 86_400_000]))))

@@ -4,19 +4,19 @@ from dataclasses import dataclass
 
 import pytest
 
-from broker.message.ids import offset_message_id
-from broker.protocol.bodies import TransactionInfo, TransactionList
-from broker.protocol.codes import AdminRequestCode, ResponseCode
-from broker.protocol.command import RemotingCommand, encode_request
-from broker.protocol.command_header import CommandHeader
-from broker.protocol.frame import FrameDecoder
-from broker.protocol.headers import (
+from rocketmq_broker.message.ids import offset_message_id
+from rocketmq_broker.protocol.bodies import TransactionInfo, TransactionList
+from rocketmq_broker.protocol.codes import AdminRequestCode, ResponseCode
+from rocketmq_broker.protocol.command import RemotingCommand, encode_request
+from rocketmq_broker.protocol.command_header import CommandHeader
+from rocketmq_broker.protocol.frame import FrameDecoder
+from rocketmq_broker.protocol.headers import (
     DecideTransactionRequestHeader,
     ListDecidedTransactionsRequestHeader,
     ListPendingTransactionsRequestHeader,
     ShowTransactionRequestHeader,
 )
-from broker.remoting.dispatcher import RequestRefused
+from rocketmq_broker.remoting.dispatcher import RequestRefused
 from tests.unit.server.transaction_broker import OP_TOPIC, STORE_HOST, Producer, TransactionBroker
 
 COMMIT, ROLLBACK = 8, 12

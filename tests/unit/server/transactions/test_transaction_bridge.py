@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from broker.server.transactions.transaction_bridge import TransactionBridge, message_at
-from broker.transaction.errors import HalfMessageExpired, HalfMessageLost, NotWrittenYet
-from broker.transaction.pending_transaction import PendingTransaction
+from rocketmq_broker.server.transactions.transaction_bridge import TransactionBridge, message_at
+from rocketmq_broker.transaction.errors import HalfMessageExpired, HalfMessageLost, NotWrittenYet
+from rocketmq_broker.transaction.pending_transaction import PendingTransaction
 from tests.unit.server.transaction_broker import Producer, TransactionBroker
 
 

@@ -4,18 +4,18 @@ from typing import Any
 
 import pytest
 
-from broker.message import properties as props
-from broker.message.errors import IllegalMessage
-from broker.message.ids import offset_message_id, parse_offset_message_id
-from broker.message.inner_message import InnerMessage
-from broker.message.record import decode_record
-from broker.protocol.codes import ResponseCode
-from broker.remoting.dispatcher import RequestRefused
-from broker.server.transactions.resume_processor import MOST_AT_ONCE
-from broker.store import Appended, StoreUnwritable
-from broker.testing.memory_files import MemoryFiles
-from broker.transaction.decision import Refusal
-from broker.transaction.half_message import read_half_message
+from rocketmq_broker.message import properties as props
+from rocketmq_broker.message.errors import IllegalMessage
+from rocketmq_broker.message.ids import offset_message_id, parse_offset_message_id
+from rocketmq_broker.message.inner_message import InnerMessage
+from rocketmq_broker.message.record import decode_record
+from rocketmq_broker.protocol.codes import ResponseCode
+from rocketmq_broker.remoting.dispatcher import RequestRefused
+from rocketmq_broker.server.transactions.resume_processor import MOST_AT_ONCE
+from rocketmq_broker.store import Appended, StoreUnwritable
+from rocketmq_broker.testing.memory_files import MemoryFiles
+from rocketmq_broker.transaction.decision import Refusal
+from rocketmq_broker.transaction.half_message import read_half_message
 from tests.unit.server.transaction_broker import (
     DISCARD_TOPIC,
     HALF_TOPIC,
@@ -330,7 +330,7 @@ def test_a_discarded_message_has_one_line_in_the_log_though_its_first_discard_wa
     broker.tick(4000)
 
     assert broker.discarded() == ["A"]
-    (line,) = [record.getMessage() for record in caplog.records if "broker.admin resume" in record.getMessage()]
+    (line,) = [record.getMessage() for record in caplog.records if "rocketmq_broker.admin resume" in record.getMessage()]
     assert "transaction A" in line
 
 

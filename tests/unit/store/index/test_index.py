@@ -9,12 +9,12 @@ from pathlib import Path
 
 import pytest
 
-from broker.message.record import decode_record
-from broker.message.tags import java_hash_code
-from broker.store import MessageStore, StoreConfig
-from broker.store.files import OpenFiles, OsFileSystem
-from broker.store.index.index import _file_name, _key_hash
-from broker.store.index.index_file import IndexFile
+from rocketmq_broker.message.record import decode_record
+from rocketmq_broker.message.tags import java_hash_code
+from rocketmq_broker.store import MessageStore, StoreConfig
+from rocketmq_broker.store.files import OpenFiles, OsFileSystem
+from rocketmq_broker.store.index.index import _file_name, _key_hash
+from rocketmq_broker.store.index.index_file import IndexFile
 from tests.unit.store.conftest import NOW, append, crash, send, small_config
 
 

@@ -5,8 +5,8 @@ import struct
 
 import pytest
 
-from broker.message.sysflag import BORN_HOST_V6
-from broker.store import CorruptRecord, GetMessageStatus, MessageStore, StoreConfig, UnreadableRecord
+from rocketmq_broker.message.sysflag import BORN_HOST_V6
+from rocketmq_broker.store import CorruptRecord, GetMessageStatus, MessageStore, StoreConfig, UnreadableRecord
 from tests.unit.store.conftest import HOST, NOW, append, bodies, crash, send
 
 UNIT_SIZE = 20

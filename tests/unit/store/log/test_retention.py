@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from broker.store import MessageStore, StoreConfig, StoreUnwritable
+from rocketmq_broker.store import MessageStore, StoreConfig, StoreUnwritable
 from tests.unit.store.conftest import NOW, append, bodies, delete_expired, send, small_config
 from tests.unit.store.crash_disk import CrashDisk
 

@@ -4,8 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from broker.store.files import OpenFiles, OsFileSystem
-from broker.store.log.segments import Segments
+from rocketmq_broker.store.files import OpenFiles, OsFileSystem
+from rocketmq_broker.store.log.segments import Segments
 
 
 def test_a_file_that_would_leave_a_hole_is_refused(tmp_path: Path) -> None:

@@ -4,12 +4,12 @@ from pathlib import Path
 
 import pytest
 
-from broker.store.files import OpenFiles
-from broker.store.log.segments import Segments
-from broker.store.queues import unit_files
-from broker.store.queues.consume_queue import BLANK_SIZE, UNIT, ConsumeQueue, Unit
-from broker.store.queues.dispatch import DispatchRequest
-from broker.store.queues.unit_files import UNIT_SIZE
+from rocketmq_broker.store.files import OpenFiles
+from rocketmq_broker.store.log.segments import Segments
+from rocketmq_broker.store.queues import unit_files
+from rocketmq_broker.store.queues.consume_queue import BLANK_SIZE, UNIT, ConsumeQueue, Unit
+from rocketmq_broker.store.queues.dispatch import DispatchRequest
+from rocketmq_broker.store.queues.unit_files import UNIT_SIZE
 from tests.unit.store.crash_disk import CrashDisk
 
 DIRECTORY = Path("/store/consumequeue/orders/0")

@@ -2,8 +2,8 @@ from __future__ import annotations
 
 import pytest
 
-from broker.message.tags import tags_code
-from broker.store.queues.dispatch import unit_tags_code
+from rocketmq_broker.message.tags import tags_code
+from rocketmq_broker.store.queues.dispatch import unit_tags_code
 
 LEVELS_MS = (1000, 5000, 10_000)
 

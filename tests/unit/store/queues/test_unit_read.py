@@ -5,9 +5,9 @@ from pathlib import Path
 
 import pytest
 
-from broker.message.record import decode_record
-from broker.store import MessageStore
-from broker.store.queues import unit_read
+from rocketmq_broker.message.record import decode_record
+from rocketmq_broker.store import MessageStore
+from rocketmq_broker.store.queues import unit_read
 from tests.unit.store.conftest import send, small_config
 
 QUEUES = 4

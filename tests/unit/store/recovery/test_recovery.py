@@ -7,10 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from broker.message import sysflag
-from broker.message.record import HEAD_V4, encode_record
-from broker.store import DamagedStore, MessageStore, StoreConfig, StoreUnwritable
-from broker.store.files import OsFileSystem
+from rocketmq_broker.message import sysflag
+from rocketmq_broker.message.record import HEAD_V4, encode_record
+from rocketmq_broker.store import DamagedStore, MessageStore, StoreConfig, StoreUnwritable
+from rocketmq_broker.store.files import OsFileSystem
 from tests.unit.store.conftest import HOST, NOW, append, bodies, crash, delete_topic, send, small_config
 
 SEGMENT = "00000000000000000000"

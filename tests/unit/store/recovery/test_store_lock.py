@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from broker.store import MessageStore, StoreLocked, StoreUnwritable
-from broker.store.files import OsFileSystem
+from rocketmq_broker.store import MessageStore, StoreLocked, StoreUnwritable
+from rocketmq_broker.store.files import OsFileSystem
 from tests.unit.store.conftest import append, bodies, crash, send, small_config
 
 

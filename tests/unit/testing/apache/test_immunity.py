@@ -7,11 +7,11 @@ from collections.abc import Mapping
 
 import pytest
 
-from broker.client import LocalTransactionState, Message
-from broker.message import properties as props
-from broker.message import topics
-from broker.testing import RocketMQ
-from broker.testing.apache.immunity import Immunity, find_immunity, looked_at_every, looks_until_asked
+from rocketmq_broker.client import LocalTransactionState, Message
+from rocketmq_broker.message import properties as props
+from rocketmq_broker.message import topics
+from rocketmq_broker.testing import RocketMQ
+from rocketmq_broker.testing.apache.immunity import Immunity, find_immunity, looked_at_every, looks_until_asked
 from tests.unit.testing.listeners import COMMIT, UNKNOWN, Transactions, order
 
 NAME = props.CHECK_IMMUNITY_TIME_IN_SECONDS

@@ -6,8 +6,8 @@ from collections.abc import AsyncIterator
 
 import pytest
 
-from broker.client import Message, MessageQueue, PullConsumer
-from broker.testing import RocketMQ, SyncRocketMQ
+from rocketmq_broker.client import Message, MessageQueue, PullConsumer
+from rocketmq_broker.testing import RocketMQ, SyncRocketMQ
 from tests.unit.testing.apache.test_immunity import Slow, immune_order
 from tests.unit.testing.apache.test_second_copies import Deciding
 from tests.unit.testing.listeners import ROLLBACK, Transactions, order

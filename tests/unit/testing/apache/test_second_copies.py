@@ -7,8 +7,8 @@ from collections.abc import Mapping
 
 import pytest
 
-from broker.client import LocalTransactionState, Message, MessageExt
-from broker.testing import RocketMQ
+from rocketmq_broker.client import LocalTransactionState, Message, MessageExt
+from rocketmq_broker.testing import RocketMQ
 from tests.unit.testing.apache.test_immunity import Slow
 from tests.unit.testing.listeners import COMMIT, ROLLBACK, UNKNOWN, Consumption, order
 

@@ -1,7 +1,7 @@
 """How fast a consumer is: the last minute's rates, and the last hour's failures."""
 
-from broker.client.push.operators.consumer_statistics import ConsumerStatistics
-from broker.protocol.bodies import ConsumeSpeed
+from rocketmq_broker.client.push.operators.consumer_statistics import ConsumerStatistics
+from rocketmq_broker.protocol.bodies import ConsumeSpeed
 
 
 class Clock:

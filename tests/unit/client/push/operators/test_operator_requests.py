@@ -7,28 +7,28 @@ from typing import Any, cast
 
 import pytest
 
-from broker.client import ConsumeContext, ConsumeStatus, MessageExt
-from broker.client.listeners import MessageListener
-from broker.client.push.consumer_settings import ConsumerSettings
-from broker.client.push.listener_runner import ListenerRunner
-from broker.client.push.operators.consumer_statistics import ConsumerStatistics
-from broker.client.push.operators.direct_consumption import DirectConsumption
-from broker.client.push.operators.operator_requests import OperatorRequests
-from broker.client.push.operators.running_info import ConsumerPortrait
-from broker.message import properties as props
-from broker.message.record import encode_record, host_bytes
-from broker.protocol.bodies import CMResult, ConsumeMessageDirectlyResult, ConsumerRunningInfo, GetConsumerStatusBody
-from broker.protocol.codes import RequestCode, ResponseCode
-from broker.protocol.command import RemotingCommand, encode_request
-from broker.protocol.command_header import CommandHeader
-from broker.protocol.frame import FrameDecoder
-from broker.protocol.headers import (
+from rocketmq_broker.client import ConsumeContext, ConsumeStatus, MessageExt
+from rocketmq_broker.client.listeners import MessageListener
+from rocketmq_broker.client.push.consumer_settings import ConsumerSettings
+from rocketmq_broker.client.push.listener_runner import ListenerRunner
+from rocketmq_broker.client.push.operators.consumer_statistics import ConsumerStatistics
+from rocketmq_broker.client.push.operators.direct_consumption import DirectConsumption
+from rocketmq_broker.client.push.operators.operator_requests import OperatorRequests
+from rocketmq_broker.client.push.operators.running_info import ConsumerPortrait
+from rocketmq_broker.message import properties as props
+from rocketmq_broker.message.record import encode_record, host_bytes
+from rocketmq_broker.protocol.bodies import CMResult, ConsumeMessageDirectlyResult, ConsumerRunningInfo, GetConsumerStatusBody
+from rocketmq_broker.protocol.codes import RequestCode, ResponseCode
+from rocketmq_broker.protocol.command import RemotingCommand, encode_request
+from rocketmq_broker.protocol.command_header import CommandHeader
+from rocketmq_broker.protocol.frame import FrameDecoder
+from rocketmq_broker.protocol.headers import (
     ConsumeMessageDirectlyResultRequestHeader,
     GetConsumerRunningInfoRequestHeader,
     GetConsumerStatusRequestHeader,
 )
-from broker.remoting.connection import Connection
-from broker.remoting.dispatcher import RequestRefused
+from rocketmq_broker.remoting.connection import Connection
+from rocketmq_broker.remoting.dispatcher import RequestRefused
 
 
 class AtOnce:

@@ -6,8 +6,8 @@ import threading
 
 import pytest
 
-from broker.client.push.operators import thread_dump as module
-from broker.client.push.operators.thread_dump import thread_dump
+from rocketmq_broker.client.push.operators import thread_dump as module
+from rocketmq_broker.client.push.operators.thread_dump import thread_dump
 
 
 def parked(is_parked: threading.Event, may_go: threading.Event) -> None:

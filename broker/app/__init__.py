@@ -1,6 +1,0 @@
-"""The composition root: the only place that builds the broker's objects and ties them together."""
-
-from broker.app.broker import Broker
-from broker.app.errors import StartError
-
-__all__ = ["Broker", "StartError"]

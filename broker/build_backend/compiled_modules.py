@@ -1,0 +1,92 @@
+"""Which modules of the broker a compiled build compiles with mypyc; all others stay Python. This is the one place that says so.
+
+A module belongs here if each message passes it. tests/unit/test_compiled_modules.py checks what may not be compiled:
+
+- a module that defines a msgspec.Struct: compiled, it would take from peers what its annotations do not allow;
+- a module that has coroutines: asyncio crashes the interpreter when it formats a future of a compiled one;
+- a class that an interpreted class inherits from: a compiled class forbids that;
+- what users call with values of any type, and `rocketmq_broker.store.flush_process`, which runs as a script.
+"""
+
+from __future__ import annotations
+
+import os
+
+COMPILED_VARIABLE = "ROCKETMQ_BROKER_COMPILED"
+"""The environment's variable that asks for a compiled build with 1."""
+
+COMPILED_MODULES = (
+    "rocketmq_broker.message.ids",
+    "rocketmq_broker.message.inner_message",
+    "rocketmq_broker.message.properties",
+    "rocketmq_broker.message.record",
+    "rocketmq_broker.message.sysflag",
+    "rocketmq_broker.message.tags",
+    "rocketmq_broker.message.topic_sysflag",
+    "rocketmq_broker.message.topics",
+    "rocketmq_broker.protocol.codes",
+    "rocketmq_broker.protocol.command_codec",
+    "rocketmq_broker.protocol.ext_fields",
+    "rocketmq_broker.protocol.frame",
+    "rocketmq_broker.protocol.pending",
+    "rocketmq_broker.remoting.turn",
+    "rocketmq_broker.server.durability.put_times",
+    "rocketmq_broker.server.durability.waiting_answers",
+    "rocketmq_broker.server.durability.written_batches",
+    "rocketmq_broker.server.pulling.held_pulls",
+    "rocketmq_broker.server.pulling.pull_processor",
+    "rocketmq_broker.server.pulling.waiting_pulls",
+    "rocketmq_broker.server.schedule.broker_clock",
+    "rocketmq_broker.server.schedule.clock_of_queue",
+    "rocketmq_broker.server.schedule.delay_levels",
+    "rocketmq_broker.server.sending.send_destination",
+    "rocketmq_broker.server.sending.send_processor",
+    "rocketmq_broker.server.sending.sent_properties",
+    "rocketmq_broker.server.statistics.flow_counter",
+    "rocketmq_broker.server.statistics.histogram",
+    "rocketmq_broker.server.statistics.message_flows",
+    "rocketmq_broker.server.statistics.traffic",
+    "rocketmq_broker.server.topics.topic_table",
+    "rocketmq_broker.server.transactions.end_transaction_processor",
+    "rocketmq_broker.server.transactions.topic_outcomes",
+    "rocketmq_broker.server.transactions.transaction_bridge",
+    "rocketmq_broker.server.transactions.transactional_messages",
+    "rocketmq_broker.store.index.index",
+    "rocketmq_broker.store.index.index_file",
+    "rocketmq_broker.store.log.commit_log",
+    "rocketmq_broker.store.log.log_scan",
+    "rocketmq_broker.store.log.record_check",
+    "rocketmq_broker.store.message_store",
+    "rocketmq_broker.store.queues.consume_queue",
+    "rocketmq_broker.store.queues.consume_queue_table",
+    "rocketmq_broker.store.queues.pull",
+    "rocketmq_broker.store.queues.unit_read",
+    "rocketmq_broker.store.results",
+    "rocketmq_broker.store.settings",
+    "rocketmq_broker.store.store_reader",
+    "rocketmq_broker.transaction.check_policy",
+    "rocketmq_broker.transaction.checks_in_flight",
+    "rocketmq_broker.transaction.copies",
+    "rocketmq_broker.transaction.decision",
+    "rocketmq_broker.transaction.due_times",
+    "rocketmq_broker.transaction.ended",
+    "rocketmq_broker.transaction.evidence",
+    "rocketmq_broker.transaction.half_message",
+    "rocketmq_broker.transaction.offsets",
+    "rocketmq_broker.transaction.op_message",
+    "rocketmq_broker.transaction.pending",
+    "rocketmq_broker.transaction.pending_transaction",
+    "rocketmq_broker.transaction.recent_half_messages",
+    "rocketmq_broker.transaction.states",
+    "rocketmq_broker.transaction.transitions",
+)
+
+
+def is_compiled_build() -> bool:
+    """Whether the build that runs is to compile."""
+    return os.environ.get(COMPILED_VARIABLE) == "1"
+
+
+def compiled_paths() -> list[str]:
+    """The compiled modules as paths below the folder that holds `rocketmq_broker`."""
+    return [f"{module.replace('.', '/')}.py" for module in COMPILED_MODULES]

@@ -1,6 +1,0 @@
-"""The broker's settings, under RocketMQ's own names, read from broker.conf."""
-
-from broker.config.errors import ConfigError
-from broker.config.settings import BrokerSettings, LoadedSettings, load_settings
-
-__all__ = ["BrokerSettings", "ConfigError", "LoadedSettings", "load_settings"]

@@ -1,6 +1,0 @@
-"""The words that every package shares: messages, their properties, flags, ids, and the record that stores them."""
-
-from broker.message.errors import CorruptRecord, IllegalMessage, MessageError
-from broker.message.message import Message, MessageExt, MessageQueue
-
-__all__ = ["CorruptRecord", "IllegalMessage", "Message", "MessageError", "MessageExt", "MessageQueue"]

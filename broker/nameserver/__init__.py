@@ -1,5 +1,0 @@
-"""The name server: which brokers are there, and which topics they hold (RocketMQ's namesrv)."""
-
-from broker.nameserver.server import NameServer
-
-__all__ = ["NameServer"]

@@ -1,0 +1,124 @@
+"""The broker's command line: `python -m rocketmq_broker -c broker.conf`."""
+
+if __name__ == "__main__":
+    from rocketmq_broker.told_to_stop import end_at_once_when_told
+
+    end_at_once_when_told()
+
+import asyncio
+import gc
+import logging
+import os
+import resource
+import signal
+import sys
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from rocketmq_broker.app import Broker, StartError
+from rocketmq_broker.app.serving import settings_text
+from rocketmq_broker.build_info import is_compiled, version_text
+from rocketmq_broker.config import BrokerSettings, ConfigError, load_settings
+from rocketmq_broker.logs import log_to_stderr
+from rocketmq_broker.message.printable import printable
+
+CANNOT_START = 1
+BAD_SETTINGS = 2
+CANNOT_GO_ON = 3
+STORE_CLEANER_LOGGER = "rocketmq_broker.server.durability.store_cleaner"
+"""Operators see every deletion; what else is told at INFO they do not."""
+
+
+def main(
+    config: Annotated[Path | None, typer.Option("-c", "--config", help="Settings under RocketMQ's names: broker.conf.")] = None,
+    namesrv_addr: Annotated[str | None, typer.Option("-n", "--namesrv-addr", help="Name servers, HOST:PORT;HOST:PORT.")] = None,
+    print_config: Annotated[bool, typer.Option("-p", "--print-config", help="Print all settings, and end.")] = False,
+    version: Annotated[bool, typer.Option("--version", help="Print the version and whether it is compiled, and end.")] = False,
+    ephemeral: Annotated[
+        bool, typer.Option("--ephemeral", help="For tests: any free ports, printed as JSON; the store is in memory.")
+    ] = False,
+    control: Annotated[
+        bool, typer.Option("--control", help="With --ephemeral: take commands of tests over HTTP on loopback.")
+    ] = False,
+) -> None:
+    """Runs a RocketMQ broker until SIGTERM or Ctrl-C. Without -c all settings are the defaults; see -p."""
+    if version:
+        print(version_text())
+        return
+    try:
+        loaded = load_settings(config, {"namesrvAddr": namesrv_addr} if namesrv_addr else None, os.environ)
+    except ConfigError as error:
+        print(printable(str(error)), file=sys.stderr)
+        raise typer.Exit(BAD_SETTINGS) from None
+    if control and not ephemeral:
+        print("--control goes with --ephemeral only", file=sys.stderr)
+        raise typer.Exit(BAD_SETTINGS)
+    for warning in loaded.warnings:
+        print(printable(f"warning: {warning}"), file=sys.stderr)
+    if print_config:
+        print(settings_text(loaded.settings), end="")
+        return
+    log_to_stderr(logging.WARNING)
+    logging.getLogger(STORE_CLEANER_LOGGER).setLevel(logging.INFO)
+    _allow_many_connections()
+    try:
+        if ephemeral:
+            _run_ephemeral(config, is_controlled=control)
+            return
+        went_well = asyncio.run(_serve(loaded.settings))
+    except StartError as error:
+        print(printable(f"The broker cannot start: {error}"), file=sys.stderr)
+        raise typer.Exit(CANNOT_START) from None
+    if not went_well:
+        raise typer.Exit(CANNOT_GO_ON)
+
+
+def _run_ephemeral(config: Path | None, *, is_controlled: bool) -> None:
+    # Only here: what tests need is memory and start-up time for a broker that works.
+    from rocketmq_broker.protocol.java_properties import parse_properties
+    from rocketmq_broker.testing.ephemeral import run_ephemeral
+
+    run_ephemeral(parse_properties(config.read_text(encoding="utf-8")) if config else {}, is_controlled=is_controlled)
+
+
+def _allow_many_connections() -> None:
+    """As many open files as the system lets us have: the customary 1024 would be as many connections."""
+    _, most = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))
+
+
+async def _serve(settings: BrokerSettings) -> bool:
+    """Runs the broker until it is told to end; False if it ended because it could not go on."""
+    stopping = asyncio.Event()
+    for number in (signal.SIGTERM, signal.SIGINT):
+        asyncio.get_running_loop().add_signal_handler(number, stopping.set)
+    broker = Broker(settings)
+    await broker.start()
+    # What was built so far stays: the collector need not look at it again.
+    gc.freeze()
+    if broker.metrics_url is not None:
+        print(f"Metrics are at {broker.metrics_url}", flush=True)
+    identity, name_servers = broker.identity, ";".join(broker.name_servers)
+    print(
+        f"The broker[{identity.name}, {identity.address}] boot success. "
+        f"serializeType=JSON and name server is {name_servers}, store {settings.store_root}"
+        f"{', compiled' if is_compiled() else ''}",
+        flush=True,
+    )
+    waits = [asyncio.ensure_future(event.wait()) for event in (stopping, broker.cannot_go_on)]
+    await asyncio.wait(waits, return_when=asyncio.FIRST_COMPLETED)
+    for wait in waits:
+        wait.cancel()
+    await broker.stop()
+    return not broker.cannot_go_on.is_set()
+
+
+def run() -> None:
+    """Runs the command line."""
+    typer.run(main)
+
+
+if __name__ == "__main__":
+    run()

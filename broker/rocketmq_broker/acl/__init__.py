@@ -1,0 +1,19 @@
+"""Who may do what: accounts, their permissions, a request's signature (RocketMQ's module acl). Pure: no file, no socket.
+
+`rocketmq_broker.acl.plain_acl` reads and writes the text of plain_acl.yml, apart from this: clients need neither it nor YAML.
+"""
+
+from rocketmq_broker.acl.access import AccessRules
+from rocketmq_broker.acl.account import Account
+from rocketmq_broker.acl.credentials import SessionCredentials
+from rocketmq_broker.acl.errors import AccessDenied, AccountMistake, AclError, IllegalCredentials
+
+__all__ = [
+    "AccessDenied",
+    "AccessRules",
+    "Account",
+    "AccountMistake",
+    "AclError",
+    "IllegalCredentials",
+    "SessionCredentials",
+]

@@ -1,0 +1,83 @@
+"""Whether a request may come in (RocketMQ's PlainPermissionManager.validate and checkPerm)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from rocketmq_broker.acl.account import Account, by_access_key
+from rocketmq_broker.acl.errors import AccessDenied
+from rocketmq_broker.acl.needs import Needs, TopicAt, is_a_look, needs_of
+from rocketmq_broker.acl.permission import Permission
+from rocketmq_broker.acl.remote_address import RemoteAddresses
+from rocketmq_broker.acl.signature import ACCESS_KEY, is_signed
+from rocketmq_broker.message.topics import RETRY_PREFIX, TRACE_TOPIC
+from rocketmq_broker.protocol.command import RemotingCommand
+
+
+class AccessRules:
+    """Accounts and trusted addresses. What an address of a white list asks for is neither signed nor checked, as in RocketMQ."""
+
+    def __init__(self, accounts: Iterable[Account] = (), global_white_addresses: Iterable[RemoteAddresses] = ()) -> None:
+        """Raises AccountMistake if two accounts have one key."""
+        self._accounts = by_access_key(accounts)
+        self._white_addresses = tuple(global_white_addresses)
+
+    def __len__(self) -> int:
+        """How many accounts there are."""
+        return len(self._accounts)
+
+    def check(self, command: RemotingCommand, remote_ip: str, topic_at: TopicAt) -> str | None:
+        """Returns the account's access key, or None where the address is trusted.
+
+        Raises AccessDenied, or ProtocolError where what must be read for the check cannot be read.
+
+        The signature comes before the body is read: who has no account costs no more than that.
+        """
+        if any(addresses.match(remote_ip) for addresses in self._white_addresses):
+            return None
+        fields = command.ext_fields()
+        account = self._account(fields.get(ACCESS_KEY))
+        if account.white_addresses.match(remote_ip):
+            return None
+        if not is_signed(fields, command.body, account.secret_key):
+            raise AccessDenied(f"Check signature failed for accessKey={account.access_key}")
+        needs = needs_of(command, topic_at)
+        if not (account.auditor and is_a_look(command)):
+            _check_permissions(account, command.code, needs)
+        return account.access_key
+
+    def may_publish(self, access_key: str, topic: str) -> bool:
+        """Whether the account may send to the topic now."""
+        account = self._accounts.get(access_key)
+        return account is not None and (_is_all_allowed(account) or _allows(account, topic, Permission.PUB))
+
+    def _account(self, access_key: str | None) -> Account:
+        if access_key is None:
+            raise AccessDenied("No accessKey is configured")
+        account = self._accounts.get(access_key)
+        if account is None:
+            raise AccessDenied(f"No acl config for {access_key}")
+        return account
+
+
+def _check_permissions(account: Account, code: int, needs: Needs) -> None:
+    if needs.resources.get(TRACE_TOPIC) == Permission.PUB:
+        return  # every client may leave its traces
+    if needs.is_admin_needed and not account.admin:
+        raise AccessDenied(f"Need admin permission for request code={code}, but accessKey={account.access_key} is not")
+    if _is_all_allowed(account):
+        return
+    for resource, needed in needs.resources.items():
+        if not _allows(account, resource, needed):
+            is_group = resource.startswith(RETRY_PREFIX)
+            name = f"group:{resource.removeprefix(RETRY_PREFIX)}" if is_group else f"topic:{resource}"
+            raise AccessDenied(f"No default permission for {name}")
+
+
+def _is_all_allowed(account: Account) -> bool:
+    return account.admin and not account.permissions
+
+
+def _allows(account: Account, resource: str, needed: Permission) -> bool:
+    default = account.default_group if resource.startswith(RETRY_PREFIX) else account.default_topic
+    return account.permissions.get(resource, default).allows(needed)

@@ -1,0 +1,80 @@
+"""One account of plain_acl.yml (RocketMQ's PlainAccessConfig and PlainAccessResource)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Final
+
+from rocketmq_broker.acl.errors import AccountMistake
+from rocketmq_broker.acl.permission import Permission, parse_named_permission, parse_permission
+from rocketmq_broker.acl.remote_address import RemoteAddresses, parse_remote_addresses
+from rocketmq_broker.message.topics import retry_topic
+
+_KEYS_ARE_LONGER_THAN: Final = 6
+
+
+@dataclass(frozen=True, kw_only=True)
+class Account:
+    """An account as the file has it: text that was checked. Raises AccountMistake. The secret key is never printed."""
+
+    access_key: str
+    secret_key: str = field(repr=False)
+    white_remote_address: str = ""
+    admin: bool = False
+    default_topic_perm: str = ""
+    """Blank means DENY."""
+    default_group_perm: str = ""
+    topic_perms: tuple[str, ...] = ()
+    """Each `topicA=PUB|SUB`."""
+    group_perms: tuple[str, ...] = ()
+    auditor: bool = False
+    """May look at everything, and by that change nothing. Of ours: Apache's brokers pass the name over."""
+
+    def __post_init__(self) -> None:
+        for name, key in (("accessKey", self.access_key), ("secretKey", self.secret_key)):
+            if len(key) <= _KEYS_ARE_LONGER_THAN:
+                raise AccountMistake(f"its {name} has to be longer than {_KEYS_ARE_LONGER_THAN} characters")
+            if not key.isprintable() or key != key.strip():
+                raise AccountMistake(
+                    f"its {name} has a blank at an end, or a character that nobody sees, such as a tab or a line separator: "
+                    "the file could not give it back as it is"
+                )
+        _ = self.white_addresses, self.permissions, self.default_topic, self.default_group
+
+    @cached_property
+    def white_addresses(self) -> RemoteAddresses:
+        """From here requests in its name need no signature and no permission."""
+        return parse_remote_addresses(self.white_remote_address)
+
+    @cached_property
+    def permissions(self) -> dict[str, Permission]:
+        """By topic; that for a group stands under the group's retry topic, as in RocketMQ."""
+        by_topic = dict(parse_named_permission(text) for text in self.topic_perms)
+        by_group = dict(parse_named_permission(text) for text in self.group_perms)
+        return {**{retry_topic(group): permission for group, permission in by_group.items()}, **by_topic}
+
+    @cached_property
+    def default_topic(self) -> Permission:
+        """For topics without a permission of their own."""
+        return _parse_default(self.default_topic_perm)
+
+    @cached_property
+    def default_group(self) -> Permission:
+        """For groups without a permission of their own."""
+        return _parse_default(self.default_group_perm)
+
+
+def by_access_key(accounts: Iterable[Account]) -> dict[str, Account]:
+    """The accounts by their keys. Raises AccountMistake if two have one key."""
+    table: dict[str, Account] = {}
+    for account in accounts:
+        if account.access_key in table:
+            raise AccountMistake(f"there are two accounts {account.access_key!r}")
+        table[account.access_key] = account
+    return table
+
+
+def _parse_default(text: str) -> Permission:
+    return parse_permission(text) if text else Permission.DENY

@@ -1,0 +1,262 @@
+"""What a request needs: which permission on which topics and groups, or an admin's account (RocketMQ's PlainAccessValidator).
+
+docs/operations.md, "What each request needs", has the table, beside what Apache 4.9.7 asks for; tests/unit/acl/test_needs_page.py
+compares it with this module. A topic that is the broker's own, and a group CID_RMQ_SYS_*, need an admin wherever a request names
+one; an auditor may look at them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from typing import Final, TypeVar
+
+from rocketmq_broker.acl.permission import Permission
+from rocketmq_broker.message import topics
+from rocketmq_broker.message.ids import parse_offset_message_id
+from rocketmq_broker.protocol import headers, pull_sysflag
+from rocketmq_broker.protocol.bodies import LockBatchRequestBody
+from rocketmq_broker.protocol.codes import AdminRequestCode, RequestCode
+from rocketmq_broker.protocol.command import RemotingCommand
+from rocketmq_broker.protocol.command_header import CommandHeader
+from rocketmq_broker.protocol.heartbeat import HeartbeatData
+
+Resources = dict[str, Permission]
+"""By topic; a group stands under its retry topic."""
+
+
+@dataclass(frozen=True, slots=True)
+class StoredUnder:
+    """The topic of a stored message, and the one that it is for: a half message waits in a topic of the broker's own."""
+
+    topic: str
+    real_topic: str
+
+
+TopicAt = Callable[[int], StoredUnder | None]
+"""The topics of the message at a commit log offset; None where there is none."""
+
+ADMIN_CODES: Final = frozenset(
+    {
+        RequestCode.UPDATE_AND_CREATE_TOPIC,
+        RequestCode.UPDATE_BROKER_CONFIG,
+        RequestCode.DELETE_TOPIC_IN_BROKER,
+        RequestCode.UPDATE_AND_CREATE_SUBSCRIPTIONGROUP,
+        RequestCode.DELETE_SUBSCRIPTIONGROUP,
+        RequestCode.UPDATE_AND_CREATE_ACL_CONFIG,
+        RequestCode.DELETE_ACL_CONFIG,
+        RequestCode.UPDATE_GLOBAL_WHITE_ADDRS_CONFIG,
+        RequestCode.GET_BROKER_CLUSTER_ACL_CONFIG,
+        RequestCode.RESUME_CHECK_HALF_MESSAGE,
+        RequestCode.TRIGGER_DELETE_FILES,
+        RequestCode.DELETE_EXPIRED_COMMITLOG,
+        RequestCode.CLEAN_EXPIRED_CONSUMEQUEUE,
+        RequestCode.CLEAN_UNUSED_TOPIC,
+        # At a name server in the broker's process:
+        RequestCode.PUT_KV_CONFIG,
+        RequestCode.DELETE_KV_CONFIG,
+        RequestCode.DELETE_TOPIC_IN_NAMESRV,
+        RequestCode.WIPE_WRITE_PERM_OF_BROKER,
+        RequestCode.ADD_WRITE_PERM_OF_BROKER,
+        *(set(AdminRequestCode) - {AdminRequestCode.COUNT_PARKED_MESSAGES}),
+    }
+)
+ACCOUNT_CODES: Final = frozenset(
+    {
+        RequestCode.QUERY_CONSUMER_OFFSET,
+        RequestCode.GET_ALL_TOPIC_CONFIG,
+        RequestCode.GET_BROKER_CONFIG,
+        RequestCode.GET_BROKER_RUNTIME_INFO,
+        RequestCode.SEARCH_OFFSET_BY_TIMESTAMP,
+        RequestCode.GET_MAX_OFFSET,
+        RequestCode.GET_MIN_OFFSET,
+        RequestCode.GET_EARLIEST_MSG_STORETIME,
+        RequestCode.GET_ALL_CONSUMER_OFFSET,
+        RequestCode.GET_ALL_DELAY_OFFSET,
+        RequestCode.CHECK_CLIENT_CONFIG,
+        RequestCode.GET_BROKER_CLUSTER_ACL_INFO,
+        RequestCode.GET_ALL_SUBSCRIPTIONGROUP_CONFIG,
+        RequestCode.GET_TOPIC_STATS_INFO,
+        RequestCode.GET_CONSUMER_CONNECTION_LIST,
+        RequestCode.GET_PRODUCER_CONNECTION_LIST,
+        RequestCode.GET_CONSUME_STATS,
+        RequestCode.QUERY_TOPIC_CONSUME_BY_WHO,
+        RequestCode.QUERY_CONSUME_TIME_SPAN,
+        RequestCode.GET_SYSTEM_TOPIC_LIST_FROM_BROKER,
+        RequestCode.QUERY_CORRECTION_OFFSET,
+        RequestCode.VIEW_BROKER_STATS_DATA,
+        RequestCode.GET_BROKER_CONSUME_STATS,
+        RequestCode.QUERY_CONSUME_QUEUE,
+        RequestCode.GET_ALL_PRODUCER_INFO,
+        RequestCode.GET_TOPIC_CONFIG,
+        AdminRequestCode.COUNT_PARKED_MESSAGES,
+    }
+)
+"""What every account may ask. A request that the broker answers stands here, in ADMIN_CODES or in the table of needs: a test
+makes sure that somebody decided about each."""
+
+AUDITOR_CODES: Final = ACCOUNT_CODES | {
+    RequestCode.PULL_MESSAGE,
+    RequestCode.LITE_PULL_MESSAGE,
+    RequestCode.QUERY_MESSAGE,
+    RequestCode.VIEW_MESSAGE_BY_ID,
+    RequestCode.GET_CONSUMER_LIST_BY_GROUP,
+    RequestCode.INVOKE_BROKER_TO_GET_CONSUMER_STATUS,
+    RequestCode.GET_CONSUMER_RUNNING_INFO,
+    AdminRequestCode.LIST_PENDING_TRANSACTIONS,
+    AdminRequestCode.SHOW_TRANSACTION,
+    AdminRequestCode.LIST_DECIDED_TRANSACTIONS,
+    AdminRequestCode.LIST_MARKS,
+}
+"""What shows something and changes nothing: an auditor may ask it about every topic and group, unless a pull sets the group's
+offset as well."""
+
+_SYSTEM_GROUP_PREFIX: Final = "CID_RMQ_SYS_"
+
+
+@dataclass(frozen=True, slots=True)
+class Needs:
+    """What a request needs beside an account."""
+
+    resources: Resources
+    is_admin_needed: bool
+
+
+def needs_of(command: RemotingCommand, topic_at: TopicAt) -> Needs:
+    """What the request needs. Raises ProtocolError if its header or its body cannot be read: no handler could read it either.
+
+    The header is decoded once and stays with the command, so that the handler acts on the very values that are decided over here.
+    """
+    find = FINDERS.get(command.code)
+    resources = find(command, topic_at) if find is not None else {}
+    return Needs(resources, command.code in ADMIN_CODES or any(map(_is_reserved, resources)))
+
+
+def is_a_look(command: RemotingCommand) -> bool:
+    """Whether the request changes nothing, so that an auditor may send it. Raises ProtocolError if its header cannot be read."""
+    if command.code in (RequestCode.PULL_MESSAGE, RequestCode.LITE_PULL_MESSAGE):
+        return not command.decode_header(headers.PullMessageRequestHeader).sys_flag & pull_sysflag.COMMIT_OFFSET
+    return command.code in AUDITOR_CODES
+
+
+def _is_reserved(resource: str) -> bool:
+    if resource.startswith(topics.RETRY_PREFIX):
+        return resource.startswith(topics.RETRY_PREFIX + _SYSTEM_GROUP_PREFIX)
+    return resource in topics.NOT_ALLOWED_SEND_TOPICS
+
+
+def _topic(topic: str | None, permission: Permission) -> Resources:
+    """A retry topic is for its group's consumers: they send messages back to it."""
+    if not topic:
+        return {}
+    return {topic: Permission.SUB if topic.startswith(topics.RETRY_PREFIX) else permission}
+
+
+def _groups(groups: Iterable[str | None]) -> Resources:
+    return {topics.retry_topic(group): Permission.SUB for group in groups if group}
+
+
+def _topic_and_group(topic: str, group: str) -> Resources:
+    return {**_topic(topic, Permission.SUB), **_groups([group])}
+
+
+def _stored_at(commit_log_offset: int, topic_at: TopicAt) -> Resources:
+    """SUB of the topic that the message there is stored under, if there is a message."""
+    message = topic_at(commit_log_offset)
+    return {} if message is None else _topic(message.topic, Permission.SUB)
+
+
+Named = TypeVar("Named", bound=CommandHeader)
+_Finder = Callable[[RemotingCommand, TopicAt], Resources]
+
+
+def _of(header_type: type[Named], resources: Callable[[Named, TopicAt], Resources]) -> _Finder:
+    """Finds what a request needs by its header alone."""
+
+    def find(command: RemotingCommand, topic_at: TopicAt) -> Resources:
+        return resources(command.decode_header(header_type), topic_at)
+
+    return find
+
+
+def _send(header: headers.SendHeader, topic_at: TopicAt) -> Resources:
+    return _topic(header.topic, Permission.PUB)
+
+
+def _reply(header: headers.SendHeader, topic_at: TopicAt) -> Resources:
+    return {} if header.topic.endswith(topics.REPLY_TOPIC_SUFFIX) else _topic(header.topic, Permission.PUB)
+
+
+def _end_transaction(header: headers.EndTransactionRequestHeader, topic_at: TopicAt) -> Resources:
+    half = topic_at(header.commit_log_offset)
+    return {} if half is None else _topic(half.real_topic, Permission.PUB)
+
+
+def _send_back(header: headers.ConsumerSendMsgBackRequestHeader, topic_at: TopicAt) -> Resources:
+    """The message is stored again for the group, which may read it then."""
+    return {**_stored_at(header.offset, topic_at), **_groups([header.group])}
+
+
+def _consume_directly(header: headers.ConsumeMessageDirectlyResultRequestHeader, topic_at: TopicAt) -> Resources:
+    """The message is pushed to the client that is named."""
+    needed = _groups([header.consumer_group])
+    try:
+        return {**_stored_at(parse_offset_message_id(header.msg_id or "").commit_log_offset, topic_at), **needed}
+    except ValueError:
+        return needed
+
+
+def _clone_offsets(header: headers.CloneGroupOffsetRequestHeader, topic_at: TopicAt) -> Resources:
+    return {**_topic(header.topic, Permission.SUB), **_groups([header.src_group, header.dest_group])}
+
+
+def _heartbeat(command: RemotingCommand, topic_at: TopicAt) -> Resources:
+    needed: Resources = {}
+    for consumer in HeartbeatData.decode(command.body).consumer_data_set:
+        needed |= _groups([consumer.group_name])
+        for subscription in consumer.subscription_data_set:
+            needed |= _topic(subscription.topic, Permission.SUB)
+    return needed
+
+
+def _locks(command: RemotingCommand, topic_at: TopicAt) -> Resources:
+    return _groups([LockBatchRequestBody.decode(command.body).consumer_group])
+
+
+_PULL: Final = _of(headers.PullMessageRequestHeader, lambda header, _: _topic_and_group(header.topic, header.consumer_group))
+
+FINDERS: Final[dict[int, _Finder]] = {
+    RequestCode.SEND_MESSAGE: _of(headers.SendMessageRequestHeader, _send),
+    RequestCode.SEND_MESSAGE_V2: _of(headers.SendMessageRequestHeaderV2, _send),
+    RequestCode.SEND_BATCH_MESSAGE: _of(headers.SendMessageRequestHeaderV2, _send),
+    RequestCode.SEND_REPLY_MESSAGE: _of(headers.SendMessageRequestHeader, _reply),
+    RequestCode.SEND_REPLY_MESSAGE_V2: _of(headers.SendMessageRequestHeaderV2, _reply),
+    RequestCode.END_TRANSACTION: _of(headers.EndTransactionRequestHeader, _end_transaction),
+    RequestCode.PULL_MESSAGE: _PULL,
+    RequestCode.LITE_PULL_MESSAGE: _PULL,
+    RequestCode.QUERY_MESSAGE: _of(headers.QueryMessageRequestHeader, lambda header, _: _topic(header.topic, Permission.SUB)),
+    RequestCode.VIEW_MESSAGE_BY_ID: _of(headers.ViewMessageRequestHeader, lambda header, at: _stored_at(header.offset, at)),
+    RequestCode.CONSUMER_SEND_MSG_BACK: _of(headers.ConsumerSendMsgBackRequestHeader, _send_back),
+    RequestCode.GET_CONSUMER_LIST_BY_GROUP: _of(
+        headers.GetConsumerListByGroupRequestHeader, lambda header, _: _groups([header.consumer_group])
+    ),
+    RequestCode.UNREGISTER_CLIENT: _of(headers.UnregisterClientRequestHeader, lambda header, _: _groups([header.consumer_group])),
+    RequestCode.HEART_BEAT: _heartbeat,
+    RequestCode.UPDATE_CONSUMER_OFFSET: _of(
+        headers.UpdateConsumerOffsetRequestHeader, lambda header, _: _topic_and_group(header.topic, header.consumer_group)
+    ),
+    RequestCode.LOCK_BATCH_MQ: _locks,
+    RequestCode.UNLOCK_BATCH_MQ: _locks,
+    RequestCode.INVOKE_BROKER_TO_RESET_OFFSET: _of(
+        headers.ResetOffsetRequestHeader, lambda header, _: _topic_and_group(header.topic, header.group)
+    ),
+    RequestCode.INVOKE_BROKER_TO_GET_CONSUMER_STATUS: _of(
+        headers.GetConsumerStatusRequestHeader, lambda header, _: _topic_and_group(header.topic, header.group)
+    ),
+    RequestCode.GET_CONSUMER_RUNNING_INFO: _of(
+        headers.GetConsumerRunningInfoRequestHeader, lambda header, _: _groups([header.consumer_group])
+    ),
+    RequestCode.CLONE_GROUP_OFFSET: _of(headers.CloneGroupOffsetRequestHeader, _clone_offsets),
+    RequestCode.CONSUME_MESSAGE_DIRECTLY: _of(headers.ConsumeMessageDirectlyResultRequestHeader, _consume_directly),
+}
+"""By request code: the topics and groups that a request names, and what it needs of them."""

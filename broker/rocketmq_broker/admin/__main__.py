@@ -1,0 +1,255 @@
+"""The operators' command line: `rocketmq-admin`, or `python -m rocketmq_broker.admin`: `topics`, `tail`, `pending` and so on.
+
+Exit codes: 0 done; 1 a broker refused, or there is no such transaction; 2 the command line is wrong, or no broker could be asked.
+"""
+
+from __future__ import annotations
+
+import sys
+
+if __name__ == "__main__" and "console" in sys.argv[1:]:
+    from rocketmq_broker.told_to_stop import end_at_once_when_told
+
+    end_at_once_when_told()
+
+import logging
+from functools import partial
+from io import TextIOWrapper
+from typing import Annotated
+
+import typer
+
+from rocketmq_broker.admin import decisions, tables
+from rocketmq_broker.admin.console_command import console
+from rocketmq_broker.admin.dead_letters.commands import app as dead_letters
+from rocketmq_broker.admin.discarded import DiscardedMessage, newest_discarded
+from rocketmq_broker.admin.errors import Refused
+from rocketmq_broker.admin.health.commands import doctor
+from rocketmq_broker.admin.messages.commands import message, send, tail
+from rocketmq_broker.admin.options import (
+    AsJson,
+    BrokerAddr,
+    Group,
+    Limit,
+    NameServers,
+    OlderThan,
+    Topic,
+    duration,
+    now_ms,
+    target_of,
+)
+from rocketmq_broker.admin.printing import complain, print_json, print_listing, say
+from rocketmq_broker.admin.progress.commands import groups, topics
+from rocketmq_broker.admin.session import CANNOT_ASK as BAD_COMMAND_LINE
+from rocketmq_broker.admin.session import Session, Target, run
+from rocketmq_broker.admin.timeline.commands import timeline
+from rocketmq_broker.logs import log_to_stderr
+from rocketmq_broker.message.times import FOREVER_MS
+from rocketmq_broker.protocol.bodies import TransactionInfo
+from rocketmq_broker.protocol.headers import (
+    ListDecidedTransactionsRequestHeader,
+    ListPendingTransactionsRequestHeader,
+    ShowTransactionRequestHeader,
+)
+
+app = typer.Typer(
+    name="rocketmq-admin",
+    help="Look at topics, groups and messages; see and mend transactions and dead letters.",
+    no_args_is_help=True,
+    pretty_exceptions_enable=False,
+)
+for command in (topics, groups, tail, message, send, timeline, doctor, console):
+    app.command()(command)
+app.add_typer(dead_letters, name="dead-letters")
+
+
+@app.callback()
+def choose(context: typer.Context, namesrv_addr: NameServers = None, broker_addr: BrokerAddr = None) -> None:
+    """Look at topics, groups and messages; see and mend transactions and dead letters."""
+    context.obj = Target()
+    context.obj = target_of(context, namesrv_addr, broker_addr)
+
+
+@app.command()
+def pending(
+    context: typer.Context,
+    topic: Topic = None,
+    group: Group = None,
+    older_than: OlderThan = "0",  # type: ignore[assignment]
+    limit: Limit = 100,
+    after: Annotated[int, typer.Option(min=-1, help="The half offset at the end of the last page.")] = -1,
+    as_json: AsJson = False,
+    namesrv_addr: NameServers = None,
+    broker_addr: BrokerAddr = None,
+) -> None:
+    """Pending transactions, the oldest first."""
+    header = ListPendingTransactionsRequestHeader(topic, group, older_than, after, limit)
+
+    async def work(session: Session) -> None:
+        answers = await session.ask_each(lambda broker: broker.list_pending(header))
+        rows = [(broker.address, info) for broker, found in answers for info in found.transactions]
+        if as_json:
+            print_json(rows)
+            return
+        if rows:
+            tables.print_pending(rows)
+        total = sum(found.total for _, found in answers)
+        say(f"{len(rows)} of {total} pending transactions" if total else "no pending transactions")
+        for broker, found in answers:
+            if found.next_after is not None:
+                say(f"the next page: pending --broker-addr {broker.address} --after {found.next_after}")
+
+    run(target_of(context, namesrv_addr, broker_addr), work)
+
+
+@app.command()
+def show(
+    context: typer.Context,
+    transaction: Annotated[str, typer.Argument(help="Transaction id, key of the message, or half offset.")],
+    as_json: AsJson = False,
+    namesrv_addr: NameServers = None,
+    broker_addr: BrokerAddr = None,
+) -> None:
+    """What is known of a transaction, pending or decided."""
+    half_offset = decisions.half_offset_of(transaction)
+    header = ShowTransactionRequestHeader(transaction, transaction, half_offset)
+
+    async def work(session: Session) -> None:
+        answers = await session.ask_each(lambda broker: broker.show(header))
+        rows = [(broker.address, info) for broker, found in answers for info in found.transactions]
+        if as_json:
+            print_json(rows)
+        elif rows:
+            tables.print_transactions(rows)
+        if not rows:
+            raise Refused(f"there is no transaction {transaction}")
+
+    run(target_of(context, namesrv_addr, broker_addr), work)
+
+
+@app.command()
+def decide(
+    context: typer.Context,
+    transaction: Annotated[str, typer.Argument(help="Transaction id or half offset.")],
+    reason: Annotated[str, typer.Option(help="Why; it is kept with the decision.")],
+    commit: Annotated[bool, typer.Option("--commit", help="COMMIT: deliver the message.")] = False,
+    rollback: Annotated[bool, typer.Option("--rollback", help="ROLLBACK: never deliver the message.")] = False,
+    as_json: AsJson = False,
+    namesrv_addr: NameServers = None,
+    broker_addr: BrokerAddr = None,
+) -> None:
+    """Decide a pending transaction by hand. Like every decision it cannot be taken back."""
+    if commit == rollback:
+        raise typer.BadParameter("exactly one of the two must be given", param_hint="--commit, --rollback")
+    if not reason.strip():
+        raise typer.BadParameter("the reason is empty", param_hint="--reason")
+
+    async def work(session: Session) -> None:
+        broker, info = await decisions.decide(session, transaction, commit=commit, reason=reason)
+        if as_json:
+            print_json([(broker.address, info)])
+            return
+        say(
+            f"{info.state}: the transaction at half offset {info.half_offset} of {info.producer_group} "
+            f"(topic {info.topic}, broker {broker.address}); reason: {info.reason}"
+        )
+
+    run(target_of(context, namesrv_addr, broker_addr), work)
+
+
+@app.command()
+def decided(
+    context: typer.Context,
+    limit: Annotated[int, typer.Option("-l", "--limit", min=1, max=64, help="The most lines from each broker.")] = 50,
+    before: Annotated[int, typer.Option(parser=duration, metavar="DURATION", help="Only those decided before: 2d ago.")] = "0",  # type: ignore[assignment]
+    as_json: AsJson = False,
+    namesrv_addr: NameServers = None,
+    broker_addr: BrokerAddr = None,
+) -> None:
+    """Transactions decided by hand, with their reasons, the latest first."""
+    before_ms = now_ms() - before if before else FOREVER_MS
+    header = ListDecidedTransactionsRequestHeader(before_ms, limit)
+
+    async def work(session: Session) -> None:
+        answers = await session.ask_each(lambda broker: broker.list_decided(header))
+        rows: list[tuple[str, TransactionInfo]] = [
+            (broker.address, info) for broker, found in answers for info in found.transactions
+        ]
+        print_listing(rows, tables.print_decided, as_json=as_json, nothing="nothing was decided by hand")
+
+    run(target_of(context, namesrv_addr, broker_addr), work)
+
+
+@app.command()
+def discarded(
+    context: typer.Context,
+    topic: Topic = None,
+    group: Group = None,
+    older_than: OlderThan = "0",  # type: ignore[assignment]
+    limit: Limit = 50,
+    as_json: AsJson = False,
+    namesrv_addr: NameServers = None,
+    broker_addr: BrokerAddr = None,
+) -> None:
+    """Messages given up after too many checks (TRANS_CHECK_MAX_TIME_TOPIC), the latest first. Apache's brokers have them too."""
+    started_ms = now_ms()
+
+    def is_wanted(message: DiscardedMessage) -> bool:
+        return (
+            topic in (None, message.topic)
+            and group in (None, message.producer_group)
+            and (not older_than or message.discarded_ms <= started_ms - older_than)
+        )
+
+    async def work(session: Session) -> None:
+        answers = await session.ask_each(lambda broker: newest_discarded(broker, limit, is_wanted))
+        rows = [(broker.address, message) for broker, found in answers for message in found]
+        table = partial(tables.print_discarded, now_ms=started_ms)
+        print_listing(rows, table, as_json=as_json, nothing="no discarded messages")
+
+    run(target_of(context, namesrv_addr, broker_addr), work)
+
+
+@app.command()
+def resume(
+    context: typer.Context,
+    message: Annotated[str, typer.Argument(help="Message id as `discarded` shows it, or the transaction id.")],
+    as_json: AsJson = False,
+    namesrv_addr: NameServers = None,
+    broker_addr: BrokerAddr = None,
+) -> None:
+    """Have a discarded message checked again (RESUME_CHECK_HALF_MESSAGE). Apache's brokers can as well."""
+
+    async def work(session: Session) -> None:
+        broker, resumed = await decisions.resume(session, message)
+        if as_json:
+            print_json([(broker.address, resumed)])
+        else:
+            say(f"resumed: {resumed.message_id} is pending again at broker {broker.address}, its checks counted from 0")
+
+    run(target_of(context, namesrv_addr, broker_addr), work)
+
+
+def main() -> None:
+    """Runs the command line; whoever closes its output early ends it."""
+    log_to_stderr(logging.WARNING)
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, TextIOWrapper):
+            stream.reconfigure(errors="backslashreplace")  # a terminal that does not know all letters
+    if odd := next((word for word in sys.argv[1:] if not _is_text(word)), None):
+        complain(f"{odd} is not text in the encoding of this terminal")
+        raise SystemExit(BAD_COMMAND_LINE)
+    try:
+        app()
+    except BrokenPipeError:
+        sys.stderr.close()
+        raise SystemExit(0) from None
+
+
+def _is_text(word: str) -> bool:
+    """Whether the word came as text: Python hands on other bytes as characters that nothing can encode."""
+    return not any("\ud800" <= character <= "\udfff" for character in word)
+
+
+if __name__ == "__main__":
+    main()

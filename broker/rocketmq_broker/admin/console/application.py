@@ -1,0 +1,100 @@
+"""Puts the console together: screens, forms, the layers around them, and what extensions add."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import AsyncGenerator, Sequence
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+from starlette.applications import Starlette
+from starlette.middleware import Middleware
+from starlette.middleware.sessions import SessionMiddleware
+from starlette.routing import BaseRoute, Mount, Route
+from starlette.staticfiles import StaticFiles
+
+from rocketmq_broker.admin.console import login
+from rocketmq_broker.admin.console.brokers import Brokers
+from rocketmq_broker.admin.console.deed import Deed
+from rocketmq_broker.admin.console.guard import Guard
+from rocketmq_broker.admin.console.live import Streams
+from rocketmq_broker.admin.console.pages import Pages, Section
+from rocketmq_broker.admin.console.routes import Routes
+from rocketmq_broker.admin.console.sampling import Sampler
+from rocketmq_broker.admin.console.screen import Screen
+from rocketmq_broker.admin.console.screens import OWN_SECTIONS, own_deeds, own_screens
+from rocketmq_broker.admin.console.screens.transaction import Witness
+from rocketmq_broker.admin.console.settings import ConsoleSettings
+from rocketmq_broker.admin.console.tokens import Tokens
+from rocketmq_broker.admin.session import Target
+from rocketmq_broker.world import current_world
+
+STATIC: Final = Path(__file__).parent / "static"
+_COOKIE_AGE_S: Final = 12 * 3600
+
+logger = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class Extension:
+    """What a program adds that mounts screens of its own beside those of the broker."""
+
+    sections: Sequence[Section] = ()
+    """Entries of the navigation, before the console's own."""
+    screens: Sequence[Screen] = ()
+    deeds: Sequence[Deed] = ()
+    templates: Path | None = None
+    witnesses: Sequence[Witness] = ()
+    """Who has something on record about transactions besides the broker."""
+
+
+def create_console(settings: ConsoleSettings, target: Target, extension: Extension | None = None) -> Starlette:
+    """The console for the brokers that the target means, as an ASGI application. `state.streams` has its live pages."""
+    added = extension or Extension()
+    world, brokers, streams = current_world(), Brokers(target), Streams()
+    sampler = Sampler(brokers, world)
+    pages = Pages([*added.sections, *OWN_SECTIONS], [added.templates] if added.templates is not None else [])
+    routes = Routes(brokers, pages, streams)
+    screens = [*own_screens(sampler, added.witnesses), *added.screens]
+    middleware = [
+        Middleware(Guard, settings=settings),
+        Middleware(
+            SessionMiddleware,
+            secret_key=world.nonce(32).hex(),
+            session_cookie=f"console-{settings.port}",
+            max_age=_COOKIE_AGE_S,
+            same_site="strict",
+        ),
+        Middleware(Tokens, world=world),
+    ]
+    login_routes: list[BaseRoute] = []
+    if settings.password is not None:
+        page = login.Login(login.Door(settings.password, world), pages)
+        login_routes = [Route(login.PATH, page.show, methods=["GET"]), Route(login.PATH, page.enter, methods=["POST"])]
+        middleware.append(Middleware(login.LoginWall))
+
+    @asynccontextmanager
+    async def lifespan(app: Starlette) -> AsyncGenerator[None]:
+        await brokers.open()
+        sampler.start()
+        try:
+            yield
+        finally:
+            await sampler.stop()
+            await brokers.close()
+
+    app = Starlette(
+        routes=[
+            *routes.of_screens(screens),
+            *routes.of_deeds([*own_deeds(), *added.deeds]),
+            *login_routes,
+            Mount("/static", StaticFiles(directory=STATIC)),
+        ],
+        middleware=middleware,
+        exception_handlers=routes.exception_handlers,
+        lifespan=lifespan,
+    )
+    app.state.streams = streams
+    return app

@@ -1,0 +1,55 @@
+"""The brokers that the console asks, over connections that stay open from one page to the next."""
+
+from __future__ import annotations
+
+import os
+
+from rocketmq_broker.admin.brokers import BrokerAddress, find_brokers
+from rocketmq_broker.admin.errors import CannotAsk, Refused
+from rocketmq_broker.admin.requests import BrokerRequests
+from rocketmq_broker.admin.session import Session, Target
+from rocketmq_broker.client.errors import IllegalConfiguration
+from rocketmq_broker.client.instance.access import open_remoting
+from rocketmq_broker.remoting.client import RemotingClient
+
+
+class Brokers:
+    """Finds the brokers anew for each question: they come and go."""
+
+    def __init__(self, target: Target) -> None:
+        self._target = target
+        self._remoting: RemotingClient | None = None
+
+    async def open(self) -> None:
+        """Connects to nothing yet. Raises CannotAsk if account or TLS of the environment cannot be used."""
+        try:
+            self._remoting = open_remoting(None, None, None, os.environ)
+        except IllegalConfiguration as error:
+            raise CannotAsk(str(error)) from None
+
+    async def close(self) -> None:
+        """Closes all connections."""
+        if self._remoting is not None:
+            await self._remoting.close()
+
+    async def session(self) -> Session:
+        """All brokers that the target means. Raises CannotAsk if there are none."""
+        return Session([requests for _, requests in await self.addressed()])
+
+    async def addressed(self) -> list[tuple[BrokerAddress, BrokerRequests]]:
+        """All brokers that the target means, with their names and addresses. Raises CannotAsk if there are none."""
+        if self._remoting is None:
+            raise CannotAsk("the console is not started yet")
+        namesrv_addr, broker_addr = self._target.namesrv_addr, self._target.broker_addr
+        found = await find_brokers(self._remoting, namesrv_addr=namesrv_addr, broker_addr=broker_addr)
+        return [(one, BrokerRequests(self._remoting, one.address)) for one in found]
+
+
+def the_broker_at(session: Session, address: str) -> BrokerRequests:
+    """The broker of the session with that address: no other address is ever asked. Raises Refused."""
+    for broker in session.brokers:
+        if broker.address == address:
+            return broker
+    if not address and len(session.brokers) == 1:
+        return session.brokers[0]
+    raise Refused(f"no broker at {address} is known here" if address else "there are several brokers: say which")

@@ -1,0 +1,19 @@
+"""What a form of the console does: asked for by POST, with the token that only a page of this console has."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+
+from rocketmq_broker.admin.console.visit import Visit
+
+
+@dataclass(frozen=True, slots=True)
+class Deed:
+    """Something that changes what a broker has."""
+
+    path: str
+    do: Callable[[Visit], Awaitable[str]]
+    """Does it, and says in a sentence what was done. Raises AdminError."""
+    back_to: Callable[[Visit], str]
+    """The page that the visitor sees then."""

@@ -1,0 +1,133 @@
+"""The sequence diagram of a transaction: who told whom, from top to bottom, with the time that passed."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Final, NamedTuple
+
+from rocketmq_broker.admin.durations import duration_text
+from rocketmq_broker.admin.timeline.event import BROKER, OPERATOR, Event
+
+_TIMES_WIDTH: Final = 84
+"""Left of the life lines: the time since the half message."""
+_LANE_WIDTH: Final = 172
+_HEAD_HEIGHT: Final = 44
+_ROW_HEIGHT: Final = 40
+_FOOT_HEIGHT: Final = 14
+_LOOP_WIDTH: Final = 26
+_LONGEST_LABEL: Final = 25
+"""Letters that fit above an arrow between neighbours."""
+_LONGEST_NAME: Final = 20
+_TO_THE_MILLISECOND_MS: Final = 100_000
+
+
+class Lane(NamedTuple):
+    """One who takes part: a name above a life line."""
+
+    name: str
+    full_name: str
+    x: int
+
+
+class Row(NamedTuple):
+    """One arrow, with the time at which it happened."""
+
+    y: int
+    begin_x: int
+    end_x: int
+    """The same as `begin_x` for a step that nobody was told of."""
+    label_x: int
+    label: str
+    what: str
+    """The whole sentence, for a tooltip and for a screen reader."""
+    time: str
+    """Since the half message; empty where it is not on record."""
+    is_lost: bool
+
+    @property
+    def is_loop(self) -> bool:
+        """Whether it begins and ends at one life line."""
+        return self.begin_x == self.end_x
+
+    @property
+    def head_x(self) -> int:
+        """Where the arrow ends: a lost one does not arrive."""
+        return (self.begin_x + self.end_x) // 2 if self.is_lost else self.end_x
+
+    @property
+    def toward(self) -> int:
+        """1 for an arrow to the right, -1 for one to the left."""
+        return 1 if self.end_x >= self.begin_x else -1
+
+
+class Diagram(NamedTuple):
+    """Lanes and rows in a space of `width` by `height`."""
+
+    width: int
+    height: int
+    head_height: int
+    loop_width: int
+    lanes: list[Lane]
+    rows: list[Row]
+
+
+def sequence_diagram(events: Sequence[Event]) -> Diagram:
+    """The events that are arrows, in their order: producers to the left of the broker, consumers to its right."""
+    drawn = [(event, event.arrow) for event in events if event.arrow is not None]
+    names = _lanes(pair for _, arrow in drawn for pair in ((arrow.sender, arrow.receiver),))
+    places = {name: _TIMES_WIDTH + _LANE_WIDTH // 2 + index * _LANE_WIDTH for index, name in enumerate(names)}
+    begun_ms = next((event.at_ms for event, _ in drawn if event.at_ms is not None), 0)
+    rows = []
+    for index, (event, arrow) in enumerate(drawn):
+        begin_x, end_x = places[arrow.sender], places[arrow.receiver]
+        is_loop = begin_x == end_x
+        rows.append(
+            Row(
+                y=_HEAD_HEIGHT + (index + 1) * _ROW_HEIGHT - 8,
+                begin_x=begin_x,
+                end_x=end_x,
+                label_x=begin_x + _LOOP_WIDTH + 6 if is_loop else (begin_x + end_x) // 2,
+                label=_cut(arrow.label, _LONGEST_LABEL),
+                what=event.what,
+                time=_since(event.at_ms, begun_ms),
+                is_lost=arrow.is_lost,
+            )
+        )
+    lanes = [Lane(_cut(name, _LONGEST_NAME), name, x) for name, x in places.items()]
+    width = _TIMES_WIDTH + max(1, len(lanes)) * _LANE_WIDTH
+    height = _HEAD_HEIGHT + len(rows) * _ROW_HEIGHT + _FOOT_HEIGHT
+    return Diagram(width, height, _HEAD_HEIGHT, _LOOP_WIDTH, lanes, rows)
+
+
+def _lanes(pairs: Iterable[tuple[str, str]]) -> list[str]:
+    """Who takes part: an operator, those whom the broker hears first, the broker, then all others; databases at the outside."""
+    left: list[str] = []
+    right: list[str] = []
+    for sender, receiver in pairs:
+        for name, neighbour in ((sender, receiver), (receiver, sender)):
+            if name in (BROKER, OPERATOR) or name in left or name in right:
+                continue
+            if neighbour in left and neighbour != name:
+                left.insert(left.index(neighbour), name)
+            elif neighbour in right and neighbour != name:
+                right.insert(right.index(neighbour) + 1, name)
+            elif BROKER in (sender, receiver) and name == sender:
+                left.append(name)
+            else:
+                right.append(name)
+        if OPERATOR in (sender, receiver) and OPERATOR not in left:
+            left.insert(0, OPERATOR)
+    return [*left, BROKER, *right]
+
+
+def _since(at_ms: int | None, begun_ms: int) -> str:
+    if at_ms is None:
+        return ""
+    sign, span_ms = ("+", at_ms - begun_ms) if at_ms >= begun_ms else ("-", begun_ms - at_ms)
+    if span_ms < _TO_THE_MILLISECOND_MS:
+        return f"{sign}{span_ms:,} ms"
+    return f"{sign}{duration_text(span_ms)}"
+
+
+def _cut(text: str, longest: int) -> str:
+    return text if len(text) <= longest else f"{text[: longest - 1]}…"

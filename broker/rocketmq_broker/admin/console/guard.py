@@ -1,0 +1,97 @@
+"""Keeps strangers out: other sites' forms, other names for this machine, bodies without an end, and scripts in pages."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from starlette.datastructures import Headers, MutableHeaders
+from starlette.responses import PlainTextResponse
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from rocketmq_broker.admin.console.settings import ConsoleSettings
+
+MOST_BODY_BYTES: Final = 64 * 1024
+SECURITY_HEADERS: Final = {
+    "Content-Security-Policy": "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; "
+    "form-action 'self'; base-uri 'none'; frame-ancestors 'none'",
+    "X-Content-Type-Options": "nosniff",
+    "X-Frame-Options": "DENY",
+    "Referrer-Policy": "same-origin",
+    "Cross-Origin-Opener-Policy": "same-origin",
+    "Cross-Origin-Resource-Policy": "same-origin",
+    "Cache-Control": "no-store",
+}
+_LOOPBACK_NAMES: Final = frozenset({"127.0.0.1", "localhost", "[::1]"})
+
+
+class BodyTooLong(Exception):
+    """A form with more bytes than any form of the console has."""
+
+
+class Guard:
+    """The outermost layer of the console."""
+
+    def __init__(self, app: ASGIApp, settings: ConsoleSettings) -> None:
+        self._app = app
+        self._hosts = None if settings.password is not None else _LOOPBACK_NAMES | {settings.host}
+        """Without a password any page of the web could ask the console by a name that leads to 127.0.0.1."""
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Answers what is refused; hands on the rest."""
+        if scope["type"] != "http":
+            await self._app(scope, receive, send)
+            return
+        refusal = self._refusal(scope["method"], Headers(scope=scope))
+        if refusal is not None:
+            await refusal(scope, receive, _with_security_headers(send))
+            return
+        try:
+            await self._app(scope, _bounded(receive), _with_security_headers(send))
+        except BodyTooLong:
+            await PlainTextResponse("The form is too long.\n", 413)(scope, receive, _with_security_headers(send))
+
+    def _refusal(self, method: str, headers: Headers) -> PlainTextResponse | None:
+        host = headers.get("host", "")
+        if self._hosts is not None and _without_port(host) not in self._hosts:
+            return PlainTextResponse("This console answers under the name of this machine's loopback address only.\n", 421)
+        if method not in ("GET", "HEAD") and not _is_same_origin(headers, host):
+            return PlainTextResponse("The form is of another site: it is refused.\n", 403)
+        return None
+
+
+def _is_same_origin(headers: Headers, host: str) -> bool:
+    origin = headers.get("origin")
+    if origin is not None and origin.partition("://")[2] != host:
+        return False
+    return headers.get("sec-fetch-site", "same-origin") in ("same-origin", "none")
+
+
+def _without_port(host: str) -> str:
+    if host.startswith("["):
+        return host.partition("]")[0] + "]"
+    return host.partition(":")[0]
+
+
+def _bounded(receive: Receive) -> Receive:
+    left = MOST_BODY_BYTES
+
+    async def receive_bounded() -> Message:
+        nonlocal left
+        message = await receive()
+        left -= len(message.get("body", b""))
+        if left < 0:
+            raise BodyTooLong
+        return message
+
+    return receive_bounded
+
+
+def _with_security_headers(send: Send) -> Send:
+    async def send_with_headers(message: Message) -> None:
+        if message["type"] == "http.response.start":
+            headers = MutableHeaders(scope=message)
+            for name, value in SECURITY_HEADERS.items():
+                headers[name] = value
+        await send(message)
+
+    return send_with_headers

@@ -1,0 +1,79 @@
+"""Turns facts into HTML: templates, the frame around each page, and how texts, times and addresses are written."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from jinja2 import ChoiceLoader, Environment, FileSystemLoader, StrictUndefined
+from markupsafe import Markup
+from starlette.datastructures import URL
+from starlette.requests import Request
+from starlette.responses import HTMLResponse
+
+from rocketmq_broker.admin.durations import duration_text
+from rocketmq_broker.admin.printing import time_text
+from rocketmq_broker.message.printable import printable
+
+TEMPLATES = Path(__file__).parent / "templates"
+
+
+class Section(NamedTuple):
+    """An entry of the navigation."""
+
+    title: str
+    path: str
+
+
+class Pages:
+    """The templates of the console and of its extensions; what stands in a text of others is escaped."""
+
+    def __init__(self, sections: Sequence[Section], templates: Sequence[Path] = ()) -> None:
+        """`templates` are folders of extensions; the console's own templates come first."""
+        self._environment = Environment(
+            loader=ChoiceLoader([FileSystemLoader(folder) for folder in (TEMPLATES, *templates)]),
+            autoescape=True,
+            undefined=StrictUndefined,
+            trim_blocks=True,
+            lstrip_blocks=True,
+            finalize=_finalized,
+        )
+        self._environment.filters.update(duration=duration_text, clock=clock_text, milliseconds=milliseconds_text, lines=_lines)
+        self._environment.globals.update(url=url, sections=tuple(sections))
+
+    def page(self, request: Request, template: str, *, title: str, status: int = 200, **facts: Any) -> HTMLResponse:
+        """A whole page; it says what the last form did, once."""
+        session = request.scope.get("session", {})
+        said = session.pop("said", None)
+        frame = {"title": title, "path": request.url.path, "said": said, "csrf": session.get("csrf", "")}
+        return HTMLResponse(self.part(template, **{**frame, **facts}), status)
+
+    def part(self, template: str, **facts: Any) -> str:
+        """A part of a page."""
+        return self._environment.get_template(template).render(facts)
+
+
+def url(path: str, **query: object) -> str:
+    """An address within the console; what is None is left out of its query."""
+    return str(URL(path).include_query_params(**{name: value for name, value in query.items() if value is not None}))
+
+
+def clock_text(ms: int | None) -> str:
+    """A time to the second, as this machine's clock shows it."""
+    return time_text(ms)
+
+
+def milliseconds_text(ms: int | None) -> str:
+    """A time to the millisecond."""
+    return "" if ms is None else f"{time_text(ms)}.{ms % 1000:03d}"
+
+
+def _finalized(value: object) -> object:
+    """Control characters, and those that turn the direction of writing, become visible; markup of templates stays."""
+    return printable(value) if isinstance(value, str) and not isinstance(value, Markup) else value
+
+
+def _lines(text: str) -> Markup:
+    """A text whose line breaks are kept, each line made printable."""
+    return Markup("\n").join(printable(line) for line in text.splitlines())

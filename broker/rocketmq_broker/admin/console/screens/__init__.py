@@ -1,0 +1,57 @@
+"""The console's own screens and forms, one module for each subject."""
+
+from collections.abc import Sequence
+from typing import Final
+
+from rocketmq_broker.admin.console.deed import Deed
+from rocketmq_broker.admin.console.pages import Section
+from rocketmq_broker.admin.console.sampling import Sampler
+from rocketmq_broker.admin.console.screen import Screen
+from rocketmq_broker.admin.console.screens import (
+    clients,
+    dead_letters,
+    decided,
+    discarded,
+    groups,
+    messages,
+    overview,
+    pending,
+    record,
+    topics,
+    transaction,
+)
+from rocketmq_broker.admin.console.screens.transaction import Witness
+
+OWN_SECTIONS: Final = (
+    Section("Overview", "/"),
+    Section("Pending", "/pending"),
+    Section("Discarded", "/discarded"),
+    Section("Dead letters", "/dead-letters"),
+    Section("Decided", "/decided"),
+    Section("Topics", "/topics"),
+    Section("Groups", "/groups"),
+    Section("Clients", "/clients"),
+    Section("Messages", "/messages"),
+)
+
+
+def own_screens(sampler: Sampler, witnesses: Sequence[Witness]) -> list[Screen]:
+    """All screens of the console."""
+    return [
+        overview.screen(sampler),
+        pending.SCREEN,
+        discarded.SCREEN,
+        *dead_letters.SCREENS,
+        decided.SCREEN,
+        transaction.screen(witnesses),
+        *topics.SCREENS,
+        *groups.SCREENS,
+        clients.SCREEN,
+        *messages.SCREENS,
+        record.SCREEN,
+    ]
+
+
+def own_deeds() -> list[Deed]:
+    """All forms of the console that change something."""
+    return [*transaction.DEEDS, *discarded.DEEDS, *dead_letters.DEEDS]

@@ -1,0 +1,98 @@
+"""Dead letters: the groups that have some, those of a group, and one with its form to retry or dismiss it."""
+
+from __future__ import annotations
+
+from typing import Final, NamedTuple
+
+from rocketmq_broker.admin.console.deed import Deed
+from rocketmq_broker.admin.console.pages import url
+from rocketmq_broker.admin.console.screen import Screen
+from rocketmq_broker.admin.console.visit import Visit
+from rocketmq_broker.admin.dead_letters import treating
+from rocketmq_broker.admin.dead_letters.content import DeadLetterContent, content_of
+from rocketmq_broker.admin.dead_letters.dead_letter import DeadLetter
+from rocketmq_broker.admin.dead_letters.finding import (
+    DeadLetterGroup,
+    FoundLetter,
+    dead_letters_of,
+    find_dead_letters,
+    groups_with_dead_letters,
+)
+from rocketmq_broker.admin.errors import Refused
+from rocketmq_broker.admin.options import now_ms
+from rocketmq_broker.admin.requests import BrokerRequests
+
+_MOST: Final = 50
+
+
+class GroupLetters(NamedTuple):
+    """The newest dead letters of a group."""
+
+    group: str
+    rows: list[tuple[str, DeadLetter]]
+    now_ms: int
+    most: int = _MOST
+
+
+async def find_groups(visit: Visit) -> list[tuple[str, DeadLetterGroup]]:
+    """The groups of each broker that have dead letters. Raises CannotAsk, Refused."""
+    answers = await (await visit.session()).ask_each(groups_with_dead_letters)
+    return [(broker.address, one) for broker, found in answers for one in found]
+
+
+async def find_letters(visit: Visit) -> GroupLetters:
+    """The newest dead letters of the group. Raises CannotAsk, Refused."""
+    group = visit.word("group")
+    answers = await (await visit.session()).ask_each(lambda broker: _newest(broker, group))
+    return GroupLetters(group, [(broker.address, found.letter) for broker, ones in answers for found in ones], now_ms())
+
+
+async def find_letter(visit: Visit) -> list[tuple[str, DeadLetterContent]]:
+    """All of the dead letters that are called so. Raises Refused if there is none, CannotAsk."""
+    found = await find_dead_letters(await visit.session(), visit.word("message"), visit.word("group") or None)
+    return [(one.requests.address, await content_of(one)) for one in found]
+
+
+async def retry(visit: Visit) -> str:
+    """Delivers one to its group once more. Raises CannotAsk, Refused."""
+    found = await _the_one(visit)
+    treatment = await treating.retry(found, again=visit.word("again") == "yes", reason=visit.word("reason"))
+    letter = found.letter
+    where = f"goes to the consumer group {letter.consumer_group} once more"
+    return f"retried: {letter.offset_message_id} {where} (retry {treatment.retries})"
+
+
+async def dismiss(visit: Visit) -> str:
+    """Takes one out of the list. Raises CannotAsk, Refused."""
+    reason = visit.word("reason")
+    if not reason:
+        raise Refused("the reason is empty: write down why nobody needs the message any more")
+    found = await _the_one(visit)
+    await treating.dismiss(found, reason=reason)
+    return f"dismissed: {found.letter.offset_message_id} of the consumer group {found.letter.consumer_group}; reason: {reason}"
+
+
+async def _newest(broker: BrokerRequests, group: str) -> list[FoundLetter]:
+    newest: list[FoundLetter] = []
+    async for found in dead_letters_of(broker, group):
+        newest.append(found)
+        if len(newest) == _MOST:
+            break
+    return newest
+
+
+async def _the_one(visit: Visit) -> FoundLetter:
+    message = visit.word("message")
+    return treating.the_one_meant(await find_dead_letters(await visit.session(), message, visit.word("group") or None), message)
+
+
+def _back(visit: Visit) -> str:
+    return url("/dead-letter", message=visit.word("message"), group=visit.word("group"))
+
+
+SCREENS: Final = (
+    Screen("/dead-letters", "Dead letters", "dead_letter_groups.html", find_groups, refresh_s=3.0),
+    Screen("/dead-letters/group", "Dead letters", "dead_letters.html", find_letters, refresh_s=3.0),
+    Screen("/dead-letter", "Dead letter", "dead_letter.html", find_letter, refresh_s=3.0),
+)
+DEEDS: Final = (Deed("/dead-letter/retry", retry, _back), Deed("/dead-letter/dismiss", dismiss, _back))

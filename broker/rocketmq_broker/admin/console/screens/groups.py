@@ -1,0 +1,49 @@
+"""Consumer groups with their lag, and one group queue by queue."""
+
+from __future__ import annotations
+
+from typing import Final, NamedTuple
+
+from rocketmq_broker.admin.console.screen import Screen
+from rocketmq_broker.admin.console.visit import Visit
+from rocketmq_broker.admin.errors import Refused
+from rocketmq_broker.admin.figures import consumers
+from rocketmq_broker.admin.progress.groups import GroupFigures, QueueProgress, groups_of, progress_of
+from rocketmq_broker.protocol.bodies import ClientConnection
+
+
+class GroupFacts(NamedTuple):
+    """One consumer group."""
+
+    group: str
+    queues: list[tuple[str, QueueProgress]]
+    members: list[tuple[str, ClientConnection]]
+
+
+async def find_groups(visit: Visit) -> list[tuple[str, GroupFigures]]:
+    """The consumer groups of each broker. Raises CannotAsk, Refused."""
+    answers = await (await visit.session()).ask_each(lambda broker: groups_of(broker, every_one=False))
+    return [(broker.address, one) for broker, found in answers for one in found]
+
+
+async def find_group(visit: Visit) -> GroupFacts:
+    """How far a group is, and who is in it. Raises Refused if no broker knows it, CannotAsk."""
+    group, session = visit.word("group"), await visit.session()
+    queues = await session.ask_each(lambda broker: progress_of(broker, group))
+    members = await session.ask_each(lambda broker: consumers(broker, group))
+    facts = GroupFacts(
+        group,
+        [(broker.address, one) for broker, found in queues for one in found],
+        [(broker.address, one) for broker, found in members for one in found],
+    )
+    if not facts.queues and not facts.members:
+        raise Refused(
+            f"the consumer group {group} has no offsets and no members: there is no such group, or it has consumed nothing yet"
+        )
+    return facts
+
+
+SCREENS: Final = (
+    Screen("/groups", "Consumer groups", "groups.html", find_groups, refresh_s=2.0),
+    Screen("/group", "Consumer group", "group.html", find_group, heading=lambda visit: f"Consumer group {visit.word('group')}"),
+)

@@ -1,0 +1,48 @@
+"""Messages by id and key."""
+
+from __future__ import annotations
+
+from typing import Final, NamedTuple
+
+from rocketmq_broker.admin.console.screen import Screen
+from rocketmq_broker.admin.console.visit import Visit
+from rocketmq_broker.admin.errors import Refused
+from rocketmq_broker.admin.messages.finding import FoundMessage, find_messages
+from rocketmq_broker.message import properties as props
+
+
+class MessageRow(NamedTuple):
+    """A message, and where it was found."""
+
+    broker: str
+    found: FoundMessage
+
+    @property
+    def transaction_id(self) -> str | None:
+        """The id of the transaction that it is of; None for any other message."""
+        is_transactional = props.TRANSACTION_PREPARED in self.found.message.properties
+        return self.found.message.message_id if is_transactional else None
+
+
+class MessagesFacts(NamedTuple):
+    """What a search found."""
+
+    word: str
+    topic: str
+    rows: list[MessageRow]
+    refusal: str | None
+
+
+async def find(visit: Visit) -> MessagesFacts:
+    """The messages with that id or key, oldest first; nothing was searched for without a word. Raises CannotAsk."""
+    word, topic = visit.word("word"), visit.word("topic")
+    if not word:
+        return MessagesFacts(word, topic, [], None)
+    try:
+        found = await find_messages(await visit.session(), word, topic or None)
+    except Refused as error:
+        return MessagesFacts(word, topic, [], str(error))
+    return MessagesFacts(word, topic, [MessageRow(broker, one) for broker, one in found], None)
+
+
+SCREENS: Final = (Screen("/messages", "Messages", "messages.html", find, refresh_s=None),)

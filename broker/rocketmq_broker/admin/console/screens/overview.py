@@ -1,0 +1,45 @@
+"""The first page: is everything well, what waits for a person, and the figures of the last minutes."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from rocketmq_broker.admin.brokers import BrokerAddress
+from rocketmq_broker.admin.console.drawing.chart import Chart
+from rocketmq_broker.admin.console.sampling import Sampler
+from rocketmq_broker.admin.console.screen import Screen
+from rocketmq_broker.admin.console.visit import Visit
+from rocketmq_broker.admin.errors import AdminError
+from rocketmq_broker.admin.health.broker_health import examine_broker
+from rocketmq_broker.admin.health.finding import Finding, wrong
+from rocketmq_broker.admin.options import now_ms
+from rocketmq_broker.admin.requests import BrokerRequests
+
+
+class OverviewFacts(NamedTuple):
+    """What the first page shows."""
+
+    findings: list[Finding]
+    charts: list[Chart]
+
+    @property
+    def wrong(self) -> list[Finding]:
+        """What needs a person."""
+        return [finding for finding in self.findings if finding.is_wrong]
+
+
+def screen(sampler: Sampler) -> Screen:
+    """The screen, with the figures that the sampler has."""
+
+    async def find(visit: Visit) -> OverviewFacts:
+        findings = [one for broker, requests in await visit.brokers.addressed() for one in await _examined(requests, broker)]
+        return OverviewFacts(findings, sampler.charts())
+
+    return Screen("/", "Overview", "overview.html", find, refresh_s=2.0)
+
+
+async def _examined(requests: BrokerRequests, broker: BrokerAddress) -> list[Finding]:
+    try:
+        return (await examine_broker(requests, broker, is_elsewhere=False, clock_ms=now_ms)).findings
+    except AdminError as error:
+        return [wrong(f"broker at {broker.address}", f"{error}.", "Ask it again.")]

@@ -1,0 +1,103 @@
+"""Pending transactions: the countdown to the next check-back, and who is online to answer it."""
+
+from __future__ import annotations
+
+from typing import Final, NamedTuple
+
+from rocketmq_broker.admin.console.brokers import the_broker_at
+from rocketmq_broker.admin.console.screen import Screen
+from rocketmq_broker.admin.console.visit import Visit
+from rocketmq_broker.admin.errors import NotSupported
+from rocketmq_broker.admin.figures import producers
+from rocketmq_broker.admin.half_queue import UndecidedHalf, undecided_halves
+from rocketmq_broker.admin.requests import BrokerRequests
+from rocketmq_broker.admin.session import Session
+from rocketmq_broker.protocol.bodies import ClientConnection, TransactionInfo
+from rocketmq_broker.protocol.headers import ListPendingTransactionsRequestHeader
+
+PAGE: Final = 100
+
+
+class PendingRow(NamedTuple):
+    """A pending transaction, and the producers that the broker can ask about it."""
+
+    broker: str
+    info: TransactionInfo
+    producers: list[ClientConnection]
+
+    @property
+    def is_last_check_over(self) -> bool:
+        """Whether the broker discards it next, instead of asking."""
+        return self.info.check_max is not None and (self.info.checks or 0) >= self.info.check_max
+
+
+class HalfRow(NamedTuple):
+    """A half message of a broker that does not tell what is pending."""
+
+    broker: str
+    half: UndecidedHalf
+    producers: list[ClientConnection]
+
+
+class NextPage(NamedTuple):
+    """Where a broker's list goes on."""
+
+    broker: str
+    after: int
+
+
+class PendingFacts(NamedTuple):
+    """What the screen shows."""
+
+    rows: list[PendingRow]
+    halves: list[HalfRow]
+    total: int
+    next_pages: list[NextPage]
+    of_apache: list[str]
+    """The brokers of Apache's among them, by address."""
+    unreadable: list[str]
+    """Those of them that do not let their half messages be read yet."""
+
+
+async def find(visit: Visit) -> PendingFacts:
+    """The oldest pending transactions of each broker. Raises CannotAsk, Refused."""
+    session, address = await visit.session(), visit.word("broker")
+    if address:
+        session = Session([the_broker_at(session, address)])
+    after = visit.number("after", -1)
+    facts = PendingFacts([], [], 0, [], [], [])
+    for _, found in await session.ask_each(lambda broker: _of_broker(broker, after)):
+        facts = _together(facts, found)
+    return facts
+
+
+async def _of_broker(broker: BrokerRequests, after: int) -> PendingFacts:
+    try:
+        found = await broker.list_pending(ListPendingTransactionsRequestHeader(after=after, max_count=PAGE))
+    except NotSupported:
+        return await _of_apaches(broker)
+    online = {group: await producers(broker, group) for group in {info.producer_group for info in found.transactions}}
+    rows = [PendingRow(broker.address, info, online[info.producer_group]) for info in found.transactions]
+    next_pages = [NextPage(broker.address, found.next_after)] if found.next_after is not None else []
+    return PendingFacts(rows, [], found.total, next_pages, [], [])
+
+
+async def _of_apaches(broker: BrokerRequests) -> PendingFacts:
+    found = await undecided_halves(broker)
+    online = {group: await producers(broker, group) for group in {half.producer_group for half in found.halves}}
+    rows = [HalfRow(broker.address, half, online[half.producer_group]) for half in found.halves]
+    return PendingFacts([], rows, len(rows), [], [broker.address], [] if found.is_readable else [broker.address])
+
+
+def _together(one: PendingFacts, other: PendingFacts) -> PendingFacts:
+    return PendingFacts(
+        one.rows + other.rows,
+        one.halves + other.halves,
+        one.total + other.total,
+        one.next_pages + other.next_pages,
+        one.of_apache + other.of_apache,
+        one.unreadable + other.unreadable,
+    )
+
+
+SCREEN: Final = Screen("/pending", "Pending transactions", "pending.html", find)

@@ -1,0 +1,74 @@
+"""The bytes of one record, each field marked."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Final, NamedTuple
+
+from rocketmq_broker.admin.console.brokers import the_broker_at
+from rocketmq_broker.admin.console.screen import Screen
+from rocketmq_broker.admin.console.visit import Visit
+from rocketmq_broker.admin.records import MarkedField, marked_fields
+from rocketmq_broker.admin.requests import understood
+
+_BYTES_ON_A_LINE: Final = 16
+_MOST_LINES: Final = 256
+MARKS: Final = 6
+"""How many colours tell neighbouring fields apart."""
+
+
+class Run(NamedTuple):
+    """Bytes of one field that stand side by side on a line."""
+
+    hex: str
+    text: str
+    mark: int
+    name: str
+
+
+class Line(NamedTuple):
+    """Sixteen bytes."""
+
+    position: int
+    runs: list[Run]
+
+
+class RecordFacts(NamedTuple):
+    """A record at a broker."""
+
+    broker: str
+    offset: int
+    size: int
+    fields: list[tuple[MarkedField, int]]
+    """Each with its mark."""
+    lines: list[Line]
+    is_cut: bool
+
+
+async def find(visit: Visit) -> RecordFacts:
+    """The record at a commit log offset. Raises Refused if there is none, CannotAsk."""
+    broker, offset = the_broker_at(await visit.session(), visit.word("broker")), visit.number("offset", 0)
+    data = await broker.view_bytes(offset)
+    with understood(broker.address):
+        fields = [(field, index % MARKS) for index, field in enumerate(marked_fields(data))]
+    lines = list(_lines(fields, min(len(data), _MOST_LINES * _BYTES_ON_A_LINE)))
+    return RecordFacts(broker.address, offset, len(data), fields, lines, len(data) > _MOST_LINES * _BYTES_ON_A_LINE)
+
+
+def _lines(fields: Sequence[tuple[MarkedField, int]], end: int) -> Iterator[Line]:
+    for position in range(0, end, _BYTES_ON_A_LINE):
+        runs = []
+        end_of_line = position + _BYTES_ON_A_LINE
+        for field, mark in fields:
+            begin = max(position, field.begin)
+            data = field.data[begin - field.begin : max(0, end_of_line - field.begin)]
+            if data:
+                runs.append(Run(data.hex(" "), _readable(data), mark, field.name))
+        yield Line(position, runs)
+
+
+def _readable(data: bytes) -> str:
+    return "".join(chr(byte) if 0x20 <= byte < 0x7F else "·" for byte in data)
+
+
+SCREEN: Final = Screen("/record", "Bytes of a record", "record.html", find, refresh_s=None)

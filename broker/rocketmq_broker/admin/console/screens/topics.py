@@ -1,0 +1,87 @@
+"""Topics with what they hold, one topic queue by queue, and its newest messages as they come."""
+
+from __future__ import annotations
+
+from typing import Final, NamedTuple
+
+from rocketmq_broker.admin.console.screen import Screen
+from rocketmq_broker.admin.console.visit import Visit
+from rocketmq_broker.admin.errors import Refused
+from rocketmq_broker.admin.figures import groups_of_topic, topic_stats
+from rocketmq_broker.admin.messages.content import MessageContent
+from rocketmq_broker.admin.messages.following import newest_messages
+from rocketmq_broker.admin.progress.topics import TopicFigures, topics_of
+from rocketmq_broker.admin.requests import BrokerRequests
+from rocketmq_broker.protocol.bodies import TopicOffset
+
+_NEWEST: Final = 30
+
+
+class TopicsFacts(NamedTuple):
+    """The topics of each broker."""
+
+    rows: list[tuple[str, TopicFigures]]
+    is_every_one: bool
+
+
+class QueueRow(NamedTuple):
+    """A queue of a topic at a broker."""
+
+    broker: str
+    queue_id: int
+    extent: TopicOffset
+
+
+class TopicFacts(NamedTuple):
+    """One topic."""
+
+    topic: str
+    queues: list[QueueRow]
+    groups: list[tuple[str, str]]
+    """The consumer groups that consume it or have done so, each with its broker."""
+
+
+class TailFacts(NamedTuple):
+    """The newest messages of a topic, newest first."""
+
+    topic: str
+    rows: list[tuple[str, MessageContent]]
+    most: int = _NEWEST
+
+
+async def find_topics(visit: Visit) -> TopicsFacts:
+    """Topics of programs, or all of them. Raises CannotAsk, Refused."""
+    every_one = visit.word("all") == "yes"
+    answers = await (await visit.session()).ask_each(lambda broker: topics_of(broker, every_one=every_one))
+    return TopicsFacts([(broker.address, one) for broker, found in answers for one in found], every_one)
+
+
+async def find_topic(visit: Visit) -> TopicFacts:
+    """The queues of a topic. Raises Refused if no broker has it, CannotAsk."""
+    topic = visit.word("topic")
+    answers = await (await visit.session()).ask_each(lambda broker: _queues(broker, topic))
+    queues = [row for _, rows in answers for row in rows]
+    if not queues:
+        raise Refused(f"there is no topic {topic}")
+    groups = await (await visit.session()).ask_each(lambda broker: groups_of_topic(broker, topic))
+    return TopicFacts(topic, queues, [(broker.address, group) for broker, found in groups for group in found])
+
+
+async def find_newest(visit: Visit) -> TailFacts:
+    """The newest messages of a topic. Raises Refused if no broker has it, CannotAsk."""
+    topic = visit.word("topic")
+    lines = await newest_messages(await visit.session(), topic, _NEWEST)
+    return TailFacts(topic, lines[::-1])
+
+
+async def _queues(broker: BrokerRequests, topic: str) -> list[QueueRow]:
+    stats = await topic_stats(broker, topic)
+    extents = sorted(stats.offset_table.items()) if stats is not None else []
+    return [QueueRow(broker.address, queue.queue_id, extent) for queue, extent in extents]
+
+
+SCREENS: Final = (
+    Screen("/topics", "Topics", "topics.html", find_topics, refresh_s=2.0),
+    Screen("/topic", "Topic", "topic.html", find_topic, refresh_s=2.0, heading=lambda visit: f"Topic {visit.word('topic')}"),
+    Screen("/topic/tail", "Tail", "tail.html", find_newest, heading=lambda visit: f"Newest messages of {visit.word('topic')}"),
+)

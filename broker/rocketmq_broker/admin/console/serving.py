@@ -1,0 +1,87 @@
+"""The console as a server: until SIGINT or SIGTERM, its live pages ended first."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import os
+import signal
+from collections.abc import Callable, Iterator
+from typing import Any, Final
+
+import uvicorn
+from starlette.applications import Starlette
+
+from rocketmq_broker.admin.console.live import Streams
+from rocketmq_broker.admin.console.patience import MOST_CONNECTIONS, PatientProtocol
+from rocketmq_broker.admin.console.settings import ConsoleSettings, UnusableSettings
+
+_FORWARDED: Final = "FORWARDED_ALLOW_IPS"
+_STOP_WITHIN_S: Final = 2
+
+
+class _Server(uvicorn.Server):
+    """Ends live pages when it is told to stop: nobody else would."""
+
+    def __init__(self, config: uvicorn.Config, streams: Streams) -> None:
+        super().__init__(config)
+        self._streams = streams
+
+    def stop(self) -> None:
+        """Begins to end; `serve` returns soon."""
+        self._streams.stopping.set()
+        self.should_exit = True
+
+    @contextlib.contextmanager
+    def capture_signals(self) -> Iterator[None]:
+        """A signal ends the server and nothing else: uvicorn would send it to the process once more."""
+        loop = asyncio.get_running_loop()
+        numbers = signal.SIGINT, signal.SIGTERM
+        for number in numbers:
+            loop.add_signal_handler(number, self.stop)
+        try:
+            yield
+        finally:
+            for number in numbers:
+                loop.remove_signal_handler(number)
+
+
+async def serve(app: Starlette, settings: ConsoleSettings, on_ready: Callable[[str], None]) -> None:
+    """Serves until a signal. `on_ready` gets the address once it listens. Raises UnusableSettings if it cannot listen there."""
+    server = _Server(server_config(app), app.state.streams)
+    host = f"[{settings.host}]" if ":" in settings.host else settings.host
+    with server.capture_signals():
+        sockets = await _bound(settings)
+        on_ready(f"http://{host}:{sockets[0].getsockname()[1]}")
+        await server.serve(sockets=sockets)
+
+
+def server_config(app: Starlette, connection: type[PatientProtocol] = PatientProtocol) -> uvicorn.Config:
+    """What uvicorn is to do. It believes a proxy about who visits only where FORWARDED_ALLOW_IPS names the proxy."""
+    return uvicorn.Config(
+        app,
+        http=connection,
+        log_config=None,
+        access_log=False,
+        server_header=False,
+        lifespan="on",
+        ws="none",
+        proxy_headers=_FORWARDED in os.environ,
+        limit_concurrency=MOST_CONNECTIONS,
+        timeout_graceful_shutdown=_STOP_WITHIN_S,
+    )
+
+
+async def _bound(settings: ConsoleSettings) -> list[Any]:
+    """Sockets that listen. asyncio binds them: a failure is an OSError here, and the end of the program in uvicorn."""
+    loop = asyncio.get_running_loop()
+    try:
+        bound = await loop.create_server(asyncio.Protocol, settings.host, settings.port, start_serving=False)
+    except OSError as error:
+        reason = error.strerror or str(error)
+        raise UnusableSettings(f"the console cannot listen on {settings.host}:{settings.port}: {reason}") from None
+    sockets = [sock.dup() for sock in bound.sockets]
+    bound.close()
+    for sock in sockets:
+        sock.listen()
+    return sockets

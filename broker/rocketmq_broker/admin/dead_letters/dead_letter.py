@@ -1,0 +1,67 @@
+"""A dead letter as operators see it."""
+
+from __future__ import annotations
+
+import msgspec
+
+from rocketmq_broker.message import properties as props
+from rocketmq_broker.message.dead_letters import group_of, retries_of
+from rocketmq_broker.message.ids import offset_message_id
+from rocketmq_broker.message.record import Record
+
+
+class Treated(msgspec.Struct, frozen=True, rename="camel"):
+    """What somebody did about it."""
+
+    treatment: str
+    """`retried` or `dismissed`."""
+    at_ms: int | None = None
+    by: str | None = None
+    reason: str = ""
+    retries: int = 0
+
+
+class DeadLetter(msgspec.Struct, frozen=True, rename="camel"):
+    """One message that a consumer group gave up."""
+
+    offset_message_id: str
+    """Where it lies: the name by which it is treated."""
+    message_id: str
+    """The id that its producer gave it, which every redelivery keeps."""
+    consumer_group: str
+    topic: str
+    """The topic it was first sent to; empty if it does not say."""
+    keys: list[str]
+    tags: str | None
+    redeliveries: int
+    retries: int
+    """How often it was retried before it was parked."""
+    body_size: int
+    born_ms: int
+    parked_ms: int
+    queue_id: int
+    queue_offset: int
+    commit_log_offset: int
+    treatment: Treated | None = None
+    """What was done about it last."""
+
+
+def read_dead_letter(record: Record) -> DeadLetter:
+    """What a record of a dead-letter topic says."""
+    place = offset_message_id(record.store_host, record.commit_log_offset)
+    return DeadLetter(
+        offset_message_id=place,
+        message_id=record.get_property(props.UNIQUE_KEY) or place,
+        consumer_group=group_of(record) or "",
+        topic=record.get_property(props.RETRY_TOPIC) or "",
+        keys=(record.get_property(props.KEYS) or "").split(),
+        tags=record.get_property(props.TAGS),
+        redeliveries=record.reconsume_times,
+        retries=retries_of(record),
+        body_size=len(record.body),
+        born_ms=record.born_timestamp,
+        parked_ms=record.store_timestamp,
+        queue_id=record.queue_id,
+        queue_offset=record.queue_offset,
+        commit_log_offset=record.commit_log_offset,
+    )

@@ -1,0 +1,82 @@
+"""What the user sees of dead letters."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from rocketmq_broker.admin.dead_letters.content import DeadLetterContent
+from rocketmq_broker.admin.dead_letters.dead_letter import DeadLetter, Treated
+from rocketmq_broker.admin.dead_letters.finding import DeadLetterGroup
+from rocketmq_broker.admin.durations import duration_text
+from rocketmq_broker.admin.printing import print_facts, print_table, time_text
+
+
+def print_groups(rows: Sequence[tuple[str, DeadLetterGroup]], now_ms: int) -> None:
+    """Consumer groups with dead letters, one a line."""
+    columns = ("consumer group", "untreated", "stored", "latest")
+    print_table(columns, [(address, _group_cells(group, now_ms)) for address, group in rows])
+
+
+def print_letters(rows: Sequence[tuple[str, DeadLetter]], now_ms: int) -> None:
+    """Dead letters of a group, one a line."""
+    columns = ("parked", "redeliveries", "retries", "topic", "keys", "message id", "offset message id", "since then")
+    print_table(columns, [(address, _letter_cells(letter, now_ms)) for address, letter in rows])
+
+
+def print_contents(rows: Sequence[tuple[str, DeadLetterContent]]) -> None:
+    """All of each dead letter, one below the other."""
+    for address, content in rows:
+        letter = content.letter
+        print_facts(
+            [
+                ("consumer group", letter.consumer_group),
+                ("topic", letter.topic),
+                ("message id", letter.message_id),
+                ("offset message id", letter.offset_message_id),
+                ("keys", " ".join(letter.keys)),
+                ("tag", letter.tags or ""),
+                ("redeliveries", str(letter.redeliveries)),
+                ("retries", str(letter.retries)),
+                ("sent at", time_text(letter.born_ms)),
+                ("parked at", time_text(letter.parked_ms)),
+                *((f"{treatment.treatment} at", _treatment(treatment)) for treatment in content.history),
+                *((f"property {name}", value) for name, value in content.properties.items()),
+                ("body", content.body if content.body is not None else f"base64: {content.body_base64}"),
+                ("problem", content.problem or ""),
+                ("broker", address),
+            ]
+        )
+
+
+def _group_cells(group: DeadLetterGroup, now_ms: int) -> list[str]:
+    untreated = "unknown" if group.untreated is None else str(group.untreated)
+    return [group.consumer_group, untreated, str(group.total), _ago(group.newest_ms, now_ms)]
+
+
+def _letter_cells(letter: DeadLetter, now_ms: int) -> list[str]:
+    treatment = letter.treatment
+    return [
+        _ago(letter.parked_ms, now_ms),
+        str(letter.redeliveries),
+        str(letter.retries),
+        letter.topic,
+        " ".join(letter.keys),
+        letter.message_id,
+        letter.offset_message_id,
+        "" if treatment is None else f"{treatment.treatment}{_because(treatment)}",
+    ]
+
+
+def _treatment(treatment: Treated) -> str:
+    when = time_text(treatment.at_ms)
+    by = f" from {treatment.by}" if treatment.by else ""
+    times = f", retry {treatment.retries}" if treatment.treatment == "retried" and treatment.retries else ""
+    return f"{when}{by}{times}{_because(treatment)}"
+
+
+def _because(treatment: Treated) -> str:
+    return f": {treatment.reason}" if treatment.reason else ""
+
+
+def _ago(ms: int | None, now_ms: int) -> str:
+    return f"{duration_text(max(0, now_ms - ms))} ago" if ms is not None else ""

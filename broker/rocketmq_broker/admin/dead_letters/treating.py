@@ -1,0 +1,77 @@
+"""Retrying and dismissing dead letters. At Apache's brokers the tool itself sends what is retried to the group's retry topic."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from rocketmq_broker.admin.dead_letters.dead_letter import Treated
+from rocketmq_broker.admin.dead_letters.finding import FoundLetter
+from rocketmq_broker.admin.dead_letters.treatments import treatment_of
+from rocketmq_broker.admin.errors import NotSupported, Refused
+from rocketmq_broker.message import properties as props
+from rocketmq_broker.message import sysflag, topics
+from rocketmq_broker.message.dead_letters import retried_properties, retries_of
+from rocketmq_broker.protocol.headers import (
+    DismissDeadLetterRequestHeader,
+    RetryDeadLetterRequestHeader,
+    SendMessageRequestHeaderV2,
+)
+
+PRODUCER_GROUP: Final = "DEAD_LETTER_RETRY"
+"""Under which the tool sends to Apache's brokers."""
+
+
+def the_one_meant(found: list[FoundLetter], word: str) -> FoundLetter:
+    """The only dead letter that nobody has treated, or the only one there is. Raises Refused if several could be meant."""
+    candidates = [one for one in found if one.letter.treatment is None] or found
+    if len(candidates) > 1:
+        ids = ", ".join(f"{one.letter.offset_message_id} ({one.letter.consumer_group})" for one in candidates)
+        raise Refused(f"{len(candidates)} dead letters are called {word}; name one by its offset message id: {ids}")
+    return candidates[0]
+
+
+def refuse_what_was_treated(found: FoundLetter, *, again: bool) -> None:
+    """Raises Refused for a dead letter that was treated, unless `again`, as `retry` would."""
+    letter = found.letter
+    if letter.treatment is not None and not again:
+        done = letter.treatment.treatment
+        raise Refused(f"the dead letter {letter.offset_message_id} was {done} already; --again retries it all the same")
+
+
+async def retry(found: FoundLetter, *, again: bool, reason: str) -> Treated:
+    """Delivers a dead letter to its group once more, and to no other. Raises Refused if it was treated, unless `again`."""
+    header = RetryDeadLetterRequestHeader(found.letter.commit_log_offset, again, reason)
+    try:
+        return treatment_of(await found.requests.retry(header))
+    except NotSupported:
+        return await _retry_at_apaches(found, again=again)
+
+
+async def dismiss(found: FoundLetter, *, reason: str) -> Treated:
+    """Takes a dead letter out of the list, and keeps why. Raises Refused if it was treated, NotSupported at Apache's brokers."""
+    header = DismissDeadLetterRequestHeader(found.letter.commit_log_offset, reason)
+    return treatment_of(await found.requests.dismiss(header))
+
+
+async def _retry_at_apaches(found: FoundLetter, *, again: bool) -> Treated:
+    letter, record = found.letter, found.record
+    refuse_what_was_treated(found, again=again)
+    if not letter.topic:
+        raise Refused(f"the dead letter {letter.offset_message_id} does not say which topic it came from (RETRY_TOPIC)")
+    before = letter.treatment.retries if letter.treatment is not None else 0
+    retries = max(retries_of(record), before) + 1
+    # With TRAN_MSG the broker would take it for the half message of a new transaction.
+    kept = props.remove(retried_properties(record, retries), (props.TRANSACTION_PREPARED,))
+    header = SendMessageRequestHeaderV2(
+        producer_group=PRODUCER_GROUP,
+        topic=topics.retry_topic(letter.consumer_group),
+        default_topic=topics.AUTO_CREATE_TOPIC,
+        default_topic_queue_nums=1,
+        queue_id=0,
+        sys_flag=record.sys_flag & (sysflag.COMPRESSED | sysflag.COMPRESSION_MASK),
+        born_timestamp=record.born_timestamp,
+        flag=record.flag,
+        properties=kept.decode(errors="replace"),
+    )
+    await found.requests.send(header, record.body)
+    return Treated("retried", retries=retries)

@@ -1,0 +1,88 @@
+"""Changing a transaction's fate: the one broker that has it is found first."""
+
+from __future__ import annotations
+
+import msgspec
+
+from rocketmq_broker.admin.discarded import DiscardedMessage, discarded_with_id, read_discarded, with_resumption
+from rocketmq_broker.admin.errors import CannotAsk, Refused
+from rocketmq_broker.admin.requests import BrokerRequests, is_stored_at
+from rocketmq_broker.admin.session import Session
+from rocketmq_broker.message import topics
+from rocketmq_broker.message.ids import MessageId, parse_offset_message_id
+from rocketmq_broker.protocol.bodies import TransactionInfo
+from rocketmq_broker.protocol.headers import DecideTransactionRequestHeader, ShowTransactionRequestHeader
+
+PENDING = "pending"
+_HIGHEST_OFFSET = 2**63 - 1
+
+
+def half_offset_of(word: str) -> int | None:
+    """The half offset that a word of digits is, up to 2^63 - 1; others are transaction ids or keys."""
+    is_offset = word.isascii() and word.isdigit() and len(word) <= len(str(_HIGHEST_OFFSET)) and int(word) <= _HIGHEST_OFFSET
+    return int(word) if is_offset else None
+
+
+async def decide(session: Session, word: str, *, commit: bool, reason: str) -> tuple[BrokerRequests, TransactionInfo]:
+    """Commits or rolls back the pending transaction with that id, or at that half offset. Raises Refused, CannotAsk."""
+    half_offset = half_offset_of(word)
+    if half_offset is not None:
+        header = DecideTransactionRequestHeader(half_offset=half_offset, commit=commit, reason=reason)
+    else:
+        header = DecideTransactionRequestHeader(transaction_id=word, commit=commit, reason=reason)
+    broker = await _broker_with(session, word, is_offset=half_offset is not None)
+    return broker, await broker.decide(header)
+
+
+async def resume(session: Session, word: str) -> tuple[BrokerRequests, DiscardedMessage]:
+    """Has a discarded message checked again, by its message id or transaction id. Raises Refused, CannotAsk."""
+    found = await session.ask_each(lambda broker: discarded_with_id(broker, word))
+    matching = [(broker, message) for broker, messages in found for message in messages]
+    if matching:
+        broker, message = max(matching, key=lambda match: match[1].discarded_ms)
+    else:
+        broker, message = await _discarded_at(session, word)
+    if message.is_resumed:  # ours would refuse by itself; Apache's would deliver the message once more
+        raise Refused(f"the discarded message {message.message_id} has been resumed already")
+    await broker.resume(message.message_id)
+    return broker, msgspec.structs.replace(message, is_resumed=True)
+
+
+async def _discarded_at(session: Session, message_id: str) -> tuple[BrokerRequests, DiscardedMessage]:
+    """The discarded message with that offset message id."""
+    try:
+        parsed = parse_offset_message_id(message_id)
+    except ValueError:
+        raise Refused(f"there is no discarded message with id {message_id}") from None
+    broker = _broker_storing(session, parsed)
+    record = await broker.view(parsed.commit_log_offset)
+    if record.topic.decode(errors="replace") != topics.CHECK_MAX_TIME_TOPIC:
+        raise Refused(f"the message {message_id} was not discarded: discarded ones are in {topics.CHECK_MAX_TIME_TOPIC}")
+    return broker, await with_resumption(broker, read_discarded(record))
+
+
+def _broker_storing(session: Session, message_id: MessageId) -> BrokerRequests:
+    if len(session.brokers) == 1:
+        return session.brokers[0]
+    for broker in session.brokers:
+        if is_stored_at(message_id, broker.address):
+            return broker
+    raise Refused(f"there is no such discarded message, and none of the brokers is {message_id.host}:{message_id.port}")
+
+
+async def _broker_with(session: Session, word: str, *, is_offset: bool) -> BrokerRequests:
+    if len(session.brokers) == 1:
+        return session.brokers[0]
+    if is_offset:
+        raise CannotAsk("there are several brokers, and each has half messages at its own offsets: say which with --broker-addr")
+    answers = await session.ask_each(lambda broker: broker.show(ShowTransactionRequestHeader(transaction_id=word)))
+    if session.failures:
+        raise CannotAsk("not all brokers could be asked which one has the transaction: say which with --broker-addr")
+    having = [broker for broker, found in answers if any(info.state == PENDING for info in found.transactions)]
+    having = having or [broker for broker, found in answers if found.transactions]
+    if not having:
+        raise Refused(f"there is no transaction with id {word}")
+    if len(having) > 1:
+        addresses = ", ".join(broker.address for broker in having)
+        raise Refused(f"several brokers have a transaction with id {word}: say which with --broker-addr ({addresses})")
+    return having[0]

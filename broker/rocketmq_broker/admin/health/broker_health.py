@@ -1,0 +1,160 @@
+"""Is one broker well: can it be reached, does it store messages, does anything wait for a person?"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from typing import Final, NamedTuple
+
+from rocketmq_broker.admin.brokers import BrokerAddress
+from rocketmq_broker.admin.durations import duration_text
+from rocketmq_broker.admin.errors import CannotAsk, NotSupported, Refused
+from rocketmq_broker.admin.figures import runtime_info, settings
+from rocketmq_broker.admin.health.advice import about_connection, about_refusal
+from rocketmq_broker.admin.health.clocks import clock
+from rocketmq_broker.admin.health.finding import Finding, fine, wrong
+from rocketmq_broker.admin.health.reach import announced
+from rocketmq_broker.admin.health.versions import Spoken, too_old, version_text
+from rocketmq_broker.admin.numbers import is_number
+from rocketmq_broker.admin.requests import BrokerRequests
+from rocketmq_broker.message import permissions
+from rocketmq_broker.protocol.bodies import ParkedCounts, TransactionInfo, TransactionList
+from rocketmq_broker.protocol.headers import ListPendingTransactionsRequestHeader
+
+_WARNING_PERCENT: Final = 90
+"""diskSpaceWarningLevelRatio, where a broker does not say."""
+_YOUNG_MS: Final = 60_000
+_MOST_PENDING: Final = 1000
+"""So many pending transactions are looked at, the oldest ones."""
+
+
+class BrokerFound(NamedTuple):
+    """What one broker says."""
+
+    findings: list[Finding]
+    version: Spoken | None
+    """None where it did not say."""
+
+
+def subject_of(broker: BrokerAddress) -> str:
+    """What findings about a broker call it."""
+    return f"broker {broker.name} at {broker.address}" if broker.name else f"broker at {broker.address}"
+
+
+async def examine_broker(
+    requests: BrokerRequests, broker: BrokerAddress, *, is_elsewhere: bool, clock_ms: Callable[[], int]
+) -> BrokerFound:
+    """Asks a broker. `is_elsewhere`: its name server has another machine's address; `clock_ms` is this machine's clock."""
+    subject = subject_of(broker)
+    try:
+        configured = await settings(requests)
+        asked_ms = clock_ms()
+        figures = await runtime_info(requests)
+        answered_ms = clock_ms()
+    except CannotAsk as error:
+        what = f"It cannot be reached at the address that it announces: {error}."
+        return BrokerFound([wrong(subject, what, about_connection(error) or _REACH)], None)
+    except Refused as error:
+        return BrokerFound([wrong(subject, f"It refuses to tell of itself: {error}.", about_refusal(str(error)))], None)
+    number = figures.get("brokerVersion", "")
+    version = Spoken(subject, int(number)) if is_number(number) else None
+    findings = [
+        _who_it_is(subject, figures, answered_ms, version),
+        *(too_old(subject, version.number) if version is not None else []),
+        clock(subject, figures, asked_ms, answered_ms),
+        *announced(subject, broker, is_elsewhere=is_elsewhere),
+        _disk(subject, figures, configured),
+        *_refusing(subject, configured),
+        *await _waiting(subject, requests),
+    ]
+    return BrokerFound(findings, version)
+
+
+_REACH: Final = (
+    "Start it; or set brokerIP1 to an address by which clients reach it, and bindAddress so that it listens there. "
+    "A name server forgets a broker that is gone after two minutes."
+)
+
+
+def _who_it_is(subject: str, figures: Mapping[str, str], now_ms: int, version: Spoken | None) -> Finding:
+    described = figures.get("brokerVersionDesc", "an unknown release")
+    booted = figures.get("bootTimestamp", "")
+    since = f", up for {duration_text(max(0, now_ms - int(booted)))}" if is_number(booted) else ""
+    text = version_text(version.number) if version is not None else described
+    return fine(subject, f"It answers; it speaks the protocol of {described}{since}.", version=text)
+
+
+def _disk(subject: str, figures: Mapping[str, str], configured: Mapping[str, str]) -> Finding:
+    try:
+        used_percent = float(figures["commitLogDiskRatio"]) * 100
+    except (KeyError, ValueError):
+        return fine(subject, "It does not say how full its disk is.")
+    level = configured.get("diskSpaceWarningLevelRatio", "")
+    most_percent = int(level) if is_number(level) else _WARNING_PERCENT
+    if used_percent < most_percent:
+        return fine(subject, f"Its disk is {used_percent:.0f} % full; above {most_percent} % it would refuse messages.")
+    what = f"Its disk is {used_percent:.0f} % full: above {most_percent} % it refuses new messages."
+    return wrong(
+        subject, what, "Free space on the disk of the store, or lower fileReservedTime; it accepts messages again by itself."
+    )
+
+
+def _refusing(subject: str, configured: Mapping[str, str]) -> Iterator[Finding]:
+    permission = configured.get("brokerPermission", "")
+    if is_number(permission) and not permissions.is_writeable(int(permission)):
+        what = f"It refuses all messages (brokerPermission={permission})."
+        yield wrong(subject, what, "Set brokerPermission=6 if that is not meant.")
+    if is_number(permission) and not permissions.is_readable(int(permission)):
+        what = f"It lets nobody consume (brokerPermission={permission})."
+        yield wrong(subject, what, "Set brokerPermission=6 if that is not meant.")
+    if configured.get("rejectTransactionMessage") == "true":
+        what = "It refuses half messages (rejectTransactionMessage=true)."
+        yield wrong(subject, what, "Set rejectTransactionMessage=false if that is not meant.")
+
+
+async def _waiting(subject: str, requests: BrokerRequests) -> list[Finding]:
+    try:
+        pending = await requests.list_pending(ListPendingTransactionsRequestHeader(max_count=_MOST_PENDING))
+        parked = await requests.count_parked()
+    except NotSupported:
+        what = "It does not count pending transactions, discarded messages and dead letters: it is one of Apache's."
+        return [fine(subject, what)]
+    except CannotAsk as error:
+        return [wrong(subject, f"It does not say what waits for a person: {error}.", "Ask it again.")]
+    except Refused as error:
+        return [wrong(subject, f"It does not say what waits for a person: {error}.", about_refusal(str(error)))]
+    return [_pending(subject, pending), _discarded(subject, parked), _dead_letters(subject, parked)]
+
+
+def _pending(subject: str, pending: TransactionList) -> Finding:
+    abandoned = [info for info in pending.transactions if _is_abandoned(info)]
+    count = f"{pending.total} pending transaction{_s(pending.total)}"
+    if not abandoned:
+        return fine(subject, f"It has {count}.")
+    groups = ", ".join(sorted({info.producer_group for info in abandoned}))
+    what = f"It has {count}; {len(abandoned)} of them nobody can be asked about, because no producer of {groups} is online."
+    return wrong(subject, what, "Start a producer of each group, or decide by hand: rocketmq-admin pending, then decide.")
+
+
+def _is_abandoned(info: TransactionInfo) -> bool:
+    """A producer that has just started is online with its first heartbeat: within 30 seconds."""
+    return info.is_producer_online is False and (info.age_ms or 0) >= _YOUNG_MS
+
+
+def _discarded(subject: str, parked: ParkedCounts) -> Finding:
+    count = sum(parked.discarded.values())
+    if not count:
+        return fine(subject, "No discarded message waits for a person.")
+    what = f"{count} discarded message{_s(count)} of {', '.join(sorted(parked.discarded))} wait for a person."
+    return wrong(subject, what, "Look at them with rocketmq-admin discarded, and have them checked again with resume.")
+
+
+def _dead_letters(subject: str, parked: ParkedCounts) -> Finding:
+    count = sum(parked.dead_letters.values())
+    if not count:
+        return fine(subject, "No dead letter waits for a person.")
+    what = f"{count} dead letter{_s(count)} of {', '.join(sorted(parked.dead_letters))} wait for a person."
+    return wrong(subject, what, "Look at them with rocketmq-admin dead-letters list, then retry or dismiss them.")
+
+
+def _s(count: int) -> str:
+    return "" if count == 1 else "s"

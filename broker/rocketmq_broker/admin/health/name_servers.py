@@ -1,0 +1,67 @@
+"""Do the name servers answer, and which brokers do they know?"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from rocketmq_broker.admin.brokers import BrokerAddress, masters_of
+from rocketmq_broker.admin.errors import CannotAsk
+from rocketmq_broker.admin.health.advice import about_connection
+from rocketmq_broker.admin.health.finding import Finding, fine, wrong
+from rocketmq_broker.admin.health.reach import is_loopback
+from rocketmq_broker.admin.health.versions import Spoken, too_old, version_text
+from rocketmq_broker.client.errors import ClientError
+from rocketmq_broker.client.instance.calls import ask
+from rocketmq_broker.client.instance.name_servers import TIMEOUT_MS, NameServers, name_server_addresses
+from rocketmq_broker.protocol.codes import RequestCode
+from rocketmq_broker.protocol.errors import ProtocolError
+from rocketmq_broker.remoting.client import RemotingClient
+
+
+class NameServersFound(NamedTuple):
+    """What the name servers say."""
+
+    findings: list[Finding]
+    masters: list[BrokerAddress]
+    """The masters that any of them knows."""
+    versions: list[Spoken]
+    """Those that answered."""
+    are_elsewhere: bool
+    """Whether all of them have another machine's address."""
+
+
+async def examine_name_servers(remoting: RemotingClient, namesrv_addr: str | None) -> NameServersFound:
+    """Asks each name server. Raises CannotAsk if an address is none."""
+    try:
+        addresses = name_server_addresses(namesrv_addr)
+    except ClientError as error:
+        raise CannotAsk(str(error)) from None
+    findings: list[Finding] = []
+    masters: dict[BrokerAddress, None] = {}
+    versions: list[Spoken] = []
+    for address in addresses:
+        subject = f"name server {address}"
+        try:
+            known = masters_of(await NameServers((address,), remoting).cluster_info())
+            answer = await ask(remoting, address, RequestCode.GET_BROKER_CLUSTER_INFO, timeout_ms=TIMEOUT_MS)
+        except ClientError as error:
+            usual = f"Start a name server at {address}, or take it out of NAMESRV_ADDR."
+            findings.append(wrong(subject, str(error), about_connection(error) or usual))
+        except ProtocolError as error:
+            what = f"It answered what cannot be understood: {error}."
+            findings.append(wrong(subject, what, f"See which program listens at {address}."))
+        else:
+            findings += [_knowing(subject, address, known, answer.version), *too_old(subject, answer.version)]
+            versions.append(Spoken(subject, answer.version))
+            masters |= dict.fromkeys(known)
+    are_elsewhere = not any(is_loopback(address) for address in addresses)
+    return NameServersFound(findings, list(masters), versions, are_elsewhere)
+
+
+def _knowing(subject: str, address: str, known: list[BrokerAddress], number: int) -> Finding:
+    version = version_text(number)
+    if not known:
+        what_to_do = f"Start a broker with namesrvAddr={address}; one that runs registers within 30 seconds."
+        return wrong(subject, "It answers, but no broker is registered.", what_to_do, version=version)
+    names = ", ".join(f"{broker.name} at {broker.address}" for broker in known)
+    return fine(subject, f"It answers, speaks the protocol of {version}, and knows {names}.", version=version)

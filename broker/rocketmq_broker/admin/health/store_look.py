@@ -1,0 +1,185 @@
+"""What a store on this machine's disk says: who uses it, whether it is whole, and what the broker's next start would do about it.
+
+Nothing is written, and no lock is taken: the store is opened over files in memory (OverlayFiles).
+"""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import stat
+import struct
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Final
+
+from rocketmq_broker.admin.durations import duration_text
+from rocketmq_broker.admin.health.finding import Finding, fine, wrong
+from rocketmq_broker.admin.health.overlay_files import OverlayFiles
+from rocketmq_broker.message.record import host_bytes
+from rocketmq_broker.store import (
+    ConsumerOffsets,
+    DamagedStore,
+    DelayOffsets,
+    FileSystem,
+    MessageStore,
+    RecoveryReport,
+    StoreConfig,
+    StoreError,
+    SubscriptionGroups,
+    TopicConfigs,
+)
+from rocketmq_broker.store.files import open_regular
+
+_UNIT_SIZE: Final = 20
+_NAME_LENGTH: Final = 20
+_FLOCK: Final = struct.Struct("hhqqi")
+"""struct flock of Linux: type, whence, start, length, process id."""
+_MOST_NAMED: Final = 20
+_FULL_PERCENT: Final = 90
+"""diskSpaceWarningLevelRatio, which only broker.conf may say otherwise."""
+_BACKUP: Final = "Keep a copy of the store before the broker starts."
+
+
+def examine_store(root: Path, now_ms: int) -> list[Finding]:
+    """What is found of the store under `root` (storePathRootDir)."""
+    subject = f"store {root}"
+    if not (root / "commitlog").is_dir():
+        what_to_do = "Name the folder that broker.conf calls storePathRootDir; it has a folder commitlog in it."
+        return [wrong(subject, "There is no store.", what_to_do)]
+    try:
+        return [*_disk(subject, root), *_tables(subject, root), *_log(subject, root, now_ms)]
+    except OSError as error:
+        return [wrong(subject, f"It cannot be read: {error}.", "Run this as the user that the broker runs as.")]
+
+
+def _log(subject: str, root: Path, now_ms: int) -> Iterator[Finding]:
+    process_id = user_of(root / "lock")
+    if process_id is not None:
+        yield fine(subject, f"A broker uses it (process {process_id}): its commit log can be looked at when that has stopped.")
+        return
+    config = store_config(root)
+    try:
+        next_start = _opened(config, OverlayFiles())
+        everything = _opened(config, _without_notes(root))
+    except (StoreError, OSError) as error:
+        yield wrong(subject, f"A broker would not start on it: {error}.", f"{_BACKUP} See what the message names.")
+        return
+    yield _stopped(subject, next_start)
+    yield _whole_log(subject, config, everything, now_ms)
+    damaged = [*everything.damaged]
+    if everything.end < next_start.end:
+        damaged.append((everything.end, next_start.end - everything.end))
+    yield from _damage(subject, damaged)
+    known = {action for action in everything.actions if "damaged" in action}
+    for action in next_start.actions:
+        if action not in known and not action.startswith("the last broker did not stop"):
+            yield fine(subject, f"The next start mends: {action}.")
+
+
+def _opened(config: StoreConfig, files: FileSystem) -> RecoveryReport:
+    """What opening the store finds and does; nothing of it reaches the disk. The index is left out: it is made of the log."""
+    for name in files.list(config.index_directory):
+        files.unlink(config.index_directory / name)
+    return MessageStore.open(config, files).recovery
+
+
+def _without_notes(root: Path) -> OverlayFiles:
+    """The store as if nothing told how far it was whole: the whole commit log is read."""
+    files = OverlayFiles()
+    for name in ("checkpoint", "progress.json"):
+        files.hide(root / name)
+    files.close(files.open(root / "abort", create=True))
+    return files
+
+
+def _stopped(subject: str, report: RecoveryReport) -> Finding:
+    if report.was_stopped_cleanly:
+        return fine(subject, "Its last broker stopped cleanly.")
+    return fine(
+        subject, "Its last broker did not stop cleanly: it was killed, or the machine went down. The next start recovers it."
+    )
+
+
+def _whole_log(subject: str, config: StoreConfig, report: RecoveryReport, now_ms: int) -> Finding:
+    segments = len(_segments(config.commit_log_directory))
+    latest = report.last_store_timestamp
+    age = f", the last one {duration_text(max(0, now_ms - latest))} ago" if report.records_scanned and latest else ""
+    what = f"Its commit log has {report.records_scanned} intact records up to offset {report.end}, in {segments} files{age}."
+    return fine(subject, what)
+
+
+def _damage(subject: str, damaged: Sequence[tuple[int, int]]) -> Iterator[Finding]:
+    for offset, length in damaged[:_MOST_NAMED]:
+        what = f"{length} bytes of the commit log at offset {offset} are damaged: the messages in them are lost."
+        yield wrong(subject, what, f"The broker passes over them. {_BACKUP} Look after the disk: rocketmq-admin cannot mend it.")
+    if len(damaged) > _MOST_NAMED:
+        yield wrong(subject, f"{len(damaged) - _MOST_NAMED} more stretches are damaged.", _BACKUP)
+
+
+def _tables(subject: str, root: Path) -> Iterator[Finding]:
+    directory, files = root / "config", OverlayFiles()
+    for table in (
+        TopicConfigs(directory, files),
+        SubscriptionGroups(directory, files),
+        ConsumerOffsets(directory, files),
+        DelayOffsets(directory, files),
+    ):
+        try:
+            table.load()
+        except DamagedStore as error:
+            what_to_do = "Put back a copy of the file, or move it and its .bak away: the broker then begins it anew."
+            yield wrong(subject, f"A broker would not start on it: {error}.", what_to_do)
+        else:
+            if table.complaint is not None:
+                yield wrong(subject, f"{table.complaint}.", "The broker goes on with that; look after the disk.")
+
+
+def _disk(subject: str, root: Path) -> Iterator[Finding]:
+    percent = OverlayFiles().used_ratio(root) * 100
+    if percent < _FULL_PERCENT:
+        yield fine(subject, f"Its disk is {percent:.0f} % full; above {_FULL_PERCENT} % a broker would refuse messages.")
+    else:
+        yield wrong(subject, f"Its disk is {percent:.0f} % full: a broker refuses new messages.", "Free space on it.")
+    mode = stat.S_IMODE(root.stat().st_mode)
+    if mode & 0o077:
+        yield wrong(subject, f"Other users of this machine may look into it (mode {mode:o}).", f"chmod 700 {root}")
+
+
+def user_of(lock: Path) -> int | None:
+    """The process that has locked the file, or None; found out without locking it."""
+    try:
+        file = open_regular(lock, os.O_RDONLY)
+    except FileNotFoundError:
+        return None
+    try:
+        asked = _FLOCK.pack(fcntl.F_WRLCK, os.SEEK_SET, 0, 1, 0)
+        kind, *_, process_id = _FLOCK.unpack_from(fcntl.fcntl(file, fcntl.F_GETLK, asked))
+    finally:
+        os.close(file)
+    return None if kind == fcntl.F_UNLCK else process_id
+
+
+def store_config(root: Path) -> StoreConfig:
+    """How the store was made, as far as its files show it; RocketMQ's defaults where they do not."""
+    usual = StoreConfig(root=root, store_host=host_bytes("127.0.0.1", 0))
+    queues = next((folder for folder in sorted(root.glob("consumequeue/*/*")) if _segments(folder)), None)
+    return StoreConfig(
+        root=root,
+        store_host=usual.store_host,
+        commit_log_segment_size=_file_size(root / "commitlog") or usual.commit_log_segment_size,
+        consume_queue_units_per_file=(_file_size(queues) if queues else 0) // _UNIT_SIZE or usual.consume_queue_units_per_file,
+        is_index_enabled=False,
+    )
+
+
+def _file_size(folder: Path) -> int:
+    """How long each file of the folder is: from one's name to the next one's, or the only one's length."""
+    starts = _segments(folder)
+    if len(starts) > 1:
+        return starts[1] - starts[0]
+    return (folder / f"{starts[0]:0{_NAME_LENGTH}d}").stat().st_size if starts else 0
+
+
+def _segments(folder: Path) -> list[int]:
+    return sorted(int(path.name) for path in folder.iterdir() if len(path.name) == _NAME_LENGTH and path.name.isdecimal())

@@ -1,0 +1,94 @@
+"""Which release each program speaks for, and which of them are too old or do not go together (RocketMQ's MQVersion).
+
+Each frame says its program's version by a number: from 4.0.0 on two numbers for each release, the first one for its snapshots,
+and ten releases to a minor version.
+
+    212 4.0.0-SNAPSHOT | 213 4.0.0 | 214 4.0.1-SNAPSHOT | ... | 407 4.9.7 | ... | 413 5.0.0 | ... | 479 5.3.3
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from typing import Final, NamedTuple
+
+from rocketmq_broker.admin.health.finding import Finding, fine, wrong
+
+_FIRST: Final = 212
+_NUMBERS_TO_A_RELEASE: Final = 2
+
+
+class Version(NamedTuple):
+    """A release of RocketMQ."""
+
+    major: int
+    minor: int
+    patch: int
+
+    def __str__(self) -> str:
+        return f"{self.major}.{self.minor}.{self.patch}"
+
+
+OLDEST: Final = Version(4, 3, 0)
+"""The first release whose brokers check back, and whose producers answer."""
+
+
+class Spoken(NamedTuple):
+    """A program, and the number by which it says its version."""
+
+    subject: str
+    number: int
+
+
+def version_of(number: int) -> Version | None:
+    """The release with that number; None for one before 4.0.0, whose numbers follow another rule."""
+    if number < _FIRST:
+        return None
+    release = (number - _FIRST) // _NUMBERS_TO_A_RELEASE
+    return Version(4 + release // 100, release // 10 % 10, release % 10)
+
+
+def version_text(number: int) -> str:
+    """How people call the release with that number."""
+    version = version_of(number)
+    return f"a release before 4.0.0 (version number {number})" if version is None else str(version)
+
+
+def is_too_old(number: int) -> bool:
+    """Whether a program of that version knows no check-back."""
+    return (version_of(number) or Version(0, 0, 0)) < OLDEST
+
+
+def too_old(subject: str, number: int) -> list[Finding]:
+    """What is wrong with a broker or name server of that version, if it is too old."""
+    if not is_too_old(number):
+        return []
+    what = f"It is {version_text(number)}: transactional messages with check-back came with {OLDEST}."
+    return [wrong(subject, what, "Use 4.9.7 or newer: this tool and its client speak the protocol of 4.9.7.")]
+
+
+def far_apart(broker: Spoken, name_servers: Sequence[Spoken]) -> list[Finding]:
+    """Name servers of an older release line than the broker: they do not know what it registers."""
+    of_broker = version_of(broker.number)
+    findings = []
+    for name_server in name_servers:
+        of_name_server = version_of(name_server.number)
+        if of_broker is None or of_name_server is None or of_broker.major <= of_name_server.major:
+            continue
+        what = f"It is {of_broker}, and {name_server.subject} is {of_name_server}: too far apart."
+        what_to_do = f"Upgrade name servers before brokers: that one to {of_broker.major}.x."
+        findings.append(wrong(broker.subject, what, what_to_do))
+    return findings
+
+
+def clients_found(subject: str, clients: Sequence[Spoken]) -> list[Finding]:
+    """What the versions of a broker's clients say."""
+    if not clients:
+        return [fine(subject, "No client is connected.")]
+    counts = Counter(version_text(client.number) for client in clients)
+    versions = ", ".join(f"{count} of {version}" for version, count in sorted(counts.items()))
+    old = sorted({client.subject for client in clients if is_too_old(client.number)})
+    if not old:
+        return [fine(subject, f"Its clients are {versions}.")]
+    what = f"Its clients are {versions}; those of {', '.join(old)} are older than {OLDEST} and answer no check-back."
+    return [wrong(subject, what, f"Upgrade them: transactional messages need a client of {OLDEST} or newer.")]

@@ -1,0 +1,103 @@
+"""`message`, `tail` and `send`. Apache's brokers can be asked as well."""
+
+from __future__ import annotations
+
+import sys
+from contextlib import aclosing
+from typing import Annotated
+
+import typer
+
+from rocketmq_broker.admin.messages.finding import find_messages
+from rocketmq_broker.admin.messages.following import follow
+from rocketmq_broker.admin.messages.printing import print_line, print_messages
+from rocketmq_broker.admin.messages.sending import new_message
+from rocketmq_broker.admin.messages.sending import send as send_message
+from rocketmq_broker.admin.options import AsJson, BrokerAddr, NameServers, now_ms, target_of
+from rocketmq_broker.admin.printing import print_json, say
+from rocketmq_broker.admin.session import Session, run
+
+FROM_STDIN = "-"
+
+Word = Annotated[str, typer.Argument(metavar="ID|KEY", help="Offset message id, message id (unique id) or key.")]
+InTopic = Annotated[str | None, typer.Option("-t", "--topic", help="Where to look; without it, in all topics.")]
+TopicName = Annotated[str, typer.Argument(metavar="TOPIC")]
+Last = Annotated[int, typer.Option("-n", "--last", min=0, max=1000, help="Begin with so many of the last messages.")]
+Count = Annotated[int | None, typer.Option("-c", "--count", min=1, help="End after so many messages.")]
+Body = Annotated[str, typer.Argument(metavar="BODY", help="The body, sent in UTF-8; - reads it from the standard input.")]
+Keys = Annotated[list[str] | None, typer.Option("--key", help="A key by which to find it; may be given several times.")]
+Tag = Annotated[str | None, typer.Option("--tag", help="The tag that subscriptions filter by.")]
+Properties = Annotated[
+    list[str] | None, typer.Option("--property", metavar="NAME=VALUE", help="A property; may be given several times.")
+]
+NamesrvOnly = Annotated[
+    str | None,
+    typer.Option("--namesrv-addr", help="Name servers, HOST:PORT;HOST:PORT; without it NAMESRV_ADDR, else 127.0.0.1:9876."),
+]
+
+
+def message(
+    context: typer.Context,
+    word: Word,
+    topic: InTopic = None,
+    as_json: AsJson = False,
+    namesrv_addr: NameServers = None,
+    broker_addr: BrokerAddr = None,
+) -> None:
+    """All of a message: where it is stored, properties, body, and which groups have consumed it."""
+
+    async def work(session: Session) -> None:
+        rows = await find_messages(session, word, topic)
+        if as_json:
+            print_json(rows)
+        else:
+            print_messages(rows)
+
+    run(target_of(context, namesrv_addr, broker_addr), work)
+
+
+def tail(
+    context: typer.Context,
+    topic: TopicName,
+    last: Last = 10,
+    count: Count = None,
+    as_json: AsJson = False,
+    namesrv_addr: NamesrvOnly = None,
+    broker_addr: BrokerAddr = None,
+) -> None:
+    """Follow a topic: its last messages, then each new one, until Ctrl-C. Nothing is consumed, and no group's offset moves."""
+
+    async def work(session: Session) -> None:
+        shown = 0
+        async with aclosing(follow(session, topic, last)) as lines:
+            async for address, one in lines:
+                print_line(address, one, as_json=as_json)
+                shown += 1
+                if shown == count:
+                    return
+
+    run(target_of(context, namesrv_addr, broker_addr), work)
+
+
+def send(
+    context: typer.Context,
+    topic: TopicName,
+    body: Body,
+    keys: Keys = None,
+    tag: Tag = None,
+    properties: Properties = None,
+    as_json: AsJson = False,
+    namesrv_addr: NameServers = None,
+    broker_addr: BrokerAddr = None,
+) -> None:
+    """Send one message."""
+    content = sys.stdin.buffer.read() if body == FROM_STDIN else body.encode()
+
+    async def work(session: Session) -> None:
+        address, sent = await send_message(session, new_message(topic, content, keys or [], tag, properties or []), now_ms())
+        if as_json:
+            print_json([(address, sent)])
+        else:
+            say(f"sent: {sent.message_id} to {sent.topic}, queue {sent.queue_id} at {sent.queue_offset} (broker {address})")
+
+    run(target_of(context, namesrv_addr, broker_addr), work)

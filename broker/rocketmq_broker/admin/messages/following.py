@@ -1,0 +1,106 @@
+"""Following a topic: its last messages, then each new one (`tail`)."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncGenerator
+from typing import Final
+
+from rocketmq_broker.admin.errors import AdminError, Refused
+from rocketmq_broker.admin.figures import topic_stats
+from rocketmq_broker.admin.messages.content import MessageContent, content_of
+from rocketmq_broker.admin.printing import complain
+from rocketmq_broker.admin.requests import BrokerRequests
+from rocketmq_broker.admin.session import Session
+from rocketmq_broker.protocol.bodies import TopicOffset
+
+LOOK_EVERY_S: Final = 0.5
+_PULL_MESSAGES: Final = 32
+
+Line = tuple[str, MessageContent]
+"""The address of a broker, and a message of it."""
+
+
+async def follow(session: Session, topic: str, last: int) -> AsyncGenerator[Line]:
+    """The last messages of a topic, then each new one, without an end. Raises Refused if no broker has the topic, CannotAsk.
+
+    A broker that goes away later is complained of once, and asked again until it is back. In a queue messages come in their
+    order; those of several queues come by the times at which they were stored, as far as they are known already.
+    """
+    followers = [_Follower(broker, topic) for broker in session.brokers]
+    for line in await _begun(followers, topic, last):
+        yield line
+    while True:
+        await asyncio.sleep(LOOK_EVERY_S)
+        for line in _in_order([line for follower in followers for line in await follower.new_lines()]):
+            yield line
+
+
+async def newest_messages(session: Session, topic: str, last: int) -> list[Line]:
+    """The last messages of a topic, oldest first. Raises Refused if no broker has the topic, CannotAsk."""
+    return await _begun([_Follower(broker, topic) for broker in session.brokers], topic, last)
+
+
+async def _begun(followers: list[_Follower], topic: str, last: int) -> list[Line]:
+    lines = [line for follower in followers for line in await follower.begin(last)]
+    if not any(follower.has_topic for follower in followers):
+        raise Refused(f"there is no topic {topic}: rocketmq-admin topics lists those that there are")
+    return _in_order(lines)[-last:] if last else []
+
+
+class _Follower:
+    """How far the topic has been read at one broker."""
+
+    def __init__(self, broker: BrokerRequests, topic: str) -> None:
+        self.has_topic = False
+        self._broker = broker
+        self._topic = topic
+        self._positions: dict[int, int] = {}
+        self._is_away = False
+
+    async def begin(self, last: int) -> list[Line]:
+        """Up to so many of the last messages of each queue; what comes later is new. Raises CannotAsk, Refused."""
+        lines: list[Line] = []
+        for queue_id, extent in (await self._extents()).items():
+            self._positions[queue_id] = max(extent.min_offset, extent.max_offset - last, 0)
+            lines += await self._read(queue_id, extent.max_offset)
+        return lines
+
+    async def new_lines(self) -> list[Line]:
+        """What was stored since; nothing while the broker is away."""
+        try:
+            lines: list[Line] = []
+            for queue_id, extent in (await self._extents()).items():
+                position = self._positions.setdefault(queue_id, 0)
+                if extent.max_offset < position:
+                    self._positions[queue_id] = extent.max_offset  # what a crash took back is stored anew
+                elif extent.max_offset > position:
+                    lines += await self._read(queue_id, extent.max_offset)
+        except AdminError as error:
+            if not self._is_away:
+                complain(f"{error}; it is asked again until it answers")
+            self._is_away = True
+        else:
+            self._is_away = False
+        return lines
+
+    async def _extents(self) -> dict[int, TopicOffset]:
+        stats = await topic_stats(self._broker, self._topic)
+        if stats is None:
+            return {}
+        self.has_topic = True
+        return {queue.queue_id: extent for queue, extent in sorted(stats.offset_table.items())}
+
+    async def _read(self, queue_id: int, end: int) -> list[Line]:
+        lines: list[Line] = []
+        while (position := self._positions[queue_id]) < end:
+            records, next_offset = await self._broker.pull(self._topic, queue_id, position, min(_PULL_MESSAGES, end - position))
+            if next_offset <= position:
+                break
+            self._positions[queue_id] = next_offset
+            lines += [(self._broker.address, content_of(record)) for record in records]
+        return lines
+
+
+def _in_order(lines: list[Line]) -> list[Line]:
+    return sorted(lines, key=lambda line: (line[1].stored_ms, line[1].commit_log_offset))

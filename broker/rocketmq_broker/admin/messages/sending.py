@@ -1,0 +1,84 @@
+"""Sending one message from the command line."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Final
+
+import msgspec
+
+from rocketmq_broker.admin.errors import CannotAsk
+from rocketmq_broker.admin.requests import BrokerRequests
+from rocketmq_broker.admin.session import Session
+from rocketmq_broker.client.errors import MessageRefused
+from rocketmq_broker.client.producer.wire_message import check_message, to_wire, with_unique_id
+from rocketmq_broker.message import IllegalMessage, Message, topics
+from rocketmq_broker.message.ids import UniqueIdMaker
+from rocketmq_broker.protocol.headers import SendMessageRequestHeaderV2
+
+PRODUCER_GROUP: Final = "rocketmq-admin"
+_QUEUES_OF_A_NEW_TOPIC: Final = 4
+_ANY_QUEUE: Final = -1
+"""The broker chooses."""
+
+
+class SentMessage(msgspec.Struct, frozen=True, rename="camel"):
+    """Where a message was stored."""
+
+    topic: str
+    queue_id: int
+    queue_offset: int
+    message_id: str
+    offset_message_id: str
+
+
+def new_message(topic: str, body: bytes, keys: Sequence[str], tag: str | None, properties: Sequence[str]) -> Message:
+    """A message; each of the properties is NAME=VALUE. Raises CannotAsk for what no broker would take."""
+    named = {}
+    for one in properties:
+        name, equals, value = one.partition("=")
+        if not (name and equals):
+            raise CannotAsk(f"--property {one}: NAME=VALUE is expected")
+        named[name] = value
+    try:
+        message = Message.of(topic, body, keys=keys, tags=tag, user_properties=named)
+        check_message(message)
+    except (IllegalMessage, MessageRefused, TypeError) as error:
+        raise CannotAsk(str(error)) from None
+    return message
+
+
+async def send(session: Session, message: Message, now_ms: int) -> tuple[str, SentMessage]:
+    """Stores a message at a broker that has its topic, or at the first one, and returns where. Raises CannotAsk, Refused."""
+    broker = await _broker_for(session, message.topic)
+    try:
+        wire = to_wire(with_unique_id(message, UniqueIdMaker().make(now_ms)))
+    except MessageRefused as error:
+        raise CannotAsk(str(error)) from None
+    header = SendMessageRequestHeaderV2(
+        producer_group=PRODUCER_GROUP,
+        topic=wire.topic,
+        default_topic=topics.AUTO_CREATE_TOPIC,
+        default_topic_queue_nums=_QUEUES_OF_A_NEW_TOPIC,
+        queue_id=_ANY_QUEUE,
+        sys_flag=wire.sys_flag,
+        born_timestamp=now_ms,
+        flag=wire.flag,
+        properties=wire.properties,
+    )
+    stored = await broker.send(header, wire.body)
+    return broker.address, SentMessage(
+        topic=wire.topic,
+        queue_id=stored.queue_id,
+        queue_offset=stored.queue_offset,
+        message_id=wire.unique_id,
+        offset_message_id=stored.msg_id,
+    )
+
+
+async def _broker_for(session: Session, topic: str) -> BrokerRequests:
+    if len(session.brokers) > 1:
+        for broker, names in await session.ask_each(lambda broker: broker.topics()):
+            if topic in names:
+                return broker
+    return session.brokers[0]

@@ -1,0 +1,105 @@
+"""Tables for people, JSON for programs."""
+
+from __future__ import annotations
+
+import json
+import sys
+import time
+from collections.abc import Callable, Iterable, Sequence
+from typing import Final, TypeVar
+
+import msgspec
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+from rocketmq_broker.message.printable import printable
+
+S = TypeVar("S", bound=msgspec.Struct)
+
+WIDTH_OF_NO_TERMINAL: Final = 250
+"""Columns, where the output goes into a file or a pipe."""
+
+
+def say(text: str) -> None:
+    """One line on the standard output, at once. Only this module prints: it makes the texts of strangers printable."""
+    print(printable(text), flush=True)
+
+
+def complain(text: str) -> None:
+    """One line on the standard error stream."""
+    print(printable(text), file=sys.stderr)
+
+
+def print_json(rows: Iterable[tuple[str, msgspec.Struct]]) -> None:
+    """An array with an object for each row; `broker` is the address of the one that has it."""
+    print_objects([_with_broker(address, row) for address, row in rows])
+
+
+def print_objects(objects: Sequence[object]) -> None:
+    """An array of what msgspec can write."""
+    formatted = msgspec.json.format(msgspec.json.encode(objects), indent=2).decode()
+    print("\n".join(_json_escaped(line) for line in formatted.split("\n")))
+
+
+def print_json_line(address: str, row: msgspec.Struct) -> None:
+    """One object on one line, at once: for a listing without an end."""
+    print(_json_escaped(msgspec.json.encode(_with_broker(address, row)).decode()), flush=True)
+
+
+def print_listing(
+    rows: Sequence[tuple[str, S]], print_rows: Callable[[Sequence[tuple[str, S]]], None], *, as_json: bool, nothing: str
+) -> None:
+    """The rows as JSON, or as `print_rows` shows them, or the sentence `nothing` where there are none."""
+    if as_json:
+        print_json(rows)
+    elif rows:
+        print_rows(rows)
+    else:
+        say(nothing)
+
+
+def print_table(columns: Sequence[str], rows: Sequence[tuple[str, Sequence[str]]]) -> None:
+    """One row a line: the address of a broker and its cells. Which broker has it is worth a column if there are several."""
+    has_broker_column = len({address for address, _ in rows}) > 1
+    table = Table(box=None, pad_edge=False)
+    for column in (*(["broker"] if has_broker_column else []), *columns):
+        table.add_column(column, overflow="fold")
+    for address, cells in rows:
+        table.add_row(*(Text(printable(cell)) for cell in (*([address] if has_broker_column else []), *cells)))
+    _console().print(table)
+
+
+def print_facts(facts: Iterable[tuple[str, str]]) -> None:
+    """A name and its value on each line; without those that have no value."""
+    grid = Table.grid(padding=(0, 2))
+    for name, value in facts:
+        if value:
+            grid.add_row(Text(printable(name), style="dim"), Text("\n".join(map(printable, value.split("\n")))))
+    grid.add_row()
+    _console().print(grid)
+
+
+def time_text(ms: int | None) -> str:
+    """A time as this machine's clock shows it."""
+    if ms is None:
+        return ""
+    try:
+        return time.strftime("%Y-%m-%d %H:%M:%S", time.localtime(ms / 1000))
+    except (OverflowError, ValueError, OSError):
+        return f"{ms} ms after 1970"  # a year that no clock here can show
+
+
+def _with_broker(address: str, row: msgspec.Struct) -> dict[str, object]:
+    return {"broker": address, **msgspec.to_builtins(row)}
+
+
+def _json_escaped(line: str) -> str:
+    """A line of JSON in ASCII where a character cannot be printed as itself; such ones stand in strings alone."""
+    if line.isprintable():
+        return line
+    return "".join(character if character.isprintable() else json.dumps(character)[1:-1] for character in line)
+
+
+def _console() -> Console:
+    return Console() if sys.stdout.isatty() else Console(width=WIDTH_OF_NO_TERMINAL)

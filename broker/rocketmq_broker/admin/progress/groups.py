@@ -1,0 +1,77 @@
+"""Consumer groups of a broker, and their lag: how many messages they have not consumed yet."""
+
+from __future__ import annotations
+
+import msgspec
+
+from rocketmq_broker.admin.figures import consume_stats, consumer_groups, consumers
+from rocketmq_broker.admin.requests import BrokerRequests
+from rocketmq_broker.message import MessageQueue, topics
+from rocketmq_broker.protocol.bodies import OffsetWrapper
+
+
+class GroupFigures(msgspec.Struct, frozen=True, rename="camel"):
+    """A consumer group at one broker."""
+
+    group: str
+    online: int
+    """How many of its members are connected."""
+    topics: list[str]
+    """Where it has offsets, without its retry topic."""
+    lag: int
+    """How many messages it has not consumed yet, those that wait for another attempt included."""
+    consumed_ms: int | None
+    """When the message that it consumed last was stored; None if it has consumed none."""
+
+
+class QueueProgress(msgspec.Struct, frozen=True, rename="camel"):
+    """How far a group is in one queue."""
+
+    group: str
+    topic: str
+    queue_id: int
+    consumer_offset: int
+    end_offset: int
+    """The queue offset after the last message."""
+    lag: int
+    consumed_ms: int | None
+    """When the message that it consumed last was stored."""
+
+
+async def groups_of(broker: BrokerRequests, *, every_one: bool) -> list[GroupFigures]:
+    """Groups by name: those that are online or have consumed, or with `every_one` all that exist. Raises CannotAsk, Refused."""
+    found = [
+        await _figures(broker, group) for group in await consumer_groups(broker) if every_one or not topics.is_system_group(group)
+    ]
+    return [group for group in found if every_one or group.online or group.topics]
+
+
+async def progress_of(broker: BrokerRequests, group: str) -> list[QueueProgress]:
+    """How far a group is, queue by queue; nothing if it has no offsets at this broker. Raises CannotAsk, Refused."""
+    table = (await consume_stats(broker, group)).offset_table
+    in_order = sorted(table.items(), key=lambda entry: (entry[0].topic, entry[0].queue_id))
+    return [_queue_progress(group, queue, offsets) for queue, offsets in in_order]
+
+
+async def _figures(broker: BrokerRequests, group: str) -> GroupFigures:
+    queues = await progress_of(broker, group)
+    names = {queue.topic for queue in queues} - {topics.retry_topic(group)}
+    return GroupFigures(
+        group=group,
+        online=len(await consumers(broker, group)),
+        topics=sorted(names),
+        lag=sum(queue.lag for queue in queues),
+        consumed_ms=max((queue.consumed_ms for queue in queues if queue.consumed_ms is not None), default=None),
+    )
+
+
+def _queue_progress(group: str, queue: MessageQueue, offsets: OffsetWrapper) -> QueueProgress:
+    return QueueProgress(
+        group=group,
+        topic=queue.topic,
+        queue_id=queue.queue_id,
+        consumer_offset=offsets.consumer_offset,
+        end_offset=offsets.broker_offset,
+        lag=max(0, offsets.broker_offset - offsets.consumer_offset),
+        consumed_ms=offsets.last_timestamp if offsets.last_timestamp > 0 else None,
+    )

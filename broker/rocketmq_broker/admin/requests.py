@@ -1,0 +1,218 @@
+"""What one broker is asked, and how its refusals read."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Final, TypeVar
+
+from rocketmq_broker.admin.errors import CannotAsk, NotSupported, Refused
+from rocketmq_broker.message.errors import CorruptRecord
+from rocketmq_broker.message.ids import MessageId
+from rocketmq_broker.message.record import Record, decode_record, decode_records
+from rocketmq_broker.message.times import FOREVER_MS
+from rocketmq_broker.protocol import pull_sysflag
+from rocketmq_broker.protocol.bodies import (
+    MarkInfo,
+    MarkList,
+    ParkedCounts,
+    TopicConfigSerializeWrapper,
+    TransactionInfo,
+    TransactionList,
+)
+from rocketmq_broker.protocol.codes import AdminRequestCode, RequestCode, ResponseCode
+from rocketmq_broker.protocol.command import RemotingCommand
+from rocketmq_broker.protocol.command_header import CommandHeader
+from rocketmq_broker.protocol.errors import ProtocolError
+from rocketmq_broker.protocol.headers import (
+    DecideTransactionRequestHeader,
+    DismissDeadLetterRequestHeader,
+    GetMaxOffsetRequestHeader,
+    GetMaxOffsetResponseHeader,
+    GetMinOffsetRequestHeader,
+    GetMinOffsetResponseHeader,
+    ListDecidedTransactionsRequestHeader,
+    ListMarksRequestHeader,
+    ListPendingTransactionsRequestHeader,
+    PullMessageRequestHeader,
+    PullMessageResponseHeader,
+    QueryMessageRequestHeader,
+    ResumeCheckHalfMessageRequestHeader,
+    RetryDeadLetterRequestHeader,
+    SendMessageRequestHeaderV2,
+    SendMessageResponseHeader,
+    ShowTransactionRequestHeader,
+    ViewMessageRequestHeader,
+)
+from rocketmq_broker.remoting.client import RemotingClient
+from rocketmq_broker.remoting.errors import RemotingError
+
+TIMEOUT_MS: Final = 5000
+TOOLS_GROUP: Final = "TOOLS_CONSUMER"
+"""The consumer group that RocketMQ's own tools read by; every broker has it."""
+
+_FIND_ALL: Final = 64
+
+T = TypeVar("T")
+
+
+class BrokerRequests:
+    """One broker. All methods raise CannotAsk or Refused."""
+
+    def __init__(self, remoting: RemotingClient, address: str) -> None:
+        self.address = address
+        self._remoting = remoting
+
+    async def list_pending(self, header: ListPendingTransactionsRequestHeader) -> TransactionList:
+        """A page of pending transactions."""
+        return await self._transactions(AdminRequestCode.LIST_PENDING_TRANSACTIONS, header)
+
+    async def show(self, header: ShowTransactionRequestHeader) -> TransactionList:
+        """Transactions by id, key or half offset."""
+        return await self._transactions(AdminRequestCode.SHOW_TRANSACTION, header)
+
+    async def decide(self, header: DecideTransactionRequestHeader) -> TransactionInfo:
+        """Commits or rolls back; durable when it returns."""
+        return self._one((await self._transactions(AdminRequestCode.DECIDE_TRANSACTION, header)).transactions)
+
+    async def list_decided(self, header: ListDecidedTransactionsRequestHeader) -> TransactionList:
+        """What was decided with a reason, the latest first."""
+        return await self._transactions(AdminRequestCode.LIST_DECIDED_TRANSACTIONS, header)
+
+    async def resume(self, message_id: str) -> None:
+        """Has a discarded message checked again; Apache's brokers can as well."""
+        await self.ask(RequestCode.RESUME_CHECK_HALF_MESSAGE, ResumeCheckHalfMessageRequestHeader(msg_id=message_id))
+
+    async def count_parked(self) -> ParkedCounts:
+        """How many dead letters and discarded messages nobody has treated yet."""
+        answer = await self.ask(AdminRequestCode.COUNT_PARKED_MESSAGES, None)
+        with understood(self.address):
+            return ParkedCounts.decode(answer.body)
+
+    async def marks(self, header: ListMarksRequestHeader) -> list[MarkInfo]:
+        """What was done about parked messages."""
+        return await self._marks(AdminRequestCode.LIST_MARKS, header)
+
+    async def retry(self, header: RetryDeadLetterRequestHeader) -> MarkInfo:
+        """Delivers a dead letter to its group once more; durable when it returns."""
+        return self._one(await self._marks(AdminRequestCode.RETRY_DEAD_LETTER, header))
+
+    async def dismiss(self, header: DismissDeadLetterRequestHeader) -> MarkInfo:
+        """A dead letter needs no attention any more; durable when it returns."""
+        return self._one(await self._marks(AdminRequestCode.DISMISS_DEAD_LETTER, header))
+
+    async def send(self, header: SendMessageRequestHeaderV2, body: bytes) -> SendMessageResponseHeader:
+        """Stores a message; it is stored when it returns, and the answer says where."""
+        stored = ResponseCode.FLUSH_DISK_TIMEOUT, ResponseCode.FLUSH_SLAVE_TIMEOUT, ResponseCode.SLAVE_NOT_AVAILABLE
+        answer = await self.ask(RequestCode.SEND_MESSAGE_V2, header, *stored, body=body)
+        with understood(self.address):
+            return answer.decode_header(SendMessageResponseHeader)
+
+    async def topics(self) -> dict[str, int]:
+        """The broker's topics, and how many queues each has to read from."""
+        answer = await self.ask(RequestCode.GET_ALL_TOPIC_CONFIG, None)
+        with understood(self.address):
+            table = TopicConfigSerializeWrapper.decode(answer.body).topic_config_table
+        return {name: config.read_queue_nums for name, config in table.items()}
+
+    async def offsets(self, topic: str, queue_id: int) -> tuple[int, int]:
+        """The queue offset of a queue's first message, and that after its last one."""
+        first = await self.ask(RequestCode.GET_MIN_OFFSET, GetMinOffsetRequestHeader(topic=topic, queue_id=queue_id))
+        end = await self.ask(RequestCode.GET_MAX_OFFSET, GetMaxOffsetRequestHeader(topic=topic, queue_id=queue_id))
+        with understood(self.address):
+            first_offset = max(0, first.decode_header(GetMinOffsetResponseHeader).offset)
+            return first_offset, max(first_offset, end.decode_header(GetMaxOffsetResponseHeader).offset)
+
+    async def pull(self, topic: str, queue_id: int, queue_offset: int, count: int) -> tuple[list[Record], int]:
+        """Messages from that queue offset on, and where to go on; none if there is nothing, or no such topic yet."""
+        header = PullMessageRequestHeader(
+            consumer_group=TOOLS_GROUP,
+            topic=topic,
+            queue_id=queue_id,
+            queue_offset=queue_offset,
+            max_msg_nums=count,
+            sys_flag=pull_sysflag.SUBSCRIPTION,
+            commit_offset=0,
+            suspend_timeout_millis=0,
+            subscription="*",
+            sub_version=0,
+        )
+        answer = await self.ask(
+            RequestCode.PULL_MESSAGE,
+            header,
+            ResponseCode.PULL_NOT_FOUND,
+            ResponseCode.PULL_RETRY_IMMEDIATELY,
+            ResponseCode.PULL_OFFSET_MOVED,
+            ResponseCode.TOPIC_NOT_EXIST,
+        )
+        if answer.code == ResponseCode.TOPIC_NOT_EXIST:
+            return [], queue_offset
+        with understood(self.address):
+            next_offset = answer.decode_header(PullMessageResponseHeader).next_begin_offset
+            return decode_records(answer.body) if answer.code == ResponseCode.SUCCESS else [], next_offset
+
+    async def query(self, topic: str, key: str) -> list[Record]:
+        """Messages of a topic, also of the broker's own ones, with that key or unique id."""
+        header = QueryMessageRequestHeader(topic=topic, key=key, max_num=_FIND_ALL, begin_timestamp=0, end_timestamp=FOREVER_MS)
+        answer = await self.ask(RequestCode.QUERY_MESSAGE, header, ResponseCode.QUERY_NOT_FOUND)
+        with understood(self.address):
+            return decode_records(answer.body) if answer.code == ResponseCode.SUCCESS else []
+
+    async def view(self, commit_log_offset: int) -> Record:
+        """The message at that commit log offset, of any topic."""
+        data = await self.view_bytes(commit_log_offset)
+        with understood(self.address):
+            return decode_record(data)
+
+    async def view_bytes(self, commit_log_offset: int) -> bytes:
+        """The record at that commit log offset as the store has it, not verified."""
+        header = ViewMessageRequestHeader(offset=commit_log_offset)
+        return (await self.ask(RequestCode.VIEW_MESSAGE_BY_ID, header)).body
+
+    async def _transactions(self, code: AdminRequestCode, header: CommandHeader) -> TransactionList:
+        answer = await self.ask(code, header)
+        with understood(self.address):
+            return TransactionList.decode(answer.body)
+
+    async def _marks(self, code: AdminRequestCode, header: CommandHeader) -> list[MarkInfo]:
+        answer = await self.ask(code, header)
+        with understood(self.address):
+            return MarkList.decode(answer.body).marks
+
+    def _one(self, entries: list[T]) -> T:
+        if not entries:
+            raise CannotAsk(f"broker {self.address} answered with an empty list: it did not say what it did")
+        return entries[0]
+
+    async def ask(self, code: int, header: CommandHeader | None, *also_fine: ResponseCode, body: bytes = b"") -> RemotingCommand:
+        """The answer, which has the code SUCCESS or one of `also_fine`."""
+        try:
+            answer = await self._remoting.invoke(self.address, code, header, body, timeout_ms=TIMEOUT_MS)
+        except RemotingError as error:
+            raise CannotAsk(f"broker {self.address}: {error}") from error
+        if answer.code == ResponseCode.SUCCESS or answer.code in also_fine:
+            return answer
+        if answer.code == ResponseCode.REQUEST_CODE_NOT_SUPPORTED:
+            raise NotSupported(
+                f"broker {self.address} does not support this request ({code}): Apache RocketMQ's brokers do not have it; "
+                "`discarded`, `resume` and `dead-letters list`, `show` and `retry` work there"
+            )
+        raise Refused(f"broker {self.address}: {_first_line(answer.remark) or f'it answered code {answer.code}'}")
+
+
+def is_stored_at(message_id: MessageId, address: str) -> bool:
+    """Whether an offset message id names the broker at that address."""
+    return f"{message_id.host}:{message_id.port}" == address
+
+
+@contextmanager
+def understood(address: str) -> Iterator[None]:
+    """Raises CannotAsk where what the broker at that address answered cannot be decoded."""
+    try:
+        yield
+    except (ProtocolError, CorruptRecord, ValueError) as error:
+        raise CannotAsk(f"broker {address} answered what cannot be understood: {error}") from None
+
+
+def _first_line(remark: str | None) -> str:
+    return (remark or "").strip().partition("\n")[0]

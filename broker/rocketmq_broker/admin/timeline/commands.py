@@ -1,0 +1,57 @@
+"""`timeline`. Apache's brokers can be asked as well."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from rocketmq_broker.admin.errors import Refused
+from rocketmq_broker.admin.options import AsJson, BrokerAddr, NameServers, target_of
+from rocketmq_broker.admin.printing import print_json, print_table, say, time_text
+from rocketmq_broker.admin.session import Session, run
+from rocketmq_broker.admin.timeline.event import Timeline
+from rocketmq_broker.admin.timeline.evidence import gather
+from rocketmq_broker.admin.timeline.telling import tell
+
+Word = Annotated[str, typer.Argument(metavar="KEY", help="Transaction id, key of the message, or half offset.")]
+
+
+def timeline(
+    context: typer.Context,
+    word: Word,
+    as_json: AsJson = False,
+    namesrv_addr: NameServers = None,
+    broker_addr: BrokerAddr = None,
+) -> None:
+    """What happened to a transaction: half message, check-backs, decision, deliveries. Says what is not on record."""
+
+    async def work(session: Session) -> None:
+        answers = await session.ask_each(lambda broker: gather(broker, word))
+        rows = [(broker.address, tell(evidence)) for broker, found in answers for evidence in found]
+        if not rows:
+            raise Refused(f"there is no transaction {word}; rocketmq-admin message {word} finds messages of any kind")
+        if as_json:
+            print_json(rows)
+            return
+        for address, one in rows:
+            _print(address, one)
+
+    run(target_of(context, namesrv_addr, broker_addr), work)
+
+
+def _print(address: str, timeline: Timeline) -> None:
+    say(f"Transaction {timeline.transaction_id} of {timeline.producer_group}, {timeline.state}")
+    keys = f", keys {' '.join(timeline.keys)}" if timeline.keys else ""
+    say(f"topic {timeline.topic}{keys}, broker {address}")
+    begun_ms = next((event.at_ms for event in timeline.events if event.at_ms is not None), 0)
+    print_table(
+        ("time", "ms", "what happened", "on record in"),
+        [(address, (*_when(event.at_ms, begun_ms), event.what, event.on_record)) for event in timeline.events],
+    )
+
+
+def _when(at_ms: int | None, begun_ms: int) -> tuple[str, str]:
+    if at_ms is None:
+        return "", ""
+    return f"{time_text(at_ms)}.{at_ms % 1000:03d}", f"{at_ms - begun_ms:+,}"

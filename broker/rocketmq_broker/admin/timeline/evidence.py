@@ -1,0 +1,93 @@
+"""What one broker has on record about a transaction. Apache's brokers have the records, and no list of check-backs."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from rocketmq_broker.admin.decisions import half_offset_of
+from rocketmq_broker.admin.errors import NotSupported
+from rocketmq_broker.admin.figures import groups_of_topic
+from rocketmq_broker.admin.messages.content import content_of
+from rocketmq_broker.admin.messages.finding import Consumption, consumed_by
+from rocketmq_broker.admin.requests import BrokerRequests
+from rocketmq_broker.message import properties as props
+from rocketmq_broker.message import sysflag, topics
+from rocketmq_broker.message.record import Record
+from rocketmq_broker.protocol.bodies import TransactionInfo
+from rocketmq_broker.protocol.headers import ShowTransactionRequestHeader
+
+
+class GroupEvidence(NamedTuple):
+    """What a consumer group did about the message."""
+
+    group: str
+    redeliveries: list[Record]
+    """Records of the group's retry topic, oldest first."""
+    dead_letters: list[Record]
+
+
+class Evidence(NamedTuple):
+    """The records of a transaction, oldest first each."""
+
+    transaction_id: str
+    halves: list[Record]
+    """The half message and its copies."""
+    committed: list[Record]
+    discarded: list[Record]
+    groups: list[GroupEvidence]
+    consumptions: list[Consumption]
+    info: TransactionInfo | None
+    """What the broker itself says; None at Apache's."""
+
+
+async def gather(broker: BrokerRequests, word: str) -> list[Evidence]:
+    """The transactions with that id, key or half offset, oldest first. Raises CannotAsk, Refused."""
+    infos = await _infos(broker, word)
+    words = {info.transaction_id for info in infos if info.transaction_id} or {word}
+    halves = [half for one in sorted(words) for half in await broker.query(topics.HALF_TOPIC, one)]
+    by_id: dict[str, dict[int, Record]] = {}
+    for half in halves:
+        transaction_id = half.get_property(props.UNIQUE_KEY)
+        if transaction_id is not None:
+            by_id.setdefault(transaction_id, {})[half.commit_log_offset] = half
+    found = [await _evidence(broker, one, _sorted(list(same.values())), infos) for one, same in by_id.items()]
+    return sorted(found, key=lambda evidence: evidence.halves[0].commit_log_offset)
+
+
+async def _infos(broker: BrokerRequests, word: str) -> list[TransactionInfo]:
+    try:
+        return (await broker.show(ShowTransactionRequestHeader(word, word, half_offset_of(word)))).transactions
+    except NotSupported:
+        return []
+
+
+async def _evidence(broker: BrokerRequests, transaction_id: str, halves: list[Record], infos: list[TransactionInfo]) -> Evidence:
+    topic = halves[0].get_property(props.REAL_TOPIC) or ""
+    committed = [record for record in await broker.query(topic, transaction_id) if is_committed(record)]
+    groups = await groups_of_topic(broker, topic) if committed else []
+    return Evidence(
+        transaction_id=transaction_id,
+        halves=halves,
+        committed=_sorted(committed),
+        discarded=_sorted(await broker.query(topics.CHECK_MAX_TIME_TOPIC, transaction_id)),
+        groups=[await _of_group(broker, group, transaction_id) for group in groups],
+        consumptions=await consumed_by(broker, content_of(committed[0])) if committed else [],
+        info=next((info for info in infos if info.transaction_id == transaction_id), None),
+    )
+
+
+async def _of_group(broker: BrokerRequests, group: str, transaction_id: str) -> GroupEvidence:
+    return GroupEvidence(
+        group,
+        _sorted(await broker.query(topics.retry_topic(group), transaction_id)),
+        _sorted(await broker.query(topics.dead_letter_topic(group), transaction_id)),
+    )
+
+
+def is_committed(record: Record) -> bool:
+    """Whether COMMIT has made the message of a half message."""
+    return record.sys_flag & sysflag.TRANSACTION_MASK == sysflag.TRANSACTION_COMMIT
+
+
+def _sorted(records: list[Record]) -> list[Record]:
+    return sorted(records, key=lambda record: record.commit_log_offset)

@@ -1,0 +1,194 @@
+"""The story that the evidence tells: pure, and says what is not on record instead of guessing."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from rocketmq_broker.admin.timeline.event import (
+    BROKER,
+    BROKER_MEMORY,
+    COMMIT_LOG,
+    CONSUMER_OFFSETS,
+    NOT_ON_RECORD,
+    OPERATOR,
+    Arrow,
+    Event,
+    Timeline,
+    in_order,
+)
+from rocketmq_broker.admin.timeline.evidence import Evidence
+from rocketmq_broker.message import properties as props
+from rocketmq_broker.message.record import host_text
+from rocketmq_broker.protocol.bodies import CheckBackInfo
+
+
+def tell(evidence: Evidence, witnessed: Sequence[Event] = ()) -> Timeline:
+    """The timeline of a transaction. `witnessed` is what others than the broker have on record about it, each with its time."""
+    half = evidence.halves[0]
+    before, after = _parted(witnessed, _first_step_after_the_producer(evidence))
+    return Timeline(
+        transaction_id=evidence.transaction_id,
+        keys=(half.get_property(props.KEYS) or "").split(),
+        topic=half.get_property(props.REAL_TOPIC) or "",
+        producer_group=half.get_property(props.PRODUCER_GROUP) or "",
+        state=_state(evidence),
+        events=in_order(
+            [*_half_messages(evidence, before), *_check_backs(evidence), *_end(evidence), *_deliveries(evidence), *after]
+        ),
+    )
+
+
+def _first_step_after_the_producer(evidence: Evidence) -> int | None:
+    """When the broker did something about the half message; None if it has not yet, or nobody knows when."""
+    known = evidence.info.check_backs if evidence.info is not None else []
+    times = [check_back.asked_ms for check_back in known]
+    times += [record.store_timestamp for record in (*evidence.halves[1:], *evidence.committed, *evidence.discarded)]
+    return min(times, default=None)
+
+
+def _parted(witnessed: Sequence[Event], at_ms: int | None) -> tuple[list[Event], list[Event]]:
+    """What happened up to that time, and the rest."""
+    before = [event for event in witnessed if at_ms is None or (event.at_ms or 0) <= at_ms]
+    return before, [event for event in witnessed if event not in before]
+
+
+def _state(evidence: Evidence) -> str:
+    if evidence.info is not None:
+        return evidence.info.state
+    if evidence.committed:
+        return "committed"
+    return "discarded" if evidence.discarded else "pending or rolled back"
+
+
+def _half_messages(evidence: Evidence, before: Sequence[Event]) -> Iterator[Event]:
+    """The half message, what the producer did then, and the half message's copies."""
+    first, *copies = evidence.halves
+    producer, host = _producer(evidence), host_text(first.born_host)
+    what = f"half message of {producer} at {host} stored at commit log offset {first.commit_log_offset}: no consumer sees it"
+    yield Event(first.store_timestamp, what, COMMIT_LOG, Arrow(producer, BROKER, "half message"))
+    yield from before
+    if _checks(evidence) and not any(_is_loss(event, producer) for event in before):
+        what = "no decision arrived after the local transaction: it was UNKNOWN, or it was lost, or the producer ended before"
+        yield Event(None, what, NOT_ON_RECORD, Arrow(producer, BROKER, "no decision", is_lost=True))
+    for copy in copies:
+        checks = copy.get_property(props.TRANSACTION_CHECK_TIMES) or "0"
+        what = f"half message written anew at {copy.commit_log_offset}, {_count(checks, 'check-back')} counted"
+        yield Event(copy.store_timestamp, what, COMMIT_LOG, Arrow(BROKER, BROKER, "half message written anew"))
+
+
+def _is_loss(event: Event, producer: str) -> bool:
+    """Whether a witness saw the producer's decision get lost: then nobody need guess."""
+    return event.arrow is not None and event.arrow.is_lost and event.arrow.sender == producer
+
+
+def _check_backs(evidence: Evidence) -> Iterator[Event]:
+    known = evidence.info.check_backs if evidence.info is not None else []
+    producer = _producer(evidence)
+    missing = _checks(evidence) - len(known)
+    if missing > 0:
+        what = f"{_count(missing, 'check-back')}: when, whom the broker asked and what was answered"
+        yield Event(None, what, NOT_ON_RECORD, Arrow(BROKER, producer, _count(missing, "check-back")))
+    for number, check_back in enumerate(known, start=max(0, missing) + 1):
+        what = f"check-back {number}: the broker asks the producer at {check_back.producer}"
+        yield Event(check_back.asked_ms, what, BROKER_MEMORY, Arrow(BROKER, producer, f"check-back {number}"))
+        if check_back.answer is None:
+            arrow = Arrow(producer, BROKER, "no answer", is_lost=True)
+            yield Event(None, f"the answer to check-back {number}", NOT_ON_RECORD, arrow)
+        else:
+            what = f"the producer at {check_back.producer} answers {check_back.answer}"
+            yield Event(check_back.answered_ms, what, BROKER_MEMORY, Arrow(producer, BROKER, check_back.answer))
+
+
+def _end(evidence: Evidence) -> Iterator[Event]:
+    for record in evidence.committed:
+        place = f"message visible in queue {record.queue_id} at {record.queue_offset}"
+        arrow = _decision_arrow(evidence, "COMMIT", f"visible in queue {record.queue_id}")
+        yield Event(record.store_timestamp, f"COMMIT{_by(evidence, 'COMMIT')}: {place}", COMMIT_LOG, arrow)
+    for record in evidence.discarded:
+        checks = record.get_property(props.TRANSACTION_CHECK_TIMES) or "0"
+        yield Event(
+            record.store_timestamp,
+            f"discarded after {_count(checks, 'check-back')}: rocketmq-admin resume brings it back",
+            COMMIT_LOG,
+            Arrow(BROKER, BROKER, "discarded"),
+        )
+    info = evidence.info
+    if info is None:
+        if not evidence.committed and not evidence.discarded:
+            yield Event(None, "whether it is pending or rolled back: this broker does not tell", NOT_ON_RECORD)
+    elif info.state == "rolled back":
+        when = info.decided_ms or _answered_ms(info.check_backs, "ROLLBACK")
+        what = f"ROLLBACK{_by(evidence, 'ROLLBACK')}: no consumer will see the message"
+        arrow = _decision_arrow(evidence, "ROLLBACK", "rolled back")
+        yield Event(when, what if when is not None else f"{what}; when is not on record", COMMIT_LOG, arrow)
+    elif info.state == "pending":
+        yield Event(None, "pending: nobody has decided yet", BROKER_MEMORY)
+
+
+def _decision_arrow(evidence: Evidence, decision: str, effect: str) -> Arrow:
+    """Who decided; where a check-back's answer did, that is an arrow already, and only its effect is left to draw."""
+    if _reason(evidence):
+        return Arrow(OPERATOR, BROKER, f"{decision} by hand")
+    if evidence.info is not None and _answered_ms(evidence.info.check_backs, decision) is not None:
+        return Arrow(BROKER, BROKER, effect)
+    return Arrow(_producer(evidence), BROKER, decision)
+
+
+def _by(evidence: Evidence, decision: str) -> str:
+    """Who decided, as far as that is on record."""
+    if reason := _reason(evidence):
+        return f" by hand ({reason})"
+    if evidence.info is not None and _answered_ms(evidence.info.check_backs, decision) is not None:
+        return ", the answer to a check-back"
+    if _checks(evidence):
+        return ", from its producer group after a check-back; which client sent it is not on record"
+    return ", the producer's decision after its local transaction; which client sent it is not on record"
+
+
+def _deliveries(evidence: Evidence) -> Iterator[Event]:
+    for consumption in evidence.consumptions:
+        if consumption.is_consumed:
+            what = f"delivered to {consumption.group}: its offset is behind the message; when is not on record"
+            yield Event(None, what, CONSUMER_OFFSETS, Arrow(BROKER, consumption.group, "message"))
+        else:
+            yield Event(None, f"not consumed by {consumption.group} yet", CONSUMER_OFFSETS)
+    for group in evidence.groups:
+        for record in group.redeliveries:
+            what = f"redelivery {record.reconsume_times} to {group.group}: it could not consume the message before"
+            arrow = Arrow(BROKER, group.group, f"redelivery {record.reconsume_times}")
+            yield Event(record.store_timestamp, what, COMMIT_LOG, arrow)
+        for record in group.dead_letters:
+            yield Event(
+                record.store_timestamp,
+                f"dead letter of {group.group}, after {_count(record.reconsume_times, 'attempt')}",
+                COMMIT_LOG,
+                Arrow(group.group, BROKER, "dead letter"),
+            )
+
+
+def _count(count: int | str, noun: str) -> str:
+    return f"{count} {noun}" if str(count) == "1" else f"{count} {noun}s"
+
+
+def _checks(evidence: Evidence) -> int:
+    """How often a producer was asked."""
+    if evidence.info is not None and evidence.info.checks is not None:
+        return evidence.info.checks
+    counts = [
+        record.get_property(props.TRANSACTION_CHECK_TIMES) or "0"
+        for record in (*evidence.halves, *evidence.committed, *evidence.discarded)
+    ]
+    known = len(evidence.info.check_backs) if evidence.info is not None else 0
+    return max(known, *(int(count) for count in counts if count.isdecimal() and len(count) <= 9), 0)
+
+
+def _producer(evidence: Evidence) -> str:
+    return evidence.halves[0].get_property(props.PRODUCER_GROUP) or "?"
+
+
+def _reason(evidence: Evidence) -> str | None:
+    return evidence.info.reason if evidence.info is not None else None
+
+
+def _answered_ms(check_backs: list[CheckBackInfo], decision: str) -> int | None:
+    return next((one.answered_ms for one in reversed(check_backs) if one.answer == decision), None)

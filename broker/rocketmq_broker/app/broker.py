@@ -1,0 +1,358 @@
+"""One broker, from start to stop (RocketMQ's BrokerController)."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Callable, Generator
+from concurrent.futures import ThreadPoolExecutor
+from typing import TYPE_CHECKING, Final, TypeVar
+
+from rocketmq_broker.app.access import guard
+from rocketmq_broker.app.errors import StartError
+from rocketmq_broker.app.opened_store import OpenedStore, open_store
+from rocketmq_broker.app.ports import BrokerPorts, cannot_listen, listening
+from rocketmq_broker.app.serving import Serving, build_serving
+from rocketmq_broker.config import BrokerSettings
+from rocketmq_broker.message.errors import IllegalMessage
+from rocketmq_broker.nameserver import NameServer
+from rocketmq_broker.protocol.codes import ResponseCode
+from rocketmq_broker.protocol.command import RemotingCommand
+from rocketmq_broker.remoting.client import RemotingClient
+from rocketmq_broker.remoting.connection import Connection, RequestHandler
+from rocketmq_broker.remoting.dispatcher import Dispatcher, RequestRefused
+from rocketmq_broker.remoting.memory_budget import MemoryBudget
+from rocketmq_broker.remoting.tasks import Tasks
+from rocketmq_broker.remoting.tls import ClientTls, ServerContexts, ServerTls, TlsMode, TlsUnusable
+from rocketmq_broker.server.access import AccessControl
+from rocketmq_broker.server.clients import consumer_notices
+from rocketmq_broker.server.clients.lock_processor import LockProcessor
+from rocketmq_broker.server.durability.flusher import Flusher, NewFlushing
+from rocketmq_broker.server.durability.group_commit import GroupCommit
+from rocketmq_broker.server.schedule import delayed_delivery
+from rocketmq_broker.server.schedule.broker_clock import LOOK_EVERY_S, BrokerClock
+from rocketmq_broker.server.statistics.flow_counter import SAMPLE_INTERVAL_S
+from rocketmq_broker.server.topics.identity import BrokerIdentity
+from rocketmq_broker.store import FileSystem, FlushDiskType, StoreError, StoreUnwritable
+from rocketmq_broker.world import current_world
+
+if TYPE_CHECKING:
+    from rocketmq_broker.metrics import MetricsServer
+
+REFUSALS: dict[type[Exception], ResponseCode] = {
+    IllegalMessage: ResponseCode.MESSAGE_ILLEGAL,
+    StoreUnwritable: ResponseCode.SERVICE_NOT_AVAILABLE,
+    OSError: ResponseCode.SYSTEM_ERROR,
+}
+
+logger = logging.getLogger(__name__)
+
+T = TypeVar("T")
+
+_CHECKPOINT_EVERY: Final = 5
+"""Turns of upkeep."""
+_SILENT_CLIENTS_EVERY_S: Final = 10
+_REPLIES_END_WITHIN_S: Final = 1.0
+"""A reply that was stored and pushed is answered within a moment, unless its requester hangs."""
+
+
+class Broker:
+    """A broker, and the name server in its process unless others are named."""
+
+    def __init__(
+        self,
+        settings: BrokerSettings,
+        wall: Callable[[], int] | None = None,
+        *,
+        files: FileSystem | None = None,
+        new_flushing: NewFlushing = Flusher,
+        requests_to: Callable[[RequestHandler], RequestHandler] | None = None,
+    ) -> None:
+        """`wall` shows the milliseconds since the epoch, and may be set at any time; without it the world's clock does.
+
+        Tests put a disk of their own (`files`, `new_flushing`) in the place of the real one, and somebody between the
+        connections and the broker (`requests_to`, which gets who answers requests).
+        """
+        self._settings = settings
+        world = current_world()
+        self._clocks_differ, self._upkeep_s = world.clocks_differ, world.upkeep_s
+        self._files = files
+        self._new_flushing = new_flushing
+        self._clock = BrokerClock(wall)
+        self._tasks = Tasks()
+        self._dispatcher = Dispatcher(refusals=REFUSALS)
+        self._contexts, client_tls = _tls(settings)
+        self._memory = MemoryBudget(settings.server_max_buffered_bytes)
+        self._ports = BrokerPorts(
+            settings.bind_address,
+            settings.listen_port,
+            self._dispatcher if requests_to is None else requests_to(self._dispatcher),
+            self._contexts,
+            memory=self._memory,
+            most_connections=settings.server_max_connections,
+        )
+        self._name_servers_peer = Dispatcher()
+        self._client = RemotingClient(self._name_servers_peer, tls=client_tls)
+        self._disk_thread = ThreadPoolExecutor(max_workers=1, thread_name_prefix="offsets")
+        self._ip = ""
+        self._name_server: NameServer | None = None
+        self._access: AccessControl | None = None
+        self._store: OpenedStore | None = None
+        self._serving: Serving | None = None
+        self._metrics: MetricsServer | None = None
+        self.cannot_go_on = asyncio.Event()
+        """Set when the broker must end, because another one may be using its store; the log says why."""
+
+    @property
+    def identity(self) -> BrokerIdentity:
+        """Who the broker is; its port is known once it has started."""
+        return BrokerIdentity(
+            cluster=self._settings.broker_cluster_name,
+            name=self._settings.broker_name,
+            broker_id=self._settings.broker_id,
+            host=self._settings.broker_ip1,
+            port=self._ports.port,
+            ip=self._ip,
+        )
+
+    @property
+    def name_servers(self) -> tuple[str, ...]:
+        """The name servers that know the broker."""
+        if self._name_server is None:
+            return self._settings.name_servers
+        return (f"{_reachable(self._settings.bind_address)}:{self._name_server.port}",)
+
+    @property
+    def metrics_url(self) -> str | None:
+        """Where Prometheus scrapes, if the settings ask for it."""
+        if self._metrics is None:
+            return None
+        return f"http://{_reachable(self._metrics.host)}:{self._metrics.port}/metrics"
+
+    async def start(self) -> None:
+        """Serves requests when it returns. Raises StartError, and then nothing is left running."""
+        try:
+            await self._start()
+        except BaseException:
+            await self.stop()
+            raise
+
+    async def stop(self) -> None:
+        """Takes no more requests, answers those it has, and leaves everything on disk.
+
+        The order is the design: nothing is stored after the last flush, and nothing is answered that is not stored.
+        A start that failed ends here as well, with whatever it had come to.
+        """
+        # Nobody new comes in, and nothing begins by itself: no check-back, no delayed delivery, no retention.
+        self._ports.stop_listening()
+        serving, store = self._serving, self._store
+        await self._tasks.stop()
+        # Clients learn of other brokers while this one still answers.
+        if serving is not None:
+            await serving.registration.unregister()
+        # From here on nothing is appended, so the flush that follows is the last one: its end answers all senders that wait.
+        self._dispatcher.stop()
+        if serving is not None:
+            await serving.context.group_commit.stop()
+            # A reply is answered after it was stored, pushed and acknowledged: its turn comes after the flush.
+            await serving.replies.settle(_REPLIES_END_WITHIN_S)
+            await serving.replies.stop()
+        # All answers are given: the connections send what is unsent and close.
+        await self._ports.stop()
+        await self._client.close()
+        if self._metrics is not None:
+            await asyncio.to_thread(self._metrics.stop)
+        # The name server ends after the broker has taken leave of it, and after everybody who may ask where the broker is.
+        if self._name_server is not None:
+            await self._name_server.stop()
+        # The thread may still write offsets: it ends first, so that the tables are written last and by one thread.
+        self._disk_thread.shutdown()
+        # A store that another broker may be using must not be written to.
+        if serving is not None and store is not None and not store.messages.writability.is_given_up:
+            self._persist(serving, store)
+        # Last of all: closing takes the abort file away, which says that everything is on disk.
+        if store is not None:
+            store.messages.close()
+        self._store = self._serving = None
+
+    async def _start(self) -> None:
+        settings = self._settings
+        self._ip = await _ip_of(settings.broker_ip1)
+        if not settings.name_servers:
+            await self._start_name_server()
+        await self._ports.bind()
+        store = self._store = open_store(settings, self.identity, self._clock(), self._files)
+        group_commit = GroupCommit(
+            store.messages,
+            FlushDiskType(settings.flush_disk_type),
+            async_flush_interval_s=settings.flush_interval_commit_log / 1000,
+            flush_timeout_s=settings.sync_flush_timeout / 1000,
+            checkpoint_interval_s=_CHECKPOINT_EVERY * self._upkeep_s,
+            new_flushing=self._new_flushing,
+        )
+        try:
+            await group_commit.start()
+            self._serving = build_serving(
+                settings,
+                self.identity,
+                store,
+                group_commit,
+                self._dispatcher,
+                self._tasks,
+                self._client,
+                self.name_servers,
+                self._clock,
+            )
+        except (StoreError, OSError) as error:
+            raise StartError(f"the store {settings.store_root} cannot be used: {error}") from None
+        registration = self._serving.registration
+        self._name_servers_peer.tell_disconnected(lambda connection: registration.connection_ended())
+        self._access = guard(settings, self.identity, store.messages, self._dispatcher, self._tasks, self._clock)
+        if self._access is not None:
+            self._serving.transactions.check_service.ask_only(self._access.may_check)
+        self._start_metrics(self._serving, store)
+        self._start_work(self._serving, store)
+        await self._ports.start()
+        await self._serving.registration.registered()
+
+    async def _start_name_server(self) -> None:
+        settings = self._settings
+        try:
+            kv_config_path = settings.store_root / "config" / "kvConfig.json" if self._files is None else None
+            server = NameServer(
+                settings.bind_address,
+                settings.namesrv_listen_port,
+                kv_config_path=kv_config_path,
+                clock=self._clock.steady_ms,
+                guard_changes=self._guard_changes if settings.acl_enable else None,
+                contexts=self._contexts,
+                memory=self._memory,
+            )
+        except (OSError, ValueError) as error:
+            raise StartError(f"the file {kv_config_path} cannot be read: {error}") from None
+        await listening(server.start, settings.bind_address, settings.namesrv_listen_port, "namesrvListenPort")
+        self._name_server = server
+
+    def _guard_changes(self, connection: Connection, command: RemotingCommand) -> None:
+        """Lets an admin's account change what the name server says. It listens before the accounts are read."""
+        if self._access is None:
+            raise RequestRefused(ResponseCode.SYSTEM_BUSY, "the broker is starting: try again in some seconds")
+        self._access.check(connection, command)
+
+    def _start_metrics(self, serving: Serving, store: OpenedStore) -> None:
+        settings = self._settings
+        if settings.metrics_exporter_type == "DISABLE":
+            return
+        # Only here: the Prometheus client is memory and start-up time for those who did not ask for it.
+        from rocketmq_broker.app.metrics import start_metrics
+
+        try:
+            self._metrics = start_metrics(settings, store, serving, lambda: self._ports.connections, self._clock)
+        except OSError as error:
+            where = (settings.metrics_host, settings.metrics_prom_exporter_port, "metricsPromExporterPort")
+            raise cannot_listen(error, *where) from None
+
+    def _start_work(self, serving: Serving, store: OpenedStore) -> None:
+        settings, tasks, context = self._settings, self._tasks, serving.context
+        upkeep_s = self._upkeep_s
+        if self._clocks_differ:
+            tasks.every(LOOK_EVERY_S, "following the wall clock", self._clock.follow)
+        tasks.start("following the certificate", self._contexts.follow())
+        tasks.start("registration", serving.registration.run())
+        serving.transactions.start(tasks)
+        pulls = serving.pull_processor
+        tasks.when_due("answering overdue pulls", pulls.answer_overdue, pulls.alarm, rest_s=0)
+        notices = context.clients.consumer_notices
+        tasks.when_due("notices to consumers", notices.tell, notices.alarm, rest_s=consumer_notices.REST_S)
+        delayed = serving.delayed_delivery
+        tasks.when_due("delayed delivery", delayed.deliver_due, delayed.alarm, rest_s=delayed_delivery.REST_S)
+        parked = serving.parked
+        tasks.when_due("parked messages", parked.take_note, parked.alarm, rest_s=parked.REST_S)
+        tasks.every(upkeep_s, "expired parked messages", parked.forget_expired)
+        tasks.every(upkeep_s, "statistics", lambda: context.statistics.sample(self._clock()))
+        tasks.every(SAMPLE_INTERVAL_S, "figures of topics and groups", lambda: context.statistics.sample_flows(self._clock()))
+        tasks.every(upkeep_s, "the store's lock", lambda: self._look_at_lock(context.group_commit, store))
+        tasks.every(60, "how long messages took", context.group_commit.put_times.begin_minute)
+        for name, table in (("topics to disk", context.topic_table), ("groups to disk", context.subscription_groups)):
+            tasks.when_due(name, table.persist_changes, table.has_changed, rest_s=1)
+        tasks.every(max(_SILENT_CLIENTS_EVERY_S, upkeep_s), "closing silent clients", context.clients.processor.close_expired)
+        tasks.start("forgetting expired locks", self._forget_locks(context.clients.locks))
+        tasks.start("offsets to disk", self._keep_offsets(store))
+        tasks.every(settings.flush_delay_offset_interval / 1000, "delay offsets to disk", serving.delayed_delivery.persist)
+        tasks.start("retention", serving.cleaner.run(settings.clean_resource_interval / 1000))
+
+    def _look_at_lock(self, group_commit: GroupCommit, store: OpenedStore) -> None:
+        complaint = store.messages.lock.what_is_wrong()
+        if complaint is not None and not store.messages.writability.is_given_up:
+            logger.critical("%s. This broker stores nothing more, and ends", complaint)
+            group_commit.give_up(complaint)
+            self.cannot_go_on.set()
+
+    async def _forget_locks(self, locks: LockProcessor) -> None:
+        while True:
+            await asyncio.sleep(max(_SILENT_CLIENTS_EVERY_S, self._upkeep_s))
+            for _ in locks.forget_expired():
+                await asyncio.sleep(0)
+
+    async def _keep_offsets(self, store: OpenedStore) -> None:
+        """Brings the consumers' offsets to the disk now and then, on another thread: syncing takes its time."""
+        loop = asyncio.get_running_loop()
+        while True:
+            try:
+                if store.consumer_offsets.is_to_be_written:
+                    await loop.run_in_executor(self._disk_thread, await _between_turns(store.consumer_offsets.writer()))
+            except OSError as error:
+                logger.error("the consumers' offsets could not be brought to the disk: %s", error)
+            await asyncio.sleep(self._settings.flush_consumer_offset_interval / 1000)
+
+    def _persist(self, serving: Serving, store: OpenedStore) -> None:
+        for persist in (
+            serving.context.topic_table.persist_changes,
+            serving.context.subscription_groups.persist_changes,
+            serving.delayed_delivery.persist,
+            serving.transactions.notes.finish,
+            store.consumer_offsets.persist,
+        ):
+            try:
+                persist()
+            except OSError as error:
+                logger.error("not everything could be brought to the disk: %s", error)
+
+
+async def _between_turns(steps: Generator[None, None, T]) -> T:
+    """What the work returns; others have a turn of the event loop after each of its steps."""
+    while True:
+        try:
+            next(steps)
+        except StopIteration as ended:
+            result: T = ended.value
+            return result
+        await asyncio.sleep(0)
+
+
+def _tls(settings: BrokerSettings) -> tuple[ServerContexts, ClientTls | None]:
+    """What the ports show, and how to talk to name servers. Raises StartError."""
+    try:
+        server, client = ServerTls.from_properties(settings.tls), ClientTls.from_properties(settings.tls)
+        if client is None and server.mode is TlsMode.ENFORCING and not settings.name_servers:
+            # The name server in this process takes nothing else. It shows this broker's own certificate.
+            client = ClientTls(
+                auth_server=False, cert_path=server.cert_path, key_path=server.key_path, key_password=server.key_password
+            )
+        return ServerContexts(server), client
+    except TlsUnusable as error:
+        raise StartError(str(error)) from None
+
+
+async def _ip_of(host: str) -> str:
+    """The address behind a name, IPv4 if it has one. Raises StartError."""
+    try:
+        found = await asyncio.get_running_loop().getaddrinfo(host, None)
+    except (OSError, UnicodeError) as error:
+        raise StartError(f"brokerIP1={host}: {error}") from None
+    return min((str(address[0]) for *_, address in found), key=lambda ip: ":" in ip)
+
+
+def _reachable(bind_address: str) -> str:
+    """Where to reach, from this machine, what listens on the address."""
+    return {"0.0.0.0": "127.0.0.1", "": "127.0.0.1", "::": "[::1]"}.get(bind_address, bind_address)

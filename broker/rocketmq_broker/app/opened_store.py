@@ -1,0 +1,143 @@
+"""The store and its tables, opened together and closed together."""
+
+from __future__ import annotations
+
+import logging
+import stat
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+from rocketmq_broker.app.errors import StartError
+from rocketmq_broker.config import BrokerSettings
+from rocketmq_broker.message.topics import TRANSACTION_CONSUMER_GROUP
+from rocketmq_broker.server.schedule.delay_levels import parse_delay_levels
+from rocketmq_broker.server.topics.identity import BrokerIdentity
+from rocketmq_broker.store import (
+    ConsumerOffsets,
+    DamagedStore,
+    DelayOffsets,
+    FileSystem,
+    FlushDiskType,
+    MessageStore,
+    StoreConfig,
+    StoreLocked,
+    SubscriptionGroups,
+    TopicConfigs,
+)
+
+logger = logging.getLogger(__name__)
+
+_MOST_TOLD: Final = 100
+
+
+@dataclass(frozen=True, slots=True)
+class OpenedStore:
+    """All that is on disk."""
+
+    messages: MessageStore
+    topics: TopicConfigs
+    groups: SubscriptionGroups
+    consumer_offsets: ConsumerOffsets
+    delay_offsets: DelayOffsets
+
+
+def open_store(settings: BrokerSettings, identity: BrokerIdentity, now_ms: int, files: FileSystem | None = None) -> OpenedStore:
+    """Opens or creates the store that the settings name. Raises StartError."""
+    config = store_config(settings, identity)
+    try:
+        messages = MessageStore.open(config, files)
+    except StoreLocked as error:
+        raise StartError(f"the store {error}") from None
+    except (DamagedStore, OSError) as error:
+        raise StartError(f"the store {config.root} cannot be opened: {error}") from None
+    if files is None:
+        _warn_of_open_folders(config)
+    for action in messages.recovery.actions:
+        logger.warning("recovery: %s", action)
+    try:
+        topics, groups, consumer_offsets, delay_offsets = _load_tables(config.config_directory, files)
+    except (DamagedStore, OSError) as error:
+        messages.close()
+        raise StartError(f"the store {config.root} cannot be opened: {error}") from None
+    for table in (topics, groups, consumer_offsets, delay_offsets):
+        if table.complaint is not None:
+            logger.warning("recovery: %s", table.complaint)
+    if (topics.complaint is not None or not len(topics)) and (lost := topics.add_lost(messages.queues(), now_ms)):
+        logger.warning("recovery: topics without settings were found in the store, and got default ones: %s", ", ".join(lost))
+        with suppress(OSError):  # a full disk, say: the next start finds them again
+            topics.persist()
+    correct_consumer_offsets(consumer_offsets, messages)
+    return OpenedStore(messages, topics, groups, consumer_offsets, delay_offsets)
+
+
+def correct_consumer_offsets(offsets: ConsumerOffsets, messages: MessageStore) -> None:
+    """Leads groups back to the ends of their queues that are said to have come further.
+
+    A power failure may take the end of the commit log (ASYNC_FLUSH) and leave the offsets: the next messages would be missed.
+    Those of CID_RMQ_SYS_TRANS stay: one that cannot be right lets `recover_transactions` read all there is.
+    """
+    corrected = 0
+    for name, queues in offsets.as_json().items():
+        topic, _, group = name.partition("@")
+        if group == TRANSACTION_CONSUMER_GROUP:
+            continue
+        for queue_id, offset in queues.items():
+            end = messages.max_offset(topic.encode(), queue_id)
+            if offset > end:
+                corrected += 1
+                if corrected <= _MOST_TOLD:
+                    logger.warning(
+                        "the offset of group %s was %d in queue %s/%d, which ends at %d: it is set back to the end",
+                        group, offset, topic, queue_id, end,
+                    )  # fmt: skip
+                offsets.commit(group, topic, queue_id, end)
+    if corrected > _MOST_TOLD:
+        logger.warning("%d more offsets lay behind the ends of their queues and are set back as well", corrected - _MOST_TOLD)
+
+
+def store_config(settings: BrokerSettings, identity: BrokerIdentity) -> StoreConfig:
+    """What the store has to know of the settings."""
+    commit_log_path = settings.store_path_commit_log
+    return StoreConfig(
+        root=settings.store_root,
+        store_host=identity.store_host,
+        commit_log_path=Path(commit_log_path).expanduser() if commit_log_path else None,
+        commit_log_segment_size=settings.maped_file_size_commit_log,
+        consume_queue_units_per_file=settings.consume_queue_units_per_file,
+        index_slots=settings.max_hash_slot_num,
+        index_entries=settings.max_index_num,
+        is_index_enabled=settings.message_index_enable,
+        flush_disk_type=FlushDiskType(settings.flush_disk_type),
+        file_reserved_hours=settings.file_reserved_time,
+        delete_when=settings.delete_when,
+        disk_max_used_ratio=settings.disk_max_used_space_ratio / 100,
+        is_clean_forcible=settings.clean_file_forcibly_enable,
+        disk_clean_ratio=settings.disk_space_clean_forcibly_ratio / 100,
+        disk_full_ratio=settings.disk_space_warning_level_ratio / 100,
+        max_message_size=settings.max_message_size,
+        delay_levels_ms=parse_delay_levels(settings.message_delay_level),
+    )
+
+
+def _warn_of_open_folders(config: StoreConfig) -> None:
+    """The broker makes its folders for its own user alone, but leaves those that were there as they are."""
+    for folder in dict.fromkeys((config.root, config.commit_log_directory)):
+        mode = stat.S_IMODE(folder.stat().st_mode)
+        if mode & 0o077 and (folder == config.root or not folder.is_relative_to(config.root)):
+            logger.warning("other users may read or change %s, its mode is %o: chmod 700 %s", folder, mode, folder)
+
+
+def _load_tables(
+    directory: Path, files: FileSystem | None
+) -> tuple[TopicConfigs, SubscriptionGroups, ConsumerOffsets, DelayOffsets]:
+    tables = (
+        TopicConfigs(directory, files),
+        SubscriptionGroups(directory, files),
+        ConsumerOffsets(directory, files),
+        DelayOffsets(directory, files),
+    )
+    for table in tables:
+        table.load()
+    return tables

@@ -1,0 +1,122 @@
+"""The ports of one broker: listenPort, and the VIP channel two below it."""
+
+from __future__ import annotations
+
+import errno
+from collections.abc import Awaitable, Callable
+from typing import Final
+
+from rocketmq_broker.app.errors import StartError
+from rocketmq_broker.remoting.connection import RequestHandler
+from rocketmq_broker.remoting.limits import MAX_REQUEST_HEADER_LENGTH, ConnectionLimits
+from rocketmq_broker.remoting.memory_budget import MemoryBudget
+from rocketmq_broker.remoting.server import RemotingServer
+from rocketmq_broker.remoting.tls import ServerContexts
+from rocketmq_broker.server.clients.vip_channel import PORTS_BELOW_LISTEN_PORT, VipChannel
+
+_LIMITS: Final = ConnectionLimits(close_timeout_s=1.0, max_header_length=MAX_REQUEST_HEADER_LENGTH)
+_ATTEMPTS: Final = 50
+"""How often a free pair of ports is looked for; nearly always the first is one."""
+_LISTEN_PORT: Final = "listenPort"
+_VIP_CHANNEL: Final = "listenPort - 2, the VIP channel"
+
+
+class BrokerPorts:
+    """Both or none: the broker does not start if one of the two ports is taken, as Apache's broker does not."""
+
+    def __init__(
+        self,
+        host: str,
+        listen_port: int,
+        dispatcher: RequestHandler,
+        contexts: ServerContexts,
+        *,
+        memory: MemoryBudget,
+        most_connections: int,
+    ) -> None:
+        """`listen_port` 0 takes any port that is free together with the one two below it.
+
+        The two show the same certificate and share the memory; each takes that many connections.
+        """
+        self._memory = memory
+        self._most_connections = most_connections
+        self._host = host
+        self._wanted_port = listen_port
+        self._dispatcher = dispatcher
+        self._contexts = contexts
+        self._main = self._server(listen_port, dispatcher)
+        self._vip: RemotingServer | None = None
+
+    @property
+    def port(self) -> int:
+        """The port that clients are told, once bound."""
+        return self._main.port
+
+    @property
+    def connections(self) -> int:
+        """How many connections are open on both ports."""
+        return len(self._main.connections) + (len(self._vip.connections) if self._vip is not None else 0)
+
+    async def bind(self) -> None:
+        """Takes both ports, but does not listen yet. Raises StartError."""
+        attempts_left = _ATTEMPTS if self._wanted_port == 0 else 1
+        while self._vip is None:
+            attempts_left -= 1
+            try:
+                self._vip = await self._bind_pair()
+            except StartError:
+                await self._main.stop()
+                if not attempts_left:
+                    raise
+                self._main = self._server(self._wanted_port, self._dispatcher)
+
+    async def start(self) -> None:
+        """Listens on both when it returns. Raises StartError."""
+        assert self._vip is not None
+        await listening(self._vip.start, self._host, self._vip.port, _VIP_CHANNEL)
+        await listening(self._main.start, self._host, self._main.port, _LISTEN_PORT)
+
+    def stop_listening(self) -> None:
+        """Takes no more connections; those there are stay."""
+        for server in self._servers():
+            server.stop_listening()
+
+    async def stop(self) -> None:
+        """Listens no more, sends what is unsent and closes all connections."""
+        for server in self._servers():
+            await server.stop()
+
+    async def _bind_pair(self) -> RemotingServer:
+        await listening(self._main.bind, self._host, self._wanted_port, _LISTEN_PORT)
+        vip_port = self._main.port - PORTS_BELOW_LISTEN_PORT
+        vip = self._server(vip_port, VipChannel(self._dispatcher))
+        await listening(vip.bind, self._host, vip_port, _VIP_CHANNEL)
+        return vip
+
+    def _servers(self) -> list[RemotingServer]:
+        return [self._main] if self._vip is None else [self._main, self._vip]
+
+    def _server(self, port: int, handler: RequestHandler) -> RemotingServer:
+        return RemotingServer(
+            self._host,
+            port,
+            handler,
+            limits=_LIMITS,
+            memory=self._memory,
+            most_connections=self._most_connections,
+            contexts=self._contexts,
+        )
+
+
+async def listening(listen: Callable[[], Awaitable[None]], host: str, port: int, property_name: str) -> None:
+    """Calls `listen`. Raises StartError, which names the address and the property that says it."""
+    try:
+        await listen()
+    except OSError as error:
+        raise cannot_listen(error, host, port, property_name) from None
+
+
+def cannot_listen(error: OSError, host: str, port: int, property_name: str) -> StartError:
+    """The error for an address that cannot be had."""
+    reason = "the port is in use" if error.errno == errno.EADDRINUSE else error.strerror or str(error)
+    return StartError(f"cannot listen on {host}:{port} ({property_name}): {reason}")

@@ -1,0 +1,266 @@
+"""Everything that serves requests from an opened store. Each room of the server builds its own parts; here they are joined."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import msgspec
+
+from rocketmq_broker.app.arrivals import Arrivals
+from rocketmq_broker.app.opened_store import OpenedStore
+from rocketmq_broker.config import BrokerSettings
+from rocketmq_broker.config.settings import OTHER_NAMES
+from rocketmq_broker.config.without_effect import TRUE_HERE
+from rocketmq_broker.protocol.java_properties import property_line
+from rocketmq_broker.remoting.client import RemotingClient
+from rocketmq_broker.remoting.dispatcher import Dispatcher
+from rocketmq_broker.remoting.tasks import Tasks
+from rocketmq_broker.server.clients.build import Clients, build_clients
+from rocketmq_broker.server.durability.group_commit import GroupCommit
+from rocketmq_broker.server.durability.store_cleaner import StoreCleaner
+from rocketmq_broker.server.operators.build import build_operators
+from rocketmq_broker.server.parked import ParkedMessages, build_parked
+from rocketmq_broker.server.pulling.build import build_pulling
+from rocketmq_broker.server.pulling.pull_processor import PullProcessor
+from rocketmq_broker.server.schedule.broker_clock import BrokerClock
+from rocketmq_broker.server.schedule.build import build_delayed_delivery
+from rocketmq_broker.server.schedule.delayed_delivery import DelayedDelivery
+from rocketmq_broker.server.schedule.expiry_clock import ExpiryClock
+from rocketmq_broker.server.sending.build import build_sending
+from rocketmq_broker.server.server_context import ServerContext
+from rocketmq_broker.server.statistics.message_flows import MessageFlows
+from rocketmq_broker.server.statistics.statistics import BrokerStatistics
+from rocketmq_broker.server.topics.identity import BrokerIdentity
+from rocketmq_broker.server.topics.offset_commits import OffsetCommits
+from rocketmq_broker.server.topics.registration import Registration
+from rocketmq_broker.server.topics.subscription_group_table import SubscriptionGroupTable
+from rocketmq_broker.server.topics.topic_table import TopicRules, TopicTable
+from rocketmq_broker.server.transactions import NoTransactions, Transactions, build_transactions
+from rocketmq_broker.store import MessageStore
+from rocketmq_broker.store.tables.config_file import ConfigFile
+from rocketmq_broker.transaction.check_counts import FILE_NAME
+from rocketmq_broker.transaction.check_policy import CheckPolicy
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Serving:
+    """The parts that have work to do between requests."""
+
+    context: ServerContext
+    registration: Registration
+    pull_processor: PullProcessor
+    delayed_delivery: DelayedDelivery
+    transactions: Transactions
+    parked: ParkedMessages
+    replies: Tasks
+    """Replies on their way to clients that wait for them."""
+    cleaner: StoreCleaner
+
+
+def build_serving(
+    settings: BrokerSettings,
+    identity: BrokerIdentity,
+    store: OpenedStore,
+    group_commit: GroupCommit,
+    dispatcher: Dispatcher,
+    tasks: Tasks,
+    client: RemotingClient,
+    name_servers: Sequence[str],
+    clock: BrokerClock,
+) -> Serving:
+    """Builds all parts and gives their handlers to the dispatcher. Raises StoreError, OSError."""
+    context = _context(settings, identity, store, group_commit, dispatcher, tasks, clock)
+    registration = _registration(context, settings, client, name_servers)
+    expiry_clock = ExpiryClock(clock, clock.steady_ms, store.messages.recovery.last_store_timestamp or None)
+    parked = build_parked(context)
+    transactions = _transactions(context, settings, parked, expiry_clock)
+    delayed_delivery = build_delayed_delivery(
+        store=store.messages,
+        offsets=store.delay_offsets,
+        topic_table=context.topic_table,
+        group_commit=group_commit,
+        clock=clock,
+    )
+    pull_processor = _pulling(context, settings)
+    store.messages.arrival_listener = Arrivals(
+        delayed_delivery.on_arrival,
+        pull_processor.on_arrival,
+        parked.on_arrival,
+        counter=_message_flows(context.statistics, store.messages).on_arrival,
+    )
+    replies = _sending(context, settings, transactions)
+    cleaner = StoreCleaner(store.messages, group_commit.file_lock, needed_from=transactions.needed_from, clock=expiry_clock)
+    build_operators(
+        context,
+        registration=registration,
+        delayed_delivery=delayed_delivery,
+        cleaner=cleaner,
+        settings_text=settings_told_to_tools(settings),
+    )
+    return Serving(
+        context=context,
+        registration=registration,
+        pull_processor=pull_processor,
+        delayed_delivery=delayed_delivery,
+        transactions=transactions,
+        parked=parked,
+        replies=replies,
+        cleaner=cleaner,
+    )
+
+
+def _context(
+    settings: BrokerSettings,
+    identity: BrokerIdentity,
+    store: OpenedStore,
+    group_commit: GroupCommit,
+    dispatcher: Dispatcher,
+    tasks: Tasks,
+    clock: BrokerClock,
+) -> ServerContext:
+    topic_table = TopicTable(store.topics, _topic_rules(settings), clock=clock)
+    subscription_groups = SubscriptionGroupTable(
+        store.groups,
+        auto_create=settings.auto_create_subscription_group,
+        clock=clock,
+        most_groups=settings.max_subscription_group_num,
+    )
+    return ServerContext(
+        identity=identity,
+        store=store.messages,
+        offsets=store.consumer_offsets,
+        offset_commits=OffsetCommits(store.consumer_offsets, topic_table, subscription_groups),
+        group_commit=group_commit,
+        topic_table=topic_table,
+        subscription_groups=subscription_groups,
+        clients=_clients(settings, topic_table, subscription_groups, dispatcher, clock),
+        statistics=BrokerStatistics(start_ms=clock(), flows=MessageFlows(settings.broker_cluster_name)),
+        dispatcher=dispatcher,
+        tasks=tasks,
+        clock=clock,
+    )
+
+
+def _clients(
+    settings: BrokerSettings,
+    topic_table: TopicTable,
+    subscription_groups: SubscriptionGroupTable,
+    dispatcher: Dispatcher,
+    clock: BrokerClock,
+) -> Clients:
+    return build_clients(
+        topic_table=topic_table,
+        subscription_groups=subscription_groups,
+        dispatcher=dispatcher,
+        steady_ms=clock.steady_ms,
+        notifies_consumers=settings.notify_consumer_ids_changed_enable,
+        is_property_filter_enabled=settings.enable_property_filter,
+    )
+
+
+def _registration(
+    context: ServerContext, settings: BrokerSettings, client: RemotingClient, name_servers: Sequence[str]
+) -> Registration:
+    registration = Registration(
+        client=client,
+        name_servers=name_servers,
+        identity=context.identity,
+        topic_table=context.topic_table,
+        broker_permission=settings.broker_permission,
+        period_s=min(max(settings.register_name_server_period, 10_000), 60_000) / 1000,
+    )
+    context.topic_table.on_change = registration.request
+    return registration
+
+
+def _transactions(
+    context: ServerContext, settings: BrokerSettings, parked: ParkedMessages, expiry_clock: ExpiryClock
+) -> Transactions:
+    return build_transactions(
+        store=context.store,
+        consumer_offsets=context.offsets,
+        counts_file=ConfigFile(context.store.config.config_directory / FILE_NAME, context.store.files),
+        topic_table=context.topic_table,
+        producers=context.clients.producer_groups,
+        parked=parked,
+        group_commit=context.group_commit,
+        dispatcher=context.dispatcher,
+        tasks=context.tasks,
+        policy=CheckPolicy(
+            transaction_timeout_ms=settings.transaction_time_out,
+            check_interval_ms=settings.transaction_check_interval,
+            answer_timeout_ms=settings.transaction_check_answer_time_out,
+            check_max=settings.transaction_check_max,
+            file_reserved_ms=settings.file_reserved_time * 3_600_000,
+        ),
+        clock=context.clock,
+        expiry_clock=expiry_clock,
+    )
+
+
+def _pulling(context: ServerContext, settings: BrokerSettings) -> PullProcessor:
+    return build_pulling(
+        context,
+        max_messages=settings.max_transfer_count_on_message_in_memory,
+        max_bytes=settings.max_transfer_bytes_on_message_in_memory,
+        short_polling_ms=None if settings.long_polling_enable else settings.short_polling_time_mills,
+        broker_permission=settings.broker_permission,
+    )
+
+
+def _sending(context: ServerContext, settings: BrokerSettings, transactions: Transactions) -> Tasks:
+    """Returns the replies on their way to clients that wait for them."""
+    replies = Tasks()
+    is_rejecting = settings.reject_transaction_message
+    build_sending(
+        context,
+        half_messages=NoTransactions(settings.broker_ip1) if is_rejecting else transactions.messages,
+        replies=replies,
+        region_id=settings.region_id,
+        is_trace_on=settings.trace_on,
+        is_storing_replies=settings.store_reply_message_enable,
+    )
+    return replies
+
+
+def _message_flows(statistics: BrokerStatistics, store: MessageStore) -> MessageFlows:
+    """Counts the messages that arrive from now on."""
+    statistics.flows.begin_at(
+        (topic, queue_id, store.max_offset(topic, queue_id))
+        for topic, queue_ids in store.queues().items()
+        for queue_id in queue_ids
+    )
+    return statistics.flows
+
+
+def settings_text(settings: BrokerSettings) -> str:
+    """The settings as broker.conf would have them, spelled as in RocketMQ 4.9.7, passwords left out."""
+    newer_names = {name: newer for newer, name in OTHER_NAMES.items()}
+    values = {newer_names.get(name, name): value for name, value in msgspec.to_builtins(settings).items()}
+    values |= {name: "******" for name, value in values.items() if value and name.endswith("Password")}
+    return _property_lines(values)
+
+
+def settings_told_to_tools(settings: BrokerSettings) -> str:
+    """Returns what GET_BROKER_CONFIG answers: the settings, and what else Apache's tools look for and is true of this broker."""
+    return settings_text(settings) + _property_lines({**TRUE_HERE, "useTLS": settings.tls_enable})
+
+
+def _property_lines(values: Mapping[str, object]) -> str:
+    return "".join(
+        property_line(name, str(value).lower() if isinstance(value, bool) else str(value)) for name, value in values.items()
+    )
+
+
+def _topic_rules(settings: BrokerSettings) -> TopicRules:
+    return TopicRules(
+        cluster=settings.broker_cluster_name,
+        broker_name=settings.broker_name,
+        auto_create_topic_enable=settings.auto_create_topic_enable,
+        default_topic_queue_nums=settings.default_topic_queue_nums,
+        cluster_topic_enable=settings.cluster_topic_enable,
+        broker_topic_enable=settings.broker_topic_enable,
+        most_topics=settings.max_topic_num,
+        trace_topic=settings.msg_trace_topic_name if settings.trace_topic_enable else None,
+    )

@@ -1,0 +1,98 @@
+"""Whether a producer or consumer runs, and on which event loop: a call at the wrong moment gets a sentence."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from typing import Generic, TypeVar
+
+from rocketmq_broker.client.errors import NotRunning
+
+Running = TypeVar("Running")
+
+
+class Lifecycle(Generic[Running]):
+    """Not started, running on one event loop, shut down: in this order, each once.
+
+    It keeps what exists only while the client runs, and gives it to none but a call that may use it.
+    """
+
+    def __init__(self, who: str) -> None:
+        """`who` begins the sentences: `producer orders`."""
+        self._who = who
+        self._loop: asyncio.AbstractEventLoop | None = None
+        self._running: Running | None = None
+        self._is_stopped = False
+
+    @property
+    def is_started(self) -> bool:
+        """Whether it was started, even if it is shut down by now."""
+        return self._loop is not None
+
+    def require_new(self) -> None:
+        """Raises NotRunning if it was started or shut down before."""
+        if self._is_stopped:
+            raise NotRunning(f"{self._who} was shut down and cannot be started again: make a new one")
+        if self._loop is not None:
+            raise NotRunning(f"{self._who} was started before: start it once")
+
+    @property
+    def running_parts(self) -> Running | None:
+        """What runs now, on whatever event loop; None before the start and from the shutdown on."""
+        return self._running
+
+    def started(self, running: Running) -> None:
+        """It runs, on the event loop of the caller, and consists of this."""
+        self._loop = asyncio.get_running_loop()
+        self._running = running
+
+    def start_failed(self) -> None:
+        """What was started is stopped again, as if it had never been."""
+        self._loop = self._running = None
+
+    def running(self) -> Running:
+        """What runs. Raises NotRunning unless it runs, and on the caller's event loop."""
+        if self._is_stopped:
+            raise NotRunning(f"{self._who} is not running: it was shut down")
+        if self._running is None:
+            raise NotRunning(f"{self._who} is not running: start it first")
+        if not self._is_on_its_loop():
+            raise NotRunning(self._elsewhere())
+        return self._running
+
+    def stop(self) -> Running | None:
+        """What ran until now and has to be ended; None if nothing did. From now on nothing is started or sent.
+
+        Raises NotRunning on another event loop.
+        """
+        if self._loop is not None and not self._is_on_its_loop():
+            raise NotRunning(self._elsewhere())
+        self._is_stopped = True
+        running, self._running = self._running, None
+        return running
+
+    def change(self, change: Callable[[], None]) -> None:
+        """Make a change that the background work will read: at once, or on the event loop if that runs in another thread.
+
+        Raises NotRunning after the shutdown.
+        """
+        if self._is_stopped:
+            raise NotRunning(f"{self._who} was shut down: nothing can be changed any more")
+        if self._loop is None or self._is_on_its_loop():
+            change()
+        elif self._loop.is_running():
+            self._loop.call_soon_threadsafe(change)
+        else:
+            raise NotRunning(self._elsewhere())
+
+    def _is_on_its_loop(self) -> bool:
+        try:
+            return asyncio.get_running_loop() is self._loop
+        except RuntimeError:
+            return False
+
+    def _elsewhere(self) -> str:
+        return (
+            f"{self._who} runs on the event loop on which it was started, and this call comes from elsewhere: "
+            "start it and use it within one asyncio.run(), or hand its coroutines to one EventLoopThread"
+        )

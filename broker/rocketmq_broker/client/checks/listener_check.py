@@ -1,0 +1,58 @@
+"""Listeners, checked before they are called: each refusal says what is wrong and how a listener looks."""
+
+from __future__ import annotations
+
+import inspect
+
+from rocketmq_broker.client.errors import IllegalConfiguration
+from rocketmq_broker.message.mistakes import kind_of
+
+_TRANSACTION_METHODS = {"execute_local_transaction": ("message", "arg"), "check_local_transaction": ("message",)}
+
+
+def check_message_listener(consumer: str, listener: object) -> None:
+    """Raises IllegalConfiguration unless this can be called as a MessageListener; `consumer` begins the sentence."""
+    who = f"{consumer}: the message listener"
+    if isinstance(listener, type):
+        raise IllegalConfiguration(f"{who} is {kind_of(listener)}; a function or a method of an instance is expected")
+    if not callable(listener):
+        method = next((name for name in ("consume_message", "on_message") if callable(getattr(listener, name, None))), None)
+        hint = f": pass its method {method}" if method else ", as in def listener(messages, context)"
+        raise IllegalConfiguration(f"{who} is {kind_of(listener)}; a function is expected{hint}")
+    _check_call(who, listener, ("messages", "context"), "a ConsumeStatus")
+
+
+def check_transaction_listener(producer: str, listener: object) -> None:
+    """Raises IllegalConfiguration unless this has both methods of a TransactionListener; `producer` begins the sentence."""
+    if isinstance(listener, type):
+        raise IllegalConfiguration(f"{producer}: the transaction listener is {kind_of(listener)}; pass an instance of it")
+    for name, arguments in _TRANSACTION_METHODS.items():
+        method = getattr(listener, name, None)
+        if not callable(method):
+            raise IllegalConfiguration(
+                f"{producer} needs a transaction listener with a method {name}; this is {kind_of(listener)}"
+            )
+        _check_call(f"{producer}: {name} of the transaction listener", method, arguments, "a LocalTransactionState")
+
+
+def is_async(listener: object) -> bool:
+    """Whether calling this gives something to await: an async function, or an object that is called as one."""
+    return any(inspect.iscoroutinefunction(each) for each in (listener, _called(listener)))
+
+
+def _called(function: object) -> object:
+    return function if inspect.isroutine(function) else getattr(function, "__call__", function)  # noqa: B004 (the method is meant)
+
+
+def _check_call(who: str, function: object, arguments: tuple[str, ...], answer: str) -> None:
+    call = _called(function)
+    if any(inspect.isgeneratorfunction(each) or inspect.isasyncgenfunction(each) for each in (function, call)):
+        raise IllegalConfiguration(f"{who} is a generator function; it has to return {answer}, not to yield")
+    try:
+        signature = inspect.signature(function)  # type: ignore[arg-type]
+    except ValueError:
+        return  # some built-in functions do not say what they take
+    try:
+        signature.bind(*arguments)
+    except TypeError as error:
+        raise IllegalConfiguration(f"{who} is called with ({', '.join(arguments)}) and cannot take that: {error}") from None

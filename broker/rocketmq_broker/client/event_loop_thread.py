@@ -1,0 +1,124 @@
+"""The one synchronous facade: an event loop in a thread, for programs that have none (Flask threads, scripts)."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import threading
+from collections.abc import Coroutine, Iterator
+from concurrent.futures import CancelledError
+from contextlib import AbstractAsyncContextManager, contextmanager
+from types import TracebackType
+from typing import Any, Self, TypeVar
+
+from rocketmq_broker.client.errors import NotRunning
+from rocketmq_broker.message.mistakes import kind_of
+
+logger = logging.getLogger(__name__)
+
+T = TypeVar("T")
+C = TypeVar("C")
+
+
+class EventLoopThread:
+    """Runs coroutines of the client for threads that wait for their results. Any number of threads may call `run` at a time.
+
+    with EventLoopThread() as loop, loop.running(Producer("order-producers")) as producer:
+        result = loop.run(producer.send(message))
+    """
+
+    def __init__(self, name: str = "client-event-loop") -> None:
+        """`name` is the thread's."""
+        self._name = name
+        self._loop: asyncio.AbstractEventLoop | None = None
+        self._thread: threading.Thread | None = None
+
+    def start(self) -> None:
+        """Start the thread; returns when its loop runs."""
+        if self._thread is not None:
+            ended = not self._thread.is_alive()
+            raise NotRunning(
+                "the event loop thread was stopped and cannot be started again: make a new one"
+                if ended
+                else "the event loop thread was started before: start it once"
+            )
+        is_running = threading.Event()
+        self._thread = threading.Thread(target=self._serve, args=(is_running,), name=self._name, daemon=True)
+        self._thread.start()
+        is_running.wait()
+
+    def run(self, work: Coroutine[Any, Any, T], timeout_s: float | None = None) -> T:
+        """Run the coroutine on the loop and wait for its result; what it raises is raised here.
+
+        After `timeout_s` it is cancelled and TimeoutError is raised. Raises NotRunning before `start` and after `stop`,
+        TypeError for what is no coroutine.
+        """
+        if not asyncio.iscoroutine(work):
+            raise TypeError(_no_coroutine(work))
+        loop = self._loop
+        if loop is None or loop.is_closed() or not loop.is_running():
+            work.close()
+            raise NotRunning(
+                "the event loop thread does not run: "
+                + ("start it, or use `with EventLoopThread() as loop:`" if loop is None else "it was stopped")
+            )
+        if threading.current_thread() is self._thread:
+            work.close()
+            raise NotRunning("run() would wait for its own thread: await the coroutine instead")
+        future = asyncio.run_coroutine_threadsafe(work, loop)
+        try:
+            return future.result(timeout_s)
+        except TimeoutError:
+            if future.done():
+                raise  # the coroutine's own
+            future.cancel()
+            raise TimeoutError(f"no result within {timeout_s:g} s: what was to be done is cancelled") from None
+        except CancelledError:
+            raise NotRunning("the event loop thread was stopped meanwhile") from None
+
+    @contextmanager
+    def running(self, client: AbstractAsyncContextManager[C]) -> Iterator[C]:
+        """A producer or consumer, started on the way in and shut down on the way out. Raises what `run` raises."""
+        entered = self.run(_enter(client))
+        try:
+            yield entered
+        finally:
+            self.run(_leave(client))
+
+    def stop(self, timeout_s: float = 3.0) -> None:
+        """End the loop; tasks that still run are cancelled and awaited. Shut producers and consumers down first."""
+        loop, thread = self._loop, self._thread
+        if loop is None or thread is None or not thread.is_alive():
+            return
+        loop.call_soon_threadsafe(loop.stop)
+        thread.join(timeout_s)
+        if thread.is_alive():
+            logger.warning("the event loop did not end within %g s", timeout_s)
+
+    def __enter__(self) -> Self:
+        """Started."""
+        self.start()
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+        """Stopped."""
+        self.stop()
+
+    def _serve(self, is_running: threading.Event) -> None:
+        with asyncio.Runner() as runner:
+            self._loop = runner.get_loop()
+            self._loop.call_soon(is_running.set)
+            self._loop.run_forever()
+
+
+async def _enter(client: AbstractAsyncContextManager[C]) -> C:
+    return await client.__aenter__()
+
+
+async def _leave(client: AbstractAsyncContextManager[Any]) -> None:
+    await client.__aexit__(None, None, None)
+
+
+def _no_coroutine(work: object) -> str:
+    hint = ": call it, as in loop.run(producer.start())" if callable(work) else ", as in loop.run(producer.send(message))"
+    return f"run() takes a coroutine, and this is {kind_of(work)}{hint}"

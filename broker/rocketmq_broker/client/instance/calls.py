@@ -1,0 +1,52 @@
+"""One request to one address, with what can go wrong said in the client's words."""
+
+from __future__ import annotations
+
+from rocketmq_broker.client.errors import BrokerError, BrokerUnreachable, RequestTimedOut
+from rocketmq_broker.protocol.codes import AdminRequestCode, RequestCode, ResponseCode
+from rocketmq_broker.protocol.command import RemotingCommand
+from rocketmq_broker.protocol.command_header import CommandHeader
+from rocketmq_broker.remoting.client import RemotingClient
+from rocketmq_broker.remoting.errors import RemotingError, RemotingTimeout
+
+
+async def ask(
+    remoting: RemotingClient,
+    address: str,
+    code: RequestCode | AdminRequestCode,
+    header: CommandHeader | None = None,
+    body: bytes = b"",
+    *,
+    timeout_ms: int,
+) -> RemotingCommand:
+    """The answer, whatever its code. Raises BrokerUnreachable or RequestTimedOut."""
+    try:
+        return await remoting.invoke(address, code, header, body, timeout_ms=timeout_ms)
+    except RemotingTimeout:
+        raise RequestTimedOut(f"{address} did not answer {code.name} within {timeout_ms} ms") from None
+    except RemotingError as error:
+        raise BrokerUnreachable(f"{code.name}: {error}") from error
+
+
+async def ask_for_success(
+    remoting: RemotingClient,
+    address: str,
+    code: RequestCode,
+    header: CommandHeader | None = None,
+    body: bytes = b"",
+    *,
+    timeout_ms: int,
+) -> RemotingCommand:
+    """The answer, if it says SUCCESS. Raises BrokerError otherwise, BrokerUnreachable or RequestTimedOut without one."""
+    answer = await ask(remoting, address, code, header, body, timeout_ms=timeout_ms)
+    if answer.code != ResponseCode.SUCCESS:
+        raise BrokerError(answer.code, answer.remark, address)
+    return answer
+
+
+async def tell(remoting: RemotingClient, address: str, code: RequestCode, header: CommandHeader, body: bytes = b"") -> None:
+    """Send a one-way request. Raises BrokerUnreachable if there is no connection and none can be made."""
+    try:
+        await remoting.invoke_oneway(address, code, header, body)
+    except RemotingError as error:
+        raise BrokerUnreachable(f"{code.name}: {error}") from error

@@ -1,0 +1,125 @@
+"""Heartbeats: how brokers know which groups live in this client (RocketMQ's MQClientInstance.sendHeartbeatToAllBroker)."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Callable
+
+from rocketmq_broker.client.errors import BrokerError, BrokerUnreachable, ClientError
+from rocketmq_broker.client.instance.calls import ask, ask_for_success
+from rocketmq_broker.client.instance.rhythm import Rhythm
+from rocketmq_broker.client.instance.routes import Routes
+from rocketmq_broker.protocol.codes import RequestCode
+from rocketmq_broker.protocol.headers import UnregisterClientRequestHeader
+from rocketmq_broker.protocol.heartbeat import HeartbeatData
+from rocketmq_broker.protocol.route import MASTER_ID
+from rocketmq_broker.remoting.client import RemotingClient
+from rocketmq_broker.remoting.tasks import Tasks
+
+logger = logging.getLogger(__name__)
+
+INTERVAL_S = 30.0
+TIMEOUT_MS = 3000
+UNREGISTER_TIMEOUT_MS = 800
+FIRST_RETRY_S = 0.2
+LAST_RETRY_S = 2.0
+
+
+class Heartbeats:
+    """A heartbeat to every broker of interest: every 30 s, at once when asked, and with back-off to one that is away.
+
+    So a broker that was restarted knows the client again within moments, and can check back or notify it.
+    """
+
+    def __init__(self, remoting: RemotingClient, routes: Routes, membership: Callable[[], HeartbeatData]) -> None:
+        """`membership` says what to tell brokers, asked anew each time."""
+        self._remoting = remoting
+        self._routes = routes
+        self._membership = membership
+        self._tasks = Tasks()
+        self._wake = asyncio.Event()
+        self._silent: set[str] = set()
+
+    def start(self) -> None:
+        """Begin to send them."""
+        self._tasks.start("client-heartbeats", self._beat())
+
+    async def stop(self) -> None:
+        """End what runs in the background."""
+        await self._tasks.stop()
+
+    def send_soon(self) -> None:
+        """Something changed, or a connection broke: send one without waiting for the next turn."""
+        self._wake.set()
+
+    async def send(self) -> bool:
+        """Send one to all brokers of interest; whether all answered."""
+        answered = await self._send_to_all()
+        return bool(answered) and all(answered)
+
+    async def send_to_any(self) -> bool:
+        """Send one to all brokers of interest; whether one answered."""
+        return any(await self._send_to_all())
+
+    async def _send_to_all(self) -> list[bool]:
+        data = self._membership()
+        body = data.encode()
+        masters_only = not data.consumer_data_set
+        addresses = [
+            address
+            for by_id in self._routes.brokers.values()
+            for broker_id, address in by_id.items()
+            if broker_id == MASTER_ID or not masters_only
+        ]
+        return await asyncio.gather(*(self._send_to(address, body) for address in addresses))
+
+    async def unregister(self) -> None:
+        """Tell the brokers that the groups of this client leave it. A broker that is away will notice by itself."""
+        data = self._membership()
+        headers = [
+            UnregisterClientRequestHeader(client_id=data.client_id, producer_group=producer.group_name)
+            for producer in data.producer_data_set
+        ] + [
+            UnregisterClientRequestHeader(client_id=data.client_id, consumer_group=consumer.group_name)
+            for consumer in data.consumer_data_set
+        ]
+        addresses = {address for by_id in self._routes.brokers.values() for address in by_id.values()} - self._silent
+        await asyncio.gather(*(self._unregister_at(address, header) for address in addresses for header in headers))
+
+    async def _beat(self) -> None:
+        rhythm, retry_s = Rhythm(INTERVAL_S), FIRST_RETRY_S
+        while True:
+            if await self.send():
+                retry_s, again_s = FIRST_RETRY_S, None
+            else:
+                retry_s, again_s = min(retry_s * 2, LAST_RETRY_S), retry_s
+            try:
+                async with asyncio.timeout_at(rhythm.next_s(again_s)):
+                    await self._wake.wait()
+            except TimeoutError:
+                continue
+            if again_s is not None:
+                await asyncio.sleep(FIRST_RETRY_S)
+            self._wake.clear()
+
+    async def _send_to(self, address: str, body: bytes) -> bool:
+        try:
+            await ask_for_success(self._remoting, address, RequestCode.HEART_BEAT, body=body, timeout_ms=TIMEOUT_MS)
+        except (BrokerUnreachable, BrokerError) as error:
+            if address not in self._silent:
+                self._silent.add(address)
+                what = "refuses this client" if isinstance(error, BrokerError) else "is away"
+                logger.warning("broker %s %s (%s); it is tried again", address, what, error)
+            self._routes.refresh_soon()
+            return False
+        if address in self._silent:
+            self._silent.discard(address)
+            logger.info("broker %s is back", address)
+        return True
+
+    async def _unregister_at(self, address: str, header: UnregisterClientRequestHeader) -> None:
+        try:
+            await ask(self._remoting, address, RequestCode.UNREGISTER_CLIENT, header, timeout_ms=UNREGISTER_TIMEOUT_MS)
+        except ClientError as error:
+            logger.debug("broker %s was not told of the departure: %s", address, error)

@@ -1,0 +1,121 @@
+"""The name servers: asked one after the other until one answers (RocketMQ's MQClientAPIImpl)."""
+
+from __future__ import annotations
+
+import logging
+import os
+import re
+
+from rocketmq_broker.client.errors import BrokerError, BrokerUnreachable, IllegalConfiguration, NameServerUnreachable
+from rocketmq_broker.client.instance.calls import ask
+from rocketmq_broker.client.instance.unreadable import understood
+from rocketmq_broker.message.mistakes import kind_of
+from rocketmq_broker.protocol.codes import RequestCode, ResponseCode
+from rocketmq_broker.protocol.command import RemotingCommand
+from rocketmq_broker.protocol.command_header import CommandHeader
+from rocketmq_broker.protocol.headers import GetRouteInfoRequestHeader
+from rocketmq_broker.protocol.route import ClusterInfo, TopicRouteData
+from rocketmq_broker.remoting.client import RemotingClient
+from rocketmq_broker.remoting.errors import ConnectionClosed
+
+logger = logging.getLogger(__name__)
+
+DEFAULT_ADDRESS = "127.0.0.1:9876"
+TIMEOUT_MS = 3000
+NEXT_ONE_AFTER_MS = 1000
+"""How long one that is not the last may take: three seconds for one that hangs are a whole send."""
+
+_EXPECTED = "expected host:port, several of them joined by ';'"
+_HOST_AND_PORT = re.compile(r"(?P<host>[^\s:/\[\]]+|\[[0-9a-fA-F:.]+\]):(?P<port>\d{1,9})")
+_HIGHEST_PORT = 65535
+
+
+def name_server_addresses(namesrv_addr: str | None) -> tuple[str, ...]:
+    """The addresses in `host:port;host:port`; without it those of the environment's NAMESRV_ADDR, else 127.0.0.1:9876.
+
+    Raises IllegalConfiguration if one of them is no host and port.
+    """
+    if namesrv_addr is not None and not isinstance(namesrv_addr, str):
+        raise IllegalConfiguration(f"namesrv_addr is {kind_of(namesrv_addr)}; {_EXPECTED}, in one str")
+    source = "namesrv_addr" if namesrv_addr else "NAMESRV_ADDR of the environment"
+    text = namesrv_addr or os.environ.get("NAMESRV_ADDR") or DEFAULT_ADDRESS
+    addresses = tuple(dict.fromkeys(part.strip().removeprefix("http://") for part in re.split("[;,]", text) if part.strip()))
+    for address in addresses:
+        if wrong := _what_is_wrong(address):
+            raise IllegalConfiguration(f"{source}: name server {address!r} {wrong}: {_EXPECTED}")
+    if not addresses:
+        raise IllegalConfiguration(f"{source} {text!r} names no name server: {_EXPECTED}")
+    return addresses
+
+
+def _what_is_wrong(address: str) -> str | None:
+    """Why this is no host and port, or None if it is one."""
+    parts = _HOST_AND_PORT.fullmatch(address)
+    if parts is not None:
+        return None if 1 <= int(parts["port"]) <= _HIGHEST_PORT else f"has a port that is not from 1 to {_HIGHEST_PORT}"
+    if "://" in address or "/" in address:
+        return "is a URL"
+    if " " in address:
+        return "holds a space"
+    if address.count(":") > 1 and "[" not in address:
+        return "is IPv6 without brackets, or has too many colons; [::1]:9876 is right"
+    if ":" not in address:
+        return f"has no port; {address}:9876 is the usual one"
+    return "lacks its host or its port"
+
+
+class NameServers:
+    """Knows where the brokers of a topic are, as long as one of the name servers is up."""
+
+    def __init__(self, addresses: tuple[str, ...], remoting: RemotingClient) -> None:
+        """`addresses` as `name_server_addresses` gives them."""
+        self.addresses = addresses
+        self._remoting = remoting
+        self._first = 0
+
+    @understood
+    async def find_route(self, topic: str) -> TopicRouteData | None:
+        """The route of the topic; None if no name server knows it. Raises NameServerUnreachable if none answers."""
+        answer = await self._ask(
+            RequestCode.GET_ROUTEINFO_BY_TOPIC, GetRouteInfoRequestHeader(topic=topic, accept_standard_json_only=True)
+        )
+        return None if answer is None else TopicRouteData.decode(answer.body)
+
+    @understood
+    async def cluster_info(self) -> ClusterInfo | None:
+        """All brokers that are registered. Raises NameServerUnreachable if no name server answers."""
+        answer = await self._ask(RequestCode.GET_BROKER_CLUSTER_INFO, None)
+        return None if answer is None else ClusterInfo.decode(answer.body)
+
+    async def _ask(self, code: RequestCode, header: CommandHeader | None) -> RemotingCommand | None:
+        """The first answer of success, or None if those that answered do not know (one that just began knows little)."""
+        failure: Exception | None = None
+        someone_answered = False
+        for step in range(len(self.addresses)):
+            index = (self._first + step) % len(self.addresses)
+            timeout_ms = TIMEOUT_MS if step + 1 == len(self.addresses) else NEXT_ONE_AFTER_MS
+            try:
+                answer = await ask(self._remoting, self.addresses[index], code, header, timeout_ms=timeout_ms)
+            except BrokerUnreachable as error:
+                failure = failure or error
+                continue
+            if answer.code == ResponseCode.SUCCESS and answer.body:
+                self._first = index
+                return answer
+            if answer.code in (ResponseCode.SUCCESS, ResponseCode.TOPIC_NOT_EXIST):
+                someone_answered = True
+            else:
+                failure = failure or BrokerError(answer.code, answer.remark, self.addresses[index])
+        if someone_answered:
+            return None
+        raise NameServerUnreachable(
+            f"no name server answers at {';'.join(self.addresses)} ({failure}). {_what_to_do(failure)}"
+        ) from failure
+
+
+def _what_to_do(failure: Exception | None) -> str:
+    if isinstance(failure, BrokerError) and failure.code == ResponseCode.REQUEST_CODE_NOT_SUPPORTED:
+        return "A broker listens there: set NAMESRV_ADDR to the name server, which has port 9876 by default"
+    if failure is not None and isinstance(failure.__cause__, ConnectionClosed):
+        return "Somebody listens there who ends the connection: one who wants TLS (tls=, ROCKETMQ_TLS_ENABLE), or another program"
+    return "Start the broker, or set NAMESRV_ADDR"

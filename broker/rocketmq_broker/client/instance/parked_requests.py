@@ -1,0 +1,69 @@
+"""What producers and consumers ask about messages that were given up."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Final
+
+from rocketmq_broker.client.errors import BrokerError
+from rocketmq_broker.client.instance.broker_calls import BrokerCalls
+from rocketmq_broker.message import topics
+from rocketmq_broker.protocol.bodies import ParkedCounts
+from rocketmq_broker.protocol.codes import AdminRequestCode, RequestCode, ResponseCode
+from rocketmq_broker.protocol.command import RemotingCommand
+from rocketmq_broker.protocol.command_header import CommandHeader
+from rocketmq_broker.protocol.errors import ProtocolError
+from rocketmq_broker.protocol.headers import (
+    GetMaxOffsetRequestHeader,
+    GetMaxOffsetResponseHeader,
+    GetMinOffsetRequestHeader,
+    GetMinOffsetResponseHeader,
+)
+
+TIMEOUT_MS: Final = 1000
+"""Short: whoever asks how things are does not want to wait."""
+
+
+class ParkedRequests:
+    """Asks one broker. Raises BrokerUnreachable, RequestTimedOut or BrokerError."""
+
+    def __init__(self, calls: BrokerCalls) -> None:
+        """`calls` reaches the brokers."""
+        self._calls = calls
+
+    async def discarded(self, address: str, producer_group: str) -> int:
+        """How many discarded messages of the group nobody has resumed yet.
+
+        Apache's brokers know neither groups nor resumptions: there, all that lie in TRANS_CHECK_MAX_TIME_TOPIC.
+        """
+        return await self._counted(address, lambda counts: counts.discarded.get(producer_group, 0), topics.CHECK_MAX_TIME_TOPIC)
+
+    async def dead_letters(self, address: str, consumer_group: str) -> int:
+        """How many dead letters of the group nobody has treated yet; at Apache's brokers, all that are stored."""
+        topic = topics.dead_letter_topic(consumer_group)
+        return await self._counted(address, lambda counts: counts.dead_letters.get(consumer_group, 0), topic)
+
+    async def _counted(self, address: str, of_group: Callable[[ParkedCounts], int], topic: str) -> int:
+        """`topic` holds the messages, at brokers that cannot count them."""
+        try:
+            answer = await self._calls.ask_at(address, AdminRequestCode.COUNT_PARKED_MESSAGES, None, timeout_ms=TIMEOUT_MS)
+            if answer.code == ResponseCode.REQUEST_CODE_NOT_SUPPORTED:
+                return await self._stored(address, topic)
+            return of_group(ParkedCounts.decode(_successful(answer, address).body))
+        except ProtocolError as error:
+            raise BrokerError(ResponseCode.SYSTEM_ERROR, f"its answer cannot be understood: {error}", address) from error
+
+    async def _stored(self, address: str, topic: str) -> int:
+        first = await self._ask(address, RequestCode.GET_MIN_OFFSET, GetMinOffsetRequestHeader(topic=topic, queue_id=0))
+        end = await self._ask(address, RequestCode.GET_MAX_OFFSET, GetMaxOffsetRequestHeader(topic=topic, queue_id=0))
+        first_offset = max(0, first.decode_header(GetMinOffsetResponseHeader).offset)
+        return max(0, end.decode_header(GetMaxOffsetResponseHeader).offset - first_offset)
+
+    async def _ask(self, address: str, code: RequestCode, header: CommandHeader) -> RemotingCommand:
+        return _successful(await self._calls.ask_at(address, code, header, timeout_ms=TIMEOUT_MS), address)
+
+
+def _successful(answer: RemotingCommand, address: str) -> RemotingCommand:
+    if answer.code != ResponseCode.SUCCESS:
+        raise BrokerError(answer.code, answer.remark, address)
+    return answer

@@ -1,0 +1,237 @@
+"""The routes of the topics a client uses, kept fresh (RocketMQ's MQClientInstance)."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Callable, Mapping
+
+from rocketmq_broker.client.errors import BrokerUnreachable, ClientError, NameServerUnreachable, NoRoute
+from rocketmq_broker.client.instance.name_servers import NameServers
+from rocketmq_broker.client.instance.rhythm import Rhythm
+from rocketmq_broker.client.instance.topic_queues import check_queue_counts, publish_queues, subscribe_queues
+from rocketmq_broker.message import MessageQueue, topics
+from rocketmq_broker.protocol.errors import ProtocolError
+from rocketmq_broker.protocol.route import MASTER_ID, TopicRouteData
+from rocketmq_broker.remoting.tasks import Tasks
+
+logger = logging.getLogger(__name__)
+
+DEFAULT_TOPIC_QUEUE_NUMS = 4
+"""How many queues producers ask for, unless told otherwise, when their message makes a topic (DefaultMQProducer)."""
+POLL_INTERVAL_S = 30.0
+MISSING_INTERVAL_S = 2.0
+"""How soon to ask again for a topic that nobody knows yet, or when no name server answered."""
+_SOON_S = 0.5
+_PATIENCE_S = 1.0
+"""How long a topic that was never sent to waits for name servers that hang, where brokers create topics: half a send at most."""
+
+
+class Routes:
+    """A cache of routes: asked for at first use, then every 30 s. What was known stays known while name servers are away.
+
+    So do the queues of a topic that its first message created: brokers may have served it for long before a name server says so.
+    """
+
+    def __init__(self, name_servers: NameServers, *, queues_of_new_topics: int = DEFAULT_TOPIC_QUEUE_NUMS) -> None:
+        self._name_servers = name_servers
+        self.queues_of_new_topics = queues_of_new_topics
+        """How many queues a topic gets that its first message creates, unless the broker has fewer for such topics."""
+        self._routes: dict[str, TopicRouteData] = {}
+        self._publish_queues: dict[str, list[MessageQueue]] = {}
+        self._cluster: Mapping[str, Mapping[int, str]] = {}
+        self._brokers: dict[str, dict[int, str]] = {}
+        self._watched: set[str] = set()
+        self._fetching: dict[str, asyncio.Task[TopicRouteData | None]] = {}
+        self._tasks = Tasks()
+        self._wake = asyncio.Event()
+        self._said: set[str] = set()
+        self.on_change: Callable[[], None] = lambda: None
+        """Called after a topic's route changed."""
+
+    @property
+    def asked_at(self) -> str:
+        """The addresses of the name servers, as NAMESRV_ADDR has them."""
+        return ";".join(self._name_servers.addresses)
+
+    def start(self) -> None:
+        """Begin to keep the routes fresh."""
+        self._tasks.start("client-routes", self._poll())
+
+    async def stop(self) -> None:
+        """End what runs in the background."""
+        fetching = set(self._fetching.values())
+        for task in fetching:
+            task.cancel()
+        await self._tasks.stop()
+        await asyncio.gather(*fetching, return_exceptions=True)
+
+    def watch(self, topic: str) -> None:
+        """Keep the route of this topic fresh, also before it exists."""
+        self._watched.add(topic)
+
+    def refresh_soon(self) -> None:
+        """A broker went away or refused: its routes may have changed."""
+        self._wake.set()
+
+    async def queues_to_publish(self, topic: str) -> list[MessageQueue]:
+        """The queues a message to the topic can go to; those of a new topic if brokers create topics.
+
+        Raises NoRoute or NameServerUnreachable.
+        """
+        if queues := self._known_queues(topic):
+            return queues
+        self.watch(topic)
+        try:
+            async with asyncio.timeout(_PATIENCE_S if topics.AUTO_CREATE_TOPIC in self._routes else None):
+                if await self._fetch(topic) is None:
+                    await self._fetch(topics.AUTO_CREATE_TOPIC)
+        except (NameServerUnreachable, TimeoutError):
+            if topics.AUTO_CREATE_TOPIC not in self._routes:
+                raise
+        if queues := self._known_queues(topic) or self._queues_of_template(topic):
+            return queues
+        if topic in self._routes:
+            raise NoRoute(f"no broker takes messages for topic {topic} now: its masters are down or it is read-only")
+        raise NoRoute(
+            f"no broker has topic {topic}, and none creates topics by itself (autoCreateTopicEnable). "
+            f"Is a broker registered at {';'.join(self._name_servers.addresses)}? If so: Producer.create_topic"
+        )
+
+    def _known_queues(self, topic: str) -> list[MessageQueue]:
+        """The queues to send to, by what is known; none if that says nothing, or that no broker takes messages now."""
+        queues = self._publish_queues.get(topic)
+        if queues is None and (route := self._routes.get(topic)) is not None:
+            queues = publish_queues(topic, route)
+            if queues:
+                self._publish_queues[topic] = queues
+        return queues or []
+
+    def _queues_of_template(self, topic: str) -> list[MessageQueue]:
+        """The queues of a topic that its first message creates. They count until a name server knows the topic (`_learn`)."""
+        template = self._routes.get(topics.AUTO_CREATE_TOPIC)
+        if topic in self._routes or template is None:
+            return []
+        queues = publish_queues(topic, template, at_most=self.queues_of_new_topics)
+        if queues:
+            self._publish_queues[topic] = queues
+            self.refresh_soon()
+        return queues
+
+    def queues_to_subscribe(self, topic: str) -> list[MessageQueue] | None:
+        """The queues of a watched topic that can be read; None while the topic is not known."""
+        route = self._routes.get(topic)
+        return None if route is None else subscribe_queues(topic, route)
+
+    async def refresh(self, topic: str) -> bool:
+        """Ask for the topic's route now; whether it is known. Raises NameServerUnreachable."""
+        self.watch(topic)
+        return await self._fetch(topic) is not None or topic in self._routes
+
+    async def refresh_if_unknown(self, topic: str) -> None:
+        """Ask for the topic's route unless it is known. Raises NameServerUnreachable, NoRoute if no name server knows it."""
+        if topic not in self._routes and not await self.refresh(topic):
+            raise NoRoute(f"no broker has topic {topic}")
+
+    async def address_of(self, broker_name: str, broker_id: int = MASTER_ID, *, or_any: bool = False) -> str:
+        """Where that broker is. With `or_any` another of the same name will do. Raises BrokerUnreachable."""
+        for attempt in range(2):
+            addresses = self._brokers.get(broker_name, {})
+            if (address := addresses.get(broker_id)) is not None:
+                return address
+            if or_any and addresses:
+                return next(iter(addresses.values()))
+            if attempt == 0:
+                await self._refresh_all()
+        raise BrokerUnreachable(f"no name server knows where broker {broker_name} is: it is down or not registered")
+
+    @property
+    def brokers(self) -> Mapping[str, Mapping[int, str]]:
+        """Broker name -> broker id -> address, of all brokers with a topic of interest."""
+        return self._brokers
+
+    @property
+    def masters(self) -> list[str]:
+        """The addresses of those that are masters."""
+        return [by_id[MASTER_ID] for by_id in self._brokers.values() if MASTER_ID in by_id]
+
+    async def _poll(self) -> None:
+        rhythm = Rhythm(POLL_INTERVAL_S)
+        while True:
+            all_known = await self._refresh_all()
+            try:
+                async with asyncio.timeout_at(rhythm.next_s(None if all_known else MISSING_INTERVAL_S)):
+                    await self._wake.wait()
+            except TimeoutError:
+                continue
+            self._wake.clear()
+            await asyncio.sleep(_SOON_S)
+
+    async def _refresh_all(self) -> bool:
+        """Whether every watched topic is known afterwards, or may stay unknown."""
+        all_known = True
+        for topic in sorted(self._watched):
+            try:
+                known = await self._fetch(topic) is not None
+                if not known and topic == topics.AUTO_CREATE_TOPIC:
+                    known = await self._fetch_cluster()
+                if not known and topic not in self._routes:
+                    self._say_once(
+                        topic, "topic %s does not exist yet; it is asked for again every %g s", topic, MISSING_INTERVAL_S
+                    )
+            except NameServerUnreachable as error:
+                self._say_once("", "%s; it is tried again every %g s", error, MISSING_INTERVAL_S)
+                return False
+            except (ClientError, ProtocolError) as error:
+                self._say_once(topic, "the route of topic %s cannot be had: %s", topic, error)
+                known = False
+            all_known = all_known and (known or topic in self._routes)
+        self._said.discard("")
+        return all_known
+
+    async def _fetch(self, topic: str) -> TopicRouteData | None:
+        """Ask the name servers, once however many want to know at the same time."""
+        task = self._fetching.get(topic)
+        if task is None:
+            task = self._fetching[topic] = asyncio.get_running_loop().create_task(self._name_servers.find_route(topic))
+            task.add_done_callback(lambda ended: self._fetched(topic, ended))
+        route = await asyncio.shield(task)
+        if route is not None:
+            check_queue_counts(topic, route)
+            self._learn(topic, route)
+        return route
+
+    def _fetched(self, topic: str, task: asyncio.Task[TopicRouteData | None]) -> None:
+        self._fetching.pop(topic, None)
+        if not task.cancelled():
+            task.exception()  # whoever waited has it; if nobody did, it is no news
+
+    async def _fetch_cluster(self) -> bool:
+        """Whether there are brokers: a name server that has just started may know none yet."""
+        info = await self._name_servers.cluster_info()
+        if info is None:
+            return False
+        self._cluster = {name: broker.broker_addrs for name, broker in info.broker_addr_table.items()}
+        self._gather_brokers()
+        return bool(self._cluster)
+
+    def _learn(self, topic: str, route: TopicRouteData) -> None:
+        self._said.discard(topic)
+        if self._routes.get(topic) == route:
+            return
+        self._routes[topic] = route
+        self._publish_queues.pop(topic, None)
+        self._gather_brokers()
+        self.on_change()
+
+    def _gather_brokers(self) -> None:
+        brokers: dict[str, dict[int, str]] = {name: dict(addresses) for name, addresses in self._cluster.items()}
+        for route in self._routes.values():
+            for broker in route.broker_datas:
+                brokers[broker.broker_name] = dict(broker.broker_addrs)
+        self._brokers = brokers
+
+    def _say_once(self, about: str, message: str, *args: object) -> None:
+        if about not in self._said and not about.startswith(topics.RETRY_PREFIX) and about != topics.AUTO_CREATE_TOPIC:
+            self._said.add(about)
+            logger.warning(message, *args)

@@ -1,0 +1,67 @@
+"""From a topic's route to its queues (RocketMQ's MQClientInstance.topicRouteData2TopicPublishInfo and -SubscribeInfo)."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from rocketmq_broker.client.errors import NoRoute
+from rocketmq_broker.message import MessageQueue, permissions
+from rocketmq_broker.protocol.route import MASTER_ID, TopicRouteData
+
+MOST_QUEUES: Final = 65_535
+"""Of a topic at one broker. Brokers refuse more; a name server that says more would make a client build objects without end."""
+MOST_QUEUES_OF_A_TOPIC: Final = 4 * MOST_QUEUES
+"""At all brokers."""
+
+
+def check_queue_counts(topic: str, route: TopicRouteData) -> None:
+    """Raises NoRoute if the route has more queues than can be meant."""
+    counts = [max(data.read_queue_nums, data.write_queue_nums) for data in route.queue_datas]
+    counts += [_count(topic, part) for part in filter(None, (route.order_topic_conf or "").split(";"))]
+    if counts and (max(counts) > MOST_QUEUES or sum(counts) > MOST_QUEUES_OF_A_TOPIC):
+        raise NoRoute(
+            f"the name server says that topic {topic} has {sum(counts)} queues, {max(counts)} of them at one broker; "
+            f"{MOST_QUEUES_OF_A_TOPIC} and {MOST_QUEUES} are the most: correct the topic's settings"
+        )
+
+
+def publish_queues(topic: str, route: TopicRouteData, *, at_most: int | None = None) -> list[MessageQueue]:
+    """The queues that can be sent to: writeable, on a broker whose master is up.
+
+    `at_most` limits the queues of each broker: a topic that its first message will create has no more than the producer asks for.
+    """
+    if route.order_topic_conf:
+        return _ordered_queues(topic, route.order_topic_conf)
+    with_master = {broker.broker_name for broker in route.broker_datas if MASTER_ID in broker.broker_addrs}
+    queues = []
+    for data in sorted(route.queue_datas, key=lambda data: data.broker_name):
+        if permissions.is_writeable(data.perm) and data.broker_name in with_master:
+            count = data.write_queue_nums if at_most is None else min(at_most, data.read_queue_nums)
+            queues += [MessageQueue(topic, data.broker_name, queue_id) for queue_id in range(count)]
+    return queues
+
+
+def subscribe_queues(topic: str, route: TopicRouteData) -> list[MessageQueue]:
+    """The queues that can be read."""
+    return sorted(
+        MessageQueue(topic, data.broker_name, queue_id)
+        for data in route.queue_datas
+        if permissions.is_readable(data.perm)
+        for queue_id in range(data.read_queue_nums)
+    )
+
+
+def _count(topic: str, part: str) -> int:
+    count = part.rpartition(":")[2]
+    if not count.isdecimal():
+        raise NoRoute(f"ORDER_TOPIC_CONFIG of topic {topic} says {part!r} where BROKER:COUNT is expected")
+    return int(count)
+
+
+def _ordered_queues(topic: str, order_topic_conf: str) -> list[MessageQueue]:
+    """`broker-a:4;broker-b:4`: a topic in global order keeps these queues even while a broker is down."""
+    queues = []
+    for part in filter(None, order_topic_conf.split(";")):
+        broker_name, _, count = part.rpartition(":")
+        queues += [MessageQueue(topic, broker_name, queue_id) for queue_id in range(int(count))]
+    return queues

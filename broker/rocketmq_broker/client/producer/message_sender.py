@@ -1,0 +1,188 @@
+"""Sending a message: which queue, how often, how long (RocketMQ's DefaultMQProducerImpl.sendDefaultImpl)."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from rocketmq_broker.client.checks.argument_check import check_batch, check_target
+from rocketmq_broker.client.errors import BrokerError, BrokerUnreachable, ClientError, NameServerUnreachable, SendFailed
+from rocketmq_broker.client.instance.clock import now_ms
+from rocketmq_broker.client.instance.routes import Routes
+from rocketmq_broker.client.producer.queue_selection import QueueSelector
+from rocketmq_broker.client.producer.send_requests import SendRequests
+from rocketmq_broker.client.producer.send_result import SendResult, SendStatus
+from rocketmq_broker.client.producer.sendability import LatestSends
+from rocketmq_broker.client.producer.wire_message import (
+    COMPRESS_BODY_OVER,
+    WireMessage,
+    check_message,
+    to_wire,
+    to_wire_batch,
+    with_unique_id,
+)
+from rocketmq_broker.message import Message, MessageQueue
+from rocketmq_broker.message.ids import UniqueIdMaker
+from rocketmq_broker.protocol.codes import ResponseCode
+from rocketmq_broker.world import current_world
+
+_WORTH_ANOTHER_TRY = frozenset(
+    {
+        ResponseCode.SYSTEM_ERROR,
+        ResponseCode.SYSTEM_BUSY,
+        ResponseCode.SERVICE_NOT_AVAILABLE,
+        ResponseCode.NO_PERMISSION,
+        ResponseCode.TOPIC_NOT_EXIST,
+    }
+)
+_FIRST_PAUSE_S = 0.1
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SendSettings:
+    """How a producer sends."""
+
+    timeout_ms: int = 3000
+    """For everything together: finding the route, all attempts, the pauses between them."""
+    retry_times: int = 2
+    """Further attempts after the first."""
+    compress_over: int = COMPRESS_BODY_OVER
+    """Bodies longer than this are compressed (zlib)."""
+
+
+class MessageSender:
+    """Sends messages for one producer group."""
+
+    def __init__(self, group: str, requests: SendRequests, routes: Routes, ids: UniqueIdMaker, settings: SendSettings) -> None:
+        """`ids` makes the messages' ids."""
+        self._group = group
+        self._requests = requests
+        self._routes = routes
+        self._ids = ids
+        self._settings = settings
+        self._selector = QueueSelector(current_world().random.randrange(1 << 16))
+        self.latest = LatestSends()
+
+    async def send(
+        self,
+        message: Message,
+        queue: MessageQueue | None = None,
+        *,
+        timeout_ms: int | None = None,
+        new_id_each_attempt: bool = False,
+    ) -> SendResult:
+        """Send and wait until the broker has stored it; retried on other brokers unless `queue` says where it has to go.
+
+        `new_id_each_attempt` makes every attempt a message of its own, for those of which two must never count.
+        Raises MessageRefused, NoRoute, NameServerUnreachable, BrokerError if a broker refuses, SendFailed if none can be reached.
+        """
+        check_message(message)
+        check_target(queue, timeout_ms)
+
+        def ready() -> WireMessage:
+            identified = with_unique_id(message, self._ids.make(now_ms()), replace=new_id_each_attempt)
+            return to_wire(identified, compress_over=self._settings.compress_over)
+
+        return await self._send(message.topic, ready if new_id_each_attempt else _always(ready()), queue, timeout_ms)
+
+    async def send_batch(
+        self, messages: Sequence[Message], queue: MessageQueue | None = None, *, timeout_ms: int | None = None
+    ) -> SendResult:
+        """Send messages of one topic as one request: all are stored or none. Raises as `send` does."""
+        check_target(queue, timeout_ms)
+        batch = self._ready_batch(messages)
+        return await self._send(batch.topic, _always(batch), queue, timeout_ms)
+
+    async def send_oneway(self, message: Message, queue: MessageQueue | None = None) -> None:
+        """Send and not know. Raises MessageRefused, NoRoute, NameServerUnreachable or BrokerUnreachable if it could not leave."""
+        check_message(message)
+        check_target(queue, None)
+        wire = to_wire(with_unique_id(message, self._ids.make(now_ms())), compress_over=self._settings.compress_over)
+        queues = [queue] if queue else await self._queues(message.topic, _Deadline(self._settings.timeout_ms))
+        target = self._selector.select(queues, now_ms())
+        await self._requests.send_message_oneway(self._group, wire, target, born_ms=now_ms())
+
+    async def _send(
+        self, topic: str, ready: Callable[[], WireMessage], queue: MessageQueue | None, timeout_ms: int | None
+    ) -> SendResult:
+        try:
+            result = await self._send_by(
+                _Deadline(self._settings.timeout_ms if timeout_ms is None else timeout_ms), topic, ready, queue
+            )
+        except BrokerError as error:
+            if error.code != ResponseCode.MESSAGE_ILLEGAL:
+                self.latest.failed(str(error), _now_s())
+            raise
+        if result.send_status is SendStatus.FLUSH_DISK_TIMEOUT:
+            self.latest.failed(f"broker {result.queue.broker_name} does not get messages onto its disk in time", _now_s())
+        else:
+            self.latest.stored(_now_s())
+        return result
+
+    async def _send_by(
+        self, deadline: _Deadline, topic: str, ready: Callable[[], WireMessage], queue: MessageQueue | None
+    ) -> SendResult:
+        queues = [queue] if queue else await self._queues(topic, deadline)
+        attempts = 1 if queue else 1 + self._settings.retry_times
+        failed: list[str] = []
+        for attempt in range(attempts):
+            target = self._selector.select(queues, now_ms(), failed)
+            try:
+                result = await self._requests.send_message(
+                    self._group, ready(), target, born_ms=now_ms(), timeout_ms=deadline.remaining_ms()
+                )
+            except (BrokerUnreachable, BrokerError) as error:
+                failure: ClientError = error
+                if isinstance(error, BrokerError) and error.code not in _WORTH_ANOTHER_TRY:
+                    raise
+            else:
+                self._selector.broker_answered(target.broker_name)
+                return result
+            failed.append(target.broker_name)
+            self._selector.broker_failed(target.broker_name, now_ms())
+            self._routes.refresh_soon()
+            only_failed_ones_left = {candidate.broker_name for candidate in queues} <= set(failed)
+            pause_s = _FIRST_PAUSE_S * 2**attempt if only_failed_ones_left else 0
+            if attempt + 1 == attempts or not deadline.allows(pause_s):
+                break
+            await asyncio.sleep(pause_s)
+        if isinstance(failure, BrokerError):
+            raise failure
+        raise SendFailed(f"a message to topic {topic} could not be sent (tried {', '.join(failed)}): {failure}") from failure
+
+    async def _queues(self, topic: str, deadline: _Deadline) -> list[MessageQueue]:
+        try:
+            async with asyncio.timeout(deadline.remaining_ms() / 1000):
+                return await self._routes.queues_to_publish(topic)
+        except TimeoutError:
+            raise NameServerUnreachable(
+                f"no name server said in time where topic {topic} is. "
+                f"Is there one at {self._routes.asked_at}, and no other program?"
+            ) from None
+
+    def _ready_batch(self, messages: Sequence[Message]) -> WireMessage:
+        check_batch(messages)
+        for message in messages:
+            check_message(message)
+        return to_wire_batch([with_unique_id(message, self._ids.make(now_ms())) for message in messages])
+
+
+def _now_s() -> float:
+    return asyncio.get_running_loop().time()
+
+
+class _Deadline:
+    def __init__(self, timeout_ms: int) -> None:
+        self._loop = asyncio.get_running_loop()
+        self._end = self._loop.time() + timeout_ms / 1000
+
+    def remaining_ms(self) -> int:
+        return max(1, int((self._end - self._loop.time()) * 1000))
+
+    def allows(self, pause_s: float) -> bool:
+        return self._loop.time() + pause_s < self._end
+
+
+def _always(wire: WireMessage) -> Callable[[], WireMessage]:
+    return lambda: wire

@@ -1,0 +1,218 @@
+"""The producer (RocketMQ's DefaultMQProducer)."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from typing import Never
+
+from rocketmq_broker.acl import SessionCredentials
+from rocketmq_broker.client.checks.argument_check import check_target
+from rocketmq_broker.client.checks.lifecycle import Lifecycle
+from rocketmq_broker.client.checks.runs_within import RunsWithin
+from rocketmq_broker.client.checks.settings_check import check_group, check_topic, check_whole_number, refuse_unknown
+from rocketmq_broker.client.errors import NoRoute
+from rocketmq_broker.client.instance.broker_calls import BrokerCalls
+from rocketmq_broker.client.instance.instance import ClientInstance, RequestHandlers
+from rocketmq_broker.client.instance.routes import DEFAULT_TOPIC_QUEUE_NUMS
+from rocketmq_broker.client.producer.message_sender import MessageSender, SendSettings
+from rocketmq_broker.client.producer.replies import PendingReplies
+from rocketmq_broker.client.producer.send_requests import SendRequests
+from rocketmq_broker.client.producer.send_result import SendResult
+from rocketmq_broker.client.producer.sendability import Sendability
+from rocketmq_broker.client.producer.wire_message import check_message
+from rocketmq_broker.message import Message, MessageExt, MessageQueue, topics
+from rocketmq_broker.message.ids import UniqueIdMaker
+from rocketmq_broker.protocol.heartbeat import HeartbeatData, ProducerData
+from rocketmq_broker.remoting.rpc_hook import RpcHook
+from rocketmq_broker.remoting.tls import ClientTls
+
+logger = logging.getLogger(__name__)
+
+_TOPIC_APPEARS_WITHIN_S = 5.0
+
+
+@dataclass(frozen=True, slots=True)
+class RunningProducer:
+    """What a producer consists of while it runs."""
+
+    instance: ClientInstance
+    requests: SendRequests
+    sender: MessageSender
+
+
+class Producer(RunsWithin):
+    """Sends messages. It can be started before any broker; what it cannot send it refuses with a ClientError that says why.
+
+    async with Producer("order-producers") as producer:
+        await producer.send(Message.of("orders", "order 1 is paid", keys=["order-1"]))
+    """
+
+    def __init__(
+        self,
+        group: str,
+        *,
+        namesrv_addr: str | None = None,
+        credentials: SessionCredentials | None = None,
+        tls: ClientTls | bool | None = None,
+        rpc_hook: RpcHook | None = None,
+        send_timeout_ms: int = 3000,
+        retry_times_when_send_failed: int = 2,
+        compress_message_body_over: int = 4096,
+        default_topic_queue_nums: int = DEFAULT_TOPIC_QUEUE_NUMS,
+        **unknown: Never,
+    ) -> None:
+        """`namesrv_addr` is `host:port;host:port`; without it NAMESRV_ADDR of the environment, else 127.0.0.1:9876.
+
+        `credentials` sign each request; without them ROCKETMQ_ACCESS_KEY and ROCKETMQ_SECRET_KEY of the environment do, if set.
+        `tls` says how to speak TLS, True with the system's certificates; without it ROCKETMQ_TLS_ENABLE says whether to.
+        `rpc_hook` sees each request and each answer, and can stop it.
+        Raises IllegalConfiguration for an unusable group name, an unknown setting, or one of another type or range.
+        """
+        refuse_unknown(self, unknown)
+        check_group("producer", group)
+        check_whole_number("send_timeout_ms", send_timeout_ms, least=1)
+        check_whole_number("retry_times_when_send_failed", retry_times_when_send_failed, least=0)
+        check_whole_number("compress_message_body_over", compress_message_body_over, least=0)
+        check_whole_number("default_topic_queue_nums", default_topic_queue_nums, least=1)
+        self.group = group
+        self._namesrv_addr = namesrv_addr
+        self._credentials = credentials
+        self._tls = tls
+        self._rpc_hook = rpc_hook
+        self._queues_of_new_topics = default_topic_queue_nums
+        self._settings = SendSettings(
+            timeout_ms=send_timeout_ms, retry_times=retry_times_when_send_failed, compress_over=compress_message_body_over
+        )
+        self._replies = PendingReplies()
+        self._is_known = False
+        self._lifecycle: Lifecycle[RunningProducer] = Lifecycle(f"producer {group}")
+
+    async def start(self) -> None:
+        """Begin: from now on brokers learn of this producer as soon as they are up. It is no error if none is."""
+        self._lifecycle.require_new()
+        instance = ClientInstance(
+            self._namesrv_addr,
+            self._membership,
+            credentials=self._credentials,
+            tls=self._tls,
+            rpc_hook=self._rpc_hook,
+            queues_of_new_topics=self._queues_of_new_topics,
+        )
+        requests = SendRequests(BrokerCalls(instance.remoting, instance.routes))
+        sender = MessageSender(self.group, requests, instance.routes, UniqueIdMaker(instance.client_ip), self._settings)
+        instance.answer(self._handlers())
+        instance.routes.on_change = instance.heartbeats.send_soon
+        instance.routes.watch(
+            topics.AUTO_CREATE_TOPIC
+        )  # every broker that creates topics has it: so all are known from the start
+        instance.start()
+        self._lifecycle.started(RunningProducer(instance, requests, sender))
+        logger.info("producer %s (%s) started", self.group, instance.client_id)
+
+    async def shutdown(self) -> None:
+        """Take leave of the brokers. Further sends raise NotRunning."""
+        if (running := self._lifecycle.stop()) is not None:
+            await self._stop(running)
+
+    async def _stop(self, running: RunningProducer) -> None:
+        """What is left to do when nothing more is sent."""
+        await running.instance.stop()
+        logger.info("producer %s stopped", self.group)
+
+    async def send(self, message: Message, queue: MessageQueue | None = None, *, timeout_ms: int | None = None) -> SendResult:
+        """Send and wait until the broker has stored it; tried again on other brokers unless `queue` says where it has to go.
+
+        Raises MessageRefused, NoRoute, NameServerUnreachable, BrokerError if a broker refuses, SendFailed if none can be reached:
+        then the message may be stored all the same.
+        """
+        return await self._lifecycle.running().sender.send(message, queue, timeout_ms=timeout_ms)
+
+    async def request(self, message: Message, queue: MessageQueue | None = None, *, timeout_ms: int | None = None) -> MessageExt:
+        """Send a request and wait for its consumer's reply, `timeout_ms` altogether (by default send_timeout_ms).
+
+        Raises as `send` does, and RequestTimedOut if nobody replied in time: the request may have been consumed all the same.
+        """
+        running = self._lifecycle.running()
+        check_message(message)
+        check_target(queue, timeout_ms)
+        loop = asyncio.get_running_loop()
+        timeout_ms = self._settings.timeout_ms if timeout_ms is None else timeout_ms
+        end_s = loop.time() + timeout_ms / 1000
+        correlation_id, request = self._replies.begin(message, running.instance.client_id, timeout_ms)
+        try:
+            await self._be_heard(running, timeout_ms)
+            await running.sender.send(request, queue, timeout_ms=timeout_ms)
+            return await self._replies.reply(correlation_id, message.topic, max(1, int((end_s - loop.time()) * 1000)))
+        finally:
+            self._replies.end(correlation_id)
+
+    async def _be_heard(self, running: RunningProducer, timeout_ms: int) -> None:
+        """Replies come by way of a broker that knows this producer."""
+        if not self._is_known:
+            with suppress(TimeoutError):
+                async with asyncio.timeout(timeout_ms / 1000):
+                    self._is_known = await running.instance.heartbeats.send()
+
+    async def send_oneway(self, message: Message, queue: MessageQueue | None = None) -> None:
+        """Send and never know whether it was stored. Raises a ClientError only if it could not leave."""
+        await self._lifecycle.running().sender.send_oneway(message, queue)
+
+    async def send_batch(
+        self, messages: Sequence[Message], queue: MessageQueue | None = None, *, timeout_ms: int | None = None
+    ) -> SendResult:
+        """Send messages of one topic as one: all are stored, next to each other, or none. Raises as `send` does."""
+        return await self._lifecycle.running().sender.send_batch(messages, queue, timeout_ms=timeout_ms)
+
+    async def is_heard(self) -> bool:
+        """Whether every broker of interest answers a heartbeat now: it takes messages then, and can check back."""
+        return await self._lifecycle.running().instance.heartbeats.send()
+
+    async def why_unsendable(self, topic: str) -> str | None:
+        """Why no message to the topic would be stored now; None if one broker at least would store it.
+
+        It stores nothing. A message that was stored within the last second is the answer, and so are three in a row that were
+        refused; else the brokers of the topic are asked, for a second each time, whether they store. Apache's brokers answer too.
+        """
+        check_topic(topic)
+        running = self._lifecycle.running()
+        calls = BrokerCalls(running.instance.remoting, running.instance.routes)
+        return await Sendability(calls, running.sender.latest).why_unsendable(topic)
+
+    async def queues(self, topic: str) -> list[MessageQueue]:
+        """The queues a message to the topic can go to. Raises NoRoute or NameServerUnreachable."""
+        check_topic(topic)
+        return await self._lifecycle.running().instance.routes.queues_to_publish(topic)
+
+    async def create_topic(self, topic: str, queue_count: int = 4) -> None:
+        """Create the topic on every broker, or change how many queues it has there. When this returns it can be sent to."""
+        running = self._lifecycle.running()
+        instance = running.instance
+        check_topic(topic)
+        check_whole_number("queue_count", queue_count, least=1)
+        info = await instance.name_servers.cluster_info()
+        masters = [] if info is None else [broker.master_address for broker in info.broker_addr_table.values()]
+        addresses = [address for address in masters if address]
+        if not addresses:
+            raise NoRoute(f"no broker is registered at {';'.join(instance.name_servers.addresses)}: start one")
+        await asyncio.gather(*(running.requests.create_topic(address, topic, queue_count) for address in addresses))
+        await self._until_known(instance, topic)
+
+    async def _until_known(self, instance: ClientInstance, topic: str) -> None:
+        """A broker registers its new topic with the name servers by itself; that takes a moment."""
+        try:
+            async with asyncio.timeout(_TOPIC_APPEARS_WITHIN_S):
+                while not await instance.routes.refresh(topic):  # noqa: ASYNC110 (nobody tells us)
+                    await asyncio.sleep(0.1)
+        except TimeoutError:
+            raise NoRoute(f"topic {topic} was created, but no name server knows it yet: try again") from None
+
+    def _membership(self, client_id: str) -> HeartbeatData:
+        return HeartbeatData(client_id=client_id, producer_data_set=[ProducerData(group_name=self.group)])
+
+    def _handlers(self) -> RequestHandlers:
+        """What brokers may ask of this producer."""
+        return self._replies.handlers

@@ -1,0 +1,107 @@
+"""Whether a message could be sent now: by what the latest sends came to, and by what brokers say of themselves."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Final
+
+from rocketmq_broker.client.errors import ClientError
+from rocketmq_broker.client.instance.broker_calls import BrokerCalls
+from rocketmq_broker.client.instance.unreadable import understood
+from rocketmq_broker.protocol.bodies import KVTable
+from rocketmq_broker.protocol.codes import RequestCode
+from rocketmq_broker.protocol.java_properties import parse_properties
+
+TIMEOUT_MS: Final = 1000
+"""Short: whoever asks how things are does not want to wait."""
+_JUST_NOW_S: Final = 1.0
+_LATELY_S: Final = 10.0
+_SO_MANY_FAILED: Final = 3
+_WARNING_PERCENT: Final = 90
+"""diskSpaceWarningLevelRatio where a broker names none: Apache's is a property of its Java process."""
+
+
+class LatestSends:
+    """What the latest sends came to. One that was stored counts more than all that failed before."""
+
+    def __init__(self) -> None:
+        self._stored_s: float | None = None
+        self._failed_s = 0.0
+        self._failures = 0
+        self._reason = ""
+
+    def stored(self, now_s: float) -> None:
+        """A broker stored a message."""
+        self._stored_s, self._failures = now_s, 0
+
+    def failed(self, reason: str, now_s: float) -> None:
+        """A broker answered and did not store a message, through no fault of that message. One that is away is asked anyway."""
+        self._failed_s, self._reason = now_s, reason
+        self._failures += 1
+
+    def is_stored_just_now(self, now_s: float) -> bool:
+        """Whether a message was stored within the last second: then nobody needs to be asked."""
+        return self._stored_s is not None and now_s - self._stored_s < _JUST_NOW_S
+
+    def why_failed(self, now_s: float) -> str | None:
+        """Why the latest sends were refused, if three or more were one after the other and the last one within ten seconds.
+
+        Brokers do not say all that keeps them from storing: a disk that hangs, half messages that they refuse.
+        """
+        is_lately = self._failures >= _SO_MANY_FAILED and now_s - self._failed_s < _LATELY_S
+        return self._reason if is_lately else None
+
+
+class Sendability:
+    """Asks brokers whether they would store a message."""
+
+    def __init__(self, calls: BrokerCalls, latest: LatestSends) -> None:
+        """`latest` knows what the latest sends came to."""
+        self._calls = calls
+        self._latest = latest
+
+    async def why_unsendable(self, topic: str) -> str | None:
+        """Why no message to the topic would be stored now; None if one broker at least would store it."""
+        now_s = asyncio.get_running_loop().time()
+        if self._latest.is_stored_just_now(now_s):
+            return None
+        if (reason := self._latest.why_failed(now_s)) is not None:
+            return reason
+        try:
+            async with asyncio.timeout(TIMEOUT_MS / 1000):
+                queues = await self._calls.routes.queues_to_publish(topic)
+        except TimeoutError:
+            return f"no name server said in time where topic {topic} is"
+        except ClientError as error:
+            return str(error)
+        names = sorted({queue.broker_name for queue in queues})
+        reasons = await asyncio.gather(*(self._why_refusing(name) for name in names))
+        return None if None in reasons else "; ".join(filter(None, reasons))
+
+    async def _why_refusing(self, broker_name: str) -> str | None:
+        try:
+            return await self._ask(broker_name)
+        except ClientError as error:
+            return str(error)
+
+    @understood
+    async def _ask(self, broker_name: str) -> str | None:
+        figures = await self._calls.ask_master(broker_name, RequestCode.GET_BROKER_RUNTIME_INFO, None, timeout_ms=TIMEOUT_MS)
+        table = KVTable.decode(figures.body).table
+        if refusal := table.get("putMessageRefusal"):
+            return f"broker {broker_name} stores nothing: {refusal}"
+        used_percent = _number(table.get("commitLogDiskRatio")) * 100
+        if used_percent < _WARNING_PERCENT:
+            return None
+        settings = await self._calls.ask_master(broker_name, RequestCode.GET_BROKER_CONFIG, None, timeout_ms=TIMEOUT_MS)
+        level = parse_properties(settings.body.decode(errors="replace")).get("diskSpaceWarningLevelRatio")
+        is_full = used_percent >= (_number(level) or _WARNING_PERCENT)
+        return f"broker {broker_name} stores nothing: its disk is {used_percent:.0f} % full" if is_full else None
+
+
+def _number(text: str | None) -> float:
+    """The number, or 0 where there is none."""
+    try:
+        return float(text or 0)
+    except ValueError:
+        return 0.0

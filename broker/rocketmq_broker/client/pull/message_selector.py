@@ -1,0 +1,34 @@
+"""Which messages of a topic a consumer asks for, by tag or by SQL92 expression (RocketMQ's MessageSelector)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Self
+
+from rocketmq_broker.protocol.heartbeat import EXPRESSION_SQL92, EXPRESSION_TAG, SUBSCRIBE_ALL
+
+
+@dataclass(frozen=True, slots=True)
+class MessageSelector:
+    """An expression and its kind. Where one is expected, a plain string stands for an expression by tag."""
+
+    expression: str
+    expression_type: str = EXPRESSION_TAG
+
+    @classmethod
+    def by_tag(cls, expression: str = SUBSCRIBE_ALL) -> Self:
+        """`*` for all messages, or tags: `a || b`."""
+        return cls(expression)
+
+    @classmethod
+    def by_sql(cls, expression: str) -> Self:
+        """A condition on the messages' properties, `amount > 100 AND region IN ('north', 'south')`, that brokers evaluate.
+
+        They do so only with enablePropertyFilter=true. TAGS is a property like others.
+        """
+        return cls(expression, EXPRESSION_SQL92)
+
+    @classmethod
+    def of(cls, selector: MessageSelector | str | None) -> MessageSelector:
+        """The selector itself, or the one by tag that a string stands for."""
+        return selector if isinstance(selector, MessageSelector) else cls(selector or SUBSCRIBE_ALL)

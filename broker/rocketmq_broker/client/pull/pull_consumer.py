@@ -1,0 +1,234 @@
+"""The consumer for programs that ask for messages themselves (RocketMQ's DefaultLitePullConsumer and DefaultMQPullConsumer)."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Never
+
+from rocketmq_broker.acl import SessionCredentials
+from rocketmq_broker.client.checks.argument_check import check_number, check_queue, check_queues
+from rocketmq_broker.client.checks.lifecycle import Lifecycle
+from rocketmq_broker.client.checks.runs_within import RunsWithin
+from rocketmq_broker.client.checks.settings_check import (
+    check_group,
+    check_member,
+    check_topic,
+    check_whole_number,
+    refuse_unknown,
+)
+from rocketmq_broker.client.errors import IllegalConfiguration, NoRoute
+from rocketmq_broker.client.instance.broker_calls import BrokerCalls
+from rocketmq_broker.client.instance.clock import now_ms
+from rocketmq_broker.client.instance.instance import ClientInstance
+from rocketmq_broker.client.pull.message_selector import MessageSelector
+from rocketmq_broker.client.pull.pull_loop import PullSettings
+from rocketmq_broker.client.pull.queue_requests import Pulled, QueueRequests
+from rocketmq_broker.client.pull.read_ahead import ReadAhead
+from rocketmq_broker.client.pull.starting_offset import StartingOffset
+from rocketmq_broker.client.pull.subscription import Subscription
+from rocketmq_broker.message import MessageExt, MessageQueue
+from rocketmq_broker.protocol.heartbeat import ConsumeFromWhere, ConsumerData, ConsumeType, HeartbeatData
+from rocketmq_broker.remoting.rpc_hook import RpcHook
+from rocketmq_broker.remoting.tls import ClientTls
+
+
+@dataclass(frozen=True, slots=True)
+class _RunningConsumer:
+    """What a pull consumer consists of while it runs."""
+
+    instance: ClientInstance
+    requests: QueueRequests
+    read_ahead: ReadAhead
+
+
+class PullConsumer(RunsWithin):
+    """Reads the queues that the program assigns, from where it says, and commits when it says so.
+
+    `poll` reads ahead in the background; `pull` asks once for messages from an offset and remembers nothing.
+
+    async with PullConsumer("auditors") as consumer:
+        consumer.assign(await consumer.queues("orders"))
+        messages = await consumer.poll()
+        await consumer.commit()
+    """
+
+    def __init__(
+        self,
+        group: str,
+        *,
+        namesrv_addr: str | None = None,
+        credentials: SessionCredentials | None = None,
+        tls: ClientTls | bool | None = None,
+        rpc_hook: RpcHook | None = None,
+        consume_from_where: ConsumeFromWhere = ConsumeFromWhere.CONSUME_FROM_FIRST_OFFSET,
+        consume_timestamp_ms: int = 0,
+        pull_batch_size: int = 32,
+        pull_threshold_for_queue: int = 1000,
+        **unknown: Never,
+    ) -> None:
+        """`consume_from_where` holds for queues in which the group has no offset yet. Raises IllegalConfiguration.
+
+        `namesrv_addr`, `credentials`, `tls` and `rpc_hook` are those of a Producer.
+        """
+        refuse_unknown(self, unknown)
+        check_group("consumer", group)
+        check_member("consume_from_where", consume_from_where, ConsumeFromWhere)
+        check_whole_number("consume_timestamp_ms", consume_timestamp_ms, least=0)
+        check_whole_number("pull_batch_size", pull_batch_size, least=1, most=1024)
+        check_whole_number("pull_threshold_for_queue", pull_threshold_for_queue, least=1, most=65535)
+        self.group = group
+        self._namesrv_addr = namesrv_addr
+        self._credentials = credentials
+        self._tls = tls
+        self._rpc_hook = rpc_hook
+        self._start_at = StartingOffset(consume_from_where, consume_timestamp_ms)
+        self._settings = PullSettings(
+            batch_size=pull_batch_size,
+            max_count=pull_threshold_for_queue,
+            max_span=None,
+            sends_expression=True,
+            commits_offset=False,
+        )
+        self._lifecycle: Lifecycle[_RunningConsumer] = Lifecycle(f"consumer {group}")
+        self._is_assigned = False
+
+    async def start(self) -> None:
+        """Begin. It is no error if no broker is up."""
+        self._lifecycle.require_new()
+        instance = ClientInstance(
+            self._namesrv_addr, self._membership, credentials=self._credentials, tls=self._tls, rpc_hook=self._rpc_hook
+        )
+        requests = QueueRequests(BrokerCalls(instance.remoting, instance.routes))
+        instance.routes.on_change = instance.heartbeats.send_soon
+        instance.start()
+        read_ahead = ReadAhead(self.group, requests, self._start_at, self._settings)
+        self._lifecycle.started(_RunningConsumer(instance, requests, read_ahead))
+
+    async def shutdown(self) -> None:
+        """Read no more. What was not committed comes again."""
+        if (running := self._lifecycle.stop()) is not None:
+            await running.read_ahead.stop()
+            await running.instance.stop()
+
+    async def queues(self, topic: str) -> list[MessageQueue]:
+        """The queues of the topic that can be read. Raises NoRoute or NameServerUnreachable."""
+        check_topic(topic)
+        routes = self._lifecycle.running().instance.routes
+        await routes.refresh(topic)
+        queues = routes.queues_to_subscribe(topic)
+        if not queues:
+            raise NoRoute(f"no broker has a readable queue of topic {topic}")
+        return queues
+
+    def assign(self, queues: Iterable[MessageQueue], expression: MessageSelector | str = "*") -> None:
+        """Let `poll` read these queues and no others, each from where the group has come to; of them what is asked for."""
+        running = self._lifecycle.running()
+        check_queues(queues)
+        wanted = set(queues)
+        for queue in wanted:
+            check_queue(queue)
+        self._is_assigned = True
+        for queue in running.read_ahead.queues - wanted:
+            running.read_ahead.give_up(queue)
+        for queue in wanted - running.read_ahead.queues:
+            running.instance.routes.watch(queue.topic)
+            running.read_ahead.read(queue, Subscription.parse(queue.topic, expression, now_ms()))
+        running.instance.heartbeats.send_soon()
+
+    def seek(self, queue: MessageQueue, offset: int) -> None:
+        """Let `poll` go on in an assigned queue at this offset. Raises IllegalConfiguration if it is not assigned."""
+        read_ahead = self._lifecycle.running().read_ahead
+        check_queue(queue)
+        check_number("offset", offset, least=0)
+        if queue not in read_ahead.queues:
+            raise IllegalConfiguration(f"{queue} is not assigned: call assign([queue]) first")
+        read_ahead.seek(queue, offset)
+
+    async def poll(self, timeout_ms: int = 5000, *, max_messages: int = 32) -> list[MessageExt]:
+        """The next messages, in order within each queue; empty if none came in time.
+
+        Raises IllegalConfiguration before the first `assign`.
+        """
+        read_ahead = self._lifecycle.running().read_ahead
+        check_number("timeout_ms", timeout_ms, least=0)
+        check_number("max_messages", max_messages, least=1)
+        if not self._is_assigned:
+            raise IllegalConfiguration(f"consumer {self.group} has no queues: call assign(await consumer.queues(topic)) first")
+        now_s = asyncio.get_running_loop().time
+        deadline_s = now_s() + timeout_ms / 1000
+        while not (messages := read_ahead.take(max_messages)):
+            if not await read_ahead.wait(deadline_s - now_s()):
+                return []
+            self._lifecycle.running()  # a shutdown ends the wait as well
+        return messages
+
+    async def commit(self) -> None:
+        """Keep on the brokers how far `poll` has given out messages, and wait until they have heard. Raises ClientError."""
+        running = self._lifecycle.running()
+        await running.requests.commit_offsets(self.group, running.read_ahead.committable_offsets)
+
+    async def pull(
+        self,
+        queue: MessageQueue,
+        offset: int,
+        *,
+        expression: MessageSelector | str = "*",
+        max_messages: int = 32,
+        suspend_ms: int = 0,
+    ) -> Pulled:
+        """Ask once for messages from `offset` on; with `suspend_ms` the broker waits that long for one. Raises ClientError."""
+        check_queue(queue)
+        check_number("offset", offset, least=0)
+        check_number("max_messages", max_messages, least=1)
+        subscription = Subscription.parse(queue.topic, expression, now_ms())
+        requests = await self._requests_about(queue)
+        return await requests.pull(
+            self.group,
+            queue,
+            offset,
+            subscription=subscription,
+            max_messages=max_messages,
+            sends_expression=True,
+            suspend_ms=suspend_ms,
+        )
+
+    async def committed(self, queue: MessageQueue) -> int | None:
+        """How far the group has come in the queue; None if the broker has no offset for the group. Raises ClientError."""
+        requests = await self._requests_about(queue)
+        return await requests.committed_offset(self.group, queue)
+
+    async def min_offset(self, queue: MessageQueue) -> int:
+        """The offset of the queue's oldest message. Raises ClientError."""
+        requests = await self._requests_about(queue)
+        return await requests.min_offset(queue)
+
+    async def max_offset(self, queue: MessageQueue) -> int:
+        """The offset that the queue's next message gets. Raises ClientError."""
+        requests = await self._requests_about(queue)
+        return await requests.max_offset(queue)
+
+    async def search_offset(self, queue: MessageQueue, timestamp_ms: int) -> int:
+        """The offset of the queue that stands for a time. Raises ClientError."""
+        check_queue(queue)
+        check_number("timestamp_ms", timestamp_ms, least=0)
+        requests = await self._requests_about(queue)
+        return await requests.search_offset(queue, timestamp_ms)
+
+    async def _requests_about(self, queue: MessageQueue) -> QueueRequests:
+        """What asks the queue's broker, which is known from now on."""
+        check_queue(queue)
+        running = self._lifecycle.running()
+        await running.instance.routes.refresh_if_unknown(queue.topic)
+        return running.requests
+
+    def _membership(self, client_id: str) -> HeartbeatData:
+        running = self._lifecycle.running_parts
+        consumer = ConsumerData(
+            group_name=self.group,
+            consume_type=ConsumeType.CONSUME_ACTIVELY,
+            consume_from_where=self._start_at.from_where,
+            subscription_data_set=[each.to_wire() for each in running.read_ahead.subscriptions] if running is not None else [],
+        )
+        return HeartbeatData(client_id=client_id, consumer_data_set=[consumer])

@@ -1,0 +1,163 @@
+"""Pulling one queue, over and over, as long as listeners keep up (RocketMQ's DefaultMQPushConsumerImpl.pullMessage)."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+
+from rocketmq_broker.client.errors import BrokerError, BrokerUnreachable, ClientError, UnreadableAnswer
+from rocketmq_broker.client.pull.process_queue import ProcessQueue
+from rocketmq_broker.client.pull.queue_requests import PULL_SUSPEND_MS, Pulled, QueueRequests
+from rocketmq_broker.client.pull.subscription import Subscription
+from rocketmq_broker.message import MessageError, MessageExt, properties, topics
+from rocketmq_broker.protocol.codes import ResponseCode
+from rocketmq_broker.protocol.errors import ProtocolError
+from rocketmq_broker.protocol.route import MASTER_ID
+from rocketmq_broker.remoting.backoff import Backoff
+
+logger = logging.getLogger(__name__)
+
+_LISTENERS_CATCH_UP_S = 0.05
+_BROKER_BUSY_S = 0.02
+_FRUITLESS_S = 0.01
+_FORGOTTEN = (
+    ResponseCode.SUBSCRIPTION_NOT_EXIST,
+    ResponseCode.SUBSCRIPTION_NOT_LATEST,
+    ResponseCode.FILTER_DATA_NOT_LATEST,
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PullSettings:
+    """How much is pulled, and how far pulling may run ahead of the listeners, for each queue."""
+
+    batch_size: int = 32
+    max_count: int = 1000
+    max_bytes: int = 100 * 1024 * 1024
+    max_span: int | None = 2000
+    sends_expression: bool = False
+    commits_offset: bool = True
+    suspend_ms: int = PULL_SUSPEND_MS
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PullEvents:
+    """Whom the loop tells what."""
+
+    on_messages: Callable[[ProcessQueue, list[MessageExt]], None]
+    on_progress: Callable[[ProcessQueue], None]
+    """The committable offset may have moved."""
+    on_illegal_offset: Callable[[ProcessQueue, int], None]
+    """The broker has not that offset; the loop ends, and someone has to begin anew at the one given."""
+    on_forgotten: Callable[[], None]
+    """The broker may not know the group's subscription, or was away: it wants a heartbeat."""
+    on_pulled: Callable[[str, int, float], None] = lambda topic, messages, took_s: None
+    """A pull of a topic brought so many messages."""
+
+
+class PullLoop:
+    """Pulls one queue until it is dropped. Failures are waited out and logged once."""
+
+    def __init__(
+        self,
+        group: str,
+        process_queue: ProcessQueue,
+        subscription: Callable[[], Subscription],
+        requests: QueueRequests,
+        settings: PullSettings,
+        events: PullEvents,
+    ) -> None:
+        """`subscription` is asked anew for each pull."""
+        self._group = group
+        self._process_queue = process_queue
+        self._subscription = subscription
+        self._requests = requests
+        self._settings = settings
+        self._events = events
+        self._broker_id = MASTER_ID
+        self._backoff = Backoff(0.1, 3.0)
+        self._failed_before = False
+
+    async def run(self) -> None:
+        """Pull until the queue is dropped or its offset turns out to be illegal."""
+        loop = asyncio.get_running_loop()
+        limits = self._settings
+        queue = self._process_queue
+        while not queue.is_dropped:
+            if queue.is_full(max_count=limits.max_count, max_bytes=limits.max_bytes, max_span=limits.max_span):
+                await asyncio.sleep(_LISTENERS_CATCH_UP_S)
+                continue
+            offset, began_s = queue.next_offset, loop.time()
+            try:
+                pulled = await self._pull(offset)
+            except (ClientError, ProtocolError, MessageError) as error:
+                await asyncio.sleep(self._pause_after(error))
+                continue
+            self._recovered()
+            if queue.is_dropped:
+                return
+            if pulled.is_offset_illegal:
+                logger.warning("%s has no offset %d any more; going on at %d", queue.queue, offset, pulled.next_offset)
+                self._events.on_illegal_offset(queue, pulled.next_offset)
+                return
+            if pulled.messages:
+                self._events.on_pulled(queue.queue.topic, len(pulled.messages), loop.time() - began_s)
+            self._take(pulled)
+            if queue.next_offset == offset and loop.time() - began_s < _FRUITLESS_S:
+                await asyncio.sleep(_FRUITLESS_S)
+
+    async def _pull(self, offset: int) -> Pulled:
+        limits = self._settings
+        commit_offset = self._process_queue.committable_offset if limits.commits_offset else None
+        return await self._requests.pull(
+            self._group,
+            self._process_queue.queue,
+            offset,
+            subscription=self._subscription(),
+            max_messages=limits.batch_size,
+            commit_offset=commit_offset or None,
+            sends_expression=limits.sends_expression,
+            suspend_ms=limits.suspend_ms,
+            broker_id=self._broker_id,
+        )
+
+    def _take(self, pulled: Pulled) -> None:
+        self._broker_id = pulled.suggested_broker_id
+        fresh = self._process_queue.put(pulled.messages, pulled.next_offset)
+        if fresh:
+            self._events.on_messages(self._process_queue, [with_real_topic(message) for message in fresh])
+        else:
+            self._events.on_progress(self._process_queue)
+
+    def _pause_after(self, error: Exception) -> float:
+        if isinstance(error, BrokerError) and error.code == ResponseCode.FLOW_CONTROL:
+            return _BROKER_BUSY_S
+        if isinstance(error, BrokerError) and error.code in _FORGOTTEN:
+            self._events.on_forgotten()
+        elif not self._failed_before:
+            self._failed_before = True
+            level = (
+                logging.DEBUG
+                if isinstance(error, BrokerUnreachable) and not isinstance(error, UnreadableAnswer)
+                else logging.WARNING
+            )  # the heartbeats say it for all queues
+            logger.log(level, "%s cannot be pulled: %s; it is tried again", self._process_queue.queue, error)
+        self._broker_id = MASTER_ID
+        return self._backoff.next_pause_s()
+
+    def _recovered(self) -> None:
+        self._backoff.succeeded()
+        if self._failed_before:
+            self._failed_before = False
+            self._events.on_forgotten()
+            logger.debug("%s can be pulled again", self._process_queue.queue)
+
+
+def with_real_topic(message: MessageExt) -> MessageExt:
+    """The message as its listener knows it: one that comes from a retry topic under the topic it was first sent to."""
+    real_topic = message.properties.get(properties.RETRY_TOPIC)
+    if real_topic and message.topic.startswith(topics.RETRY_PREFIX):
+        return replace(message, topic=real_topic)
+    return message

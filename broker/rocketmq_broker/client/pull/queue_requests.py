@@ -1,0 +1,193 @@
+"""Requests that read a queue and keep a group's place in it (RocketMQ's MQClientAPIImpl and PullAPIWrapper)."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterable, Mapping
+from typing import NamedTuple
+
+from rocketmq_broker.client.errors import BrokerError
+from rocketmq_broker.client.instance.broker_calls import BrokerCalls
+from rocketmq_broker.client.instance.unreadable import messages_of, understood
+from rocketmq_broker.client.pull.subscription import Subscription
+from rocketmq_broker.message import MessageExt, MessageQueue
+from rocketmq_broker.message.record import LONGEST_BODY, decode_records
+from rocketmq_broker.protocol import pull_sysflag
+from rocketmq_broker.protocol.codes import RequestCode, ResponseCode
+from rocketmq_broker.protocol.headers import (
+    GetMaxOffsetRequestHeader,
+    GetMaxOffsetResponseHeader,
+    GetMinOffsetRequestHeader,
+    GetMinOffsetResponseHeader,
+    PullMessageRequestHeader,
+    PullMessageResponseHeader,
+    QueryConsumerOffsetRequestHeader,
+    QueryConsumerOffsetResponseHeader,
+    SearchOffsetRequestHeader,
+    SearchOffsetResponseHeader,
+    UpdateConsumerOffsetRequestHeader,
+)
+from rocketmq_broker.protocol.route import MASTER_ID
+
+PULL_SUSPEND_MS = 15_000
+PULL_GRACE_MS = 15_000
+"""A broker that has not answered this long after it should have is taken to be gone."""
+
+_PULLED = (
+    ResponseCode.SUCCESS,
+    ResponseCode.PULL_NOT_FOUND,
+    ResponseCode.PULL_RETRY_IMMEDIATELY,
+    ResponseCode.PULL_OFFSET_MOVED,
+)
+
+
+class Pulled(NamedTuple):
+    """The answer to a pull."""
+
+    messages: list[MessageExt]
+    next_offset: int
+    min_offset: int
+    max_offset: int
+    is_offset_illegal: bool
+    """The offset asked for is not in the queue: go on at `next_offset`."""
+    suggested_broker_id: int
+
+
+class QueueRequests:
+    """Pulling and offsets. All raise BrokerUnreachable, RequestTimedOut, UnreadableAnswer or BrokerError."""
+
+    def __init__(self, calls: BrokerCalls, *, longest_body: int = LONGEST_BODY) -> None:
+        """`calls` reaches the brokers. A compressed body is read up to `longest_body` bytes."""
+        self._calls = calls
+        self._longest_body = longest_body
+        self._goes_ahead: dict[tuple[str, str], asyncio.Lock] = {}
+        """By broker and topic."""
+
+    @understood
+    async def pull(
+        self,
+        group: str,
+        queue: MessageQueue,
+        offset: int,
+        *,
+        subscription: Subscription,
+        max_messages: int,
+        commit_offset: int | None = None,
+        sends_expression: bool = False,
+        suspend_ms: int = PULL_SUSPEND_MS,
+        broker_id: int = MASTER_ID,
+    ) -> Pulled:
+        """Messages from `offset` on that the subscription wants. With `suspend_ms` the broker may wait that long for one.
+
+        `commit_offset` tells the broker by the way how far the group has come. `sends_expression` is for who sent no heartbeat.
+        The checksum of a body is not compared, as Apache's client does not either (MessageDecoder's checkCRC is false for it):
+        it is for the disk, and the broker compares it where it recovers a store.
+        """
+        address = await self._calls.routes.address_of(queue.broker_name, broker_id, or_any=True)
+        header = PullMessageRequestHeader(
+            consumer_group=group,
+            topic=queue.topic,
+            queue_id=queue.queue_id,
+            queue_offset=offset,
+            max_msg_nums=max_messages,
+            sys_flag=(pull_sysflag.COMMIT_OFFSET if commit_offset is not None and broker_id == MASTER_ID else 0)
+            | (pull_sysflag.SUSPEND if suspend_ms else 0)
+            | (pull_sysflag.SUBSCRIPTION if sends_expression else 0),
+            commit_offset=commit_offset or 0,
+            suspend_timeout_millis=suspend_ms,
+            subscription=subscription.expression if sends_expression else None,
+            sub_version=subscription.version,
+            expression_type=subscription.expression_type,
+            broker_name=queue.broker_name,
+        )
+        answer = await self._calls.ask_at(address, RequestCode.PULL_MESSAGE, header, timeout_ms=suspend_ms + PULL_GRACE_MS)
+        if answer.code not in _PULLED:
+            raise BrokerError(answer.code, answer.remark, address)
+        found = answer.decode_header(PullMessageResponseHeader)
+        records = decode_records(answer.body) if answer.code == ResponseCode.SUCCESS else []
+        messages, left_for_later = messages_of(records, queue.broker_name, longest_body=self._longest_body)
+        return Pulled(
+            subscription.matching(messages),
+            found.next_begin_offset if left_for_later is None else left_for_later,
+            found.min_offset,
+            found.max_offset,
+            answer.code == ResponseCode.PULL_OFFSET_MOVED,
+            found.suggest_which_broker_id,
+        )
+
+    @understood
+    async def committed_offset(self, group: str, queue: MessageQueue) -> int | None:
+        """How far the group has consumed the queue; None if the broker does not know."""
+        header = QueryConsumerOffsetRequestHeader(
+            consumer_group=group, topic=queue.topic, queue_id=queue.queue_id, broker_name=queue.broker_name
+        )
+        try:
+            answer = await self._calls.ask_master(queue.broker_name, RequestCode.QUERY_CONSUMER_OFFSET, header, timeout_ms=5000)
+        except BrokerError as error:
+            if error.code == ResponseCode.QUERY_NOT_FOUND:
+                return None
+            raise
+        return answer.decode_header(QueryConsumerOffsetResponseHeader).offset
+
+    async def commit_offsets(self, group: str, offsets: Mapping[MessageQueue, int]) -> None:
+        """Tell the brokers how far the group has consumed these queues, and wait until they have heard.
+
+        Of each topic one goes ahead: if a group's very first offsets in a topic come at once, Apache's broker may keep only
+        one of them (ConsumerOffsetManager.commitOffset makes the topic's table without a lock). All are tried before this raises.
+        """
+        topics: dict[tuple[str, str], list[MessageQueue]] = {}
+        for queue in offsets:
+            topics.setdefault((queue.broker_name, queue.topic), []).append(queue)
+        of_topics = (self._commit_in_topic(group, queues, offsets) for queues in topics.values())
+        _raise_first(await asyncio.gather(*of_topics, return_exceptions=True))
+
+    async def _commit_in_topic(self, group: str, queues: list[MessageQueue], offsets: Mapping[MessageQueue, int]) -> None:
+        async def commit(queue: MessageQueue) -> None:
+            header = _offset_header(group, queue, offsets[queue])
+            await self._calls.ask_master(queue.broker_name, RequestCode.UPDATE_CONSUMER_OFFSET, header)
+
+        first, *others = queues
+        async with self._goes_ahead.setdefault((first.broker_name, first.topic), asyncio.Lock()):
+            ahead = await asyncio.gather(commit(first), return_exceptions=True)
+        behind = await asyncio.gather(*map(commit, others), return_exceptions=True)
+        _raise_first([*ahead, *behind])
+
+    async def commit_offset_oneway(self, group: str, queue: MessageQueue, offset: int) -> None:
+        """Tell the broker how far the group has consumed the queue, without an answer."""
+        header = _offset_header(group, queue, offset)
+        await self._calls.tell_master(queue.broker_name, RequestCode.UPDATE_CONSUMER_OFFSET, header)
+
+    @understood
+    async def max_offset(self, queue: MessageQueue) -> int:
+        """The offset that the queue's next message gets."""
+        header = GetMaxOffsetRequestHeader(topic=queue.topic, queue_id=queue.queue_id, broker_name=queue.broker_name)
+        answer = await self._calls.ask_master(queue.broker_name, RequestCode.GET_MAX_OFFSET, header)
+        return answer.decode_header(GetMaxOffsetResponseHeader).offset
+
+    @understood
+    async def min_offset(self, queue: MessageQueue) -> int:
+        """The offset of the queue's oldest message."""
+        header = GetMinOffsetRequestHeader(topic=queue.topic, queue_id=queue.queue_id, broker_name=queue.broker_name)
+        answer = await self._calls.ask_master(queue.broker_name, RequestCode.GET_MIN_OFFSET, header)
+        return answer.decode_header(GetMinOffsetResponseHeader).offset
+
+    @understood
+    async def search_offset(self, queue: MessageQueue, timestamp_ms: int) -> int:
+        """The offset of the queue that stands for a time."""
+        header = SearchOffsetRequestHeader(
+            topic=queue.topic, queue_id=queue.queue_id, timestamp=timestamp_ms, broker_name=queue.broker_name
+        )
+        answer = await self._calls.ask_master(queue.broker_name, RequestCode.SEARCH_OFFSET_BY_TIMESTAMP, header)
+        return answer.decode_header(SearchOffsetResponseHeader).offset
+
+
+def _raise_first(outcomes: Iterable[BaseException | None]) -> None:
+    for outcome in outcomes:
+        if outcome is not None:
+            raise outcome
+
+
+def _offset_header(group: str, queue: MessageQueue, offset: int) -> UpdateConsumerOffsetRequestHeader:
+    return UpdateConsumerOffsetRequestHeader(
+        consumer_group=group, topic=queue.topic, queue_id=queue.queue_id, commit_offset=offset, broker_name=queue.broker_name
+    )

@@ -1,0 +1,131 @@
+"""Consuming in any order, many messages at a time (RocketMQ's ConsumeMessageConcurrentlyService)."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Callable
+
+from rocketmq_broker.client.listeners import ConsumeContext, ConsumeStatus, MessageListener
+from rocketmq_broker.client.pull.process_queue import ProcessQueue
+from rocketmq_broker.client.push.listener_call import ListenerCall
+from rocketmq_broker.client.push.listener_runner import ListenerRunner, NoThreadLeft
+from rocketmq_broker.client.push.message_return import MessageReturn
+from rocketmq_broker.client.push.operators.consumer_statistics import ConsumerStatistics
+from rocketmq_broker.message import MessageExt, MessageQueue
+from rocketmq_broker.remoting.tasks import Tasks
+
+logger = logging.getLogger(__name__)
+
+LOCAL_RETRY_S = 5.0
+_GIVING_BACK_AT_ONCE = 4
+
+_ToReturn = tuple[ProcessQueue, MessageExt, int, bool]
+"""The last says whether it spends a redelivery."""
+
+
+class ConcurrentConsumption:
+    """Each batch goes to the next free thread. A message that failed is given back to the broker before it is acknowledged."""
+
+    def __init__(
+        self,
+        listener: MessageListener,
+        threads: ListenerRunner,
+        on_progress: Callable[[ProcessQueue], None],
+        message_return: MessageReturn | None,
+        *,
+        batch_size: int,
+        statistics: ConsumerStatistics | None = None,
+    ) -> None:
+        """Without `message_return` (broadcasting) a message that failed is logged and passed over, as in RocketMQ."""
+        self._listener = listener
+        self._threads = threads
+        self._on_progress = on_progress
+        self._message_return = message_return
+        self._batch_size = batch_size
+        self._statistics = statistics or ConsumerStatistics()
+        self._to_return: asyncio.Queue[_ToReturn] = asyncio.Queue()
+        self._tasks = Tasks()
+        if message_return is not None:
+            for number in range(_GIVING_BACK_AT_ONCE):
+                self._tasks.start(f"client-message-return-{number}", self._give_back(message_return))
+
+    async def may_begin(self, queue: MessageQueue) -> bool:
+        """Always."""
+        return True
+
+    def arrived(self, process_queue: ProcessQueue, messages: list[MessageExt]) -> None:
+        """Hand them to the threads, batch by batch."""
+        for begin in range(0, len(messages), self._batch_size):
+            batch = messages[begin : begin + self._batch_size]
+            context = ConsumeContext(process_queue.queue, withdrawn=process_queue.withdrawn)
+            call = ListenerCall(self._listener, process_queue, batch, context)
+            self._threads.submit(call.run, lambda status, error, call=call: self._answered(call, status, error))  # type: ignore[misc]
+
+    async def quiesce(self, process_queue: ProcessQueue) -> None:
+        """Nothing to wait for: what is still being consumed no longer counts, and the next owner gets it again."""
+
+    async def release(self, process_queue: ProcessQueue) -> None:
+        """Nothing to do."""
+
+    async def stop(self, timeout_s: float) -> None:
+        """Wait for running listeners, then for what they gave back."""
+        deadline = asyncio.get_running_loop().time() + timeout_s
+        await self._threads.stop(timeout_s)
+        try:
+            async with asyncio.timeout(max(0.1, deadline - asyncio.get_running_loop().time())):
+                await self._to_return.join()
+        except TimeoutError:
+            logger.warning(
+                "%d messages were not given back before the shutdown; they will be delivered again", self._to_return.qsize()
+            )
+        await self._tasks.stop()
+
+    def _answered(self, call: ListenerCall, status: ConsumeStatus | None, error: BaseException | None) -> None:
+        if call.was_let_go(error) or call.process_queue.is_dropped:
+            return
+        if isinstance(error, NoThreadLeft):
+            self._try_again_here(call.process_queue, call.messages)
+            return
+        consumed, postponed = call.sort_out(status, error)
+        self._statistics.consumed(call.process_queue.queue.topic, len(consumed), len(postponed), call.took_s)
+        if postponed and self._message_return is None:
+            logger.warning(
+                "%d message(s) of %s failed and are passed over (broadcasting)", len(postponed), call.process_queue.queue
+            )
+            consumed, postponed = call.messages, []
+        for message in postponed:
+            is_counted = message.queue_offset not in call.context.given_way
+            self._to_return.put_nowait((call.process_queue, message, call.delay_level_of(message), is_counted))
+        if consumed:
+            self._acknowledge(call.process_queue, consumed)
+
+    def _acknowledge(self, process_queue: ProcessQueue, messages: list[MessageExt]) -> None:
+        process_queue.acknowledge([message.queue_offset for message in messages])
+        self._on_progress(process_queue)
+
+    async def _give_back(self, message_return: MessageReturn) -> None:
+        while True:
+            process_queue, message, delay_level, is_counted = await self._to_return.get()
+            try:
+                if process_queue.is_dropped:
+                    continue
+                give_back = message_return.give_back if is_counted else message_return.give_way
+                if await give_back(message, delay_level):
+                    self._acknowledge(process_queue, [message])
+                else:
+                    self._try_again_here(process_queue, [message])
+            except Exception:
+                logger.exception("message %s could not be given back", message.message_id)
+                self._try_again_here(process_queue, [message])
+            finally:
+                self._to_return.task_done()
+
+    def _try_again_here(self, process_queue: ProcessQueue, messages: list[MessageExt]) -> None:
+        """Call the listener again later. Apache's client raises the redelivery count here, ours does not: they did not fail."""
+        self._tasks.start(f"client-local-retry-{messages[0].message_id}", self._again_later(process_queue, messages))
+
+    async def _again_later(self, process_queue: ProcessQueue, messages: list[MessageExt]) -> None:
+        await asyncio.sleep(LOCAL_RETRY_S)
+        if not process_queue.is_dropped:
+            self.arrived(process_queue, messages)

@@ -1,0 +1,52 @@
+"""What brokers ask of a push consumer (RocketMQ's ClientRemotingProcessor)."""
+
+from __future__ import annotations
+
+import logging
+
+from rocketmq_broker.client.instance.instance import RequestHandlers
+from rocketmq_broker.client.rebalance.assignment import Assignment
+from rocketmq_broker.client.rebalance.rebalance import Rebalance
+from rocketmq_broker.message import MessageQueue
+from rocketmq_broker.protocol.bodies import ResetOffsetBody, ResetOffsetBodyForC
+from rocketmq_broker.protocol.codes import RequestCode
+from rocketmq_broker.protocol.command import RemotingCommand
+from rocketmq_broker.protocol.errors import BodyError
+from rocketmq_broker.protocol.headers import NotifyConsumerIdsChangedRequestHeader, ResetOffsetRequestHeader
+from rocketmq_broker.remoting.connection import Connection
+
+logger = logging.getLogger(__name__)
+
+
+class ConsumerRequests:
+    """Rebalances when members come or go; goes to another offset when an operator says so."""
+
+    def __init__(self, group: str, assignment: Assignment, rebalance: Rebalance) -> None:
+        """What the requests act upon."""
+        self._group = group
+        self._assignment = assignment
+        self._rebalance = rebalance
+        self.handlers: RequestHandlers = {
+            RequestCode.NOTIFY_CONSUMER_IDS_CHANGED: self._members_changed,
+            RequestCode.RESET_CONSUMER_CLIENT_OFFSET: self._reset_offsets,
+        }
+
+    def _members_changed(self, connection: Connection, request: RemotingCommand) -> None:
+        header = request.decode_header(NotifyConsumerIdsChangedRequestHeader)
+        if header.consumer_group == self._group:
+            self._rebalance.trigger()
+
+    def _reset_offsets(self, connection: Connection, request: RemotingCommand) -> None:
+        header = request.decode_header(ResetOffsetRequestHeader)
+        if header.group == self._group:
+            for queue, offset in _offsets(request.body).items():
+                logger.info("%s is set to offset %d by an operator", queue, offset)
+                self._assignment.move(queue, offset)
+
+
+def _offsets(body: bytes) -> dict[MessageQueue, int]:
+    try:
+        return dict(ResetOffsetBody.decode(body).offset_table)
+    except BodyError:
+        entries = ResetOffsetBodyForC.decode(body).offset_table
+        return {MessageQueue(entry.topic, entry.broker_name, entry.queue_id): entry.offset for entry in entries}

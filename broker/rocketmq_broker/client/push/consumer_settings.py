@@ -1,0 +1,107 @@
+"""How a push consumer consumes, with RocketMQ's defaults (DefaultMQPushConsumer), checked."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TypedDict
+
+from rocketmq_broker.client.checks.settings_check import check_member, check_whole_number
+from rocketmq_broker.client.errors import IllegalConfiguration
+from rocketmq_broker.client.instance.clock import now_ms
+from rocketmq_broker.message.mistakes import kind_of
+from rocketmq_broker.message.record import LONGEST_BODY
+from rocketmq_broker.protocol.heartbeat import ConsumeFromWhere, MessageModel
+
+_HALF_AN_HOUR_MS = 30 * 60 * 1000
+_DEFAULT_MAX_RECONSUME_TIMES = 16
+
+
+def _local_offset_directory() -> Path:
+    return Path.home() / ".rocketmq_offsets"
+
+
+class ConsumerOptions(TypedDict, total=False):
+    """The settings that a program may pass to a PushConsumer by name, for editors and type checkers; see ConsumerSettings."""
+
+    message_model: MessageModel
+    consume_from_where: ConsumeFromWhere
+    consume_timestamp_ms: int
+    consume_thread_max: int
+    consume_message_batch_max_size: int
+    pull_batch_size: int
+    pull_threshold_for_queue: int
+    pull_threshold_size_for_queue: int
+    consume_concurrently_max_span: int
+    max_body_size: int
+    max_reconsume_times: int | None
+    instance_name: str
+    local_offset_directory: Path
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ConsumerSettings:
+    """All of them have RocketMQ's names and defaults. Raises IllegalConfiguration for one of another type or range."""
+
+    message_model: MessageModel = MessageModel.CLUSTERING
+    consume_from_where: ConsumeFromWhere = ConsumeFromWhere.CONSUME_FROM_LAST_OFFSET
+    consume_timestamp_ms: int = field(default_factory=lambda: now_ms() - _HALF_AN_HOUR_MS)
+    """For CONSUME_FROM_TIMESTAMP: milliseconds since the epoch."""
+    consume_thread_max: int = 20
+    consume_message_batch_max_size: int = 1
+    """The most messages that the listener is given at a time."""
+    pull_batch_size: int = 32
+    pull_threshold_for_queue: int = 1000
+    """Pulling a queue pauses with more unacknowledged messages than this."""
+    pull_threshold_size_for_queue: int = 100
+    """Pulling a queue pauses with more MiB of unacknowledged bodies than this."""
+    consume_concurrently_max_span: int = 2000
+    """Pulling a queue pauses while its oldest unacknowledged message is this far behind."""
+    max_body_size: int = LONGEST_BODY
+    """The longest that a compressed body may be when it is uncompressed, in bytes. A longer one goes to the dead letters."""
+    max_reconsume_times: int | None = None
+    """Redeliveries before the dead letters. None: 16, and for ever where order is kept."""
+    instance_name: str = "DEFAULT"
+    """Tells apart the offset files of broadcasting consumers of one group on one machine."""
+    local_offset_directory: Path = field(default_factory=_local_offset_directory)
+
+    def __post_init__(self) -> None:
+        """Check types and ranges (DefaultMQPushConsumerImpl.checkConfig)."""
+        for name, most in (
+            ("consume_thread_max", 1000),
+            ("consume_message_batch_max_size", 1024),
+            ("pull_batch_size", 1024),
+            ("pull_threshold_for_queue", 65535),
+            ("pull_threshold_size_for_queue", 1024),
+            ("consume_concurrently_max_span", 65535),
+            ("max_body_size", 2**31 - 1),
+        ):
+            check_whole_number(name, getattr(self, name), least=1, most=most)
+        check_member("message_model", self.message_model, MessageModel)
+        check_member("consume_from_where", self.consume_from_where, ConsumeFromWhere)
+        check_whole_number("consume_timestamp_ms", self.consume_timestamp_ms, least=0)
+        if self.max_reconsume_times is not None:
+            check_whole_number("max_reconsume_times", self.max_reconsume_times, least=-1)
+        if not isinstance(self.instance_name, str):
+            raise IllegalConfiguration(f"instance_name is {kind_of(self.instance_name)}; a str is expected")
+        if not isinstance(self.local_offset_directory, Path):
+            raise IllegalConfiguration(
+                f"local_offset_directory is {kind_of(self.local_offset_directory)}; a pathlib.Path is expected"
+            )
+
+    @property
+    def is_broadcasting(self) -> bool:
+        """Whether every consumer of the group gets all messages."""
+        return self.message_model is MessageModel.BROADCASTING
+
+    @property
+    def redeliveries(self) -> int:
+        """The most redeliveries of a message that is consumed in no order."""
+        given = self.max_reconsume_times
+        return _DEFAULT_MAX_RECONSUME_TIMES if given is None or given < 0 else given
+
+    @property
+    def orderly_redeliveries(self) -> int | None:
+        """The most redeliveries of a message that is consumed in order; None: without end."""
+        given = self.max_reconsume_times
+        return None if given is None or given < 0 else given

@@ -1,0 +1,103 @@
+"""One call of the listener: which messages it gets, which of them are consumed, and which come again."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Awaitable
+from typing import Final
+
+from rocketmq_broker.client.errors import MessagesWithdrawn
+from rocketmq_broker.client.instance.unreadable import UnreadableMessage
+from rocketmq_broker.client.listeners import ConsumeContext, ConsumeStatus, MessageListener
+from rocketmq_broker.client.pull.process_queue import ProcessQueue
+from rocketmq_broker.client.push.listener_runner import ListenerCancelled, ListenerNotRun
+from rocketmq_broker.message import MessageExt
+
+logger = logging.getLogger(__name__)
+
+TO_THE_DEAD_LETTERS: Final = -1
+"""The delay level that skips all redeliveries."""
+
+
+class ListenerCall:
+    """One call of the listener with some messages of a queue; `run` is for its runner, the rest for the event loop."""
+
+    __slots__ = ("_began_s", "_is_orderly", "_listener", "context", "messages", "process_queue")
+
+    def __init__(
+        self,
+        listener: MessageListener,
+        process_queue: ProcessQueue,
+        messages: list[MessageExt],
+        context: ConsumeContext,
+        *,
+        is_orderly: bool = False,
+    ):
+        """`context` goes to the listener as well."""
+        self._listener = listener
+        self._is_orderly = is_orderly
+        self.process_queue = process_queue
+        self.messages = messages
+        self.context = context
+        self._began_s = process_queue.now_s()
+
+    @property
+    def took_s(self) -> float:
+        """For how long the listener has run, up to now."""
+        return self.process_queue.now_s() - self._began_s
+
+    def run(self) -> ConsumeStatus | Awaitable[ConsumeStatus | None] | None:
+        """Call the listener; an async one is to be awaited. Raises ListenerNotRun if the queue was given up meanwhile."""
+        if self.process_queue.is_dropped:
+            raise ListenerNotRun(f"{self.process_queue.queue} was given up")
+        readable = self._readable()
+        self._began_s = self.process_queue.now_s()
+        return self._listener(readable, self.context) if readable else ConsumeStatus.CONSUME_SUCCESS
+
+    def _readable(self) -> list[MessageExt]:
+        """The messages for the listener; the others are marked for the dead letters.
+
+        In order, those behind an unreadable one wait until it is there.
+        """
+        readable: list[MessageExt] = []
+        for message in self.messages:
+            if isinstance(message, UnreadableMessage):
+                self.context.reconsume_later(message, TO_THE_DEAD_LETTERS)
+                if self._is_orderly:
+                    break
+            else:
+                readable.append(message)
+        return readable
+
+    def was_let_go(self, error: BaseException | None) -> bool:
+        """Whether the messages are neither consumed nor failed: their turn did not come, or they were withdrawn meanwhile."""
+        is_withdrawn = isinstance(error, MessagesWithdrawn) and self.process_queue.withdrawn.is_set()
+        return is_withdrawn or isinstance(error, ListenerNotRun | ListenerCancelled)
+
+    def sort_out(self, status: ConsumeStatus | None, error: BaseException | None) -> tuple[list[MessageExt], list[MessageExt]]:
+        """The messages that are consumed, and those to come again."""
+        if error is not None:
+            logger.warning("the listener failed on %s", self._what(), exc_info=error)
+        elif status not in (ConsumeStatus.CONSUME_SUCCESS, ConsumeStatus.RECONSUME_LATER):
+            logger.warning(
+                "the listener answered %r for %s: that counts as RECONSUME_LATER, and they come again. "
+                "A listener returns ConsumeStatus.CONSUME_SUCCESS or RECONSUME_LATER",
+                status,
+                self._what(),
+            )
+        if error is not None or status is not ConsumeStatus.CONSUME_SUCCESS:
+            return [], self.messages
+        if not self.context.postponed:
+            return self.messages, []
+        postponed = self.context.postponed
+        consumed = [message for message in self.messages if message.queue_offset not in postponed]
+        return consumed, [message for message in self.messages if message.queue_offset in postponed]
+
+    def delay_level_of(self, message: MessageExt) -> int:
+        """After which delay the message is to come again."""
+        own = self.context.postponed.get(message.queue_offset)
+        return self.context.delay_level_when_next_consume if own is None else own
+
+    def _what(self) -> str:
+        ids = ", ".join(message.message_id for message in self.messages[:3])
+        return f"{len(self.messages)} message(s) of {self.process_queue.queue} ({ids}{', ...' if len(self.messages) > 3 else ''})"

@@ -1,0 +1,77 @@
+"""Giving a message back that a listener could not take (RocketMQ's DefaultMQPushConsumerImpl.sendMessageBack)."""
+
+from __future__ import annotations
+
+import logging
+
+from rocketmq_broker.client.errors import ClientError
+from rocketmq_broker.client.producer.message_sender import MessageSender
+from rocketmq_broker.client.pull.group_requests import GroupRequests
+from rocketmq_broker.message import Message, MessageExt, properties, topics
+
+logger = logging.getLogger(__name__)
+
+_FIRST_DELAY_LEVEL = 3
+"""10 s by default."""
+_TO_THE_DEAD_LETTERS = -1
+_NOT_TAKEN_ALONG = (
+    properties.TRANSACTION_PREPARED,
+    properties.DELAY_TIME_LEVEL,
+    properties.MIN_OFFSET,
+    properties.MAX_OFFSET,
+)
+
+
+class MessageReturn:
+    """Gives messages back to the broker: it redelivers them to the group later, or moves them to its dead letters."""
+
+    def __init__(self, group: str, requests: GroupRequests, sender: MessageSender, max_reconsume_times: int) -> None:
+        """After `max_reconsume_times` redeliveries the broker moves a message to the dead letters."""
+        self._group = group
+        self._requests = requests
+        self._sender = sender
+        self._max_reconsume_times = max_reconsume_times
+
+    async def give_back(self, message: MessageExt, delay_level: int) -> bool:
+        """Whether the broker has it again. Delay level -1: to the dead letters; 0: as the broker sees fit; above: that level."""
+        try:
+            await self._requests.consumer_send_message_back(self._group, message, delay_level, self._max_reconsume_times)
+            return True
+        except ClientError as error:
+            logger.warning("message %s was not taken back: %s; it is sent to the retry topic", message.message_id, error)
+        limit = 0 if delay_level == _TO_THE_DEAD_LETTERS else self._max_reconsume_times
+        return await self._send_again(message, message.reconsume_times + 1, limit)
+
+    async def give_way(self, message: MessageExt, delay_level: int) -> bool:
+        """Whether the broker has it again, for after this delay; its redeliveries stay as many as they are."""
+        limit = max(self._max_reconsume_times, message.reconsume_times + 1)
+        return await self._send_again(message, message.reconsume_times, limit, delay_level)
+
+    async def to_dead_letters(self, message: MessageExt) -> bool:
+        """Whether the broker has put it among the group's dead letters."""
+        return await self._send_again(message, message.reconsume_times, 0)
+
+    async def _send_again(self, message: MessageExt, reconsume_times: int, limit: int, delay_level: int | None = None) -> bool:
+        try:
+            await self._sender.send(retry_message(self._group, message, reconsume_times, limit, delay_level))
+            return True
+        except ClientError as error:
+            logger.warning("message %s was not sent to the retry topic: %s; it is tried again here", message.message_id, error)
+            return False
+
+
+def retry_message(
+    group: str, message: MessageExt, reconsume_times: int, max_reconsume_times: int, delay_level: int | None = None
+) -> Message:
+    """The message as the group's retry topic takes it. The broker moves it to the dead letters if it was tried often enough.
+
+    Without a delay level it waits the longer the more often it came.
+    """
+    carried = {name: value for name, value in message.properties.items() if name not in _NOT_TAKEN_ALONG}
+    carried.setdefault(properties.ORIGIN_MESSAGE_ID, message.message_id)
+    carried[properties.RETRY_TOPIC] = message.topic
+    carried[properties.RECONSUME_TIME] = str(reconsume_times)
+    carried[properties.MAX_RECONSUME_TIMES] = str(max_reconsume_times)
+    level = _FIRST_DELAY_LEVEL + message.reconsume_times if delay_level is None else delay_level
+    carried[properties.DELAY_TIME_LEVEL] = str(level)
+    return Message(topic=topics.retry_topic(group), body=message.body, properties=carried, flag=message.flag)

@@ -1,0 +1,157 @@
+"""Consuming each queue in order, one batch at a time (RocketMQ's ConsumeMessageOrderlyService)."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Callable
+from functools import partial
+
+from rocketmq_broker.client.instance.unreadable import UnreadableMessage
+from rocketmq_broker.client.listeners import ConsumeContext, ConsumeStatus, MessageListener
+from rocketmq_broker.client.pull.process_queue import ProcessQueue
+from rocketmq_broker.client.push.listener_call import ListenerCall
+from rocketmq_broker.client.push.listener_runner import ListenerRunner, NoThreadLeft
+from rocketmq_broker.client.push.message_return import MessageReturn
+from rocketmq_broker.client.push.operators.consumer_statistics import ConsumerStatistics
+from rocketmq_broker.client.push.orderly_queue import OrderlyQueue, split_at_first_postponed
+from rocketmq_broker.client.rebalance.queue_locks import OwnQueueLocks
+from rocketmq_broker.message import MessageExt, MessageQueue
+from rocketmq_broker.remoting.tasks import Tasks
+
+logger = logging.getLogger(__name__)
+
+_SHORTEST_SUSPENSION_MS = 10
+_USUAL_SUSPENSION_MS = 1_000
+_LONGEST_SUSPENSION_MS = 30_000
+_LOCK_IS_MISSING_S = 1.0
+_NO_THREAD_LEFT_S = 5.0
+
+
+class OrderlyConsumption:
+    """A batch that fails holds its queue back and is tried again, until it succeeds or its attempts are used up."""
+
+    def __init__(
+        self,
+        listener: MessageListener,
+        threads: ListenerRunner,
+        on_progress: Callable[[ProcessQueue], None],
+        message_return: MessageReturn | None,
+        locks: OwnQueueLocks | None,
+        *,
+        batch_size: int,
+        max_reconsume_times: int | None,
+        statistics: ConsumerStatistics | None = None,
+    ) -> None:
+        """Without `locks` and `message_return`: broadcasting. `max_reconsume_times` None: try for ever."""
+        self._listener = listener
+        self._threads = threads
+        self._on_progress = on_progress
+        self._message_return = message_return
+        self._locks = locks
+        self._batch_size = batch_size
+        self._statistics = statistics or ConsumerStatistics()
+        self._max_reconsume_times = max_reconsume_times
+        self._queues: dict[ProcessQueue, OrderlyQueue] = {}
+        self._tasks = Tasks()
+        self._is_stopped = False
+
+    async def may_begin(self, queue: MessageQueue) -> bool:
+        """Whether the queue's lock was had."""
+        return self._locks is None or await self._locks.acquire(queue)
+
+    def arrived(self, process_queue: ProcessQueue, messages: list[MessageExt]) -> None:
+        """They come after those that came before."""
+        queue = self._queues.setdefault(process_queue, OrderlyQueue())
+        queue.add(messages)
+        self._next_batch(process_queue, queue)
+
+    async def quiesce(self, process_queue: ProcessQueue) -> None:
+        """Wait for the listener that is at work; what it consumes still counts, for the lock is still this client's."""
+        queue = self._queues.pop(process_queue, None)
+        if queue is not None:
+            await queue.put_down.wait()
+
+    async def release(self, process_queue: ProcessQueue) -> None:
+        """Give the lock back."""
+        if self._locks is not None:
+            await self._locks.release([process_queue.queue])
+
+    async def stop(self, timeout_s: float) -> None:
+        """Wait for running listeners. The locks stay: they are given back when the offsets are kept."""
+        self._is_stopped = True
+        await self._threads.stop(timeout_s)
+        await self._tasks.stop()
+
+    def _next_batch(self, process_queue: ProcessQueue, queue: OrderlyQueue) -> None:
+        if process_queue.is_dropped or self._is_stopped:
+            return
+        if self._locks is not None and not self._locks.holds(process_queue.queue):
+            if not queue.is_busy:
+                queue.is_busy = True
+                self._tasks.start("client-queue-lock-missing", self._resume_after(process_queue, queue, _LOCK_IS_MISSING_S))
+            return
+        batch = queue.take(self._batch_size)
+        if batch:
+            context = ConsumeContext(process_queue.queue, withdrawn=process_queue.withdrawn)
+            call = ListenerCall(self._listener, process_queue, batch, context, is_orderly=True)
+            self._threads.submit(call.run, partial(self._answered, call, queue))
+
+    def _answered(
+        self, call: ListenerCall, queue: OrderlyQueue, status: ConsumeStatus | None, error: BaseException | None
+    ) -> None:
+        queue.put_down.set()
+        if isinstance(error, NoThreadLeft):
+            queue.put_back_untouched(call.messages)
+            self._tasks.start("client-no-thread-left", self._resume_after(call.process_queue, queue, _NO_THREAD_LEFT_S))
+        elif not call.was_let_go(error):
+            _, postponed = call.sort_out(status, error)
+            consumed, repeated = split_at_first_postponed(call.messages, postponed)
+            self._statistics.consumed(call.process_queue.queue.topic, len(consumed), len(repeated), call.took_s)
+            self._acknowledge(call.process_queue, consumed)
+            if repeated and not call.process_queue.is_dropped:
+                self._tasks.start(f"client-suspended-{call.process_queue.queue.queue_id}", self._suspend(call, queue, repeated))
+            else:
+                self._resume(call.process_queue, queue)
+
+    async def _suspend(self, call: ListenerCall, queue: OrderlyQueue, repeated: list[MessageExt]) -> None:
+        remaining = [message for message in repeated if not await self._is_given_up(message)]
+        given_up = [message for message in repeated if message not in remaining]
+        self._acknowledge(call.process_queue, given_up)
+        queue.put_back(remaining)
+        await self._resume_after(call.process_queue, queue, _suspension_s(call.context) if remaining else 0)
+
+    async def _is_given_up(self, message: MessageExt) -> bool:
+        """Whether the message had all its attempts and is now among the dead letters."""
+        if isinstance(message, UnreadableMessage):
+            return self._message_return is None or await self._message_return.to_dead_letters(message)
+        if self._max_reconsume_times is None or message.reconsume_times < self._max_reconsume_times:
+            return False
+        return self._message_return is None or await self._message_return.to_dead_letters(message)
+
+    async def _resume_after(self, process_queue: ProcessQueue, queue: OrderlyQueue, pause_s: float) -> None:
+        await asyncio.sleep(pause_s)
+        self._resume(process_queue, queue)
+
+    def _resume(self, process_queue: ProcessQueue, queue: OrderlyQueue) -> None:
+        queue.is_busy = False
+        self._next_batch(process_queue, queue)
+
+    def _acknowledge(self, process_queue: ProcessQueue, messages: list[MessageExt]) -> None:
+        if messages:
+            process_queue.acknowledge([message.queue_offset for message in messages])
+            self._on_progress(process_queue)
+
+
+def _suspension_s(context: ConsumeContext) -> float:
+    """How long the queue waits. What a listener set that is no number must not keep the queue waiting for ever."""
+    asked = context.suspend_current_queue_time_ms
+    if not isinstance(asked, int | float):
+        logger.warning(
+            "a listener set suspend_current_queue_time_ms to %r; a number of milliseconds is expected: %s waits %d ms",
+            asked,
+            context.message_queue,
+            _USUAL_SUSPENSION_MS,
+        )
+        asked = _USUAL_SUSPENSION_MS
+    return min(max(asked, _SHORTEST_SUSPENSION_MS), _LONGEST_SUSPENSION_MS) / 1000

@@ -1,0 +1,133 @@
+"""The queues a consumer has now, each with its pull loop (RocketMQ's RebalanceImpl.processQueueTable)."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Awaitable, Callable, Coroutine
+from functools import partial
+
+from rocketmq_broker.client.errors import ClientError
+from rocketmq_broker.client.pull.offset_store import OffsetStore
+from rocketmq_broker.client.pull.process_queue import ProcessQueue
+from rocketmq_broker.client.rebalance.consumption import Consumption
+from rocketmq_broker.message import MessageQueue
+from rocketmq_broker.protocol.errors import ProtocolError
+from rocketmq_broker.remoting.tasks import Tasks
+
+logger = logging.getLogger(__name__)
+
+ANEW_AFTER_S = 3.0
+"""How long a queue rests whose pull loop failed."""
+
+
+class Assignment:
+    """Takes queues and gives them up. A queue that was given up can be taken again only when its last listener has ended."""
+
+    def __init__(
+        self,
+        consumption: Consumption,
+        store: OffsetStore,
+        find_start: Callable[[MessageQueue], Awaitable[int]],
+        pull: Callable[[ProcessQueue], Coroutine[None, None, None]],
+    ) -> None:
+        """`find_start` says where to begin; `pull` is the pull loop of a queue."""
+        self._consumption = consumption
+        self._store = store
+        self._find_start = find_start
+        self._pull = pull
+        self._table: dict[MessageQueue, ProcessQueue] = {}
+        self._pulling: dict[MessageQueue, asyncio.Task[None]] = {}
+        self._leaving: set[MessageQueue] = set()
+        self._tasks = Tasks()
+        self.on_moved: Callable[[], None] = lambda: None
+        """Called when a queue was given up to be taken again at another offset."""
+
+    @property
+    def process_queues(self) -> dict[MessageQueue, ProcessQueue]:
+        """The queues at work."""
+        return self._table
+
+    def of_topic(self, topic: str) -> set[MessageQueue]:
+        """The queues of one topic at work."""
+        return {queue for queue in self._table if queue.topic == topic}
+
+    async def take(self, queue: MessageQueue) -> bool:
+        """Begin to consume the queue. False if that is not possible yet: locked by another, or its offset cannot be found out."""
+        if queue in self._table:
+            return True
+        if queue in self._leaving or not await self._consumption.may_begin(queue):
+            return False
+        try:
+            offset = await self._find_start(queue)
+        except (ClientError, ProtocolError) as error:
+            logger.debug("%s cannot be begun yet: %s", queue, error)
+            return False
+        process_queue = ProcessQueue(queue, offset)
+        self._table[queue] = process_queue
+        pulling = self._tasks.start(f"client-pull-{queue.topic}-{queue.queue_id}", self._pull(process_queue))
+        pulling.add_done_callback(partial(self._pull_ended, process_queue))
+        self._pulling[queue] = pulling
+        logger.info("consuming %s from offset %d", queue, offset)
+        return True
+
+    def give_up(self, queue: MessageQueue) -> None:
+        """Stop consuming the queue and keep its offset. Messages in flight do not count, unless the queue is locked."""
+        if queue in self._table:
+            logger.info("no longer consuming %s", queue)
+            self._leave_in_background(queue, None)
+
+    def move(self, queue: MessageQueue, offset: int) -> None:
+        """Give the queue up, to be taken again at another offset: that is committed."""
+        if queue in self._table:
+            self._leave_in_background(queue, offset)
+
+    async def stop_pulling(self) -> None:
+        """Pull nothing more; what was pulled may still be acknowledged."""
+        await self._tasks.stop()
+
+    def withdraw_all(self) -> None:
+        """Ask listeners to let go of what they only hold; what they consume still counts."""
+        for process_queue in self._table.values():
+            process_queue.withdraw()
+
+    async def persist(self, *, confirmed: bool = False) -> None:
+        """Keep the offsets of all queues at work."""
+        await self._store.persist(list(self._table), confirmed=confirmed)
+
+    def drop_all(self) -> None:
+        """What is acknowledged from now on no longer counts."""
+        for process_queue in self._table.values():
+            process_queue.drop()
+        self._table.clear()
+
+    def _pull_ended(self, process_queue: ProcessQueue, pulling: asyncio.Task[None]) -> None:
+        if not pulling.cancelled() and pulling.exception() is not None and not process_queue.is_dropped:
+            queue = process_queue.queue
+            self._tasks.start(f"client-anew-{queue.topic}-{queue.queue_id}", self._begin_anew(process_queue))
+
+    async def _begin_anew(self, process_queue: ProcessQueue) -> None:
+        """A mistake ended the pull loop: without this nobody would consume the queue until the client starts again."""
+        await asyncio.sleep(ANEW_AFTER_S)
+        if not process_queue.is_dropped:
+            self.move(process_queue.queue, process_queue.committable_offset)
+
+    def _leave_in_background(self, queue: MessageQueue, offset: int | None) -> None:
+        process_queue = self._table.pop(queue)
+        process_queue.drop()
+        self._pulling.pop(queue).cancel()
+        self._leaving.add(queue)
+        self._tasks.start(f"client-leave-{queue.topic}-{queue.queue_id}", self._leave(process_queue, offset))
+
+    async def _leave(self, process_queue: ProcessQueue, offset: int | None) -> None:
+        queue = process_queue.queue
+        try:
+            await self._consumption.quiesce(process_queue)
+            self._store.update(queue, process_queue.committable_offset if offset is None else offset)
+            await self._store.persist([queue], confirmed=True)
+            self._store.forget(queue)
+            await self._consumption.release(process_queue)
+        finally:
+            self._leaving.discard(queue)
+        if offset is not None:
+            self.on_moved()

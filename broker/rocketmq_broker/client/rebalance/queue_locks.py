@@ -1,0 +1,95 @@
+"""The locks by which brokers let one member of a group at a time consume a queue in order (RocketMQ's RebalanceImpl.lock)."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections import defaultdict
+from collections.abc import Iterable
+
+from rocketmq_broker.client.errors import ClientError
+from rocketmq_broker.client.pull.group_requests import GroupRequests
+from rocketmq_broker.message import MessageQueue
+from rocketmq_broker.remoting.tasks import Tasks
+from rocketmq_broker.world import current_world
+
+logger = logging.getLogger(__name__)
+
+RENEWAL_INTERVAL_S = 20.0
+SOON_INTERVAL_S = 1.0
+HELD_FOR_S = 30.0
+"""How long a lock counts here without a renewal. The broker keeps it for 60 s, so it ends here first."""
+
+
+class OwnQueueLocks:
+    """The locks this client holds, renewed every 20 s; sooner while one is missing."""
+
+    def __init__(self, group: str, client_id: str, requests: GroupRequests) -> None:
+        """`client_id` is in whose name the brokers lock."""
+        self._group = group
+        self._client_id = client_id
+        self._requests = requests
+        self._wanted: set[MessageQueue] = set()
+        self._held_until_s: dict[MessageQueue, float] = {}
+        self._now_s = current_world().steady_s
+        self._tasks = Tasks()
+        self._tasks.start("client-queue-locks", self._renew())
+
+    def holds(self, queue: MessageQueue) -> bool:
+        """Whether the queue is this client's alone."""
+        return self._now_s() < self._held_until_s.get(queue, 0.0)
+
+    def locked_s(self, queue: MessageQueue) -> float | None:
+        """When the broker last gave the lock, by the steady clock; None if it is not held."""
+        return self._held_until_s[queue] - HELD_FOR_S if queue in self._held_until_s else None
+
+    async def acquire(self, queue: MessageQueue) -> bool:
+        """Try to get the lock; once had it is renewed until it is released."""
+        await self._lock(queue.broker_name, [queue])
+        if self.holds(queue):
+            self._wanted.add(queue)
+            return True
+        return False
+
+    async def release(self, queues: Iterable[MessageQueue]) -> None:
+        """Give the locks back. A broker that is away will let them expire."""
+        for broker_name, of_broker in _by_broker(queues).items():
+            self._wanted.difference_update(of_broker)
+            for queue in of_broker:
+                self._held_until_s.pop(queue, None)
+            try:
+                await self._requests.unlock_queues(self._group, self._client_id, broker_name, of_broker)
+            except ClientError as error:
+                logger.debug("queues of %s were not unlocked: %s", broker_name, error)
+
+    async def stop(self) -> None:
+        """Renew nothing any more and give everything back."""
+        await self._tasks.stop()
+        await self.release(list(self._wanted))
+
+    async def _renew(self) -> None:
+        while True:
+            all_held = all(self.holds(queue) for queue in self._wanted)
+            await asyncio.sleep(RENEWAL_INTERVAL_S if all_held else SOON_INTERVAL_S)
+            for broker_name, queues in _by_broker(self._wanted).items():
+                await self._lock(broker_name, queues)
+
+    async def _lock(self, broker_name: str, queues: list[MessageQueue]) -> None:
+        asked_s = self._now_s()
+        try:
+            locked = await self._requests.lock_queues(self._group, self._client_id, broker_name, queues)
+        except ClientError as error:
+            logger.debug("queues of %s were not locked: %s", broker_name, error)
+            return
+        for queue in queues:
+            if queue in locked:
+                self._held_until_s[queue] = asked_s + HELD_FOR_S
+            else:
+                self._held_until_s.pop(queue, None)
+
+
+def _by_broker(queues: Iterable[MessageQueue]) -> dict[str, list[MessageQueue]]:
+    grouped: defaultdict[str, list[MessageQueue]] = defaultdict(list)
+    for queue in queues:
+        grouped[queue.broker_name].append(queue)
+    return dict(grouped)

@@ -1,0 +1,100 @@
+"""Who consumes which queues, computed anew every 20 s and whenever members come or go (RocketMQ's RebalanceService)."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Callable, Collection
+
+from rocketmq_broker.client.errors import ClientError
+from rocketmq_broker.client.instance.routes import Routes
+from rocketmq_broker.client.pull.group_requests import GroupRequests
+from rocketmq_broker.client.rebalance.allocation import allocate_averagely
+from rocketmq_broker.client.rebalance.assignment import Assignment
+from rocketmq_broker.message import MessageQueue
+from rocketmq_broker.protocol.errors import ProtocolError
+from rocketmq_broker.world import current_world
+
+logger = logging.getLogger(__name__)
+
+INTERVAL_S = 20.0
+AGAIN_SOON_S = 1.0
+
+
+class Rebalance:
+    """Sees to it that this client consumes its share of the queues of its topics."""
+
+    def __init__(
+        self,
+        group: str,
+        client_id: str,
+        topics: Callable[[], Collection[str]],
+        routes: Routes,
+        requests: GroupRequests | None,
+        assignment: Assignment,
+        on_unknown_here: Callable[[], None],
+    ) -> None:
+        """Without `requests` (broadcasting) every queue is this client's.
+
+        `on_unknown_here` is called when a broker does not list this client: it needs a heartbeat.
+        """
+        self._group = group
+        self._client_id = client_id
+        self._topics = topics
+        self._routes = routes
+        self._requests = requests
+        self._assignment = assignment
+        self._on_unknown_here = on_unknown_here
+        self._random = current_world().random
+        self._wake = asyncio.Event()
+
+    def trigger(self) -> None:
+        """Something changed: do not wait for the next turn."""
+        self._wake.set()
+
+    async def run(self) -> None:
+        """Rebalance for ever."""
+        while True:
+            self._wake.clear()
+            is_settled = await self.rebalance()
+            try:
+                async with asyncio.timeout(INTERVAL_S if is_settled else AGAIN_SOON_S):
+                    await self._wake.wait()
+            except TimeoutError:
+                continue
+
+    async def rebalance(self) -> bool:
+        """One turn; whether nothing is left to do for now."""
+        wanted = self._topics()
+        is_settled = True
+        for topic in wanted:
+            try:
+                is_settled = await self._rebalance_topic(topic) and is_settled
+            except (ClientError, ProtocolError) as error:
+                logger.debug("topic %s is not rebalanced: %s", topic, error)
+                is_settled = False
+        for queue in [queue for queue in self._assignment.process_queues if queue.topic not in wanted]:
+            self._assignment.give_up(queue)
+        return is_settled
+
+    async def _rebalance_topic(self, topic: str) -> bool:
+        queues = self._routes.queues_to_subscribe(topic)
+        if not queues:
+            return True  # the routes ask for it, and a change triggers the next turn
+        share = await self._share(queues)
+        if share is None:
+            self._on_unknown_here()
+            return False
+        for queue in self._assignment.of_topic(topic) - share:
+            self._assignment.give_up(queue)
+        taken = [await self._assignment.take(queue) for queue in sorted(share)]
+        return all(taken)
+
+    async def _share(self, queues: list[MessageQueue]) -> set[MessageQueue] | None:
+        """This client's part of the queues; None if the broker does not list it: then nothing is given up for that."""
+        if self._requests is None:
+            return set(queues)
+        members = await self._requests.consumer_ids(self._group, self._random.choice(queues).broker_name)
+        if self._client_id not in members:
+            return None
+        return set(allocate_averagely(queues, members, self._client_id))

@@ -1,0 +1,102 @@
+"""Answers check-backs by asking the listener (RocketMQ's DefaultMQProducerImpl.checkTransactionState)."""
+
+from __future__ import annotations
+
+import logging
+from functools import partial
+from typing import NamedTuple
+
+from rocketmq_broker.client.producer.send_result import LocalTransactionState
+from rocketmq_broker.client.push.listener_runner import ListenerNotRun
+from rocketmq_broker.client.push.runner_choice import Runners
+from rocketmq_broker.client.transaction.topic_listeners import TopicListeners
+from rocketmq_broker.client.transaction.transaction_decision import end_after_check, state_of_answer
+from rocketmq_broker.message import MessageError, MessageExt, properties
+from rocketmq_broker.message.record import decode_record, to_message
+from rocketmq_broker.protocol.codes import RequestCode
+from rocketmq_broker.protocol.command import RemotingCommand
+from rocketmq_broker.protocol.headers import CheckTransactionStateRequestHeader
+from rocketmq_broker.remoting.connection import Connection
+from rocketmq_broker.remoting.errors import RemotingError
+
+logger = logging.getLogger(__name__)
+
+_MOST_TOPICS_NAMED = 1000
+
+
+class _Question(NamedTuple):
+    connection: Connection
+    check: CheckTransactionStateRequestHeader
+    message: MessageExt
+
+
+class CheckAnswers:
+    """Asks the topic's listener, a few questions at a time, and answers on the connection the question came by.
+
+    Questions beyond a bound are dropped: the broker asks again. A second one about a transaction that is looked at takes the
+    place of the first: a broker that was started again gets the answer, and the listener is asked once.
+    """
+
+    def __init__(self, group: str, listeners: TopicListeners, runners: Runners, max_waiting: int) -> None:
+        """At most `max_waiting` questions wait or are looked at."""
+        self._group = group
+        self._listeners = listeners
+        self._runners = runners
+        self._topics_unknown: set[str] = set()
+        self._max_waiting = max_waiting
+        self._looked_at: dict[tuple[str, int], _Question] = {}
+
+    def on_check(self, connection: Connection, request: RemotingCommand) -> None:
+        """A broker asks."""
+        check = request.decode_header(CheckTransactionStateRequestHeader)
+        try:
+            message = to_message(decode_record(request.body), check.broker_name or "")
+        except MessageError as error:
+            logger.warning("a check-back from %s without a readable half message: %s", connection.peer, error)
+            return
+        asked_group = message.properties.get(properties.PRODUCER_GROUP)
+        if asked_group != self._group:
+            logger.warning("a check-back from %s for group %s; this is %s", connection.peer, asked_group, self._group)
+            return
+        listener = self._listeners.of(message.topic)
+        if listener is None:
+            self._say_unknown(_Question(connection, check, message))
+            return
+        key = (check.broker_name or connection.peer, check.commit_log_offset)
+        question = _Question(connection, check, message)
+        if key in self._looked_at:
+            self._looked_at[key] = question
+            return
+        if len(self._looked_at) >= self._max_waiting:
+            logger.warning(
+                "too many check-backs wait: that of transaction %s is left to the broker's next", message.transaction_id
+            )
+            return
+        self._looked_at[key] = question
+        method = listener.check_local_transaction
+        self._runners.of(method).submit(partial(method, message), partial(self._answer, key))
+
+    def _answer(self, key: tuple[str, int], answer: LocalTransactionState | None, error: BaseException | None) -> None:
+        question = self._looked_at.pop(key)
+        if not isinstance(error, ListenerNotRun):
+            self._tell(question, state_of_answer(answer, error, question.message.transaction_id))
+
+    def _say_unknown(self, question: _Question) -> None:
+        """Another program of the group may know the topic: the broker asks again."""
+        topic = question.message.topic
+        if topic not in self._topics_unknown and len(self._topics_unknown) < _MOST_TOPICS_NAMED:
+            self._topics_unknown.add(topic)
+            logger.warning(
+                "a check-back from %s for topic %s, for which producer %s has no transaction listener; it has: %s. "
+                "It answers UNKNOWN, now and from now on",
+                question.connection.peer, topic, self._group, self._listeners,
+            )  # fmt: skip
+        self._tell(question, LocalTransactionState.UNKNOWN)
+
+    def _tell(self, question: _Question, state: LocalTransactionState) -> None:
+        connection, check, message = question
+        header = end_after_check(self._group, check, message, state)
+        try:
+            connection.invoke_oneway(RequestCode.END_TRANSACTION, header)
+        except RemotingError as failure:
+            logger.info("the answer for transaction %s did not leave: %s; the broker asks again", message.transaction_id, failure)

@@ -1,0 +1,46 @@
+"""A transaction listener made of two functions, for programs that need no class for it."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+
+from rocketmq_broker.client.producer.send_result import LocalTransactionState
+from rocketmq_broker.message import Message, MessageExt
+
+Execute = Callable[[Message, object], LocalTransactionState | Awaitable[LocalTransactionState]]
+Check = Callable[[MessageExt], LocalTransactionState | Awaitable[LocalTransactionState]]
+
+
+class LocalTransaction:
+    """A TransactionListener; `local_transaction` makes it. Called itself, it is the function that runs the local transaction."""
+
+    def __init__(self, execute: Execute, check: Check | None = None) -> None:
+        """`check` answers check-backs; `answers_check_backs` may name it later, before the producer starts."""
+        self.execute_local_transaction = execute
+        self.__name__ = getattr(execute, "__name__", "local_transaction")
+        self.__doc__ = execute.__doc__
+        if check is not None:
+            self.check_local_transaction = check
+
+    def __call__(self, message: Message, arg: object) -> LocalTransactionState | Awaitable[LocalTransactionState]:
+        """Runs the local transaction as the function does that was decorated: for tests."""
+        return self.execute_local_transaction(message, arg)
+
+    def answers_check_backs(self, check: Check) -> Check:
+        """Decorator of the function, async or not, that says how a local transaction ended: it is given the message."""
+        self.check_local_transaction = check
+        return check
+
+
+def local_transaction(execute: Execute) -> LocalTransaction:
+    """Decorator that makes a transaction listener of a function, async or not, which is given the message and the sender's `arg`.
+
+    @local_transaction
+    def pay(message, arg): ...
+
+    @pay.answers_check_backs
+    def look_up(message): ...
+
+    async with TransactionProducer("order-service", pay) as producer: ...
+    """
+    return LocalTransaction(execute)

@@ -1,0 +1,53 @@
+"""Which listener a transaction belongs to: one for all topics, or one for each."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from rocketmq_broker.client.checks.listener_check import check_transaction_listener
+from rocketmq_broker.client.checks.settings_check import check_topic
+from rocketmq_broker.client.errors import IllegalConfiguration
+from rocketmq_broker.client.listeners import TransactionListener, TransactionListeners
+from rocketmq_broker.client.transaction.local_transaction import LocalTransaction
+
+ANY_TOPIC = "*"
+
+
+class TopicListeners:
+    """The listeners of one producer, by topic. They stay what they were when the producer was made."""
+
+    def __init__(self, producer: str, given: TransactionListeners) -> None:
+        """`producer` begins the sentences."""
+        self._producer = producer
+        self._by_topic: Mapping[str, TransactionListener] = dict(given) if isinstance(given, Mapping) else {ANY_TOPIC: given}
+
+    def check(self) -> None:
+        """Raises IllegalConfiguration unless each can be called as a TransactionListener, and there is one."""
+        if not self._by_topic:
+            raise IllegalConfiguration(f"{self._producer} has no transaction listener: name one for each topic, or one for '*'")
+        for topic, listener in self._by_topic.items():
+            who = self._producer
+            if topic != ANY_TOPIC:
+                check_topic(topic)
+                who = f"{self._producer}, topic {topic}"
+            if isinstance(listener, LocalTransaction) and not hasattr(listener, "check_local_transaction"):
+                raise IllegalConfiguration(
+                    f"{who}: nobody answers its check-backs: decorate the function that does with "
+                    f"@{listener.__name__}.answers_check_backs"
+                )
+            check_transaction_listener(who, listener)
+
+    def of(self, topic: str) -> TransactionListener | None:
+        """The listener for messages to the topic, or None."""
+        return self._by_topic.get(topic, self._by_topic.get(ANY_TOPIC))
+
+    def wanted(self, topic: str) -> TransactionListener:
+        """The listener for messages to the topic. Raises IllegalConfiguration if there is none."""
+        listener = self.of(topic)
+        if listener is None:
+            raise IllegalConfiguration(f"{self._producer} has no transaction listener for topic {topic}; it has: {self}")
+        return listener
+
+    def __str__(self) -> str:
+        """The topics."""
+        return ", ".join(self._by_topic) or "none"

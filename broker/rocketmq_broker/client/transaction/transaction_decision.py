@@ -1,0 +1,78 @@
+"""From a listener's answer to the END_TRANSACTION that tells the broker (RocketMQ's DefaultMQProducerImpl)."""
+
+from __future__ import annotations
+
+import logging
+
+from rocketmq_broker.client.producer.send_result import LocalTransactionState, SendResult, SendStatus
+from rocketmq_broker.message import MessageExt, properties, sysflag
+from rocketmq_broker.protocol.headers import CheckTransactionStateRequestHeader, EndTransactionRequestHeader
+
+logger = logging.getLogger(__name__)
+
+_BITS = {
+    LocalTransactionState.COMMIT_MESSAGE: sysflag.TRANSACTION_COMMIT,
+    LocalTransactionState.ROLLBACK_MESSAGE: sysflag.TRANSACTION_ROLLBACK,
+    LocalTransactionState.UNKNOWN: sysflag.TRANSACTION_NOT,
+}
+
+
+def state_without_listener(status: SendStatus) -> LocalTransactionState | None:
+    """What is decided without running the local transaction; None if it is to run.
+
+    A half message that is stored, but not as safely as asked for, may be lost with its broker: nothing must depend on it.
+    """
+    return None if status is SendStatus.SEND_OK else LocalTransactionState.ROLLBACK_MESSAGE
+
+
+def state_of_answer(answer: object, error: BaseException | None, transaction_id: str | None) -> LocalTransactionState:
+    """What a listener said; UNKNOWN if it raised or said nothing that can be understood: the broker will ask."""
+    if error is not None:
+        logger.warning("the listener failed on transaction %s: the broker will check back", transaction_id, exc_info=error)
+        return LocalTransactionState.UNKNOWN
+    if not isinstance(answer, LocalTransactionState):
+        logger.warning(
+            "the listener answered %r for transaction %s: that counts as UNKNOWN, and the broker will check back. "
+            "A listener returns LocalTransactionState.COMMIT_MESSAGE, ROLLBACK_MESSAGE or UNKNOWN",
+            answer,
+            transaction_id,
+        )
+        return LocalTransactionState.UNKNOWN
+    return answer
+
+
+def end_after_local_transaction(group: str, sent: SendResult, state: LocalTransactionState) -> EndTransactionRequestHeader:
+    """The decision after the local transaction: the half message is found by where its send response says it is."""
+    return EndTransactionRequestHeader(
+        producer_group=group,
+        tran_state_table_offset=sent.queue_offset,
+        commit_log_offset=commit_log_offset_of(sent.offset_message_id),
+        commit_or_rollback=_BITS[state],
+        from_transaction_check=False,
+        msg_id=sent.message_id,
+        transaction_id=sent.transaction_id,
+        broker_name=sent.queue.broker_name,
+    )
+
+
+def end_after_check(
+    group: str, check: CheckTransactionStateRequestHeader, message: MessageExt, state: LocalTransactionState
+) -> EndTransactionRequestHeader:
+    """The answer to a check-back: it refers to the offsets of the check, where the half message may have been rewritten."""
+    return EndTransactionRequestHeader(
+        producer_group=group,
+        tran_state_table_offset=check.tran_state_table_offset,
+        commit_log_offset=check.commit_log_offset,
+        commit_or_rollback=_BITS[state],
+        from_transaction_check=True,
+        msg_id=message.properties.get(properties.UNIQUE_KEY) or message.offset_message_id,
+        transaction_id=check.transaction_id,
+        broker_name=check.broker_name,
+    )
+
+
+def commit_log_offset_of(offset_message_id: str) -> int:
+    """The commit log offset at the end of an offset message id, be its host IPv4 or IPv6. Raises ValueError if it is none."""
+    if len(offset_message_id) not in (32, 56):
+        raise ValueError(f"{offset_message_id!r} is no offset message id")
+    return int(offset_message_id[-16:], 16)

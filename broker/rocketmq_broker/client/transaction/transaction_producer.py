@@ -1,0 +1,166 @@
+"""The producer of transactional messages (RocketMQ's TransactionMQProducer)."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from typing import Never
+
+from rocketmq_broker.acl import SessionCredentials
+from rocketmq_broker.client.checks.settings_check import check_whole_number, refuse_unknown
+from rocketmq_broker.client.errors import ClientError, MessageRefused
+from rocketmq_broker.client.instance.broker_calls import BrokerCalls
+from rocketmq_broker.client.instance.instance import RequestHandlers
+from rocketmq_broker.client.instance.parked_requests import ParkedRequests
+from rocketmq_broker.client.instance.routes import DEFAULT_TOPIC_QUEUE_NUMS
+from rocketmq_broker.client.listeners import TransactionListeners
+from rocketmq_broker.client.producer.producer import Producer, RunningProducer
+from rocketmq_broker.client.producer.send_result import LocalTransactionState, SendResult, TransactionSendResult
+from rocketmq_broker.client.producer.wire_message import check_message
+from rocketmq_broker.client.push.listener_runner import ListenerNotRun
+from rocketmq_broker.client.push.runner_choice import Runners
+from rocketmq_broker.client.transaction.check_answers import CheckAnswers
+from rocketmq_broker.client.transaction.topic_listeners import TopicListeners
+from rocketmq_broker.client.transaction.transaction_decision import (
+    end_after_local_transaction,
+    state_of_answer,
+    state_without_listener,
+)
+from rocketmq_broker.message import Message, properties
+from rocketmq_broker.protocol.codes import RequestCode
+from rocketmq_broker.remoting.rpc_hook import RpcHook
+from rocketmq_broker.remoting.tasks import Tasks
+from rocketmq_broker.remoting.tls import ClientTls
+
+logger = logging.getLogger(__name__)
+
+_LOCAL_TRANSACTIONS_END_WITHIN_S = 1.8
+
+
+class TransactionProducer(Producer):
+    """Sends a half message, runs the local transaction, tells the broker the outcome, and answers when the broker checks back."""
+
+    def __init__(
+        self,
+        group: str,
+        listener: TransactionListeners,
+        *,
+        namesrv_addr: str | None = None,
+        credentials: SessionCredentials | None = None,
+        tls: ClientTls | bool | None = None,
+        rpc_hook: RpcHook | None = None,
+        send_timeout_ms: int = 3000,
+        retry_times_when_send_failed: int = 2,
+        compress_message_body_over: int = 4096,
+        default_topic_queue_nums: int = DEFAULT_TOPIC_QUEUE_NUMS,
+        transaction_threads: int = 32,
+        check_threads: int = 4,
+        check_request_hold_max: int = 2000,
+        **unknown: Never,
+    ) -> None:
+        """`listener` is for all topics, or a dict names one for each topic.
+
+        At most `transaction_threads` local transactions and `check_threads` checks run at a time, async ones as tasks.
+
+        At most `check_request_hold_max` checks wait; a broker whose question found no room asks again later.
+        Raises IllegalConfiguration as `Producer` does.
+        """
+        refuse_unknown(self, unknown)
+        check_whole_number("transaction_threads", transaction_threads, least=1)
+        check_whole_number("check_threads", check_threads, least=1)
+        check_whole_number("check_request_hold_max", check_request_hold_max, least=1)
+        super().__init__(
+            group,
+            namesrv_addr=namesrv_addr,
+            credentials=credentials,
+            tls=tls,
+            rpc_hook=rpc_hook,
+            send_timeout_ms=send_timeout_ms,
+            retry_times_when_send_failed=retry_times_when_send_failed,
+            compress_message_body_over=compress_message_body_over,
+            default_topic_queue_nums=default_topic_queue_nums,
+        )
+        self._listeners = TopicListeners(f"producer {group}", listener)
+        self._check_request_hold_max = check_request_hold_max
+        self._executing = Runners(f"transaction-{group[:100]}", transaction_threads)
+        self._checking = Runners(f"check-{group[:100]}", check_threads)
+        self._transactions = Tasks()
+
+    async def start(self) -> None:
+        """Begin; from now on check-backs are answered. Raises IllegalConfiguration without a usable listener."""
+        self._lifecycle.require_new()
+        self._listeners.check()
+        await super().start()
+
+    async def _stop(self, running: RunningProducer) -> None:
+        """Let running local transactions end and be told to the broker, for a moment; the rest the broker will check back."""
+        await self._transactions.settle(_LOCAL_TRANSACTIONS_END_WITHIN_S)
+        for runners in (self._executing, self._checking):
+            await runners.stop(0.2)
+        await self._transactions.stop()
+        await super()._stop(running)
+
+    async def count_discarded(self) -> int:
+        """How many of this group's messages the brokers gave up after too many checks, and nobody has resumed yet.
+
+        Apache's brokers can only tell how many there are of all groups. Raises a ClientError if a broker does not answer.
+        """
+        instance = self._lifecycle.running().instance
+        requests = ParkedRequests(BrokerCalls(instance.remoting, instance.routes))
+        return sum(await asyncio.gather(*(requests.discarded(address, self.group) for address in instance.routes.masters)))
+
+    async def send_message_in_transaction(self, message: Message, arg: object = None) -> TransactionSendResult:
+        """Send the half message, run the local transaction with `arg`, tell the broker.
+
+        Raises IllegalConfiguration if the topic has no listener, and another ClientError if it is not certain that the half
+        message is stored; then the local transaction did not run. Once it has run nothing is raised any more. Whoever stops
+        waiting leaves the transaction to end by itself.
+        """
+        running = self._lifecycle.running()
+        check_message(message)
+        if properties.DELAY_TIME_LEVEL in message.properties:
+            raise MessageRefused("a transactional message cannot be delayed: send it without a delay level")
+        self._listeners.wanted(message.topic)
+        return await asyncio.shield(
+            self._transactions.start("client-transaction", self._transaction(running, message, arg), is_awaited=True)
+        )
+
+    async def _transaction(self, running: RunningProducer, message: Message, arg: object) -> TransactionSendResult:
+        half = message.with_properties({properties.TRANSACTION_PREPARED: "true", properties.PRODUCER_GROUP: self.group})
+        sent = await running.sender.send(half, new_id_each_attempt=True)
+        state = state_without_listener(sent.send_status)
+        if state is None:
+            state = await self._execute(half.with_properties({properties.UNIQUE_KEY: sent.message_id}), arg)
+        await self._end(running, sent, state)
+        return TransactionSendResult(
+            send_status=sent.send_status,
+            message_id=sent.message_id,
+            offset_message_id=sent.offset_message_id,
+            queue=sent.queue,
+            queue_offset=sent.queue_offset,
+            transaction_id=sent.message_id,
+            local_transaction_state=state,
+        )
+
+    async def _execute(self, message: Message, arg: object) -> LocalTransactionState:
+        execute = self._listeners.wanted(message.topic).execute_local_transaction
+        try:
+            answer = await self._executing.of(execute).run(lambda: execute(message, arg))
+        except ListenerNotRun:
+            return LocalTransactionState.ROLLBACK_MESSAGE
+        except Exception as error:
+            return state_of_answer(None, error, message.transaction_id)
+        return state_of_answer(answer, None, message.transaction_id)
+
+    async def _end(self, running: RunningProducer, sent: SendResult, state: LocalTransactionState) -> None:
+        try:
+            header = end_after_local_transaction(self.group, sent, state)
+            await running.requests.end_transaction(sent.queue.broker_name, header)
+        except (ClientError, ValueError) as error:
+            logger.warning(
+                "%s of transaction %s did not reach the broker: %s; it checks back", state.name, sent.message_id, error
+            )
+
+    def _handlers(self) -> RequestHandlers:
+        check_back = CheckAnswers(self.group, self._listeners, self._checking, self._check_request_hold_max)
+        return {**super()._handlers(), RequestCode.CHECK_TRANSACTION_STATE: check_back.on_check}

@@ -1,0 +1,294 @@
+"""All settings of the broker, with their defaults (RocketMQ's BrokerConfig, MessageStoreConfig and NettyServerConfig)."""
+
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Annotated, Literal
+
+import msgspec
+from msgspec import Meta, Struct, field
+
+from rocketmq_broker.config.errors import ConfigError
+from rocketmq_broker.config.without_effect import WITHOUT_EFFECT
+from rocketmq_broker.message.printable import printable
+from rocketmq_broker.protocol.java_properties import parse_properties
+from rocketmq_broker.remoting.tls import DEFAULT_CONFIG_FILE, ClientTls, ServerTls, TlsUnusable, of_config_file
+
+Port = Annotated[int, Meta(ge=0, le=65535)]
+Positive = Annotated[int, Meta(ge=1)]
+NotNegative = Annotated[int, Meta(ge=0)]
+Name = Annotated[str, Meta(min_length=1, max_length=127, pattern=r"^[%|a-zA-Z0-9_.-]+$")]
+Milliseconds = NotNegative
+Percent = Annotated[int, Meta(ge=10, le=95)]
+DelayLevels = Annotated[str, Meta(pattern=r"^\d{1,9}[smhd]( +\d{1,9}[smhd])*$")]
+MetricsLabel = Annotated[str, Meta(pattern=r"^([a-zA-Z_]\w*:[^:,]+(,[a-zA-Z_]\w*:[^:,]+)*)?$")]
+HoursOfDay = Annotated[str, Meta(pattern=r"^\d{1,2}(;\d{1,2})*$")]
+
+CONSUME_QUEUE_UNIT_BYTES = 20
+LONGEST_FRAME_BYTES = 16 * 1024 * 1024
+
+OTHER_NAMES = {
+    "mappedFileSizeCommitLog": "mapedFileSizeCommitLog",
+    "mappedFileSizeConsumeQueue": "mapedFileSizeConsumeQueue",
+}
+"""Properties that have two spellings, one of older releases."""
+
+HOSTS = frozenset({"bindAddress", "brokerIP1", "metricsPromExporterHost"})
+"""Properties that name a host."""
+
+NOT_SUPPORTED = frozenset({"enableDLegerCommitLog", "duplicationEnable"})
+"""Passing over one of these in silence would leave users with less than they asked for."""
+
+
+class BrokerSettings(Struct, frozen=True, kw_only=True, rename="camel", forbid_unknown_fields=True):
+    """What broker.conf can say. A field's name in snake case is RocketMQ's property in camel case, save those named."""
+
+    # who it is and where others find it
+    broker_name: Name = "broker-a"
+    broker_cluster_name: Name = "DefaultCluster"
+    broker_id: Annotated[int, Meta(ge=0, le=0)] = 0
+    broker_role: Literal["ASYNC_MASTER", "SYNC_MASTER"] = "ASYNC_MASTER"
+    broker_ip1: str = field(default="127.0.0.1", name="brokerIP1")
+    listen_port: Port = 10911
+    bind_address: str = "127.0.0.1"
+    namesrv_addr: str = ""
+    namesrv_listen_port: Port = 9876
+    register_name_server_period: Milliseconds = 30_000
+    server_max_connections: Positive = 20_000
+    server_max_buffered_bytes: Annotated[int, Meta(ge=2 * LONGEST_FRAME_BYTES)] = 256 * 1024 * 1024
+    region_id: str = "DefaultRegion"
+    trace_on: bool = True
+
+    # what it lets clients do
+    broker_permission: Annotated[int, Meta(ge=0, le=7)] = 6
+    auto_create_topic_enable: bool = True
+    auto_create_subscription_group: bool = True
+    default_topic_queue_nums: Positive = 8
+    max_topic_num: Positive = 10_000
+    max_subscription_group_num: Positive = 5_000
+    cluster_topic_enable: bool = True
+    broker_topic_enable: bool = True
+    trace_topic_enable: bool = False
+    msg_trace_topic_name: Name = "RMQ_SYS_TRACE_TOPIC"
+    reject_transaction_message: bool = False
+    notify_consumer_ids_changed_enable: bool = True
+    store_reply_message_enable: bool = True
+    enable_property_filter: bool = False
+    long_polling_enable: bool = True
+    short_polling_time_mills: Milliseconds = 1000
+    max_message_size: Annotated[int, Meta(ge=1, le=LONGEST_FRAME_BYTES - 64 * 1024)] = 4 * 1024 * 1024
+    message_delay_level: DelayLevels = "1s 5s 10s 30s 1m 2m 3m 4m 5m 6m 7m 8m 9m 10m 20m 30m 1h 2h"
+
+    # accounts
+    acl_enable: bool = False
+    rocketmq_home: str = ""
+    plain_acl_file: str = field(default="conf/plain_acl.yml", name="rocketmq.acl.plain.file")
+
+    # TLS; the text is read by rocketmq_broker.remoting.tls
+    tls_server_mode: str = field(default="permissive", name="tls.server.mode")
+    tls_server_cert_path: str = field(default="", name="tls.server.certPath")
+    tls_server_key_path: str = field(default="", name="tls.server.keyPath")
+    tls_server_key_password: str = field(default="", name="tls.server.keyPassword")
+    tls_server_need_client_auth: str = field(default="none", name="tls.server.need.client.auth")
+    tls_server_trust_cert_path: str = field(default="", name="tls.server.trustCertPath")
+    tls_test_mode_enable: str = field(default="", name="tls.test.mode.enable")
+    tls_config_file: str = field(default=DEFAULT_CONFIG_FILE, name="tls.config.file")
+    tls_enable: bool = field(default=False, name="tls.enable")
+    tls_client_trust_cert_path: str = field(default="", name="tls.client.trustCertPath")
+    tls_client_auth_server: str = field(default="", name="tls.client.authServer")
+    tls_client_check_hostname: str = field(default="", name="tls.client.checkHostname")
+    tls_client_cert_path: str = field(default="", name="tls.client.certPath")
+    tls_client_key_path: str = field(default="", name="tls.client.keyPath")
+    tls_client_key_password: str = field(default="", name="tls.client.keyPassword")
+
+    # transactions
+    transaction_time_out: Milliseconds = 6_000
+    transaction_check_interval: Positive = 60_000
+    transaction_check_answer_time_out: Positive = 6_000
+    transaction_check_max: Positive = 15
+
+    # the store
+    store_path_root_dir: str = "~/store"
+    store_path_commit_log: str = ""
+    flush_disk_type: Literal["SYNC_FLUSH", "ASYNC_FLUSH"] = "SYNC_FLUSH"
+    flush_interval_commit_log: Positive = 500
+    sync_flush_timeout: Positive = 5_000
+    maped_file_size_commit_log: Annotated[int, Meta(ge=64 * 1024)] = 1024 * 1024 * 1024
+    maped_file_size_consume_queue: Annotated[int, Meta(ge=CONSUME_QUEUE_UNIT_BYTES)] = 300_000 * CONSUME_QUEUE_UNIT_BYTES
+    max_hash_slot_num: Positive = 5_000_000
+    max_index_num: Annotated[int, Meta(ge=2)] = 20_000_000  # entry 0 of an index file is never used
+    message_index_enable: bool = True
+    file_reserved_time: Positive = 72
+    delete_when: HoursOfDay = "04"
+    clean_resource_interval: Positive = 10_000
+    disk_max_used_space_ratio: Percent = 75
+    clean_file_forcibly_enable: bool = False
+    disk_space_clean_forcibly_ratio: Percent = 85
+    disk_space_warning_level_ratio: Percent = 90
+    flush_consumer_offset_interval: Positive = 5_000
+    flush_delay_offset_interval: Positive = 10_000
+    max_transfer_count_on_message_in_memory: Positive = 32
+    max_transfer_bytes_on_message_in_memory: Positive = 256 * 1024
+
+    # metrics, under RocketMQ 5's names
+    metrics_exporter_type: Literal["DISABLE", "PROM"] = "DISABLE"
+    metrics_prom_exporter_port: Port = 5557
+    metrics_prom_exporter_host: str = ""
+    metrics_label: MetricsLabel = ""
+
+    @property
+    def store_root(self) -> Path:
+        """The store's directory, `~` resolved."""
+        return Path(self.store_path_root_dir).expanduser()
+
+    @property
+    def acl_file(self) -> Path:
+        """The file with the accounts; below RocketMQ's home unless its path is absolute."""
+        return Path(self.rocketmq_home).expanduser() / Path(self.plain_acl_file).expanduser()
+
+    @property
+    def acl_folder(self) -> Path:
+        """More files with accounts."""
+        return Path(self.rocketmq_home).expanduser() / "conf" / "acl"
+
+    @property
+    def tls(self) -> dict[str, str]:
+        """The settings of TLS under RocketMQ's names, as rocketmq_broker.remoting.tls reads them."""
+        values: dict[str, object] = msgspec.to_builtins(self)
+        return {name: str(value) for name, value in values.items() if name.startswith("tls.")}
+
+    @property
+    def metrics_host(self) -> str:
+        """The address that metrics are served on: that of the broker's other ports unless another is given."""
+        return self.metrics_prom_exporter_host or self.bind_address
+
+    @property
+    def consume_queue_units_per_file(self) -> int:
+        """Entries of one consume queue file."""
+        return self.maped_file_size_consume_queue // CONSUME_QUEUE_UNIT_BYTES
+
+    @property
+    def name_servers(self) -> tuple[str, ...]:
+        """The name servers to register with; none means that the broker runs its own."""
+        return tuple(address.strip() for address in self.namesrv_addr.split(";") if address.strip())
+
+
+class LoadedSettings(Struct, frozen=True):
+    """The settings, and what to tell the user about properties that have no effect."""
+
+    settings: BrokerSettings
+    warnings: tuple[str, ...] = ()
+
+
+def load_settings(
+    path: Path | None, overrides: Mapping[str, str] | None = None, environment: Mapping[str, str] | None = None
+) -> LoadedSettings:
+    """The settings of a broker.conf, or the defaults without one; `overrides` (by property name) come from the command line.
+
+    Of the environment ROCKETMQ_HOME counts where `rocketmqHome` is not set. Raises ConfigError.
+    """
+    environment = environment or {}
+    source = str(path) if path else "command line"
+    properties = {**(_read(path) if path else {}), **(overrides or {})}
+    properties = {OTHER_NAMES.get(name, name): value.strip() for name, value in properties.items()}
+    if "ROCKETMQ_HOME" in environment:
+        properties.setdefault("rocketmqHome", environment["ROCKETMQ_HOME"])
+    properties |= _tls_properties(source, properties.get("tls.config.file"))
+    known = {struct_field.encode_name for struct_field in msgspec.structs.fields(BrokerSettings)}
+    warnings = tuple(_warning(source, name) for name in properties if name not in known)
+    for name in NOT_SUPPORTED & properties.keys():
+        if properties[name].lower() == "true":
+            raise ConfigError(f"{source}: {name}=true: not supported by this broker")
+    for name in known & properties.keys():
+        _refuse_odd_text(source, name, properties[name])
+    settings = _convert(source, {name: value for name, value in properties.items() if name in known})
+    _refuse_what_cannot_be(source, settings)
+    return LoadedSettings(settings, warnings)
+
+
+def _tls_properties(source: str, config_file: str | None) -> dict[str, str]:
+    """What the file of TLS settings says. As in RocketMQ it overrides broker.conf.
+
+    Raises ConfigError if a file other than the default one is named and cannot be read.
+    """
+    path = Path(config_file or DEFAULT_CONFIG_FILE)
+    if config_file in {None, DEFAULT_CONFIG_FILE} and not path.exists():
+        return {}
+    return of_config_file(_read(path))
+
+
+def _read(path: Path) -> dict[str, str]:
+    try:
+        return parse_properties(path.read_text(encoding="utf-8"))
+    except OSError as error:
+        raise ConfigError(f"{path}: {error.strerror}") from None
+    except UnicodeDecodeError:
+        raise ConfigError(f"{path}: not a text file in UTF-8") from None
+    except ValueError as error:  # a path with a NUL
+        raise ConfigError(f"{path}: {error}") from None
+
+
+def _warning(source: str, name: str) -> str:
+    if name in WITHOUT_EFFECT:
+        return f"{source}: {name} has no effect in this broker"
+    return f"{source}: {name} is no property known here; it is ignored"
+
+
+def _convert(source: str, properties: Mapping[str, str]) -> BrokerSettings:
+    try:
+        return msgspec.convert(properties, BrokerSettings, strict=False)
+    except msgspec.ValidationError as error:
+        reason, _, where = str(error).replace("Expected", "expected").partition(" - at `$.")
+        reason, name = reason.replace("`", ""), where.rstrip("`")
+        raise ConfigError(f"{source}: {name}={properties.get(name, '')}: {reason}") from None
+
+
+def _refuse_odd_text(source: str, name: str, value: str) -> None:
+    if not value.isprintable():
+        raise ConfigError(f"{source}: {name}={printable(value)}: a character that cannot be printed")
+    if name in HOSTS:
+        try:
+            value.encode("idna")
+        except UnicodeError:
+            raise ConfigError(f"{source}: {name}={value}: no host name and no address") from None
+
+
+def _refuse_homes_of_nobody(source: str, settings: BrokerSettings) -> None:
+    """`~NAME` is the home of a user; there may be no such user."""
+    for name, text in (
+        ("storePathRootDir", settings.store_path_root_dir),
+        ("storePathCommitLog", settings.store_path_commit_log),
+        ("rocketmqHome", settings.rocketmq_home),
+        ("rocketmq.acl.plain.file", settings.plain_acl_file),
+    ):
+        try:
+            Path(text or "").expanduser()
+        except RuntimeError as error:
+            raise ConfigError(f"{source}: {name}={text}: {error}") from None
+
+
+def _refuse_what_cannot_be(source: str, settings: BrokerSettings) -> None:
+    """What no single type can rule out."""
+    try:
+        ServerTls.from_properties(settings.tls)
+        ClientTls.from_properties(settings.tls)
+    except TlsUnusable as error:
+        raise ConfigError(f"{source}: {error}") from None
+    _refuse_homes_of_nobody(source, settings)
+    if settings.acl_enable and not settings.acl_file.is_absolute():
+        raise ConfigError(
+            f"{source}: aclEnable=true: set rocketmqHome, or ROCKETMQ_HOME in the environment, to an absolute path: "
+            f"the accounts are read from {settings.plain_acl_file} in it"
+        )
+    if any(int(hour) > 23 for hour in settings.delete_when.split(";")):
+        raise ConfigError(f"{source}: deleteWhen={settings.delete_when}: hours are from 00 to 23")
+    if settings.listen_port in (1, 2):
+        raise ConfigError(
+            f"{source}: listenPort={settings.listen_port}: 3 or more, or 0: listenPort - 2 is the VIP channel's port"
+        )
+    for address in settings.name_servers:
+        host, separator, port = address.rpartition(":")
+        if not (host and separator and port.isdigit()):
+            raise ConfigError(f"{source}: namesrvAddr={settings.namesrv_addr}: HOST:PORT is expected, several separated by ;")
+    if settings.maped_file_size_commit_log > sys.maxsize // 2:
+        raise ConfigError(f"{source}: mapedFileSizeCommitLog={settings.maped_file_size_commit_log}: too large")

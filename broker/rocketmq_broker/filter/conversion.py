@@ -1,0 +1,138 @@
+"""How a property's text becomes what it is compared with: Java's valueOf and compareTo (RocketMQ's ComparisonExpression).
+
+The other side decides. Beside a whole number that fits in 32 bits the text must be such a number: `a > 3` fails for a message
+whose `a` is 3.5 or 3000000000. Beside a larger one it must fit in 64 bits, beside a fraction it may be any number, and beside
+TRUE or FALSE everything but `true` is false. Two properties are equal if their texts are, and ordered as numbers.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Callable
+from enum import Enum
+from typing import Final
+
+from rocketmq_broker.filter.errors import EvaluationFailed
+
+Value = str | int | float | bool | None
+Comparison = Callable[[Value, Value], int]
+"""Negative, 0 or positive, as the first is less than, equal to or greater than the second. Raises EvaluationFailed."""
+
+
+class Kind(Enum):
+    """What an operand is, if it is not unknown."""
+
+    TEXT = "text"
+    INTEGER = "a whole number of 32 bits"
+    LONG = "a whole number of 64 bits"
+    DOUBLE = "a fraction"
+    BOOLEAN = "true or false"
+    NOTHING = "always unknown"
+
+
+LONGEST_NUMBER: Final = 1024
+"""Characters. A longer text is no number here: to read it would take too long."""
+NUMBERS: Final = frozenset({Kind.INTEGER, Kind.LONG, Kind.DOUBLE})
+
+_INTEGER = re.compile(r"[+-]?\d+")
+_DOUBLE = re.compile(
+    r"""[\x00-\x20]* [+-]? (?: NaN | Infinity
+        | (?: \d+(?:\.\d*)? | \.\d+ ) (?: [eE][+-]?\d+ )? [fFdD]?
+        | 0[xX] (?: [0-9a-fA-F]+\.? | [0-9a-fA-F]*\.[0-9a-fA-F]+ ) [pP][+-]?\d+ [fFdD]?
+    ) [\x00-\x20]*""",
+    re.VERBOSE | re.ASCII,
+)
+_WHITE = "".join(map(chr, range(0x21)))
+"""What Java's String.trim takes off."""
+
+
+def equality(left: Kind, right: Kind) -> Comparison:
+    """How two operands of these kinds are compared by = and <>."""
+    if left is right is Kind.TEXT:
+        return _compare
+    return _comparison(left, right)
+
+
+def order(left: Kind, right: Kind) -> Comparison:
+    """How two operands of these kinds are compared by <, <=, > and >=: texts as numbers."""
+    if left is right is Kind.TEXT:
+        return _compare_as_doubles
+    return _comparison(left, right)
+
+
+def to_integer(value: Value, bits: int) -> int:
+    """Java's Integer.valueOf and Long.valueOf of a text; a number as it is. Raises EvaluationFailed."""
+    if isinstance(value, int):
+        return value
+    match = _INTEGER.fullmatch(_numeral(value))
+    number = int(match[0]) if match is not None else None
+    if number is None or not -(1 << bits - 1) <= number < 1 << bits - 1:
+        raise EvaluationFailed(f"{value!r} is no whole number of {bits} bits")
+    return number
+
+
+def to_double(value: Value) -> float:
+    """Java's Double.valueOf of a text, hexadecimal fractions included; a number as it is. Raises EvaluationFailed."""
+    if isinstance(value, int | float):
+        return float(value)
+    text = _numeral(value)
+    if _DOUBLE.fullmatch(text) is None:
+        raise EvaluationFailed(f"{value!r} is no number")
+    text = text.strip(_WHITE)
+    digits = text[:-1] if text[-1] in "fFdD" else text
+    try:
+        return float.fromhex(digits) if "x" in text.lower() else float(digits)
+    except OverflowError:
+        return math.copysign(math.inf, -1 if text[0] == "-" else 1)
+
+
+def compare_doubles(left: float, right: float) -> int:
+    """Java's Double.compareTo: -0.0 is less than 0.0, and not-a-number greater than all."""
+    if left < right:
+        return -1
+    if left > right:
+        return 1
+    return _compare(_rank(left), _rank(right))
+
+
+def _numeral(value: Value) -> str:
+    text = str(value)
+    if len(text) > LONGEST_NUMBER:
+        raise EvaluationFailed(f"a text of {len(text)} characters is taken for no number; {LONGEST_NUMBER} are allowed")
+    return text
+
+
+def _rank(number: float) -> float:
+    return 2.0 if math.isnan(number) else math.copysign(1.0, number)
+
+
+def _comparison(left: Kind, right: Kind) -> Comparison:
+    """How values are compared that are not both texts (ComparisonExpression.__compare)."""
+    kinds = {left, right}
+    if kinds == {Kind.BOOLEAN, Kind.TEXT}:
+        return _compare_with_boolean if right is Kind.BOOLEAN else _fail
+    if Kind.BOOLEAN in kinds and kinds & NUMBERS:
+        return lambda first, second: -1
+    if Kind.DOUBLE in kinds:
+        return _compare_as_doubles
+    if Kind.TEXT in kinds:
+        bits = 32 if Kind.INTEGER in kinds else 64
+        return lambda first, second: _compare(to_integer(first, bits), to_integer(second, bits))
+    return _compare
+
+
+def _compare_as_doubles(left: Value, right: Value) -> int:
+    return compare_doubles(to_double(left), to_double(right))
+
+
+def _compare_with_boolean(text: Value, boolean: Value) -> int:
+    return _compare(str(text).lower() == "true", boolean)
+
+
+def _fail(boolean: Value, text: Value) -> int:
+    raise EvaluationFailed(f"RocketMQ cannot compare {boolean} with the text {text!r}, only the text with it")
+
+
+def _compare(left: Value, right: Value) -> int:
+    return (left > right) - (left < right)  # type: ignore[operator]

@@ -1,0 +1,82 @@
+"""What comparisons compare: properties, literals, and what a minus sign makes of them (RocketMQ's Expression and its kin)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Final, Protocol
+
+from rocketmq_broker.filter.conversion import NUMBERS, Kind, Value
+from rocketmq_broker.message.properties import beginning
+
+
+class Operand(Protocol):
+    """Something that has a value for each message. Conditions are operands of the kind BOOLEAN."""
+
+    @property
+    def kind(self) -> Kind:
+        """What its value is, unless it is unknown."""
+
+    def evaluate(self, properties: bytes) -> Value:
+        """Its value for a message with these encoded properties; None if that is unknown. Raises EvaluationFailed."""
+
+
+@dataclass(frozen=True, slots=True)
+class Literal:
+    """A text, a number, TRUE, FALSE or NULL."""
+
+    kind: Kind
+    value: Value
+
+    def evaluate(self, properties: bytes) -> Value:
+        """The value itself."""
+        return self.value
+
+
+_MOST_EMPTY: Final = 8
+"""So many properties without value are passed over in search of one of the same name that has one."""
+
+
+@dataclass(frozen=True, slots=True)
+class Property:
+    """A property of the message. Of several with one name the last counts, as with Apache's broker; one without value is none."""
+
+    name: str
+    kind: Kind = Kind.TEXT
+    _if_first: bytes = field(init=False, repr=False)
+    _among_others: bytes = field(init=False, repr=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "_if_first", beginning(self.name))
+        object.__setattr__(self, "_among_others", b"\x02" + self._if_first)
+
+    def evaluate(self, properties: bytes) -> str | None:
+        """The property's value."""
+        end = len(properties)
+        for _ in range(_MOST_EMPTY):
+            found = properties.rfind(self._among_others, 0, end)
+            if found < 0 and not properties.startswith(self._if_first):
+                return None
+            start = found + 1 + len(self._if_first)
+            stop = properties.find(b"\x02", start)
+            if value := properties[start : len(properties) if stop < 0 else stop]:
+                return value.decode(errors="replace")
+            if found < 0:
+                break
+            end = found
+        return None
+
+
+@dataclass(frozen=True, slots=True)
+class Negation:
+    """A number with its sign changed. Of anything else, a property included, it is unknown."""
+
+    operand: Operand
+    kind: Kind = field(init=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "kind", self.operand.kind if self.operand.kind in NUMBERS else Kind.NOTHING)
+
+    def evaluate(self, properties: bytes) -> Value:
+        """The number's opposite."""
+        value = self.operand.evaluate(properties)
+        return -value if self.kind is not Kind.NOTHING and isinstance(value, int | float) else None

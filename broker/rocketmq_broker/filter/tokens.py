@@ -1,0 +1,73 @@
+"""The words of an expression (the tokens of RocketMQ's SelectorParser.jj)."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from enum import Enum
+from typing import Final, NamedTuple
+
+from rocketmq_broker.filter.errors import IllegalExpression
+
+_LONGEST_SHOWN: Final = 40
+_KEYWORDS: Final = frozenset({"NOT", "AND", "OR", "BETWEEN", "IN", "TRUE", "FALSE", "NULL", "IS"})
+
+_TOKEN: Final = re.compile(
+    r"""
+      (?P<skipped> [ \t\n\r\f]+ | --[^\n\r]*[\n\r] | /\*(?s:.*?)\*/ )
+    | (?P<decimal_fraction> \d+\.\d*(?:e[+-]?\d+)? | \.\d+(?:e[+-]?\d+)? | \d+e[+-]?\d+ )
+    | (?P<whole_number> 0 | [1-9]\d*l? )
+    | (?P<text> '(?:''|[^'])*' )
+    | (?P<name> [a-z_$][a-z0-9_$]* )
+    | (?P<symbol> <> | >= | <= | [=<>(),+-] )
+    """,
+    re.VERBOSE | re.ASCII | re.IGNORECASE,
+)
+
+
+class TokenKind(Enum):
+    """What a token is."""
+
+    WHOLE_NUMBER = "whole_number"
+    DECIMAL_FRACTION = "decimal_fraction"
+    TEXT = "text"
+    NAME = "name"
+    WORD = "word"
+    """A symbol, or a keyword in capitals."""
+    END = "end"
+
+
+class Token(NamedTuple):
+    """One token, and the number of its first character, from 1."""
+
+    kind: TokenKind
+    text: str
+    position: int
+
+    def __str__(self) -> str:
+        if self.kind is TokenKind.END:
+            return "the end"
+        text = self.text if len(self.text) <= _LONGEST_SHOWN else f"{self.text[:_LONGEST_SHOWN]}..."
+        return f"{text!r} at character {self.position}"
+
+    def is_word(self, *words: str) -> bool:
+        """Whether it is one of these symbols or keywords."""
+        return self.kind is TokenKind.WORD and self.text in words
+
+
+def tokens_of(expression: str) -> Iterator[Token]:
+    """The tokens, and the end. Raises IllegalExpression at the first character that begins none."""
+    position = 0
+    while position < len(expression):
+        match = _TOKEN.match(expression, position)
+        if match is None:
+            raise IllegalExpression(f"{expression[position]!r} at character {position + 1} begins nothing that SQL92 knows")
+        position = match.end()
+        kind, text = match.lastgroup, match[0]
+        if kind == "symbol":
+            yield Token(TokenKind.WORD, text, match.start() + 1)
+        elif kind == "name" and text.upper() in _KEYWORDS:
+            yield Token(TokenKind.WORD, text.upper(), match.start() + 1)
+        elif kind != "skipped":
+            yield Token(TokenKind(kind), text, match.start() + 1)
+    yield Token(TokenKind.END, "", position + 1)

@@ -1,0 +1,72 @@
+"""A log record as text that only the program that logs can begin a line of."""
+
+from __future__ import annotations
+
+import logging
+from typing import Final
+
+from rocketmq_broker.message.printable import printable
+
+FORMAT: Final = "%(asctime)s %(levelname)s %(name)s: %(message)s"
+
+LONGEST_VALUE: Final = 1_000
+"""Characters of one value in a log line. What stands behind it, such as the reason, must still be seen."""
+LONGEST_LINE: Final = 8_000
+"""Characters of a log line."""
+MOST_TRACEBACK_LINES: Final = 200
+_INDENT: Final = "    "
+
+
+class LineFormatter(logging.Formatter):
+    """Formats a record as one line, and its traceback as indented lines below it.
+
+    Names, keys and errors in a record may come from a stranger. A newline in them would begin a line that looks like one of
+    ours, and an escape character would tell the reader's terminal what to do. So everything that cannot be printed is escaped
+    here, where no caller can forget it. Long values and long tracebacks are cut.
+    """
+
+    def __init__(self, fmt: str = FORMAT) -> None:
+        super().__init__(fmt)
+
+    def format(self, record: logging.LogRecord) -> str:
+        """The line, and the lines of the traceback."""
+        record.message = _message(record)
+        if self.usesTime():
+            record.asctime = self.formatTime(record, self.datefmt)
+        lines = [printable(self.formatMessage(record), LONGEST_LINE)]
+        if record.exc_info:
+            lines += _indented(self.formatException(record.exc_info))
+        if record.stack_info:
+            lines += _indented(record.stack_info)
+        return "\n".join(lines)
+
+
+def _message(record: logging.LogRecord) -> str:
+    """The record's message with its values cut; also that of a record whose values do not fit its format."""
+    args = record.args
+    if isinstance(args, tuple):
+        args = tuple(map(_cut, args))
+    try:
+        return str(record.msg) % args if args else str(record.msg)
+    except (TypeError, ValueError, KeyError):
+        return f"{record.msg} {args!r}"
+
+
+def _cut(value: object) -> object:
+    """The value; a long text in its stead if it is one of the kinds that strangers can make long."""
+    if isinstance(value, (int, float)) or value is None:
+        return value
+    text = str(value)
+    if len(text) <= LONGEST_VALUE:
+        return value
+    return f"{text[:LONGEST_VALUE]}... ({len(text) - LONGEST_VALUE} more characters)"
+
+
+def _indented(text: str) -> list[str]:
+    # Only "\n" parts lines here: for str.splitlines a form feed in an error's text would, too.
+    lines = text.rstrip("\n").split("\n")
+    left_out = len(lines) - MOST_TRACEBACK_LINES
+    if left_out > 0:
+        half = MOST_TRACEBACK_LINES // 2
+        lines = [*lines[:half], f"... ({left_out} more lines)", *lines[-half:]]
+    return [_INDENT + printable(line, LONGEST_LINE) for line in lines]

@@ -1,0 +1,89 @@
+"""Reading what fastjson writes for maps whose keys are no strings: numbers and objects as keys, without quotes.
+
+    {"brokerAddrs":{0:"127.0.0.1:10911"}}
+    {"offsetTable":{{"brokerName":"a","queueId":0,"topic":"t"}:{"maxOffset":7}}}
+
+Bodies on the wire and config files of the store hold such maps.
+"""
+
+import re
+from collections.abc import Callable
+
+import msgspec
+
+from rocketmq_broker.message.errors import UnreadableJson
+
+_TOKEN = re.compile(rb'\s+|"(?:[^"\\]|\\.)*"|[{}\[\],:]|[^\s"{}\[\],:]+', re.DOTALL)
+_MAX_DEPTH = 64
+
+
+def standard_json(data: bytes) -> bytes:
+    """The same as standard JSON, an object key becoming the string of its own text.
+
+    Raises UnreadableJson where braces or quotes do not match.
+    """
+    reader = _Reader(data)
+    text = reader.value(0)
+    reader.expect_end()
+    return text
+
+
+class _Reader:
+    """Walks over the tokens of a text and puts the parts together anew."""
+
+    def __init__(self, data: bytes) -> None:
+        self._data = data
+        self._position = 0
+        self._token = b""
+        self._advance()
+
+    def value(self, depth: int) -> bytes:
+        if depth > _MAX_DEPTH:
+            raise UnreadableJson(f"JSON nested deeper than {_MAX_DEPTH}")
+        if self._token == b"{":
+            return b"{" + self._items(b"}", self._member, depth + 1) + b"}"
+        if self._token == b"[":
+            return b"[" + self._items(b"]", self.value, depth + 1) + b"]"
+        if self._token in b"}],:":
+            raise UnreadableJson(
+                f"JSON with {self._token.decode() or 'its end'!r} where a value should be, at byte {self._position}"
+            )
+        return self._advance()
+
+    def expect_end(self) -> None:
+        if self._token:
+            raise UnreadableJson(f"JSON that goes on after its end, at byte {self._position}")
+
+    def _items(self, closing: bytes, item: Callable[[int], bytes], depth: int) -> bytes:
+        self._advance()
+        items = []
+        while self._token != closing:
+            items.append(item(depth))
+            if self._token == b",":
+                self._advance()
+            elif self._token != closing:
+                raise UnreadableJson(f"JSON without {closing.decode()!r} at byte {self._position}")
+        self._advance()
+        return b",".join(items)
+
+    def _member(self, depth: int) -> bytes:
+        key = self.value(depth)
+        if self._advance() != b":":
+            raise UnreadableJson(f"JSON with a key that has no value, at byte {self._position}")
+        if not key.startswith(b'"'):
+            key = msgspec.json.encode(key.decode(errors="replace"))
+        return key + b":" + self.value(depth)
+
+    def _advance(self) -> bytes:
+        """Steps to the next token and returns the one left behind."""
+        left = self._token
+        self._token = b""
+        while self._position < len(self._data):
+            match = _TOKEN.match(self._data, self._position)
+            if match is None:
+                raise UnreadableJson(f"JSON with a string that does not end, at byte {self._position}")
+            self._position = match.end()
+            if not match[0].isspace():
+                self._token = match[0]
+                break
+        return left

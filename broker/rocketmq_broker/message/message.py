@@ -1,0 +1,172 @@
+"""Messages as programs see them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, replace
+from types import MappingProxyType
+from typing import Never, Self
+
+from rocketmq_broker.message import ids, properties
+from rocketmq_broker.message.errors import IllegalMessage
+from rocketmq_broker.message.mistakes import kind_of, no_such_parameter
+from rocketmq_broker.message.named_properties import named_properties
+
+_PARAMETERS = ("tags", "keys", "delay_time_level", "user_properties", "flag")
+_INSTEAD_OF_BYTES = {str: "encode it, as in text.encode()", bytearray: "copy it with bytes()", memoryview: "copy it with bytes()"}
+_MAPPINGS = (MappingProxyType, dict, Mapping)  # the first two are found without asking the abstract class
+_LONGEST_NUMBER = 9
+"""Digits of a number in a property; the value may be anybody's."""
+_NO_PROPERTIES: Mapping[str, str] = MappingProxyType({})
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class MessageQueue:
+    """One queue of a topic on one broker; ordered as RocketMQ's MessageQueue.compareTo."""
+
+    topic: str
+    broker_name: str
+    queue_id: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Message:
+    """What a program sends. `Message.of` spares it the names of the well-known properties."""
+
+    topic: str
+    body: bytes
+    properties: Mapping[str, str] = field(default_factory=lambda: _NO_PROPERTIES)
+    flag: int = 0
+
+    def __post_init__(self) -> None:
+        """Raises TypeError unless topic, body and properties are what the commit log can store."""
+        if not (isinstance(self.body, bytes) and isinstance(self.topic, str) and isinstance(self.properties, _MAPPINGS)):
+            raise TypeError(_wrong_type(self))
+
+    @classmethod
+    def of(
+        cls,
+        topic: str,
+        body: bytes | str,
+        *,
+        tags: str | None = None,
+        keys: Iterable[str] = (),
+        delay_time_level: int = 0,
+        user_properties: Mapping[str, str] | None = None,
+        flag: int = 0,
+        **unknown: Never,
+    ) -> Message:
+        """A message with its tag, keys and delay level where RocketMQ keeps them: among the properties.
+
+        A body that is a str is sent in UTF-8. A key may not hold a space.
+        Delay level 0 means at once; 1 to 18 are 1 s to 2 h by default. Raises TypeError for what has
+        the wrong type or name, and IllegalMessage for what RocketMQ could not keep.
+        """
+        if unknown:
+            raise TypeError(no_such_parameter("Message.of", unknown, _PARAMETERS))
+        _check_flag(flag)
+        named = named_properties(tags, keys, delay_time_level, user_properties)
+        return Message(topic=topic, body=_encoded(topic, body), properties=MappingProxyType(named), flag=flag)
+
+    @property
+    def text(self) -> str:
+        """The body as text in UTF-8. Raises UnicodeDecodeError if it is something else."""
+        return self.body.decode()
+
+    @property
+    def tags(self) -> str | None:
+        """The tag that subscriptions filter by."""
+        return self.properties.get(properties.TAGS)
+
+    @property
+    def keys(self) -> tuple[str, ...]:
+        """The keys under which the index finds the message."""
+        return tuple(self.properties.get(properties.KEYS, "").split())
+
+    @property
+    def delay_time_level(self) -> int:
+        """The delay level that the message was sent with; 0 for none. A redelivered message has that of its last delay."""
+        level = self.properties.get(properties.DELAY_TIME_LEVEL, "")
+        return int(level) if len(level) <= _LONGEST_NUMBER and level.isdecimal() else 0
+
+    @property
+    def transaction_id(self) -> str | None:
+        """The id the producer gave the message, which is its transaction's as well; None before it is sent."""
+        return self.properties.get(properties.UNIQUE_KEY)
+
+    def with_properties(self, added: Mapping[str, str]) -> Self:
+        """The same message with these properties set."""
+        return replace(self, properties=MappingProxyType({**self.properties, **added}))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MessageExt(Message):
+    """A message as a broker stored it, with where and when."""
+
+    broker_name: str
+    queue_id: int
+    queue_offset: int
+    commit_log_offset: int
+    store_size: int
+    """Bytes of the whole record."""
+    sys_flag: int
+    body_crc: int
+    born_timestamp: int
+    """Milliseconds since the epoch, by the producer's clock."""
+    born_host: str
+    store_timestamp: int
+    """Milliseconds since the epoch, by the broker's clock."""
+    store_host: str
+    reconsume_times: int
+    prepared_transaction_offset: int
+    """The commit log offset of the half message that this one was committed from; 0 otherwise."""
+    offset_message_id: str
+
+    @property
+    def message_id(self) -> str:
+        """The id the producer gave it, or where that is missing the one that says where it is stored."""
+        return self.properties.get(properties.UNIQUE_KEY) or self.offset_message_id
+
+    @property
+    def message_queue(self) -> MessageQueue:
+        """The queue the message is in."""
+        return MessageQueue(self.topic, self.broker_name, self.queue_id)
+
+    @property
+    def transaction_check_times(self) -> int:
+        """How often the broker has asked what became of the transaction, this time included."""
+        times = self.properties.get(properties.TRANSACTION_CHECK_TIMES, "")
+        return int(times) if len(times) <= _LONGEST_NUMBER and times.isdecimal() else 0
+
+    @property
+    def host_and_offset(self) -> ids.MessageId:
+        """The broker's address and the commit log offset, as the offset message id says them."""
+        return ids.parse_offset_message_id(self.offset_message_id)
+
+
+def _encoded(topic: object, body: bytes | str) -> bytes:
+    if not (isinstance(body, str) and isinstance(topic, str)):
+        return body  # type: ignore[return-value]  # the message itself refuses what is no bytes
+    try:
+        return body.encode()
+    except UnicodeEncodeError:
+        raise IllegalMessage("the body holds a character that UTF-8 cannot encode (half a surrogate pair)") from None
+
+
+def _wrong_type(message: Message) -> str:
+    topic, body = message.topic, message.body
+    if not isinstance(topic, str):
+        are_swapped = isinstance(topic, bytes) and isinstance(body, str)
+        hint = ". Topic and body seem to be swapped" if are_swapped else ""
+        return f"the topic of a message is {kind_of(topic)}; a str is expected{hint}"
+    if not isinstance(body, bytes):
+        instead = _INSTEAD_OF_BYTES.get(type(body), "encode it, for example json.dumps(body).encode()")
+        return f"the body of a message to {topic} is {kind_of(body)}; bytes are expected: {instead}"
+    return f"the properties of a message to {topic} are {kind_of(message.properties)}; a dict of str is expected"
+
+
+def _check_flag(flag: object) -> None:
+    if not isinstance(flag, int) or isinstance(flag, bool):
+        raise TypeError(f"flag is {kind_of(flag)}; a whole number is expected")
+    if not -(2**31) <= flag < 2**31:
+        raise IllegalMessage(f"flag is {flag}; it has to fit in 32 bits")

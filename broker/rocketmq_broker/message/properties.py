@@ -1,0 +1,166 @@
+"""Message properties: their names, and the one string that carries them (RocketMQ's MessageConst and MessageDecoder).
+
+    name \\x01 value \\x02 name \\x01 value
+
+The broker passes properties on as they came, so what it needs is done on the bytes: `find`, `put` and `remove` touch one
+property and leave the others as they are. `encode` and `decode` are for those who want them all.
+
+A sender may write one name several times. Then the last pair that has a value counts, for every reader here as in RocketMQ:
+if two readers took different ones, the broker would do one thing and a consumer, or Apache's broker, see another.
+"""
+
+from collections.abc import Iterable, Mapping
+from functools import lru_cache
+from typing import Any, Final
+
+from rocketmq_broker.message.errors import IllegalMessage
+from rocketmq_broker.message.mistakes import kind_of
+
+KEYS: Final = "KEYS"
+TAGS: Final = "TAGS"
+WAIT_STORE_MSG_OK: Final = "WAIT"
+DELAY_TIME_LEVEL: Final = "DELAY"
+RETRY_TOPIC: Final = "RETRY_TOPIC"
+REAL_TOPIC: Final = "REAL_TOPIC"
+REAL_QUEUE_ID: Final = "REAL_QID"
+TRANSACTION_PREPARED: Final = "TRAN_MSG"
+PRODUCER_GROUP: Final = "PGROUP"
+MIN_OFFSET: Final = "MIN_OFFSET"
+MAX_OFFSET: Final = "MAX_OFFSET"
+ORIGIN_MESSAGE_ID: Final = "ORIGIN_MESSAGE_ID"
+RECONSUME_TIME: Final = "RECONSUME_TIME"
+MSG_REGION: Final = "MSG_REGION"
+TRACE_SWITCH: Final = "TRACE_ON"
+UNIQUE_KEY: Final = "UNIQ_KEY"
+MAX_RECONSUME_TIMES: Final = "MAX_RECONSUME_TIMES"
+CONSUME_START_TIME: Final = "CONSUME_START_TIME"
+TRANSACTION_PREPARED_QUEUE_OFFSET: Final = "TRAN_PREPARED_QUEUE_OFFSET"
+TRANSACTION_CHECK_TIMES: Final = "TRANSACTION_CHECK_TIMES"
+CHECK_IMMUNITY_TIME_IN_SECONDS: Final = "CHECK_IMMUNITY_TIME_IN_SECONDS"
+INSTANCE_ID: Final = "INSTANCE_ID"
+CLUSTER: Final = "CLUSTER"
+REPLY_TO_CLIENT: Final = "REPLY_TO_CLIENT"
+PUSH_REPLY_TIME: Final = "PUSH_REPLY_TIME"
+CORRELATION_ID: Final = "CORRELATION_ID"
+MESSAGE_TTL: Final = "TTL"
+MESSAGE_TYPE: Final = "MSG_TYPE"
+REPLY: Final = "reply"
+"""The type of a message that replies to a request."""
+INNER_MULTI_QUEUE_OFFSET: Final = "INNER_MULTI_QUEUE_OFFSET"
+
+KEY_SEPARATOR: Final = " "
+MAX_PROPERTIES_LENGTH: Final = 32767
+"""Bytes of the encoded properties; their length is a signed 16-bit number on the wire and on disk."""
+
+_NAME_VALUE = "\x01"
+_PROPERTY = "\x02"
+_NAME_END = b"\x01"
+_LONGEST_REMEMBERED: Final = 64
+_PAIR_END = b"\x02"
+
+
+def beginning(name: str) -> bytes:
+    """The bytes that a property of that name begins with where properties are encoded."""
+    return name.encode() + _NAME_END
+
+
+def encode(properties: Mapping[str, str]) -> bytes:
+    """The properties as one string, UTF-8.
+
+    Raises IllegalMessage if a name is empty, if a name or value is no str, or if it holds a separator or half a surrogate pair.
+    """
+    try:
+        return _PROPERTY.join([_pair(name, value) for name, value in properties.items()]).encode()
+    except (TypeError, UnicodeEncodeError):
+        raise IllegalMessage(_why_not_text(properties)) from None
+
+
+def decode(encoded: bytes) -> dict[str, str]:
+    """All properties. As in RocketMQ, a pair without name or value is passed over."""
+    properties: dict[str, str] = {}
+    for pair in encoded.decode(errors="replace").split(_PROPERTY):
+        name, separator, value = pair.partition(_NAME_VALUE)
+        if name and separator and value:
+            properties[name] = value
+    return properties
+
+
+def find(encoded: bytes, name: str) -> str | None:
+    """The value of one property, or None."""
+    pattern = _pattern(name)
+    at = encoded.rfind(pattern)
+    if at >= 0:
+        start = at + len(pattern)
+    elif encoded.startswith(pattern[1:]):
+        start = len(pattern) - 1
+    else:
+        return None
+    end = encoded.find(_PAIR_END, start)
+    value = encoded[start:end] if end >= 0 else encoded[start:]
+    if not value:
+        span = _last_span(encoded, pattern)
+        if span is None:
+            return None
+        value = encoded[span[0] + len(pattern) - 1 : span[1]]
+    return value.decode("utf-8", "replace")
+
+
+def put(encoded: bytes, name: str, value: str) -> bytes:
+    """The properties with one of them set, in place where it was there already."""
+    pair = _pair(name, value).encode()
+    span = _last_span(encoded, _pattern(name))
+    if span is not None:
+        start, end = span
+        return encoded[:start] + pair + encoded[end:]
+    if not encoded or encoded.endswith(_PAIR_END):
+        return encoded + pair
+    return encoded + _PAIR_END + pair
+
+
+def remove(encoded: bytes, names: Iterable[str]) -> bytes:
+    """The properties without those named, however often they stand there."""
+    for name in names:
+        pattern = name.encode() + _NAME_END
+        if pattern in encoded:
+            encoded = _PAIR_END.join(pair for pair in encoded.split(_PAIR_END) if not pair.startswith(pattern))
+    return encoded
+
+
+def _why_not_text(properties: Mapping[Any, Any]) -> str:
+    for name, value in properties.items():
+        for part, what in ((name, f"the name of property {name!r}"), (value, f"property {name!r}")):
+            if not isinstance(part, str):
+                return f"{what} is {kind_of(part)}; a str is expected"
+    return "a property holds a character that UTF-8 cannot encode (half a surrogate pair)"
+
+
+def _pair(name: str, value: str) -> str:
+    if not name or _NAME_VALUE in name or _PROPERTY in name or _NAME_VALUE in value or _PROPERTY in value:
+        raise IllegalMessage(f"property {name!r}: neither name nor value may hold \\x01 or \\x02, and a name may not be empty")
+    return name + _NAME_VALUE + value
+
+
+def _last_span(encoded: bytes, pattern: bytes) -> tuple[int, int] | None:
+    """Where the last pair with a value begins and ends; `pattern` is what begins a pair that is not the first."""
+    end = len(encoded)
+    while True:
+        start = encoded.rfind(pattern, 0, end) + 1
+        if start == 0 and not encoded.startswith(pattern[1:], 0, end):
+            return None
+        value_end = encoded.find(_PAIR_END, start)
+        value_end = len(encoded) if value_end < 0 else value_end
+        if value_end > start + len(pattern) - 1:
+            return start, value_end
+        if start == 0:
+            return None
+        end = start
+
+
+def _pattern(name: str) -> bytes:
+    # What is remembered is short: a client may ask for a property of any length.
+    return _short_pattern(name) if len(name) <= _LONGEST_REMEMBERED else _PAIR_END + name.encode() + _NAME_END
+
+
+@lru_cache(maxsize=256)
+def _short_pattern(name: str) -> bytes:
+    return _PAIR_END + name.encode() + _NAME_END

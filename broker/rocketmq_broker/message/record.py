@@ -1,0 +1,347 @@
+"""The record: what the commit log stores is what a pull returns (RocketMQ's CommitLog and MessageDecoder).
+
+    TOTALSIZE 4 | MAGICCODE 4 | BODYCRC 4 | QUEUEID 4 | FLAG 4 | QUEUEOFFSET 8 | PHYSICALOFFSET 8 | SYSFLAG 4 |
+    BORNTIMESTAMP 8 | BORNHOST 8 or 20 | STORETIMESTAMP 8 | STOREHOST 8 or 20 | RECONSUMETIMES 4 |
+    PREPAREDTRANSACTIONOFFSET 8 | BODYLENGTH 4 | body | TOPICLENGTH 1 | topic | PROPERTIESLENGTH 2 | properties
+
+Big-endian. A host is an IPv4 address (4) or an IPv6 address (16), told apart by two bits of SYSFLAG, and a port (4).
+BODYCRC is the CRC-32 of the body without its highest bit.
+"""
+
+from __future__ import annotations
+
+import socket
+import struct
+import zlib
+from dataclasses import dataclass, replace
+from types import MappingProxyType
+from typing import Any, Final
+
+from rocketmq_broker.message import ids, properties, sysflag
+from rocketmq_broker.message.errors import BodyTooLong, CorruptRecord
+from rocketmq_broker.message.inner_message import InnerMessage
+from rocketmq_broker.message.message import MessageExt
+
+LONGEST_BODY: Final = 16 * 1024 * 1024
+"""Bytes of a body when it is uncompressed: four times maxMessageSize's default, and the longest frame that peers take."""
+
+MESSAGE_MAGIC: Final = -626843481
+BLANK_MAGIC: Final = -875286124
+"""Marks the unused end of a commit log segment; TOTALSIZE then counts the bytes to its end."""
+
+FIXED_LENGTH: Final = 91
+"""Bytes of a record with IPv4 hosts besides body, topic and properties."""
+
+SIZE_AND_MAGIC: Final = struct.Struct(">ii")
+QUEUE_OFFSET_POSITION: Final = 20
+PHYSICAL_OFFSET_POSITION: Final = 28
+SYS_FLAG_POSITION: Final = 36
+STORE_TIMESTAMP_POSITION: Final = 56
+"""With an IPv4 born host; 12 more with an IPv6 one."""
+
+HEAD_V4: Final = struct.Struct(">iiiiiqqiq8sq8siqi")
+"""Everything before the body, where both hosts are IPv4 addresses."""
+_UNTIL_BORN_TIMESTAMP = struct.Struct(">iiiiiqqiq")
+_RECONSUME_TO_BODY_LENGTH = struct.Struct(">iqi")
+_INT32 = struct.Struct(">i")
+_INT64 = struct.Struct(">q")
+_UINT16 = struct.Struct(">H")
+_HOSTS_V4_LENGTH: Final = 16
+_NO_HOST_V6: Final = ~sysflag.HOSTS_V6
+_HOST_V4 = struct.Struct(">4sI")
+_HOST_V6 = struct.Struct(">16sI")
+
+
+def body_crc(body: bytes | memoryview) -> int:
+    """The checksum a record keeps of its body (UtilAll.crc32)."""
+    return zlib.crc32(body) & 0x7FFFFFFF
+
+
+def encode_record(
+    *,
+    topic: bytes,
+    queue_id: int,
+    queue_offset: int,
+    commit_log_offset: int,
+    flag: int,
+    sys_flag: int,
+    born_timestamp: int,
+    born_host: bytes,
+    store_timestamp: int,
+    store_host: bytes,
+    reconsume_times: int,
+    prepared_transaction_offset: int,
+    body: bytes,
+    properties: bytes,
+    crc: int | None = None,
+) -> bytes:
+    """The bytes of one record; see `encode_message`. Hosts are as `host_bytes` makes them."""
+    message = InnerMessage(
+        topic, queue_id, body, properties, flag, sys_flag, born_timestamp, born_host, reconsume_times,
+        prepared_transaction_offset, None, crc,
+    )  # fmt: skip
+    return encode_message(message, size_of(message, store_host), queue_offset, commit_log_offset, store_timestamp, store_host)
+
+
+def size_of(message: InnerMessage, store_host: bytes) -> int:
+    """How many bytes the record of a message will have."""
+    hosts_extra = len(message.born_host) + len(store_host) - 16
+    return FIXED_LENGTH + hosts_extra + len(message.body) + len(message.topic) + len(message.properties)
+
+
+def encode_message(
+    message: InnerMessage, size: int, queue_offset: int, commit_log_offset: int, store_timestamp: int, store_host: bytes
+) -> bytes:
+    """The `size` bytes of a message's record, in whose sysFlag the bits of the hosts are set as the hosts are."""
+    body, topic, encoded, born_host, crc = message.body, message.topic, message.properties, message.born_host, message.body_crc
+    if crc is None:
+        crc = body_crc(body)
+    if len(born_host) + len(store_host) == _HOSTS_V4_LENGTH:
+        sys_flag = message.sys_flag & _NO_HOST_V6
+        head = HEAD_V4.pack(
+            size, MESSAGE_MAGIC, crc, message.queue_id, message.flag, queue_offset, commit_log_offset, sys_flag,
+            message.born_timestamp, born_host, store_timestamp, store_host, message.reconsume_times,
+            message.prepared_transaction_offset, len(body),
+        )  # fmt: skip
+    else:
+        sys_flag = sysflag.with_hosts(message.sys_flag, born_host, store_host)
+        head = b"".join(
+            (
+                _UNTIL_BORN_TIMESTAMP.pack(
+                    size, MESSAGE_MAGIC, crc, message.queue_id, message.flag, queue_offset, commit_log_offset, sys_flag,
+                    message.born_timestamp,
+                ),
+                born_host,
+                _INT64.pack(store_timestamp),
+                store_host,
+                _RECONSUME_TO_BODY_LENGTH.pack(message.reconsume_times, message.prepared_transaction_offset, len(body)),
+            )
+        )  # fmt: skip
+    return b"".join((head, body, bytes((len(topic),)), topic, _UINT16.pack(len(encoded)), encoded))
+
+
+def encode_blank(size: int) -> bytes:
+    """What marks the last `size` bytes of a segment as unused; at least 8 of them."""
+    return SIZE_AND_MAGIC.pack(size, BLANK_MAGIC)
+
+
+@dataclass(frozen=True, slots=True)
+class Record:
+    """One decoded record, its strings left as bytes; the broker's view of a message."""
+
+    size: int
+    body_crc: int
+    queue_id: int
+    flag: int
+    queue_offset: int
+    commit_log_offset: int
+    sys_flag: int
+    born_timestamp: int
+    born_host: bytes
+    store_timestamp: int
+    store_host: bytes
+    reconsume_times: int
+    prepared_transaction_offset: int
+    body: bytes
+    topic: bytes
+    properties: bytes
+
+    def get_property(self, name: str) -> str | None:
+        """The value of one property, or None."""
+        return properties.find(self.properties, name)
+
+    @property
+    def is_intact(self) -> bool:
+        """Whether the body is the one whose checksum the record keeps."""
+        return body_crc(self.body) == self.body_crc
+
+    def encode(self) -> bytes:
+        """The bytes of the record; `size` is counted anew."""
+        return encode_record(
+            topic=self.topic,
+            queue_id=self.queue_id,
+            queue_offset=self.queue_offset,
+            commit_log_offset=self.commit_log_offset,
+            flag=self.flag,
+            sys_flag=self.sys_flag,
+            born_timestamp=self.born_timestamp,
+            born_host=self.born_host,
+            store_timestamp=self.store_timestamp,
+            store_host=self.store_host,
+            reconsume_times=self.reconsume_times,
+            prepared_transaction_offset=self.prepared_transaction_offset,
+            body=self.body,
+            properties=self.properties,
+            crc=self.body_crc,
+        )
+
+
+Head = tuple[int, int, int, int, int, int, int, int, int, bytes, int, bytes, int, int, int]
+"""TOTALSIZE, MAGICCODE, BODYCRC, QUEUEID, FLAG, QUEUEOFFSET, PHYSICALOFFSET, SYSFLAG, BORNTIMESTAMP, BORNHOST, STORETIMESTAMP,
+STOREHOST, RECONSUMETIMES, PREPAREDTRANSACTIONOFFSET, BODYLENGTH."""
+
+
+def read_fields(data: bytes | memoryview, at: int = 0) -> tuple[Head, int, int, int]:
+    """The head of the record that begins at `at`, and where its body, its topic and its properties begin.
+
+    The one reader of the layout: it verifies lengths, but no checksum. Raises CorruptRecord if the bytes are no whole record.
+    """
+    try:
+        head: Head = HEAD_V4.unpack_from(data, at)
+        body_at = at + HEAD_V4.size
+        if head[7] & sysflag.HOSTS_V6:
+            head, body_at = _read_head_v6(data, at)
+        size, body_length = head[0], head[14]
+        topic_at = body_at + body_length + 1
+        end = at + size
+        if head[1] != MESSAGE_MAGIC or body_length < 0 or size < FIXED_LENGTH or end > len(data) or topic_at + 2 > end:
+            raise CorruptRecord(_what_is_wrong(data, at, size, head[1], body_length))
+        properties_at = topic_at + data[topic_at - 1] + 2
+        parts_end = properties_at + (data[properties_at - 2] << 8 | data[properties_at - 1])
+    except (struct.error, IndexError) as error:
+        raise CorruptRecord(f"the record at {at} is torn: {error}") from None
+    if parts_end != end:
+        raise CorruptRecord(f"the record at {at} has {size} bytes, but its parts add up to {parts_end - at}")
+    return head, body_at, topic_at, properties_at
+
+
+def _read_head_v6(data: bytes | memoryview, at: int) -> tuple[Any, int]:
+    """The head where a host is an IPv6 address, and where the body begins."""
+    head = _UNTIL_BORN_TIMESTAMP.unpack_from(data, at)
+    sys_flag = head[7]
+    at += _UNTIL_BORN_TIMESTAMP.size
+    born_host = bytes(data[at : at + (20 if sys_flag & sysflag.BORN_HOST_V6 else 8)])
+    at += len(born_host)
+    (store_timestamp,) = _INT64.unpack_from(data, at)
+    at += _INT64.size
+    store_host = bytes(data[at : at + (20 if sys_flag & sysflag.STORE_HOST_V6 else 8)])
+    at += len(store_host)
+    tail = _RECONSUME_TO_BODY_LENGTH.unpack_from(data, at)
+    return (*head, born_host, store_timestamp, store_host, *tail), at + _RECONSUME_TO_BODY_LENGTH.size
+
+
+def _what_is_wrong(data: bytes | memoryview, at: int, size: int, magic: int, body_length: int) -> str:
+    if magic != MESSAGE_MAGIC:
+        return f"no record at {at}: its magic code is {magic & 0xFFFFFFFF:#x}"
+    if size < FIXED_LENGTH or at + size > len(data):
+        return f"the record at {at} says it has {size} bytes; {len(data) - at} are there"
+    return f"the record at {at} says its body has {body_length} bytes; it has {size} in all"
+
+
+def decode_record(data: bytes | memoryview, position: int = 0) -> Record:
+    """The record that begins at `position`. Its checksum is not verified: see `Record.is_intact`.
+
+    Raises CorruptRecord if the bytes are no whole record.
+    """
+    head, body_at, topic_at, properties_at = read_fields(data, position)
+    (
+        size, _, crc, queue_id, flag, queue_offset, commit_log_offset, sys_flag, born_timestamp, born_host, store_timestamp,
+        store_host, reconsume_times, prepared_transaction_offset, _,
+    ) = head  # fmt: skip
+    return Record(
+        size, crc, queue_id, flag, queue_offset, commit_log_offset, sys_flag, born_timestamp, born_host, store_timestamp,
+        store_host, reconsume_times, prepared_transaction_offset, bytes(data[body_at : topic_at - 1]),
+        bytes(data[topic_at : properties_at - 2]), bytes(data[properties_at : position + size]),
+    )  # fmt: skip
+
+
+def decode_records(data: bytes | memoryview) -> list[Record]:
+    """Records one after the other, as the body of a pull response holds them. Raises CorruptRecord."""
+    view = memoryview(data)
+    records = []
+    position = 0
+    while position < len(view):
+        record = decode_record(view, position)
+        records.append(record)
+        position += record.size
+    return records
+
+
+def queue_offset_of(data: bytes) -> int:
+    """The queue offset of a whole record."""
+    return int(_INT64.unpack_from(data, QUEUE_OFFSET_POSITION)[0])
+
+
+def properties_of(data: bytes) -> bytes:
+    """The encoded properties of a whole record: its end."""
+    return data[read_fields(data)[3] :]
+
+
+def to_message(record: Record, broker_name: str = "", *, longest_body: int = LONGEST_BODY) -> MessageExt:
+    """The message a program sees, its body uncompressed (MessageDecoder.clientDecode).
+
+    Raises CorruptRecord if a compressed body cannot be restored, BodyTooLong if it would have more than `longest_body` bytes.
+    """
+    return MessageExt(
+        topic=record.topic.decode(errors="replace"),
+        body=_uncompressed(record, longest_body),
+        properties=MappingProxyType(properties.decode(record.properties)),
+        flag=record.flag,
+        broker_name=broker_name,
+        queue_id=record.queue_id,
+        queue_offset=record.queue_offset,
+        commit_log_offset=record.commit_log_offset,
+        store_size=record.size,
+        sys_flag=record.sys_flag,
+        body_crc=record.body_crc,
+        born_timestamp=record.born_timestamp,
+        born_host=host_text(record.born_host),
+        store_timestamp=record.store_timestamp,
+        store_host=host_text(record.store_host),
+        reconsume_times=record.reconsume_times,
+        prepared_transaction_offset=record.prepared_transaction_offset,
+        offset_message_id=ids.offset_message_id(record.store_host, record.commit_log_offset),
+    )
+
+
+def with_place(record: Record, *, topic: bytes, queue_id: int, encoded_properties: bytes) -> Record:
+    """The same message for another queue: what moving it to and from a system topic changes."""
+    return replace(record, topic=topic, queue_id=queue_id, properties=encoded_properties)
+
+
+def moved_message(record: Record, topic: bytes, queue_id: int, encoded_properties: bytes, reconsume_times: int) -> InnerMessage:
+    """A stored message, to be stored once more in another queue; its tag is read anew from the properties."""
+    return InnerMessage(
+        topic, queue_id, record.body, encoded_properties, record.flag, record.sys_flag, record.born_timestamp, record.born_host,
+        reconsume_times, body_crc=record.body_crc,
+    )  # fmt: skip
+
+
+def host_bytes(host: str, port: int) -> bytes:
+    """An address as records hold it: 8 bytes for IPv4, 20 for IPv6."""
+    if ":" in host:
+        return _HOST_V6.pack(socket.inet_pton(socket.AF_INET6, host), port)
+    return _HOST_V4.pack(socket.inet_aton(host), port)
+
+
+def host_text(host: bytes) -> str:
+    """An address as people write it: 127.0.0.1:10911, or [::1]:10911."""
+    if len(host) == _HOST_V6.size:
+        address, port = _HOST_V6.unpack(host)
+        return f"[{socket.inet_ntop(socket.AF_INET6, address)}]:{port}"
+    address, port = _HOST_V4.unpack(host)
+    return f"{socket.inet_ntoa(address)}:{port}"
+
+
+def _uncompressed(record: Record, longest_body: int) -> bytes:
+    if not record.sys_flag & sysflag.COMPRESSED:
+        return record.body
+    kind = record.sys_flag & sysflag.COMPRESSION_MASK
+    if kind not in (0, sysflag.COMPRESSION_ZLIB):
+        raise CorruptRecord(
+            f"the body at {record.commit_log_offset} is compressed by a method not known here ({kind:#x}); zlib is"
+        )
+    inflater = zlib.decompressobj()
+    try:
+        # Never more than the limit: a body of 2 MB may say 2 GB.
+        body = inflater.decompress(record.body, longest_body + 1)
+    except zlib.error as error:
+        raise CorruptRecord(f"the compressed body at {record.commit_log_offset} cannot be restored: {error}") from None
+    if len(body) > longest_body:
+        raise BodyTooLong(
+            f"the compressed body at {record.commit_log_offset}, {len(record.body)} bytes, has more than {longest_body} bytes "
+            "uncompressed, which is the limit"
+        )
+    if not inflater.eof:
+        raise CorruptRecord(f"the compressed body at {record.commit_log_offset} cannot be restored: it is cut off")
+    return body

@@ -1,0 +1,146 @@
+"""Topic names: the system's own, those derived from a group, and what a name may look like (RocketMQ's TopicValidator)."""
+
+import re
+from functools import lru_cache
+from typing import Final
+
+from rocketmq_broker.message.errors import IllegalMessage
+
+AUTO_CREATE_TOPIC: Final = "TBW102"
+SCHEDULE_TOPIC: Final = "SCHEDULE_TOPIC_XXXX"
+BENCHMARK_TOPIC: Final = "BenchmarkTest"
+TRACE_TOPIC: Final = "RMQ_SYS_TRACE_TOPIC"
+HALF_TOPIC: Final = "RMQ_SYS_TRANS_HALF_TOPIC"
+OP_HALF_TOPIC: Final = "RMQ_SYS_TRANS_OP_HALF_TOPIC"
+CHECK_MAX_TIME_TOPIC: Final = "TRANS_CHECK_MAX_TIME_TOPIC"
+SELF_TEST_TOPIC: Final = "SELF_TEST_TOPIC"
+OFFSET_MOVED_EVENT_TOPIC: Final = "OFFSET_MOVED_EVENT"
+PARKED_MARK_TOPIC: Final = "rmq_sys_PARKED_MARK_TOPIC"
+"""Ours: what operators did about dead letters and discarded messages."""
+
+TRANSACTION_CONSUMER_GROUP: Final = "CID_RMQ_SYS_TRANS"
+"""The group whose offsets on the half and op topics say how far transactions are settled (MixAll.CID_SYS_RMQ_TRANS)."""
+
+RETRY_PREFIX: Final = "%RETRY%"
+REPLY_TOPIC_SUFFIX: Final = "_REPLY_TOPIC"
+DEAD_LETTER_PREFIX: Final = "%DLQ%"
+
+MAX_TOPIC_LENGTH: Final = 127
+MAX_GROUP_LENGTH: Final = 255
+MAX_CONSUMER_GROUP_LENGTH: Final = MAX_TOPIC_LENGTH - len(RETRY_PREFIX)
+"""A consumer group has a retry topic, whose name is a topic's. RocketMQ 4.9 allows 255 letters, and loses what such groups send
+back; 5.x allows as many as here."""
+MOST_QUEUES: Final = 10_000
+"""More than anybody asks for by intent. Some answers have a line for each queue, and are written in one go, in some 40 ms."""
+
+SYSTEM_TOPICS: Final = frozenset(
+    {
+        AUTO_CREATE_TOPIC,
+        SCHEDULE_TOPIC,
+        BENCHMARK_TOPIC,
+        TRACE_TOPIC,
+        HALF_TOPIC,
+        OP_HALF_TOPIC,
+        CHECK_MAX_TIME_TOPIC,
+        SELF_TEST_TOPIC,
+        OFFSET_MOVED_EVENT_TOPIC,
+    }
+)
+NOT_ALLOWED_SEND_TOPICS: Final = frozenset(
+    {
+        SCHEDULE_TOPIC,
+        HALF_TOPIC,
+        OP_HALF_TOPIC,
+        CHECK_MAX_TIME_TOPIC,
+        SELF_TEST_TOPIC,
+        OFFSET_MOVED_EVENT_TOPIC,
+        PARKED_MARK_TOPIC,
+    }
+)
+
+CONSUMED_BY_THE_BROKER: Final = frozenset({SCHEDULE_TOPIC, HALF_TOPIC, OP_HALF_TOPIC})
+"""Their messages are not yet those of a consumer: they are delayed, undecided, or say that others are decided."""
+
+SYSTEM_GROUP_PREFIX: Final = "CID_RMQ_SYS_"
+
+_LEGAL_NAME = re.compile(r"[%|a-zA-Z0-9_-]+")
+
+
+def reply_topic(cluster: str) -> str:
+    """Where the replies to requests go that a broker of the cluster stored."""
+    return cluster + REPLY_TOPIC_SUFFIX
+
+
+def retry_topic(consumer_group: str) -> str:
+    """Where a group's messages wait for another attempt."""
+    return RETRY_PREFIX + consumer_group
+
+
+def dead_letter_topic(consumer_group: str) -> str:
+    """Where a group's messages go that were tried too often."""
+    return DEAD_LETTER_PREFIX + consumer_group
+
+
+def is_system_topic(topic: str) -> bool:
+    """Whether the name is reserved for the broker."""
+    return topic in SYSTEM_TOPICS or topic.startswith("rmq_sys_")
+
+
+def is_system_group(group: str) -> bool:
+    """Whether the broker itself consumes as this group (MixAll.isSysConsumerGroup)."""
+    return group.startswith(SYSTEM_GROUP_PREFIX)
+
+
+def takes_sent_messages(topic: str) -> bool:
+    """Whether a message from a client can be for that topic: not for one that only the broker writes to."""
+    return len(topic) <= MAX_TOPIC_LENGTH and _is_legal_name(topic) and topic not in NOT_ALLOWED_SEND_TOPICS
+
+
+def takes_transactions(topic: str) -> bool:
+    """Whether a transaction's message can be for that topic: a message tried again, or given up, begins no transaction."""
+    return takes_sent_messages(topic) and not topic.startswith((RETRY_PREFIX, DEAD_LETTER_PREFIX))
+
+
+def validate_topic(topic: str) -> None:
+    """Raises IllegalMessage, in Apache's words, if no topic can have this name."""
+    if not topic.strip():
+        raise IllegalMessage("The specified topic is blank.")
+    if not _is_legal_name(topic):
+        raise IllegalMessage("The specified topic contains illegal characters, allowing only ^[%|a-zA-Z0-9_-]+$")
+    if len(topic) > MAX_TOPIC_LENGTH:
+        raise IllegalMessage("The specified topic is longer than topic max length.")
+
+
+def validate_group(group: str) -> None:
+    """Raises IllegalMessage if no producer or consumer group can have this name (RocketMQ's Validators.checkGroup)."""
+    if not group.strip():
+        raise IllegalMessage("the specified group is blank")
+    if len(group) > MAX_GROUP_LENGTH:
+        raise IllegalMessage("the specified group is longer than group max length 255.")
+    if not _is_legal_name(group):
+        raise IllegalMessage(f"the specified group[{group}] contains illegal characters, allowing only ^[%|a-zA-Z0-9_-]+$")
+
+
+def validate_consumer_group(group: str) -> None:
+    """Raises IllegalMessage if no consumer group can have this name: it must leave room for the prefix of its retry topic."""
+    validate_group(group)
+    if len(group) > MAX_CONSUMER_GROUP_LENGTH:
+        raise IllegalMessage(
+            f"the consumer group[{group}] has {len(group)} letters; {MAX_CONSUMER_GROUP_LENGTH} are allowed, "
+            f"so that its retry topic has no more than a topic may have ({MAX_TOPIC_LENGTH})"
+        )
+
+
+def is_group(group: str) -> bool:
+    """Whether a producer or consumer group can have this name."""
+    return len(group) <= MAX_GROUP_LENGTH and _is_legal_name(group)
+
+
+def _is_legal_name(name: str) -> bool:
+    # What is remembered is short: a client chooses how long the names are that it sends.
+    return _is_legal_short_name(name) if len(name) <= MAX_GROUP_LENGTH else _LEGAL_NAME.fullmatch(name) is not None
+
+
+@lru_cache(maxsize=4096)
+def _is_legal_short_name(name: str) -> bool:
+    return _LEGAL_NAME.fullmatch(name) is not None

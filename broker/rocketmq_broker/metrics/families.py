@@ -1,0 +1,55 @@
+"""Metric families with the labels that all of the broker's metrics have."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+
+from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, HistogramMetricFamily
+
+from rocketmq_broker.server.statistics.histogram import Histogram
+
+Labels = tuple[str, ...]
+
+
+class Families:
+    """Makes families: the values of their own labels come first, then the common ones."""
+
+    def __init__(self, common: Mapping[str, str]) -> None:
+        self._names = tuple(common)
+        self._values = tuple(common.values())
+
+    def gauge(self, name: str, text: str, value: float) -> GaugeMetricFamily:
+        """A single figure that goes up and down."""
+        return self.gauges(name, text, (), [((), value)])
+
+    def gauges(self, name: str, text: str, names: Labels, values: Iterable[tuple[Labels, float]]) -> GaugeMetricFamily:
+        """Figures that go up and down, by labels."""
+        family = GaugeMetricFamily(name, text, labels=names + self._names)
+        for labels, value in values:
+            family.add_metric(labels + self._values, value)
+        return family
+
+    def counter(self, name: str, text: str, value: float) -> CounterMetricFamily:
+        """A single figure that only grows; its name ends in _total."""
+        return self.counters(name, text, (), [((), value)])
+
+    def counters(self, name: str, text: str, names: Labels, values: Iterable[tuple[Labels, float]]) -> CounterMetricFamily:
+        """Figures that only grow, by labels."""
+        family = CounterMetricFamily(name, text, labels=names + self._names)
+        for labels, value in values:
+            family.add_metric(labels + self._values, value)
+        return family
+
+    def histograms(
+        self, name: str, text: str, names: Labels, values: Iterable[tuple[Labels, Histogram]]
+    ) -> HistogramMetricFamily:
+        """Distributions, by labels."""
+        family = HistogramMetricFamily(name, text, labels=names + self._names)
+        for labels, histogram in values:
+            family.add_metric(labels + self._values, histogram.cumulative(), histogram.total)
+        return family
+
+
+def boolean(value: bool) -> str:
+    """As RocketMQ writes it in labels."""
+    return "true" if value else "false"

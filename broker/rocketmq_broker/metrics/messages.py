@@ -1,0 +1,139 @@
+"""Messages that come, go and wait, and the clients at both ends."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+
+from prometheus_client import Metric
+
+from rocketmq_broker.message import topics
+from rocketmq_broker.metrics.families import Families, Labels, boolean
+from rocketmq_broker.metrics.sources import MetricsSources, steadily
+from rocketmq_broker.server.clients.client_channel import ClientChannel
+from rocketmq_broker.server.statistics.traffic import Traffic
+
+_REMOTING = "remoting"
+MOST_LAGS = 10_000
+_SYSTEM_GROUP = "CID_RMQ_SYS_"
+
+
+def message_metrics(families: Families, sources: MetricsSources) -> Iterator[Metric]:
+    """Traffic by topic, dead letters, and how far consumer groups lag behind."""
+    yield from _received(families, sources)
+    yield from _pulled(families, sources)
+    yield from _dead_letters(families, sources)
+    yield from _lag(families, sources)
+
+
+def client_metrics(families: Families, sources: MetricsSources) -> Iterator[Metric]:
+    """Connections, and what producers and consumers there are."""
+    producers = steadily(sources.producer_groups.all_channels)
+    consumers = steadily(sources.consumer_groups.all_groups)
+    by_producer = Counter(_client(channel) for channels in producers.values() for channel in channels)
+    by_consumer: Counter[Labels] = Counter()
+    for group in consumers:
+        mode = group.consume_type.name if group.consume_type is not None else ""
+        for channel in steadily(lambda group=group: list(group.channels.values())):  # type: ignore[misc]
+            by_consumer[(group.name, mode.removeprefix("CONSUME_").removesuffix("LY").lower(), *_client(channel))] += 1
+    yield families.gauge("rocketmq_connections", "Open connections, of clients and others", sources.count_connections())
+    yield families.gauges(
+        "rocketmq_broker_registered",
+        "1, or 0 while a name server does not know the broker: clients that ask it do not find it",
+        ("name_server",),
+        [((address,), is_registered) for address, is_registered in sources.registered_with().items()],
+    )
+    yield families.gauges(
+        "rocketmq_producer_connections", "Producers online", ("language", "version", "protocol_type"), by_producer.items()
+    )
+    yield families.gauges(
+        "rocketmq_consumer_connections",
+        "Consumers online",
+        ("consumer_group", "consume_mode", "language", "version", "protocol_type"),
+        by_consumer.items(),
+    )
+    yield families.gauge("rocketmq_topic_number", "Topics", steadily(lambda: len(list(sources.topic_table))))
+    yield families.gauge(
+        "rocketmq_consumer_group_number", "Subscription groups", steadily(lambda: len(list(sources.subscription_groups.groups)))
+    )
+
+
+def _received(families: Families, sources: MetricsSources) -> Iterator[Metric]:
+    traffic = sources.statistics.traffic
+    received: list[tuple[Labels, Traffic]] = []
+    for message_type, counts in (
+        ("normal", traffic.normal),
+        ("delay", traffic.delayed),
+        ("transaction", traffic.transactional),
+    ):
+        for topic, one in steadily(lambda counts=counts: list(counts.items())):  # type: ignore[misc]
+            name = topic.decode(errors="replace")
+            if not _is_retry(name):
+                received.append(((name, message_type, boolean(topics.is_system_topic(name))), one))
+    names = ("topic", "message_type", "is_system")
+    messages = [(labels, one.messages) for labels, one in received]
+    sizes = [(labels, one.size) for labels, one in received]
+    yield families.counters("rocketmq_messages_in_total", "Messages that producers sent", names, messages)
+    yield families.counters("rocketmq_throughput_in_total", "Bytes of them in the commit log", names, sizes)
+
+
+def _pulled(families: Families, sources: MetricsSources) -> Iterator[Metric]:
+    pulled: list[tuple[Labels, Traffic]] = []
+    for (topic, group), one in steadily(lambda: list(sources.statistics.traffic.pulled.items())):
+        name = topic.decode(errors="replace")
+        if not _is_retry(name):
+            pulled.append(((name, group, boolean(topics.is_system_topic(name) or _is_system_group(group))), one))
+    names = ("topic", "consumer_group", "is_system")
+    messages = [(labels, one.messages) for labels, one in pulled]
+    sizes = [(labels, one.size) for labels, one in pulled]
+    yield families.counters("rocketmq_messages_out_total", "Messages that consumer groups pulled", names, messages)
+    yield families.counters("rocketmq_throughput_out_total", "Bytes of them", names, sizes)
+
+
+def _dead_letters(families: Families, sources: MetricsSources) -> Iterator[Metric]:
+    values: list[tuple[Labels, float]] = []
+    for topic, messages in steadily(sources.statistics.flows.arrived).items():
+        name = topic.decode(errors="replace")
+        if name.startswith(topics.DEAD_LETTER_PREFIX):
+            group = name.removeprefix(topics.DEAD_LETTER_PREFIX)
+            values.append(((group, name, boolean(_is_system_group(group))), messages))
+    names = ("consumer_group", "topic", "is_system")
+    yield families.counters("rocketmq_send_to_dlq_messages_total", "Messages that were given up", names, values)
+    untreated = [((group,), messages) for group, messages in steadily(sources.parked.dead_letters).items()]
+    yield families.gauges(
+        "rocketmq_dead_letters", "Dead letters that nobody has retried or dismissed yet", ("consumer_group",), untreated
+    )
+
+
+def _lag(families: Families, sources: MetricsSources) -> Iterator[Metric]:
+    values: list[tuple[Labels, float]] = []
+    for name, offsets in steadily(sources.consumer_offsets.as_json).items():
+        topic, _, group = name.partition("@")
+        if group == topics.TRANSACTION_CONSUMER_GROUP:
+            continue
+        ends = {queue_id: sources.store.max_offset(topic.encode(), queue_id) for queue_id in offsets}
+        lag = sum(max(0, ends[queue_id] - offset) for queue_id, offset in offsets.items())
+        is_system = topics.is_system_topic(topic) or _is_system_group(group)
+        values.append(((group, topic, boolean(_is_retry(topic)), boolean(is_system)), lag))
+    # The largest are those that somebody wants to see; a scrape of very many would be megabytes.
+    left_out = max(len(values) - MOST_LAGS, 0)
+    if left_out:
+        values = sorted(values, key=lambda value: value[1], reverse=True)[:MOST_LAGS]
+    names = ("consumer_group", "topic", "is_retry", "is_system")
+    text = "Messages that a group has not consumed yet"
+    yield families.gauges("rocketmq_consumer_lag_messages", text, names, values)
+    text = f"Groups and topics whose lag is not told, because {MOST_LAGS} others are larger"
+    yield families.gauge("rocketmq_consumer_lag_left_out", text, left_out)
+
+
+def _client(channel: ClientChannel) -> Labels:
+    """Language, version (RocketMQ's number for it: 407 is 4.9.7) and protocol."""
+    return channel.language.lower(), str(channel.version), _REMOTING
+
+
+def _is_retry(topic: str) -> bool:
+    return topic.startswith((topics.RETRY_PREFIX, topics.DEAD_LETTER_PREFIX))
+
+
+def _is_system_group(group: str) -> bool:
+    return group.upper().startswith(_SYSTEM_GROUP)

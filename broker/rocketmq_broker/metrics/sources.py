@@ -1,0 +1,53 @@
+"""What metrics are read from."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import TypeVar
+
+from rocketmq_broker.server.clients.consumer_groups import ConsumerGroups
+from rocketmq_broker.server.clients.producer_groups import ProducerGroups
+from rocketmq_broker.server.durability.group_commit import GroupCommit
+from rocketmq_broker.server.parked import ParkedMessages
+from rocketmq_broker.server.statistics.statistics import BrokerStatistics
+from rocketmq_broker.server.topics.subscription_group_table import SubscriptionGroupTable
+from rocketmq_broker.server.topics.topic_table import TopicTable
+from rocketmq_broker.server.transactions import TransactionalMessages
+from rocketmq_broker.store import ConsumerOffsets, MessageStore
+
+T = TypeVar("T")
+
+_ATTEMPTS = 100
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MetricsSources:
+    """Parts of a running broker. They belong to the event loop; a scrape reads them from another thread, with `steadily`."""
+
+    labels: Mapping[str, str]
+    """Labels that every metric has."""
+    transactions: TransactionalMessages
+    statistics: BrokerStatistics
+    group_commit: GroupCommit
+    store: MessageStore
+    consumer_offsets: ConsumerOffsets
+    parked: ParkedMessages
+    topic_table: TopicTable
+    subscription_groups: SubscriptionGroupTable
+    producer_groups: ProducerGroups
+    consumer_groups: ConsumerGroups
+    count_connections: Callable[[], int]
+    registered_with: Callable[[], Mapping[str, bool]]
+    """The name servers by address, and whether the last registration with each succeeded."""
+    clock: Callable[[], int]
+
+
+def steadily(read: Callable[[], T]) -> T:
+    """What `read` returns once no table grew or shrank under its hands; it only copies, so that it seldom needs a second try."""
+    for _ in range(_ATTEMPTS):
+        try:
+            return read()
+        except RuntimeError:
+            continue
+    return read()

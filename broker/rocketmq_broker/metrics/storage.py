@@ -1,0 +1,71 @@
+"""The store: its size, its disk, and how long flushes take."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from pathlib import Path
+
+from prometheus_client import Metric
+
+from rocketmq_broker.metrics.families import Families
+from rocketmq_broker.metrics.sources import MetricsSources
+
+_BLOCK = 512
+_LABELS = ("storage_type", "storage_medium")
+_LOCAL_DISK = ("local", "disk")
+
+
+def storage_metrics(families: Families, sources: MetricsSources) -> Iterator[Metric]:
+    """All about the store. Costs a look at each of its files' sizes."""
+    store = sources.store
+    behind = max(0, store.written_position - store.flushed_position)
+    size = sum(size_on_disk(directory) for directory in _directories(store.config.root, store.config.commit_log_directory))
+    yield families.gauges("rocketmq_storage_size", "Bytes that the store takes on disk", _LABELS, [(_LOCAL_DISK, size)])
+    yield families.gauges(
+        "rocketmq_storage_flush_behind_bytes",
+        "Bytes of the commit log written but not on disk yet",
+        _LABELS,
+        [(_LOCAL_DISK, behind)],
+    )
+    yield families.gauge(
+        "rocketmq_storage_disk_used_ratio", "How full the store's disk is, 0 to 1", store.expiry.disk_used_ratio()
+    )
+    yield families.gauge(
+        "rocketmq_storage_writable",
+        "1, or 0 while the store refuses messages: disk full or failing",
+        store.writability.refusal is None,
+    )
+    yield families.counter(
+        "rocketmq_storage_flush_failures_total",
+        "Flushes of the commit log that the disk refused; with ASYNC_FLUSH no message is taken until one succeeds",
+        store.writability.flush_failures,
+    )
+    yield families.counter(
+        "rocketmq_storage_lost_batches_total",
+        "Batches that could not be written and were refused",
+        sources.transactions.counts.take_backs,
+    )
+    yield families.histograms(
+        "rocketmq_storage_flush_seconds",
+        "How long flushes of the commit log took",
+        (),
+        [((), sources.group_commit.flush_times_s)],
+    )
+
+
+def size_on_disk(directory: Path) -> int:
+    """Bytes that the files below a directory take, holes not counted; files that vanish meanwhile are passed over."""
+    size = 0
+    for parent, _, names in os.walk(directory):
+        for name in names:
+            try:
+                size += os.lstat(os.path.join(parent, name)).st_blocks * _BLOCK
+            except FileNotFoundError:
+                continue
+    return size
+
+
+def _directories(root: Path, commit_log: Path) -> list[Path]:
+    """The commit log may lie elsewhere."""
+    return [root] if commit_log.is_relative_to(root) else [root, commit_log]

@@ -1,0 +1,57 @@
+"""Who may change what a name server says. RocketMQ's lets everybody: one request hides a topic from all clients."""
+
+from __future__ import annotations
+
+import ipaddress
+from typing import Final
+
+from rocketmq_broker.acl.remote_address import RemoteAddresses
+from rocketmq_broker.protocol.codes import RequestCode, ResponseCode
+from rocketmq_broker.protocol.command import RemotingCommand
+from rocketmq_broker.remoting.connection import Connection
+from rocketmq_broker.remoting.dispatcher import Guard, RequestRefused
+
+CHANGES: Final = frozenset(
+    {
+        RequestCode.PUT_KV_CONFIG,
+        RequestCode.DELETE_KV_CONFIG,
+        RequestCode.DELETE_TOPIC_IN_NAMESRV,
+        RequestCode.WIPE_WRITE_PERM_OF_BROKER,
+        RequestCode.ADD_WRITE_PERM_OF_BROKER,
+    }
+)
+"""What operators change. Brokers register and take their leave under rules of their own: LiveBrokers."""
+
+
+def guard_of_changes(decide: Guard) -> Guard:
+    """Asks `decide` about what changes something, and lets in what only asks."""
+
+    def guard(connection: Connection, command: RemotingCommand) -> None:
+        if command.code in CHANGES:
+            decide(connection, command)
+
+    return guard
+
+
+def from_addresses(trusted: RemoteAddresses | None) -> Guard:
+    """Lets those change something that ask from this machine, and from addresses that the settings trust."""
+
+    def guard(connection: Connection, command: RemotingCommand) -> None:
+        ip = connection.peer_ip
+        if _is_loopback(ip) or (trusted is not None and trusted.match(ip)):
+            return
+        remark = (
+            f"{RequestCode(command.code).name} changes what this name server tells everybody, and {ip} may not: "
+            "run the tool on the name server's machine, or let adminAddresses in its settings name the address"
+        )
+        raise RequestRefused(ResponseCode.NO_PERMISSION, remark)
+
+    return guard
+
+
+def _is_loopback(ip: str) -> bool:
+    try:
+        address = ipaddress.ip_address(ip)
+    except ValueError:
+        return False
+    return (getattr(address, "ipv4_mapped", None) or address).is_loopback

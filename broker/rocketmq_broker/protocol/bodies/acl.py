@@ -1,0 +1,36 @@
+"""Accounts, as operators see and change them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import msgspec
+
+from rocketmq_broker.protocol.bodies.topic import DataVersion
+from rocketmq_broker.protocol.body import Body, BodyPart
+
+
+class PlainAccessConfig(BodyPart):
+    """One account (RocketMQ's PlainAccessConfig)."""
+
+    access_key: str
+    secret_key: str | None = None
+    """RocketMQ's brokers tell it; ours does not."""
+    white_remote_address: str | None = None
+    admin: bool = False
+    default_topic_perm: str | None = None
+    default_group_perm: str | None = None
+    topic_perms: list[str] | None = None
+    group_perms: list[str] | None = None
+
+
+class GetBrokerClusterAclConfigResponseBody(Body):
+    """The answer to GET_BROKER_CLUSTER_ACL_CONFIG."""
+
+    global_white_addrs: list[str] = []
+    plain_access_configs: list[PlainAccessConfig] = []
+
+
+def versions_as_json(versions: Mapping[str, DataVersion]) -> str:
+    """The versions of account files by their paths, as a header's field holds them."""
+    return msgspec.json.encode(versions).decode()

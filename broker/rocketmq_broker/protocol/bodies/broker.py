@@ -1,0 +1,52 @@
+"""The broker itself: its figures, and the raw units of its consume queues."""
+
+from __future__ import annotations
+
+import msgspec
+
+from rocketmq_broker.protocol.body import Body, BodyPart
+from rocketmq_broker.protocol.heartbeat import SubscriptionData
+
+
+class KVTable(Body):
+    """Names and values: the answers to GET_BROKER_RUNTIME_INFO and GET_KVLIST_BY_NAMESPACE."""
+
+    table: dict[str, str] = {}
+
+
+class BrokerStatsItem(BodyPart):
+    """A figure over some time."""
+
+    sum: int = 0
+    tps: float = 0.0
+    avgpt: float = 0.0
+
+
+class BrokerStatsData(Body):
+    """The answer to VIEW_BROKER_STATS_DATA."""
+
+    stats_minute: BrokerStatsItem = msgspec.field(default_factory=BrokerStatsItem)
+    stats_hour: BrokerStatsItem = msgspec.field(default_factory=BrokerStatsItem)
+    stats_day: BrokerStatsItem = msgspec.field(default_factory=BrokerStatsItem)
+
+
+class ConsumeQueueData(BodyPart):
+    """One unit of a consume queue, and whether its message passes the group's filter."""
+
+    physic_offset: int
+    physic_size: int
+    tags_code: int
+    extend_data_json: str | None = None
+    bit_map: str | None = None
+    eval: bool = False
+    msg: str | None = None
+
+
+class QueryConsumeQueueResponseBody(Body):
+    """The answer to QUERY_CONSUME_QUEUE."""
+
+    subscription_data: SubscriptionData | None = None
+    filter_data: str | None = None
+    queue_data: list[ConsumeQueueData] = []
+    max_queue_index: int = 0
+    min_queue_index: int = 0

@@ -1,0 +1,94 @@
+"""Bodies: what travels behind a header as JSON (RocketMQ's RemotingSerializable)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from enum import Enum
+from typing import Any, ClassVar, Final, Self, TypeVar
+
+import msgspec
+
+from rocketmq_broker.message.errors import UnreadableJson
+from rocketmq_broker.message.fastjson import standard_json
+from rocketmq_broker.protocol import queue_table
+from rocketmq_broker.protocol.errors import UNREADABLE_JSON, BodyError
+
+T = TypeVar("T")
+
+_LENIENT_LIMIT: Final = 32 * 1024
+"""Bytes. Reading leniently takes up to 45 ms then, and the event loop stands still; what clients send that needs it is small."""
+
+
+_NULL: Final = b":null"
+
+
+class BodyPart(msgspec.Struct, rename="camel"):
+    """Base of what bodies consist of. A member that is None is not written; Java may send null where we have a default."""
+
+
+class Body(BodyPart):
+    """Base of the bodies."""
+
+    constants: ClassVar[Mapping[str, type[Enum]]] = {}
+    """Members that hold a constant, by their names on the wire. As fastjson does, its ordinal is taken for it."""
+    lenient_limit: ClassVar[int | None] = _LENIENT_LIMIT
+    """The longest such body that is read in other than standard JSON, in bytes; None: any."""
+
+    def encode(self) -> bytes:
+        """The bytes to send. As fastjson does, they leave out what is None: some clients fail on null."""
+        encoded = queue_table.encode(self)
+        return queue_table.encode(_without_nulls(self)) if _NULL in encoded else encoded
+
+    @classmethod
+    def decode(cls, data: bytes) -> Self:
+        """The body that a peer sent, in JSON or as fastjson writes it. Raises BodyError."""
+        return decode_body(cls, data)
+
+
+def decode_body(body_type: type[T], data: bytes) -> T:
+    """The body that a peer sent, of any type that msgspec knows. Raises BodyError."""
+    try:
+        return msgspec.json.decode(data, type=body_type, dec_hook=queue_table.decode_table)
+    except UNREADABLE_JSON:
+        return _decode_leniently(body_type, data)
+
+
+def _without_nulls(value: Any) -> Any:
+    if isinstance(value, msgspec.Struct):
+        members = zip(value.__struct_encode_fields__, value.__struct_fields__, strict=True)
+        set_members = ((name, getattr(value, attribute)) for name, attribute in members)
+        return _without_nulls({name: member for name, member in set_members if member is not msgspec.UNSET})
+    if isinstance(value, queue_table.QueueTable):
+        return queue_table.QueueTable({queue: _without_nulls(entry) for queue, entry in value.items()})
+    if isinstance(value, dict):
+        return {key: _without_nulls(entry) for key, entry in value.items() if entry is not None}
+    return [_without_nulls(entry) for entry in value] if isinstance(value, list) else value
+
+
+def _decode_leniently(body_type: type[T], data: bytes) -> T:
+    """Takes keys without quotes, numbers in quotes, ordinals of constants, and null for what is not there."""
+    limit = getattr(body_type, "lenient_limit", _LENIENT_LIMIT)
+    if limit is not None and len(data) > limit:
+        raise BodyError(f"a body of {len(data)} bytes that is no {body_type.__name__} in standard JSON")
+    constants = getattr(body_type, "constants", {})
+    try:
+        values = msgspec.json.decode(standard_json(data))
+        body: T = queue_table.convert(_tidied(values, constants), body_type)
+    except (UnreadableJson, *UNREADABLE_JSON) as error:
+        raise BodyError(f"a body that is no {body_type.__name__}: {error}") from None
+    return body
+
+
+def _tidied(value: Any, constants: Mapping[str, type[Enum]]) -> Any:
+    if isinstance(value, dict):
+        return {key: _member(key, entry, constants) for key, entry in value.items() if entry is not None}
+    if isinstance(value, list):
+        return [_tidied(entry, constants) for entry in value]
+    return value
+
+
+def _member(name: str, value: Any, constants: Mapping[str, type[Enum]]) -> Any:
+    if name in constants and isinstance(value, int) and not isinstance(value, bool):
+        known = list(constants[name])
+        return known[value].value if 0 <= value < len(known) else value
+    return _tidied(value, constants)

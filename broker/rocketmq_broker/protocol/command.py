@@ -1,0 +1,198 @@
+"""The remoting command: one request or one response (RocketMQ's RemotingCommand), and how it becomes a frame.
+
+    LENGTH 4 | SERIALIZETYPE 1 | HEADERLENGTH 3 | header | body
+
+LENGTH counts what follows it. With serialize type 0 the header is a JSON object, with 1 it is (RocketMQSerializable)
+
+    CODE 2 | LANGUAGE 1 | VERSION 2 | OPAQUE 4 | FLAG 4 | REMARKLENGTH 4 | remark | EXTLENGTH 4 | extension fields
+
+Big-endian, signed. The extension fields stay as they came until `decode_header` says what they should be.
+"""
+
+from __future__ import annotations
+
+from typing import Final, NamedTuple, Protocol
+
+import msgspec
+
+from rocketmq_broker.protocol import ext_fields
+from rocketmq_broker.protocol.codes import CURRENT_VERSION, LanguageCode, SerializeType
+from rocketmq_broker.protocol.command_codec import binary_header, frame, json_header, split_binary_header
+from rocketmq_broker.protocol.command_header import CommandHeader, Header, Int32, decode_json_header
+from rocketmq_broker.protocol.errors import UNREADABLE_JSON, FrameError
+
+RESPONSE_FLAG: Final = 1
+ONEWAY_FLAG: Final = 2
+
+_JSON = SerializeType.JSON
+_LANGUAGE = LanguageCode.PYTHON
+_LANGUAGE_JSON = b'"PYTHON"'
+
+
+class Answerable(Protocol):
+    """What an answer must know of its request; a RemotingCommand does, and so does a ReplyTo."""
+
+    @property
+    def opaque(self) -> int:
+        """The number that leads the answer to whoever waits for it."""
+
+    @property
+    def serialize_type(self) -> SerializeType:
+        """The serializer that the peer speaks."""
+
+
+class ReplyTo(NamedTuple):
+    """The two numbers of a request that are worth keeping when it has to wait for its answer."""
+
+    opaque: int
+    serialize_type: SerializeType
+
+
+class RemotingCommand(msgspec.Struct, gc=False, kw_only=True):
+    """One request or response, its extension fields not decoded yet."""
+
+    code: Int32
+    """A RequestCode, or in a response a ResponseCode; others are passed on as they are."""
+    opaque: Int32
+    flag: Int32 = 0
+    remark: str | None = None
+    language: str | int = "JAVA"
+    """As the peer wrote it; `language_code` says which one it is."""
+    version: Int32 = 0
+    json_fields: msgspec.Raw = msgspec.field(name="extFields", default=msgspec.Raw())
+    # The following are no part of a JSON header: what stands under these names there is passed over.
+    binary_fields: bytes = msgspec.field(name="(binary)", default=b"")
+    serialize_type: SerializeType = msgspec.field(name="(type)", default=_JSON)
+    body: bytes = msgspec.field(name="(body)", default=b"")
+    decoded: object = msgspec.field(name="(decoded)", default=None)
+    """The typed header, once somebody asked for it."""
+
+    @property
+    def is_response(self) -> bool:
+        """Whether this answers a request."""
+        return self.flag & RESPONSE_FLAG != 0
+
+    @property
+    def is_oneway(self) -> bool:
+        """Whether nobody waits for an answer."""
+        return self.flag & ONEWAY_FLAG != 0
+
+    @property
+    def language_code(self) -> LanguageCode:
+        """What the peer is written in; OTHER if that has no code."""
+        try:
+            return LanguageCode(self.language) if isinstance(self.language, int) else LanguageCode[self.language]
+        except (KeyError, ValueError):
+            return LanguageCode.OTHER
+
+    def decode_header(self, header_type: type[Header]) -> Header:
+        """The extension fields as a typed header. Raises HeaderError naming the field that is missing or illegal.
+
+        They are decoded once: what the ACL decides over is the very object that the handler acts on.
+        """
+        if type(self.decoded) is header_type:
+            return self.decoded
+        if self.serialize_type is _JSON:
+            header = decode_json_header(header_type, self.json_fields or b"{}")
+        else:
+            header = header_type.from_ext_fields(ext_fields.decode_binary(self.binary_fields))
+        self.decoded = header
+        return header
+
+    def ext_fields(self) -> dict[str, str]:
+        """All extension fields, known or not, as strings. Raises HeaderError if they are damaged."""
+        if self.serialize_type is _JSON:
+            return ext_fields.decode_json(self.json_fields or b"{}")
+        return ext_fields.decode_binary(self.binary_fields)
+
+    def encode(self) -> bytes:
+        """The frame of this very command, as Apache's Java code writes it."""
+        if self.serialize_type is _JSON:
+            header = json_header(
+                self.code,
+                bytes(self.json_fields),
+                self.flag,
+                msgspec.json.encode(self.language),
+                self.opaque,
+                self.remark,
+                self.version,
+            )
+        else:
+            language = self.language if isinstance(self.language, int) else self.language_code
+            header = binary_header(self.code, self.binary_fields, self.flag, language, self.opaque, self.remark, self.version)
+        return frame(self.serialize_type, header, self.body)
+
+
+def encode_request(
+    code: int,
+    header: CommandHeader | None = None,
+    body: bytes = b"",
+    *,
+    opaque: int,
+    serialize_type: SerializeType = _JSON,
+    oneway: bool = False,
+) -> bytes:
+    """The whole frame of a request."""
+    return _encode(serialize_type, code, header, ONEWAY_FLAG if oneway else 0, opaque, None, body)
+
+
+def encode_response(
+    request: Answerable,
+    code: int,
+    header: CommandHeader | None = None,
+    body: bytes = b"",
+    remark: str | None = None,
+) -> bytes:
+    """The whole frame of the answer to a request, in the serializer that the request came in."""
+    return _encode(request.serialize_type, code, header, RESPONSE_FLAG, request.opaque, remark, body)
+
+
+def decode_command(serialize_type: int, header: bytes, body: bytes) -> RemotingCommand:
+    """The command that a frame's parts hold. Raises FrameError if the header is torn or its serializer unknown."""
+    if serialize_type == 0:
+        try:
+            command = _decode_json_command(header)
+        except UNREADABLE_JSON as error:
+            raise FrameError(f"a header that is no JSON header of a command: {error}") from None
+        command.body = body
+        command.serialize_type, command.binary_fields, command.decoded = _JSON, b"", None
+        return command
+    if serialize_type == 1:
+        return _decode_binary_command(header, body)
+    raise FrameError(f"a header written by serializer {serialize_type}; known are 0 (JSON) and 1 (ROCKETMQ)")
+
+
+_decode_json_command = msgspec.json.Decoder(RemotingCommand).decode
+
+
+def _decode_binary_command(header: bytes, body: bytes) -> RemotingCommand:
+    code, language, version, opaque, flag, remark, fields = split_binary_header(header)
+    return RemotingCommand(
+        code=code,
+        opaque=opaque,
+        flag=flag,
+        remark=remark,
+        language=language,
+        version=version,
+        binary_fields=fields,
+        serialize_type=SerializeType.ROCKETMQ,
+        body=body,
+    )
+
+
+def _encode(
+    serialize_type: SerializeType,
+    code: int,
+    header: CommandHeader | None,
+    flag: int,
+    opaque: int,
+    remark: str | None,
+    body: bytes,
+) -> bytes:
+    if serialize_type is _JSON:
+        fields = header.encode_json() if header is not None else b""
+        encoded = json_header(code, fields, flag, _LANGUAGE_JSON, opaque, remark, CURRENT_VERSION)
+    else:
+        fields = header.encode_binary() if header is not None else b""
+        encoded = binary_header(code, fields, flag, _LANGUAGE, opaque, remark, CURRENT_VERSION)
+    return frame(serialize_type, encoded, body)

@@ -1,0 +1,90 @@
+"""The typed header of a command: what RocketMQ calls a CommandCustomHeader."""
+
+from __future__ import annotations
+
+import functools
+import re
+from typing import TYPE_CHECKING, Annotated, Self, TypeAlias, TypeVar, cast
+
+import msgspec
+
+from rocketmq_broker.protocol import ext_fields
+from rocketmq_broker.protocol.errors import UNREADABLE_JSON, HeaderError
+
+if TYPE_CHECKING:
+    Int32: TypeAlias = int
+    Int64: TypeAlias = int
+else:
+    # msgspec would take "145.0" and "1e2" for the numbers 145 and 100, which RocketMQ's Long.parseLong refuses. Where a float is
+    # allowed as well, it makes a float of such a text, and no float fulfils these conditions.
+    _NO_FLOAT = Annotated[float, msgspec.Meta(gt=1.0, lt=0.0)]
+    Int32: TypeAlias = Annotated[int, msgspec.Meta(ge=-(2**31), le=2**31 - 1)] | _NO_FLOAT
+    Int64: TypeAlias = Annotated[int, msgspec.Meta(ge=-(2**63), le=2**63 - 1)] | _NO_FLOAT
+
+_MISSING = re.compile(r"missing required field `(?P<field>[^`]+)`")
+_AT = re.compile(r" - at `\$\.(?P<field>[^`.\[]+)")
+
+
+class CommandHeader(msgspec.Struct, rename="camel", gc=False):
+    """Base of the typed headers. On the wire every value is a string; a field that is None is left out."""
+
+    def ext_fields(self) -> dict[str, str]:
+        """The fields by their names on the wire, those that are None left out."""
+        fields = {}
+        for name, wire_name in zip(self.__struct_fields__, self.__struct_encode_fields__, strict=True):
+            value = getattr(self, name)
+            if value is None:
+                continue
+            if value is True:
+                value = "true"
+            elif value is False:
+                value = "false"
+            fields[wire_name] = str(value)
+        return fields
+
+    def encode_json(self) -> bytes:
+        """The fields as a JSON object of strings; empty bytes where there are none."""
+        return ext_fields.encode_json(self.ext_fields())
+
+    def encode_binary(self) -> bytes:
+        """The fields as the ROCKETMQ serializer writes them."""
+        return ext_fields.encode_binary(self.ext_fields())
+
+    @classmethod
+    def from_ext_fields(cls, fields: dict[str, str]) -> Self:
+        """The header with these fields. Raises HeaderError naming the one that is missing or illegal."""
+        try:
+            return msgspec.convert(fields, cls, strict=False)
+        except msgspec.ValidationError as error:
+            raise header_error(error) from None
+
+
+Header = TypeVar("Header", bound=CommandHeader)
+
+
+@functools.cache
+def _json_decoder(header_type: type[CommandHeader]) -> msgspec.json.Decoder[CommandHeader]:
+    return msgspec.json.Decoder(header_type, strict=False)
+
+
+def decode_json_header(header_type: type[Header], data: msgspec.Raw | bytes) -> Header:
+    """The header whose fields the JSON object holds, as strings or as plain numbers and booleans.
+
+    Raises HeaderError.
+    """
+    try:
+        return cast(Header, _json_decoder(header_type).decode(data))
+    except UNREADABLE_JSON:
+        return header_type.from_ext_fields(ext_fields.decode_json(data))
+
+
+def header_error(error: msgspec.ValidationError) -> HeaderError:
+    """What msgspec complains of, in RocketMQ's words where it has any."""
+    text = str(error)
+    if missing := _MISSING.search(text):
+        field = missing["field"]
+        return HeaderError(field, f"the custom field <{field}> is null")
+    at = _AT.search(text)
+    field = at["field"] if at else "extFields"
+    reason = "it is no whole number" if "`float` " in text else text.partition(" - at")[0].replace("int | float", "int")
+    return HeaderError(field, f"the custom field <{field}> is illegal: {reason}")

@@ -1,0 +1,96 @@
+"""Splits a stream of bytes into commands (RocketMQ's NettyDecoder)."""
+
+import struct
+from typing import Final
+
+from rocketmq_broker.protocol.command import RemotingCommand, decode_command
+from rocketmq_broker.protocol.errors import FrameError, OtherProtocol
+from rocketmq_broker.protocol.other_protocols import meaning, other_protocol
+
+MAX_FRAME_LENGTH: Final = 16 * 1024 * 1024
+"""The longest frame that Apache's peers take, 4 bytes of length included."""
+_LENGTHS = struct.Struct(">II")
+_LENGTH = struct.Struct(">i")
+
+
+class FrameDecoder:
+    """Takes the bytes of one connection as they come. Holds at most the bytes that came of one frame that is not whole."""
+
+    def __init__(self, max_frame_length: int = MAX_FRAME_LENGTH, max_header_length: int = MAX_FRAME_LENGTH) -> None:
+        """Frames longer than `max_frame_length`, 4 bytes of length included, or with a longer header are refused."""
+        self._max_frame_length = max_frame_length
+        self._max_header_length = max_header_length
+        self._buffered = bytearray()
+        self._wanted = _LENGTH.size
+        self.failure: FrameError | None = None
+        """Why nothing more can be decoded; `feed` raises it unless commands came before it in the same bytes."""
+
+    @property
+    def buffered_length(self) -> int:
+        """Bytes held of a frame that is not whole yet."""
+        return len(self._buffered)
+
+    def drop(self) -> None:
+        """Forgets the bytes of a frame that is not whole, and what was wrong with one: no more will come."""
+        self._buffered = bytearray()
+        self.failure = None
+
+    def feed(self, data: bytes) -> list[RemotingCommand]:
+        """The commands that are whole now, in order.
+
+        Raises FrameError at the first bytes that are no frame. If commands come before these they are returned instead, with
+        the error in `failure`, and the next call raises it.
+        """
+        if self.failure is not None:
+            raise self.failure
+        if self._buffered:
+            self._buffered += data
+            if len(self._buffered) < self._wanted:
+                return []
+            data = bytes(self._buffered)
+            self._buffered.clear()
+        commands: list[RemotingCommand] = []
+        try:
+            position = self._decode(data, commands)
+        except FrameError as error:
+            self.failure = error
+            if not commands:
+                raise
+            return commands
+        if position < len(data):
+            self._buffered += memoryview(data)[position:]
+        return commands
+
+    def _decode(self, data: bytes, commands: list[RemotingCommand]) -> int:
+        """Adds the commands of the whole frames at the beginning of `data`; returns where these end."""
+        position, available = 0, len(data)
+        longest = self._max_frame_length - 4
+        self._wanted = _LENGTH.size
+        while available - position >= 8:
+            length, type_and_header_length = _LENGTHS.unpack_from(data, position)
+            end = position + 4 + length
+            if end > available or not 4 <= length <= longest:
+                break
+            header_start = position + 8
+            body_start = header_start + (type_and_header_length & 0xFFFFFF)
+            if body_start > end:
+                raise FrameError(f"a frame of {length} bytes says that {body_start - header_start} of them are its header")
+            if body_start - header_start > self._max_header_length:
+                length = body_start - header_start
+                raise FrameError(f"a frame whose header has {length} bytes: {self._max_header_length} are the most")
+            commands.append(decode_command(type_and_header_length >> 24, data[header_start:body_start], data[body_start:end]))
+            position = end
+        if available - position >= _LENGTH.size:
+            self._wanted = self._frame_length(data, position)
+        return position
+
+    def _frame_length(self, data: bytes, position: int) -> int:
+        """How long the frame is that begins here, its 4 bytes of length included."""
+        length: int = _LENGTH.unpack_from(data, position)[0]
+        if (protocol := other_protocol(data[position : position + 4])) is not None:
+            raise OtherProtocol(protocol, meaning(protocol))
+        if length < 4:
+            raise FrameError(f"a frame of {length} bytes: 4 are the least")
+        if length + 4 > self._max_frame_length:
+            raise FrameError(f"a frame of {length} bytes: {self._max_frame_length - 4} are the most")
+        return length + 4

@@ -1,0 +1,134 @@
+"""Sending: what a producer says of a message, and what the broker answers."""
+
+import struct
+from typing import Final, TypeAlias
+
+import msgspec
+
+from rocketmq_broker.protocol import ext_fields
+from rocketmq_broker.protocol.command_header import CommandHeader, Int32, Int64
+
+_MSG_ID = ext_fields.encode_key("msgId")
+_QUEUE_ID = ext_fields.encode_key("queueId")
+_QUEUE_OFFSET = ext_fields.encode_key("queueOffset")
+_MSG_REGION = ext_fields.encode_key("MSG_REGION")
+_TRACE_ON = ext_fields.encode_key("TRACE_ON")
+_TRANSACTION_ID = ext_fields.encode_key("transactionId")
+_length = struct.Struct(">I").pack
+
+DEFAULT_REGION_ID: Final = "DefaultRegion"
+"""What a broker calls its region unless it is told otherwise (MixAll's and BrokerConfig's regionId)."""
+
+
+class SendMessageRequestHeader(CommandHeader):
+    """SEND_MESSAGE, with names in full."""
+
+    producer_group: str
+    topic: str
+    default_topic: str
+    default_topic_queue_nums: Int32
+    queue_id: Int32
+    sys_flag: Int32
+    born_timestamp: Int64
+    flag: Int32
+    properties: str = ""
+    reconsume_times: Int32 = 0
+    unit_mode: bool = False
+    batch: bool = False
+    max_reconsume_times: Int32 | None = None
+    broker_name: str | None = msgspec.field(name="bname", default=None)
+
+
+class SendMessageRequestHeaderV2(CommandHeader):
+    """SEND_MESSAGE_V2 and SEND_BATCH_MESSAGE: the same fields, on the wire named by one letter each."""
+
+    producer_group: str = msgspec.field(name="a")
+    topic: str = msgspec.field(name="b")
+    default_topic: str = msgspec.field(name="c")
+    default_topic_queue_nums: Int32 = msgspec.field(name="d")
+    queue_id: Int32 = msgspec.field(name="e")
+    sys_flag: Int32 = msgspec.field(name="f")
+    born_timestamp: Int64 = msgspec.field(name="g")
+    flag: Int32 = msgspec.field(name="h")
+    properties: str = msgspec.field(name="i", default="")
+    reconsume_times: Int32 = msgspec.field(name="j", default=0)
+    unit_mode: bool = msgspec.field(name="k", default=False)
+    max_reconsume_times: Int32 | None = msgspec.field(name="l", default=None)
+    batch: bool = msgspec.field(name="m", default=False)
+    broker_name: str | None = msgspec.field(name="n", default=None)
+
+
+class SendMessageResponseHeader(CommandHeader):
+    """Where a message sent was stored. Every transaction waits for one, so it is written without a loop over the fields."""
+
+    msg_id: str
+    """The offset message id: hexadecimal digits."""
+    queue_id: Int32
+    queue_offset: Int64
+    transaction_id: str | None = None
+    region_id: str = msgspec.field(name="MSG_REGION", default=DEFAULT_REGION_ID)
+    is_trace_on: bool = msgspec.field(name="TRACE_ON", default=True)
+
+    def encode_json(self) -> bytes:
+        """The fields as a JSON object of strings."""
+        return b'{"queueId":"%d","TRACE_ON":"%b","MSG_REGION":%b,"msgId":"%b","queueOffset":"%d"%b}' % (
+            self.queue_id,
+            b"true" if self.is_trace_on else b"false",
+            msgspec.json.encode(self.region_id),
+            self.msg_id.encode(),
+            self.queue_offset,
+            b',"transactionId":%b' % msgspec.json.encode(self.transaction_id) if self.transaction_id is not None else b"",
+        )
+
+    def encode_binary(self) -> bytes:
+        """The fields as the ROCKETMQ serializer writes them."""
+        msg_id, region_id = self.msg_id.encode(), self.region_id.encode()
+        queue_id, queue_offset = b"%d" % self.queue_id, b"%d" % self.queue_offset
+        trace_on = b"true" if self.is_trace_on else b"false"
+        parts = [
+            _MSG_ID, _length(len(msg_id)), msg_id,
+            _QUEUE_ID, _length(len(queue_id)), queue_id,
+            _QUEUE_OFFSET, _length(len(queue_offset)), queue_offset,
+            _MSG_REGION, _length(len(region_id)), region_id,
+            _TRACE_ON, _length(len(trace_on)), trace_on,
+        ]  # fmt: skip
+        if self.transaction_id is not None:
+            transaction_id = self.transaction_id.encode()
+            parts += (_TRANSACTION_ID, _length(len(transaction_id)), transaction_id)
+        return b"".join(parts)
+
+
+class ConsumerSendMsgBackRequestHeader(CommandHeader):
+    """CONSUMER_SEND_MSG_BACK: a consumer failed on a message and wants it again later."""
+
+    offset: Int64
+    group: str
+    delay_level: Int32
+    origin_msg_id: str | None = None
+    origin_topic: str | None = None
+    unit_mode: bool = False
+    max_reconsume_times: Int32 | None = None
+    broker_name: str | None = msgspec.field(name="bname", default=None)
+
+
+class ReplyMessageRequestHeader(CommandHeader, kw_only=True):
+    """PUSH_REPLY_MESSAGE_TO_CLIENT: a reply on its way to who asked."""
+
+    producer_group: str
+    topic: str
+    default_topic: str
+    default_topic_queue_nums: Int32
+    queue_id: Int32
+    sys_flag: Int32
+    born_timestamp: Int64
+    flag: Int32
+    properties: str = ""
+    reconsume_times: Int32 = 0
+    unit_mode: bool = False
+    born_host: str
+    store_host: str
+    store_timestamp: Int64
+
+
+SendHeader: TypeAlias = SendMessageRequestHeader | SendMessageRequestHeaderV2
+"""Either of the two, their fields being the same."""

@@ -1,0 +1,87 @@
+"""The heartbeat: which groups live in a client (RocketMQ's HeartbeatData).
+
+Some C++ clients write constants as ordinals, so the enums list theirs in Java's order.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from enum import Enum
+from typing import ClassVar, Final
+
+import msgspec
+
+from rocketmq_broker.protocol.body import Body, BodyPart
+
+SUBSCRIBE_ALL: Final = "*"
+EXPRESSION_TAG: Final = "TAG"
+EXPRESSION_SQL92: Final = "SQL92"
+
+
+class ConsumeType(Enum):
+    """Who asks for messages: the program, or the client library on its behalf."""
+
+    CONSUME_ACTIVELY = "CONSUME_ACTIVELY"
+    CONSUME_PASSIVELY = "CONSUME_PASSIVELY"
+
+
+class MessageModel(Enum):
+    """Whether the members of a group share the messages or each gets all of them."""
+
+    BROADCASTING = "BROADCASTING"
+    CLUSTERING = "CLUSTERING"
+
+
+class ConsumeFromWhere(Enum):
+    """Where a group begins that has no offset yet."""
+
+    CONSUME_FROM_LAST_OFFSET = "CONSUME_FROM_LAST_OFFSET"
+    CONSUME_FROM_LAST_OFFSET_AND_FROM_MIN_WHEN_BOOT_FIRST = "CONSUME_FROM_LAST_OFFSET_AND_FROM_MIN_WHEN_BOOT_FIRST"
+    CONSUME_FROM_MIN_OFFSET = "CONSUME_FROM_MIN_OFFSET"
+    CONSUME_FROM_MAX_OFFSET = "CONSUME_FROM_MAX_OFFSET"
+    CONSUME_FROM_FIRST_OFFSET = "CONSUME_FROM_FIRST_OFFSET"
+    CONSUME_FROM_TIMESTAMP = "CONSUME_FROM_TIMESTAMP"
+
+
+class SubscriptionData(BodyPart):
+    """What of a topic a group wants."""
+
+    topic: str
+    sub_string: str = SUBSCRIBE_ALL
+    """The expression: `*`, tags separated by `||`, or SQL."""
+    tags_set: list[str] = []
+    code_set: list[int] = []
+    """The tags' hash codes."""
+    sub_version: int = 0
+    expression_type: str | None = EXPRESSION_TAG
+    class_filter_mode: bool = False
+
+
+class ProducerData(BodyPart):
+    """A producer group of the client."""
+
+    group_name: str
+
+
+class ConsumerData(BodyPart):
+    """A consumer group of the client and what it subscribes to."""
+
+    group_name: str
+    consume_type: ConsumeType | None = ConsumeType.CONSUME_PASSIVELY
+    message_model: MessageModel | None = MessageModel.CLUSTERING
+    consume_from_where: ConsumeFromWhere | None = ConsumeFromWhere.CONSUME_FROM_LAST_OFFSET
+    subscription_data_set: list[SubscriptionData] = []
+    unit_mode: bool = False
+
+
+class HeartbeatData(Body):
+    """The body of HEART_BEAT."""
+
+    constants: ClassVar[Mapping[str, type[Enum]]] = {
+        "consumeType": ConsumeType,
+        "messageModel": MessageModel,
+        "consumeFromWhere": ConsumeFromWhere,
+    }
+    client_id: str = msgspec.field(name="clientID")
+    producer_data_set: list[ProducerData] = []
+    consumer_data_set: list[ConsumerData] = []

@@ -1,0 +1,106 @@
+"""Takes connections as they come, and keeps a few file descriptors for the rest of the program.
+
+asyncio's own server writes a traceback for each attempt to accept without a free descriptor, thousands a second, and schedules as
+many further attempts. Here a listener that finds none rests for a second and says so once a minute.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import errno
+import logging
+import resource
+import socket
+from collections.abc import Callable, Sequence
+from typing import Final
+
+from rocketmq_broker.remoting.complaints import Complaints
+
+logger = logging.getLogger(__name__)
+
+RESERVED: Final = 64
+"""Descriptors for files, pipes and connections of our own; of a very low limit a quarter."""
+_REST_S: Final = 1.0
+_ACCEPTED_AT_ONCE: Final = 64
+_OUT_OF_RESOURCES: Final = frozenset({errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM})
+
+
+class Acceptor:
+    """Listens on bound sockets, from `start` to `stop`."""
+
+    def __init__(self, sockets: Sequence[socket.socket], new_protocol: Callable[[], asyncio.Protocol], backlog: int) -> None:
+        """The sockets are the acceptor's from now on."""
+        self._sockets = list(sockets)
+        self._new_protocol = new_protocol
+        self._backlog = backlog
+        self._loop = asyncio.get_running_loop()
+        self._resting: dict[socket.socket, asyncio.TimerHandle] = {}
+        self._connecting: set[asyncio.Task[object]] = set()
+        self._complaints = Complaints()
+
+    @property
+    def port(self) -> int:
+        """Where it listens, or will. Ask before `stop`."""
+        return int(self._sockets[0].getsockname()[1])
+
+    def start(self) -> None:
+        """Listens when it returns. Raises OSError if an address cannot be had."""
+        for sock in self._sockets:
+            sock.listen(self._backlog)
+            self._loop.add_reader(sock, self._accept, sock)
+
+    def stop(self) -> None:
+        """Listens no more. Connections that were taken stay."""
+        while self._sockets:
+            sock = self._sockets.pop()
+            if (rest := self._resting.pop(sock, None)) is not None:
+                rest.cancel()
+            self._loop.remove_reader(sock)
+            sock.close()
+
+    def _accept(self, sock: socket.socket) -> None:
+        for _ in range(_ACCEPTED_AT_ONCE):
+            try:
+                taken, _ = sock.accept()
+            except (BlockingIOError, InterruptedError, ConnectionAbortedError):
+                return
+            except OSError as error:
+                if error.errno not in _OUT_OF_RESOURCES:
+                    raise
+                self._rest(sock, error.strerror)
+                return
+            if taken.fileno() >= _most_descriptors():
+                taken.close()
+                self._rest(sock, "too many open files")
+                return
+            self._connect(taken)
+
+    def _connect(self, taken: socket.socket) -> None:
+        taken.setblocking(False)
+        task: asyncio.Task[object] = self._loop.create_task(self._loop.connect_accepted_socket(self._new_protocol, taken))
+        self._connecting.add(task)
+        task.add_done_callback(self._connected)
+
+    def _connected(self, task: asyncio.Task[object]) -> None:
+        self._connecting.discard(task)
+        if not task.cancelled() and (error := task.exception()) is not None:
+            logger.error("a connection could not be taken", exc_info=error)
+
+    def _rest(self, sock: socket.socket, reason: str | None) -> None:
+        self._loop.remove_reader(sock)
+        self._resting[sock] = self._loop.call_later(_REST_S, self._go_on, sock)
+        host, port = sock.getsockname()[:2]
+        if self._complaints.is_due(host, "resources", self._loop.time()):
+            logger.error(
+                "no more connections can be taken at %s:%d: %s; the limit is %d (ulimit -n). It is tried again every %g s",
+                host, port, reason, resource.getrlimit(resource.RLIMIT_NOFILE)[0], _REST_S,
+            )  # fmt: skip
+
+    def _go_on(self, sock: socket.socket) -> None:
+        del self._resting[sock]
+        self._loop.add_reader(sock, self._accept, sock)
+
+
+def _most_descriptors() -> int:
+    limit, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
+    return limit - min(RESERVED, limit // 4) if limit != resource.RLIM_INFINITY else 1 << 31

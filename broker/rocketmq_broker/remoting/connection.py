@@ -1,0 +1,275 @@
+"""One connection, from either end: frames in and out, requests to the handler, answers to those who wait (Netty's part)."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from typing import Protocol, cast
+
+from rocketmq_broker.acl import SessionCredentials
+from rocketmq_broker.message import record
+from rocketmq_broker.protocol.codes import SerializeType
+from rocketmq_broker.protocol.command import RESPONSE_FLAG, RemotingCommand
+from rocketmq_broker.protocol.command_header import CommandHeader
+from rocketmq_broker.protocol.errors import FrameError, OtherProtocol
+from rocketmq_broker.protocol.frame import FrameDecoder
+from rocketmq_broker.remoting.complaints import Complaints
+from rocketmq_broker.remoting.errors import ConnectionClosed
+from rocketmq_broker.remoting.limits import ConnectionLimits
+from rocketmq_broker.remoting.memory_budget import NOT_COUNTED_BYTES, MemoryBudget
+from rocketmq_broker.remoting.own_requests import OwnRequests
+from rocketmq_broker.remoting.rpc_hook import HookedRequests, RpcHook
+from rocketmq_broker.remoting.sending_half import SendingHalf
+from rocketmq_broker.remoting.turn import Turn
+
+logger = logging.getLogger(__name__)
+
+
+class RequestHandler(Protocol):
+    """Who answers what peers ask. Its methods are called on the event loop and must not block."""
+
+    def on_connected(self, connection: Connection) -> None:
+        """The connection is ready for use."""
+
+    def on_requests(self, connection: Connection, requests: list[RemotingCommand]) -> None:
+        """All requests that one read brought, in order, one-way ones included; those that `postpone` got come again."""
+
+    def on_disconnected(self, connection: Connection) -> None:
+        """The connection is gone; what is sent from now on is dropped."""
+
+
+class Connection(SendingHalf):
+    """One TCP connection. Use it on the event loop's thread only.
+
+    What it reads goes to the handler, or to whoever waits for the answer. The handler may postpone requests; while it does, and
+    while the peer does not take what it is sent, nothing more is read.
+    """
+
+    def __init__(
+        self,
+        handler: RequestHandler,
+        *,
+        open_connections: set[Connection] | None = None,
+        limits: ConnectionLimits | None = None,
+        complaints: Complaints | None = None,
+        serialize_type: SerializeType = SerializeType.JSON,
+        credentials: SessionCredentials | None = None,
+        rpc_hook: RpcHook | None = None,
+        turn: Turn | None = None,
+        memory: MemoryBudget | None = None,
+        most_connections: int | None = None,
+    ) -> None:
+        """While open it is in `open_connections`. `serialize_type`, `credentials` and `rpc_hook` are for requests of our own.
+
+        `turn` and `memory` are those that it shares with others; without them it has its own memory and handles all it reads.
+        If `most_connections` are open already, it is closed at once.
+        """
+        super().__init__(limits or ConnectionLimits())
+        self.peer_ip = "?"
+        """The other end's IP address alone."""
+        self.born_host = bytes(8)
+        """The other end as records hold it: 8 bytes, 20 with IPv6."""
+        self._handler = handler
+        self._open_connections = open_connections if open_connections is not None else set()
+        self._complaints = complaints or Complaints()
+        self._refusal: FrameError | None = None
+        self._decoder = FrameDecoder(self._limits.max_frame_length, self._limits.max_header_length)
+        self._own_requests = (
+            OwnRequests(self._loop, serialize_type, credentials)
+            if rpc_hook is None
+            else HookedRequests(self._loop, serialize_type, credentials, rpc_hook)
+        )
+        self._turn = turn
+        self._memory = memory or MemoryBudget()
+        self._most_connections = most_connections
+        self._postponed: list[RemotingCommand] | None = None
+        self._postponed_bytes = 0
+        self._is_lost = False
+
+    @property
+    def must_rest(self) -> bool:
+        """Whether whoever handles its requests should leave off, and give the rest to `postpone`."""
+        return not self._is_writable or (self._turn is not None and self._turn.is_over())
+
+    def postpone(self, requests: list[RemotingCommand]) -> None:
+        """Hands these requests to the handler again in a later turn of the event loop; until then nothing more is read."""
+        self._postponed = requests
+        self._postponed_bytes = sum(len(request.body) for request in requests)
+        self._note_memory()
+        if self._transport is not None and not self._transport.is_closing():
+            self._transport.pause_reading()
+        if self._is_writable:
+            self._go_on_later()
+
+    @property
+    def held_bytes(self) -> int:
+        """What the connection holds in memory: input without a whole frame, requests postponed, output."""
+        return self._decoder.buffered_length + self._postponed_bytes + self.unsent_bytes
+
+    def give_up(self, total_bytes: int) -> None:
+        """Ends it: it holds most of what all connections hold."""
+        held_bytes = self.held_bytes
+        if self._complaints.is_due(self.peer.rpartition(":")[0], "memory", self._loop.time()):
+            logger.warning(
+                "closing the connection of %s, which holds %d bytes, the most of all: together they hold %d, more than they may",
+                self.peer,
+                held_bytes,
+                total_bytes,
+            )
+        if self._transport is not None:
+            self._transport.abort()
+
+    async def invoke(
+        self, code: int, header: CommandHeader | None = None, body: bytes = b"", *, timeout_ms: int
+    ) -> RemotingCommand:
+        """Sends a request and waits for its answer.
+
+        Raises RemotingTimeout, ConnectionClosed, TooManyRequests or StoppedByHook.
+        """
+        return await self.start_invoke(code, header, body, timeout_ms=timeout_ms)
+
+    def start_invoke(
+        self, code: int, header: CommandHeader | None = None, body: bytes = b"", *, timeout_ms: int
+    ) -> asyncio.Future[RemotingCommand]:
+        """Sends a request; the future gets its answer, RemotingTimeout or ConnectionClosed. Raises like `invoke`."""
+        if not self.is_open:
+            raise ConnectionClosed(f"the connection to {self.peer} is closed")
+        frame, answer = self._own_requests.new(code, header, body, timeout_ms)
+        self.send(frame)
+        return answer
+
+    def invoke_oneway(self, code: int, header: CommandHeader | None = None, body: bytes = b"") -> None:
+        """Sends a request that is not answered. Raises ConnectionClosed."""
+        if not self.is_open:
+            raise ConnectionClosed(f"the connection to {self.peer} is closed")
+        self.send(self._own_requests.new_oneway(code, header, body))
+
+    # asyncio.Protocol
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        """The socket is connected."""
+        self._transport = cast(asyncio.Transport, transport)
+        address = transport.get_extra_info("peername")
+        if address is None:
+            self._transport.abort()
+            return
+        host, port = address[:2]
+        self.peer_ip = host
+        self.born_host = record.host_bytes(host, port)
+        self.peer = self._own_requests.peer = record.host_text(self.born_host)
+        if self._most_connections is not None and len(self._open_connections) >= self._most_connections:
+            if self._complaints.is_due("", "too many", self._loop.time()):
+                logger.warning(
+                    "refusing the connection of %s: %d are open, the most that may be", self.peer, self._most_connections
+                )
+            self._transport.abort()
+            return
+        self._transport.set_write_buffer_limits(high=self._limits.high_water_bytes)
+        self._idle_watch.start(self.peer, self.close)
+        self._open_connections.add(self)
+        self._handler.on_connected(self)
+
+    def data_received(self, data: bytes) -> None:
+        """Bytes came."""
+        watch = self._idle_watch
+        watch.moved_s = self._loop.time()
+        try:
+            commands = self._decoder.feed(data)
+        except FrameError as error:
+            self._refuse(error)
+            return
+        requests = [command for command in commands if not command.flag & RESPONSE_FLAG]
+        if len(requests) < len(commands):
+            for command in commands:
+                if command.is_response:
+                    self._own_requests.answered(command)
+        if requests:
+            self._handle(requests)
+        if self._decoder.buffered_length > NOT_COUNTED_BYTES:
+            if commands or not watch.frame_began_s:
+                watch.frame_began_s = watch.moved_s
+            self._note_memory()
+        elif watch.frame_began_s:
+            watch.frame_began_s = 0.0
+            self._note_memory()
+        if self._decoder.failure is not None:
+            self._refuse(self._decoder.failure)
+
+    def eof_received(self) -> None:
+        """The peer sends no more; asyncio closes the connection then."""
+
+    def connection_lost(self, error: Exception | None) -> None:
+        """The socket is gone."""
+        self._open_connections.discard(self)
+        self._idle_watch.stop()
+        if self._give_up is not None:
+            self._give_up.cancel()
+        self._drop_unsent()
+        # What it read and wrote goes now, not when the garbage collector happens to run: nothing here may hold it in a circle.
+        self._decoder.drop()
+        self._transport = None
+        self._own_requests.ended(self._refusal or error or "closed")
+        self._refusal = None
+        if not self._closed.done():
+            self._closed.set_result(None)
+        self._is_lost = self._is_writable = True
+        if self._postponed is None:
+            self._end()
+        else:
+            # Nobody waits for answers any more, but one-way requests count, as they would had there been time for them.
+            self._postponed = [request for request in self._postponed if request.is_oneway]
+            self._go_on_later()
+
+    def pause_writing(self) -> None:
+        """The peer reads too slowly: nothing more is read from it until it has caught up."""
+        self._is_writable = False
+        if self._transport is not None and not self._transport.is_closing():
+            self._transport.pause_reading()
+
+    def resume_writing(self) -> None:
+        """The peer has caught up."""
+        self._is_writable = True
+        self._note_memory()
+        if self._postponed is not None:
+            self._go_on_later()
+        elif self._transport is not None and not self._transport.is_closing():
+            self._transport.resume_reading()
+
+    def _go_on_later(self) -> None:
+        if self._turn is not None:
+            self._turn.later(self._go_on)
+        else:
+            self._loop.call_soon(self._go_on)
+
+    def _go_on(self) -> None:
+        """Hands postponed requests to the handler again, and reads on once there are none left."""
+        requests = self._postponed
+        if requests is None or not self._is_writable:
+            return
+        self._postponed, self._postponed_bytes = None, 0
+        self._handle(requests)
+        if self._postponed is None:
+            self._end() if self._is_lost else self._note_memory()
+            if self.is_writable:
+                cast(asyncio.Transport, self._transport).resume_reading()
+
+    def _end(self) -> None:
+        """The connection is gone, and nothing that came by it is left to do."""
+        self._memory.forget(self)
+        self._handler.on_disconnected(self)
+
+    def _note_memory(self) -> None:
+        self._memory.note(self, self.held_bytes)
+
+    def _handle(self, requests: list[RemotingCommand]) -> None:
+        try:
+            self._handler.on_requests(self, requests)
+        except Exception:
+            logger.exception("a request of %s was not handled", self.peer)
+
+    def _refuse(self, error: FrameError) -> None:
+        self._refusal = error.with_traceback(None)  # its frames hold this connection, and whoever logs the error would, too
+        cause = error.protocol if isinstance(error, OtherProtocol) else "no frame"
+        if self._complaints.is_due(self.peer.rpartition(":")[0], cause, self._loop.time()):
+            logger.warning("closing the connection of %s: %s", self.peer, error)
+        self.close()

@@ -1,0 +1,158 @@
+"""From a request's code to the method that answers it (RocketMQ's NettyRemotingAbstract.processRequestCommand)."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Generator, Iterable, Mapping
+from typing import TYPE_CHECKING
+
+from rocketmq_broker.protocol.codes import ResponseCode
+from rocketmq_broker.protocol.command import RemotingCommand, encode_response
+from rocketmq_broker.protocol.errors import ProtocolError
+
+if TYPE_CHECKING:
+    from rocketmq_broker.remoting.connection import Connection
+
+Answer = bytes | None
+"""The whole frame of the answer, or None if it comes later or never (to a one-way request)."""
+
+Steps = Generator[None, None, Answer]
+"""Work too long for one turn of the event loop. It yields every millisecond or so, and returns the answer.
+
+If the connection ends, the work is closed where it is. Until its end no other request of the connection is handled.
+"""
+
+Handler = Callable[["Connection", RemotingCommand], Answer | Steps]
+
+Guard = Callable[["Connection", RemotingCommand], None]
+"""Raises RequestRefused, or another error that has an answer, for a request that may not come in."""
+
+logger = logging.getLogger(__name__)
+
+
+class RequestRefused(Exception):
+    """A request that is answered with an error: its code and, in words, why."""
+
+    def __init__(self, code: ResponseCode, remark: str) -> None:
+        super().__init__(remark)
+        self.code = code
+        self.remark = remark
+
+
+class Dispatcher:
+    """Answers requests by the handlers it is given; whatever one of them raises becomes an answer, and the connection lives.
+
+    `refusals` says which errors are the peer's or the world's, with the code to answer them with; their text is the remark.
+    Any other error is a mistake in here: it is logged, and answered by SYSTEM_ERROR.
+    """
+
+    def __init__(
+        self,
+        *,
+        refusals: Mapping[type[Exception], ResponseCode] | None = None,
+        on_disconnected: Iterable[Callable[[Connection], None]] = (),
+    ) -> None:
+        self._handlers: dict[int, Handler] = {}
+        self._refusals: dict[type[Exception], ResponseCode] = {ProtocolError: ResponseCode.SYSTEM_ERROR, **(refusals or {})}
+        self._on_disconnected = list(on_disconnected)
+        self._guard: Guard | None = None
+        self._under_way: dict[Connection, tuple[RemotingCommand, Steps]] = {}
+        self._is_stopped = False
+
+    @property
+    def codes(self) -> frozenset[int]:
+        """The request codes it answers."""
+        return frozenset(self._handlers)
+
+    def add(self, handlers: Mapping[int, Handler]) -> None:
+        """Answers these request codes as well: a processor's `handlers` have its method for each code."""
+        self._handlers.update({int(code): handler for code, handler in handlers.items()})
+
+    def tell_disconnected(self, listener: Callable[[Connection], None]) -> None:
+        """Adds a listener that is told when a connection ends."""
+        self._on_disconnected.append(listener)
+
+    def guard_by(self, guard: Guard) -> None:
+        """Lets only those requests in that the guard lets in, known codes or not (RocketMQ's RPCHook)."""
+        self._guard = guard
+
+    def stop(self) -> None:
+        """Takes no more requests: the connections will be closed."""
+        self._is_stopped = True
+
+    def on_requests(self, connection: Connection, commands: list[RemotingCommand]) -> None:
+        """Answers the requests of one read, in their order; what the turn of the event loop has no room for comes again."""
+        if self._is_stopped:
+            return
+        if self._under_way and not self._is_done(connection):
+            connection.postpone(commands)
+            return
+        handlers, guard = self._handlers, self._guard
+        for position, command in enumerate(commands):
+            if connection.must_rest:
+                connection.postpone(commands[position:])
+                return
+            handler = handlers.get(command.code, not_supported)
+            try:
+                if guard is not None:
+                    guard(connection, command)
+                answer = handler(connection, command)
+            except Exception as error:
+                answer = self.answer_error(command, error)
+            if answer is None:
+                continue
+            if isinstance(answer, bytes):
+                if not command.is_oneway:
+                    connection.send(answer)
+                continue
+            self._under_way[connection] = command, answer
+            if not self._is_done(connection):
+                connection.postpone(commands[position + 1 :])
+                return
+
+    def _is_done(self, connection: Connection) -> bool:
+        """Goes on with the work of the connection's request, if there is any; whether none is left."""
+        if connection not in self._under_way:
+            return True
+        command, steps = self._under_way[connection]
+        try:
+            while not connection.must_rest:
+                next(steps)
+            return False
+        except StopIteration as ended:
+            answer: Answer = ended.value
+        except Exception as error:
+            answer = self.answer_error(command, error)
+        del self._under_way[connection]
+        if answer is not None and not command.is_oneway:
+            connection.send(answer)
+        return True
+
+    def on_connected(self, connection: Connection) -> None:
+        """A client is not known before its heartbeat."""
+
+    def on_disconnected(self, connection: Connection) -> None:
+        """Tells everybody who keeps something for the connection."""
+        if connection in self._under_way:
+            self._under_way.pop(connection)[1].close()
+        for forget in self._on_disconnected:
+            try:
+                forget(connection)
+            except Exception:
+                logger.exception("while forgetting the connection of %s", connection.peer)
+
+    def answer_error(self, command: RemotingCommand, error: Exception) -> bytes:
+        """The frame that tells the peer of an error."""
+        if isinstance(error, RequestRefused):
+            return encode_response(command, error.code, remark=error.remark)
+        for kind, code in self._refusals.items():
+            if isinstance(error, kind):
+                return encode_response(command, code, remark=str(error))
+        logger.error("request of code %d failed", command.code, exc_info=error)
+        return encode_response(command, ResponseCode.SYSTEM_ERROR, remark="an internal error; the broker's log has the details")
+
+
+def not_supported(connection: Connection, command: RemotingCommand) -> bytes:
+    """The answer to a request that nobody here serves."""
+    remark = f" request type {command.code} not supported"
+    return encode_response(command, ResponseCode.REQUEST_CODE_NOT_SUPPORTED, remark=remark)

@@ -1,0 +1,55 @@
+"""Tells when a connection is of no use: nothing moves on it, or a frame is never whole."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Callable
+
+from rocketmq_broker.remoting.limits import ConnectionLimits
+
+logger = logging.getLogger(__name__)
+
+
+class IdleWatch:
+    """Looks at the connection when its time could be over, not at each byte."""
+
+    def __init__(self, loop: asyncio.AbstractEventLoop, limits: ConnectionLimits) -> None:
+        self._loop = loop
+        self._limits = limits
+        self._timer: asyncio.TimerHandle | None = None
+        self._close: Callable[[], None] | None = None
+        self._peer = "?"
+        self.moved_s = 0.0
+        """When bytes came or left last, by the loop's clock."""
+        self.frame_began_s = 0.0
+        """When the frame began to come that is not whole yet; 0 without one."""
+
+    def start(self, peer: str, close: Callable[[], None]) -> None:
+        """Calls `close` once, and says why: nothing moved for the idle time-out, or a frame is not whole in time."""
+        self._peer = peer
+        self._close = close
+        self.moved_s = self._loop.time()
+        self._timer = self._loop.call_later(self._limits.idle_timeout_s, self._look)
+
+    def stop(self) -> None:
+        """Looks no more, and forgets whom it watched: it is part of the connection, and both are to go at once."""
+        self._close = None
+        if self._timer is not None:
+            self._timer.cancel()
+
+    def _look(self) -> None:
+        if self._close is None:
+            return
+        now_s = self._loop.time()
+        left_s = self.moved_s + self._limits.idle_timeout_s - now_s
+        if self.frame_began_s and now_s - self.frame_began_s > self._limits.frame_timeout_s:
+            logger.warning(
+                "closing the connection of %s: after %.0f s a frame is not whole", self._peer, now_s - self.frame_began_s
+            )
+            self._close()
+        elif left_s > 0:
+            self._timer = self._loop.call_later(left_s, self._look)
+        else:
+            logger.info("closing the connection of %s: it was idle for %.0f s", self._peer, self._limits.idle_timeout_s)
+            self._close()

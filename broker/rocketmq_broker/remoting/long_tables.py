@@ -1,0 +1,60 @@
+"""Tables and lists in answers that may be so long that to encode them in one go would stop the event loop."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Generator, Iterable
+from typing import Final, TypeVar
+
+from rocketmq_broker.protocol.codes import ResponseCode
+from rocketmq_broker.protocol.frame import MAX_FRAME_LENGTH
+from rocketmq_broker.remoting.dispatcher import RequestRefused
+
+LONGEST_ANSWER: Final = MAX_FRAME_LENGTH - 64 * 1024
+
+K = TypeVar("K")
+T = TypeVar("T")
+
+
+def table_in_steps(
+    entries: Iterable[tuple[K, T]], encode: Callable[[dict[K, T]], bytes], *, at_once: int, advice: str
+) -> Generator[None, None, bytes]:
+    """Returns what `encode` makes of all entries, a body whose only table they are, and yields after every `at_once` of them.
+
+    Raises RequestRefused if no frame can hold it: `advice` says what to do instead.
+    """
+    return _in_steps(entries, lambda part: encode(dict(part)), b"{}", at_once=at_once, advice=advice)
+
+
+def list_in_steps(
+    entries: Iterable[T], encode: Callable[[list[T]], bytes], *, at_once: int, advice: str
+) -> Generator[None, None, bytes]:
+    """Does the same for a body whose first list the entries are."""
+    return _in_steps(entries, encode, b"[]", at_once=at_once, advice=advice)
+
+
+def refuse_long(length: int, advice: str) -> None:
+    """Raises RequestRefused if no frame can hold an answer of that many bytes."""
+    if length > LONGEST_ANSWER:
+        remark = f"the answer has more than {LONGEST_ANSWER} bytes, which no frame can have: {advice}"
+        raise RequestRefused(ResponseCode.SYSTEM_ERROR, remark)
+
+
+def _in_steps(
+    entries: Iterable[T], encode: Callable[[list[T]], bytes], brackets: bytes, *, at_once: int, advice: str
+) -> Generator[None, None, bytes]:
+    begins, _, ends = encode([]).partition(brackets)
+    parts: list[bytes] = []
+    length = 0
+    part: list[T] = []
+    for entry in entries:
+        part.append(entry)
+        if len(part) >= at_once:
+            parts.append(encode(part)[len(begins) + 1 : -len(ends) - 1])
+            length += len(parts[-1])
+            refuse_long(length, advice)
+            part = []
+            yield
+    if part:
+        parts.append(encode(part)[len(begins) + 1 : -len(ends) - 1])
+        refuse_long(length + len(parts[-1]), advice)
+    return begins + brackets[:1] + b",".join(parts) + brackets[1:] + ends

@@ -1,0 +1,92 @@
+"""The requests that this end makes on one connection, and their answers (RocketMQ's responseTable)."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+
+from rocketmq_broker.acl import SessionCredentials
+from rocketmq_broker.protocol.codes import SerializeType
+from rocketmq_broker.protocol.command import RemotingCommand, encode_request
+from rocketmq_broker.protocol.command_header import CommandHeader
+from rocketmq_broker.protocol.pending import PendingRequests, TooManyPending
+from rocketmq_broker.remoting.errors import ConnectionClosed, RemotingTimeout, TooManyRequests
+from rocketmq_broker.remoting.signed_header import signed
+
+logger = logging.getLogger(__name__)
+
+
+class OwnRequests:
+    """Makes their frames, and leads each answer to whoever waits for it. One timer serves all deadlines."""
+
+    def __init__(
+        self, loop: asyncio.AbstractEventLoop, serialize_type: SerializeType, credentials: SessionCredentials | None
+    ) -> None:
+        """With `credentials` every request is signed."""
+        self._loop = loop
+        self._serialize_type = serialize_type
+        self._credentials = credentials
+        self._pending: PendingRequests[asyncio.Future[RemotingCommand]] = PendingRequests()
+        self._expiry: asyncio.TimerHandle | None = None
+        self.peer = "?"
+        """Who answers, for the texts of errors."""
+
+    def new(
+        self, code: int, header: CommandHeader | None, body: bytes, timeout_ms: int
+    ) -> tuple[bytes, asyncio.Future[RemotingCommand]]:
+        """The frame to send, and the future that gets its answer, RemotingTimeout or ConnectionClosed. Raises TooManyRequests."""
+        answer: asyncio.Future[RemotingCommand] = self._loop.create_future()
+        deadline_ms = self._now_ms() + timeout_ms
+        try:
+            opaque = self._pending.add(answer, deadline_ms)
+        except TooManyPending as error:
+            raise TooManyRequests(f"{self.peer}: {error}") from None
+        frame = self._frame(code, header, body, opaque)
+        self._expire_at(deadline_ms)
+        return frame, answer
+
+    def new_oneway(self, code: int, header: CommandHeader | None, body: bytes) -> bytes:
+        """The frame of a request that is not answered."""
+        return self._frame(code, header, body, self._pending.next_opaque(), oneway=True)
+
+    def answered(self, command: RemotingCommand) -> None:
+        """An answer came."""
+        answer = self._pending.take(command.opaque)
+        if answer is None:
+            logger.debug("an answer from %s that nobody waits for (any longer): opaque %d", self.peer, command.opaque)
+        elif not answer.done():
+            answer.set_result(command)
+
+    def ended(self, reason: object) -> None:
+        """The connection is gone: no answer comes any more."""
+        if self._expiry is not None:
+            self._expiry.cancel()
+        for answer in self._pending.take_all():
+            if not answer.done():
+                answer.set_exception(ConnectionClosed(f"the connection to {self.peer} ended: {reason}"))
+
+    def _frame(self, code: int, header: CommandHeader | None, body: bytes, opaque: int, *, oneway: bool = False) -> bytes:
+        if self._credentials is not None:
+            header = signed(header, body, self._credentials)
+        return encode_request(code, header, body, opaque=opaque, serialize_type=self._serialize_type, oneway=oneway)
+
+    def _now_ms(self) -> int:
+        return int(self._loop.time() * 1000)
+
+    def _expire_at(self, deadline_ms: int) -> None:
+        """Makes sure that the timer fires no later than this."""
+        when_s = (deadline_ms + 1) / 1000
+        if self._expiry is not None:
+            if self._expiry.when() <= when_s:
+                return
+            self._expiry.cancel()
+        self._expiry = self._loop.call_at(when_s, self._expire)
+
+    def _expire(self) -> None:
+        self._expiry = None
+        for answer in self._pending.take_expired(self._now_ms()):
+            if not answer.done():
+                answer.set_exception(RemotingTimeout(f"no answer from {self.peer} in time"))
+        earliest_ms = self._pending.earliest_deadline_ms()
+        if earliest_ms is not None:
+            self._expire_at(earliest_ms)

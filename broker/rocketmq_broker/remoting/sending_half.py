@@ -1,0 +1,99 @@
+"""The half of a connection that sends: it gathers frames and writes them in one go."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+
+from rocketmq_broker.remoting.idle_watch import IdleWatch
+from rocketmq_broker.remoting.limits import ConnectionLimits
+from rocketmq_broker.remoting.memory_budget import NOT_COUNTED_BYTES
+
+logger = logging.getLogger(__name__)
+
+
+class SendingHalf(asyncio.Protocol):
+    """What leaves by one TCP connection. Use it on the event loop's thread only."""
+
+    def __init__(self, limits: ConnectionLimits) -> None:
+        self.peer = "?"
+        """The other end: "127.0.0.1:5555"."""
+        self._limits = limits
+        self._loop = asyncio.get_running_loop()
+        self._transport: asyncio.Transport | None = None
+        self._idle_watch = IdleWatch(self._loop, limits)
+        self._unsent: list[bytes] = []
+        self._unsent_bytes = 0
+        self._is_writable = True
+        self._give_up: asyncio.TimerHandle | None = None
+        self._closed: asyncio.Future[None] = self._loop.create_future()
+
+    @property
+    def is_open(self) -> bool:
+        """Whether frames can be sent."""
+        return self._transport is not None and not self._transport.is_closing()
+
+    @property
+    def is_writable(self) -> bool:
+        """Whether the peer keeps up with what it is sent. Ask before sending what it did not ask for."""
+        return self._is_writable and self.is_open
+
+    @property
+    def unsent_bytes(self) -> int:
+        """What the peer has not taken yet."""
+        return self._unsent_bytes + (self._transport.get_write_buffer_size() if self._transport is not None else 0)
+
+    def send(self, frame: bytes) -> None:
+        """Sends a whole frame; all frames of one loop iteration leave in one write. On a closed connection it is dropped."""
+        if not self._unsent:
+            self._loop.call_soon(self._write_unsent)
+        self._unsent.append(frame)
+        self._unsent_bytes += len(frame)
+        if self._unsent_bytes > self._limits.high_water_bytes:
+            # A burst of answers must not fill the memory before anybody looks at how much the peer has taken.
+            self._write_unsent()
+
+    def send_at_once(self, frames: list[bytes]) -> None:
+        """Sends whole frames, after those sent before, without waiting for what this loop iteration may bring yet."""
+        self._unsent += frames
+        self._write_unsent()
+
+    def close(self) -> None:
+        """Closes it once everything is sent, or after the close time-out."""
+        if self._transport is None or self._transport.is_closing():
+            return
+        self._write_unsent()
+        self._transport.close()
+        self._give_up = self._loop.call_later(self._limits.close_timeout_s, self._transport.abort)
+
+    def secured_by(self, transport: asyncio.Transport) -> None:
+        """Uses this transport from now on: one that speaks TLS over the connection's own."""
+        self._transport = transport
+
+    async def wait_closed(self) -> None:
+        """Returns when the connection is gone."""
+        await asyncio.shield(self._closed)
+
+    def _note_memory(self) -> None:
+        """What the connection holds in memory has changed."""
+
+    def _write_unsent(self) -> None:
+        if not self._unsent or (self._transport is None and not self._closed.done()):
+            return
+        data = b"".join(self._unsent) if len(self._unsent) > 1 else self._unsent[0]
+        self._drop_unsent()
+        if self._transport is None or self._transport.is_closing():
+            return
+        if self._is_writable:
+            self._idle_watch.moved_s = self._loop.time()
+        self._transport.write(data)
+        buffered_bytes = self._transport.get_write_buffer_size()
+        if buffered_bytes > self._limits.max_unsent_bytes:
+            logger.warning("closing the connection of %s: its client does not read the answers", self.peer)
+            self._transport.abort()
+        elif buffered_bytes > NOT_COUNTED_BYTES:
+            self._note_memory()
+
+    def _drop_unsent(self) -> None:
+        self._unsent.clear()
+        self._unsent_bytes = 0

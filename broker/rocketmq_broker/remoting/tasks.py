@@ -1,0 +1,148 @@
+"""Tasks that have an owner: whoever starts them here ends them here."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Callable, Coroutine
+from typing import Any, Final, Generic, TypeVar
+
+from rocketmq_broker.remoting.alarm import Alarm
+
+logger = logging.getLogger(__name__)
+
+T = TypeVar("T")
+
+_END_WITHIN_S: Final = 2.0
+_AFTER_FAILURE_S: Final = 1.0
+
+
+class Tasks:
+    """Background tasks that `stop` ends; start none after it. An error in one is logged and ends nothing else."""
+
+    def __init__(self) -> None:
+        self._tasks: set[asyncio.Task[Any]] = set()
+        self._timers: list[_Timer] = []
+
+    def start(self, name: str, work: Coroutine[Any, Any, T], *, is_awaited: bool = False) -> asyncio.Task[T]:
+        """Runs the work until it is done. Its error is logged unless somebody awaits the task and gets it."""
+        task = asyncio.get_running_loop().create_task(work, name=name)
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
+        task.add_done_callback(_note if is_awaited else _log)
+        return task
+
+    def every(self, seconds: float, name: str, action: Callable[[], object]) -> None:
+        """Calls the action again and again, `seconds` after it returned, the first time after `seconds`."""
+        self._timers.append(_Timer(seconds, _Attempts(name, action, seconds)))
+
+    def when_due(
+        self,
+        name: str,
+        action: Callable[[], float | None],
+        alarm: Alarm,
+        *,
+        rest_s: float,
+        due_s: Callable[[], float | None] | None = None,
+    ) -> None:
+        """Calls the action again and again: each time after the seconds that it returns, or as soon as the alarm rings.
+
+        None waits for the alarm alone. Between two calls are `rest_s` seconds at least. An action that fails is called again
+        after a second. `due_s` says after the rest how long to wait from then on: what was settled meanwhile wakes nobody.
+        """
+        self.start(name, _repeat_when_due(_Attempts(name, action, _AFTER_FAILURE_S), alarm, rest_s, due_s))
+
+    async def settle(self, timeout_s: float) -> None:
+        """Waits for all to end by themselves, at most that long."""
+        if self._tasks:
+            await asyncio.wait(set(self._tasks), timeout=timeout_s)
+
+    async def stop(self) -> None:
+        """Cancels what still runs, and returns when all tasks have ended. The log names a task that does not end within 2 s.
+
+        A task may call it: it goes on, and ends when it will.
+        """
+        for timer in self._timers:
+            timer.stop()
+        self._timers.clear()
+        tasks = {task for task in self._tasks if task is not asyncio.current_task()}
+        for task in tasks:
+            task.cancel()
+        if tasks:
+            _, unending = await asyncio.wait(tasks, timeout=_END_WITHIN_S)
+            for task in unending:
+                logger.error("%s does not end", task.get_name())
+
+
+def _note(task: asyncio.Task[Any]) -> None:
+    if not task.cancelled():
+        task.exception()
+
+
+def _log(task: asyncio.Task[Any]) -> None:
+    if not task.cancelled() and (error := task.exception()) is not None:
+        logger.error("%s failed", task.get_name(), exc_info=error)
+
+
+class _Attempts(Generic[T]):
+    """Calls an action that may fail. The log has each failure, those of the disk once."""
+
+    def __init__(self, name: str, action: Callable[[], T], again_after_s: float) -> None:
+        self._name = name
+        self._action = action
+        self._again_after_s = again_after_s
+        self._complaint = ""
+        self.has_failed = False
+        """Whether the latest call did."""
+
+    def __call__(self, *, otherwise: T) -> T:
+        """The action's result, or `otherwise` if it failed."""
+        self.has_failed = True
+        try:
+            result = self._action()
+        except OSError as error:
+            # A full disk, say: a stack tells no more than its words do, and once is enough.
+            if str(error) != self._complaint:
+                self._complaint = str(error)
+                logger.error("%s failed, and is tried again every %g s: %s", self._name, self._again_after_s, error)
+            return otherwise
+        except Exception:
+            logger.exception("%s failed; it is tried again in %g s", self._name, self._again_after_s)
+            return otherwise
+        self.has_failed, self._complaint = False, ""
+        return result
+
+
+class _Timer:
+    """Calls an action again and again. It is no task: one would take the event loop another round each time."""
+
+    def __init__(self, seconds: float, attempt: _Attempts[object]) -> None:
+        self._seconds = seconds
+        self._attempt = attempt
+        self._loop = asyncio.get_running_loop()
+        self._next = self._loop.call_later(seconds, self._call)
+        self._is_stopped = False
+
+    def stop(self) -> None:
+        """Calls it no more."""
+        self._is_stopped = True
+        self._next.cancel()
+
+    def _call(self) -> None:
+        self._attempt(otherwise=None)
+        if not self._is_stopped:
+            self._next = self._loop.call_later(self._seconds, self._call)
+
+
+async def _repeat_when_due(
+    attempt: _Attempts[float | None], alarm: Alarm, rest_s: float, due_s: Callable[[], float | None] | None
+) -> None:
+    while True:
+        wait_s = attempt(otherwise=_AFTER_FAILURE_S)
+        await asyncio.sleep(rest_s)
+        if wait_s is not None:
+            wait_s -= rest_s
+            if due_s is not None and wait_s > 0 and not attempt.has_failed:
+                wait_s = due_s()
+        if wait_s is None or wait_s > 0:
+            await alarm.wait(wait_s)

@@ -1,0 +1,30 @@
+"""TLS on the one port (RocketMQ's TlsHelper and HandshakeHandler): settings, certificates, and the layer under a connection."""
+
+from rocketmq_broker.remoting.tls.client_context import client_context
+from rocketmq_broker.remoting.tls.errors import TlsError, TlsUnusable, is_about_certificate, words_of
+from rocketmq_broker.remoting.tls.opening import Opening
+from rocketmq_broker.remoting.tls.server_contexts import ServerContexts
+from rocketmq_broker.remoting.tls.settings import (
+    DEFAULT_CONFIG_FILE,
+    ClientTls,
+    NeedClientAuth,
+    ServerTls,
+    TlsMode,
+    of_config_file,
+)
+
+__all__ = [
+    "DEFAULT_CONFIG_FILE",
+    "ClientTls",
+    "NeedClientAuth",
+    "Opening",
+    "ServerContexts",
+    "ServerTls",
+    "TlsError",
+    "TlsMode",
+    "TlsUnusable",
+    "client_context",
+    "is_about_certificate",
+    "of_config_file",
+    "words_of",
+]

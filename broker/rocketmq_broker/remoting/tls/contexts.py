@@ -1,0 +1,62 @@
+"""What both ends ask of TLS: version 1.2 or newer, forward secrecy, ciphers that authenticate."""
+
+from __future__ import annotations
+
+import ssl
+from pathlib import Path
+from typing import Final
+
+from rocketmq_broker.remoting.tls.errors import TlsUnusable
+
+_CIPHERS: Final = "ECDHE+AESGCM:ECDHE+CHACHA20"
+"""For TLS 1.2; all ciphers of 1.3 are of that kind."""
+
+
+def new_context(protocol: int) -> ssl.SSLContext:
+    """A context without certificates."""
+    context = ssl.SSLContext(protocol)
+    context.minimum_version = ssl.TLSVersion.TLSv1_2
+    context.set_ciphers(_CIPHERS)
+    context.options |= ssl.OP_NO_RENEGOTIATION | ssl.OP_NO_COMPRESSION
+    return context
+
+
+def load_certificate(context: ssl.SSLContext, cert_path: Path | str, key_path: Path | str, password: str | None) -> None:
+    """Lets the context show the certificate. Raises TlsUnusable naming what is wrong."""
+    for path in (cert_path, key_path):
+        _check_readable(path)
+    try:
+        # Without a password OpenSSL would ask for one at the terminal.
+        context.load_cert_chain(cert_path, key_path, password=password or "")
+    except (ssl.SSLError, ValueError) as error:
+        raise TlsUnusable(f"certificate {cert_path} with key {key_path}: {_reason(error)}") from None
+
+
+def load_trusted(context: ssl.SSLContext, path: Path | str) -> None:
+    """Lets the context trust what comes from the certificates in the file. Raises TlsUnusable."""
+    _check_readable(path)
+    try:
+        context.load_verify_locations(path)
+    except ssl.SSLError as error:
+        raise TlsUnusable(f"trusted certificates {path}: {_reason(error)}") from None
+
+
+def _check_readable(path: Path | str) -> None:
+    try:
+        with open(path, "rb"):
+            pass
+    except OSError as error:
+        raise TlsUnusable(f"{path}: {error.strerror}") from None
+
+
+def _reason(error: Exception) -> str:
+    """OpenSSL's reason in plain words where it has one."""
+    known = {
+        "KEY_VALUES_MISMATCH": "the key is not the certificate's",
+        "NO_CERTIFICATE_OR_CRL_FOUND": "there is no certificate in it",
+        "BAD_DECRYPT": "the password of the key is wrong",
+    }
+    reason = getattr(error, "reason", None)
+    if reason is None:
+        return "no certificate and key in PEM format, or the key has a password that is not given"
+    return known.get(reason, str(reason).lower().replace("_", " "))

@@ -1,0 +1,43 @@
+"""A certificate for tests that nobody can trust, made by the program openssl (Netty's SelfSignedCertificate)."""
+
+from __future__ import annotations
+
+import subprocess
+import tempfile
+from pathlib import Path
+from typing import Final
+
+from rocketmq_broker.remoting.tls.errors import TlsUnusable
+
+_COMMAND: Final = (
+    *("openssl", "req", "-x509", "-nodes", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1"),
+    *("-days", "365", "-subj", "/CN=localhost", "-addext", "subjectAltName=DNS:localhost,IP:127.0.0.1,IP:::1"),
+)
+_WITHIN_S: Final = 30
+
+
+class SelfSigned:
+    """Certificate and key, readable for this user alone, in a directory that is gone after the block."""
+
+    def __init__(self) -> None:
+        self._directory = tempfile.TemporaryDirectory(prefix="rocketmq-tls-")
+        self.cert_path = Path(self._directory.name) / "certificate.pem"
+        self.key_path = Path(self._directory.name) / "key.pem"
+
+    def __enter__(self) -> SelfSigned:
+        """Makes them. Raises TlsUnusable."""
+        files = ("-keyout", str(self.key_path), "-out", str(self.cert_path))
+        try:
+            made = subprocess.run((*_COMMAND, *files), capture_output=True, text=True, timeout=_WITHIN_S)
+        except (OSError, subprocess.TimeoutExpired) as error:
+            self._directory.cleanup()
+            raise TlsUnusable(f"no certificate for tests can be made without the program openssl: {error}") from None
+        if made.returncode:
+            self._directory.cleanup()
+            reason = (made.stderr.strip().splitlines() or ["it says nothing"])[-1]
+            raise TlsUnusable(f"openssl could not make a certificate for tests: {reason}")
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        """Removes them."""
+        self._directory.cleanup()

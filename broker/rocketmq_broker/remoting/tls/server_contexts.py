@@ -1,0 +1,121 @@
+"""The listening end's TLS: the certificate it shows now, followed as its files change (RocketMQ's FileWatchService)."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import ssl
+from typing import Final
+
+from rocketmq_broker.remoting.tls.contexts import load_certificate, load_trusted, new_context
+from rocketmq_broker.remoting.tls.errors import TlsUnusable
+from rocketmq_broker.remoting.tls.handshakes import Handshakes
+from rocketmq_broker.remoting.tls.self_signed import SelfSigned
+from rocketmq_broker.remoting.tls.settings import NeedClientAuth, ServerTls, TlsMode
+
+LOOK_EVERY_S: Final = 1.0
+
+_VERIFY_MODES: Final = {
+    NeedClientAuth.NONE: ssl.CERT_NONE,
+    NeedClientAuth.OPTIONAL: ssl.CERT_OPTIONAL,
+    NeedClientAuth.REQUIRE: ssl.CERT_REQUIRED,
+}
+_Stamp = tuple[tuple[int, int, int] | None, ...]
+
+logger = logging.getLogger(__name__)
+
+
+class ServerContexts:
+    """One for all ports of a process. New connections use the newest certificate; those there are keep theirs."""
+
+    def __init__(self, settings: ServerTls) -> None:
+        """Reads certificate and key. Raises TlsUnusable."""
+        self.handshakes = Handshakes()
+        """Those that are not finished."""
+        self._settings = settings
+        self._current: ssl.SSLContext | None = None
+        self._failure: TlsUnusable | None = None
+        self._making = asyncio.Lock()
+        self._stamp = self._look()
+        if settings.mode is not TlsMode.DISABLED and settings.cert_path is not None:
+            self._current = _read(settings)
+
+    @property
+    def mode(self) -> TlsMode:
+        """What to do with either kind of connection."""
+        return self._settings.mode
+
+    @property
+    def current(self) -> ssl.SSLContext | None:
+        """What the next connection uses; None until a certificate for tests was made, and where there is none."""
+        return self._current
+
+    async def made(self) -> ssl.SSLContext:
+        """The context, its certificate for tests made first if need be. Raises TlsUnusable."""
+        async with self._making:
+            if self._current is None:
+                if not self._settings.test_mode:
+                    raise TlsUnusable("there is no certificate to show: set tls.server.certPath and tls.server.keyPath")
+                if self._failure is not None:
+                    raise self._failure
+                try:
+                    self._current = await asyncio.to_thread(_make_for_tests)
+                except TlsUnusable as error:
+                    self._failure = error  # it would be no better the next time, and costs a process each
+                    raise
+                logger.warning("TLS with a certificate for tests, which nobody can trust: see tls.server.certPath")
+            return self._current
+
+    async def follow(self) -> None:
+        """Looks at the files each second, and reads them anew when they changed. Runs until it is cancelled.
+
+        Where TLS is disabled there is nothing to look at.
+        """
+        while self.mode is not TlsMode.DISABLED:
+            await asyncio.sleep(LOOK_EVERY_S)
+            self._follow_once()
+
+    def _follow_once(self) -> None:
+        stamp = self._look()
+        if stamp == self._stamp:
+            return
+        self._stamp = stamp
+        try:
+            self._current = _read(self._settings)
+        except TlsUnusable as error:
+            # Half of a pair that is being replaced, perhaps: the other half changes the stamp again.
+            logger.warning("the certificate that was read before stays in use: %s", error)
+        else:
+            logger.warning("the certificate %s was read anew", self._settings.cert_path)
+
+    def _look(self) -> _Stamp:
+        """What tells one state of the files from another."""
+        if self._settings.mode is TlsMode.DISABLED or self._settings.cert_path is None:
+            return ()
+        stamps: list[tuple[int, int, int] | None] = []
+        for path in self._settings.files:
+            try:
+                stat = path.stat()
+            except OSError:
+                stamps.append(None)
+            else:
+                stamps.append((stat.st_mtime_ns, stat.st_size, stat.st_ino))
+        return tuple(stamps)
+
+
+def _read(settings: ServerTls) -> ssl.SSLContext:
+    assert settings.cert_path is not None
+    assert settings.key_path is not None
+    context = new_context(ssl.PROTOCOL_TLS_SERVER)
+    load_certificate(context, settings.cert_path, settings.key_path, settings.key_password)
+    context.verify_mode = _VERIFY_MODES[settings.need_client_auth]
+    if settings.trust_cert_path is not None:
+        load_trusted(context, settings.trust_cert_path)
+    return context
+
+
+def _make_for_tests() -> ssl.SSLContext:
+    with SelfSigned() as made:
+        context = new_context(ssl.PROTOCOL_TLS_SERVER)
+        load_certificate(context, made.cert_path, made.key_path, None)
+        return context

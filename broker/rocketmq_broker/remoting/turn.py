@@ -1,0 +1,53 @@
+"""How much of one turn of the event loop requests may take."""
+
+from __future__ import annotations
+
+import asyncio
+from collections import deque
+from collections.abc import Callable
+from typing import Final
+
+from rocketmq_broker.world import current_world
+
+TURN_S: Final = 0.01
+"""Several servers may share a loop, and the last request of a turn ends after it: together they stay below 50 ms."""
+
+
+class Turn:
+    """Says when the connections of a server have used up this turn of the event loop: what is left is for the next one.
+
+    Who has to wait is called in later turns: those that waited longest first, and those that were called and wait again last.
+    """
+
+    def __init__(self, loop: asyncio.AbstractEventLoop, seconds: float = TURN_S) -> None:
+        self._loop = loop
+        self._length_ns = int(seconds * 1e9)
+        self._now_ns = current_world().steady_ns
+        self._ends_ns: int | None = None
+        self._waiting: deque[Callable[[], None]] = deque()
+
+    def is_over(self) -> bool:
+        """Whether to leave off. Who asks first begins the turn."""
+        if self._ends_ns is None:
+            self._begin()
+            return False
+        return self._now_ns() >= self._ends_ns
+
+    def later(self, callback: Callable[[], None]) -> None:
+        """Calls it in a later turn."""
+        self._waiting.append(callback)
+        if self._ends_ns is None:
+            self._begin()
+
+    def _begin(self) -> None:
+        self._ends_ns = self._now_ns() + self._length_ns
+        self._loop.call_soon(self._next)
+
+    def _next(self) -> None:
+        """The event loop came round."""
+        self._ends_ns = None
+        if self._waiting:
+            self._begin()
+            self._waiting.popleft()()
+            while self._waiting and not self.is_over():
+                self._waiting.popleft()()

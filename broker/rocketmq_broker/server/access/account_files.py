@@ -1,0 +1,88 @@
+"""The files with the accounts: `conf/plain_acl.yml` and all of `conf/acl`, as RocketMQ's PlainPermissionManager has them."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+from rocketmq_broker.acl import AccessRules, AccountMistake
+from rocketmq_broker.acl.plain_acl import PlainAcl, parse_plain_acl, plain_acl_text
+
+_SUFFIXES: Final = (".yml", ".yaml")
+_OF_MQADMIN: Final = "tools.yml"
+_OWNER_ONLY: Final = 0o600
+
+Stamp = tuple[tuple[str, int, int, int], ...]
+"""Path, time of change, length and inode of each file: when it differs, a file was changed."""
+
+
+@dataclass(frozen=True, slots=True)
+class AccountFiles:
+    """Reads and replaces the files. Every method raises OSError."""
+
+    default_file: Path
+    """New accounts go here."""
+    folder: Path
+    """Every file below it whose name ends in .yml or .yaml counts as well, but for tools.yml."""
+
+    def paths(self) -> list[Path]:
+        """The files that there are."""
+        found = {path for suffix in _SUFFIXES for path in self.folder.rglob(f"*{suffix}") if path.name != _OF_MQADMIN}
+        return sorted({*(path for path in found if path.is_file()), *([self.default_file] if self.default_file.exists() else [])})
+
+    def stamp(self) -> Stamp:
+        """What tells one state of the files from another without reading them."""
+        stats = [(path, path.stat()) for path in self.paths()]
+        return tuple((str(path), stat.st_mtime_ns, stat.st_size, stat.st_ino) for path, stat in stats)
+
+    def read(self) -> dict[str, PlainAcl]:
+        """What each file says. Raises AccountMistake naming the file, and the line and account in it."""
+        if not (paths := self.paths()):
+            raise AccountMistake(f"{self.default_file}: there is no such file: write the accounts into it")
+        return {str(path): _parsed(path) for path in paths}
+
+    def write(self, path: str, acl: PlainAcl) -> None:
+        """Replaces the file at once, readable for nobody who could not read it before; on disk when it returns."""
+        target = Path(path).resolve()
+        part = target.with_name(f".{target.name}.part")
+        mode = target.stat().st_mode & 0o777 if target.exists() else _OWNER_ONLY
+        with suppress(FileNotFoundError):
+            part.unlink()
+        try:
+            with open(os.open(part, os.O_WRONLY | os.O_CREAT | os.O_EXCL, mode), "w", encoding="utf-8") as file:
+                file.write(plain_acl_text(acl))
+                file.flush()
+                os.fsync(file.fileno())
+            part.replace(target)
+        finally:
+            part.unlink(missing_ok=True)
+        directory = os.open(target.parent, os.O_RDONLY)
+        try:
+            os.fsync(directory)
+        finally:
+            os.close(directory)
+
+
+def rules_of(files: Mapping[str, PlainAcl]) -> AccessRules:
+    """What all files together allow. Raises AccountMistake if an account is in two of them."""
+    seen: dict[str, str] = {}
+    for path, acl in files.items():
+        for account in acl.accounts:
+            if account.access_key in seen:
+                raise AccountMistake(f"{path}: account {account.access_key!r} is in {seen[account.access_key]} as well")
+            seen[account.access_key] = path
+    accounts = [account for acl in files.values() for account in acl.accounts]
+    return AccessRules(accounts, [addresses for acl in files.values() for addresses in acl.trusted()])
+
+
+def _parsed(path: Path) -> PlainAcl:
+    try:
+        return parse_plain_acl(path.read_text(encoding="utf-8"))
+    except UnicodeDecodeError:
+        raise AccountMistake(f"{path}: not a text file in UTF-8") from None
+    except AccountMistake as error:
+        raise AccountMistake(f"{path}: {error}") from None

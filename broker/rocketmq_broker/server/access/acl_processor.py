@@ -1,0 +1,177 @@
+"""Accounts as operators see and change them (updateAclConfig and its like in RocketMQ's AdminBrokerProcessor)."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Mapping
+from typing import Final
+
+from rocketmq_broker.acl import AccountMistake
+from rocketmq_broker.acl.edits import AccountUpdate, file_of, with_account, with_white_addresses, without_account
+from rocketmq_broker.acl.plain_acl import PlainAcl
+from rocketmq_broker.protocol.bodies import (
+    DataVersion,
+    GetBrokerClusterAclConfigResponseBody,
+    PlainAccessConfig,
+    versions_as_json,
+)
+from rocketmq_broker.protocol.codes import RequestCode, ResponseCode
+from rocketmq_broker.protocol.command import RemotingCommand, ReplyTo, encode_response
+from rocketmq_broker.protocol.headers import (
+    CreateAccessConfigRequestHeader,
+    DeleteAccessConfigRequestHeader,
+    GetBrokerAclConfigResponseHeader,
+    UpdateGlobalWhiteAddrsConfigRequestHeader,
+)
+from rocketmq_broker.remoting.connection import Connection
+from rocketmq_broker.remoting.dispatcher import Handler, RequestRefused
+from rocketmq_broker.remoting.tasks import Tasks
+from rocketmq_broker.server.access.access_control import AccessControl, Edit
+from rocketmq_broker.server.topics.identity import BrokerIdentity
+
+_CHANGES: Final = {
+    RequestCode.UPDATE_AND_CREATE_ACL_CONFIG: ResponseCode.UPDATE_AND_CREATE_ACL_CONFIG_FAILED,
+    RequestCode.DELETE_ACL_CONFIG: ResponseCode.DELETE_ACL_CONFIG_FAILED,
+    RequestCode.UPDATE_GLOBAL_WHITE_ADDRS_CONFIG: ResponseCode.UPDATE_GLOBAL_WHITE_ADDRS_CONFIG_FAILED,
+}
+
+logger = logging.getLogger(__name__)
+
+
+class NoAclProcessor:
+    """Where everybody may come in: says so, where Apache's broker does not answer."""
+
+    @property
+    def handlers(self) -> Mapping[int, Handler]:
+        """Each request about accounts is refused: there are none."""
+        codes = (*_CHANGES, RequestCode.GET_BROKER_CLUSTER_ACL_INFO, RequestCode.GET_BROKER_CLUSTER_ACL_CONFIG)
+        return dict.fromkeys(codes, self.refuse)
+
+    def refuse(self, connection: Connection, command: RemotingCommand) -> bytes:
+        """Raises RequestRefused."""
+        code = _CHANGES.get(RequestCode(command.code), ResponseCode.SYSTEM_ERROR)
+        raise RequestRefused(code, "this broker has no accounts: aclEnable is false in its broker.conf")
+
+
+class AclProcessor:
+    """Shows and changes the account files. A change is on disk and in force when its answer comes."""
+
+    def __init__(self, *, access: AccessControl, identity: BrokerIdentity, tasks: Tasks, clock: Callable[[], int]) -> None:
+        self._access = access
+        self._identity = identity
+        self._tasks = tasks
+        self._clock = clock
+
+    @property
+    def handlers(self) -> Mapping[int, Handler]:
+        """Accounts and trusted addresses are changed and shown."""
+        return {
+            RequestCode.UPDATE_AND_CREATE_ACL_CONFIG: self.update_account,
+            RequestCode.DELETE_ACL_CONFIG: self.delete_account,
+            RequestCode.UPDATE_GLOBAL_WHITE_ADDRS_CONFIG: self.update_white_addresses,
+            RequestCode.GET_BROKER_CLUSTER_ACL_INFO: self.get_versions,
+            RequestCode.GET_BROKER_CLUSTER_ACL_CONFIG: self.get_accounts,
+        }
+
+    def update_account(self, connection: Connection, command: RemotingCommand) -> None:
+        """Makes an account, or changes it; a new one goes into the default file."""
+        header = command.decode_header(CreateAccessConfigRequestHeader)
+        update = AccountUpdate(
+            access_key=header.access_key,
+            secret_key=header.secret_key or "",
+            admin=header.admin,
+            white_remote_address=header.white_remote_address,
+            default_topic_perm=header.default_topic_perm or None,
+            default_group_perm=header.default_group_perm or None,
+            topic_perms=_split(header.topic_perms),
+            group_perms=_split(header.group_perms),
+        )
+
+        def edit(files: dict[str, PlainAcl]) -> tuple[str, PlainAcl]:
+            path = file_of(files, update.access_key) or str(self._access.files.default_file)
+            return path, with_account(files.get(path, PlainAcl()), update, self._clock())
+
+        self._change(connection, command, edit)
+
+    def delete_account(self, connection: Connection, command: RemotingCommand) -> None:
+        """Removes an account."""
+        access_key = command.decode_header(DeleteAccessConfigRequestHeader).access_key
+
+        def edit(files: dict[str, PlainAcl]) -> tuple[str, PlainAcl]:
+            path = file_of(files, access_key)
+            if path is None:
+                remark = f"The accesskey[{access_key}] corresponding to accessConfig has been deleted failed."
+                raise AccountMistake(remark)
+            return path, without_account(files[path], access_key, self._clock())
+
+        self._change(connection, command, edit)
+
+    def update_white_addresses(self, connection: Connection, command: RemotingCommand) -> None:
+        """Replaces the trusted addresses of one account file, the default file unless another is named."""
+        header = command.decode_header(UpdateGlobalWhiteAddrsConfigRequestHeader)
+        path = header.acl_file_full_path or str(self._access.files.default_file)
+        addresses = _split(header.global_white_addrs) or ()
+
+        def edit(files: dict[str, PlainAcl]) -> tuple[str, PlainAcl]:
+            if path not in files:
+                raise AccountMistake(f"{path} is none of the account files: {', '.join(files)}")
+            return path, with_white_addresses(files[path], addresses, self._clock())
+
+        self._change(connection, command, edit)
+
+    def get_versions(self, connection: Connection, command: RemotingCommand) -> bytes:
+        """How often each file was changed by a request, and when last."""
+        versions = {path: _version(acl) for path, acl in self._access.content.items()}
+        header = GetBrokerAclConfigResponseHeader(
+            version=versions.get(str(self._access.files.default_file), DataVersion()).encode().decode(),
+            all_acl_file_version=versions_as_json(versions),
+            broker_name=self._identity.name,
+            broker_addr=self._identity.address,
+            cluster_name=self._identity.cluster,
+        )
+        return encode_response(command, ResponseCode.SUCCESS, header)
+
+    def get_accounts(self, connection: Connection, command: RemotingCommand) -> bytes:
+        """All accounts, for an admin. RocketMQ's answer has their secret keys as well; ours has nobody's."""
+        content = self._access.content.values()
+        body = GetBrokerClusterAclConfigResponseBody(
+            global_white_addrs=[address for acl in content for address in acl.global_white_addresses],
+            plain_access_configs=[
+                PlainAccessConfig(
+                    access_key=account.access_key,
+                    white_remote_address=account.white_remote_address or None,
+                    admin=account.admin,
+                    default_topic_perm=account.default_topic_perm or None,
+                    default_group_perm=account.default_group_perm or None,
+                    topic_perms=list(account.topic_perms) or None,
+                    group_perms=list(account.group_perms) or None,
+                )
+                for acl in content
+                for account in acl.accounts
+            ],
+        )
+        return encode_response(command, ResponseCode.SUCCESS, body=body.encode())
+
+    def _change(self, connection: Connection, command: RemotingCommand, edit: Edit) -> None:
+        reply_to = ReplyTo(command.opaque, command.serialize_type)
+        failed = _CHANGES[RequestCode(command.code)]
+        self._tasks.start("changing the accounts", self._carry_out(connection, reply_to, edit, failed))
+
+    async def _carry_out(self, connection: Connection, reply_to: ReplyTo, edit: Edit, failed: ResponseCode) -> None:
+        """Disks may be slow: the event loop does not wait for them."""
+        try:
+            await self._access.change(edit)
+        except (AccountMistake, OSError) as error:
+            logger.warning("the accounts stay as they are: %s", error)
+            connection.send(encode_response(reply_to, failed, remark=str(error)))
+            return
+        connection.send(encode_response(reply_to, ResponseCode.SUCCESS))
+
+
+def _split(text: str | None) -> tuple[str, ...] | None:
+    """The parts between commas; None where nothing is said."""
+    return None if text is None else tuple(part.strip() for part in text.split(",") if part.strip())
+
+
+def _version(acl: PlainAcl) -> DataVersion:
+    return DataVersion(timestamp=acl.timestamp_ms, counter=acl.counter)

@@ -1,0 +1,132 @@
+"""Heartbeats and goodbyes of clients (RocketMQ's ClientManageProcessor)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Final
+
+from rocketmq_broker.message.steps import finish
+from rocketmq_broker.protocol.bodies import CheckClientRequestBody, GetConsumerListByGroupResponseBody
+from rocketmq_broker.protocol.codes import RequestCode, ResponseCode
+from rocketmq_broker.protocol.command import RemotingCommand, encode_response
+from rocketmq_broker.protocol.headers import (
+    GetConsumerListByGroupRequestHeader,
+    UnregisterClientRequestHeader,
+)
+from rocketmq_broker.protocol.heartbeat import ConsumerData, HeartbeatData
+from rocketmq_broker.remoting.connection import Connection
+from rocketmq_broker.remoting.dispatcher import Answer, Handler, RequestRefused, Steps
+from rocketmq_broker.server.clients.client_channel import ClientChannel
+from rocketmq_broker.server.clients.consumer_groups import ConsumerGroups
+from rocketmq_broker.server.clients.group_limits import refuse_long_heartbeat, refuse_too_many_groups
+from rocketmq_broker.server.clients.message_filters import MessageFilters
+from rocketmq_broker.server.clients.producer_groups import ProducerGroups
+from rocketmq_broker.server.topics.names import refuse_as_consumer, refuse_illegal_producer_group
+from rocketmq_broker.server.topics.subscription_group_table import SubscriptionGroupTable
+from rocketmq_broker.server.topics.topic_table import TopicTable
+
+GROUPS_AT_ONCE: Final = 100
+"""Groups of one heartbeat that are taken over in one step."""
+
+
+class ClientProcessor:
+    """Keeps the groups of producers and consumers as clients tell them."""
+
+    def __init__(
+        self,
+        *,
+        producer_groups: ProducerGroups,
+        consumer_groups: ConsumerGroups,
+        subscription_groups: SubscriptionGroupTable,
+        topic_table: TopicTable,
+        message_filters: MessageFilters,
+        clock: Callable[[], int],
+    ) -> None:
+        self._producers = producer_groups
+        self._consumers = consumer_groups
+        self._groups = subscription_groups
+        self._topics = topic_table
+        self._filters = message_filters
+        self._clock = clock
+
+    @property
+    def handlers(self) -> Mapping[int, Handler]:
+        """Clients say that they are there, take their leave, and ask who else is in their group."""
+        return {
+            RequestCode.HEART_BEAT: self.heartbeat,
+            RequestCode.UNREGISTER_CLIENT: self.unregister_client,
+            RequestCode.CHECK_CLIENT_CONFIG: self.check_client_config,
+            RequestCode.GET_CONSUMER_LIST_BY_GROUP: self.get_consumer_list,
+        }
+
+    def heartbeat(self, connection: Connection, command: RemotingCommand) -> Answer | Steps:
+        """A client is there, with these groups. A consumer group's retry topic comes into being by it.
+
+        A group that cannot be one is named in the answer, and costs the client's other groups nothing.
+        """
+        refuse_long_heartbeat(len(command.body))
+        data = HeartbeatData.decode(command.body)
+        refuse_too_many_groups(connection, data, self._producers, self._consumers)
+        channel = ClientChannel(connection, data.client_id, command.language_code.name, command.version, self._clock())
+        steps = self._take(data, channel, command)
+        return finish(steps) if len(data.consumer_data_set) + len(data.producer_data_set) <= GROUPS_AT_ONCE else steps
+
+    def _take(self, data: HeartbeatData, channel: ClientChannel, command: RemotingCommand) -> Steps:
+        refusals: list[RequestRefused] = []
+        for number, consumer in enumerate(data.consumer_data_set):
+            try:
+                self._take_consumer(consumer, channel)
+            except RequestRefused as refusal:
+                refusals.append(refusal)
+            if number % GROUPS_AT_ONCE == 0:
+                yield
+        for number, producer in enumerate(data.producer_data_set):
+            try:
+                refuse_illegal_producer_group(producer.group_name)
+                self._producers.register(producer.group_name, channel)
+            except RequestRefused as refusal:
+                refusals.append(refusal)
+            if number % GROUPS_AT_ONCE == 0:
+                yield
+        if refusals:
+            raise refusals[0]
+        return encode_response(command, ResponseCode.SUCCESS)
+
+    def _take_consumer(self, consumer: ConsumerData, channel: ClientChannel) -> None:
+        refuse_as_consumer(consumer.group_name)
+        settings = self._groups.find(consumer.group_name)
+        if settings is not None:
+            self._topics.retry_topic(consumer.group_name, settings.retry_queue_nums, unit_mode=consumer.unit_mode)
+        notify = settings is None or settings.notify_consumer_ids_changed_enable
+        self._consumers.register(consumer, channel, notify=notify)
+
+    def unregister_client(self, connection: Connection, command: RemotingCommand) -> bytes:
+        """A client leaves its groups."""
+        header = command.decode_header(UnregisterClientRequestHeader)
+        if header.producer_group:
+            self._producers.unregister(header.producer_group, connection)
+        if header.consumer_group:
+            settings = self._groups.find(header.consumer_group)
+            notify = settings is None or settings.notify_consumer_ids_changed_enable
+            self._consumers.unregister(header.consumer_group, connection, notify=notify)
+        return encode_response(command, ResponseCode.SUCCESS)
+
+    def check_client_config(self, connection: Connection, command: RemotingCommand) -> bytes:
+        """Whether the broker can filter as a consumer wishes; a consumer with a subscription by SQL92 asks before it starts."""
+        self._filters.check(CheckClientRequestBody.decode(command.body).subscription_data)
+        return encode_response(command, ResponseCode.SUCCESS)
+
+    def get_consumer_list(self, connection: Connection, command: RemotingCommand) -> bytes:
+        """The ids of a group's members, among whom each of them divides the queues."""
+        header = command.decode_header(GetConsumerListByGroupRequestHeader)
+        group = self._consumers.find(header.consumer_group)
+        if group is None:
+            raise RequestRefused(ResponseCode.SYSTEM_ERROR, f"no consumer for this group, {header.consumer_group}")
+        body = GetConsumerListByGroupResponseBody(consumer_id_list=group.client_ids())
+        return encode_response(command, ResponseCode.SUCCESS, body=body.encode())
+
+    def close_expired(self) -> None:
+        """Closes the connections of clients whose heartbeats stopped; call it every few seconds."""
+        now_ms = self._clock()
+        for connection in dict.fromkeys((*self._producers.expired(now_ms), *self._consumers.expired(now_ms))):
+            connection.close()

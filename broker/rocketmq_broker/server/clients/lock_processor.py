@@ -1,0 +1,80 @@
+"""Locks on queues, by which one consumer of a group consumes each of them in order (from RocketMQ's AdminBrokerProcessor)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from typing import Final
+
+from rocketmq_broker.message.steps import finish
+from rocketmq_broker.protocol.bodies import LockBatchRequestBody, LockBatchResponseBody, UnlockBatchRequestBody
+from rocketmq_broker.protocol.codes import RequestCode, ResponseCode
+from rocketmq_broker.protocol.command import RemotingCommand, encode_response
+from rocketmq_broker.protocol.queue_table import MessageQueueData
+from rocketmq_broker.remoting.connection import Connection
+from rocketmq_broker.remoting.dispatcher import Answer, Handler, RequestRefused, Steps
+from rocketmq_broker.server.clients.queue_locks import QueueLocks, TooManyLocks
+from rocketmq_broker.server.topics.names import refuse_as_consumer
+
+LONGEST_BODY: Final = 2 * 1024 * 1024
+"""Bytes. Three topics with as many queues as a topic may have need no more; it is read in some 25 ms."""
+QUEUES_AT_ONCE: Final = 1000
+
+
+class LockProcessor:
+    """Gives and takes back locks."""
+
+    def __init__(self, *, clock: Callable[[], int]) -> None:
+        self._locks: QueueLocks[MessageQueueData] = QueueLocks()
+        self._clock = clock
+
+    @property
+    def handlers(self) -> Mapping[int, Handler]:
+        """Orderly consumers lock queues, and let them go."""
+        return {RequestCode.LOCK_BATCH_MQ: self.lock, RequestCode.UNLOCK_BATCH_MQ: self.unlock}
+
+    def lock(self, connection: Connection, command: RemotingCommand) -> Answer | Steps:
+        """A consumer wants queues for itself; it is told which ones it has now."""
+        _refuse_long(command)
+        wanted = LockBatchRequestBody.decode(command.body)
+        refuse_as_consumer(wanted.consumer_group)
+        return _at_once_if_short(self._lock(command, wanted), len(wanted.mq_set))
+
+    def unlock(self, connection: Connection, command: RemotingCommand) -> Answer | Steps:
+        """A consumer gives queues back."""
+        _refuse_long(command)
+        given_back = UnlockBatchRequestBody.decode(command.body)
+        return _at_once_if_short(self._unlock(command, given_back), len(given_back.mq_set))
+
+    def forget_expired(self) -> Iterator[None]:
+        """Forgets locks that ended with their time, in steps; do it every few seconds."""
+        return self._locks.forget_expired(self._clock())
+
+    def _lock(self, command: RemotingCommand, wanted: LockBatchRequestBody) -> Steps:
+        locked: list[MessageQueueData] = []
+        queues = list(wanted.mq_set)
+        for first in range(0, len(queues), QUEUES_AT_ONCE):
+            part = queues[first : first + QUEUES_AT_ONCE]
+            try:
+                locked += self._locks.lock(wanted.consumer_group, part, wanted.client_id, self._clock())
+            except TooManyLocks as error:
+                raise RequestRefused(ResponseCode.SYSTEM_BUSY, str(error)) from None
+            yield
+        return encode_response(command, ResponseCode.SUCCESS, body=LockBatchResponseBody(lock_ok_mq_set=locked).encode())
+
+    def _unlock(self, command: RemotingCommand, given_back: UnlockBatchRequestBody) -> Steps:
+        queues = list(given_back.mq_set)
+        for first in range(0, len(queues), QUEUES_AT_ONCE):
+            part = queues[first : first + QUEUES_AT_ONCE]
+            self._locks.unlock(given_back.consumer_group, part, given_back.client_id)
+            yield
+        return encode_response(command, ResponseCode.SUCCESS)
+
+
+def _at_once_if_short(steps: Steps, queues: int) -> Answer | Steps:
+    return finish(steps) if queues <= QUEUES_AT_ONCE else steps
+
+
+def _refuse_long(command: RemotingCommand) -> None:
+    if len(command.body) > LONGEST_BODY:
+        remark = f"a list of {len(command.body)} bytes; {LONGEST_BODY} are the most: lock the queues in several requests"
+        raise RequestRefused(ResponseCode.SYSTEM_ERROR, remark)

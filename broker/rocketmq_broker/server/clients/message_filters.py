@@ -1,0 +1,84 @@
+"""Which messages a subscription wants: by tag, or by an SQL92 expression (RocketMQ's FilterAPI and ConsumerFilterManager)."""
+
+from __future__ import annotations
+
+from functools import lru_cache
+from typing import Final, NamedTuple
+
+from rocketmq_broker.filter import LONGEST, IllegalExpression, SqlFilter, compile_sql
+from rocketmq_broker.protocol.codes import ResponseCode
+from rocketmq_broker.protocol.headers import PullMessageRequestHeader
+from rocketmq_broker.protocol.heartbeat import EXPRESSION_SQL92, EXPRESSION_TAG, SubscriptionData
+from rocketmq_broker.remoting.dispatcher import RequestRefused
+from rocketmq_broker.server.clients.tag_filter import parse_tags, wanted_codes
+
+EXPRESSIONS_KEPT: Final = 1024
+"""Compiled, or found wrong. RocketMQ keeps 100."""
+
+LENGTH_OF_A_TAG: Final = 20
+
+
+class MessageFilter(NamedTuple):
+    """What a pull wants: messages with one of these tags codes, or those that the expression wants; without both, all."""
+
+    tags_codes: frozenset[int] | None
+    sql: SqlFilter | None = None
+
+    @property
+    def expression_length(self) -> int:
+        """Characters of the expression, a measure of the memory that it takes; a second tag and each after it count as some."""
+        if self.sql is not None:
+            return len(self.sql.expression)
+        return LENGTH_OF_A_TAG * (len(self.tags_codes) - 1) if self.tags_codes else 0
+
+
+class MessageFilters:
+    """Reads subscriptions. An expression is compiled when it is met first."""
+
+    def __init__(self, *, is_property_filter_enabled: bool) -> None:
+        """`is_property_filter_enabled` is RocketMQ's enablePropertyFilter: whether expressions are evaluated at all."""
+        self._is_property_filter_enabled = is_property_filter_enabled
+        self._compiled = lru_cache(EXPRESSIONS_KEPT)(_compiled)
+
+    def of_pull(self, header: PullMessageRequestHeader) -> MessageFilter:
+        """What a pull wants that brings its own subscription. Raises RequestRefused."""
+        if _is_by_tag(header.expression_type):
+            return MessageFilter(parse_tags(header.subscription))
+        remark = "parse the consumer's subscription failed: "
+        return self._by_sql(header.expression_type, header.subscription, ResponseCode.SUBSCRIPTION_PARSE_FAILED, remark)
+
+    def of_subscription(self, subscription: SubscriptionData) -> MessageFilter:
+        """What a group wants, as its heartbeats say. Raises RequestRefused."""
+        if _is_by_tag(subscription.expression_type):
+            return MessageFilter(wanted_codes(subscription))
+        remark = "The broker's consumer filter data is not exist!Your expression may be wrong! "
+        return self._by_sql(subscription.expression_type, subscription.sub_string, ResponseCode.FILTER_DATA_NOT_EXIST, remark)
+
+    def check(self, subscription: SubscriptionData) -> None:
+        """Raises RequestRefused unless messages can be filtered as the subscription says (checkClientConfig)."""
+        if not _is_by_tag(subscription.expression_type):
+            kind, expression = subscription.expression_type, subscription.sub_string
+            self._by_sql(kind, expression, ResponseCode.SUBSCRIPTION_PARSE_FAILED, "Invalid MessageSelector. ")
+
+    def _by_sql(self, kind: str | None, expression: str | None, code: ResponseCode, remark: str) -> MessageFilter:
+        """The filter of an expression; `code` and `remark` tell the client if the expression is wrong."""
+        if not self._is_property_filter_enabled or kind != EXPRESSION_SQL92:
+            not_supported = f"The broker does not support consumer to filter message by {kind}"
+            raise RequestRefused(ResponseCode.SYSTEM_ERROR, not_supported)
+        expression = expression or ""
+        compiled = self._compiled(expression) if len(expression) <= LONGEST else _compiled(expression)
+        if isinstance(compiled, str):
+            raise RequestRefused(code, remark + compiled)
+        return MessageFilter(None, compiled)
+
+
+def _is_by_tag(expression_type: str | None) -> bool:
+    return not expression_type or expression_type == EXPRESSION_TAG
+
+
+def _compiled(expression: str) -> SqlFilter | str:
+    """The filter, or what is wrong with the expression: kept as well, for a client that has a wrong one comes again and again."""
+    try:
+        return compile_sql(expression)
+    except IllegalExpression as error:
+        return str(error)

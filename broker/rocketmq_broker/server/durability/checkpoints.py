@@ -1,0 +1,99 @@
+"""Brings consume queues and index to the disk every few seconds, so that the next recovery has little to do.
+
+The log has all of it: nothing waits for a checkpoint, and one that fails is tried again.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from contextlib import suppress
+from functools import partial
+from pathlib import Path
+from typing import Final
+
+from rocketmq_broker.server.durability.file_work import on_thread
+from rocketmq_broker.store import ROUNDS, FileSystem, MessageStore, StoreUnwritable, Unsynced
+from rocketmq_broker.world import current_world
+
+logger = logging.getLogger(__name__)
+
+_SLICE_S: Final = 0.01
+
+
+class Checkpoints:
+    """The files are synced on another thread, by whoever holds `file_lock`."""
+
+    def __init__(self, store: MessageStore, file_lock: asyncio.Lock, interval_s: float) -> None:
+        self._store = store
+        self._file_lock = file_lock
+        self._interval_s = interval_s
+        self._has_told = False
+
+    async def run(self) -> None:
+        """Writes one after another, for ever."""
+        if self._store.recovery.was_stopped_cleanly:
+            await asyncio.sleep(self._interval_s)
+        # After a crash at once: a broker that crashes again and again must not recover more each time.
+        while True:
+            try:
+                await self.write()
+            except (OSError, StoreUnwritable) as error:
+                logger.error("no checkpoint was written; it is tried again in %g s: %s", self._interval_s, error)
+            if self._store.checkpoints.is_distrusted and not self._has_told:
+                self._has_told = True
+                logger.error(
+                    "the disk refused a sync of consume queues or index: no checkpoint is noted until the broker starts again. "
+                    "No message is lost: that start finds in the commit log what queues and index lack"
+                )
+            await asyncio.sleep(self._interval_s)
+
+    async def write(self) -> None:
+        """Spares the next recovery all that is published by now. Raises OSError, StoreUnwritable."""
+        for _ in range(ROUNDS):
+            async with self._file_lock:
+                await self._write_once()
+
+    async def _write_once(self) -> None:
+        rounds = self._store.checkpoints
+        mark = rounds.begin()
+        now_s = current_world().steady_s
+        slice_end_s = now_s() + _SLICE_S
+        for _ in rounds.write_queues():
+            if now_s() > slice_end_s:
+                await asyncio.sleep(0)
+                slice_end_s = now_s() + _SLICE_S
+        files, queues = self._store.files, rounds.unsynced_queues()
+        try:
+            await on_thread(partial(_sync, files, queues))
+            # The index takes no entries until it is synced: that must not last as long as the queues may.
+            await on_thread(partial(_sync, files, rounds.write_index()))
+        except _SyncRefused:
+            rounds.distrust()
+            raise
+        if save := rounds.finish(mark, queues):
+            await on_thread(save)
+
+
+class _SyncRefused(OSError):
+    """The disk did not take what was written."""
+
+
+def _sync(files: FileSystem, unsynced: Unsynced) -> None:
+    # What is not there any more expired, or its topic was deleted.
+    for path in unsynced.files:
+        with suppress(FileNotFoundError):
+            _sync_file(files, path)
+    for path in unsynced.directories:
+        with suppress(FileNotFoundError):
+            files.sync_directory(path)
+
+
+def _sync_file(files: FileSystem, path: Path) -> None:
+    file = files.open(path)
+    try:
+        files.sync(file)
+    except OSError as error:
+        raise _SyncRefused(*error.args) from None
+    finally:
+        files.close(file)

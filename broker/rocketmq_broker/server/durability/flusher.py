@@ -1,0 +1,128 @@
+"""Keeps one flush process running, and starts another when it is gone."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Final, Protocol, TypeAlias
+
+from rocketmq_broker.store.flush_process import FlushProcess
+
+logger = logging.getLogger(__name__)
+
+_AGAIN_AFTER_S: Final = 1.0
+
+
+class Flushing(Protocol):
+    """Brings files to the disk beside the event loop, one request at a time."""
+
+    def start(self) -> None:
+        """Makes ready. Raises OSError."""
+
+    def request(self, paths: Sequence[Path]) -> None:
+        """Asks that these files be brought to the disk; the answer comes on the event loop."""
+
+    def stop(self) -> None:
+        """Ends; an answer that is due does not come."""
+
+
+NewFlushing: TypeAlias = Callable[[Callable[[int], None], Callable[[str | None], None], Callable[[], None]], Flushing]
+"""Makes one, given what `Flusher` is given."""
+
+
+class Flusher:
+    """One flush at a time. What a lost process was asked for is asked of the next one: syncing twice does no harm."""
+
+    def __init__(
+        self, on_answer: Callable[[int], None], on_unavailable: Callable[[str | None], None], make_room: Callable[[], None]
+    ) -> None:
+        """`on_answer` gets 0 or an errno, `on_unavailable` why there is no process, and None once there is one again.
+
+        `make_room` gives back file descriptors where there are none left to start a process with.
+        """
+        self._on_answer = on_answer
+        self._on_unavailable = on_unavailable
+        self._make_room = make_room
+        self._process: FlushProcess | None = None
+        self._asked: Sequence[Path] | None = None
+        self._retry: asyncio.TimerHandle | None = None
+        self._is_complaining = False
+        self._loop: asyncio.AbstractEventLoop
+
+    def start(self) -> None:
+        """Starts the process. Raises OSError."""
+        self._loop = asyncio.get_running_loop()
+        self._start_process()
+
+    @property
+    def pid(self) -> int | None:
+        """The process, if there is one."""
+        return self._process.pid if self._process is not None else None
+
+    def request(self, paths: Sequence[Path]) -> None:
+        """Asks that these files be brought to the disk; the answer comes once there is a process that can give it."""
+        self._asked = paths
+        if self._process is None:
+            return
+        try:
+            self._process.request(paths)
+        except OSError:
+            self._replace()
+
+    def stop(self) -> None:
+        """Ends the process; an answer that is due does not come."""
+        self._asked = None
+        if self._retry is not None:
+            self._retry.cancel()
+        self._close_process()
+
+    def _on_readable(self) -> None:
+        assert self._process is not None
+        try:
+            error = self._process.answer()
+        except OSError:
+            self._replace()
+            return
+        if self._asked is not None:
+            self._asked = None
+            self._on_answer(error)
+
+    def _replace(self) -> None:
+        logger.error("the flush process is gone; another one is started")
+        self._close_process()
+        self._try_again()
+
+    def _try_again(self) -> None:
+        self._retry = None
+        try:
+            self._start_process()
+        except OSError as error:
+            self._retry = self._loop.call_later(_AGAIN_AFTER_S, self._try_again)
+            if not self._is_complaining:
+                self._is_complaining = True
+                reason = f"no flush process can be started: {error.strerror or error}"
+                logger.error("%s; messages are refused, and it is tried again every %g s", reason, _AGAIN_AFTER_S)
+                self._on_unavailable(reason)
+            return
+        if self._is_complaining:
+            self._is_complaining = False
+            logger.warning("the flush process runs again")
+            self._on_unavailable(None)
+        if self._asked is not None:
+            self.request(self._asked)
+
+    def _start_process(self) -> None:
+        try:
+            self._process = FlushProcess()
+        except OSError:
+            self._make_room()
+            self._process = FlushProcess()
+        self._loop.add_reader(self._process.fileno(), self._on_readable)
+
+    def _close_process(self) -> None:
+        if self._process is not None:
+            self._loop.remove_reader(self._process.fileno())
+            self._process.close()
+            self._process = None

@@ -1,0 +1,132 @@
+"""Deletes what has expired, and tells the operators (RocketMQ's CleanCommitLogService and CleanConsumeQueueService).
+
+The files go on another thread: the file system takes its time to give back a gigabyte. The log says what is deleted: at INFO
+what had expired, at WARNING what had not.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from functools import partial
+from pathlib import Path
+from typing import Final
+
+from rocketmq_broker.remoting.alarm import Alarm
+from rocketmq_broker.server.durability.file_work import on_thread
+from rocketmq_broker.store import Expired, FileSystem, MessageStore
+from rocketmq_broker.world import current_world
+
+logger = logging.getLogger(__name__)
+
+_HOUR_MS: Final = 3_600_000
+_SLICE_S: Final = 0.01
+_NEEDED_FOR_FILE_RESERVED_TIMES: Final = 2
+"""A half message is kept for its transaction up to this age, in fileReservedTimes; after one of them it is discarded."""
+
+NeededFrom = Callable[[int], int | None]
+"""The commit log offset from which on records are needed for transactions begun after a time, or None without any."""
+
+
+class StoreCleaner:
+    """Looks at the disk every few seconds. `file_lock` is held by whoever works on the store's files beside the event loop."""
+
+    def __init__(
+        self, store: MessageStore, file_lock: asyncio.Lock, *, needed_from: NeededFrom, clock: Callable[[], int]
+    ) -> None:
+        self._store = store
+        self._file_lock = file_lock
+        self._needed_from = needed_from
+        self._clock = clock
+        self._alarm = Alarm()
+        self._is_asked = False
+        self._undeleted: list[Path] = []
+        self._complaint = ""
+        self._refusal: str | None = None
+
+    def ask(self) -> None:
+        """An operator wants expired files to be deleted now, whatever the hour."""
+        self._is_asked = True
+        self._alarm.ring()
+
+    async def run(self, interval_s: float) -> None:
+        """Cleans at once and then again and again."""
+        while True:
+            try:
+                await self.clean()
+                self._complaint = ""
+            except OSError as error:
+                if str(error) != self._complaint:
+                    self._complaint = str(error)
+                    logger.error("expired files cannot be deleted; it is tried again every %g s: %s", interval_s, error)
+            await self._alarm.wait(interval_s)
+
+    async def clean(self) -> None:
+        """Forgets what may go, and deletes it. Raises OSError; what could not be deleted is tried again the next time."""
+        async with self._file_lock:
+            expired = self._expire()
+            if expired.paths:
+                messages = await self._trim()
+                self._tell_deleted(expired, messages)
+            if self._undeleted:
+                await on_thread(partial(_delete, self._store.files, self._undeleted))
+
+    def _expire(self) -> Expired:
+        now_ms = self._clock()
+        kept_ms = self._store.config.file_reserved_hours * _HOUR_MS * _NEEDED_FOR_FILE_RESERVED_TIMES
+        at_any_hour, self._is_asked = self._is_asked, False
+        expired = self._store.expiry.expire(now_ms, self._needed_from(now_ms - kept_ms), at_any_hour=at_any_hour)
+        self._undeleted += expired.paths
+        self._tell_refusal()
+        return expired
+
+    async def _trim(self) -> int:
+        """Forgets queue by queue, lest thousands of them stop the event loop; how many messages are gone."""
+        messages = 0
+        now_s = current_world().steady_s
+        slice_end_s = now_s() + _SLICE_S
+        for trimmed in self._store.expiry.trim():
+            self._undeleted += trimmed.paths
+            messages += trimmed.messages
+            if now_s() > slice_end_s:
+                await asyncio.sleep(0)
+                slice_end_s = now_s() + _SLICE_S
+        return messages
+
+    def _tell_deleted(self, expired: Expired, messages: int) -> None:
+        names = _names(expired.paths)
+        config = self._store.config
+        if expired.unexpired:
+            age_min = max(self._clock() - expired.youngest_ms, 0) / 60_000
+            logger.warning(
+                "%d messages in %d commit log segments are deleted (%s), %d of these before their time: the disk is %.4g%% full "
+                "and cleanFileForciblyEnable=true. The youngest message was stored %.4g min ago",
+                messages, len(expired.paths), names, expired.unexpired, self._store.expiry.disk_used_ratio() * 100, age_min,
+            )  # fmt: skip
+        else:
+            logger.info(
+                "%d messages in %d commit log segments have expired (fileReservedTime=%d) and are deleted: %s",
+                messages, len(expired.paths), config.file_reserved_hours, names,
+            )  # fmt: skip
+
+    def _tell_refusal(self) -> None:
+        refusal, before = self._store.writability.refusal, self._refusal
+        if refusal is not None and before is None:
+            logger.warning("messages are refused: %s", refusal)
+        elif refusal is None and before is not None:
+            logger.warning("messages are stored again; the disk is %.4g%% full", self._store.expiry.disk_used_ratio() * 100)
+        self._refusal = refusal
+
+
+def _delete(files: FileSystem, paths: list[Path]) -> None:
+    """In their order, and none after one that cannot be: a gap in the commit log would look like damage."""
+    while paths:
+        with suppress(FileNotFoundError):
+            files.unlink(paths[0])
+        del paths[0]
+
+
+def _names(paths: Sequence[Path]) -> str:
+    return paths[0].name if len(paths) == 1 else f"{paths[0].name} to {paths[-1].name}"

@@ -1,0 +1,96 @@
+"""What operators ask and set: the processors of this room, built and added to the dispatcher."""
+
+from __future__ import annotations
+
+from rocketmq_broker.server.durability.store_cleaner import StoreCleaner
+from rocketmq_broker.server.operators.broker_info_processor import BrokerInfoProcessor
+from rocketmq_broker.server.operators.consume_queue_processor import ConsumeQueueProcessor
+from rocketmq_broker.server.operators.consumer_call_processor import ConsumerCallProcessor
+from rocketmq_broker.server.operators.flow_processor import FlowProcessor
+from rocketmq_broker.server.operators.group_admin_processor import GroupAdminProcessor
+from rocketmq_broker.server.operators.progress_processor import ProgressProcessor
+from rocketmq_broker.server.operators.settings_processor import SettingsProcessor
+from rocketmq_broker.server.operators.topic_admin_processor import TopicAdminProcessor
+from rocketmq_broker.server.schedule.delayed_delivery import DelayedDelivery
+from rocketmq_broker.server.server_context import ServerContext
+from rocketmq_broker.server.topics.registration import Registration
+from rocketmq_broker.server.topics.topic_deletion import TopicDeletion
+
+
+def build_operators(
+    context: ServerContext,
+    *,
+    registration: Registration,
+    delayed_delivery: DelayedDelivery,
+    cleaner: StoreCleaner,
+    settings_text: str,
+) -> None:
+    """`settings_text` is what getBrokerConfig answers."""
+    for processor in (
+        _topics(context, registration),
+        _groups(context),
+        _progress(context),
+        _consumer_calls(context),
+        BrokerInfoProcessor(
+            store=context.store,
+            statistics=context.statistics,
+            put_times=context.group_commit.put_times,
+            delayed_delivery=delayed_delivery,
+            settings_text=settings_text,
+            delete_expired=cleaner.ask,
+            clock=context.clock,
+        ),
+        ConsumeQueueProcessor(store=context.store, consumer_groups=context.clients.consumer_groups),
+        FlowProcessor(context.statistics.flows),
+        SettingsProcessor(),
+    ):
+        context.dispatcher.add(processor.handlers)
+
+
+def _topics(context: ServerContext, registration: Registration) -> TopicAdminProcessor:
+    group_commit = context.group_commit
+    return TopicAdminProcessor(
+        identity=context.identity,
+        store=context.store,
+        topic_table=context.topic_table,
+        consumer_groups=context.clients.consumer_groups,
+        offsets=context.offsets,
+        registration=registration,
+        deletion=TopicDeletion(context.store, context.offsets, group_commit.file_lock, group_commit.checkpoints),
+        tasks=context.tasks,
+    )
+
+
+def _groups(context: ServerContext) -> GroupAdminProcessor:
+    return GroupAdminProcessor(
+        subscription_groups=context.subscription_groups,
+        consumer_groups=context.clients.consumer_groups,
+        producer_groups=context.clients.producer_groups,
+        offsets=context.offsets,
+        date_of=context.clock.date_of,
+    )
+
+
+def _progress(context: ServerContext) -> ProgressProcessor:
+    return ProgressProcessor(
+        identity=context.identity,
+        store=context.store,
+        topic_table=context.topic_table,
+        subscription_groups=context.subscription_groups,
+        consumer_groups=context.clients.consumer_groups,
+        offsets=context.offsets,
+        offset_commits=context.offset_commits,
+        clock=context.clock,
+        pulled_per_second=context.statistics.flows.pulled_per_second,
+    )
+
+
+def _consumer_calls(context: ServerContext) -> ConsumerCallProcessor:
+    return ConsumerCallProcessor(
+        identity=context.identity,
+        store=context.store,
+        topic_table=context.topic_table,
+        consumer_groups=context.clients.consumer_groups,
+        offsets=context.offsets,
+        tasks=context.tasks,
+    )

@@ -1,0 +1,149 @@
+"""Groups, as operators set them up and look at them (from RocketMQ's AdminBrokerProcessor)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+
+from rocketmq_broker.message.topics import MOST_QUEUES
+from rocketmq_broker.protocol.bodies import (
+    ClientConnection,
+    ConsumerConnection,
+    ProducerConnection,
+    ProducerInfo,
+    ProducerTableInfo,
+    SubscriptionGroupConfig,
+)
+from rocketmq_broker.protocol.codes import RequestCode, ResponseCode
+from rocketmq_broker.protocol.command import RemotingCommand, encode_response
+from rocketmq_broker.protocol.headers import (
+    DeleteSubscriptionGroupRequestHeader,
+    GetConsumerConnectionListRequestHeader,
+    GetProducerConnectionListRequestHeader,
+)
+from rocketmq_broker.remoting.connection import Connection
+from rocketmq_broker.remoting.dispatcher import Handler, RequestRefused, Steps
+from rocketmq_broker.remoting.long_tables import table_in_steps
+from rocketmq_broker.server.clients.client_channel import ClientChannel
+from rocketmq_broker.server.clients.consumer_groups import ConsumerGroups
+from rocketmq_broker.server.clients.producer_groups import ProducerGroups
+from rocketmq_broker.server.topics.config_bodies import group_config, groups_body
+from rocketmq_broker.server.topics.subscription_group_table import SubscriptionGroupTable
+from rocketmq_broker.store import ConsumerOffsets
+
+
+class GroupAdminProcessor:
+    """Settings of consumer groups, and who is online."""
+
+    def __init__(
+        self,
+        *,
+        subscription_groups: SubscriptionGroupTable,
+        consumer_groups: ConsumerGroups,
+        producer_groups: ProducerGroups,
+        offsets: ConsumerOffsets,
+        date_of: Callable[[int], int],
+    ) -> None:
+        """`date_of` says when it was that steady time showed a value (BrokerClock)."""
+        self._groups = subscription_groups
+        self._consumers = consumer_groups
+        self._producers = producer_groups
+        self._offsets = offsets
+        self._date_of = date_of
+
+    @property
+    def handlers(self) -> Mapping[int, Handler]:
+        """Subscription groups are made, shown and deleted, and the members of groups are shown."""
+        return {
+            RequestCode.UPDATE_AND_CREATE_SUBSCRIPTIONGROUP: self.update_group,
+            RequestCode.GET_ALL_SUBSCRIPTIONGROUP_CONFIG: self.get_all_groups,
+            RequestCode.DELETE_SUBSCRIPTIONGROUP: self.delete_group,
+            RequestCode.GET_CONSUMER_CONNECTION_LIST: self.get_consumers,
+            RequestCode.GET_PRODUCER_CONNECTION_LIST: self.get_producers,
+            RequestCode.GET_ALL_PRODUCER_INFO: self.get_all_producers,
+        }
+
+    def update_group(self, connection: Connection, command: RemotingCommand) -> bytes:
+        """Makes a consumer group, or changes it."""
+        config = group_config(SubscriptionGroupConfig.decode(command.body))
+        if not 0 <= config.retry_queue_nums <= MOST_QUEUES:
+            remark = f"a group cannot have {config.retry_queue_nums} retry queues"
+            raise RequestRefused(ResponseCode.SYSTEM_ERROR, remark)
+        self._groups.update(config)
+        return encode_response(command, ResponseCode.SUCCESS)
+
+    def get_all_groups(self, connection: Connection, command: RemotingCommand) -> Steps:
+        """All consumer groups with their settings."""
+        groups = self._groups.groups
+        body = yield from table_in_steps(
+            ((config.group_name, config) for config in groups),
+            lambda table: groups_body(table.values(), groups.data_version).encode(),
+            at_once=100,
+            advice="there are too many groups",
+        )
+        return encode_response(command, ResponseCode.SUCCESS, body=body)
+
+    def delete_group(self, connection: Connection, command: RemotingCommand) -> bytes:
+        """Forgets a consumer group, and if asked to its offsets."""
+        header = command.decode_header(DeleteSubscriptionGroupRequestHeader)
+        self._groups.delete(header.group_name)
+        if header.remove_offset:
+            self._offsets.remove_group(header.group_name)
+        return encode_response(command, ResponseCode.SUCCESS)
+
+    def get_consumers(self, connection: Connection, command: RemotingCommand) -> bytes:
+        """The members of a consumer group, and what it subscribes to."""
+        header = command.decode_header(GetConsumerConnectionListRequestHeader)
+        group = self._consumers.find(header.consumer_group)
+        if group is None:
+            remark = f"the consumer group[{header.consumer_group}] not online"
+            raise RequestRefused(ResponseCode.CONSUMER_NOT_ONLINE, remark)
+        body = ConsumerConnection(
+            connection_set=_connections(group.channels.values()),
+            subscription_table=group.subscriptions,
+            consume_type=group.consume_type,
+            message_model=group.message_model,
+            consume_from_where=group.consume_from_where,
+        )
+        return encode_response(command, ResponseCode.SUCCESS, body=body.encode())
+
+    def get_producers(self, connection: Connection, command: RemotingCommand) -> bytes:
+        """The members of a producer group."""
+        header = command.decode_header(GetProducerConnectionListRequestHeader)
+        channels = self._producers.channels(header.producer_group)
+        if channels is None:
+            raise RequestRefused(ResponseCode.SYSTEM_ERROR, f"the producer group[{header.producer_group}] not exist")
+        body = ProducerConnection(connection_set=_connections(channels))
+        return encode_response(command, ResponseCode.SUCCESS, body=body.encode())
+
+    def get_all_producers(self, connection: Connection, command: RemotingCommand) -> Steps:
+        """All producers by group."""
+        groups = self._producers.group_names()
+        members = ((name, self._producers.channels(name) or []) for name in groups)
+        body = yield from table_in_steps(
+            ((name, [self._producer(channel) for channel in channels]) for name, channels in members),
+            lambda table: ProducerTableInfo(data=table).encode(),
+            at_once=20,
+            advice="ask for one group at a time",
+        )
+        return encode_response(command, ResponseCode.SUCCESS, body=body)
+
+    def _producer(self, channel: ClientChannel) -> ProducerInfo:
+        return ProducerInfo(
+            client_id=channel.client_id,
+            remote_ip=f"/{channel.connection.peer}",
+            language=channel.language,
+            version=channel.version,
+            last_update_timestamp=self._date_of(channel.last_heartbeat_ms),
+        )
+
+
+def _connections(channels: Iterable[ClientChannel]) -> list[ClientConnection]:
+    return [
+        ClientConnection(
+            client_id=channel.client_id,
+            client_addr=channel.connection.peer,
+            language=channel.language,
+            version=channel.version,
+        )
+        for channel in channels
+    ]

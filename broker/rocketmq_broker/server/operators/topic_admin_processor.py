@@ -1,0 +1,182 @@
+"""Topics, as clients and operators make, list and delete them (from RocketMQ's AdminBrokerProcessor)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Final
+
+from rocketmq_broker.message import MessageQueue
+from rocketmq_broker.message.topics import MOST_QUEUES
+from rocketmq_broker.protocol.bodies import GroupList, TopicList, TopicOffset, TopicStatsTable
+from rocketmq_broker.protocol.codes import RequestCode, ResponseCode
+from rocketmq_broker.protocol.command import RemotingCommand, ReplyTo, encode_response
+from rocketmq_broker.protocol.headers import (
+    CreateTopicRequestHeader,
+    DeleteTopicRequestHeader,
+    GetTopicConfigRequestHeader,
+    GetTopicStatsInfoRequestHeader,
+    QueryTopicConsumeByWhoRequestHeader,
+)
+from rocketmq_broker.protocol.queue_table import QueueTable
+from rocketmq_broker.remoting.connection import Connection
+from rocketmq_broker.remoting.dispatcher import Handler, RequestRefused, Steps
+from rocketmq_broker.remoting.long_tables import table_in_steps
+from rocketmq_broker.remoting.tasks import Tasks
+from rocketmq_broker.server.clients.consumer_groups import ConsumerGroups
+from rocketmq_broker.server.topics.config_bodies import topic_answer, topics_body
+from rocketmq_broker.server.topics.identity import BrokerIdentity
+from rocketmq_broker.server.topics.registration import Registration
+from rocketmq_broker.server.topics.topic_attributes import IllegalAttributes, changed_attributes
+from rocketmq_broker.server.topics.topic_deletion import TopicDeletion
+from rocketmq_broker.server.topics.topic_table import TopicTable
+from rocketmq_broker.store import ConsumerOffsets, MessageStore, StoreUnwritable, TopicConfig
+
+QUEUES_AT_ONCE: Final = 50
+"""Queues of a topic that are looked at in one step: a millisecond. A topic may have 10,000."""
+
+
+class TopicAdminProcessor:
+    """A topic that was made is on disk and known to the name servers when the answer comes."""
+
+    def __init__(
+        self,
+        *,
+        identity: BrokerIdentity,
+        store: MessageStore,
+        topic_table: TopicTable,
+        consumer_groups: ConsumerGroups,
+        offsets: ConsumerOffsets,
+        registration: Registration,
+        deletion: TopicDeletion,
+        tasks: Tasks,
+    ) -> None:
+        self._identity = identity
+        self._store = store
+        self._topics = topic_table
+        self._consumers = consumer_groups
+        self._offsets = offsets
+        self._registration = registration
+        self._deletion = deletion
+        self._tasks = tasks
+
+    @property
+    def handlers(self) -> Mapping[int, Handler]:
+        """Topics are made, changed, shown and deleted."""
+        return {
+            RequestCode.UPDATE_AND_CREATE_TOPIC: self.update_topic,
+            RequestCode.DELETE_TOPIC_IN_BROKER: self.delete_topic,
+            RequestCode.GET_ALL_TOPIC_CONFIG: self.get_all_topics,
+            RequestCode.GET_TOPIC_CONFIG: self.get_topic,
+            RequestCode.GET_SYSTEM_TOPIC_LIST_FROM_BROKER: self.get_system_topics,
+            RequestCode.GET_TOPIC_STATS_INFO: self.get_topic_stats,
+            RequestCode.QUERY_TOPIC_CONSUME_BY_WHO: self.get_groups_of_topic,
+            RequestCode.CLEAN_UNUSED_TOPIC: self.clean_unused_topics,
+        }
+
+    def update_topic(self, connection: Connection, command: RemotingCommand) -> None:
+        """Makes a topic, or changes it."""
+        header = command.decode_header(CreateTopicRequestHeader)
+        for count in (header.read_queue_nums, header.write_queue_nums):
+            if not 0 <= count <= MOST_QUEUES:
+                raise RequestRefused(ResponseCode.SYSTEM_ERROR, f"a topic cannot have {count} queues")
+        self._topics.update(
+            TopicConfig(
+                header.topic,
+                header.read_queue_nums,
+                header.write_queue_nums,
+                header.perm,
+                header.topic_filter_type,
+                header.topic_sys_flag or 0,
+                header.order,
+                self._attributes(header),
+            )
+        )
+        reply_to = ReplyTo(command.opaque, command.serialize_type)
+        self._tasks.start("answer that a topic was made", self._answer_when_registered(connection, reply_to))
+
+    def delete_topic(self, connection: Connection, command: RemotingCommand) -> None:
+        """Forgets a topic, its queues and the offsets of its consumers."""
+        header = command.decode_header(DeleteTopicRequestHeader)
+        self._topics.delete(header.topic)
+        self._answer_when_deleted(connection, command, [header.topic.encode()])
+
+    def get_all_topics(self, connection: Connection, command: RemotingCommand) -> bytes:
+        """All topics with their settings."""
+        return encode_response(command, ResponseCode.SUCCESS, body=topics_body(self._topics.configs).encode())
+
+    def get_topic(self, connection: Connection, command: RemotingCommand) -> bytes:
+        """One topic with its settings."""
+        config = self._topics.existing(command.decode_header(GetTopicConfigRequestHeader).topic)
+        return encode_response(command, ResponseCode.SUCCESS, body=topic_answer(config).encode())
+
+    def get_system_topics(self, connection: Connection, command: RemotingCommand) -> bytes:
+        """The topics of the broker's own."""
+        body = TopicList(topic_list=sorted(self._topics.system_topics))
+        return encode_response(command, ResponseCode.SUCCESS, body=body.encode())
+
+    def get_topic_stats(self, connection: Connection, command: RemotingCommand) -> Steps:
+        """Where the queues of a topic begin and end."""
+        header = command.decode_header(GetTopicStatsInfoRequestHeader)
+        config = self._topics.get(header.topic)
+        if config is None:
+            raise RequestRefused(ResponseCode.TOPIC_NOT_EXIST, f"topic[{header.topic}] not exist")
+        topic = header.topic.encode()
+        body = yield from table_in_steps(
+            (
+                (MessageQueue(header.topic, self._identity.name, queue_id), self._extent(topic, queue_id))
+                for queue_id in range(config.write_queue_nums)
+            ),
+            lambda part: TopicStatsTable(offset_table=QueueTable(part)).encode(),
+            at_once=QUEUES_AT_ONCE,
+            advice="give the topic fewer queues",
+        )
+        return encode_response(command, ResponseCode.SUCCESS, body=body)
+
+    def get_groups_of_topic(self, connection: Connection, command: RemotingCommand) -> bytes:
+        """The groups that subscribe to a topic or have offsets in it."""
+        header = command.decode_header(QueryTopicConsumeByWhoRequestHeader)
+        groups = {*self._consumers.subscribers(header.topic), *self._offsets.groups_of(header.topic)}
+        return encode_response(command, ResponseCode.SUCCESS, body=GroupList(group_list=sorted(groups)).encode())
+
+    def clean_unused_topics(self, connection: Connection, command: RemotingCommand) -> None:
+        """Forgets the queues of topics that there are no more."""
+        self._answer_when_deleted(
+            connection, command, [topic for topic in self._store.queues() if self._is_unused(topic.decode())]
+        )
+
+    def _is_unused(self, topic: str) -> bool:
+        return self._topics.get(topic) is None and not self._topics.is_system_topic(topic)
+
+    def _answer_when_deleted(self, connection: Connection, command: RemotingCommand, topics: Sequence[bytes]) -> None:
+        reply_to = ReplyTo(command.opaque, command.serialize_type)
+        self._tasks.start("answer that topics were deleted", self._delete(connection, reply_to, topics))
+
+    async def _delete(self, connection: Connection, reply_to: ReplyTo, topics: Sequence[bytes]) -> None:
+        try:
+            for topic in topics:
+                await self._deletion.delete(topic)
+        except (OSError, StoreUnwritable) as error:
+            connection.send(encode_response(reply_to, ResponseCode.SYSTEM_ERROR, remark=f"not all is deleted: {error}"))
+        else:
+            connection.send(encode_response(reply_to, ResponseCode.SUCCESS))
+
+    def _attributes(self, header: CreateTopicRequestHeader) -> tuple[tuple[str, str], ...]:
+        """Those that the topic has afterwards. Raises RequestRefused."""
+        config = self._topics.get(header.topic)
+        current = dict(config.attributes) if config is not None else {}
+        try:
+            attributes = changed_attributes(current, header.attributes or "", is_new=config is None)
+        except IllegalAttributes as error:
+            raise RequestRefused(ResponseCode.SYSTEM_ERROR, str(error)) from None
+        return tuple(sorted(attributes.items()))
+
+    def _extent(self, topic: bytes, queue_id: int) -> TopicOffset:
+        max_offset = self._store.max_offset(topic, queue_id)
+        last = self._store.store_time(topic, queue_id, max_offset - 1) if max_offset > 0 else 0
+        return TopicOffset(
+            min_offset=self._store.min_offset(topic, queue_id), max_offset=max_offset, last_update_timestamp=max(last, 0)
+        )
+
+    async def _answer_when_registered(self, connection: Connection, reply_to: ReplyTo) -> None:
+        await self._registration.registered()
+        connection.send(encode_response(reply_to, ResponseCode.SUCCESS))

@@ -1,0 +1,8 @@
+"""Parked messages: dead letters and discarded messages. They wait for a person, and marks say what a person did about them."""
+
+from rocketmq_broker.server.parked.build import build_parked
+from rocketmq_broker.server.parked.dead_letter_processor import DeadLetterProcessor
+from rocketmq_broker.server.parked.mark import Mark, ParkedPlace, Treatment
+from rocketmq_broker.server.parked.parked_messages import ParkedMessages
+
+__all__ = ["DeadLetterProcessor", "Mark", "ParkedMessages", "ParkedPlace", "Treatment", "build_parked"]

@@ -1,0 +1,24 @@
+"""Parked messages: the parts of this room, built and tied to the rest of the broker."""
+
+from __future__ import annotations
+
+from rocketmq_broker.server.parked.dead_letter_processor import DeadLetterProcessor
+from rocketmq_broker.server.parked.parked_messages import ParkedMessages
+from rocketmq_broker.server.server_context import ServerContext
+
+
+def build_parked(context: ServerContext) -> ParkedMessages:
+    """Reads the parked messages from the store. Whoever builds them tells them of arrivals."""
+    parked = ParkedMessages(context.store, context.topic_table)
+    parked.load()
+    dead_letters = DeadLetterProcessor(
+        parked=parked,
+        store=context.store,
+        group_commit=context.group_commit,
+        topic_table=context.topic_table,
+        subscription_groups=context.subscription_groups,
+        clock=context.clock,
+    )
+    context.dispatcher.add(dead_letters.handlers)
+    context.group_commit.listeners.append(parked)
+    return parked

@@ -1,0 +1,162 @@
+"""What operators see of parked messages, and what they do about dead letters: retry or dismiss. RocketMQ has nothing like it."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Mapping
+from typing import Final
+
+from rocketmq_broker.message import properties as props
+from rocketmq_broker.message.dead_letters import group_of, retried_properties, retries_of
+from rocketmq_broker.message.ids import offset_message_id
+from rocketmq_broker.message.record import Record, decode_record, moved_message
+from rocketmq_broker.protocol.bodies import MarkInfo, MarkList, ParkedCounts
+from rocketmq_broker.protocol.codes import AdminRequestCode, ResponseCode
+from rocketmq_broker.protocol.command import RemotingCommand, encode_response
+from rocketmq_broker.protocol.headers import DismissDeadLetterRequestHeader, ListMarksRequestHeader, RetryDeadLetterRequestHeader
+from rocketmq_broker.remoting.connection import Connection
+from rocketmq_broker.remoting.dispatcher import Handler, RequestRefused
+from rocketmq_broker.server.parked.mark import Mark, ParkedPlace, Treatment
+from rocketmq_broker.server.parked.parked_messages import ParkedMessages
+from rocketmq_broker.server.ports import Durability
+from rocketmq_broker.server.sending.given_reason import acceptable_reason
+from rocketmq_broker.server.topics.names import refuse_as_consumer
+from rocketmq_broker.server.topics.subscription_group_table import SubscriptionGroupTable
+from rocketmq_broker.server.topics.topic_table import TopicTable
+from rocketmq_broker.store import Appended, MessageStore, UnreadableRecord
+from rocketmq_broker.world import current_world
+
+logger = logging.getLogger(__name__)
+
+MOST_MARKS: Final = 1000
+
+
+class DeadLetterProcessor:
+    """Answers `python -m rocketmq_broker.admin dead-letters`."""
+
+    def __init__(
+        self,
+        *,
+        parked: ParkedMessages,
+        store: MessageStore,
+        group_commit: Durability,
+        topic_table: TopicTable,
+        subscription_groups: SubscriptionGroupTable,
+        clock: Callable[[], int],
+    ) -> None:
+        self._parked = parked
+        self._store = store
+        self._group_commit = group_commit
+        self._topics = topic_table
+        self._groups = subscription_groups
+        self._clock = clock
+        self._random = current_world().random
+
+    @property
+    def handlers(self) -> Mapping[int, Handler]:
+        """Operators' requests of this project's own about dead letters and discarded messages."""
+        return {
+            AdminRequestCode.COUNT_PARKED_MESSAGES: self.count_parked,
+            AdminRequestCode.LIST_MARKS: self.list_marks,
+            AdminRequestCode.RETRY_DEAD_LETTER: self.retry,
+            AdminRequestCode.DISMISS_DEAD_LETTER: self.dismiss,
+        }
+
+    def count_parked(self, connection: Connection, command: RemotingCommand) -> bytes:
+        """How many dead letters and discarded messages nobody has treated yet, by group."""
+        body = ParkedCounts(dead_letters=dict(self._parked.dead_letters()), discarded=dict(self._parked.discarded()))
+        return encode_response(command, ResponseCode.SUCCESS, body=body.encode())
+
+    def list_marks(self, connection: Connection, command: RemotingCommand) -> bytes:
+        """What was done about the messages of a part of a queue."""
+        header = command.decode_header(ListMarksRequestHeader)
+        topic, first = header.topic.encode(), header.queue_offset
+        if header.history:
+            marks = self._parked.marks(topic, header.queue_id, first)
+        else:
+            offsets = range(first, first + max(0, min(header.count, MOST_MARKS)))
+            latest = (self._parked.latest_mark(topic, header.queue_id, offset) for offset in offsets)
+            marks = [mark for mark in latest if mark is not None]
+        body = MarkList(marks=[_info(mark) for mark in marks])
+        return encode_response(command, ResponseCode.SUCCESS, body=body.encode())
+
+    def retry(self, connection: Connection, command: RemotingCommand) -> None:
+        """The group gets the message once more, as if for the first time; no other group does."""
+        header = command.decode_header(RetryDeadLetterRequestHeader)
+        reason = acceptable_reason(header.reason, what_for="a retry") if header.reason else ""
+        letter, group, before = self._dead_letter(header.offset)
+        if before is not None and not header.again:
+            raise _refused(f"it was {_told(before)}; --again retries it all the same")
+        retries = max(retries_of(letter), before.retries if before is not None else 0) + 1
+        self._append_retried(letter, group, retries)
+        self._mark(connection, command, letter, Treatment.RETRIED, reason, retries)
+
+    def dismiss(self, connection: Connection, command: RemotingCommand) -> None:
+        """The message needs no attention any more; the reason is kept."""
+        header = command.decode_header(DismissDeadLetterRequestHeader)
+        reason = acceptable_reason(header.reason, what_for="a dismissal")
+        letter, _, before = self._dead_letter(header.offset)
+        if before is not None:
+            raise _refused(f"it was {_told(before)}")
+        self._mark(connection, command, letter, Treatment.DISMISSED, reason, retries_of(letter))
+
+    def _dead_letter(self, commit_log_offset: int) -> tuple[Record, str, Mark | None]:
+        """The dead letter there, its group, and what was done about it last. Raises RequestRefused."""
+        try:
+            record = decode_record(self._store.read_queued(commit_log_offset))
+        except UnreadableRecord as error:
+            raise _refused(f"there is no message at commit log offset {commit_log_offset}: {error}") from None
+        group = group_of(record)
+        if group is None:
+            raise _refused(f"the message at {commit_log_offset} is no dead letter: it lies in {record.topic.decode()}")
+        place = _place(record)
+        if self._parked.is_being_treated(place):
+            raise _refused("somebody treats it at this moment: ask again")
+        return record, group, self._parked.latest_mark(*place[:3])
+
+    def _append_retried(self, letter: Record, group: str, retries: int) -> None:
+        if not letter.get_property(props.RETRY_TOPIC):
+            raise _refused(
+                "it does not say which topic it came from (RETRY_TOPIC): a producer sent it to the dead letters itself"
+            )
+        refuse_as_consumer(group)
+        settings = self._groups.for_consuming(group)
+        if settings.retry_queue_nums <= 0:
+            raise _refused(f"the group {group} has no retry queue (retryQueueNums)")
+        topic = self._topics.retry_topic(group, settings.retry_queue_nums).topic_name
+        queue_id = self._random.randrange(settings.retry_queue_nums)
+        message = moved_message(letter, topic.encode(), queue_id, retried_properties(letter, retries), 0)
+        self._store.append(message, self._clock(), was_accepted=True)
+
+    def _mark(
+        self, connection: Connection, command: RemotingCommand, letter: Record, treatment: Treatment, reason: str, retries: int
+    ) -> None:
+        now_ms = self._clock()
+        appended: Appended = self._parked.append_mark(
+            _place(letter), treatment, now_ms=now_ms, by_host=connection.born_host, reason=reason, retries=retries
+        )
+        logger.warning(
+            "%s %s by hand the dead letter %s of %s: %s",
+            connection.peer, treatment.value, offset_message_id(letter.store_host, letter.commit_log_offset),
+            group_of(letter), reason or "no reason given",
+        )  # fmt: skip
+        info = MarkInfo(letter.queue_offset, treatment.value, now_ms, connection.peer, reason, retries)
+        frame = encode_response(command, ResponseCode.SUCCESS, body=MarkList(marks=[info]).encode())
+        self._group_commit.appended()
+        self._group_commit.after_durable(appended.end_position, connection, frame)
+
+
+def _place(record: Record) -> ParkedPlace:
+    return ParkedPlace(record.topic, record.queue_id, record.queue_offset, record.commit_log_offset)
+
+
+def _info(mark: Mark) -> MarkInfo:
+    return MarkInfo(mark.place.queue_offset, mark.treatment.value, mark.at_ms, mark.by, mark.reason, mark.retries)
+
+
+def _told(mark: Mark) -> str:
+    return f"{mark.treatment.value} already" + (f": {mark.reason}" if mark.reason else "")
+
+
+def _refused(remark: str) -> RequestRefused:
+    return RequestRefused(ResponseCode.SYSTEM_ERROR, remark)

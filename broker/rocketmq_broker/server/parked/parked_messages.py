@@ -1,0 +1,240 @@
+"""Parked messages: which there are, which of them nobody has treated yet, and their marks."""
+
+from __future__ import annotations
+
+import logging
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Final
+
+from rocketmq_broker.message import topics
+from rocketmq_broker.message.errors import CorruptRecord
+from rocketmq_broker.message.inner_message import InnerMessage
+from rocketmq_broker.message.properties import PRODUCER_GROUP
+from rocketmq_broker.message.record import Record, decode_record
+from rocketmq_broker.remoting.alarm import Alarm
+from rocketmq_broker.server.parked.mark import (
+    MARK_TOPIC,
+    Mark,
+    NotAMark,
+    ParkedPlace,
+    Treatment,
+    mark_body,
+    mark_properties,
+    read_mark,
+)
+from rocketmq_broker.server.parked.parked_log import parked_line, waiting_line
+from rocketmq_broker.server.parked.parked_queue import ParkedQueue
+from rocketmq_broker.server.ports import SystemTopics
+from rocketmq_broker.server.pulling.queue_records import records_from
+from rocketmq_broker.store import Appended, MessageStore, UnreadableRecord
+
+logger = logging.getLogger(__name__)
+
+DISCARD_TOPIC: Final = topics.CHECK_MAX_TIME_TOPIC.encode()
+DEAD_LETTERS: Final = topics.DEAD_LETTER_PREFIX.encode()
+
+AT_MOST_AT_ONCE: Final = 100
+"""Records looked at before others get their turn on the event loop."""
+MOST_MARKS_SHOWN: Final = 64
+
+_OF_INTEREST: Final = (DEAD_LETTERS, DISCARD_TOPIC, MARK_TOPIC)
+_PULL_MESSAGES: Final = 32
+_PULL_BYTES: Final = 1 << 20
+
+_Key = tuple[bytes, int]
+"""Topic and queue id."""
+_MARKS: Final = (MARK_TOPIC, 0)
+
+
+@dataclass(slots=True)
+class _Watched:
+    """A queue of parked messages, or that of the marks."""
+
+    queue: ParkedQueue
+    end_offset: int = 0
+    """How far the queue reaches."""
+    next_offset: int = 0
+    """How far it was read."""
+    under_way: dict[int, int] = field(default_factory=dict)
+    """By queue offset: where the mark about the message ends in the commit log, as long as it is not visible."""
+
+
+class ParkedMessages:
+    """Takes note of each message that is parked, and of each mark, once they are visible; the log has a line for each message."""
+
+    REST_S: Final = 0.01
+    """Between two calls of `take_note`, so that others get their turn."""
+
+    def __init__(self, store: MessageStore, topic_table: SystemTopics) -> None:
+        self._store = store
+        self._topics = topic_table
+        self._watched: dict[_Key, _Watched] = {}
+        self._arrived: dict[_Key, None] = {}
+        self.alarm = Alarm()
+        """Rings when there is something to take note of."""
+
+    def load(self) -> None:
+        """Reads what the store holds. Call it once, before the first message arrives."""
+        for topic, queue_ids in self._store.queues().items():
+            if topic.startswith(_OF_INTEREST):
+                for queue_id in queue_ids:
+                    self._watched[topic, queue_id] = self._load_queue((topic, queue_id))
+        for data in records_from(self._store, *_MARKS, self._store.min_offset(*_MARKS)):
+            self._note_mark(data)
+        discarded, dead_letters = sum(self.discarded().values()), sum(self.dead_letters().values())
+        if discarded or dead_letters:
+            logger.warning("%s", waiting_line(discarded, dead_letters))
+
+    def on_arrival(self, topic: bytes, queue_id: int, max_offset: int) -> None:
+        """A queue reaches further now."""
+        if not topic.startswith(_OF_INTEREST):
+            return
+        key = topic, queue_id
+        watched = self._watched.get(key)
+        if watched is None or max_offset <= watched.end_offset:  # its topic was deleted, and begins anew
+            watched = self._watched[key] = _Watched(ParkedQueue())
+        watched.end_offset = max_offset
+        self._arrived[key] = None
+        self.alarm.ring()
+
+    def take_note(self) -> float | None:
+        """Looks at what arrived, but not at too much at once. Returns 0 if there is more, else None."""
+        room = AT_MOST_AT_ONCE
+        while self._arrived and room > 0:
+            # A mark tells something only about a message that is known.
+            room -= self._take_note_of(min(self._arrived, key=lambda key: key == _MARKS), room)
+        return 0 if self._arrived else None
+
+    def forget_expired(self) -> None:
+        """Messages that the store has deleted wait for nobody any more; call it now and then."""
+        for key, watched in list(self._watched.items()):
+            watched.queue.expire(self._store.min_offset(*key))
+            if self._store.max_offset(*key) == 0:
+                del self._watched[key]
+                self._arrived.pop(key, None)
+
+    # What people want to know.
+
+    def dead_letters(self) -> Mapping[str, int]:
+        """How many dead letters nobody has treated yet, by consumer group."""
+        return self._untreated(is_discarded=False)
+
+    def discarded(self) -> Mapping[str, int]:
+        """How many discarded messages nobody has resumed yet, by producer group."""
+        return self._untreated(is_discarded=True)
+
+    def latest_mark(self, topic: bytes, queue_id: int, queue_offset: int) -> Mark | None:
+        """What was done last about a message; None if it was not treated, or its mark cannot be read."""
+        watched = self._watched.get((topic, queue_id))
+        mark_offset = watched.queue.latest_mark(queue_offset) if watched is not None else None
+        return self._mark_at(mark_offset)
+
+    def marks(self, topic: bytes, queue_id: int, queue_offset: int) -> list[Mark]:
+        """All that was done about a message, the latest first, as far as it can be read."""
+        found: list[Mark] = []
+        mark = self.latest_mark(topic, queue_id, queue_offset)
+        while mark is not None and len(found) < MOST_MARKS_SHOWN:
+            found.append(mark)
+            mark = self._mark_at(mark.previous)
+        return found
+
+    def is_being_treated(self, place: ParkedPlace) -> bool:
+        """Whether a mark about the message is on its way to the disk."""
+        watched = self._watched.get((place.topic, place.queue_id))
+        return watched is not None and place.queue_offset in watched.under_way
+
+    # What people do.
+
+    def append_mark(
+        self, place: ParkedPlace, treatment: Treatment, *, now_ms: int, by_host: bytes, reason: str = "", retries: int = 0
+    ) -> Appended:
+        """Notes a treatment. It counts once it is visible. Raises IllegalMessage, StoreUnwritable."""
+        self._topics.internal(MARK_TOPIC.decode(), 1)
+        before = self.latest_mark(place.topic, place.queue_id, place.queue_offset)
+        previous = before.queue_offset if before is not None else None
+        properties = mark_properties(treatment, reason=reason, retries=retries, previous=previous)
+        message = InnerMessage(MARK_TOPIC, 0, mark_body(place), properties, 0, 0, now_ms, by_host)
+        appended = self._store.append(message, now_ms)
+        watched = self._watched.get((place.topic, place.queue_id))
+        if watched is not None:
+            watched.under_way[place.queue_offset] = appended.end_position
+        return appended
+
+    def confirm(self, position: int) -> None:
+        """A mark counts once it was read: see `take_note`."""
+
+    def take_back(self, position: int) -> None:
+        """What was appended from that commit log offset on is lost."""
+        for watched in self._watched.values():
+            watched.under_way = {queue_offset: end for queue_offset, end in watched.under_way.items() if end <= position}
+
+    # How the messages and marks get here.
+
+    def _load_queue(self, key: _Key) -> _Watched:
+        topic, _ = key
+        first, end = self._store.min_offset(*key), self._store.max_offset(*key)
+        watched = _Watched(ParkedQueue(first), end_offset=end, next_offset=end)
+        if topic == DISCARD_TOPIC:
+            for record in map(decode_record, records_from(self._store, *key, first)):
+                watched.queue.add(record.queue_offset, _group_of(record))
+        elif topic != MARK_TOPIC and end > first:
+            watched.queue.add(first, _dead_letter_group(topic), end - first)
+        return watched
+
+    def _take_note_of(self, key: _Key, room: int) -> int:
+        """Reads at most so many records that arrived in a queue; how many."""
+        watched = self._watched[key]
+        if watched.next_offset >= watched.end_offset:
+            del self._arrived[key]
+            return 0
+        pulled = self._store.pull(*key, watched.next_offset, min(_PULL_MESSAGES, room), _PULL_BYTES)
+        watched.next_offset = max(pulled.next_begin_offset, watched.next_offset + 1)
+        for data in pulled.records:
+            if key == _MARKS:
+                self._note_mark(data)
+            else:
+                record = decode_record(data)
+                watched.queue.add(record.queue_offset, _group_of(record))
+                logger.warning("%s", parked_line(record))
+        return max(len(pulled.records), 1)
+
+    def _note_mark(self, data: bytes) -> None:
+        try:
+            mark = read_mark(data)
+        except (CorruptRecord, NotAMark) as error:
+            logger.error("passed over a mark: %s", error)
+            return
+        topic, queue_id, queue_offset, commit_log_offset = mark.place
+        watched = self._watched.get((topic, queue_id))
+        if watched is not None and self._store.commit_log_offset(topic, queue_id, queue_offset) == commit_log_offset:
+            watched.queue.mark(queue_offset, mark.queue_offset)
+            watched.under_way.pop(queue_offset, None)
+
+    def _mark_at(self, mark_offset: int | None) -> Mark | None:
+        commit_log_offset = self._store.commit_log_offset(*_MARKS, mark_offset) if mark_offset is not None else None
+        if commit_log_offset is None:
+            return None
+        try:
+            return read_mark(self._store.read(commit_log_offset))
+        except (UnreadableRecord, NotAMark):
+            return None
+
+    def _untreated(self, *, is_discarded: bool) -> Mapping[str, int]:
+        counts: Counter[str] = Counter()
+        for (topic, _), watched in self._watched.items():
+            if topic != MARK_TOPIC and (topic == DISCARD_TOPIC) is is_discarded:
+                for group, messages in watched.queue.untreated.items():
+                    counts[group] += messages
+        return counts
+
+
+def _group_of(record: Record) -> str:
+    if record.topic.startswith(DEAD_LETTERS):
+        return _dead_letter_group(record.topic)
+    return record.get_property(PRODUCER_GROUP) or ""
+
+
+def _dead_letter_group(topic: bytes) -> str:
+    return topic.removeprefix(DEAD_LETTERS).decode(errors="replace")

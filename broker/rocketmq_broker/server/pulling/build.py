@@ -1,0 +1,52 @@
+"""Messages to clients: the processors of this room, built and added to the dispatcher."""
+
+from __future__ import annotations
+
+import os
+from typing import Final
+
+from rocketmq_broker.server.pulling.held_pulls import HeldPulls
+from rocketmq_broker.server.pulling.offset_processor import OffsetProcessor
+from rocketmq_broker.server.pulling.pull_processor import PullProcessor
+from rocketmq_broker.server.pulling.query_processor import QueryProcessor
+from rocketmq_broker.server.server_context import ServerContext
+
+YOUNG_QUEUE_SHARE_OF_MEMORY: Final = 0.4
+"""As long as a queue's first message is no older than this much of the log, RocketMQ takes it to be in memory."""
+
+
+def build_pulling(
+    context: ServerContext, *, max_messages: int, max_bytes: int, short_polling_ms: int | None, broker_permission: int
+) -> PullProcessor:
+    """`short_polling_ms` is None for long polling. Whoever builds it tells it of arrivals."""
+    held_pulls = HeldPulls()
+    pull = PullProcessor(
+        store=context.store,
+        topic_table=context.topic_table,
+        subscription_groups=context.subscription_groups,
+        consumer_groups=context.clients.consumer_groups,
+        offset_commits=context.offset_commits,
+        held_pulls=held_pulls,
+        message_filters=context.clients.message_filters,
+        statistics=context.statistics,
+        max_messages=max_messages,
+        max_bytes=max_bytes,
+        short_polling_ms=short_polling_ms,
+        broker_permission=broker_permission,
+        clock=context.clock.steady_ms,
+    )
+    offsets = OffsetProcessor(
+        store=context.store,
+        offsets=context.offsets,
+        offset_commits=context.offset_commits,
+        young_queue_bytes=_young_queue_bytes(),
+    )
+    query = QueryProcessor(store=context.store, tasks=context.tasks)
+    for processor in (pull, offsets, query):
+        context.dispatcher.add(processor.handlers)
+    context.dispatcher.tell_disconnected(held_pulls.forget)
+    return pull
+
+
+def _young_queue_bytes() -> int:
+    return int(os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") * YOUNG_QUEUE_SHARE_OF_MEMORY)

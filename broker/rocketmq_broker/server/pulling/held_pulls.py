@@ -1,0 +1,130 @@
+"""Pulls that found nothing and wait for a message, or for their time to be up (RocketMQ's PullRequestHoldService)."""
+
+from collections import Counter
+from collections.abc import Collection
+from dataclasses import dataclass
+from typing import TypeVar
+
+from rocketmq_broker.protocol.command import ReplyTo
+from rocketmq_broker.remoting.connection import Connection
+from rocketmq_broker.server.clients.message_filters import MessageFilter
+from rocketmq_broker.server.pulling.waiting_pulls import WaitingPulls
+
+_Key = TypeVar("_Key")
+
+DEADLINE_STEP_MS = 100
+"""Deadlines are rounded up to this, so that one step's pulls are found together."""
+
+HELD_PER_CONNECTION = 8192
+"""A connection that wants to have more held gets its answers at once."""
+
+EXPRESSIONS_PER_CONNECTION = 1 << 20
+"""Characters of all expressions by which the held pulls of a connection filter; with more it gets its answers at once, too."""
+
+
+@dataclass(slots=True, eq=False)
+class HeldPull:
+    """A pull that waits, with all that is needed to try it again."""
+
+    connection: Connection
+    reply_to: ReplyTo
+    group: str
+    topic: bytes
+    queue_id: int
+    offset: int
+    max_messages: int
+    message_filter: MessageFilter
+    deadline_ms: int
+
+
+class HeldPulls:
+    """The pulls that wait, by queue, by deadline and by connection. Each is handed out once, by whichever comes first."""
+
+    def __init__(self) -> None:
+        self._by_queue: dict[tuple[bytes, int], WaitingPulls[HeldPull]] = {}
+        self._by_deadline: dict[int, dict[HeldPull, None]] = {}
+        self._by_connection: dict[Connection, dict[HeldPull, None]] = {}
+        self._expression_lengths: Counter[Connection] = Counter()
+
+    def __len__(self) -> int:
+        return sum(map(len, self._by_connection.values()))
+
+    def hold(self, pull: HeldPull) -> bool:
+        """Takes the pull in; False if its connection has too many waiting already."""
+        if not self._has_room_for(pull):
+            return False
+        if pull.message_filter.expression_length:
+            self._expression_lengths[pull.connection] += pull.message_filter.expression_length
+        self._by_connection.setdefault(pull.connection, {})[pull] = None
+        queue = pull.topic, pull.queue_id
+        if queue not in self._by_queue:
+            self._by_queue[queue] = WaitingPulls(looked_at_until=pull.offset)
+        self._by_queue[queue].add(pull)
+        self._by_deadline.setdefault(_step(pull.deadline_ms), {})[pull] = None
+        return True
+
+    def looked_at_until(self, topic: bytes, queue_id: int) -> int | None:
+        """The queue offset from which on pulls that filter by tag have to look at messages; None if none of these waits."""
+        waiting = self._by_queue.get((topic, queue_id))
+        return waiting.looked_at_until if waiting is not None and waiting.is_by_tag else None
+
+    def take_arrived(
+        self, topic: bytes, queue_id: int, max_offset: int, tags_codes: Collection[int] | None = None
+    ) -> list[HeldPull]:
+        """The pulls that a queue with this max offset has something new for.
+
+        `tags_codes` are those of all its messages from `looked_at_until` on. Without them the pulls have to look for themselves.
+        """
+        waiting = self._by_queue.get((topic, queue_id))
+        if waiting is None:
+            return []
+        arrived = waiting.wanted(max_offset, tags_codes)
+        for pull in arrived:
+            self._remove(pull)
+        if tags_codes is not None:
+            waiting.looked_at_until = max(waiting.looked_at_until, max_offset)
+        return arrived
+
+    def take_due(self, now_ms: int) -> list[HeldPull]:
+        """The pulls whose time is up."""
+        due = [pull for step in [step for step in self._by_deadline if step <= now_ms] for pull in self._by_deadline[step]]
+        for pull in due:
+            self._remove(pull)
+        return due
+
+    def next_due_ms(self) -> int | None:
+        """When the time of a pull is up next; None if none waits."""
+        return min(self._by_deadline, default=None)
+
+    def forget(self, connection: Connection) -> None:
+        """Nobody waits for them any more."""
+        for pull in list(self._by_connection.get(connection, ())):
+            self._remove(pull)
+
+    def _has_room_for(self, pull: HeldPull) -> bool:
+        expression_lengths = self._expression_lengths[pull.connection] + pull.message_filter.expression_length
+        held = self._by_connection.get(pull.connection, ())
+        return len(held) < HELD_PER_CONNECTION and expression_lengths <= EXPRESSIONS_PER_CONNECTION
+
+    def _remove(self, pull: HeldPull) -> None:
+        queue = pull.topic, pull.queue_id
+        self._by_queue[queue].remove(pull)
+        if not self._by_queue[queue]:
+            del self._by_queue[queue]
+        _discard(self._by_deadline, _step(pull.deadline_ms), pull)
+        _discard(self._by_connection, pull.connection, pull)
+        if pull.message_filter.expression_length:
+            self._expression_lengths[pull.connection] -= pull.message_filter.expression_length
+            if not self._expression_lengths[pull.connection]:
+                del self._expression_lengths[pull.connection]
+
+
+def _step(deadline_ms: int) -> int:
+    return -(-deadline_ms // DEADLINE_STEP_MS) * DEADLINE_STEP_MS
+
+
+def _discard(table: dict[_Key, dict[HeldPull, None]], key: _Key, pull: HeldPull) -> None:
+    entries = table[key]
+    del entries[pull]
+    if not entries:
+        del table[key]

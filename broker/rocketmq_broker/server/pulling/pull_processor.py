@@ -1,0 +1,259 @@
+"""Messages to consumers, at once or as soon as there are some (RocketMQ's PullMessageProcessor)."""
+
+from __future__ import annotations
+
+import math
+from collections import deque
+from collections.abc import Callable, Iterable, Mapping
+from typing import Final
+
+from rocketmq_broker.message import permissions
+from rocketmq_broker.protocol import pull_sysflag
+from rocketmq_broker.protocol.codes import RequestCode, ResponseCode
+from rocketmq_broker.protocol.command import RemotingCommand, ReplyTo, encode_response
+from rocketmq_broker.protocol.headers import PullMessageRequestHeader, PullMessageResponseHeader
+from rocketmq_broker.protocol.heartbeat import MessageModel, SubscriptionData
+from rocketmq_broker.protocol.route import MASTER_ID
+from rocketmq_broker.remoting.alarm import Alarm
+from rocketmq_broker.remoting.connection import Connection
+from rocketmq_broker.remoting.dispatcher import Handler, RequestRefused
+from rocketmq_broker.server.clients.consumer_groups import ConsumerGroups
+from rocketmq_broker.server.clients.message_filters import MessageFilter, MessageFilters
+from rocketmq_broker.server.pulling.held_pulls import DEADLINE_STEP_MS, HeldPull, HeldPulls
+from rocketmq_broker.server.statistics.statistics import BrokerStatistics
+from rocketmq_broker.server.statistics.traffic import count
+from rocketmq_broker.server.topics.names import refuse_offsets
+from rocketmq_broker.server.topics.offset_commits import OffsetCommits
+from rocketmq_broker.server.topics.subscription_group_table import SubscriptionGroupTable
+from rocketmq_broker.server.topics.topic_table import TopicTable
+from rocketmq_broker.store import GetMessageStatus, MessageStore, PulledMessages
+
+LONGEST_SUSPENSION_MS: Final = 120_000
+MOST_FILTERING_NS: Final = 10_000_000
+"""How long the expressions of waiting pulls may take in one go, about."""
+TRIED_AT_ONCE: Final = 256
+"""Pulls that waited and are answered in one turn of the event loop: some 10 ms."""
+
+_CODES: Final = {
+    GetMessageStatus.FOUND: ResponseCode.SUCCESS,
+    GetMessageStatus.NO_MATCHED_MESSAGE: ResponseCode.PULL_RETRY_IMMEDIATELY,
+    GetMessageStatus.MESSAGE_WAS_REMOVING: ResponseCode.PULL_RETRY_IMMEDIATELY,
+    GetMessageStatus.OFFSET_FOUND_NULL: ResponseCode.PULL_NOT_FOUND,
+    GetMessageStatus.OFFSET_OVERFLOW_ONE: ResponseCode.PULL_NOT_FOUND,
+    GetMessageStatus.OFFSET_OVERFLOW_BADLY: ResponseCode.PULL_OFFSET_MOVED,
+    GetMessageStatus.OFFSET_TOO_SMALL: ResponseCode.PULL_OFFSET_MOVED,
+}
+
+
+class PullProcessor:
+    """Answers pulls. One that finds nothing is held until a message arrives or its time is up, if the client allows it."""
+
+    def __init__(
+        self,
+        *,
+        store: MessageStore,
+        topic_table: TopicTable,
+        subscription_groups: SubscriptionGroupTable,
+        consumer_groups: ConsumerGroups,
+        offset_commits: OffsetCommits,
+        held_pulls: HeldPulls,
+        message_filters: MessageFilters,
+        statistics: BrokerStatistics,
+        max_messages: int,
+        max_bytes: int,
+        short_polling_ms: int | None,
+        broker_permission: int,
+        clock: Callable[[], int],
+    ) -> None:
+        """`short_polling_ms` replaces the clients' suspension where long polling is disabled."""
+        self._store = store
+        self._topics = topic_table
+        self._groups = subscription_groups
+        self._consumers = consumer_groups
+        self._commits = offset_commits
+        self._held = held_pulls
+        self._filters = message_filters
+        self._statistics = statistics
+        self._max_messages = max_messages
+        self._max_bytes = max_bytes
+        self._short_polling_ms = short_polling_ms
+        self._broker_permission = broker_permission
+        self._clock = clock
+        self.alarm = Alarm()
+        """Rings when the time of a pull is up sooner than the last `answer_overdue` said."""
+        self._next_due_ms: float = math.inf
+        self._woken: deque[tuple[HeldPull, bool]] = deque()
+        """Pulls to be answered in later turns of the event loop, and whether they may wait on."""
+
+    @property
+    def handlers(self) -> Mapping[int, Handler]:
+        """A pull, and the one that lite pull consumers of RocketMQ 5 send: the broker answers both alike."""
+        return {RequestCode.PULL_MESSAGE: self.pull, RequestCode.LITE_PULL_MESSAGE: self.pull}
+
+    def pull(self, connection: Connection, command: RemotingCommand) -> bytes | None:
+        """Messages of one queue from an offset on."""
+        header = command.decode_header(PullMessageRequestHeader)
+        self._refuse_forbidden(header)
+        if header.sys_flag & pull_sysflag.COMMIT_OFFSET:
+            refuse_offsets(header.consumer_group, header.topic)
+        pull = HeldPull(
+            connection,
+            ReplyTo(command.opaque, command.serialize_type),
+            header.consumer_group,
+            header.topic.encode(),
+            header.queue_id,
+            header.queue_offset,
+            max(1, min(header.max_msg_nums, self._max_messages)),
+            self._message_filter(header),
+            self._clock() + self._suspension_ms(header),
+        )
+        if header.sys_flag & pull_sysflag.COMMIT_OFFSET:
+            # A pull that was read late says how far the consumer was when it was sent. Meanwhile the consumer may have said more,
+            # by another connection: the old clients' VIP channel. Whoever wants to go back says so by UPDATE_CONSUMER_OFFSET.
+            self._commits.advance(header.consumer_group, header.topic, header.queue_id, header.commit_offset)
+        found = self._read(pull)
+        code = _code(found, pull.offset)
+        is_at_end = code is ResponseCode.PULL_NOT_FOUND and found.next_begin_offset <= pull.offset
+        if is_at_end and header.sys_flag & pull_sysflag.SUSPEND and self._held.hold(pull):
+            if pull.deadline_ms <= self._next_due_ms - DEADLINE_STEP_MS:
+                self._next_due_ms = float(pull.deadline_ms)
+                self.alarm.ring()
+            return None
+        return self._answer(pull, code, found)
+
+    def on_arrival(self, topic: bytes, queue_id: int, max_offset: int) -> None:
+        """Wakes the pulls that wait for messages of a queue."""
+        first_offset = self._held.looked_at_until(topic, queue_id)
+        tags_codes = None
+        if first_offset is not None:
+            tags_codes = self._store.tags_codes(topic, queue_id, first_offset, max_offset)
+        arrived = self._held.take_arrived(topic, queue_id, max_offset, tags_codes)
+        self._try_again(arrived[:TRIED_AT_ONCE], may_wait_on=True)
+        if len(arrived) > TRIED_AT_ONCE:
+            self._woken += ((pull, True) for pull in arrived[TRIED_AT_ONCE:])
+            self.alarm.ring()
+
+    def answer_overdue(self) -> float | None:
+        """Answers the pulls whose time is up, and those that too many woke with.
+
+        Returns in how many seconds to call again, 0 if some are left; None if none waits.
+        """
+        now_ms = self._clock()
+        self._woken += ((pull, False) for pull in self._held.take_due(now_ms))
+        if self._woken:
+            now = [self._woken.popleft() for _ in range(min(TRIED_AT_ONCE, len(self._woken)))]
+            for may_wait_on in (True, False):
+                self._try_again([pull for pull, may in now if may is may_wait_on], may_wait_on=may_wait_on)
+        if self._woken:
+            return 0
+        due_ms = self._held.next_due_ms()
+        self._next_due_ms = float(due_ms) if due_ms is not None else math.inf
+        return (due_ms - now_ms) / 1000 if due_ms is not None else None
+
+    def _try_again(self, pulls: Iterable[HeldPull], *, may_wait_on: bool) -> None:
+        """Answers pulls that waited, or lets them wait on. Once their expressions have taken long enough, the rest come again."""
+        cost_ns = 0
+        for pull in pulls:
+            if cost_ns > MOST_FILTERING_NS and pull.message_filter.sql is not None:
+                pull.connection.send(self._answer(pull, ResponseCode.PULL_RETRY_IMMEDIATELY, self._nothing_looked_at(pull)))
+            else:
+                cost_ns += self._try_one_again(pull, may_wait_on=may_wait_on)
+
+    def _try_one_again(self, pull: HeldPull, *, may_wait_on: bool) -> int:
+        """Answers a pull that waited; what goes wrong with one concerns no other. What its expression took, in nanoseconds."""
+        cost_ns = 0
+        try:
+            found = self._read(pull)
+            cost_ns = found.cost_ns
+            code = _code(found, pull.offset)
+            is_at_end = found.next_begin_offset >= found.max_offset
+            if may_wait_on and code is ResponseCode.PULL_RETRY_IMMEDIATELY and is_at_end:
+                # Nothing of what arrived matched: wait on behind it, and spare the client the round trip.
+                pull.offset = found.next_begin_offset
+                if self._held.hold(pull):
+                    return cost_ns
+            frame = self._answer(pull, code, found)
+        except OSError as error:
+            frame = encode_response(pull.reply_to, ResponseCode.SYSTEM_ERROR, remark=str(error))
+        pull.connection.send(frame)
+        return cost_ns
+
+    def _nothing_looked_at(self, pull: HeldPull) -> PulledMessages:
+        bounds = self._store.min_offset(pull.topic, pull.queue_id), self._store.max_offset(pull.topic, pull.queue_id)
+        return PulledMessages(GetMessageStatus.NO_MATCHED_MESSAGE, pull.offset, *bounds)
+
+    def _read(self, pull: HeldPull) -> PulledMessages:
+        tags_codes, sql = pull.message_filter
+        began_ms = self._clock()
+        found = self._store.pull(pull.topic, pull.queue_id, pull.offset, pull.max_messages, self._max_bytes, tags_codes, sql)
+        self._statistics.longest_pull_ms = max(self._statistics.longest_pull_ms, self._clock() - began_ms)
+        return found
+
+    def _answer(self, pull: HeldPull, code: ResponseCode, found: PulledMessages) -> bytes:
+        body = b"".join(found.records)
+        if found.records:
+            count(self._statistics.traffic.pulled, (pull.topic, pull.group), len(found.records), len(body))
+            self._statistics.flows.got(pull.topic, pull.group, len(found.records), len(body))
+            self._statistics.pulls_found += 1
+            self._statistics.messages_got += len(found.records)
+        else:
+            self._statistics.pulls_missed += 1
+        header = PullMessageResponseHeader(
+            suggest_which_broker_id=MASTER_ID,
+            next_begin_offset=found.next_begin_offset,
+            min_offset=found.min_offset,
+            max_offset=found.max_offset,
+        )
+        return encode_response(pull.reply_to, code, header, body, found.status.name)
+
+    def _suspension_ms(self, header: PullMessageRequestHeader) -> int:
+        if self._short_polling_ms is not None:
+            return self._short_polling_ms
+        return max(0, min(header.suspend_timeout_millis, LONGEST_SUSPENSION_MS))
+
+    def _refuse_forbidden(self, header: PullMessageRequestHeader) -> None:
+        """Raises RequestRefused unless the broker, the group and the topic allow the pull."""
+        if not permissions.is_readable(self._broker_permission):
+            raise RequestRefused(ResponseCode.NO_PERMISSION, "the broker pulling message is forbidden")
+        if not self._groups.for_consuming(header.consumer_group).consume_enable:
+            raise RequestRefused(ResponseCode.NO_PERMISSION, f"subscription group no permission, {header.consumer_group}")
+        config = self._topics.existing(header.topic)
+        if not permissions.is_readable(config.perm):
+            raise RequestRefused(ResponseCode.NO_PERMISSION, f"the topic[{header.topic}] pulling message is forbidden")
+        if not 0 <= header.queue_id < config.read_queue_nums:
+            raise RequestRefused(
+                ResponseCode.SYSTEM_ERROR,
+                f"queueId[{header.queue_id}] is illegal, topic:[{header.topic}] "
+                f"topicConfig.readQueueNums:[{config.read_queue_nums}]",
+            )
+
+    def _message_filter(self, header: PullMessageRequestHeader) -> MessageFilter:
+        """What the pull itself subscribes to, or what the group's heartbeats subscribed to. Raises RequestRefused."""
+        if header.sys_flag & pull_sysflag.SUBSCRIPTION:
+            return self._filters.of_pull(header)
+        subscription = self._subscription(header)
+        if subscription.sub_version < header.sub_version:
+            raise RequestRefused(ResponseCode.SUBSCRIPTION_NOT_LATEST, "the consumer's subscription not latest")
+        return self._filters.of_subscription(subscription)
+
+    def _subscription(self, header: PullMessageRequestHeader) -> SubscriptionData:
+        group = self._consumers.find(header.consumer_group)
+        if group is None:
+            raise RequestRefused(ResponseCode.SUBSCRIPTION_NOT_EXIST, "the consumer's group info not exist")
+        if (
+            group.message_model is MessageModel.BROADCASTING
+            and not self._groups.for_consuming(header.consumer_group).consume_broadcast_enable
+        ):
+            remark = f"the consumer group[{header.consumer_group}] can not consume by broadcast way"
+            raise RequestRefused(ResponseCode.NO_PERMISSION, remark)
+        subscription = group.subscriptions.get(header.topic)
+        if subscription is None:
+            raise RequestRefused(ResponseCode.SUBSCRIPTION_NOT_EXIST, "the consumer's subscription not exist")
+        return subscription
+
+
+def _code(found: PulledMessages, offset: int) -> ResponseCode:
+    code = _CODES.get(found.status)
+    if code is not None:
+        return code
+    return ResponseCode.PULL_NOT_FOUND if offset == 0 else ResponseCode.PULL_OFFSET_MOVED

@@ -1,0 +1,113 @@
+"""Single messages, by key or by where they are stored (RocketMQ's QueryMessageProcessor)."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Generator, Mapping
+from typing import Final, TypeAlias, cast
+
+from rocketmq_broker.protocol.codes import RequestCode, ResponseCode
+from rocketmq_broker.protocol.command import RemotingCommand, ReplyTo, encode_response
+from rocketmq_broker.protocol.frame import MAX_FRAME_LENGTH
+from rocketmq_broker.protocol.headers import QueryMessageRequestHeader, QueryMessageResponseHeader, ViewMessageRequestHeader
+from rocketmq_broker.remoting.connection import Connection
+from rocketmq_broker.remoting.dispatcher import Handler, RequestRefused
+from rocketmq_broker.remoting.tasks import Tasks
+from rocketmq_broker.store import MessageStore, QueriedMessages, UnreadableRecord
+from rocketmq_broker.world import current_world
+
+UNIQUE_KEY_QUERY: Final = "_UNIQUE_KEY_QUERY"
+MOST_BY_UNIQUE_KEY: Final = 32
+MOST_MESSAGES: Final = 1024
+MOST_BYTES: Final = MAX_FRAME_LENGTH - 64 * 1024
+"""A longer answer would cost the client its connection."""
+SLICE_S: Final = 0.01
+MOST_SLICES: Final = 1000
+"""Of one query: enough for some twenty million index entries, a whole file of them."""
+MOST_LONG_QUERIES: Final = 64
+
+Steps: TypeAlias = Generator[None, None, QueriedMessages]
+
+
+class QueryProcessor:
+    """Finds messages without consuming them."""
+
+    def __init__(self, *, store: MessageStore, tasks: Tasks) -> None:
+        self._store = store
+        self._tasks = tasks
+        self._turn = asyncio.Lock()
+        self._long_queries = 0
+
+    @property
+    def handlers(self) -> Mapping[int, Handler]:
+        """Messages are found by key, or read at a commit log offset."""
+        return {RequestCode.QUERY_MESSAGE: self.query_message, RequestCode.VIEW_MESSAGE_BY_ID: self.view_message}
+
+    def query_message(self, connection: Connection, command: RemotingCommand) -> bytes | None:
+        """The newest messages of a topic with a key, or with the id that their producer gave them.
+
+        A query that takes long, for very many other messages of the same hash, goes on in slices and is answered later.
+        """
+        header = command.decode_header(QueryMessageRequestHeader)
+        is_unique_key = command.ext_fields().get(UNIQUE_KEY_QUERY, "").lower() == "true"
+        most = MOST_BY_UNIQUE_KEY if is_unique_key else max(1, min(header.max_num, MOST_MESSAGES))
+        topic, begin_ms, end_ms = header.topic.encode(), header.begin_timestamp, header.end_timestamp
+        steps = self._store.query_in_steps(topic, header.key, most, begin_ms, end_ms, MOST_BYTES)
+        found = _slice(steps)
+        reply_to = ReplyTo(command.opaque, command.serialize_type)
+        if found is not None:
+            return _answer(reply_to, found)
+        if self._long_queries >= MOST_LONG_QUERIES:
+            raise RequestRefused(ResponseCode.SYSTEM_BUSY, f"{self._long_queries} queries that take long are under way already")
+        self._long_queries += 1
+        self._tasks.start("a query that takes long", self._answer_later(steps, connection, reply_to))
+        return None
+
+    async def _answer_later(self, steps: Steps, connection: Connection, reply_to: ReplyTo) -> None:
+        """One at a time: others want to be served as well."""
+        try:
+            async with self._turn:
+                for _ in range(MOST_SLICES):
+                    await asyncio.sleep(0)
+                    if (found := _slice(steps)) is not None:
+                        connection.send(_answer(reply_to, found))
+                        return
+            remark = "the query takes too long: too many messages have keys of the same hash; ask for a shorter time"
+            connection.send(encode_response(reply_to, ResponseCode.SYSTEM_ERROR, remark=remark))
+        except OSError as error:
+            connection.send(encode_response(reply_to, ResponseCode.SYSTEM_ERROR, remark=str(error)))
+        finally:
+            self._long_queries -= 1
+
+    def view_message(self, connection: Connection, command: RemotingCommand) -> bytes:
+        """The message at a commit log offset, which an offset message id holds."""
+        header = command.decode_header(ViewMessageRequestHeader)
+        try:
+            record = self._store.read_queued(header.offset)
+        except UnreadableRecord:
+            remark = f"can not find message by the offset, {header.offset}"
+            raise RequestRefused(ResponseCode.SYSTEM_ERROR, remark) from None
+        return encode_response(command, ResponseCode.SUCCESS, body=record)
+
+
+def _slice(steps: Steps) -> QueriedMessages | None:
+    """Goes on for a moment; the result if that is the end of it."""
+    now_s = current_world().steady_s
+    end_s = now_s() + SLICE_S
+    while now_s() < end_s:
+        try:
+            next(steps)
+        except StopIteration as end:
+            return cast("QueriedMessages", end.value)
+    return None
+
+
+def _answer(reply_to: ReplyTo, found: QueriedMessages) -> bytes:
+    reach = QueryMessageResponseHeader(
+        index_last_update_timestamp=found.index_last_update_timestamp,
+        index_last_update_phy_offset=found.index_last_update_offset,
+    )
+    if not found.records:
+        remark = "can not find message, maybe time range not correct"
+        return encode_response(reply_to, ResponseCode.QUERY_NOT_FOUND, reach, remark=remark)
+    return encode_response(reply_to, ResponseCode.SUCCESS, reach, b"".join(found.records))

@@ -1,0 +1,19 @@
+"""All records of a queue, one after the other."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Final
+
+from rocketmq_broker.store import MessageStore
+
+_PULL_MESSAGES: Final = 1024
+_PULL_BYTES: Final = 4 << 20
+
+
+def records_from(store: MessageStore, topic: bytes, queue_id: int, offset: int) -> Iterator[bytes]:
+    """All visible records of a queue from an offset on, those too that become visible meanwhile."""
+    while offset < store.max_offset(topic, queue_id):
+        pulled = store.pull(topic, queue_id, offset, _PULL_MESSAGES, _PULL_BYTES)
+        yield from pulled.records
+        offset = max(pulled.next_begin_offset, offset + 1)

@@ -1,0 +1,26 @@
+"""Delayed messages: the parts of this room, built and tied to the rest of the broker."""
+
+from __future__ import annotations
+
+from rocketmq_broker.server.durability.group_commit import GroupCommit
+from rocketmq_broker.server.schedule.broker_clock import BrokerClock
+from rocketmq_broker.server.schedule.delayed_delivery import DelayedDelivery
+from rocketmq_broker.server.topics.topic_table import TopicTable
+from rocketmq_broker.store import DelayOffsets, MessageStore
+
+
+def build_delayed_delivery(
+    *, store: MessageStore, offsets: DelayOffsets, topic_table: TopicTable, group_commit: GroupCommit, clock: BrokerClock
+) -> DelayedDelivery:
+    """It hears of lost records and of leaps of the clock; whoever builds it tells it of arrivals."""
+    delayed_delivery = DelayedDelivery(
+        store=store,
+        group_commit=group_commit,
+        offsets=offsets,
+        queues=topic_table,
+        levels_ms=store.config.delay_levels_ms,
+        clock=clock,
+    )
+    clock.tell(delayed_delivery.clock_stepped)
+    group_commit.listeners.append(delayed_delivery)
+    return delayed_delivery

@@ -1,0 +1,191 @@
+"""Delayed messages: from the schedule topic to their own when they are due (RocketMQ's ScheduleMessageService)."""
+
+from __future__ import annotations
+
+import logging
+import math
+from collections import deque
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Final, NamedTuple, Protocol
+
+from rocketmq_broker.message.errors import IllegalMessage
+from rocketmq_broker.message.record import Record, decode_record, moved_message
+from rocketmq_broker.remoting.alarm import Alarm
+from rocketmq_broker.server.durability.group_commit import GroupCommit
+from rocketmq_broker.server.schedule.broker_clock import TOLERANCE_MS
+from rocketmq_broker.server.schedule.clock_of_queue import ClockOfQueue
+from rocketmq_broker.server.schedule.delay_levels import SCHEDULE_TOPIC, final_place
+from rocketmq_broker.server.schedule.delivered_before import DeliveredBefore
+from rocketmq_broker.store import CorruptRecord, DelayOffsets, MessageStore, StoreUnwritable
+from rocketmq_broker.world import current_world
+
+MOST_AT_ONCE: Final = 500
+"""Messages delivered in one go; the event loop breathes in between."""
+REST_S: Final = 0.005
+LONGEST_SLEEP_S: Final = 1.0
+"""The event loop's clock may go slower than the wall clock: what is due is late by no more than this."""
+UNWRITABLE_MS: Final = 100
+"""When to try again if the store could not be written."""
+
+_READ_MESSAGES: Final = 32
+_READ_BYTES: Final = 1 << 20
+
+logger = logging.getLogger(__name__)
+
+
+@dataclass(slots=True)
+class _Level:
+    """One delay level: where its queue is read next, and when there is something to read. None: not before a message comes."""
+
+    queue_id: int
+    delay_ms: int
+    offset: int
+    next_due_ms: int | None = 0
+    clock: ClockOfQueue = field(default_factory=ClockOfQueue)
+
+
+class Queues(Protocol):
+    """Knows which queues topics have (TopicTable)."""
+
+    def existing_queue(self, topic: bytes, queue_id: int) -> int:
+        """Where to put a message that was accepted for that queue a while ago."""
+
+
+class _Delivered(NamedTuple):
+    """A message that was delivered, but may not be on the disk yet."""
+
+    end_position: int
+    level: _Level
+    offset: int
+
+
+class DelayedDelivery:
+    """Delivers each message at least once: an offset counts as delivered when the message delivered is on disk.
+
+    After a crash the index tells which were delivered since the offsets were last noted; those are not delivered again.
+    """
+
+    def __init__(
+        self,
+        *,
+        store: MessageStore,
+        group_commit: GroupCommit,
+        offsets: DelayOffsets,
+        queues: Queues,
+        levels_ms: tuple[int, ...],
+        clock: Callable[[], int],
+    ) -> None:
+        self._store = store
+        self._group_commit = group_commit
+        self._offsets = offsets
+        self._queues = queues
+        self._clock = clock
+        self._longest_sleep_s = LONGEST_SLEEP_S if current_world().clocks_differ else math.inf
+        self._levels = [_Level(queue_id, delay_ms, offsets.get(queue_id + 1) or 0) for queue_id, delay_ms in enumerate(levels_ms)]
+        self.alarm = Alarm()
+        """Rings when something may be due sooner than the last `deliver_due` said."""
+        self._delivered: deque[_Delivered] = deque()
+        self._delivered_before = DeliveredBefore(store)
+
+    def on_arrival(self, topic: bytes, queue_id: int, max_offset: int) -> None:
+        """A message came into some queue."""
+        if topic == SCHEDULE_TOPIC and queue_id < len(self._levels) and self._levels[queue_id].next_due_ms is None:
+            self._levels[queue_id].next_due_ms = 0
+            self.alarm.ring()
+
+    def deliver_due(self) -> float | None:
+        """Delivers what is due. Returns in how many seconds something is due next; None if no message waits."""
+        now_ms = self._clock()
+        room = MOST_AT_ONCE
+        for level in self._levels:
+            if level.next_due_ms is not None and level.next_due_ms <= now_ms and room > 0:
+                try:
+                    room -= self._deliver_level(level, now_ms, room)
+                except StoreUnwritable:
+                    return UNWRITABLE_MS / 1000
+        due_ms = min((level.next_due_ms for level in self._levels if level.next_due_ms is not None), default=None)
+        return None if due_ms is None else min(max((due_ms - now_ms) / 1000, 0), self._longest_sleep_s)
+
+    def confirm(self, position: int) -> None:
+        """What was appended before this commit log offset stays: the messages among it are delivered."""
+        while self._delivered and self._delivered[0].end_position <= position:
+            delivered = self._delivered.popleft()
+            self._offsets.put(delivered.level.queue_id + 1, delivered.offset + 1)
+
+    def take_back(self, position: int) -> None:
+        """What was appended from this commit log offset on is lost: it is delivered again."""
+        while self._delivered and self._delivered[-1].end_position > position:
+            level, offset = self._delivered.pop()[1:]
+            level.offset = min(level.offset, offset)
+            level.next_due_ms = self._clock() + UNWRITABLE_MS
+            self.alarm.ring()
+        for level in self._levels:
+            level.clock.ends_at(self._store.next_offset(SCHEDULE_TOPIC, level.queue_id))
+
+    def clock_stepped(self, step_ms: int) -> None:
+        """The clock is about to leap: what was stored by the old one is not delivered earlier or later for it."""
+        for level in self._levels:
+            level.clock.stepped(step_ms, self._store.next_offset(SCHEDULE_TOPIC, level.queue_id))
+            if level.next_due_ms is not None:
+                level.next_due_ms = 0
+        self.alarm.ring()
+
+    def persist(self) -> None:
+        """Brings the offsets to the disk. Raises OSError."""
+        self._offsets.persist()
+
+    def offsets(self) -> dict[int, tuple[int, int]]:
+        """Delay level -> how far its queue was delivered, and how far it reaches."""
+        return {
+            level.queue_id + 1: (level.offset, self._store.max_offset(SCHEDULE_TOPIC, level.queue_id)) for level in self._levels
+        }
+
+    def _deliver_level(self, level: _Level, now_ms: int, most: int) -> int:
+        """Delivers up to `most` messages of a level; how many. Notes when to look again."""
+        count = 0
+        while count < most:
+            found = self._store.pull(SCHEDULE_TOPIC, level.queue_id, level.offset, _READ_MESSAGES, _READ_BYTES)
+            if not found.records:
+                if found.next_begin_offset == level.offset:
+                    level.next_due_ms = None
+                    break
+                level.offset = found.next_begin_offset
+                continue
+            for data in found.records:
+                record = decode_record(data)
+                due_ms = _due_ms(record, level, now_ms)
+                if due_ms > now_ms:
+                    level.next_due_ms = due_ms
+                    return count
+                self._deliver(record, level, now_ms)
+                count += 1
+        return count
+
+    def _deliver(self, record: Record, level: _Level, now_ms: int) -> None:
+        level.offset = record.queue_offset + 1
+        try:
+            place = final_place(record.properties)
+            if self._delivered_before.has(record, place, record.store_timestamp + level.delay_ms):
+                self._note_delivered(self._delivered[-1].end_position if self._delivered else 0, level, record.queue_offset)
+                return
+            queue_id = self._queues.existing_queue(place.topic, place.queue_id)
+            message = moved_message(record, place.topic, queue_id, place.properties, record.reconsume_times)
+            appended = self._store.append(message, now_ms, was_accepted=True, may_use_reserve=True)
+        except (IllegalMessage, CorruptRecord) as error:
+            logger.error("the delayed message at %d is passed over: %s", record.commit_log_offset, error)
+            return
+        except StoreUnwritable:
+            level.offset = record.queue_offset
+            raise
+        self._group_commit.appended()
+        self._note_delivered(appended.end_position, level, record.queue_offset)
+
+    def _note_delivered(self, end_position: int, level: _Level, offset: int) -> None:
+        self._delivered.append(_Delivered(end_position, level, offset))
+
+
+def _due_ms(record: Record, level: _Level, now_ms: int) -> int:
+    """When a message is due; at once if nobody can tell how long it has waited (correctDeliverTimestamp)."""
+    stored_ms = record.store_timestamp + level.clock.stepped_since(record.queue_offset)
+    return stored_ms + level.delay_ms if stored_ms <= now_ms + TOLERANCE_MS else now_ms

@@ -1,0 +1,44 @@
+"""The body of SEND_BATCH_MESSAGE: small messages one after the other (RocketMQ's MessageDecoder.encodeMessages).
+
+    TOTALSIZE 4 | MAGICCODE 4 | BODYCRC 4 | FLAG 4 | BODYLENGTH 4 | body | PROPERTIESLENGTH 2 | properties
+
+Big-endian. Clients leave magic code and checksum 0.
+"""
+
+import struct
+from collections.abc import Iterator
+from typing import NamedTuple
+
+from rocketmq_broker.message.errors import IllegalMessage
+
+_UNTIL_BODY = struct.Struct(">iiiii")
+_LENGTH = struct.Struct(">h")
+
+
+class BatchedMessage(NamedTuple):
+    """What each message of a batch says for itself."""
+
+    flag: int
+    body: bytes
+    properties: bytes
+
+
+def split_batch(data: bytes) -> Iterator[BatchedMessage]:
+    """The messages of a batch, one after the other. Raises IllegalMessage if there are none, or their lengths do not add up."""
+    if not data:
+        raise IllegalMessage("the batch holds no message")
+    position = 0
+    try:
+        while position < len(data):
+            size, _, _, flag, body_length = _UNTIL_BODY.unpack_from(data, position)
+            body_start = position + _UNTIL_BODY.size
+            body_end = body_start + body_length
+            (properties_length,) = _LENGTH.unpack_from(data, body_end)
+            properties_start = body_end + _LENGTH.size
+            end = properties_start + properties_length
+            if body_length < 0 or properties_length < 0 or end - position != size or end > len(data):
+                raise IllegalMessage(f"the batch is torn at byte {position}")
+            yield BatchedMessage(flag, data[body_start:body_end], data[properties_start:end])
+            position = end
+    except struct.error:
+        raise IllegalMessage(f"the batch is torn at byte {position}") from None

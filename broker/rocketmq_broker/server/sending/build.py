@@ -1,0 +1,62 @@
+"""Messages from clients: the processors of this room, built and added to the dispatcher."""
+
+from __future__ import annotations
+
+from rocketmq_broker.remoting.tasks import Tasks
+from rocketmq_broker.server.sending.reply_processor import ReplyProcessor
+from rocketmq_broker.server.sending.send_back_processor import SendBackProcessor
+from rocketmq_broker.server.sending.send_destination import SendDestination
+from rocketmq_broker.server.sending.send_processor import HalfMessages, SendProcessor
+from rocketmq_broker.server.server_context import ServerContext
+
+
+def build_sending(
+    context: ServerContext,
+    *,
+    half_messages: HalfMessages,
+    replies: Tasks,
+    region_id: str,
+    is_trace_on: bool,
+    is_storing_replies: bool,
+) -> None:
+    """`half_messages` takes the messages that begin a transaction; `replies` are on their way to clients that wait for them."""
+    highest_delay_level = len(context.store.config.delay_levels_ms)
+    destination = SendDestination(context.topic_table, context.subscription_groups)
+    send = SendProcessor(
+        identity=context.identity,
+        store=context.store,
+        group_commit=context.group_commit,
+        destination=destination,
+        half_messages=half_messages,
+        region_id=region_id,
+        is_trace_on=is_trace_on,
+        statistics=context.statistics,
+        highest_delay_level=highest_delay_level,
+        clock=context.clock,
+    )
+    send_back = SendBackProcessor(
+        store=context.store,
+        group_commit=context.group_commit,
+        topic_table=context.topic_table,
+        subscription_groups=context.subscription_groups,
+        statistics=context.statistics,
+        consumer_groups=context.clients.consumer_groups,
+        offsets=context.offsets,
+        highest_delay_level=highest_delay_level,
+        clock=context.clock,
+    )
+    reply = ReplyProcessor(
+        identity=context.identity,
+        store=context.store,
+        group_commit=context.group_commit,
+        destination=destination,
+        producers=context.clients.producer_groups,
+        region_id=region_id,
+        is_trace_on=is_trace_on,
+        is_storing=is_storing_replies,
+        statistics=context.statistics,
+        tasks=replies,
+        clock=context.clock,
+    )
+    for processor in (send, send_back, reply):
+        context.dispatcher.add(processor.handlers)

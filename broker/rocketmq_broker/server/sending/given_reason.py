@@ -1,0 +1,25 @@
+"""The reason that an operator gives for what he does by hand."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from rocketmq_broker.protocol.codes import ResponseCode
+from rocketmq_broker.remoting.dispatcher import RequestRefused
+
+LONGEST_REASON: Final = 1000
+"""Characters. It shares 32 KiB with the other properties of the message that keeps it."""
+
+
+def acceptable_reason(reason: str, *, what_for: str) -> str:
+    """The reason, if it can be kept. Raises RequestRefused, also if there is none: `what_for` is what needs one."""
+    reason = reason.strip()
+    if not reason:
+        raise RequestRefused(ResponseCode.MESSAGE_ILLEGAL, f"{what_for} needs a reason")
+    if len(reason) > LONGEST_REASON:
+        raise RequestRefused(
+            ResponseCode.MESSAGE_ILLEGAL, f"the reason has {len(reason)} characters; {LONGEST_REASON} are allowed"
+        )
+    if not reason.isprintable():
+        raise RequestRefused(ResponseCode.MESSAGE_ILLEGAL, "the reason holds control characters or line breaks")
+    return reason

@@ -1,0 +1,224 @@
+"""Replies to requests that were sent as messages (RocketMQ's ReplyMessageProcessor).
+
+A request is a message with the property REPLY_TO_CLIENT, the client id of the producer that waits. Who consumes it sends the
+reply to `<cluster>_REPLY_TOPIC`, and the broker pushes it to that client. It stores the reply, too: nobody needs to read it.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Final
+
+from rocketmq_broker.message import properties as props
+from rocketmq_broker.message.errors import IllegalMessage
+from rocketmq_broker.message.ids import offset_message_id
+from rocketmq_broker.message.inner_message import InnerMessage
+from rocketmq_broker.protocol.codes import RequestCode, ResponseCode
+from rocketmq_broker.protocol.command import RemotingCommand, ReplyTo, encode_response
+from rocketmq_broker.protocol.headers import (
+    ReplyMessageRequestHeader,
+    SendHeader,
+    SendMessageRequestHeader,
+    SendMessageRequestHeaderV2,
+    SendMessageResponseHeader,
+)
+from rocketmq_broker.remoting.connection import Connection
+from rocketmq_broker.remoting.dispatcher import Handler, RequestRefused
+from rocketmq_broker.remoting.errors import RemotingError
+from rocketmq_broker.remoting.tasks import Tasks
+from rocketmq_broker.server.clients.producer_groups import ProducerGroups
+from rocketmq_broker.server.durability.group_commit import GroupCommit
+from rocketmq_broker.server.schedule.delay_levels import Place
+from rocketmq_broker.server.sending.send_destination import SendDestination
+from rocketmq_broker.server.sending.sent_properties import refuse_too_many_keys, stored_sys_flag, without_brokers_own
+from rocketmq_broker.server.statistics.statistics import BrokerStatistics
+from rocketmq_broker.server.statistics.traffic import count
+from rocketmq_broker.server.topics.identity import BrokerIdentity
+from rocketmq_broker.store import MessageStore, StoreUnwritable
+
+logger = logging.getLogger(__name__)
+
+PUSH_TIMEOUT_MS: Final = 10_000
+"""How long a requester may take to say that it has the reply (Broker2Client.callClient)."""
+MOST_UNDER_WAY: Final = 10_000
+"""So many replies may be under way at a time, as many as Apache's broker lets wait (replyThreadPoolQueueCapacity)."""
+NOT_STORED_ID: Final = "0"
+"""Clients cannot read an answer without a message id."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Push:
+    """A reply under way to the requester, or one that could not be sent."""
+
+    remark: str
+    """What to tell who replied, if it fails."""
+    answer: asyncio.Future[RemotingCommand] | None = None
+
+    async def succeeds(self) -> bool:
+        """Whether the requester has the reply."""
+        if self.answer is None:
+            return False
+        try:
+            return (await self.answer).code == ResponseCode.SUCCESS
+        except RemotingError:
+            return False
+
+
+@dataclass(frozen=True, slots=True)
+class _Place:
+    """Where a reply is stored, once `durable` is done."""
+
+    message_id: str
+    queue_id: int
+    queue_offset: int
+    durable: asyncio.Future[None] | None = None
+
+
+class ReplyProcessor:
+    """Pushes each reply to its requester and stores it, both at once; answers when both are done.
+
+    The answer is SUCCESS if the requester has the reply, whether or not it is stored, and SYSTEM_ERROR if not.
+    """
+
+    def __init__(
+        self,
+        *,
+        identity: BrokerIdentity,
+        store: MessageStore,
+        group_commit: GroupCommit,
+        destination: SendDestination,
+        producers: ProducerGroups,
+        region_id: str,
+        is_trace_on: bool,
+        is_storing: bool,
+        statistics: BrokerStatistics,
+        tasks: Tasks,
+        clock: Callable[[], int],
+    ) -> None:
+        self._address = identity.address
+        self._store_host = identity.store_host
+        self._store = store
+        self._group_commit = group_commit
+        self._destination = destination
+        self._producers = producers
+        self._region_id = region_id
+        self._is_trace_on = is_trace_on
+        self._is_storing = is_storing
+        self._statistics = statistics
+        self._tasks = tasks
+        self._clock = clock
+        self._under_way = 0
+
+    @property
+    def handlers(self) -> Mapping[int, Handler]:
+        """A consumer replies to a request, by full or short names."""
+        return {RequestCode.SEND_REPLY_MESSAGE: self.reply, RequestCode.SEND_REPLY_MESSAGE_V2: self.reply_v2}
+
+    def reply(self, connection: Connection, command: RemotingCommand) -> None:
+        """A reply whose header has long names."""
+        self._pass_on(connection, command, command.decode_header(SendMessageRequestHeader))
+
+    def reply_v2(self, connection: Connection, command: RemotingCommand) -> None:
+        """A reply whose header has short names."""
+        self._pass_on(connection, command, command.decode_header(SendMessageRequestHeaderV2))
+
+    def _pass_on(self, connection: Connection, command: RemotingCommand, header: SendHeader) -> None:
+        topic, queue_id, _ = self._destination.of(header)
+        sys_flag = stored_sys_flag(header.sys_flag, is_transactional=True)  # it begins none, whatever it says
+        if self._under_way >= MOST_UNDER_WAY:
+            raise RequestRefused(ResponseCode.SYSTEM_BUSY, "[OVERLOAD]system busy, start flow control for a while")
+        encoded = without_brokers_own(header.properties.encode())
+        refuse_too_many_keys(encoded)
+        push = self._push(connection, header, sys_flag, encoded, command.body)
+        place = self._append(connection, header, Place(topic, queue_id, encoded), sys_flag, command.body)
+        reply_to = None if command.is_oneway else ReplyTo(command.opaque, command.serialize_type)
+        self._under_way += 1
+        self._tasks.start("wait for what became of a reply", self._answer(connection, reply_to, push, place))
+
+    def _push(self, connection: Connection, header: SendHeader, sys_flag: int, encoded: bytes, body: bytes) -> _Push:
+        client_id = props.find(encoded, props.REPLY_TO_CLIENT)
+        if client_id is None:
+            return _Push(f"reply message properties[{props.REPLY_TO_CLIENT}] is null")
+        requester = self._producers.connection_of(client_id)
+        if requester is None:
+            return _Push(f"push reply message fail, channel of <{client_id}> not found.")
+        remark = f"push reply message to {client_id} fail."
+        if not requester.is_writable:
+            return _Push(remark)
+        pushed = self._pushed_header(connection, header, sys_flag, encoded)
+        try:
+            answer = requester.start_invoke(RequestCode.PUSH_REPLY_MESSAGE_TO_CLIENT, pushed, body, timeout_ms=PUSH_TIMEOUT_MS)
+        except RemotingError:
+            return _Push(remark)
+        return _Push(remark, answer)
+
+    def _pushed_header(
+        self, connection: Connection, header: SendHeader, sys_flag: int, encoded: bytes
+    ) -> ReplyMessageRequestHeader:
+        now_ms = self._clock()
+        return ReplyMessageRequestHeader(
+            producer_group=header.producer_group,
+            topic=header.topic,
+            default_topic=header.default_topic,
+            default_topic_queue_nums=header.default_topic_queue_nums,
+            queue_id=header.queue_id,
+            sys_flag=sys_flag,
+            born_timestamp=header.born_timestamp,
+            flag=header.flag,
+            properties=props.put(encoded, props.PUSH_REPLY_TIME, str(now_ms)).decode(),
+            reconsume_times=header.reconsume_times,
+            unit_mode=header.unit_mode,
+            born_host=connection.peer,
+            store_host=self._address,
+            store_timestamp=now_ms,
+        )
+
+    def _append(self, connection: Connection, header: SendHeader, place: Place, sys_flag: int, body: bytes) -> _Place:
+        nowhere = _Place(NOT_STORED_ID, place.queue_id, 0)
+        if not self._is_storing:
+            return nowhere
+        try:
+            # Apache stores 0 as sysFlag, and so a compressed body that no reader knows to be one.
+            message = InnerMessage(
+                place.topic, place.queue_id, body, place.properties, header.flag, sys_flag, header.born_timestamp,
+                connection.born_host, header.reconsume_times,
+            )  # fmt: skip
+            appended = self._store.append(message, self._clock())
+        except (IllegalMessage, StoreUnwritable) as error:
+            logger.warning("a reply from %s is not stored: %s", connection.peer, error)
+            return nowhere
+        count(self._statistics.traffic.normal, place.topic, 1, appended.end_position - appended.commit_log_offset)
+        self._statistics.messages_put += 1
+        message_id = offset_message_id(self._store_host, appended.commit_log_offset)
+        return _Place(message_id, place.queue_id, appended.queue_offset, self._group_commit.wait(appended.end_position))
+
+    async def _answer(self, connection: Connection, reply_to: ReplyTo | None, push: _Push, place: _Place) -> None:
+        try:
+            is_pushed = await push.succeeds()
+            stored = await _once_durable(place)
+        finally:
+            self._under_way -= 1
+        if reply_to is None:
+            return
+        header = SendMessageResponseHeader(
+            msg_id=stored.message_id,
+            queue_id=stored.queue_id,
+            queue_offset=stored.queue_offset,
+            region_id=self._region_id,
+            is_trace_on=self._is_trace_on,
+        )
+        code, remark = (ResponseCode.SUCCESS, None) if is_pushed else (ResponseCode.SYSTEM_ERROR, push.remark)
+        connection.send(encode_response(reply_to, code, header, remark=remark))
+
+
+async def _once_durable(place: _Place) -> _Place:
+    if place.durable is None:
+        return place
+    try:
+        await place.durable
+    except StoreUnwritable:
+        return _Place(NOT_STORED_ID, place.queue_id, 0)
+    return place

@@ -1,0 +1,135 @@
+"""Messages that a consumer failed on, to be tried again later or given up (SendMessageProcessor.asyncConsumerSendMsgBack)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Final
+
+from rocketmq_broker.message import permissions, topics
+from rocketmq_broker.message import properties as props
+from rocketmq_broker.message.ids import offset_message_id
+from rocketmq_broker.message.record import Record, decode_record, moved_message
+from rocketmq_broker.protocol.codes import RequestCode, ResponseCode
+from rocketmq_broker.protocol.command import RemotingCommand, encode_response
+from rocketmq_broker.protocol.headers import ConsumerSendMsgBackRequestHeader
+from rocketmq_broker.protocol.heartbeat import ConsumeType
+from rocketmq_broker.remoting.connection import Connection
+from rocketmq_broker.remoting.dispatcher import Handler, RequestRefused
+from rocketmq_broker.server.clients.consumer_groups import ConsumerGroups
+from rocketmq_broker.server.durability.group_commit import GroupCommit
+from rocketmq_broker.server.schedule.delay_levels import Place, waiting_place
+from rocketmq_broker.server.statistics.statistics import BrokerStatistics
+from rocketmq_broker.server.topics.names import refuse_as_consumer, refuse_message_of_the_broker
+from rocketmq_broker.server.topics.subscription_group_table import SubscriptionGroupTable
+from rocketmq_broker.server.topics.topic_table import TopicTable
+from rocketmq_broker.store import ConsumerOffsets, MessageStore, SubscriptionGroupConfig, UnreadableRecord
+from rocketmq_broker.world import current_world
+
+FIRST_RETRY_LEVEL: Final = 3
+"""The delay level of the first retry: 10 s; each further one is a level longer."""
+
+_INT32_MAX: Final = (1 << 31) - 1
+
+
+class SendBackProcessor:
+    """Stores the message once more: in the group's retry topic after a delay, or in its dead-letter topic."""
+
+    def __init__(
+        self,
+        *,
+        store: MessageStore,
+        group_commit: GroupCommit,
+        topic_table: TopicTable,
+        subscription_groups: SubscriptionGroupTable,
+        statistics: BrokerStatistics,
+        consumer_groups: ConsumerGroups,
+        offsets: ConsumerOffsets,
+        highest_delay_level: int,
+        clock: Callable[[], int],
+    ) -> None:
+        self._store = store
+        self._group_commit = group_commit
+        self._topics = topic_table
+        self._groups = subscription_groups
+        self._statistics = statistics
+        self._consumers = consumer_groups
+        self._offsets = offsets
+        self._highest_delay_level = highest_delay_level
+        self._clock = clock
+        self._random = current_world().random
+
+    @property
+    def handlers(self) -> Mapping[int, Handler]:
+        """A consumer gives back a message that it could not consume."""
+        return {RequestCode.CONSUMER_SEND_MSG_BACK: self.send_back}
+
+    def send_back(self, connection: Connection, command: RemotingCommand) -> bytes | None:
+        """The consumer wants the message again later."""
+        header = command.decode_header(ConsumerSendMsgBackRequestHeader)
+        refuse_as_consumer(header.group)
+        group = self._groups.for_consuming(header.group)
+        if group.retry_queue_nums <= 0:
+            return encode_response(command, ResponseCode.SUCCESS)
+        record = self._find(header.offset)
+        self._refuse_unless_received(header.group, record.topic)
+        place = self._place(header, group, record)
+        reconsume_times = min(record.reconsume_times + 1, _INT32_MAX)
+        message = moved_message(record, place.topic, place.queue_id, place.properties, reconsume_times)
+        appended = self._store.append(message, self._clock(), was_accepted=True)
+        self._statistics.flows.sent_back(_origin_topic(record), header.group)
+        self._group_commit.appended()
+        if not command.is_oneway:
+            frame = encode_response(command, ResponseCode.SUCCESS)
+            self._group_commit.after_durable(appended.end_position, connection, frame)
+        return None
+
+    def _find(self, commit_log_offset: int) -> Record:
+        try:
+            return decode_record(self._store.read_queued(commit_log_offset))
+        except UnreadableRecord:
+            remark = f"look message by offset failed, {commit_log_offset}"
+            raise RequestRefused(ResponseCode.SYSTEM_ERROR, remark) from None
+
+    def _refuse_unless_received(self, group_name: str, topic: bytes) -> None:
+        """Raises RequestRefused if the group cannot have got a message of the topic."""
+        refuse_message_of_the_broker(topic)
+        name = topic.decode(errors="replace")
+        if name in (topics.retry_topic(group_name), topics.dead_letter_topic(group_name)):
+            return
+        group = self._consumers.find(group_name)
+        if group is not None and (name in group.subscriptions or group.consume_type is ConsumeType.CONSUME_ACTIVELY):
+            return  # who pulls by itself need not say of what
+        if not self._offsets.of_topic(group_name, name):
+            remark = f"the group[{group_name}] neither subscribes to the topic[{name}] nor has offsets in it"
+            raise RequestRefused(ResponseCode.NO_PERMISSION, f"{remark}: it cannot have received the message")
+
+    def _place(self, header: ConsumerSendMsgBackRequestHeader, group: SubscriptionGroupConfig, record: Record) -> Place:
+        most = header.max_reconsume_times if header.max_reconsume_times is not None else group.retry_max_times
+        encoded = props.put(_with_origin(record), props.WAIT_STORE_MSG_OK, "false")
+        if record.reconsume_times >= most or header.delay_level < 0:
+            topic = self._topics.dead_letter_topic(header.group).topic_name
+            return Place(topic.encode(), 0, props.put(encoded, props.DELAY_TIME_LEVEL, "0"))
+        config = self._topics.retry_topic(header.group, group.retry_queue_nums, unit_mode=header.unit_mode)
+        if not permissions.is_writeable(config.perm):
+            remark = f"the topic[{config.topic_name}] sending message is forbidden"
+            raise RequestRefused(ResponseCode.NO_PERMISSION, remark)
+        queue_id = self._random.randrange(group.retry_queue_nums)
+        level = header.delay_level or FIRST_RETRY_LEVEL + record.reconsume_times
+        return waiting_place(Place(config.topic_name.encode(), queue_id, encoded), level, self._highest_delay_level)
+
+
+def _origin_topic(record: Record) -> bytes:
+    """The topic that the first attempt was consumed from."""
+    origin = props.find(record.properties, props.RETRY_TOPIC)
+    return origin.encode() if origin is not None else record.topic
+
+
+def _with_origin(record: Record) -> bytes:
+    """The properties with the topic and the offset message id that the first attempt had."""
+    encoded = record.properties
+    if props.find(encoded, props.RETRY_TOPIC) is None:
+        encoded = props.put(encoded, props.RETRY_TOPIC, record.topic.decode())
+    if not (props.find(encoded, props.ORIGIN_MESSAGE_ID) or "").strip():
+        first_id = offset_message_id(record.store_host, record.commit_log_offset)
+        encoded = props.put(encoded, props.ORIGIN_MESSAGE_ID, first_id)
+    return encoded

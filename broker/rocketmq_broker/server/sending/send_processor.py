@@ -1,0 +1,197 @@
+"""Messages from producers: single, batched and one-way (RocketMQ's SendMessageProcessor)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Final, Protocol
+
+from rocketmq_broker.message import topics
+from rocketmq_broker.message.errors import IllegalMessage
+from rocketmq_broker.message.ids import offset_message_id
+from rocketmq_broker.message.inner_message import InnerMessage
+from rocketmq_broker.message.steps import finish
+from rocketmq_broker.protocol.codes import RequestCode, ResponseCode
+from rocketmq_broker.protocol.command import RemotingCommand, encode_response
+from rocketmq_broker.protocol.headers import SendMessageRequestHeader, SendMessageRequestHeaderV2, SendMessageResponseHeader
+from rocketmq_broker.remoting.connection import Connection
+from rocketmq_broker.remoting.dispatcher import Answer, Handler, Steps
+from rocketmq_broker.server.durability.group_commit import GroupCommit
+from rocketmq_broker.server.schedule.delay_levels import Place, delay_level, waiting_place
+from rocketmq_broker.server.sending.batch_body import split_batch
+from rocketmq_broker.server.sending.send_destination import SendDestination, SendHeader
+from rocketmq_broker.server.sending.sent_properties import (
+    BatchSize,
+    StoredProperties,
+    begins_transaction,
+    refuse_in_batch,
+    refuse_too_many_keys,
+    stored_sys_flag,
+)
+from rocketmq_broker.server.statistics.statistics import BrokerStatistics
+from rocketmq_broker.server.statistics.traffic import count
+from rocketmq_broker.server.topics.identity import BrokerIdentity
+from rocketmq_broker.store import Appended, MessageStore
+
+BATCH_AT_ONCE_BYTES: Final = 2048
+"""A batch no longer than this is stored in one go: it has a hundred messages at most."""
+BATCHED_AT_ONCE: Final = 32
+"""Messages of a longer batch that are stored in one step, which takes a millisecond."""
+MOST_BATCHED: Final = 65_536
+"""Messages in a batch. The answer names each of them, and is written in one go: of 190,000 empty ones that took 40 to 70 ms."""
+_DEAD_LETTERS: Final = topics.DEAD_LETTER_PREFIX.encode()
+
+
+class HalfMessages(Protocol):
+    """Where messages go that begin a transaction."""
+
+    def prepare(self, message: InnerMessage, producer_group: str, now_ms: int) -> Appended:
+        """Stores the message as a half message. Raises RequestRefused or IllegalMessage, then nothing is appended."""
+
+
+class SendProcessor:
+    """Checks a message, appends it, and answers once it is as durable as the broker's settings promise."""
+
+    def __init__(
+        self,
+        *,
+        identity: BrokerIdentity,
+        store: MessageStore,
+        group_commit: GroupCommit,
+        destination: SendDestination,
+        half_messages: HalfMessages,
+        region_id: str,
+        is_trace_on: bool,
+        statistics: BrokerStatistics,
+        highest_delay_level: int,
+        clock: Callable[[], int],
+    ) -> None:
+        self._store = store
+        self._group_commit = group_commit
+        self._destination = destination
+        self._half_messages = half_messages
+        self._region_id = region_id
+        self._is_trace_on = is_trace_on
+        self._statistics = statistics
+        self._highest_delay_level = highest_delay_level
+        self._clock = clock
+        self._store_host = identity.store_host
+        self._properties = StoredProperties(identity.cluster)
+
+    @property
+    def handlers(self) -> Mapping[int, Handler]:
+        """How messages come to be stored: one at a time, by full or short names, or in a batch."""
+        return {
+            RequestCode.SEND_MESSAGE: self.send,
+            RequestCode.SEND_MESSAGE_V2: self.send_v2,
+            RequestCode.SEND_BATCH_MESSAGE: self.send_batch,
+        }
+
+    def send_v2(self, connection: Connection, command: RemotingCommand) -> Answer | Steps:
+        """A message whose header has short names."""
+        header = command.decode_header(SendMessageRequestHeaderV2)
+        return (self._send_batch if header.batch else self._send)(connection, command, header)
+
+    def send(self, connection: Connection, command: RemotingCommand) -> Answer | Steps:
+        """A message whose header has long names."""
+        header = command.decode_header(SendMessageRequestHeader)
+        return (self._send_batch if header.batch else self._send)(connection, command, header)
+
+    def send_batch(self, connection: Connection, command: RemotingCommand) -> Answer | Steps:
+        """Several messages in one body."""
+        return self._send_batch(connection, command, command.decode_header(SendMessageRequestHeaderV2))
+
+    def _send(self, connection: Connection, command: RemotingCommand, header: SendHeader) -> bytes | None:
+        topic, queue_id, topic_bits = self._destination.of(header)
+        encoded = header.properties.encode()
+        refuse_too_many_keys(encoded)
+        now_ms = self._clock()
+        level = delay_level(encoded)
+        traffic = self._statistics.traffic
+        is_transactional = begins_transaction(encoded)
+        sys_flag = stored_sys_flag(header.sys_flag, is_transactional=is_transactional) | topic_bits
+        # Old clients send a consumer's failed message by themselves, and leave TRAN_MSG in it.
+        if is_transactional and not (header.reconsume_times > 0 and level > 0):
+            place = Place(topic, queue_id, self._properties.of_waiting(encoded))
+            message = _message(connection, header, place, command.body, header.flag, sys_flag)
+            appended = self._half_messages.prepare(message, header.producer_group, now_ms)
+            counts = traffic.transactional
+        else:
+            place = self._place(topic, queue_id, encoded, level)
+            message = _message(connection, header, place, command.body, header.flag, sys_flag)
+            appended = self._store.append(message, now_ms)
+            counts = traffic.delayed if level > 0 else traffic.normal
+        count(counts, topic, 1, appended.end_position - appended.commit_log_offset)
+        self._statistics.messages_put += 1
+        self._group_commit.appended()
+        if not command.is_oneway:
+            frame = self._answer(command, self._message_id(appended), queue_id, appended.queue_offset)
+            self._group_commit.after_durable(appended.end_position, connection, frame)
+        return None
+
+    def _send_batch(self, connection: Connection, command: RemotingCommand, header: SendHeader) -> Answer | Steps:
+        topic, queue_id, topic_bits = self._destination.of(header)
+        sys_flag = stored_sys_flag(header.sys_flag, is_transactional=False) | topic_bits
+        if len(command.body) > self._store.config.max_message_size:
+            raise IllegalMessage(f"the batch has {len(command.body)} bytes; {self._store.config.max_message_size} are allowed")
+        steps = self._store_batch(connection, command, header, Place(topic, queue_id, b""), sys_flag)
+        return finish(steps) if len(command.body) <= BATCH_AT_ONCE_BYTES else steps
+
+    def _store_batch(
+        self, connection: Connection, command: RemotingCommand, header: SendHeader, place: Place, sys_flag: int
+    ) -> Steps:
+        """All of the batch, or nothing if a message cannot be in it. Messages of others may come between those of a long one."""
+        of_batch = self._properties.of_batch(header.properties.encode())
+        batch_size = BatchSize(self._store.config.max_message_size)
+        for number, message in enumerate(split_batch(command.body)):
+            if number >= MOST_BATCHED:
+                raise IllegalMessage(f"the batch has more than {MOST_BATCHED} messages: send several batches")
+            encoded = of_batch.of(message.properties)
+            refuse_in_batch(place.topic, encoded)
+            batch_size.add(encoded, message.properties)
+            if number % BATCHED_AT_ONCE == BATCHED_AT_ONCE - 1:
+                yield
+        now_ms, first_offset, size = self._clock(), -1, 0
+        message_ids = []
+        # Split once more: a list of all would be hundreds of thousands of objects for the garbage collector to walk through.
+        for number, (flag, body, own) in enumerate(split_batch(command.body)):
+            if number and number % BATCHED_AT_ONCE == 0:
+                # Not after the last message: what others append meanwhile would wait before this batch, for a later position.
+                self._group_commit.appended(BATCHED_AT_ONCE)
+                yield
+            where = Place(place.topic, place.queue_id, of_batch.of(own))
+            appended = self._store.append(_message(connection, header, where, body, flag, sys_flag), now_ms)
+            first_offset = appended.queue_offset if first_offset < 0 else first_offset
+            size += appended.end_position - appended.commit_log_offset
+            message_ids.append(self._message_id(appended))
+        count(self._statistics.traffic.normal, place.topic, len(message_ids), size)
+        self._statistics.messages_put += len(message_ids)
+        self._group_commit.appended()
+        if not command.is_oneway:
+            frame = self._answer(command, ",".join(message_ids), place.queue_id, first_offset)
+            self._group_commit.after_durable(appended.end_position, connection, frame)
+        return None
+
+    def _place(self, topic: bytes, queue_id: int, encoded: bytes, level: int) -> Place:
+        if level > 0 and not topic.startswith(_DEAD_LETTERS):
+            return waiting_place(Place(topic, queue_id, self._properties.of_waiting(encoded)), level, self._highest_delay_level)
+        return Place(topic, queue_id, self._properties.of(encoded))
+
+    def _message_id(self, appended: Appended) -> str:
+        return offset_message_id(self._store_host, appended.commit_log_offset)
+
+    def _answer(self, command: RemotingCommand, msg_id: str, queue_id: int, queue_offset: int) -> bytes:
+        header = SendMessageResponseHeader(
+            msg_id=msg_id,
+            queue_id=queue_id,
+            queue_offset=queue_offset,
+            region_id=self._region_id,
+            is_trace_on=self._is_trace_on,
+        )
+        return encode_response(command, ResponseCode.SUCCESS, header)
+
+
+def _message(connection: Connection, header: SendHeader, place: Place, body: bytes, flag: int, sys_flag: int) -> InnerMessage:
+    return InnerMessage(
+        place.topic, place.queue_id, body, place.properties, flag, sys_flag, header.born_timestamp, connection.born_host,
+        header.reconsume_times,
+    )  # fmt: skip

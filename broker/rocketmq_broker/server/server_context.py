@@ -1,0 +1,36 @@
+"""What most rooms of the server need when they are built."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from rocketmq_broker.remoting.dispatcher import Dispatcher
+from rocketmq_broker.remoting.tasks import Tasks
+from rocketmq_broker.server.clients.build import Clients
+from rocketmq_broker.server.durability.group_commit import GroupCommit
+from rocketmq_broker.server.schedule.broker_clock import BrokerClock
+from rocketmq_broker.server.statistics.statistics import BrokerStatistics
+from rocketmq_broker.server.topics.identity import BrokerIdentity
+from rocketmq_broker.server.topics.offset_commits import OffsetCommits
+from rocketmq_broker.server.topics.subscription_group_table import SubscriptionGroupTable
+from rocketmq_broker.server.topics.topic_table import TopicTable
+from rocketmq_broker.store import ConsumerOffsets, MessageStore
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ServerContext:
+    """The store and what stands on it. Each room's `build` takes from it what its parts need, and adds their handlers."""
+
+    identity: BrokerIdentity
+    store: MessageStore
+    offsets: ConsumerOffsets
+    offset_commits: OffsetCommits
+    group_commit: GroupCommit
+    topic_table: TopicTable
+    subscription_groups: SubscriptionGroupTable
+    clients: Clients
+    statistics: BrokerStatistics
+    dispatcher: Dispatcher
+    tasks: Tasks
+    """They take work that is too long for one turn of the event loop, or that waits for clients."""
+    clock: BrokerClock

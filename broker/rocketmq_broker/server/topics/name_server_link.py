@@ -1,0 +1,81 @@
+"""One name server, as the broker keeps registered with it: when it is told again (from BrokerController's scheduled tasks)."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable
+
+from rocketmq_broker.remoting.backoff import Backoff
+
+
+class NameServerLink:
+    """Registers each period, when something changed, and when the connection ended: who was restarted knows nothing.
+
+    After a connection ended it registers at once. While that fails, or the next connection ends as well, it waits ever longer.
+    """
+
+    def __init__(self, address: str, register: Callable[[str], Awaitable[bool]], *, period_s: float, backoff: Backoff) -> None:
+        """`register` tells whether the name server took the registration; it raises nothing."""
+        self.address = address
+        self.is_registered = False
+        """Whether the last registration succeeded and its connection is not known to have ended."""
+        self._register = register
+        self._period_s = period_s
+        self._backoff = backoff
+        self._is_trusted = True
+        self._is_change_wanted = False
+        self._wake = asyncio.Event()
+        self._waiting: list[asyncio.Future[None]] = []
+
+    def request(self) -> None:
+        """Something changed: registers at once."""
+        self._is_change_wanted = True
+        self._wake.set()
+
+    def connection_ended(self) -> None:
+        """The name server may have forgotten the broker."""
+        self.is_registered = False
+        self._wake.set()
+
+    async def registered(self) -> None:
+        """Registers, and returns when the name server has answered or failed to."""
+        done: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        self._waiting.append(done)
+        self.request()
+        await done
+
+    async def run(self) -> None:
+        """Keeps the broker registered until it is cancelled."""
+        while True:
+            self._is_change_wanted = False
+            self._wake.clear()
+            waiting, self._waiting = self._waiting, []
+            try:
+                is_taken = self.is_registered = await self._register(self.address)
+            finally:
+                for done in waiting:
+                    if not done.done():
+                        done.set_result(None)
+            await self._rest(is_taken=is_taken)
+
+    async def _rest(self, *, is_taken: bool) -> None:
+        """Waits until it is time to register again."""
+        if is_taken:
+            if not await self._is_woken_within(self._period_s):
+                self._is_trusted = True
+                self._backoff.succeeded()
+                return
+            if self._is_trusted and not self._is_change_wanted:
+                self._is_trusted = False
+                return
+        if not self._is_change_wanted:
+            self._wake.clear()
+            await self._is_woken_within(self._backoff.next_pause_s())
+
+    async def _is_woken_within(self, seconds: float) -> bool:
+        try:
+            async with asyncio.timeout(seconds):
+                await self._wake.wait()
+        except TimeoutError:
+            return False
+        return True

@@ -1,0 +1,67 @@
+"""How far groups have come, as clients say it: only groups and queues that there are, or may be, get a place in the table."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from rocketmq_broker.protocol.codes import ResponseCode
+from rocketmq_broker.remoting.dispatcher import RequestRefused
+from rocketmq_broker.server.topics.names import refuse_offsets
+from rocketmq_broker.server.topics.subscription_group_table import SubscriptionGroupTable
+from rocketmq_broker.server.topics.topic_table import TopicTable
+from rocketmq_broker.store import ConsumerOffsets
+
+MOST_OFFSETS: Final = 200_000
+"""Queues times groups: a thousand groups that consume two hundred queues each. A restart reads them all."""
+
+
+class OffsetCommits:
+    """Takes offsets from clients. What is in the table is always taken: no bound costs a group the place where it goes on."""
+
+    def __init__(
+        self,
+        offsets: ConsumerOffsets,
+        topic_table: TopicTable,
+        subscription_groups: SubscriptionGroupTable,
+        most_offsets: int = MOST_OFFSETS,
+    ) -> None:
+        self._offsets = offsets
+        self._topics = topic_table
+        self._groups = subscription_groups
+        self._most_offsets = most_offsets
+
+    def commit(self, group: str, topic: str, queue_id: int, offset: int) -> None:
+        """The group goes on at this queue offset.
+
+        Raises RequestRefused if there is no such topic or queue, or no such group can be.
+
+        It makes no group, as RocketMQ's brokers make none: a group's settings begin with its first heartbeat.
+        """
+        refuse_offsets(group, topic)
+        if self._offsets.get(group, topic, queue_id) is None:
+            self._refuse_unless_there_is(group, topic, queue_id)
+            self.refuse_if_full(1)
+        self._offsets.commit(group, topic, queue_id, offset)
+
+    def advance(self, group: str, topic: str, queue_id: int, offset: int) -> None:
+        """Commits the offset unless the group is further already. Raises RequestRefused like `commit`."""
+        known = self._offsets.get(group, topic, queue_id)
+        if known is None or offset > known:
+            self.commit(group, topic, queue_id, offset)
+
+    def refuse_if_full(self, new: int) -> None:
+        """Raises RequestRefused if so many offsets more are too many."""
+        if self._offsets.count + new > self._most_offsets:
+            remark = (
+                f"the broker keeps {self._offsets.count} offsets of consumer groups, and {self._most_offsets} are the most: "
+                "delete groups that nobody needs, with their offsets (deleteSubGroup -r true)"
+            )
+            raise RequestRefused(ResponseCode.SYSTEM_BUSY, remark)
+
+    def _refuse_unless_there_is(self, group: str, topic: str, queue_id: int) -> None:
+        config = self._topics.existing(topic)
+        queues = max(config.read_queue_nums, config.write_queue_nums)
+        if not 0 <= queue_id < queues:
+            raise RequestRefused(ResponseCode.SYSTEM_ERROR, f"the topic[{topic}] has no queue {queue_id}, it has {queues}")
+        if not self._offsets.has_offsets(group):
+            self._groups.refuse_unless_possible(group, self._offsets.group_count)

@@ -1,0 +1,148 @@
+"""The broker's registration with its name servers (RocketMQ's BrokerOuterAPI and BrokerController.registerBrokerAll)."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Callable, Sequence
+from typing import Final
+
+from rocketmq_broker.protocol.bodies import KVTable
+from rocketmq_broker.protocol.codes import RequestCode, ResponseCode
+from rocketmq_broker.protocol.errors import ProtocolError
+from rocketmq_broker.protocol.headers import RegisterBrokerRequestHeader, UnRegisterBrokerRequestHeader
+from rocketmq_broker.remoting.backoff import Backoff
+from rocketmq_broker.remoting.client import RemotingClient
+from rocketmq_broker.remoting.errors import RemotingError
+from rocketmq_broker.server.topics.config_bodies import TopicsSnapshot
+from rocketmq_broker.server.topics.identity import BrokerIdentity
+from rocketmq_broker.server.topics.name_server_link import NameServerLink
+from rocketmq_broker.server.topics.registration_body import MOST_PLAIN_TOPICS, EncodedRegistration, encode_registration
+from rocketmq_broker.server.topics.topic_table import TopicTable
+
+TIMEOUT_MS: Final = 3000
+GOODBYE_TIMEOUT_MS: Final = 500
+FIRST_PAUSE_S: Final = 0.5
+LONGEST_PAUSE_S: Final = 5.0
+"""How long, at first and at most, until a name server is tried again that could not be reached."""
+
+logger = logging.getLogger(__name__)
+
+
+class Registration:
+    """Keeps the broker and its topics known to all name servers."""
+
+    def __init__(
+        self,
+        *,
+        client: RemotingClient,
+        name_servers: Sequence[str],
+        identity: BrokerIdentity,
+        topic_table: TopicTable,
+        broker_permission: int,
+        period_s: float,
+        new_backoff: Callable[[], Backoff] = lambda: Backoff(FIRST_PAUSE_S, LONGEST_PAUSE_S),
+    ) -> None:
+        """`period_s` is how often name servers are told that nothing changed."""
+        self._client = client
+        self._identity = identity
+        self._topics = topic_table
+        self._broker_permission = broker_permission
+        self._links = [
+            NameServerLink(address, self._register_with, period_s=period_s, backoff=new_backoff()) for address in name_servers
+        ]
+        self._unreachable: set[str] = set()
+        self._has_left_out = False
+
+    @property
+    def registered_with(self) -> dict[str, bool]:
+        """The name servers by address, and whether the last registration with each succeeded."""
+        return {link.address: link.is_registered for link in self._links}
+
+    def request(self) -> None:
+        """Something changed: registers at once."""
+        for link in self._links:
+            link.request()
+
+    def connection_ended(self) -> None:
+        """A connection of the client ended: registers anew where it was that of a name server."""
+        for link in self._links:
+            if link.is_registered and not self._client.is_connected(link.address):
+                link.connection_ended()
+
+    async def registered(self) -> None:
+        """Registers, and returns when every name server has answered or failed to."""
+        await asyncio.gather(*(link.registered() for link in self._links))
+
+    async def run(self) -> None:
+        """Keeps the broker registered until it is cancelled."""
+        async with asyncio.TaskGroup() as group:
+            for link in self._links:
+                group.create_task(link.run(), name=f"registration with {link.address}")
+
+    async def unregister(self) -> None:
+        """Says goodbye to every name server that can be reached at once."""
+        header = UnRegisterBrokerRequestHeader(
+            broker_name=self._identity.name,
+            broker_addr=self._identity.address,
+            cluster_name=self._identity.cluster,
+            broker_id=self._identity.broker_id,
+        )
+        goodbyes = [
+            self._client.invoke(link.address, RequestCode.UNREGISTER_BROKER, header, timeout_ms=GOODBYE_TIMEOUT_MS)
+            for link in self._links
+        ]
+        await asyncio.gather(*goodbyes, return_exceptions=True)
+
+    async def _register_with(self, address: str) -> bool:
+        try:
+            await self._tell(address)
+        except (RemotingError, ProtocolError) as error:
+            if address not in self._unreachable:
+                self._unreachable.add(address)
+                logger.error(
+                    "cannot register with the name server %s: %s; clients that ask it do not find this broker. Trying on",
+                    address,
+                    error,
+                )
+            return False
+        except Exception:
+            # Without registrations the name servers forget the broker.
+            logger.exception("registering with the name server %s failed; it is tried again", address)
+            return False
+        if address in self._unreachable:
+            self._unreachable.discard(address)
+            logger.warning("registered with the name server %s again", address)
+        return True
+
+    async def _tell(self, address: str) -> None:
+        encoded = await self._encoded()
+        header = RegisterBrokerRequestHeader(
+            broker_name=self._identity.name,
+            broker_addr=self._identity.address,
+            cluster_name=self._identity.cluster,
+            ha_server_addr="",
+            broker_id=self._identity.broker_id,
+            compressed=encoded.is_compressed,
+            body_crc32=encoded.crc32,
+        )
+        answer = await self._client.invoke(address, RequestCode.REGISTER_BROKER, header, encoded.body, timeout_ms=TIMEOUT_MS)
+        if answer.code != ResponseCode.SUCCESS:
+            raise RemotingError(f"it answers {answer.code}: {answer.remark}")
+        if answer.body:
+            self._topics.set_order_topics(set(KVTable.decode(answer.body).table))
+
+    async def _encoded(self) -> EncodedRegistration:
+        snapshot = TopicsSnapshot.of(self._topics.configs)
+        if len(snapshot.configs) <= MOST_PLAIN_TOPICS:
+            encoded = encode_registration(snapshot, self._broker_permission)
+        else:
+            encoded = await asyncio.to_thread(encode_registration, snapshot, self._broker_permission)
+        if encoded.left_out and not self._has_left_out:
+            logger.error(
+                "%d topics are too many for a registration: name servers do not hear of %d retry and dead letter topics",
+                len(snapshot.configs),
+                encoded.left_out,
+            )
+        self._has_left_out = encoded.left_out > 0
+        return encoded

@@ -1,0 +1,43 @@
+"""What a broker tells name servers of its topics: as JSON, or compressed if there are many (compressedRegister of RocketMQ)."""
+
+from __future__ import annotations
+
+from typing import Final, NamedTuple
+
+from rocketmq_broker.message.record import body_crc
+from rocketmq_broker.message.topics import OP_HALF_TOPIC
+from rocketmq_broker.protocol.bodies import RegisterBrokerBody
+from rocketmq_broker.server.topics.config_bodies import TopicsSnapshot, registered_topics, topics_body
+
+MOST_PLAIN_TOPICS: Final = 1000
+"""With more topics the registration is compressed: as JSON it would be longer than a frame from 80,000 on, and no name server
+would hear of the broker any more. Compressed it leaves out topicSysFlag and order, which next to nobody reads."""
+MOST_REGISTERED: Final = 60_000
+"""Topics. Our name server takes 65,536. The limits on what clients make keep far below it; older stores may have more."""
+
+
+class EncodedRegistration(NamedTuple):
+    """The body of REGISTER_BROKER, and what its header says about it."""
+
+    body: bytes
+    is_compressed: bool
+    crc32: int
+    """0 if there is none to check: as Apache's brokers do, it is given for compressed bodies alone."""
+    left_out: int
+    """Topics that had no room in it."""
+
+
+def encode_registration(topics: TopicsSnapshot, broker_permission: int) -> EncodedRegistration:
+    """Returns the registration with these topics, all but that of the op messages, which RocketMQ does not register either.
+
+    With very many topics it takes some 0.2 s: call it on another thread than the event loop's.
+    """
+    everything = topics_body(topics, broker_permission=broker_permission)
+    everything.topic_config_table.pop(OP_HALF_TOPIC, None)
+    registered = registered_topics(everything, MOST_REGISTERED)
+    left_out = len(everything.topic_config_table) - len(registered.topic_config_table)
+    body = RegisterBrokerBody(topic_config_serialize_wrapper=registered)
+    if len(registered.topic_config_table) <= MOST_PLAIN_TOPICS:
+        return EncodedRegistration(body.encode(), is_compressed=False, crc32=0, left_out=left_out)
+    compressed = body.encode_compressed()
+    return EncodedRegistration(compressed, is_compressed=True, crc32=body_crc(compressed), left_out=left_out)

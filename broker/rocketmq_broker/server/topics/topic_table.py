@@ -1,0 +1,212 @@
+"""The broker's topics: which there are, and which come into being by themselves (RocketMQ's TopicConfigManager)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import suppress
+from dataclasses import dataclass, replace
+
+from rocketmq_broker.message import permissions, topic_sysflag, topics
+from rocketmq_broker.protocol.codes import ResponseCode
+from rocketmq_broker.protocol.faq import FURTHER_DETAILS
+from rocketmq_broker.remoting.alarm import Alarm
+from rocketmq_broker.remoting.dispatcher import RequestRefused
+from rocketmq_broker.server.topics.names import refuse_illegal_topic
+from rocketmq_broker.store import TopicConfig, TopicConfigs
+
+SCHEDULE_TOPIC_QUEUES = 18
+BENCHMARK_TOPIC_QUEUES = 1024
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TopicRules:
+    """Settings that decide which topics there are from the start, and which may be made by a send."""
+
+    cluster: str
+    broker_name: str
+    auto_create_topic_enable: bool = True
+    default_topic_queue_nums: int = 8
+    cluster_topic_enable: bool = True
+    broker_topic_enable: bool = True
+    trace_topic: str | None = None
+    most_topics: int = 10_000
+    """Beyond so many clients and operators make no more; retry topics and dead letters of existing groups come on top."""
+
+
+class TopicTable:
+    """All topics. Retry topics and changes by the name server come to the disk with `persist_changes`, all others at once.
+
+    A crash may take a retry topic: the group's next heartbeat makes it anew.
+    """
+
+    def __init__(
+        self,
+        configs: TopicConfigs,
+        rules: TopicRules,
+        *,
+        clock: Callable[[], int],
+    ) -> None:
+        self.on_change: Callable[[], None] = lambda: None
+        """Called whenever the name servers should hear of a change."""
+        self._configs = configs
+        self._rules = rules
+        self._clock = clock
+        self._sendable: dict[str, TopicConfig] = {}
+        self.has_changed = Alarm()
+        """Rings when there is something for `persist_changes` to do."""
+        self._is_changed = False
+        for config in _initial_topics(rules):
+            if configs.get(config.topic_name) != config:
+                self._put(config)
+        self.system_topics = topics.SYSTEM_TOPICS | {config.topic_name for config in _initial_topics(rules)}
+
+    @property
+    def configs(self) -> TopicConfigs:
+        """The table itself, to be read only."""
+        return self._configs
+
+    def get(self, topic: str) -> TopicConfig | None:
+        """The topic's settings, or None."""
+        return self._configs.get(topic)
+
+    def __iter__(self) -> Iterator[TopicConfig]:
+        return iter(self._configs)
+
+    def is_system_topic(self, topic: str) -> bool:
+        """Whether clients may neither make nor delete it."""
+        return topic in self.system_topics or topics.is_system_topic(topic)
+
+    def existing(self, topic: str) -> TopicConfig:
+        """The topic's settings. Raises RequestRefused if there is no such topic."""
+        config = self._configs.get(topic)
+        if config is None:
+            raise RequestRefused(ResponseCode.TOPIC_NOT_EXIST, f"topic[{topic}] not exist, apply first please! {FURTHER_DETAILS}")
+        return config
+
+    def for_sending(self, topic: str, default_topic: str, queue_nums: int, unit_mode: bool = False) -> TopicConfig:
+        """The topic a message is for, made after the default topic's model if there is none. Raises RequestRefused."""
+        config = self._sendable.get(topic)
+        if config is None:
+            refuse_illegal_topic(topic)
+            if topic in topics.NOT_ALLOWED_SEND_TOPICS:
+                raise RequestRefused(ResponseCode.NO_PERMISSION, f"Sending message to topic[{topic}] is forbidden.")
+            config = self._configs.get(topic) or self._made_by_a_send(topic, default_topic, queue_nums, unit_mode)
+            if not permissions.is_writeable(config.perm):
+                raise RequestRefused(ResponseCode.NO_PERMISSION, f"the topic[{topic}] sending message is forbidden")
+            self._sendable[topic] = config
+        return config
+
+    def existing_queue(self, topic: bytes, queue_id: int) -> int:
+        """Where to put a message that was accepted for that queue a while ago: a topic may have fewer queues by now."""
+        config = self._configs.get(topic.decode())
+        if config is None or config.write_queue_nums <= 0 or queue_id < max(config.read_queue_nums, config.write_queue_nums):
+            return queue_id
+        return queue_id % config.write_queue_nums
+
+    def internal(self, topic: str, queue_nums: int) -> TopicConfig:
+        """A topic of the broker's own, made if there is none (createTopicInSendMessageBackMethod).
+
+        It is on disk before a message in it can be acknowledged: no crash leaves dead letters that no listing shows. If the
+        disk takes nothing now, `persist_changes` tries again.
+        """
+        config = self._configs.get(topic)
+        if config is None:
+            config = self._make_internal(topic, queue_nums)
+            with suppress(OSError):
+                self.persist_changes()
+        return config
+
+    def retry_topic(self, group: str, queue_nums: int, *, unit_mode: bool = False) -> TopicConfig:
+        """Where the group's messages wait for another attempt."""
+        topic = topics.retry_topic(group)
+        flag = topic_sysflag.UNIT_SUBSCRIPTION if unit_mode else 0
+        return self._configs.get(topic) or self._make_internal(topic, queue_nums, topic_sys_flag=flag)
+
+    def dead_letter_topic(self, group: str) -> TopicConfig:
+        """Where the group's messages go that were tried too often."""
+        return self.internal(topics.dead_letter_topic(group), 1)
+
+    def update(self, config: TopicConfig) -> None:
+        """Makes the topic, or changes it, as an operator or client asked. Raises RequestRefused, OSError."""
+        refuse_illegal_topic(config.topic_name)
+        self._refuse_system_topic(config.topic_name)
+        self._refuse_if_full(config.topic_name)
+        self._put(config)
+        self.persist_changes()
+
+    def delete(self, topic: str) -> None:
+        """Forgets the topic. Raises RequestRefused, OSError."""
+        refuse_illegal_topic(topic)
+        self._refuse_system_topic(topic)
+        if self._configs.remove(topic, self._clock()):
+            self._changed()
+            self.persist_changes()
+
+    def set_order_topics(self, order_topics: set[str]) -> None:
+        """Takes over which topics the name server lists as ordered (updateOrderTopicConfig)."""
+        for config in self._configs:
+            if config.order != (config.topic_name in order_topics):
+                self._put(replace(config, order=not config.order))
+
+    def persist_changes(self) -> None:
+        """Brings changes to the disk. Raises OSError, and then tries again at the next call."""
+        if self._is_changed:
+            self._configs.persist()
+            self._is_changed = False
+
+    def _made_by_a_send(self, topic: str, default_topic: str, queue_nums: int, unit_mode: bool) -> TopicConfig:
+        model = self._configs.get(default_topic)
+        if default_topic == topics.AUTO_CREATE_TOPIC and not self._rules.auto_create_topic_enable:
+            model = None
+        if model is not None and permissions.is_inherited(model.perm):
+            self._refuse_if_full(topic)
+            count = max(min(queue_nums, model.write_queue_nums), 0)
+            config = replace(model, topic_name=topic, read_queue_nums=count, write_queue_nums=count)
+            flag = topic_sysflag.UNIT if unit_mode else 0
+            self._put(replace(config, perm=model.perm & ~permissions.INHERIT, topic_sys_flag=flag, order=False))
+            self.persist_changes()
+        elif topic.startswith(topics.RETRY_PREFIX):
+            self._refuse_if_full(topic)
+            self.internal(topic, 1)
+        return self.existing(topic)
+
+    def _make_internal(self, topic: str, queue_nums: int, *, topic_sys_flag: int = 0) -> TopicConfig:
+        config = TopicConfig(topic, queue_nums, queue_nums, topic_sys_flag=topic_sys_flag)
+        self._put(config)
+        return config
+
+    def _refuse_if_full(self, topic: str) -> None:
+        if topic not in self._configs and len(self._configs) >= self._rules.most_topics:
+            remark = f"no topic {topic}: the broker has {len(self._configs)} topics, and maxTopicNum={self._rules.most_topics}"
+            raise RequestRefused(ResponseCode.SYSTEM_BUSY, remark)
+
+    def _refuse_system_topic(self, topic: str) -> None:
+        if self.is_system_topic(topic):
+            raise RequestRefused(ResponseCode.SYSTEM_ERROR, f"The topic[{topic}] is conflict with system topic.")
+
+    def _put(self, config: TopicConfig) -> None:
+        self._configs.put(config, self._clock())
+        self._changed()
+
+    def _changed(self) -> None:
+        self._sendable.clear()
+        self._is_changed = True
+        self.has_changed.ring()
+        self.on_change()
+
+
+def _initial_topics(rules: TopicRules) -> Iterator[TopicConfig]:
+    """The topics that every broker of 4.9.7 has from its first start on."""
+    read_write = permissions.READ_AND_WRITE
+    yield TopicConfig(topics.SELF_TEST_TOPIC, 1, 1)
+    if rules.auto_create_topic_enable:
+        count = rules.default_topic_queue_nums
+        yield TopicConfig(topics.AUTO_CREATE_TOPIC, count, count, read_write | permissions.INHERIT)
+    yield TopicConfig(topics.BENCHMARK_TOPIC, BENCHMARK_TOPIC_QUEUES, BENCHMARK_TOPIC_QUEUES)
+    yield TopicConfig(rules.cluster, perm=permissions.INHERIT | (read_write if rules.cluster_topic_enable else 0))
+    yield TopicConfig(rules.broker_name, 1, 1, permissions.INHERIT | (read_write if rules.broker_topic_enable else 0))
+    yield TopicConfig(topics.OFFSET_MOVED_EVENT_TOPIC, 1, 1)
+    yield TopicConfig(topics.SCHEDULE_TOPIC, SCHEDULE_TOPIC_QUEUES, SCHEDULE_TOPIC_QUEUES)
+    if rules.trace_topic is not None:
+        yield TopicConfig(rules.trace_topic, 1, 1)
+    yield TopicConfig(topics.reply_topic(rules.cluster), 1, 1)

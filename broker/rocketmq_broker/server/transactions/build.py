@@ -1,0 +1,127 @@
+"""The parts that carry transactions out, built and tied to the rest of the broker."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Protocol
+
+from rocketmq_broker.message.inner_message import InnerMessage
+from rocketmq_broker.protocol.codes import ResponseCode
+from rocketmq_broker.remoting.connection import Connection
+from rocketmq_broker.remoting.dispatcher import Dispatcher, RequestRefused
+from rocketmq_broker.remoting.tasks import Tasks
+from rocketmq_broker.server.durability.group_commit import GroupCommit
+from rocketmq_broker.server.parked import ParkedMessages
+from rocketmq_broker.server.schedule.broker_clock import BrokerClock
+from rocketmq_broker.server.transactions.check_requests import CheckRequests, Producers
+from rocketmq_broker.server.transactions.check_service import SHORTEST_SLEEP_S, CheckService
+from rocketmq_broker.server.transactions.end_transaction_processor import EndTransactionProcessor
+from rocketmq_broker.server.transactions.resume_processor import ResumeProcessor
+from rocketmq_broker.server.transactions.transaction_admin_processor import TransactionAdminProcessor
+from rocketmq_broker.server.transactions.transaction_finder import TransactionFinder
+from rocketmq_broker.server.transactions.transaction_notes import CheckCountsFile, TransactionNotes, read_check_counts
+from rocketmq_broker.server.transactions.transaction_recovery import recover_transactions
+from rocketmq_broker.server.transactions.transactional_messages import Topics, TransactionalMessages
+from rocketmq_broker.store import Appended, ConsumerOffsets, MessageStore
+from rocketmq_broker.transaction.check_policy import CheckPolicy
+from rocketmq_broker.transaction.checks_in_flight import ChecksInFlight
+
+
+class HalfMessages(Protocol):
+    """Takes messages that begin a transaction."""
+
+    def prepare(self, message: InnerMessage, producer_group: str, now_ms: int) -> Appended:
+        """Stores a message as a half message. Raises RequestRefused, IllegalMessage, StoreUnwritable."""
+
+
+class NoTransactions:
+    """Refuses messages that begin a transaction, as rejectTransactionMessage=true asks."""
+
+    def __init__(self, broker_host: str) -> None:
+        self._broker_host = broker_host
+
+    def prepare(self, message: InnerMessage, producer_group: str, now_ms: int) -> Appended:
+        """Raises RequestRefused."""
+        remark = f"the broker[{self._broker_host}] sending transaction message is forbidden"
+        raise RequestRefused(ResponseCode.NO_PERMISSION, remark)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Transactions:
+    """What the rest of the broker uses of this room."""
+
+    messages: TransactionalMessages
+    """Whoever is outside this room counts and lists pending transactions with it, and no more."""
+    check_service: CheckService
+    checks_in_flight: ChecksInFlight[Connection]
+    notes: TransactionNotes
+
+    def start(self, tasks: Tasks) -> None:
+        """Starts the check service, and notes for the next start."""
+        check_service = self.check_service
+        tasks.when_due(
+            "check-back",
+            check_service.look_now,
+            check_service.alarm,
+            rest_s=SHORTEST_SLEEP_S,
+            due_s=check_service.due_s,
+        )
+        tasks.start("notes of transactions", self.notes.keep())
+
+    def needed_from(self, begun_after_ms: int) -> int | None:
+        """The commit log offset from which on records are needed for transactions begun after a time; None without any."""
+        return self.messages.table.needed_from(begun_after_ms)
+
+
+def build_transactions(
+    *,
+    store: MessageStore,
+    consumer_offsets: ConsumerOffsets,
+    counts_file: CheckCountsFile,
+    topic_table: Topics,
+    producers: Producers,
+    parked: ParkedMessages,
+    group_commit: GroupCommit,
+    dispatcher: Dispatcher,
+    tasks: Tasks,
+    policy: CheckPolicy,
+    clock: BrokerClock,
+    expiry_clock: Callable[[], int],
+    checks_in_flight: ChecksInFlight[Connection] | None = None,
+) -> Transactions:
+    """Finds the pending transactions in the store, and builds what deals with them. Raises StoreError, OSError.
+
+    `tasks` take work that is too long for one turn of the event loop. `expiry_clock` says the time by which a transaction may
+    be discarded for its age (ExpiryClock).
+    """
+    in_flight = checks_in_flight or ChecksInFlight(
+        repeat_after_ms=policy.answer_timeout_ms, longest_wait_ms=policy.check_interval_ms
+    )
+    messages = recover_transactions(store, consumer_offsets, topic_table, policy, clock(), read_check_counts(counts_file))
+    if messages.appended_position:
+        group_commit.appended()
+    requests = CheckRequests(
+        messages=messages, producers=producers, checks_in_flight=in_flight, store_host=store.config.store_host
+    )
+    for processor in (
+        EndTransactionProcessor(messages=messages, group_commit=group_commit, checks_in_flight=in_flight, clock=clock),
+        ResumeProcessor(messages=messages, store=store, parked=parked, group_commit=group_commit, tasks=tasks, clock=clock),
+        TransactionAdminProcessor(
+            messages=messages, finder=TransactionFinder(messages, store), producers=producers, checks_in_flight=in_flight,
+            group_commit=group_commit, clock=clock,
+        ),
+    ):  # fmt: skip
+        dispatcher.add(processor.handlers)
+    dispatcher.tell_disconnected(requests.on_disconnected)
+    group_commit.listeners.append(messages)
+    clock.tell(messages.table.clock_stepped)
+    clock.tell(in_flight.clock_stepped)
+    return Transactions(
+        messages=messages,
+        check_service=CheckService(
+            messages=messages, requests=requests, appended=group_commit.appended, clock=clock, expiry_clock=expiry_clock
+        ),
+        checks_in_flight=in_flight,
+        notes=TransactionNotes(messages, store, in_flight, consumer_offsets, counts_file),
+    )

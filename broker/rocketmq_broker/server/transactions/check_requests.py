@@ -1,0 +1,165 @@
+"""Checks on their way to producers: whom to ask, and who owes an answer (RocketMQ's AbstractTransactionalMessageCheckListener).
+
+A producer's answer is an END_TRANSACTION request like any other. Here a check is sent, and counted once it is.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Final, Protocol
+
+from rocketmq_broker.message.ids import offset_message_id
+from rocketmq_broker.protocol.codes import RequestCode
+from rocketmq_broker.protocol.headers import CheckTransactionStateRequestHeader
+from rocketmq_broker.remoting.connection import Connection
+from rocketmq_broker.remoting.errors import RemotingError
+from rocketmq_broker.server.transactions.transactional_messages import TransactionalMessages
+from rocketmq_broker.transaction.check_message import check_message
+from rocketmq_broker.transaction.checks_in_flight import ChecksInFlight
+from rocketmq_broker.transaction.decision import GroupState
+from rocketmq_broker.transaction.errors import HalfMessageLost, NotAHalfMessage, NotWrittenYet
+from rocketmq_broker.transaction.half_message import HalfMessage
+from rocketmq_broker.transaction.pending_transaction import PendingTransaction
+
+_PORT_LENGTH: Final = 4
+
+
+class Producers(Protocol):
+    """Who is online (ProducerGroups)."""
+
+    def connections(self, group: str) -> list[Connection]:
+        """The connections of a group's members."""
+
+
+class CheckRequests:
+    """Sends checks to producers."""
+
+    def __init__(
+        self,
+        *,
+        messages: TransactionalMessages,
+        producers: Producers,
+        checks_in_flight: ChecksInFlight[Connection],
+        store_host: bytes,
+    ) -> None:
+        self._messages = messages
+        self._producers = producers
+        self._checks_in_flight = checks_in_flight
+        self._store_host = store_host
+        self._turn = 0
+        self.may_check: Callable[[Connection, bytes], bool] | None = None
+        """Whether a producer may be asked about transactions of a topic; without it each one may."""
+
+    def group(self, transaction: PendingTransaction) -> tuple[GroupState, list[Connection]]:
+        """What the producers of the transaction's group can do about it now, and who of them could answer a check."""
+        online = self._producers.connections(transaction.producer_group)
+        if self.may_check is not None:
+            online = [connection for connection in online if self.may_check(connection, transaction.topic)]
+        may_ask, offset = self._checks_in_flight.may_ask, transaction.commit_log_offset
+        able = [connection for connection in online if connection.is_writable and may_ask(connection, offset)]
+        owes_answer = transaction.checks > 0 and self._checks_in_flight.owed_since_ms(online, offset) is not None
+        return GroupState(bool(online), bool(able), owes_answer), able
+
+    def send(self, transaction: PendingTransaction, able: list[Connection], now_ms: int) -> None:
+        """Asks one of the producers that could answer. Raises NotWrittenYet, HalfMessageLost, NotAHalfMessage."""
+        half = self._messages.read(transaction)
+        asked = self._ask_one(transaction, half, self._in_turn(able, half.born_host), transaction.checks + 1, now_ms)
+        if asked is None:
+            self._messages.counts.checks_without_producer += 1
+            return
+        transaction.checks += 1
+        self._checks_in_flight.asked(asked, transaction.commit_log_offset, now_ms)
+        self._messages.counts.checks_sent += 1
+
+    def repeat_unanswered(self, now_ms: int, limit: int) -> None:
+        """Asks again where an answer may be lost: another producer of the group that works, or else the one that owes it.
+
+        The check counts once, and is repeated under its number.
+        """
+        for owing, commit_log_offset in self._checks_in_flight.take_repetitions(now_ms, limit):
+            transaction = self._messages.table.find(commit_log_offset)
+            if transaction is None:
+                continue
+            try:
+                self._repeat(transaction, owing, now_ms)
+            except (NotWrittenYet, HalfMessageLost, NotAHalfMessage):
+                continue  # whoever looks at it when it is due says so
+
+    def _repeat(self, transaction: PendingTransaction, owing: Connection, now_ms: int) -> None:
+        offset = transaction.commit_log_offset
+        _, able = self.group(transaction)
+        others = [one for one in able if one is not owing and not self._checks_in_flight.is_silent(one)]
+        half = self._messages.read(transaction)
+        in_turn = self._in_turn(others, half.born_host) if others else []
+        online = self._producers.connections(transaction.producer_group)
+        if owing in online and owing.is_writable:
+            in_turn.append(owing)
+        asked = self._ask_one(transaction, half, in_turn, max(1, transaction.checks), now_ms)
+        if asked is not None and asked is not owing:
+            self._checks_in_flight.repeated_by(asked, offset, now_ms)
+
+    def _ask_one(
+        self,
+        transaction: PendingTransaction,
+        half: HalfMessage,
+        in_turn: list[Connection],
+        number: int,
+        now_ms: int,
+    ) -> Connection | None:
+        """Who was asked: the first that can be; None if none can. `number` is the check's."""
+        header = _header(transaction, half, self._store_host)
+        body = check_message(half, transaction, number)
+        for connection in in_turn:
+            try:
+                connection.invoke_oneway(RequestCode.CHECK_TRANSACTION_STATE, header, body)
+            except RemotingError:
+                continue
+            self._checks_in_flight.on_record.asked(transaction.commit_log_offset, connection.peer, now_ms)
+            return connection
+        return None
+
+    def next_repetition_ms(self) -> int | None:
+        """When an answer may have to be asked for again; None if none is owed."""
+        return self._checks_in_flight.next_repetition_ms()
+
+    def notice_time(self, now_ms: int) -> None:
+        """Checks that were not answered in time are overdue from now on."""
+        self._checks_in_flight.notice_time(now_ms)
+
+    def unanswered_about(self, transaction: PendingTransaction) -> int:
+        """How many checks of the transaction nobody has answered."""
+        return self._checks_in_flight.unanswered_about(transaction.commit_log_offset)
+
+    def on_disconnected(self, connection: Connection) -> None:
+        """A producer is gone: checks that it left unanswered do not count, because nobody can answer them."""
+        for commit_log_offset, checks in self._checks_in_flight.departed(connection).items():
+            transaction = self._messages.table.find(commit_log_offset)
+            if transaction is not None:
+                transaction.checks -= checks
+                self._messages.counts.checks_given_back += checks
+
+    def _in_turn(self, able: list[Connection], born_host: bytes) -> list[Connection]:
+        """Whom to ask, best first: who sent the half message, then its machine, then the others in turn.
+
+        A producer that let a check time out and has answered none since comes last.
+        """
+        self._turn += 1
+        start = self._turn % len(able)
+        in_turn = able[start:] + able[:start]
+        is_silent = self._checks_in_flight.is_silent
+        return sorted(in_turn, key=lambda one: (is_silent(one), *_strangeness(one.born_host, born_host)))
+
+
+def _strangeness(host: bytes, born_host: bytes) -> tuple[bool, bool]:
+    """Whether that is another connection, and whether another machine: one that connected anew has another port."""
+    return host != born_host, host[:-_PORT_LENGTH] != born_host[:-_PORT_LENGTH]
+
+
+def _header(transaction: PendingTransaction, half: HalfMessage, store_host: bytes) -> CheckTransactionStateRequestHeader:
+    return CheckTransactionStateRequestHeader(
+        tran_state_table_offset=transaction.queue_offset,
+        commit_log_offset=transaction.commit_log_offset,
+        msg_id=half.transaction_id,
+        transaction_id=half.transaction_id,
+        offset_msg_id=offset_message_id(store_host, transaction.commit_log_offset),
+    )

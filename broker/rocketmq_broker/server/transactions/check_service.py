@@ -1,0 +1,167 @@
+"""Looks at pending transactions that are due, and asks their producers (RocketMQ's TransactionalMessageCheckService)."""
+
+from __future__ import annotations
+
+import logging
+import math
+from collections.abc import Callable
+
+from rocketmq_broker.remoting.alarm import Alarm
+from rocketmq_broker.remoting.connection import Connection
+from rocketmq_broker.server.transactions.check_requests import CheckRequests
+from rocketmq_broker.server.transactions.transactional_messages import TransactionalMessages
+from rocketmq_broker.store import StoreUnwritable
+from rocketmq_broker.transaction.decision import CheckAction, decide_check, must_be_put_back
+from rocketmq_broker.transaction.errors import HalfMessageExpired, HalfMessageLost, NotAHalfMessage, NotWrittenYet
+from rocketmq_broker.transaction.pending_transaction import PendingTransaction
+from rocketmq_broker.world import current_world
+
+logger = logging.getLogger(__name__)
+
+AT_MOST_AT_ONCE = 256
+"""Transactions looked at before others get their turn on the event loop."""
+HELD_BACK_MS = 1_000
+"""When to look again if no producer of the group can be asked now, or the half message is on its way to the disk."""
+UNWRITABLE_MS = 1_000
+"""When to try again if the store could not be written."""
+LONGEST_SLEEP_S = 1.0
+"""The event loop's clock may go slower than the wall clock: what is due is late by no more than this."""
+SHORTEST_SLEEP_S = 0.02
+
+
+class CheckService:
+    """Does what is due."""
+
+    def __init__(
+        self,
+        *,
+        messages: TransactionalMessages,
+        requests: CheckRequests,
+        appended: Callable[[], None],
+        clock: Callable[[], int],
+        expiry_clock: Callable[[], int],
+    ) -> None:
+        """`appended` is told when the store has something to write (GroupCommit).
+
+        `expiry_clock` says the time by which a transaction may be discarded for its age (ExpiryClock).
+        """
+        self._messages = messages
+        self._requests = requests
+        self._appended = appended
+        self._clock = clock
+        self._longest_sleep_s = LONGEST_SLEEP_S if current_world().clocks_differ else math.inf
+        self._expiry_clock = expiry_clock
+        self.alarm = Alarm()
+        """Rings when a transaction is due sooner than the last `look_now` said."""
+        self._known_bad: set[int] = set()
+
+    def ask_only(self, may_check: Callable[[Connection, bytes], bool]) -> None:
+        """Asks only those producers about a transaction of a topic that may see its half message."""
+        self._requests.may_check = may_check
+
+    def look_now(self) -> float | None:
+        """Does what is due. Returns in how many seconds something is due next; None if nothing is pending."""
+        self.look(self._clock())
+        return self.due_s()
+
+    def due_s(self) -> float | None:
+        """In how many seconds something is due next; None if nothing is pending. The alarm rings if it becomes less."""
+        due_times = self._messages.table.due_times
+        times = due_times.next_ms(), self._requests.next_repetition_ms()
+        due_ms = min((time for time in times if time is not None), default=None)
+        due_times.watch(due_ms, self.alarm.ring)
+        return None if due_ms is None else min(max((due_ms - self._clock()) / 1000, 0), self._longest_sleep_s)
+
+    def look(self, now_ms: int) -> None:
+        """Does what is due at that time, but not too much at once."""
+        before = self._messages.appended_position
+        self._requests.notice_time(now_ms)
+        for transaction in self._messages.table.due_times.take_due(now_ms, AT_MOST_AT_ONCE):
+            try:
+                self._look_at(transaction, now_ms)
+            except StoreUnwritable as error:
+                self._messages.table.due_times.reschedule(transaction, now_ms + UNWRITABLE_MS)
+                logger.warning("a transaction cannot be closed now: %s", error)
+            except Exception as error:
+                self._pass_over(transaction, error)
+        self._requests.repeat_unanswered(now_ms, AT_MOST_AT_ONCE)
+        try:
+            self._put_back_oldest(now_ms)
+        finally:
+            if self._messages.appended_position != before:
+                self._appended()
+
+    def _look_at(self, transaction: PendingTransaction, now_ms: int) -> None:
+        group, able = self._requests.group(transaction)
+        action = decide_check(transaction, self._expiry_clock(), self._messages.policy, group)
+        if action is CheckAction.NO_PRODUCER:
+            self._messages.counts.checks_without_producer += 1
+        elif action is CheckAction.HOLD:
+            self._messages.counts.checks_held_back += 1
+            self._look_again_soon(transaction, now_ms)
+        elif action is CheckAction.CHECK_BACK:
+            self._check_back(transaction, able, now_ms)
+        else:
+            self._discard(transaction, action, now_ms)
+
+    def _check_back(self, transaction: PendingTransaction, able: list[Connection], now_ms: int) -> None:
+        try:
+            self._requests.send(transaction, able, now_ms)
+        except NotWrittenYet:
+            self._look_again_soon(transaction, now_ms)
+        except HalfMessageExpired:
+            self._lose(transaction, now_ms)
+
+    def _discard(self, transaction: PendingTransaction, action: CheckAction, now_ms: int) -> None:
+        """Parks the message. The log has a line for it once it is on disk (ParkedMessages)."""
+        try:
+            self._messages.discard(transaction, now_ms)
+        except NotWrittenYet:
+            self._look_again_soon(transaction, now_ms)
+        except HalfMessageLost:
+            self._lose(transaction, now_ms)
+        else:
+            if action is CheckAction.SKIP:
+                self._messages.counts.skips += 1
+            else:
+                self._messages.counts.discards += 1
+
+    def _put_back_oldest(self, now_ms: int) -> None:
+        """Keeps the consumer offset of the half queue near the queue's end, so that the next start reads little."""
+        for _ in range(AT_MOST_AT_ONCE):
+            transaction = must_be_put_back(self._messages.table, self._messages.policy)
+            if transaction is None:
+                return
+            try:
+                checks = transaction.checks - self._requests.unanswered_about(transaction)
+                self._messages.put_back(transaction, now_ms, checks)
+            except StoreUnwritable:
+                return
+            except NotWrittenYet:
+                self._look_again_soon(transaction, now_ms)
+                return
+            except HalfMessageLost:
+                self._lose(transaction, now_ms)
+
+    def _look_again_soon(self, transaction: PendingTransaction, now_ms: int) -> None:
+        self._messages.table.due_times.reschedule(transaction, min(transaction.due_ms, now_ms + HELD_BACK_MS))
+
+    def _lose(self, transaction: PendingTransaction, now_ms: int) -> None:
+        self._messages.lose(transaction, now_ms)
+        self._messages.counts.bad_records += 1
+        logger.error(
+            "lost the transaction at %d of %s: its half message cannot be read any more",
+            transaction.commit_log_offset, transaction.producer_group,
+        )  # fmt: skip
+
+    def _pass_over(self, transaction: PendingTransaction, error: Exception) -> None:
+        """Leaves a transaction for the next time, and says why the first time."""
+        self._messages.counts.bad_records += 1
+        if transaction.commit_log_offset in self._known_bad:
+            return
+        self._known_bad.add(transaction.commit_log_offset)
+        known = isinstance(error, (HalfMessageLost, NotAHalfMessage))
+        logger.error(
+            "cannot check the transaction at %d of %s: %s",
+            transaction.commit_log_offset, transaction.producer_group, error, exc_info=None if known else error,
+        )  # fmt: skip

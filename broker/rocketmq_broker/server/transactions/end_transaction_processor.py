@@ -1,0 +1,82 @@
+"""END_TRANSACTION: producers decide about their transactions, and answer checks (RocketMQ's EndTransactionProcessor)."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Mapping
+
+from rocketmq_broker.protocol.codes import RequestCode, ResponseCode
+from rocketmq_broker.protocol.command import RemotingCommand, encode_response
+from rocketmq_broker.protocol.headers import EndTransactionRequestHeader
+from rocketmq_broker.remoting.connection import Connection
+from rocketmq_broker.remoting.dispatcher import Handler, RequestRefused
+from rocketmq_broker.server.ports import Durability
+from rocketmq_broker.server.transactions.transactional_messages import TransactionalMessages
+from rocketmq_broker.transaction.checks_in_flight import ChecksInFlight
+from rocketmq_broker.transaction.decision import EndAction, EndDecision, EndRequest, Refusal
+from rocketmq_broker.transaction.errors import HalfMessageUnreadable
+
+logger = logging.getLogger(__name__)
+
+
+class EndTransactionProcessor:
+    """Commits or rolls back, and answers once that is durable. A one-way request gets no answer."""
+
+    def __init__(
+        self,
+        *,
+        messages: TransactionalMessages,
+        group_commit: Durability,
+        checks_in_flight: ChecksInFlight[Connection],
+        clock: Callable[[], int],
+    ) -> None:
+        self._messages = messages
+        self._group_commit = group_commit
+        self._checks_in_flight = checks_in_flight
+        self._clock = clock
+
+    @property
+    def handlers(self) -> Mapping[int, Handler]:
+        """COMMIT and ROLLBACK, and answers to check-backs, which come by one request."""
+        return {RequestCode.END_TRANSACTION: self.end_transaction}
+
+    def end_transaction(self, connection: Connection, command: RemotingCommand) -> bytes | None:
+        """A producer decides, or answers a check."""
+        header = command.decode_header(EndTransactionRequestHeader)
+        if header.from_transaction_check:
+            offset, answer = header.commit_log_offset, header.commit_or_rollback
+            self._checks_in_flight.answered(connection, offset, self._clock())
+            self._checks_in_flight.on_record.answered(offset, connection.peer, answer, self._clock())
+        request = EndRequest(
+            header.commit_or_rollback, header.commit_log_offset, header.tran_state_table_offset, header.producer_group
+        )
+        decision = self._messages.decide(request)
+        if decision.action is EndAction.KEEP:
+            self._messages.counts.unknown_answers += 1
+            return encode_response(command, ResponseCode.SUCCESS)
+        end_position = self._carry_out(decision, request, connection)
+        self._group_commit.appended()
+        if not command.is_oneway:
+            self._group_commit.after_durable(end_position, connection, encode_response(command, ResponseCode.SUCCESS))
+        return None
+
+    def _carry_out(self, decision: EndDecision, request: EndRequest, connection: Connection) -> int:
+        """Does what was decided; returns the commit log offset after it. Raises RequestRefused, StoreUnwritable."""
+        transaction = decision.transaction
+        if transaction is None:
+            raise self._refused(decision.refusal or Refusal.NOT_FOUND, decision.remark, request, connection)
+        if decision.action is EndAction.ROLLBACK:
+            return self._messages.roll_back(transaction, self._clock())
+        try:
+            return self._messages.commit(transaction, self._clock())
+        except HalfMessageUnreadable as error:
+            self._messages.counts.bad_records += 1
+            raise self._refused(Refusal.NOT_FOUND, f"the half message cannot be read: {error}", request, connection) from None
+
+    def _refused(self, refusal: Refusal, remark: str, request: EndRequest, connection: Connection) -> RequestRefused:
+        self._messages.counts.refusals[refusal] += 1
+        logger.warning(
+            "refused (%s) what %s of %s decided about commit log offset %d: %s",
+            refusal.value, connection.peer, request.producer_group, request.commit_log_offset, remark,
+        )  # fmt: skip
+        return RequestRefused(ResponseCode.SYSTEM_ERROR, remark)

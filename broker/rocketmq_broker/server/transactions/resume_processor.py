@@ -1,0 +1,149 @@
+"""RESUME_CHECK_HALF_MESSAGE: operators resume discarded messages (RocketMQ's AdminBrokerProcessor.resumeCheckHalfMessage)."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Callable, Iterator, Mapping
+from itertools import islice
+from typing import Final
+
+from rocketmq_broker.message.errors import CorruptRecord
+from rocketmq_broker.message.ids import parse_offset_message_id
+from rocketmq_broker.protocol.codes import RequestCode, ResponseCode
+from rocketmq_broker.protocol.command import RemotingCommand, ReplyTo, encode_response
+from rocketmq_broker.protocol.headers import ResumeCheckHalfMessageRequestHeader
+from rocketmq_broker.remoting.connection import Connection
+from rocketmq_broker.remoting.dispatcher import Handler, RequestRefused
+from rocketmq_broker.remoting.tasks import Tasks
+from rocketmq_broker.server.parked import ParkedMessages, ParkedPlace, Treatment
+from rocketmq_broker.server.ports import Durability
+from rocketmq_broker.server.pulling.queue_records import records_from
+from rocketmq_broker.server.transactions.transactional_messages import TransactionalMessages
+from rocketmq_broker.store import MessageStore, RecordNotFound, StoreUnwritable
+from rocketmq_broker.transaction.errors import AlreadyResumed, NotAHalfMessage, NotResumable
+from rocketmq_broker.transaction.half_message import HALF_TOPIC, HalfMessage, read_any_message, read_half_message
+from rocketmq_broker.transaction.resumption import refuse_if_not_resumable
+
+logger = logging.getLogger(__name__)
+
+MOST_AT_ONCE: Final = 1024
+"""Half messages looked at before others get their turn on the event loop."""
+
+
+class ResumeProcessor:
+    """Resumes a message once. The index tells whether it was resumed already; without an index, all half messages since then."""
+
+    def __init__(
+        self,
+        *,
+        messages: TransactionalMessages,
+        store: MessageStore,
+        parked: ParkedMessages,
+        group_commit: Durability,
+        tasks: Tasks,
+        clock: Callable[[], int],
+    ) -> None:
+        self._messages = messages
+        self._store = store
+        self._parked = parked
+        self._group_commit = group_commit
+        self._tasks = tasks
+        self._clock = clock
+        self._is_searching = False
+
+    @property
+    def handlers(self) -> Mapping[int, Handler]:
+        """A discarded message is to be checked again."""
+        return {RequestCode.RESUME_CHECK_HALF_MESSAGE: self.resume_check}
+
+    def resume_check(self, connection: Connection, command: RemotingCommand) -> bytes | None:
+        """An operator resumes a discarded message."""
+        message_id = command.decode_header(ResumeCheckHalfMessageRequestHeader).msg_id or ""
+        reply_to = ReplyTo(command.opaque, command.serialize_type)
+        try:
+            place = parse_offset_message_id(message_id)
+            discarded = read_half_message(self._store.read_queued(place.commit_log_offset))
+            alike = self._messages_alike(discarded)
+            is_searched = self._search_on(connection, discarded, alike)
+        except (ValueError, RecordNotFound, CorruptRecord, NotAHalfMessage, NotResumable) as error:
+            raise _refused(message_id, error) from None
+        if is_searched:
+            self._resume(connection, reply_to, message_id, discarded)
+        elif self._is_searching:
+            remark = "the broker is searching all half messages for another message that is to be resumed; try again later"
+            raise RequestRefused(ResponseCode.SYSTEM_BUSY, remark)
+        else:
+            self._is_searching = True
+            search = self._search_and_resume(connection, reply_to, message_id, discarded, alike)
+            self._tasks.start("find out whether a message was resumed already", search)
+        return None
+
+    async def _search_and_resume(
+        self, connection: Connection, reply_to: ReplyTo, message_id: str, discarded: HalfMessage, alike: Iterator[HalfMessage]
+    ) -> None:
+        try:
+            while not self._search_on(connection, discarded, alike):  # noqa: ASYNC110 (others get their turn; nobody could tell)
+                await asyncio.sleep(0)
+            self._resume(connection, reply_to, message_id, discarded)
+        except (CorruptRecord, NotResumable) as error:
+            refusal = _refused(message_id, error)
+            connection.send(encode_response(reply_to, refusal.code, remark=refusal.remark))
+        except RequestRefused as refusal:
+            connection.send(encode_response(reply_to, refusal.code, remark=refusal.remark))
+        except (StoreUnwritable, OSError) as error:
+            connection.send(encode_response(reply_to, ResponseCode.SERVICE_NOT_AVAILABLE, remark=str(error)))
+        finally:
+            self._is_searching = False
+
+    def _search_on(self, connection: Connection, discarded: HalfMessage, alike: Iterator[HalfMessage]) -> bool:
+        """Looks at some more messages. Returns whether those were all. Raises NotResumable, CorruptRecord, StoreUnwritable."""
+        some = list(islice(alike, MOST_AT_ONCE))
+        try:
+            refuse_if_not_resumable(discarded, some)
+        except AlreadyResumed:
+            # Apache's broker resumed it, or this one ended before it wrote the mark: no operator needs to look at the message.
+            place = _place(discarded)
+            if not self._parked.is_being_treated(place) and self._parked.latest_mark(*place[:3]) is None:
+                self._mark_resumed(place, connection)
+            raise
+        return len(some) < MOST_AT_ONCE
+
+    def _resume(self, connection: Connection, reply_to: ReplyTo, message_id: str, discarded: HalfMessage) -> None:
+        """Raises RequestRefused, StoreUnwritable."""
+        try:
+            self._messages.resume(discarded, self._clock())
+        except (NotAHalfMessage, NotResumable) as error:
+            raise _refused(message_id, error) from None
+        end_position = self._mark_resumed(_place(discarded), connection)
+        logger.warning("%s resumed by hand the discarded message %s", connection.peer, message_id)
+        self._group_commit.after_durable(end_position, connection, encode_response(reply_to, ResponseCode.SUCCESS))
+
+    def _mark_resumed(self, place: ParkedPlace, connection: Connection) -> int:
+        by_host, now_ms = connection.born_host, self._clock()
+        appended = self._parked.append_mark(place, Treatment.RESUMED, now_ms=now_ms, by_host=by_host)
+        self._group_commit.appended()
+        return appended.end_position
+
+    def _messages_alike(self, discarded: HalfMessage) -> Iterator[HalfMessage]:
+        """Messages with the same transaction id: half messages, and in the topic it was for. Without an index, half messages."""
+        transaction_id = discarded.transaction_id
+        if transaction_id is None or not self._store.config.is_index_enabled:
+            return self._half_messages_since(discarded)
+        topic, _ = discarded.destination()
+        found = [self._store.query(place, transaction_id) for place in (HALF_TOPIC, topic)]
+        if not all(one.are_all for one in found):  # somebody sent many with that id: one that counts may be behind them
+            return self._half_messages_since(discarded)
+        return iter([read_any_message(record) for one in found for record in one.records])
+
+    def _half_messages_since(self, discarded: HalfMessage) -> Iterator[HalfMessage]:
+        first = self._store.first_behind(HALF_TOPIC, 0, discarded.commit_log_offset)
+        return map(read_any_message, records_from(self._store, HALF_TOPIC, 0, first))
+
+
+def _place(discarded: HalfMessage) -> ParkedPlace:
+    return ParkedPlace(discarded.topic, 0, discarded.queue_offset, discarded.commit_log_offset)
+
+
+def _refused(message_id: str, error: Exception) -> RequestRefused:
+    return RequestRefused(ResponseCode.SYSTEM_ERROR, f"the message {message_id[:64]} cannot be resumed: {error}")

@@ -1,0 +1,50 @@
+"""Counts how the transactions of a topic ended, for metrics (RocketMQ 5's transaction metrics)."""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+from dataclasses import dataclass, field
+from typing import Final
+
+from rocketmq_broker.server.statistics.histogram import Histogram
+
+FINISH_LATENCY_S: Final = (5, 60, 600, 3600, 43_200, 86_400)
+"""RocketMQ's own bounds: 5 s, a minute, 10 minutes, an hour, 12 hours, a day."""
+
+_BOUNDS_MS: Final = tuple(bound * 1000 for bound in FINISH_LATENCY_S)
+_PROMPT_MS: Final = _BOUNDS_MS[0]
+
+
+@dataclass(slots=True)
+class TopicOutcomes:
+    """Counters. They only grow, and each event adds to one of them."""
+
+    rollbacks: int = 0
+    prompt_commits: int = 0
+    """Commits within the first bound, as nearly all are."""
+    late_commits: list[int] = field(default_factory=lambda: [0] * len(_BOUNDS_MS))
+    """Later commits, by the bounds above the first one; the last counter is for commits beyond all bounds."""
+    latency_ms: int = 0
+    """The sum of the times from half message to commit."""
+
+    @property
+    def commits(self) -> int:
+        """All commits, prompt and late."""
+        return self.prompt_commits + sum(self.late_commits)
+
+    def committed(self, latency_ms: int) -> None:
+        """Counts a commit. `latency_ms` is the time since its half message, less than 0 if the clock was set back."""
+        if latency_ms <= _PROMPT_MS:
+            self.prompt_commits += 1
+            if latency_ms < 0:
+                return
+        else:
+            self.late_commits[bisect_left(_BOUNDS_MS, latency_ms) - 1] += 1
+        self.latency_ms += latency_ms
+
+    def finish_latency_s(self) -> Histogram:
+        """Seconds from half message to commit."""
+        histogram = Histogram(FINISH_LATENCY_S)
+        histogram.counts = [self.prompt_commits, *self.late_commits]
+        histogram.total = self.latency_ms / 1000
+        return histogram

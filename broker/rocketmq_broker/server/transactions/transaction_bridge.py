@@ -1,0 +1,66 @@
+"""Appends the records of transactions to the store, and reads half messages back (RocketMQ's TransactionalMessageBridge)."""
+
+from __future__ import annotations
+
+from rocketmq_broker.message.inner_message import InnerMessage
+from rocketmq_broker.store import Appended, MessageStore, RecordLost, RecordNotFound, UnreadableRecord
+from rocketmq_broker.transaction.errors import HalfMessageExpired, HalfMessageLost, NotAHalfMessage, NotWrittenYet
+from rocketmq_broker.transaction.half_message import HalfMessage, read_any_message, read_half_message
+from rocketmq_broker.transaction.op_message import op_message
+from rocketmq_broker.transaction.pending_transaction import PendingTransaction
+from rocketmq_broker.transaction.states import State
+
+
+class TransactionBridge:
+    """Appends what transitions write. All methods that append raise StoreUnwritable."""
+
+    def __init__(self, store: MessageStore) -> None:
+        self._store = store
+        self._store_host = store.config.store_host
+        self.appended_position = 0
+        """The commit log offset after the last record appended here."""
+
+    def append_half(self, half: InnerMessage, now_ms: int) -> Appended:
+        """Appends the half message of a message that a producer sent. Raises IllegalMessage, too."""
+        appended = self._store.append(half, now_ms)
+        self.appended_position = appended.end_position
+        return appended
+
+    def append(self, message: InnerMessage, now_ms: int) -> Appended:
+        """Appends a message that was accepted before: its size is not checked again, and it may use the last of the disk."""
+        appended = self._store.append(message, now_ms, was_accepted=True, may_use_reserve=True)
+        self.appended_position = appended.end_position
+        return appended
+
+    def append_op(self, half_queue_offset: int, now_ms: int, state: State | None = None, reason: str | None = None) -> Appended:
+        """Appends the op message that closes a half message."""
+        return self.append(op_message(half_queue_offset, now_ms, self._store_host, state, reason), now_ms)
+
+    def take_back(self, position: int) -> None:
+        """Records from that commit log offset on were lost."""
+        self.appended_position = min(self.appended_position, position)
+
+    def read(self, transaction: PendingTransaction) -> HalfMessage:
+        """Reads the newest half message of a transaction. Raises NotWrittenYet, HalfMessageLost."""
+        try:
+            half = read_half_message(self._store.read(transaction.stored_at))
+        except RecordNotFound as error:
+            raise NotWrittenYet(str(error)) from None
+        except (RecordLost, NotAHalfMessage) as error:
+            is_expired = transaction.stored_at < self._store.commit_log_min_offset
+            raise (HalfMessageExpired if is_expired else HalfMessageLost)(str(error)) from None
+        if half.queue_offset != transaction.stored_queue_offset:
+            raise HalfMessageLost(f"the half message at {transaction.stored_at} has another queue offset: {half.queue_offset}")
+        return half
+
+    def message_at(self, commit_log_offset: int) -> HalfMessage | None:
+        """See `message_at`."""
+        return message_at(self._store, commit_log_offset)
+
+
+def message_at(store: MessageStore, commit_log_offset: int) -> HalfMessage | None:
+    """Reads the message of any queue at an offset that a client or another record names; None if there is none."""
+    try:
+        return read_any_message(store.read_queued(commit_log_offset))
+    except UnreadableRecord:
+        return None

@@ -1,0 +1,187 @@
+"""Finds transactions for operators, pending or decided: by transaction id, by key, or by where a half message lies."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from rocketmq_broker.message import properties as props
+from rocketmq_broker.message import sysflag
+from rocketmq_broker.server.transactions.transaction_bridge import message_at
+from rocketmq_broker.server.transactions.transactional_messages import TransactionalMessages
+from rocketmq_broker.store import MessageStore
+from rocketmq_broker.transaction.copies import identity_of
+from rocketmq_broker.transaction.errors import HalfMessageUnreadable, NotAnOpMessage
+from rocketmq_broker.transaction.half_message import DISCARD_TOPIC, HALF_TOPIC, HalfMessage, read_any_message, read_half_message
+from rocketmq_broker.transaction.op_message import GIVEN_REASON_KEY, OP_TOPIC, decided_offsets
+from rocketmq_broker.transaction.pending_transaction import PendingTransaction
+from rocketmq_broker.transaction.states import State
+
+
+@dataclass(frozen=True, slots=True)
+class FoundPending:
+    """A pending transaction."""
+
+    transaction: PendingTransaction
+    half: HalfMessage | None
+    """None if it cannot be read; then `problem` says why."""
+    problem: str | None = None
+
+    @property
+    def commit_log_offset(self) -> int:
+        """Of the first half message."""
+        return self.transaction.commit_log_offset
+
+
+@dataclass(frozen=True, slots=True)
+class FoundDecided:
+    """A decided transaction, as far as the store still tells."""
+
+    commit_log_offset: int
+    """Of the first half message; -1 if nothing tells."""
+    state: State | None
+    """None if nothing tells how it was decided."""
+    half: HalfMessage | None = None
+    made: HalfMessage | None = None
+    """The committed or discarded message."""
+    op: HalfMessage | None = None
+    """The op message, if it gives a reason."""
+    problem: str | None = None
+
+
+Found = FoundPending | FoundDecided
+
+
+class TransactionFinder:
+    """Puts together what table, index and commit log know of a transaction. Reads a few records for each, and changes nothing."""
+
+    def __init__(self, messages: TransactionalMessages, store: MessageStore) -> None:
+        self._messages = messages
+        self._store = store
+
+    @property
+    def can_search(self) -> bool:
+        """Whether transactions can be found by id or key: not without an index."""
+        return self._store.config.is_index_enabled
+
+    def finds_all(self, transaction_id: str) -> bool:
+        """Whether the index shows all half messages with that id: a client may send any number of them."""
+        return self._store.query(HALF_TOPIC, transaction_id).are_all
+
+    def pending_by_id(self, transaction_id: str) -> list[PendingTransaction]:
+        """The pending ones with that id: two of them if a producer sent one message twice."""
+        found = [self._pending(half) for half in self._halves(transaction_id) if half.transaction_id == transaction_id]
+        return list(dict.fromkeys(transaction for transaction in found if transaction is not None))
+
+    def pending_by_offset(self, commit_log_offset: int) -> PendingTransaction | None:
+        """The pending transaction whose half message, or a copy of the half message, lies there."""
+        table = self._messages.table
+        transaction = table.find(commit_log_offset)
+        if transaction is None and (copy := table.copies.find(commit_log_offset)) is not None:
+            return copy[0]
+        return transaction
+
+    def by_word(self, word: str) -> list[Found]:
+        """All with that transaction id or key, oldest first."""
+        return self._found(self._halves(word))
+
+    def by_offset(self, commit_log_offset: int) -> list[Found]:
+        """The transaction whose half message, or a copy of the half message, lies there; none if no half message lies there."""
+        transaction = self.pending_by_offset(commit_log_offset)
+        if transaction is not None:
+            return [self.found_pending(transaction)]
+        half = self._half_at(commit_log_offset)
+        if half is None or half.topic != HALF_TOPIC:
+            return []
+        copies = [copy for copy in self._halves(half.transaction_id or "") if identity_of(copy) == identity_of(half)]
+        return self._found(copies or [half])
+
+    def with_reason(self, before_ms: int, max_count: int) -> list[FoundDecided]:
+        """Those that operators decided, or that were lost, until that time; the latest first."""
+        records = self._store.query(OP_TOPIC, GIVEN_REASON_KEY, max_count, end_ms=before_ms).records
+        ops = sorted(map(read_any_message, records), key=lambda op: op.store_timestamp, reverse=True)
+        return [decided for op in ops for decided in self._closed_by(op)]
+
+    def found_pending(self, transaction: PendingTransaction) -> FoundPending:
+        """The transaction with its half message. One that cannot be read is a problem of the transaction, and no error."""
+        try:
+            return FoundPending(transaction, self._messages.read(transaction))
+        except HalfMessageUnreadable as error:
+            return FoundPending(transaction, None, str(error))
+
+    def _found(self, halves: Iterable[HalfMessage]) -> list[Found]:
+        """The transactions of these half messages, each once."""
+        pending: dict[int, PendingTransaction] = {}
+        decided: dict[object, list[HalfMessage]] = {}
+        for half in halves:
+            transaction = self._pending(half)
+            if transaction is not None:
+                pending[transaction.commit_log_offset] = transaction
+            else:
+                decided.setdefault(identity_of(half), []).append(half)
+        found: list[Found] = [self.found_pending(transaction) for transaction in pending.values()]
+        found += [self._found_decided(copies) for copies in decided.values()]
+        return sorted(found, key=lambda one: one.commit_log_offset)
+
+    def _found_decided(self, copies: list[HalfMessage], op: HalfMessage | None = None) -> FoundDecided:
+        """The transaction of these half messages, and the op message that closed it if the caller knows that."""
+        first = min(copies, key=lambda half: half.commit_log_offset)
+        made, is_certain = self._made_from(first)
+        state: State | None = State.ROLLED_BACK
+        if made is not None:
+            state = State.DISCARDED if made.topic == DISCARD_TOPIC else State.COMMITTED
+        elif not is_certain:
+            state = None
+        problem = None if is_certain else "too many messages have its transaction id to tell how it was decided"
+        state = self._messages.table.ended.state_of(first.commit_log_offset) or state
+        if op is None:
+            ops = [self._op_with_reason(copy.queue_offset) for copy in copies]
+            op = next((found for found in reversed(ops) if found is not None), None)
+        return FoundDecided(first.commit_log_offset, state, first, made, op, problem)
+
+    def _closed_by(self, op: HalfMessage) -> list[FoundDecided]:
+        try:
+            queue_offsets = decided_offsets(op)
+        except NotAnOpMessage:
+            return []
+        return [self._closed_half(queue_offset, op) for queue_offset in queue_offsets]
+
+    def _closed_half(self, queue_offset: int, op: HalfMessage) -> FoundDecided:
+        commit_log_offset = self._store.commit_log_offset(HALF_TOPIC, 0, queue_offset)
+        half = self._half_at(commit_log_offset) if commit_log_offset is not None else None
+        if half is not None:
+            return self._found_decided([half], op)
+        problem = "the half message is not in the files any more"
+        return FoundDecided(-1 if commit_log_offset is None else commit_log_offset, None, op=op, problem=problem)
+
+    def _op_with_reason(self, half_queue_offset: int) -> HalfMessage | None:
+        found = self._store.query(OP_TOPIC, str(half_queue_offset)).records
+        ops = [op for op in map(read_any_message, found) if op.body == b"%d" % half_queue_offset]
+        return ops[-1] if ops else None
+
+    def _made_from(self, half: HalfMessage) -> tuple[HalfMessage | None, bool]:
+        """The committed or discarded message that was made from the half message, and whether the answer is certain."""
+        if half.transaction_id is None:
+            return None, True
+        is_certain = True
+        for topic in ((props.find(half.properties, props.REAL_TOPIC) or "").encode(), DISCARD_TOPIC):
+            found = self._store.query(topic, half.transaction_id)
+            is_certain = is_certain and found.are_all
+            for message in map(read_any_message, found.records):
+                is_made = topic == DISCARD_TOPIC or message.sys_flag & sysflag.TRANSACTION_MASK == sysflag.TRANSACTION_COMMIT
+                if is_made and identity_of(message) == identity_of(half):
+                    return message, True
+        return None, is_certain
+
+    def _pending(self, half: HalfMessage) -> PendingTransaction | None:
+        named = half.prepared_transaction_offset  # by a copy that this broker put back: its first half message
+        return self.pending_by_offset(max(named, 0) if named else half.commit_log_offset)
+
+    def _halves(self, word: str) -> list[HalfMessage]:
+        """Half messages with that transaction id or key."""
+        found = [read_half_message(record) for record in self._store.query(HALF_TOPIC, word).records]
+        return [half for half in found if word == half.transaction_id or word in half.keys]
+
+    def _half_at(self, commit_log_offset: int) -> HalfMessage | None:
+        half = message_at(self._store, commit_log_offset)
+        return half if half is not None and half.topic in (HALF_TOPIC, DISCARD_TOPIC) else None

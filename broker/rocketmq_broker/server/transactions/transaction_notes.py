@@ -1,0 +1,128 @@
+"""Keeps what the next start needs: the consumer offsets of CID_RMQ_SYS_TRANS, and how often each transaction was checked."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import threading
+from collections.abc import Callable
+from typing import Any, NamedTuple, Protocol
+
+from rocketmq_broker.message import topics
+from rocketmq_broker.remoting.connection import Connection
+from rocketmq_broker.server.transactions.transactional_messages import TransactionalMessages
+from rocketmq_broker.store import ConsumerOffsets, DamagedStore, MessageStore
+from rocketmq_broker.transaction.check_counts import check_counts_as_json, check_counts_from_json
+from rocketmq_broker.transaction.checks_in_flight import ChecksInFlight
+from rocketmq_broker.transaction.offsets import TransactionOffsets
+from rocketmq_broker.world import current_world
+
+logger = logging.getLogger(__name__)
+
+KEEP_INTERVAL_S = 2.0
+"""While anything changes; a broker in a test looks less often while nothing does."""
+
+
+class CheckCountsFile(Protocol):
+    """Where check counts survive a restart (ConfigFile)."""
+
+    def read(self, decode: Callable[[Any], dict[int, int]]) -> dict[int, int]:
+        """The decoded content. Raises DamagedStore."""
+
+    def write(self, value: dict[str, Any]) -> None:
+        """Replaces the content; durable when it returns. Raises OSError."""
+
+
+def read_check_counts(counts_file: CheckCountsFile) -> dict[int, int]:
+    """How often each transaction was checked; nothing if the file is damaged: that costs a few checks, and no start."""
+    try:
+        return counts_file.read(check_counts_from_json)
+    except DamagedStore as error:
+        logger.warning("the check counts of the pending transactions cannot be read, some are checked more often: %s", error)
+        return {}
+
+
+class _NotedOffsets(NamedTuple):
+    offsets: TransactionOffsets
+    position: int
+    """The commit log offset before which all records must be on disk."""
+    take_backs: int
+    """How often records had been lost by then: one more loss makes the offsets wrong."""
+
+
+class TransactionNotes:
+    """Writes both every few seconds, and a last time when the broker stops."""
+
+    def __init__(
+        self,
+        messages: TransactionalMessages,
+        store: MessageStore,
+        checks_in_flight: ChecksInFlight[Connection],
+        consumer_offsets: ConsumerOffsets,
+        counts_file: CheckCountsFile,
+    ) -> None:
+        self._messages = messages
+        self._store = store
+        self._checks_in_flight = checks_in_flight
+        self._consumer_offsets = consumer_offsets
+        self._counts_file = counts_file
+        self._noted: _NotedOffsets | None = None
+        self._kept: TransactionOffsets | None = None
+        self._idle_s = max(KEEP_INTERVAL_S, current_world().upkeep_s)
+        self._changes_kept: int | None = None
+        self._is_finished = False
+        self._counts_turn = threading.Lock()
+
+    async def keep(self) -> None:
+        """Writes both every few seconds, until it is cancelled."""
+        while True:
+            kept, counts = self._kept, None
+            try:
+                self.note_offsets()
+                counts = self._changed_counts()
+                if counts is not None:
+                    await asyncio.to_thread(self._write_counts, counts)
+            except OSError as error:
+                self._changes_kept = None
+                logger.warning("the check counts of the pending transactions cannot be written: %s", error)
+            except Exception:
+                logger.exception("cannot keep what the next start needs to know of transactions")
+            is_idle = counts is None and self._noted is None and self._kept == kept
+            await asyncio.sleep(self._idle_s if is_idle else KEEP_INTERVAL_S)
+
+    def finish(self) -> None:
+        """Writes both for the last time, after the last flush of the store. Raises OSError."""
+        self._noted = None
+        self.note_offsets()
+        with self._counts_turn:
+            # A thread of `keep` may have been left behind with older counts.
+            self._is_finished = True
+            self._counts_file.write(self._counts())
+
+    def note_offsets(self) -> None:
+        """Commits the consumer offsets of CID_RMQ_SYS_TRANS as soon as all records before them are on disk."""
+        take_backs = self._messages.counts.take_backs
+        if self._noted is None or self._noted.take_backs != take_backs:
+            self._noted = _NotedOffsets(self._messages.table.advance_offsets(), self._messages.appended_position, take_backs)
+        if self._store.flushed_position >= self._noted.position:
+            self._kept = self._noted.offsets
+            half_queue_offset, op_queue_offset = self._kept
+            group = topics.TRANSACTION_CONSUMER_GROUP
+            self._consumer_offsets.commit(group, topics.HALF_TOPIC, 0, half_queue_offset)
+            self._consumer_offsets.commit(group, topics.OP_HALF_TOPIC, 0, op_queue_offset)
+            self._noted = None
+
+    def _write_counts(self, counts: dict[str, Any]) -> None:
+        with self._counts_turn:
+            if not self._is_finished:
+                self._counts_file.write(counts)
+
+    def _changed_counts(self) -> dict[str, Any] | None:
+        changes = self._checks_in_flight.changes
+        if changes == self._changes_kept:
+            return None
+        self._changes_kept = changes
+        return self._counts()
+
+    def _counts(self) -> dict[str, Any]:
+        return check_counts_as_json(self._messages, self._checks_in_flight.unanswered())

@@ -1,0 +1,159 @@
+"""Makes TransactionalMessages from what a store holds, whichever broker left it."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Mapping, Sequence
+
+from rocketmq_broker.message import topics
+from rocketmq_broker.server.pulling.queue_records import records_from
+from rocketmq_broker.server.transactions.transaction_bridge import TransactionBridge
+from rocketmq_broker.server.transactions.transactional_messages import Topics, TransactionalMessages
+from rocketmq_broker.store import ConsumerOffsets, MessageStore, StoreUnwritable
+from rocketmq_broker.transaction.check_policy import CheckPolicy
+from rocketmq_broker.transaction.evidence import Evidence
+from rocketmq_broker.transaction.half_message import DISCARD_TOPIC, HALF_TOPIC
+from rocketmq_broker.transaction.op_message import OP_TOPIC
+from rocketmq_broker.transaction.pending import PendingTransactions
+from rocketmq_broker.transaction.recovery import RecoveredTable, RecoveredTransaction, TransactionRecovery
+from rocketmq_broker.transaction.states import State
+
+logger = logging.getLogger(__name__)
+
+
+def recover_transactions(
+    store: MessageStore,
+    consumer_offsets: ConsumerOffsets,
+    topic_table: Topics,
+    policy: CheckPolicy,
+    now_ms: int,
+    check_counts: Mapping[int, int] | None = None,
+) -> TransactionalMessages:
+    """Finds the pending transactions, and appends the op messages that a crash left out.
+
+    If it appended any, `appended_position` is not 0, and the store has something to write.
+    """
+    found = _read_queues(store, consumer_offsets, policy, now_ms, check_counts or {})
+    bridge = TransactionBridge(store)
+    ended = _ended_without_op(store, bridge, found.undecided)
+    table = PendingTransactions(
+        check_interval_ms=policy.check_interval_ms,
+        next_queue_offset=store.next_offset(HALF_TOPIC, 0),
+        op_window=found.op_window,
+    )
+    to_close = list(found.superseded)
+    for recovered in found.undecided:
+        if recovered.transaction.commit_log_offset in ended:
+            to_close.append(recovered.transaction.stored_queue_offset)
+        else:
+            _add(table, recovered, topic_table)
+    table.confirm(store.written_position)
+    logger.info("%d transactions are pending; %d more were decided just when a broker ended", len(table), len(ended))
+    for topic in (HALF_TOPIC, OP_TOPIC):
+        topic_table.internal(topic.decode(), 1)
+    _close(table, bridge, sorted(to_close), now_ms)
+    return TransactionalMessages(table, bridge, policy, topic_table)
+
+
+def _read_queues(
+    store: MessageStore,
+    consumer_offsets: ConsumerOffsets,
+    policy: CheckPolicy,
+    now_ms: int,
+    check_counts: Mapping[int, int],
+) -> RecoveredTable:
+    """Reads the half queue and the op queue from the offsets of CID_RMQ_SYS_TRANS on."""
+    first_half = _first_offset(store, consumer_offsets, HALF_TOPIC)
+    first_op = _first_offset(store, consumer_offsets, OP_TOPIC)
+    recovery = TransactionRecovery(policy, now_ms, op_offset=first_op, check_counts=check_counts)
+    for op in records_from(store, OP_TOPIC, 0, first_op):
+        recovery.add_op(op)
+    for half in records_from(store, HALF_TOPIC, 0, first_half):
+        recovery.add_half(half)
+    found = recovery.finish()
+    for complaint in found.damaged:
+        logger.error("passed over a record of a transaction: %s", complaint)
+    return found
+
+
+def _first_offset(store: MessageStore, consumer_offsets: ConsumerOffsets, topic: bytes) -> int:
+    """Where to begin: at the group's offset, or at the queue's first message if the offset cannot be right."""
+    offset = consumer_offsets.get(topics.TRANSACTION_CONSUMER_GROUP, topic.decode(), 0)
+    first, end = store.min_offset(topic, 0), store.max_offset(topic, 0)
+    return offset if offset is not None and first <= offset <= end else first
+
+
+def _add(table: PendingTransactions, recovered: RecoveredTransaction, topic_table: Topics) -> None:
+    transaction = recovered.transaction
+    transaction.queue_id = topic_table.existing_queue(transaction.topic, transaction.queue_id)
+    table.add(transaction)
+    for copy in recovered.copies:
+        table.copies.add(transaction, copy)
+    if recovered.has_unread_copies:
+        table.copies.add_unread(transaction, recovered.identity)
+
+
+def _close(table: PendingTransactions, bridge: TransactionBridge, half_queue_offsets: list[int], now_ms: int) -> None:
+    """Appends op messages. What cannot be written now, the next start tries."""
+    for count, half_queue_offset in enumerate(half_queue_offsets):
+        try:
+            op = bridge.append_op(half_queue_offset, now_ms)
+        except StoreUnwritable as error:
+            logger.warning("%d half messages cannot be closed now: %s", len(half_queue_offsets) - count, error)
+            return
+        table.close_copy(half_queue_offset, op)
+
+
+# Transactions that were decided just when a broker ended.
+
+
+def _ended_without_op(
+    store: MessageStore, bridge: TransactionBridge, undecided: Sequence[RecoveredTransaction]
+) -> Mapping[int, State]:
+    """Finds undecided transactions whose committed or discarded message is stored: by the index, or else by reading queues."""
+    evidence, ends = Evidence(undecided, bridge.message_at), _ends_of_topics(store, undecided)
+    unindexed = [recovered for recovered in undecided if not _consider_indexed(store, evidence, recovered, ends)]
+    for topic, queue_id, first in _queues_to_read(unindexed):
+        for record in records_from(store, topic, queue_id, store.first_behind(topic, queue_id, first)):
+            evidence.consider(record)
+    return evidence.states
+
+
+def _ends_of_topics(store: MessageStore, undecided: Sequence[RecoveredTransaction]) -> Mapping[bytes, int]:
+    """Where the last message lies of each topic that can hold what became of these transactions."""
+    wanted = {topic for recovered in undecided for topic in recovered.outcome_topics}
+    return {topic: store.end_of_topic(topic) for topic in wanted}
+
+
+def _consider_indexed(
+    store: MessageStore, evidence: Evidence, recovered: RecoveredTransaction, ends: Mapping[bytes, int]
+) -> bool:
+    """Looks at the messages that the index finds by the transaction's id. Returns whether these are all there can be.
+
+    A committed or discarded message lies behind its half message. So a topic that ends before that is not searched: nearly all
+    transactions that are pending at a crash began after the last message of their topic.
+    """
+    transaction_id = recovered.transaction_id
+    begins = recovered.begins
+    searched = [topic for topic in recovered.outcome_topics if ends[topic] > begins]
+    if not searched:
+        return True
+    if transaction_id is None or not store.config.is_index_enabled:
+        return False
+    are_all = True
+    for topic in searched:
+        found = store.query(topic, transaction_id)
+        for record in found.records:
+            evidence.consider(record)
+        are_all = are_all and found.are_all  # a client may have sent many with that id: the right one may be behind them
+    return are_all
+
+
+def _queues_to_read(unindexed: list[RecoveredTransaction]) -> list[tuple[bytes, int, int]]:
+    """The queues that may hold messages of these transactions, and the commit log offset behind which they lie."""
+    first: dict[tuple[bytes, int], int] = {}
+    for recovered in unindexed:
+        transaction, begins = recovered.transaction, recovered.begins
+        for key in ((transaction.topic, transaction.queue_id), (DISCARD_TOPIC, 0)):
+            first[key] = min(first.get(key, begins), begins)
+    return [(topic, queue_id, begins) for (topic, queue_id), begins in first.items()]

@@ -1,0 +1,203 @@
+"""The front door of transactions: one method for each verb that changes a transaction's state (TransactionalMessageService).
+
+`rocketmq_broker.transaction.states` draws the states and says which records each verb appends. The records of one verb are in one
+batch. They count as soon as they are appended; if the batch does not reach the disk, `take_back` undoes them.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections import defaultdict
+from collections.abc import Iterator
+from typing import Protocol
+
+from rocketmq_broker.message.errors import IllegalMessage
+from rocketmq_broker.message.inner_message import InnerMessage
+from rocketmq_broker.message.topics import is_group, takes_transactions
+from rocketmq_broker.server.ports import SystemTopics
+from rocketmq_broker.server.transactions.topic_outcomes import TopicOutcomes
+from rocketmq_broker.server.transactions.transaction_bridge import TransactionBridge
+from rocketmq_broker.store import Appended
+from rocketmq_broker.transaction import transitions
+from rocketmq_broker.transaction.check_policy import CheckPolicy
+from rocketmq_broker.transaction.counts import TransactionCounts
+from rocketmq_broker.transaction.decision import EndAction, EndDecision, EndRequest, decide_end, decide_late_end
+from rocketmq_broker.transaction.errors import NotADestination, NotResumable
+from rocketmq_broker.transaction.half_message import DISCARD_TOPIC, HalfMessage, find_group
+from rocketmq_broker.transaction.pending import PendingTransactions
+from rocketmq_broker.transaction.pending_transaction import PendingTransaction
+from rocketmq_broker.transaction.recent_half_messages import RecentHalfMessages
+from rocketmq_broker.transaction.states import State
+
+
+class Topics(SystemTopics, Protocol):
+    """Makes topics of the broker's own, and knows which queues the others have (TopicTable)."""
+
+    def existing_queue(self, topic: bytes, queue_id: int) -> int:
+        """Where to put a message that was accepted for that queue a while ago."""
+
+
+class TransactionalMessages:
+    """The pending transactions of a broker, and what changes them. Made by `recover_transactions`.
+
+    Iterating shows the pending transactions, the one that lies furthest back in the half queue first. Each verb but `prepare`
+    returns the commit log offset after its records. All raise StoreUnwritable, and then have changed nothing.
+    """
+
+    def __init__(self, table: PendingTransactions, bridge: TransactionBridge, policy: CheckPolicy, topics: Topics) -> None:
+        self.table = table
+        """For this room alone (rocketmq_broker.server.transactions)."""
+        self.policy = policy
+        self.counts = TransactionCounts()
+        self.outcomes: defaultdict[bytes, TopicOutcomes] = defaultdict(TopicOutcomes)
+        """By topic, since the start."""
+        self._bridge = bridge
+        self._topics = topics
+        self._recent = RecentHalfMessages()
+        self._resumed: dict[int, int] = {}
+        """Discarded messages that were resumed but are not durable yet: where their new half messages end."""
+        self._latest_group = ""
+        self._known_topics: dict[bytes, bytes] = {}  # as many as there are topics: one object for all its transactions
+
+    def __len__(self) -> int:
+        return len(self.table)
+
+    def __iter__(self) -> Iterator[PendingTransaction]:
+        return iter(self.table)
+
+    # The verbs.
+
+    def prepare(self, message: InnerMessage, producer_group: str, now_ms: int) -> Appended:
+        """Stores a message as a half message: its transaction is pending.
+
+        Raises DelayedTransaction, NotADestination, IllegalMessage.
+        """
+        topic = self._known_topics.get(message.topic) or self._new_topic(message.topic)
+        half = transitions.prepared(message, producer_group)
+        group = find_group(half.properties)
+        if group != self._latest_group:
+            self._latest_group = _acceptable_group(group)
+        appended = self._bridge.append_half(half, now_ms)
+        self._recent.keep(appended.commit_log_offset, appended.queue_offset, half)
+        self._begin(appended, half, topic, message.queue_id, group, now_ms)
+        return appended
+
+    def decide(self, request: EndRequest) -> EndDecision:
+        """Decides what a producer's END_TRANSACTION leads to. It changes nothing: the caller commits or rolls back."""
+        decision = decide_end(self.table, request)
+        if decision.action is EndAction.LOOK_UP:
+            return decide_late_end(self.table, request, self._bridge.message_at(request.commit_log_offset))
+        return decision
+
+    def commit(self, transaction: PendingTransaction, now_ms: int, reason: str | None = None) -> int:
+        """Delivers the message. Raises HalfMessageUnreadable, and then the transaction is still pending."""
+        half = self._recent.take(transaction.stored_at, transaction.stored_queue_offset) or self._bridge.read(transaction)
+        # The message comes before its op message. If a crash keeps only the message, recovery finds it and adds the op message;
+        # the other way round the message would be lost.
+        self._bridge.append(transitions.committed(half, transaction), now_ms)
+        end_position = self._end(transaction, State.COMMITTED, now_ms, reason)
+        self.outcomes[transaction.topic].committed(now_ms - transaction.begun_ms)
+        return end_position
+
+    def roll_back(self, transaction: PendingTransaction, now_ms: int, reason: str | None = None) -> int:
+        """Closes the half message: no consumer will see it."""
+        end_position = self._end(transaction, State.ROLLED_BACK, now_ms, reason)
+        self.outcomes[transaction.topic].rollbacks += 1
+        return end_position
+
+    def discard(self, transaction: PendingTransaction, now_ms: int) -> int:
+        """Puts the message where operators find it. Raises HalfMessageUnreadable, and then the transaction is still pending."""
+        half = self._bridge.read(transaction)
+        self._topics.internal(DISCARD_TOPIC.decode(), 1)
+        self._bridge.append(transitions.discarded(half, transaction), now_ms)
+        return self._end(transaction, State.DISCARDED, now_ms)
+
+    def lose(self, transaction: PendingTransaction, now_ms: int) -> int:
+        """Closes a half message that cannot be read any more."""
+        return self._end(transaction, State.LOST, now_ms, "the half message cannot be read")
+
+    def put_back(self, transaction: PendingTransaction, now_ms: int, checks: int) -> int:
+        """Copies the half message to the end of the half queue, with the number of checks that count for good.
+
+        Raises HalfMessageUnreadable.
+        """
+        half = self._bridge.read(transaction)
+        copy = self._bridge.append(transitions.put_back(half, transaction, checks), now_ms)
+        op = self._bridge.append_op(transaction.stored_queue_offset, now_ms)
+        self.table.put_back(transaction, copy, op)
+        self.counts.moves += 1
+        return op.end_position
+
+    def resume(self, discarded: HalfMessage, now_ms: int) -> int:
+        """Begins a new transaction with a discarded message. Raises NotResumable, NotAHalfMessage."""
+        if discarded.commit_log_offset in self._resumed:
+            raise NotResumable("it is being resumed already")
+        topic, queue_id = discarded.destination()
+        queue_id = self._topics.existing_queue(topic, queue_id)
+        half = transitions.resumed(discarded)
+        appended = self._bridge.append(half, now_ms)
+        self._begin(appended, half, self._new_topic(topic), queue_id, discarded.producer_group, now_ms)
+        self._resumed[discarded.commit_log_offset] = appended.end_position
+        self.counts.resumes += 1
+        return appended.end_position
+
+    def _end(self, transaction: PendingTransaction, state: State, now_ms: int, reason: str | None = None) -> int:
+        op = self._bridge.append_op(transaction.stored_queue_offset, now_ms, state, reason)
+        self.table.end(transaction, state, op)
+        return op.end_position
+
+    def _begin(self, appended: Appended, half: InnerMessage, topic: bytes, queue_id: int, group: str, now_ms: int) -> None:
+        offset, queue_offset, _ = appended
+        self.table.add(
+            PendingTransaction(
+                offset,
+                queue_offset,
+                offset,
+                queue_offset,
+                sys.intern(group),
+                topic,
+                queue_id,
+                half.tags_code,
+                now_ms,
+                self.policy.first_check_due(now_ms, half.properties),
+            )
+        )
+
+    def _new_topic(self, topic: bytes) -> bytes:
+        """Raises NotADestination."""
+        name = topic.decode()
+        if not takes_transactions(name):
+            raise NotADestination(f"the topic[{name}] takes no transactional messages")
+        return self._known_topics.setdefault(topic, topic)
+
+    # What the others of this room read and tell.
+
+    def read(self, transaction: PendingTransaction) -> HalfMessage:
+        """Reads the half message of a transaction. Raises NotWrittenYet, HalfMessageLost."""
+        return self._bridge.read(transaction)
+
+    @property
+    def appended_position(self) -> int:
+        """The commit log offset after the last record appended here."""
+        return self._bridge.appended_position
+
+    def confirm(self, position: int) -> None:
+        """Records before that commit log offset are as durable as the settings promise."""
+        if self._resumed:
+            self._resumed = {resumed: end for resumed, end in self._resumed.items() if end > position}
+        self.table.confirm(position)
+
+    def take_back(self, position: int) -> None:
+        """Records from that commit log offset on were lost: undoes the transitions that they stood for."""
+        self.counts.take_backs += 1
+        self._recent.clear()
+        self._resumed = {resumed: end for resumed, end in self._resumed.items() if end <= position}
+        self.table.take_back(position)
+        self._bridge.take_back(position)
+
+
+def _acceptable_group(group: str) -> str:
+    """Raises IllegalMessage."""
+    if not is_group(group):
+        raise IllegalMessage(f"no producer group can have the name {group[:255]!r}: nobody could be asked about the transaction")
+    return group

@@ -1,0 +1,59 @@
+"""RocketMQ's message store: commit log, consume queues, index files, recovery, retention and the config files.
+
+No event loop, no socket and no clock: whoever calls says what time it is, and when to write, flush and publish.
+"""
+
+from rocketmq_broker.store.errors import (
+    CorruptRecord,
+    DamagedStore,
+    IllegalMessage,
+    RecordLost,
+    RecordNotFound,
+    StoreError,
+    StoreLocked,
+    StoreUnwritable,
+    UnreadableRecord,
+)
+from rocketmq_broker.store.files import FileSystem
+from rocketmq_broker.store.message_store import MessageStore
+from rocketmq_broker.store.queues.unit_files import Unsynced
+from rocketmq_broker.store.recovery.report import RecoveryReport
+from rocketmq_broker.store.results import Appended, Expired, GetMessageStatus, PulledMessages, QueriedMessages
+from rocketmq_broker.store.settings import FlushDiskType, StoreConfig
+from rocketmq_broker.store.tables.config_file import DataVersion
+from rocketmq_broker.store.tables.consumer_offsets import ConsumerOffsets
+from rocketmq_broker.store.tables.delay_offsets import DelayOffsets
+from rocketmq_broker.store.tables.subscription_groups import SubscriptionGroupConfig, SubscriptionGroups
+from rocketmq_broker.store.tables.topic_configs import TopicConfig, TopicConfigs
+from rocketmq_broker.store.upkeep.checkpoint_rounds import ROUNDS
+
+__all__ = [
+    "ROUNDS",
+    "Appended",
+    "ConsumerOffsets",
+    "CorruptRecord",
+    "DamagedStore",
+    "DataVersion",
+    "DelayOffsets",
+    "Expired",
+    "FileSystem",
+    "FlushDiskType",
+    "GetMessageStatus",
+    "IllegalMessage",
+    "MessageStore",
+    "PulledMessages",
+    "QueriedMessages",
+    "RecordLost",
+    "RecordNotFound",
+    "RecoveryReport",
+    "StoreConfig",
+    "StoreError",
+    "StoreLocked",
+    "StoreUnwritable",
+    "SubscriptionGroupConfig",
+    "SubscriptionGroups",
+    "TopicConfig",
+    "TopicConfigs",
+    "UnreadableRecord",
+    "Unsynced",
+]

@@ -1,0 +1,331 @@
+"""Finding messages by key: KEYS and UNIQ_KEY of every message, in index files (RocketMQ's IndexService).
+
+Nothing here needs to survive a crash: the commit log has it all. New messages wait in memory until there are enough of them
+to be put into the file together.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import suppress
+from functools import lru_cache
+from operator import mul
+from pathlib import Path
+from typing import ClassVar, Final
+
+from rocketmq_broker.message import properties as message_properties
+from rocketmq_broker.message.tags import java_hash_code
+from rocketmq_broker.store.files import OpenFiles
+from rocketmq_broker.store.index.index_file import IndexFile, IndexHeader
+from rocketmq_broker.store.queues.dispatch import DispatchRequest
+from rocketmq_broker.store.queues.unit_files import Unsynced
+from rocketmq_broker.store.settings import StoreConfig
+
+_WAITING_LIMIT: Final = 512
+_APPLIED_AT_ONCE: Final = 2048
+"""Entries, or messages without keys; of the last few messages all keys count, a thousand each at most."""
+_LOOKED_AT_ONCE: Final = 4
+_BEHIND: Final = 4096
+_MASK: Final = 0xFFFFFFFF
+MAX_FOUND: Final = 64
+_NAME_LENGTH: Final = 17
+_LONGEST_REMEMBERED: Final = 512
+"""Bytes of properties, and of a key, for which hash codes and factors are kept: some MiB in all."""
+_LAST_MS: Final = 253_402_214_400_000
+"""The last day of the year 9999."""
+_UNIQUE_KEY: Final = message_properties.beginning(message_properties.UNIQUE_KEY)
+_KEYS: Final = message_properties.beginning(message_properties.KEYS)
+_KEY_SEPARATOR: Final = message_properties.KEY_SEPARATOR.encode()
+
+
+class Index:
+    """The index files, oldest first, and what is to be added to them."""
+
+    STAGES: ClassVar[int] = 3
+    """So many rounds of `write`, sync and `mark_synced` bring everything to the disk."""
+
+    def __init__(self, config: StoreConfig, open_files: OpenFiles) -> None:
+        """Empty until `load`."""
+        self._config = config
+        self._open = open_files
+        self._index_files: list[IndexFile] = []
+        self._waiting: list[DispatchRequest] = []
+        self._is_frozen = False
+        self._is_refused = False
+        self._is_distrusted = False
+        self.end_timestamp = 0
+        self.end_offset = -1
+        """The commit log offset of the last record that was looked at."""
+        self.durable_offset = -1
+        """The commit log offset of the last record looked at whose entries, if any, are on disk."""
+        self._looking_at = -1
+        self._looked_at: list[int] = []
+
+    def load(self) -> None:
+        """Finds the files there are; if one is damaged or was made with other settings, all go, for the index to be rebuilt."""
+        directory = self._config.index_directory
+        for name in self._open.files.list(directory):
+            if len(name) != _NAME_LENGTH or not name.isdigit():
+                continue
+            index_file = IndexFile(directory / name, self._config.index_slots, self._config.index_entries, self._open)
+            self._index_files.append(index_file)
+        while len(self._index_files) > 1 and self._index_files[-1].is_empty:
+            # A crash may have kept the file and not what was put into the one before it.
+            self._index_files.pop().delete()
+        if not all(each.is_usable() for each in self._index_files) or not all(each.is_full for each in self._index_files[:-1]):
+            self.clear()
+        if self._index_files:
+            header = self._index_files[-1].header
+            self.end_timestamp, self.end_offset = header.end_timestamp, header.end_offset
+
+    def mend(self) -> int:
+        """Makes the last file consistent after a crash; how many slots had to be led back."""
+        return self._index_files[-1].mend() if self._index_files else 0
+
+    def clear(self) -> None:
+        """Deletes all files: the index is to be rebuilt."""
+        for index_file in self._index_files:
+            index_file.delete()
+        self._index_files = []
+        self.end_timestamp, self.end_offset = 0, -1
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether there is no index file, or only one without entries."""
+        return not self._index_files or (len(self._index_files) == 1 and self._index_files[0].is_empty)
+
+    def go_on_after(self, commit_log_offset: int) -> None:
+        """Records after this offset are new to the index; it may know of later ones that were lost since."""
+        self.end_offset = commit_log_offset
+
+    @property
+    def durable_end_offset(self) -> int:
+        """The commit log offset of the last record whose entries are on disk; -1 for none."""
+        return self._durable_header.end_offset if self._index_files else -1
+
+    @property
+    def durable_end_timestamp(self) -> int:
+        """When that record was stored; 0 for none."""
+        return self._durable_header.end_timestamp if self._index_files else 0
+
+    def add(self, requests: Sequence[DispatchRequest]) -> None:
+        """Takes note of new records, in the order of the commit log; those the index has already change nothing."""
+        if not self._config.is_index_enabled:
+            return
+        if self._waiting and requests and requests[0].commit_log_offset <= self._waiting[-1].commit_log_offset:
+            # The log is read again from an earlier place.
+            last = self._waiting[-1].commit_log_offset
+            requests = [request for request in requests if request.commit_log_offset > last]
+        self._waiting.extend(requests)
+        if len(self._waiting) >= _WAITING_LIMIT:
+            self.feed()
+
+    @property
+    def is_behind(self) -> bool:
+        """Whether very many records wait, and can be taken now."""
+        return len(self._waiting) >= _BEHIND and not self._is_frozen and not self._is_refused
+
+    def feed(self) -> None:
+        """Takes some of what waits: what a full disk refuses waits on, for without space the commit log does not grow either."""
+        if self._is_frozen:
+            return
+        self._is_refused = True
+        with suppress(OSError):
+            self._apply()
+            self._is_refused = False
+
+    def find(self, topic: bytes, key: str, max_messages: int, begin_ms: int, end_ms: int) -> Iterator[int | None]:
+        """Commit log offsets of messages that may have that key (hashes collide), stored between the times, newest first.
+
+        None stands for some work that found nothing, so that the caller can do other things in between.
+        """
+        left = min(max_messages, MAX_FOUND)
+        wanted = key.encode()
+        for request in self._waiting[::-1]:
+            if request.is_indexed and request.topic == topic and begin_ms <= request.store_timestamp <= end_ms:
+                is_found = wanted in _keys(request.properties)
+                yield request.commit_log_offset if is_found else None
+                left -= is_found
+                if not left:
+                    return
+        key_hash = _key_hash(topic, wanted)
+        for index_file in self._index_files[::-1]:
+            if index_file.may_hold(begin_ms, end_ms):
+                for offset in index_file.find(key_hash, begin_ms, end_ms):
+                    yield offset
+                    left -= offset is not None
+                    if not left:
+                        return
+
+    def begin_rounds(self) -> None:
+        """Forgets a round that was broken off between `write` and `mark_synced`, and adds all that waits. Raises OSError."""
+        self._is_frozen = False
+        while self._waiting:
+            self._apply()
+
+    def write(self) -> Unsynced:
+        """Hands what waits to the file system; what to sync before `mark_synced`. Raises OSError."""
+        if not self._is_frozen:
+            self._apply()
+        self._is_frozen = True
+        self._looking_at = self.end_offset
+        written = [index_file.path for index_file in self._index_files if index_file.write()]
+        directory = self._config.index_directory
+        is_name_new = any(index_file.is_new for index_file in self._index_files)
+        return Unsynced(written, [directory, directory.parent] if is_name_new else [])
+
+    def mark_synced(self) -> None:
+        """The files that `write` named are on disk. Raises OSError."""
+        if self._is_distrusted:
+            self._is_frozen = False
+            return
+        for index_file in self._index_files:
+            if not index_file.is_settled:
+                index_file.mark_synced()
+                index_file.is_new = False
+                if index_file.is_settled and index_file is not self._index_files[-1]:
+                    index_file.release_memory()
+        self._is_frozen = False
+        # A record looked at in one round is on disk with its entries after as many rounds as there are stages.
+        self._looked_at = [*self._looked_at, self._looking_at][-self.STAGES :]
+        if len(self._looked_at) == self.STAGES:
+            self.durable_offset = self._looked_at[0]
+
+    def distrust(self) -> None:
+        """Writes no header that counts later entries until the next start: a sync failed, and entries may be lost."""
+        self._is_distrusted = True
+
+    def forget_before(self, commit_log_offset: int) -> list[Path]:
+        """Forgets the files whose records the commit log no longer has, but never the last one; the caller deletes them."""
+        forgotten = []
+        while len(self._index_files) > 1 and self._index_files[0].header.end_offset < commit_log_offset:
+            index_file = self._index_files.pop(0)
+            self._open.forget(index_file.path)
+            forgotten.append(index_file.path)
+        return forgotten
+
+    @property
+    def _durable_header(self) -> IndexHeader:
+        """Of the last file that has any entry on disk, provided all before it are complete there."""
+        durable = self._index_files[0].synced_header
+        for index_file in self._index_files:
+            if index_file.synced_header.entry_count > 1:
+                durable = index_file.synced_header
+            if not index_file.is_settled:
+                break
+        return durable
+
+    def _apply(self) -> None:
+        """Puts the oldest of what waits into the file: no more at once than takes a few milliseconds."""
+        entries: list[tuple[int, int, int]] = []
+        looked_at = 0
+        # The number of keys is the senders' choice: a few records at a time, until there are enough entries.
+        while looked_at < min(len(self._waiting), _APPLIED_AT_ONCE) and len(entries) < _APPLIED_AT_ONCE:
+            entries += [
+                (_with_topic(request.topic, partial), request.commit_log_offset, request.store_timestamp)
+                for request in self._waiting[looked_at : looked_at + _LOOKED_AT_ONCE]
+                if request.is_indexed and request.commit_log_offset > self.end_offset
+                for partial in _partial_hashes(request.properties)
+            ]
+            looked_at += _LOOKED_AT_ONCE
+        applied = self._waiting[:looked_at]
+        while entries:
+            taken = self._writable(entries[0][2]).put(entries)
+            # Only whole records count: the keys of one may be spread over two files.
+            self.end_offset = entries[taken][1] - 1 if taken < len(entries) else entries[-1][1]
+            del entries[:taken]
+        if applied:
+            self.end_offset = max(self.end_offset, applied[-1].commit_log_offset)
+            self.end_timestamp = applied[-1].store_timestamp
+            del self._waiting[: len(applied)]
+
+    def _writable(self, store_timestamp: int) -> IndexFile:
+        last = self._index_files[-1] if self._index_files else None
+        if last is not None and not last.is_full:
+            return last
+        name = _file_name(store_timestamp)
+        if last is not None and name <= last.path.name:
+            name = f"{int(last.path.name) + 1:0{_NAME_LENGTH}d}"
+        path = self._config.index_directory / name
+        before = last.header if last is not None else None
+        created = IndexFile.create(path, self._config.index_slots, self._config.index_entries, self._open, before)
+        self._index_files.append(created)
+        return created
+
+
+def _keys(properties: bytes) -> list[bytes]:
+    """The unique id and the keys, in RocketMQ's order."""
+    unique_key = _value(properties, _UNIQUE_KEY)
+    keys = _value(properties, _KEYS)
+    found = [key for key in keys.split(_KEY_SEPARATOR) if key] if keys else []
+    return [unique_key, *found] if unique_key else found
+
+
+def _value(properties: bytes, name: bytes) -> bytes:
+    """The value of a property as it is, without decoding it: every message stored comes by here."""
+    if properties.startswith(name):
+        start = len(name)
+    else:
+        start = properties.find(b"\x02" + name)
+        if start < 0:
+            return b""
+        start += 1 + len(name)
+    end = properties.find(b"\x02", start)
+    return properties[start:] if end < 0 else properties[start:end]
+
+
+def _key_hash(topic: bytes, key: bytes) -> int:
+    """The absolute hash code of topic#key (IndexFile.indexKeyHashMethod)."""
+    return _with_topic(topic, _partial_hash(key))
+
+
+def _with_topic(topic: bytes, partial: tuple[int, int]) -> int:
+    key_hash, factor = partial
+    code = (_topic_hash(topic) * factor + key_hash) & _MASK
+    if code >= 0x80000000:
+        code = 0x100000000 - code
+    return code if code < 0x80000000 else 0
+
+
+def _partial_hashes(properties: bytes) -> tuple[tuple[int, int], ...]:
+    """Of all keys."""
+    # What is remembered is short: a client chooses how many keys it sends, and of which length.
+    return (
+        _remembered_hashes(properties) if len(properties) <= _LONGEST_REMEMBERED else tuple(map(_partial_hash, _keys(properties)))
+    )
+
+
+@lru_cache(maxsize=512)
+def _remembered_hashes(properties: bytes) -> tuple[tuple[int, int], ...]:
+    """A half message and the message made of it have the same properties, and so do all op messages."""
+    return tuple(map(_partial_hash, _keys(properties)))
+
+
+def _partial_hash(key: bytes) -> tuple[int, int]:
+    """The key's part of the hash code, and the factor of what stands before it."""
+    if len(key) <= _LONGEST_REMEMBERED and key.isascii():
+        weights, factor = _weights(len(key))
+        return sum(map(mul, key, weights)), factor
+    text = key.decode(errors="replace")
+    return java_hash_code(text), pow(31, len(text.encode("utf-16-be", "surrogatepass")) // 2, _MASK + 1)
+
+
+@lru_cache(maxsize=_LONGEST_REMEMBERED)
+def _weights(length: int) -> tuple[list[int], int]:
+    """The factors of the characters of a key of that length, and of what stands before it."""
+    powers = [1]
+    for _ in range(length):
+        powers.append(powers[-1] * 31 & _MASK)
+    return powers[length - 1 :: -1] if length else [], powers[length]
+
+
+@lru_cache(maxsize=4096)
+def _topic_hash(topic: bytes) -> int:
+    return java_hash_code(topic.decode(errors="replace") + "#") & _MASK
+
+
+def _file_name(timestamp_ms: int) -> str:
+    """yyyyMMddHHmmssSSS, local time (UtilAll.timeMillisToHumanString)."""
+    timestamp_ms = min(max(timestamp_ms, 0), _LAST_MS)  # a damaged record may say anything
+    return time.strftime("%Y%m%d%H%M%S", time.localtime(timestamp_ms // 1000)) + f"{timestamp_ms % 1000:03d}"

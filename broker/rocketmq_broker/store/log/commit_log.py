@@ -1,0 +1,161 @@
+"""The commit log: every record of every topic, one after the other (RocketMQ's CommitLog).
+
+A record never crosses the end of a segment: where it and 8 bytes more do not fit, a blank record closes the segment.
+Records wait in a batch until `write`.
+
+A disk that refused a flush may drop what was written and call a later flush good. So what was acknowledged before its flush is
+kept in memory until it is on disk, and is written again before the flush is tried again.
+"""
+
+from __future__ import annotations
+
+import struct
+from collections import deque
+
+from rocketmq_broker.message.record import BLANK_MAGIC, MESSAGE_MAGIC, SIZE_AND_MAGIC, STORE_TIMESTAMP_POSITION, encode_blank
+from rocketmq_broker.message.sysflag import BORN_HOST_V6
+from rocketmq_broker.store.errors import RecordLost, RecordNotFound
+from rocketmq_broker.store.log.record_check import HEAD, MAX_SIZE, CheckedRecord, check_record
+from rocketmq_broker.store.log.segments import Segments
+
+BLANK_MIN_SIZE = 8
+
+_FIRST_READ = 4096
+_TIMESTAMP = struct.Struct(">q")
+
+
+class CommitLog:
+    """The segments and the batch that is to be written next."""
+
+    def __init__(self, segments: Segments) -> None:
+        """Nothing can be added before `begin_at`."""
+        self.segments = segments
+        self.written_position = 0
+        """Everything before it is in the files."""
+        self.flushed_position = 0
+        """Everything before it is on disk (RocketMQ's flushedWhere)."""
+        self.end = 0
+        """Where the next record goes, the batch included."""
+        self._segment_end = 0
+        self._parts: list[bytes] = []
+        self._parts_position = 0
+        self._closed: list[tuple[int, list[bytes]]] = []
+        self._is_tail_dirty = False
+        self.keeps_unflushed = False
+        """Whether what was written is kept until `flushed` hears of it."""
+        self._unflushed: deque[tuple[int, bytes]] = deque()
+
+    @property
+    def min_offset(self) -> int:
+        """The first offset the log still has."""
+        return self.segments.min_offset
+
+    def begin_at(self, position: int) -> None:
+        """Records go on from here; the batch is forgotten."""
+        self.written_position = self.end = self._parts_position = position
+        self._segment_end = self.segments.start_of(position) + self.segments.segment_size
+        self._parts = []
+        self._closed = []
+
+    def fits(self, size: int) -> bool:
+        """Whether any segment can hold a record of that size."""
+        return size + BLANK_MIN_SIZE <= self.segments.segment_size
+
+    def reserve(self, size: int) -> int:
+        """The offset of the next record, which will have that size; closes the segment where it does not fit."""
+        if self.end + size + BLANK_MIN_SIZE > self._segment_end:
+            self._parts.append(encode_blank(self._segment_end - self.end))
+            self._closed.append((self._parts_position, self._parts))
+            self._parts = []
+            self.end = self._parts_position = self._segment_end
+            self._segment_end += self.segments.segment_size
+        return self.end
+
+    def add(self, record: bytes) -> int:
+        """Puts the record where `reserve` said; the offset after it."""
+        self._parts.append(record)
+        self.end += len(record)
+        return self.end
+
+    def write(self) -> int:
+        """Writes the batch, one write for each segment; the offset after it. Raises OSError, and the batch stays as it is."""
+        if self._is_tail_dirty:
+            self._clear_tail()
+        if self.end == self.written_position:
+            return self.end
+        self._is_tail_dirty = True
+        written: list[tuple[int, bytes]] = []
+        for position, parts in (*self._closed, (self._parts_position, self._parts)):
+            if parts:
+                if not self.segments.has(position):
+                    self.segments.create(self.segments.start_of(position))
+                data = parts[0] if len(parts) == 1 else b"".join(parts)
+                self.segments.write(position, data)
+                written.append((position, data))
+        if self.keeps_unflushed:
+            self._unflushed += written
+        self._is_tail_dirty = False
+        self.begin_at(self.end)
+        return self.end
+
+    def flushed(self, position: int) -> None:
+        """Everything before `position` is on disk."""
+        self.flushed_position = max(self.flushed_position, position)
+        while self._unflushed and self._unflushed[0][0] + len(self._unflushed[0][1]) <= self.flushed_position:
+            self._unflushed.popleft()
+
+    def write_again(self) -> None:
+        """Writes what is kept once more, where it was written before. Raises OSError."""
+        for position, data in self._unflushed:
+            self.segments.write(position, data)
+
+    def drop_batch(self) -> None:
+        """Forgets the batch. Where a failed write left part of it behind, the next `write` clears that first."""
+        self.begin_at(self.written_position)
+
+    def drop_after(self, position: int) -> None:
+        """Forgets what was written after `position` as well; raises OSError if the files cannot be cut."""
+        self.begin_at(position)
+        self._unflushed.clear()
+        self._is_tail_dirty = True
+        self._clear_tail()
+
+    def read(self, commit_log_offset: int) -> tuple[bytes, CheckedRecord]:
+        """One record, its checksum verified. Raises RecordNotFound beyond the end, RecordLost, OSError."""
+        if commit_log_offset >= self.written_position:
+            raise RecordNotFound(f"no record at {commit_log_offset} yet: the log ends at {self.written_position}")
+        if commit_log_offset < self.min_offset:
+            raise RecordLost(f"no record at {commit_log_offset} any more: the log begins at {self.min_offset}")
+        data = self.segments.read(commit_log_offset, min(_FIRST_READ, self.written_position - commit_log_offset))
+        size, magic = SIZE_AND_MAGIC.unpack_from(data) if len(data) >= SIZE_AND_MAGIC.size else (0, 0)
+        if magic != MESSAGE_MAGIC:
+            raise RecordLost(f"no record begins at {commit_log_offset}")
+        if size > len(data):
+            data = self.segments.read(commit_log_offset, min(size, MAX_SIZE, self.written_position - commit_log_offset))
+        checked = check_record(data, 0, commit_log_offset)
+        if checked is None:
+            raise RecordLost(f"the record at {commit_log_offset} is damaged")
+        return data[: checked.size], checked
+
+    def store_timestamp(self, commit_log_offset: int) -> int:
+        """When the record there was stored, or -1 (CommitLog.pickupStoreTimestamp)."""
+        if not self.min_offset <= commit_log_offset < self.written_position:
+            return -1
+        head = self.segments.read(commit_log_offset, 96)
+        if len(head) < 96:
+            return -1
+        _, magic, _, _, _, _, physical_offset, sys_flag = HEAD.unpack_from(head)
+        if magic != MESSAGE_MAGIC or physical_offset != commit_log_offset:
+            return -1
+        at = STORE_TIMESTAMP_POSITION + (12 if sys_flag & BORN_HOST_V6 else 0)
+        return int(_TIMESTAMP.unpack_from(head, at)[0])
+
+    def is_blank(self, position: int) -> bool:
+        """Whether a blank record closes the segment here."""
+        head = self.segments.read(position, SIZE_AND_MAGIC.size)
+        return len(head) == SIZE_AND_MAGIC.size and SIZE_AND_MAGIC.unpack(head)[1] == BLANK_MAGIC
+
+    def _clear_tail(self) -> None:
+        # Bytes of a record that was refused must not be taken for one that was stored.
+        self.segments.truncate(self.written_position)
+        self._is_tail_dirty = False

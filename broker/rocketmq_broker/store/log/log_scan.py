@@ -1,0 +1,136 @@
+"""Reading the commit log from end to end, past whatever is damaged in it.
+
+Where no intact record begins, the next one is searched: bytes with the magic code whose own position and checksum are right.
+If there is one, what lies between is damage in the middle; if there is none, the log ends there. A client can put whole records
+into a body. So what lies within the bytes that the damaged record says are its own must have a better witness than itself.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Final, NamedTuple
+
+from rocketmq_broker.message.record import SIZE_AND_MAGIC
+from rocketmq_broker.store.log.commit_log import CommitLog
+from rocketmq_broker.store.log.record_check import HEAD, MAGIC, MAX_SIZE, MIN_SIZE, CheckedRecord, check_record, resembles_record
+
+_CHUNK: Final = 4 << 20
+
+
+class Found(NamedTuple):
+    """An intact record, or with None a damaged stretch of `size` bytes."""
+
+    commit_log_offset: int
+    size: int
+    record: CheckedRecord | None
+
+
+class LogScan:
+    """One pass over the log. `end` and `torn_bytes` are right once `found` is used up."""
+
+    def __init__(self, log: CommitLog, start: int, accepts: Callable[[int, CheckedRecord, bool], bool]) -> None:
+        """`accepts` is asked of each record found behind damage whether it belongs to the log, or is a left-over.
+
+        Its last argument says whether the record lies within the damaged one, and may be part of a client's message.
+        """
+        self.end = start
+        """Where the log ends and the next record goes."""
+        self.has_torn_tail = False
+        """Whether there are bytes after the end."""
+        self._log = log
+        self._segments = log.segments
+        self._accepts = accepts
+
+    def found(self) -> Iterator[Found]:
+        """Records and damage, in the log's order."""
+        position = self.end
+        while self._segments.has(position):
+            for item in self._records_from(position):
+                yield item
+                position = item.commit_log_offset + item.size
+            self.end = position
+            if self._log.is_blank(position):
+                position = self._next_segment(position)
+                continue
+            following = self._next_record(position)
+            if following is None:
+                self.has_torn_tail = self._has_bytes(position)
+                return
+            if following > position:
+                yield Found(position, following - position, None)
+                position = following
+        self.end = position
+
+    def _records_from(self, position: int) -> Iterator[Found]:
+        while True:
+            data = self._segments.read(position, _CHUNK)
+            at = 0
+            while (checked := check_record(data, at, position + at)) is not None:
+                yield Found(position + at, checked.size, checked)
+                at += checked.size
+            if at == 0:
+                # A record may be longer than what was read at once.
+                size = SIZE_AND_MAGIC.unpack_from(data)[0] if len(data) >= SIZE_AND_MAGIC.size else 0
+                checked = self._record_at(position) if size > len(data) else None
+                if checked is None:
+                    return
+                yield Found(position, checked.size, checked)
+                at = checked.size
+            position += at
+
+    def _record_at(self, position: int) -> CheckedRecord | None:
+        head = self._segments.read(position, SIZE_AND_MAGIC.size)
+        if len(head) < SIZE_AND_MAGIC.size:
+            return None
+        size = SIZE_AND_MAGIC.unpack(head)[0]
+        if not MIN_SIZE <= size <= MAX_SIZE:
+            return None
+        return check_record(self._segments.read(position, size), 0, position)
+
+    def _next_record(self, position: int) -> int | None:
+        """The first intact and accepted record after a position, or None."""
+        own_end = self._claimed_end(position)
+        search = position + 1
+        while (data_at := self._next_data(search)) is not None:
+            data = self._segments.read(data_at, _CHUNK)
+            at = data.find(MAGIC)
+            while at >= 0:
+                candidate = data_at + at - 4
+                if candidate > position:
+                    checked = self._record_at(candidate)
+                    if checked is not None and self._accepts(candidate, checked, candidate < own_end):
+                        return candidate
+                at = data.find(MAGIC, at + 1)
+            # The magic code may lie across the end of what was read.
+            is_file_end = (data_at + len(data)) % self._segments.segment_size == 0
+            search = data_at + len(data) - (0 if is_file_end else min(3, len(data) - 1))
+        return None
+
+    def _claimed_end(self, position: int) -> int:
+        """Where the damaged record at a position says that it ends; the position itself if nothing of it can be believed."""
+        head = self._segments.read(position, HEAD.size)
+        size = SIZE_AND_MAGIC.unpack_from(head)[0] if len(head) == HEAD.size else 0
+        end = position + size
+        is_possible = MIN_SIZE <= size <= MAX_SIZE and end <= self._next_segment(position)
+        return end if is_possible and resembles_record(head, size, position) else position
+
+    def _has_bytes(self, position: int) -> bool:
+        """Whether anything but zeros follows."""
+        while (data_at := self._next_data(position)) is not None:
+            data = self._segments.read(data_at, _CHUNK)
+            if data.strip(b"\0"):
+                return True
+            position = data_at + len(data)
+        return False
+
+    def _next_data(self, position: int) -> int | None:
+        while self._segments.has(position):
+            found = self._segments.next_data(position)
+            if found is not None:
+                # A hole may hide the zero bytes of a size field that belongs to the data.
+                return max(found - 4, position)
+            position = self._next_segment(position)
+        return None
+
+    def _next_segment(self, position: int) -> int:
+        return self._segments.start_of(position) + self._segments.segment_size

@@ -1,0 +1,68 @@
+"""Which commit log segments may go (RocketMQ's CleanCommitLogService)."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass
+
+from rocketmq_broker.store.log.commit_log import CommitLog
+from rocketmq_broker.store.settings import StoreConfig
+
+_BATCH = 10
+"""At most so many segments at a time, as RocketMQ does, so that nobody waits long."""
+
+
+@dataclass(frozen=True, slots=True)
+class Removal:
+    """What may be deleted now: the segments before a commit log offset, and how many of them have not expired."""
+
+    end: int
+    unexpired: int = 0
+    youngest_ms: int = 0
+    """When the youngest of the unexpired ones was completed."""
+
+
+def removable(
+    log: CommitLog,
+    config: StoreConfig,
+    now_ms: int,
+    used_ratio: float,
+    needed_from: int | None = None,
+    *,
+    at_any_hour: bool = False,
+) -> Removal:
+    """Expired segments at the hours set, or at any hour while the disk fills. Changes nothing.
+
+    Unexpired ones only where cleanFileForciblyEnable allows it and the disk is nearly full. The last segment stays, and so does
+    every segment from `needed_from` on. Raises OSError.
+    """
+    is_filling = used_ratio > config.disk_max_used_ratio
+    if not (is_filling or at_any_hour) and not _is_time_to_delete(config.delete_when, now_ms):
+        return Removal(log.min_offset)
+    is_forced = config.is_clean_forcible and used_ratio > config.disk_clean_ratio
+    expired_before_ms = now_ms - config.file_reserved_hours * 3_600_000
+    end, unexpired, youngest_ms = log.min_offset, 0, 0
+    for start in log.segments.starts[:_BATCH]:
+        following = start + log.segments.segment_size
+        if following > _keep_from(log, needed_from):
+            break
+        stored_ms = log.store_timestamp(following)
+        if -1 < stored_ms < expired_before_ms:
+            end = following
+        elif is_forced:
+            end, unexpired, youngest_ms = following, unexpired + 1, max(youngest_ms, stored_ms)
+        elif 0 <= stored_ms <= now_ms:
+            break
+        # Else the first record there is damaged: the segments after it tell.
+    return Removal(end, unexpired, youngest_ms)
+
+
+def _keep_from(log: CommitLog, needed_from: int | None) -> int:
+    position = log.written_position if needed_from is None else min(log.written_position, needed_from)
+    return log.segments.start_of(position)
+
+
+def _is_time_to_delete(delete_when: str, now_ms: int) -> bool:
+    """Whether it is one of the hours named, local time (UtilAll.isItTimeToDo)."""
+    hour = time.localtime(now_ms // 1000).tm_hour
+    return any(part.strip().isdigit() and int(part) == hour for part in delete_when.split(";"))

@@ -1,0 +1,177 @@
+"""One long run of bytes in files of equal size, each named by the offset of its first byte (RocketMQ's MappedFileQueue).
+
+    00000000000000000000 | 00000000001073741824 | 00000000002147483648 ...
+
+A file has its full size from the start; what was never written reads as zero.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from pathlib import Path
+
+from rocketmq_broker.store.errors import DamagedStore
+from rocketmq_broker.store.files import OpenFiles, create_file, create_file_lazily
+
+_NAME_LENGTH = 20
+
+
+class Segments:
+    """The files of one directory, in order."""
+
+    def __init__(self, directory: Path, segment_size: int, open_files: OpenFiles) -> None:
+        """Knows of no files before `load` or `create`."""
+        self.directory = directory
+        self.segment_size = segment_size
+        self.starts: list[int] = []
+        """The first offset of each file, ascending."""
+        self._open = open_files
+        self._files = open_files.files
+        self._paths: dict[int, Path] = {}
+
+    def load(self, *, may_lack_files: bool = False) -> list[str]:
+        """Finds the files there are, and gives those cut short their full size back. Says which it mended.
+
+        Raises DamagedStore where a file is longer than it should be, or, unless that may be, one is missing between two others.
+        """
+        mended = []
+        self.starts = [int(name) for name in self._files.list(self.directory) if _is_segment_name(name)]
+        for start in self.starts:
+            size = self._files.size(self.path(start)) or 0
+            if size > self.segment_size or start % self.segment_size:
+                raise DamagedStore(
+                    f"{self.path(start)} does not fit files of {self.segment_size} bytes: was the store made with another size?"
+                )
+            if size < self.segment_size:
+                mended.append(f"{self.path(start)} had {size} bytes and was given its full size of {self.segment_size}")
+                file = self._open.get(self.path(start))
+                self._files.truncate(file, self.segment_size)
+                self._files.sync(file)
+        for start, following in zip(self.starts, self.starts[1:], strict=False):
+            if following - start != self.segment_size and not may_lack_files:
+                raise DamagedStore(
+                    f"{self.directory} lacks the file between {self.path(start).name} and {self.path(following).name}"
+                )
+        return mended
+
+    @property
+    def min_offset(self) -> int:
+        """The offset of the first byte there is; 0 without files."""
+        return self.starts[0] if self.starts else 0
+
+    @property
+    def end(self) -> int:
+        """The offset after the last file."""
+        return self.starts[-1] + self.segment_size if self.starts else 0
+
+    def start_of(self, position: int) -> int:
+        """The first offset of the file that a position belongs to."""
+        return position - position % self.segment_size
+
+    def path(self, start: int) -> Path:
+        """The file that begins at that offset."""
+        path = self._paths.get(start)
+        if path is None:  # making one costs more than reading a record
+            path = self._paths[start] = self.directory / f"{start:0{_NAME_LENGTH}d}"
+        return path
+
+    def paths_between(self, from_position: int, to_position: int) -> list[Path]:
+        """The files that hold any byte of [from_position, to_position)."""
+        first = self.start_of(from_position)
+        return [self.path(start) for start in self.starts if first <= start < to_position]
+
+    def has(self, position: int) -> bool:
+        """Whether a file holds that position."""
+        return bool(self.starts) and self.starts[0] <= position < self.end
+
+    def create(self, start: int, *, is_durable: bool = True) -> None:
+        """Adds a file, all zero, which must follow the last one.
+
+        It, its name and its directory's are on disk when this returns; only with `is_durable` False they are not.
+        """
+        if self.starts and start != self.end:
+            raise ValueError(f"a file at {start} would not follow the last one, which ends at {self.end}")
+        if is_durable:
+            self._files.make_directory(self.directory)
+            create_file(self._files, self.path(start), self.segment_size)
+        else:
+            create_file_lazily(self._files, self.path(start), self.segment_size)
+        self.starts.append(start)
+
+    def adopt(self, start: int) -> None:
+        """Takes a file into account that somebody else made as `create` would; unless it has come to nothing meanwhile."""
+        if start == self.end and start not in self.starts and self._files.size(self.path(start)) == self.segment_size:
+            self.starts.append(start)
+
+    def read(self, position: int, length: int) -> bytes:
+        """Bytes from a position, at most to the end of its file; none where there is no file."""
+        if not self.has(position):
+            return b""
+        at = position % self.segment_size
+        file = self._open.get(self.path(position - at))
+        return self._files.read(file, min(length, self.segment_size - at), at)
+
+    def next_data(self, position: int) -> int | None:
+        """Where from a position on, in the same file, the first byte is that may not be zero, or None."""
+        if not self.has(position):
+            return None
+        at = position % self.segment_size
+        found = self._files.next_data(self._open.get(self.path(position - at)), at)
+        return None if found is None or found >= self.segment_size else position - at + found
+
+    def write(self, position: int, data: bytes | bytearray | memoryview) -> None:
+        """Writes within one file, which must exist."""
+        at = position % self.segment_size
+        self._files.write(self._open.get(self.path(position - at)), data, at)
+
+    def sync(self, from_position: int, to_position: int) -> None:
+        """Returns when these bytes are on disk."""
+        for path in self.paths_between(from_position, to_position):
+            self._files.sync(self._open.get(path))
+
+    def truncate(self, position: int) -> None:
+        """Nothing is left from `position` on: later files go, the rest of its own becomes zero; on disk when this returns."""
+        for start in [start for start in reversed(self.starts) if start >= position]:
+            self._delete(start)
+        if self.has(position):
+            file = self._open.get(self.path(self.start_of(position)))
+            self._files.truncate(file, position % self.segment_size)
+            self._files.truncate(file, self.segment_size)
+            self._files.sync(file)
+        if self.starts:
+            self._files.sync_directory(self.directory)
+
+    def forget_before(self, position: int) -> list[Path]:
+        """Closes and forgets the files that end at or before `position`; the caller deletes them, in this order."""
+        forgotten = []
+        while self.starts and self.starts[0] + self.segment_size <= position:
+            forgotten.append(self._forget(self.starts[0]))
+        return forgotten
+
+    def forget(self) -> list[Path]:
+        """Closes and forgets all files; the caller deletes them and the directory, in this order."""
+        return [*(self._forget(start) for start in list(self.starts)), self.directory]
+
+    def destroy(self) -> None:
+        """Deletes all files and the directory."""
+        for start in list(self.starts):
+            self._delete(start)
+        if self._files.is_directory(self.directory):
+            self._files.remove_directory(self.directory)
+
+    def _delete(self, start: int) -> None:
+        path = self.path(start)
+        self._open.forget(path)
+        self._files.unlink(path)
+        self._forget(start)
+
+    def _forget(self, start: int) -> Path:
+        path = self.path(start)
+        self._open.forget(path)
+        del self._paths[start]
+        del self.starts[bisect_right(self.starts, start) - 1]
+        return path
+
+
+def _is_segment_name(name: str) -> bool:
+    return len(name) == _NAME_LENGTH and name.isascii() and name.isdigit()

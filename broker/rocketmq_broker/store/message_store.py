@@ -1,0 +1,330 @@
+"""The store as the broker sees it (RocketMQ's DefaultMessageStore); reading is in `StoreReader`.
+
+A message passes four stations: `append` puts its record into a batch in memory, `write` hands the batch to the file
+system, a flush brings it to the disk, `publish` shows it to readers.
+"""
+
+from __future__ import annotations
+
+import errno
+from collections import defaultdict
+from collections.abc import Callable
+from contextlib import suppress
+from pathlib import Path
+
+from rocketmq_broker.message import topics
+from rocketmq_broker.message.inner_message import InnerMessage
+from rocketmq_broker.message.properties import MAX_PROPERTIES_LENGTH
+from rocketmq_broker.message.record import encode_message, size_of
+from rocketmq_broker.message.sysflag import TRANSACTION_MASK
+from rocketmq_broker.store.backlog import Backlog
+from rocketmq_broker.store.errors import IllegalMessage, StoreUnwritable
+from rocketmq_broker.store.files import FileSystem, OpenFiles, OsFileSystem
+from rocketmq_broker.store.index.index import Index
+from rocketmq_broker.store.log.commit_log import CommitLog
+from rocketmq_broker.store.log.segments import Segments
+from rocketmq_broker.store.queues.consume_queue_table import ConsumeQueueTable
+from rocketmq_broker.store.queues.dispatch import VISIBILITY, DispatchRequest, unit_tags_code
+from rocketmq_broker.store.recovery.damaged_units import DamagedUnits
+from rocketmq_broker.store.recovery.durable_state import DurableState
+from rocketmq_broker.store.recovery.recovery import recover
+from rocketmq_broker.store.recovery.report import RecoveryReport
+from rocketmq_broker.store.recovery.store_lock import StoreLock
+from rocketmq_broker.store.results import Appended
+from rocketmq_broker.store.settings import StoreConfig
+from rocketmq_broker.store.store_reader import StoreReader
+from rocketmq_broker.store.upkeep.checkpoint_rounds import CheckpointRounds
+from rocketmq_broker.store.upkeep.expiry import Expiry
+from rocketmq_broker.store.upkeep.segment_ahead import SegmentAhead
+from rocketmq_broker.store.writability import Writability
+
+ArrivalListener = Callable[[bytes, int, int, int], None]
+"""Told of a topic, a queue id, the queue's new max offset, and how many bytes the new records have."""
+
+
+class MessageStore(StoreReader):
+    """One open store. Topics are bytes, as records hold them. Not safe for use from several threads."""
+
+    def __init__(self, config: StoreConfig, files: FileSystem) -> None:
+        """See `open`."""
+        self.config = config
+        self.arrival_listener: ArrivalListener | None = None
+        self._files = files
+        self._store_host = config.store_host
+        self._max_message_size = config.max_message_size
+        self._open_files = OpenFiles(files, config.max_open_files)
+        log = CommitLog(Segments(config.commit_log_directory, config.commit_log_segment_size, self._open_files))
+        queues = ConsumeQueueTable(config, self._open_files)
+        index = Index(config, self._open_files)
+        super().__init__(log, queues, index, DamagedUnits(log, queues, config.delay_levels_ms))
+        self._durable = DurableState(config.root, files)
+        self.lock = StoreLock(files, config.root, config.commit_log_directory)
+        """Ask it every second or so whether another broker may be using the store, and `give_up` if there is a reason."""
+        self._is_open = False
+        self._backlog = Backlog()
+        self.writability = Writability()
+        """Whether messages are stored at present, and if not, why."""
+        self.checkpoints = CheckpointRounds(log, queues, index, self._backlog, self._durable, self._open_files, self.writability)
+        """What spares the next start reading the whole log."""
+        self.expiry = Expiry(log, queues, index, config, files, self.writability)
+        """What makes room on the disk."""
+        self.next_segment = SegmentAhead(log, config, files, self.writability)
+        """Makes the commit log's next segment before it is needed."""
+        self.recovery: RecoveryReport
+
+    @classmethod
+    def open(cls, config: StoreConfig, files: FileSystem | None = None) -> MessageStore:
+        """Opens or creates the store under `config.root`, recovers what a crash left, and says so in `recovery`.
+
+        Raises StoreLocked if another broker has it open, DamagedStore if it cannot be opened without guessing, OSError.
+        """
+        store = cls(config, files or OsFileSystem())
+        complaints = store.lock.acquire()  # first of all: nothing may be read or mended that another broker still writes
+        try:
+            store.recovery = recover(store._log, store._queues, store._index, store._durable, config)
+            store.recovery.actions += complaints
+            # Recovery has synced the log: all of it counts as flushed, and each queue goes on behind what it shows.
+            store._log.flushed_position = store._log.written_position
+            store._backlog.next_offsets = store._queues.max_offsets()
+            store.checkpoints.last_store_timestamp = store.recovery.last_store_timestamp
+            store.expiry.look_at_disk()
+        except BaseException:
+            store._open_files.close()
+            store.lock.release()
+            raise
+        store._is_open = True
+        return store
+
+    def close(self) -> None:
+        """Brings everything to the disk and marks the store as cleanly stopped; safe to call twice.
+
+        Where the disk refuses, the store stays marked as crashed, and the next `open` recovers it.
+        """
+        if not self._is_open:
+            return
+        self._is_open = False
+        try:
+            if not self.writability.is_broken:
+                with suppress(StoreUnwritable, OSError):
+                    self.flush()
+                    if not self.checkpoints.is_distrusted:
+                        self._durable.mark_stopped()
+        finally:
+            self._open_files.close()
+            self.lock.release()
+
+    def append(
+        self, message: InnerMessage, store_timestamp: int, *, was_accepted: bool = False, may_use_reserve: bool = False
+    ) -> Appended:
+        """Puts a message's record into the batch; it is lost unless `write` follows.
+
+        A message that `was_accepted` is only moved: the size allowed may have become less since. What ends a transaction, or was
+        delayed and is due, `may_use_reserve`: it is stored on a full disk as long as there is room kept for it. Raises
+        IllegalMessage, StoreUnwritable.
+        """
+        writability = self.writability
+        if writability.refusal is not None and (writability.is_everything_refused or not may_use_reserve):
+            raise StoreUnwritable(writability.refusal)
+        topic, queue_id, properties, log = message.topic, message.queue_id, message.properties, self._log
+        key = (topic, queue_id)
+        queue_offset = self._backlog.next_offsets.get(key)
+        if queue_offset is None:
+            _check_queue_name(topic, queue_id)
+            queue_offset = 0
+        size = size_of(message, self._store_host)
+        if len(message.body) > self._max_message_size or len(properties) > MAX_PROPERTIES_LENGTH or not log.fits(size):
+            _check_size(message, size, log, self.config, was_accepted=was_accepted)
+        is_queued, is_indexed = VISIBILITY[message.sys_flag & TRANSACTION_MASK]
+        if not is_queued:
+            queue_offset = 0
+        commit_log_offset = log.reserve(size)
+        end = log.add(encode_message(message, size, queue_offset, commit_log_offset, store_timestamp, self._store_host))
+        tags_code = message.tags_code
+        if tags_code is None:
+            tags_code = unit_tags_code(topic, properties, store_timestamp, self.config.delay_levels_ms)
+        self._backlog.requests.append(
+            DispatchRequest(
+                topic, queue_id, queue_offset, commit_log_offset, size, tags_code, store_timestamp, properties,
+                is_queued, is_indexed,
+            )
+        )  # fmt: skip
+        if is_queued:
+            self._backlog.next_offsets[key] = queue_offset + 1
+        return Appended(commit_log_offset, queue_offset, end)
+
+    def write(self) -> int:
+        """Writes the batch and answers the position after it. In the files, not yet on disk, not yet visible.
+
+        Raises StoreUnwritable, and then nothing of the batch was stored: positions and queue offsets go back.
+        """
+        self.writability.refuse_if_given_up()
+        try:
+            if self.writability.is_failing and self._log.end > self._log.written_position:
+                raise StoreUnwritable(self.writability.refusal or "")
+            return self._log.write()
+        except (OSError, StoreUnwritable) as error:
+            self._backlog.forget_after(self._log.written_position)
+            self._log.drop_batch()
+            if isinstance(error, StoreUnwritable):
+                raise
+            raise StoreUnwritable(f"cannot write to the commit log: {_reason(error)}") from error
+
+    def publish(self, position: int) -> None:
+        """Makes what ends at or before `position` visible to readers, and tells the arrival listener."""
+        ready = self._backlog.take(position)
+        if not ready:
+            return
+        runs: defaultdict[tuple[bytes, int], list[DispatchRequest]] = defaultdict(list)
+        for request in ready:
+            if request.is_queued:
+                runs[request.topic, request.queue_id].append(request)
+        # Queues before index and listeners: who is told of a message must be able to pull it.
+        queues = {key: self._queues.put_run(key, run) for key, run in runs.items()}
+        self.checkpoints.last_store_timestamp = ready[-1].store_timestamp
+        self._index.add(ready)
+        if self.arrival_listener is not None:
+            for key, run in runs.items():
+                self.arrival_listener(*key, queues[key].max_offset, sum([request.size for request in run]))
+
+    @property
+    def is_index_behind(self) -> bool:
+        """Whether so many visible messages wait for the index that no more should be made visible before `feed_index`."""
+        return self._index.is_behind
+
+    def feed_index(self) -> None:
+        """Puts some of them into the index: some ten milliseconds of work at most."""
+        self._index.feed()
+
+    @property
+    def files(self) -> FileSystem:
+        """The disk that the store is on."""
+        return self._files
+
+    @property
+    def written_position(self) -> int:
+        """Everything before it is in the files."""
+        return self._log.written_position
+
+    @property
+    def flushed_position(self) -> int:
+        """Everything before it is on disk."""
+        return self._log.flushed_position
+
+    def segments_to_flush(self, from_position: int, to_position: int) -> list[Path]:
+        """The commit log files whose sync makes [from_position, to_position) durable.
+
+        After a flush that failed, what is kept is written again first: the system may have dropped it. Raises OSError.
+        """
+        if self.writability.is_failing:
+            self._log.write_again()
+        return self._log.segments.paths_between(from_position, to_position)
+
+    def mark_flushed(self, position: int) -> None:
+        """Takes note that everything before `position` is on disk."""
+        self._log.flushed(position)
+        if self.writability.is_failing:
+            self.writability.note_flush(None)
+
+    def keep_unflushed(self) -> None:
+        """Keeps what is written in memory until it is flushed, for it is acknowledged before that (ASYNC_FLUSH)."""
+        self._log.keeps_unflushed = True
+
+    def note_flush_failed(self, reason: str) -> None:
+        """Refuses all messages until a flush succeeds: what was acknowledged since the last one is not on the disk."""
+        unflushed = self._log.written_position - self._log.flushed_position
+        self.writability.note_flush(
+            f"{reason}; messages are refused until a flush succeeds, and {unflushed} bytes that were acknowledged are kept in "
+            "memory to be written again"
+        )
+
+    def abandon_unflushed(self) -> None:
+        """Drops what was written but could not be flushed: nothing of it counts, and none of it may be published already.
+
+        Where that fails too, the store refuses all writes until it is opened again; reads go on.
+        """
+        position = self.flushed_position
+        self._backlog.forget_after(position)
+        try:
+            self._log.drop_after(position)
+        except OSError as error:
+            self.refuse_writes(f"the disk failed, and what was not flushed cannot be taken back: {_reason(error)}")
+
+    def refuse_writes(self, reason: str) -> None:
+        """Stores nothing more until the store is opened again, which recovers it."""
+        self.writability.break_for_good(reason)
+
+    def give_up(self, reason: str) -> None:
+        """Stores nothing more and leaves all files as they are: another broker may be using them.
+
+        What was appended or written but not made visible is lost to this broker. The store stays marked as crashed.
+        """
+        self._queues.may_mend_on_disk = False
+        self.writability.give_up(reason)
+        self._backlog.forget_after(self.flushed_position)
+        self._log.drop_batch()
+
+    @property
+    def unpublished(self) -> int:
+        """How many messages were appended and are not visible yet."""
+        return len(self._backlog.requests)
+
+    def close_files(self) -> None:
+        """Gives back all file descriptors that can be had again."""
+        self._open_files.close()
+
+    def flush(self) -> None:
+        """Brings everything to the disk: commit log, consume queues, index, checkpoint. Blocks.
+
+        What was appended is written first; publishing is the caller's. Raises StoreUnwritable.
+        """
+        self.write()
+        try:
+            self._sync_all()
+        except OSError as error:
+            raise StoreUnwritable(f"cannot flush the store: {_reason(error)}") from error
+
+    def next_offset(self, topic: bytes, queue_id: int) -> int:
+        """The queue offset the next message gets; beyond `max_offset` while some are not visible yet."""
+        return self._backlog.next_offsets.get((topic, queue_id), 0)
+
+    def forget_topic(self, topic: bytes) -> list[Path]:
+        """Forgets a topic's queues; its records expire with the commit log (cleanUnusedTopic).
+
+        Says what to delete, in this order. Until all is deleted no checkpoint may begin, and until as many as `ROUNDS` have ended
+        after that the next recovery may bring the queues back. Raises StoreUnwritable.
+        """
+        self.writability.refuse_if_given_up()
+        self._backlog.forget_topic(topic)
+        return self._queues.forget_topic(topic)
+
+    def _sync_all(self) -> None:
+        position = self._log.written_position
+        try:
+            for path in self.segments_to_flush(self.flushed_position, position):
+                self._files.sync(self._open_files.get(path))
+        except OSError:
+            # A second sync may succeed though nothing came to the disk: the next start has to look.
+            self.checkpoints.distrust()
+            raise
+        self.mark_flushed(position)
+        self.checkpoints.run_all()
+
+
+def _check_size(message: InnerMessage, size: int, log: CommitLog, config: StoreConfig, *, was_accepted: bool) -> None:
+    body_length, properties_length = len(message.body), len(message.properties)
+    if properties_length > MAX_PROPERTIES_LENGTH:
+        raise IllegalMessage(f"the message properties have {properties_length} bytes; {MAX_PROPERTIES_LENGTH} are allowed")
+    if not log.fits(size):
+        raise IllegalMessage(f"a record of {size} bytes does not fit into a commit log segment")
+    if not was_accepted:
+        raise IllegalMessage(f"the message body has {body_length} bytes; {config.max_message_size} are allowed")
+
+
+def _check_queue_name(topic: bytes, queue_id: int) -> None:
+    topics.validate_topic(topic.decode(errors="replace"))
+    if queue_id < 0:
+        raise IllegalMessage(f"the queue id {queue_id} is negative")
+
+
+def _reason(error: OSError) -> str:
+    return errno.errorcode.get(error.errno or 0, "") + " " + (error.strerror or str(error))

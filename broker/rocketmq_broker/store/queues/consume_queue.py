@@ -1,0 +1,201 @@
+"""A consume queue: where in the commit log the messages of one queue are (RocketMQ's ConsumeQueue).
+
+    COMMITLOGOFFSET 8 | SIZE 4 | TAGSCODE 8        one unit for each queue offset, 300,000 units in a file
+
+New units wait in memory until there are enough for a write, or `write` is called; reading sees both. A queue whose first
+offset is not 0 begins with blank units, (0, 0x7FFFFFFF, 0). Nothing here needs to survive a crash: the commit log has it all.
+"""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Callable, Sequence
+from functools import lru_cache
+from pathlib import Path
+from typing import Final, NamedTuple
+
+from rocketmq_broker.store.log.segments import Segments
+from rocketmq_broker.store.queues.dispatch import DispatchRequest
+from rocketmq_broker.store.queues.unit_files import UNIT_SIZE, UnitFiles, Unsynced
+
+UNIT: Final = struct.Struct(">qiq")
+BLANK_SIZE: Final = 0x7FFFFFFF
+"""The size that marks a unit as holding no message."""
+
+_BLANK_UNIT: Final = UNIT.pack(0, BLANK_SIZE, 0)
+_BLOCK_UNITS: Final = 3200
+
+
+class Unit(NamedTuple):
+    """One entry."""
+
+    commit_log_offset: int
+    size: int
+    tags_code: int
+
+    @property
+    def holds_message(self) -> bool:
+        """Whether it can be that of a message. Blank units, zeroed ones and other plain damage cannot."""
+        return 0 < self.size < BLANK_SIZE and self.commit_log_offset >= 0
+
+
+class ConsumeQueue:
+    """One queue of one topic. What a crash or damage left of it is mended in `rocketmq_broker.store.recovery`."""
+
+    def __init__(self, topic: bytes, queue_id: int, segments: Segments) -> None:
+        """Empty until it is recovered."""
+        self.topic = topic
+        self.queue_id = queue_id
+        self.min_offset = 0
+        self.max_offset = 0
+        """The queue offset after the last message."""
+        self.max_commit_log_offset = 0
+        """The commit log offset after the last message."""
+        self.files = UnitFiles(segments)
+
+    def end_at(self, queue_offset: int) -> None:
+        """The queue's last message is the one before that offset, and it is in the files."""
+        self.files.end_at(queue_offset)
+        self.max_offset = queue_offset
+        last = self.unit(queue_offset - 1)
+        self.max_commit_log_offset = last.commit_log_offset + last.size if last and last.size != BLANK_SIZE else 0
+
+    def put(self, queue_offset: int, commit_log_offset: int, size: int, tags_code: int) -> None:
+        """Adds the unit of the queue offset; one that is there already changes nothing.
+
+        Offsets skipped are filled with blank units.
+        """
+        if queue_offset != self.max_offset:
+            if queue_offset < self.max_offset:
+                return
+            self._fill_until(queue_offset)
+        self.files.append(UNIT.pack(commit_log_offset, size, tags_code))
+        self.max_offset = queue_offset + 1
+        self.max_commit_log_offset = commit_log_offset + size
+
+    def put_run(self, requests: Sequence[DispatchRequest]) -> None:
+        """Adds the units of messages that were appended one after the other: all of them in one go."""
+        first, last = requests[0], requests[-1]
+        if first.queue_offset != self.max_offset or last.queue_offset - first.queue_offset != len(requests) - 1:
+            for each in requests:
+                self.put(each.queue_offset, each.commit_log_offset, each.size, each.tags_code)
+            return
+        numbers: list[int] = []
+        for each in requests:
+            numbers += (each.commit_log_offset, each.size, each.tags_code)
+        self.files.append(_units_struct(len(requests)).pack(*numbers))
+        self.max_offset = last.queue_offset + 1
+        self.max_commit_log_offset = last.commit_log_offset + last.size
+
+    def mend(self, queue_offset: int, unit: Unit, *, may_write: bool) -> None:
+        """Puts the right unit in the place of a damaged one."""
+        self.files.replace(queue_offset, UNIT.pack(*unit), may_write=may_write)
+        if queue_offset == self.max_offset - 1:
+            self.max_commit_log_offset = unit.commit_log_offset + unit.size
+
+    def write(self) -> None:
+        """Hands what waits in memory to the file system. What cannot be written goes on waiting; raises OSError then."""
+        self.files.write()
+
+    def take_unsynced(self) -> Unsynced:
+        """What was written since the last time, to be synced by the caller."""
+        return self.files.take_unsynced()
+
+    def units(self, queue_offset: int, count: int) -> list[Unit]:
+        """The units from an offset on; fewer at the end."""
+        return list(map(Unit._make, UNIT.iter_unpack(self.files.read(queue_offset, count))))
+
+    def unit(self, queue_offset: int) -> Unit | None:
+        """One unit, or None where there is none."""
+        if not self.files.segments.min_offset // UNIT_SIZE <= queue_offset < self.max_offset:
+            return None
+        found = self.files.read(queue_offset, 1)
+        return Unit._make(UNIT.unpack(found)) if found else None
+
+    def start_of_next_file(self, queue_offset: int) -> int:
+        """The first offset in the file after the one of this offset (rollNextFile), or the end."""
+        units_per_file = self.files.segments.segment_size // UNIT_SIZE
+        return min(queue_offset - queue_offset % units_per_file + units_per_file, self.max_offset)
+
+    def correct_min_offset(self, commit_log_min_offset: int) -> None:
+        """Moves `min_offset` to the first message that the commit log still has (ConsumeQueue.correctMinOffset)."""
+        self.min_offset = self._first_where(
+            self._first_that_is_not_blank(), lambda unit: unit.commit_log_offset >= commit_log_min_offset
+        )
+
+    def find_first(self, is_beyond: Callable[[Unit], bool]) -> int:
+        """The first offset whose unit meets the condition, which must hold for all later ones; `max_offset` if none does.
+
+        One that holds no message is not asked: it counts like the next that does, and at the end as one that meets it.
+        """
+        return self._first_where(self.min_offset, is_beyond)
+
+    def forget_expired(self, commit_log_min_offset: int) -> list[Path]:
+        """Forgets the files whose messages the commit log no longer has, but never the last one; the caller deletes them."""
+        self.correct_min_offset(commit_log_min_offset)
+        if not self.files.segments.starts:
+            return []
+        return self.files.segments.forget_before(min(self.min_offset * UNIT_SIZE, self.files.segments.starts[-1]))
+
+    def destroy(self) -> None:
+        """Deletes the queue."""
+        self.files.destroy()
+        self.min_offset = self.max_offset = self.max_commit_log_offset = 0
+
+    def forget(self) -> list[Path]:
+        """What to delete of a queue that nobody uses any more, in this order."""
+        return self.files.segments.forget()
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether no unit was ever put."""
+        return self.max_offset == 0 and not self.files.segments.starts
+
+    def _fill_until(self, queue_offset: int) -> None:
+        if self.is_empty:
+            start = self.files.segments.start_of(queue_offset * UNIT_SIZE) // UNIT_SIZE
+            self.files.end_at(start)
+            self.max_offset = start
+            self.min_offset = queue_offset
+        self.files.append(_BLANK_UNIT * (queue_offset - self.max_offset))
+        self.max_offset = queue_offset
+
+    def _first_that_is_not_blank(self) -> int:
+        """A queue whose first messages expired may begin with blank units."""
+        offset = self.files.first_offset
+        while units := self.units(offset, _BLOCK_UNITS):
+            for unit in units:
+                if unit.size != BLANK_SIZE:
+                    return offset
+                offset += 1
+        return offset
+
+    def _first_where(self, first: int, is_beyond: Callable[[Unit], bool]) -> int:
+        low, high = first, self.max_offset
+        while low < high:
+            middle = (low + high) // 2
+            found = self._next_message(middle, high)
+            if found is None or is_beyond(found[1]):
+                high = middle
+            else:
+                low = found[0] + 1
+        return low
+
+    def _next_message(self, first: int, end: int) -> tuple[int, Unit] | None:
+        """The first unit that holds a message, with its offset: a damaged page must not lead a search past what is intact."""
+        unit = self.unit(first)
+        if unit is not None and unit.holds_message:
+            return first, unit
+        while first < end:
+            for offset, unit in enumerate(self.units(first, min(end - first, _BLOCK_UNITS)), first):
+                first = offset + 1
+                if unit.holds_message:
+                    return offset, unit
+            if self.unit(first) is None:
+                first = self.start_of_next_file(first)
+        return None
+
+
+@lru_cache(maxsize=512)
+def _units_struct(count: int) -> struct.Struct:
+    return struct.Struct(">" + "qiq" * count)

@@ -1,0 +1,128 @@
+"""All consume queues, by topic and queue id (RocketMQ's consumeQueueTable)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+from rocketmq_broker.message import topics
+from rocketmq_broker.message.errors import IllegalMessage
+from rocketmq_broker.store.files import OpenFiles
+from rocketmq_broker.store.log.segments import Segments
+from rocketmq_broker.store.queues.consume_queue import ConsumeQueue, Unit
+from rocketmq_broker.store.queues.dispatch import DispatchRequest
+from rocketmq_broker.store.queues.unit_files import UNIT_SIZE, Unsynced
+from rocketmq_broker.store.results import Trimmed
+from rocketmq_broker.store.settings import StoreConfig
+
+
+class ConsumeQueueTable:
+    """The queues there are; a new one begins with its first message."""
+
+    def __init__(self, config: StoreConfig, open_files: OpenFiles) -> None:
+        """Empty until `load`."""
+        self._directory = config.consume_queue_directory
+        self._segment_size = config.consume_queue_units_per_file * UNIT_SIZE
+        self._open = open_files
+        self._files = open_files.files
+        self._table: dict[tuple[bytes, int], ConsumeQueue] = {}
+        self._touched: dict[tuple[bytes, int], ConsumeQueue] = {}
+        """Those that may have something to write."""
+        self.may_mend_on_disk = True
+        """Whether the files are this broker's to change."""
+
+    def load(self) -> None:
+        """Finds the queues on disk. They are empty until each is recovered. What cannot be one is passed over."""
+        for topic in self._files.list(self._directory):
+            if not _is_topic(topic):
+                continue
+            for queue_id in self._files.list(self._directory / topic):
+                if queue_id.isascii() and queue_id.isdigit():
+                    self._create(topic.encode(), int(queue_id))
+
+    def find(self, topic: bytes, queue_id: int) -> ConsumeQueue | None:
+        """The queue, or None if no message ever entered it."""
+        return self._table.get((topic, queue_id))
+
+    def find_or_create(self, topic: bytes, queue_id: int) -> ConsumeQueue:
+        """The queue; the topic's name must be a legal one."""
+        return self._table.get((topic, queue_id)) or self._create(topic, queue_id)
+
+    def put(self, request: DispatchRequest) -> ConsumeQueue:
+        """Adds a record's unit to its queue."""
+        queue = self._table.get((request.topic, request.queue_id)) or self._create(request.topic, request.queue_id)
+        queue.put(request.queue_offset, request.commit_log_offset, request.size, request.tags_code)
+        self._touched[(request.topic, request.queue_id)] = queue
+        return queue
+
+    def put_run(self, key: tuple[bytes, int], requests: Sequence[DispatchRequest]) -> ConsumeQueue:
+        """Adds the units of one queue's records, in the order of the commit log."""
+        queue = self._table.get(key) or self._create(*key)
+        queue.put_run(requests)
+        self._touched[key] = queue
+        return queue
+
+    def mend(self, queue: ConsumeQueue, queue_offset: int, unit: Unit) -> None:
+        """Puts the right unit in the place of a damaged one: on disk with the next checkpoint."""
+        queue.mend(queue_offset, unit, may_write=self.may_mend_on_disk)
+        self._touched[(queue.topic, queue.queue_id)] = queue
+
+    def write(self) -> Iterator[Unsynced]:
+        """Hands waiting units to the file system, one queue at each step, and says what was written since the last time.
+
+        Units may come in between two steps. Raises OSError.
+        """
+        for key, queue in list(self._touched.items()):
+            queue.write()
+            del self._touched[key]
+            yield queue.take_unsynced()
+
+    def max_offsets(self) -> dict[tuple[bytes, int], int]:
+        """The offset after the last unit of each queue."""
+        return {key: queue.max_offset for key, queue in self._table.items()}
+
+    def names(self) -> dict[bytes, list[int]]:
+        """The queue ids of each topic."""
+        names: dict[bytes, list[int]] = {}
+        for topic, queue_id in sorted(self._table):
+            names.setdefault(topic, []).append(queue_id)
+        return names
+
+    def forget_topic(self, topic: bytes) -> list[Path]:
+        """Forgets the queues of a topic; the caller deletes files and folders, in this order."""
+        paths = []
+        for key in [key for key in self._table if key[0] == topic]:
+            self._touched.pop(key, None)
+            paths += self._table.pop(key).forget()
+        return [*paths, self._directory / topic.decode()] if paths else []
+
+    def trim(self, commit_log_min_offset: int) -> Iterator[Trimmed]:
+        """Forgets the units of which the commit log has no message left, one queue at each step.
+
+        Messages may come in between two steps. A topic must not be deleted in between.
+        """
+        for queue in self:
+            before = queue.min_offset
+            paths = queue.forget_expired(commit_log_min_offset)
+            yield Trimmed(paths, max(queue.min_offset - before, 0))
+
+    def __iter__(self) -> Iterator[ConsumeQueue]:
+        return iter(list(self._table.values()))
+
+    def __len__(self) -> int:
+        return len(self._table)
+
+    def _create(self, topic: bytes, queue_id: int) -> ConsumeQueue:
+        directory = self._directory / topic.decode() / str(queue_id)
+        queue = self._table[(topic, queue_id)] = ConsumeQueue(
+            topic, queue_id, Segments(directory, self._segment_size, self._open)
+        )
+        return queue
+
+
+def _is_topic(name: str) -> bool:
+    try:
+        topics.validate_topic(name)
+    except IllegalMessage:
+        return False
+    return True

@@ -1,0 +1,75 @@
+"""What a stored record leads to: a consume queue unit and index entries (RocketMQ's DispatchRequest)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import lru_cache
+from typing import Final
+
+import msgspec
+
+from rocketmq_broker.message import properties as message_properties
+from rocketmq_broker.message import sysflag, topics
+from rocketmq_broker.message.tags import tags_code
+
+_SCHEDULE_TOPIC: Final = topics.SCHEDULE_TOPIC.encode()
+_TAGS: Final = message_properties.beginning(message_properties.TAGS)
+_LONGEST_REMEMBERED: Final = 255
+"""Characters of tags whose code is kept: a client chooses how long its tags are."""
+
+
+class DispatchRequest(msgspec.Struct, frozen=True, gc=False):
+    """A record's entry in its consume queue, and what the index needs."""
+
+    topic: bytes
+    queue_id: int
+    queue_offset: int
+    commit_log_offset: int
+    size: int
+    tags_code: int
+    store_timestamp: int
+    properties: bytes
+    is_queued: bool
+    """Whether a consume queue shows it: not so for records of the types prepared and rollback."""
+    is_indexed: bool
+
+
+def is_queued(sys_flag: int) -> bool:
+    """Whether a consume queue shows such records: not if prepared or rolled back (CommitLogDispatcherBuildConsumeQueue)."""
+    return sys_flag & sysflag.TRANSACTION_MASK in (sysflag.TRANSACTION_NOT, sysflag.TRANSACTION_COMMIT)
+
+
+def is_indexed(sys_flag: int) -> bool:
+    """Whether the index finds records of this flag (IndexService.buildIndex)."""
+    return sys_flag & sysflag.TRANSACTION_MASK != sysflag.TRANSACTION_ROLLBACK
+
+
+VISIBILITY: Final = {kind: (is_queued(kind), is_indexed(kind)) for kind in range(sysflag.TRANSACTION_MASK + 1)}
+"""`is_queued` and `is_indexed` by the transaction bits of a sysFlag."""
+
+
+def unit_tags_code(topic: bytes, properties: bytes, store_timestamp: int, delay_levels_ms: Sequence[int]) -> int:
+    """What the consume queue unit holds beside place and size (CommitLog.checkMessageAndReturnSize).
+
+    The tag's hash code; for a delayed message that waits in the schedule topic, the time it is due.
+    """
+    if topic == _SCHEDULE_TOPIC:
+        level = _delay_level(properties)
+        if level > 0:
+            return store_timestamp + delay_levels_ms[min(level, len(delay_levels_ms)) - 1]
+    if _TAGS not in properties:
+        return 0
+    tags = message_properties.find(properties, message_properties.TAGS)
+    return _remembered_tags_code(tags) if tags is None or len(tags) <= _LONGEST_REMEMBERED else tags_code(tags)
+
+
+@lru_cache(maxsize=4096)
+def _remembered_tags_code(tags: str | None) -> int:
+    return tags_code(tags)
+
+
+def _delay_level(properties: bytes) -> int:
+    try:
+        return int(message_properties.find(properties, message_properties.DELAY_TIME_LEVEL) or "0")
+    except ValueError:
+        return 0

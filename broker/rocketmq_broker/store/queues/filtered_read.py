@@ -1,0 +1,83 @@
+"""Reading a queue for what a filter wants: it looks at the properties of each record (MessageFilter.isMatchedByCommitLog)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Final, NamedTuple, Protocol
+
+from rocketmq_broker.message.record import properties_of, queue_offset_of
+from rocketmq_broker.store.log.commit_log import CommitLog
+from rocketmq_broker.store.log.record_check import MAX_SIZE
+from rocketmq_broker.store.queues.consume_queue import BLANK_SIZE, ConsumeQueue, Unit
+from rocketmq_broker.store.queues.unit_read import read_units
+
+READ_AT_ONCE: Final = 256 << 10
+"""Bytes, unless one record has more."""
+MOST_READ: Final = 4 << 20
+"""Bytes that one pull reads to find what is wanted."""
+MOST_COST_NS: Final = 10_000_000
+"""What the filter may cost in one pull: others wait meanwhile."""
+
+
+class RecordFilter(Protocol):
+    """Says which records are wanted."""
+
+    def matches(self, properties: bytes) -> bool:
+        """Whether a record with these encoded properties is wanted."""
+
+    def cost_ns(self, properties: bytes) -> int:
+        """About how long `matches` may take, in nanoseconds."""
+
+
+class Found(NamedTuple):
+    """What one pull found."""
+
+    records: list[bytes]
+    looked_at: int
+    """How many units from the pull's offset on need not be looked at again."""
+    is_damaged: bool = False
+    """Whether the unit behind those does not point to its message."""
+    cost_ns: int = 0
+
+
+def find_wanted(
+    log: CommitLog, queue: ConsumeQueue, offset: int, units: list[Unit], max_messages: int, max_bytes: int, wants: RecordFilter
+) -> Found:
+    """The wanted records among those of the units, which begin at queue offset `offset`; stops after enough work for one pull."""
+    wanted: list[bytes] = []
+    wanted_bytes = read_bytes = cost_ns = 0
+    for end, size, part in _parts(units):
+        read = read_units(log, queue, offset, part, READ_AT_ONCE)
+        for record in read.records:
+            place = queue_offset_of(record) - offset
+            properties = properties_of(record)
+            cost_ns += wants.cost_ns(properties)
+            if wants.matches(properties):
+                wanted_bytes += len(record)
+                if wanted and wanted_bytes > max_bytes:
+                    return Found(wanted, place, cost_ns=cost_ns)
+                wanted.append(record)
+            if len(wanted) >= max_messages or cost_ns > MOST_COST_NS:
+                return Found(wanted, place + 1, cost_ns=cost_ns)
+        read_bytes += min(size, MAX_SIZE)
+        if read.stopped_at is not None:
+            return Found(wanted, read.stopped_at, read.is_damaged, cost_ns)
+        if read_bytes > MOST_READ:
+            return Found(wanted, end, cost_ns=cost_ns)
+    return Found(wanted, len(units), cost_ns=cost_ns)
+
+
+def _parts(units: list[Unit]) -> Iterator[tuple[int, int, list[tuple[int, Unit]]]]:
+    """What to read at once: the place behind the last unit, the size of all, and the units with their places."""
+    part: list[tuple[int, Unit]] = []
+    size = 0
+    for place, unit in enumerate(units):
+        if unit.size == BLANK_SIZE:
+            continue
+        if part and size + unit.size > READ_AT_ONCE:
+            yield place, size, part
+            part, size = [], 0
+        part.append((place, unit))
+        size += max(unit.size, 0)
+    if part:
+        yield len(units), size, part

@@ -1,0 +1,97 @@
+"""Reading a queue from an offset on (RocketMQ's DefaultMessageStore.getMessage)."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from rocketmq_broker.store.log.commit_log import CommitLog
+from rocketmq_broker.store.queues.consume_queue import BLANK_SIZE, ConsumeQueue, Unit
+from rocketmq_broker.store.queues.filtered_read import Found, RecordFilter, find_wanted
+from rocketmq_broker.store.queues.unit_read import read_units
+from rocketmq_broker.store.results import GetMessageStatus, PulledMessages
+
+_UNITS_SEARCHED = 800
+"""How many units one pull looks through for matching tags: RocketMQ's 16,000 bytes."""
+
+
+class Pulled(NamedTuple):
+    """What reading a queue once leads to."""
+
+    messages: PulledMessages
+    damaged_at: int | None = None
+    """The queue offset where reading ended because the unit there does not point to its message."""
+
+
+def pull_messages(
+    log: CommitLog,
+    queue: ConsumeQueue,
+    offset: int,
+    max_messages: int,
+    max_bytes: int,
+    tags_codes: frozenset[int] | None,
+    record_filter: RecordFilter | None,
+) -> Pulled:
+    """See `MessageStore.pull`. Ends before the first unit that is damaged."""
+    if refusal := _offset_outside(queue, offset):
+        return _nothing(queue, *refusal)
+    is_searched = tags_codes is not None or record_filter is not None
+    units = queue.units(offset, _UNITS_SEARCHED if is_searched else max(max_messages, 1))
+    if not units:
+        return _nothing(queue, GetMessageStatus.OFFSET_FOUND_NULL, queue.start_of_next_file(offset))
+    if record_filter is None:
+        found = _find(log, queue, offset, units, max_messages, max_bytes, tags_codes)
+    else:
+        found = find_wanted(log, queue, offset, units, max_messages, max_bytes, record_filter)
+    end = offset + found.looked_at
+    status = GetMessageStatus.FOUND if found.records else GetMessageStatus.NO_MATCHED_MESSAGE
+    messages = PulledMessages(status, end, queue.min_offset, queue.max_offset, found.records, found.cost_ns)
+    return Pulled(messages, end if found.is_damaged else None)
+
+
+def _nothing(queue: ConsumeQueue, status: GetMessageStatus, next_offset: int) -> Pulled:
+    return Pulled(PulledMessages(status, next_offset, queue.min_offset, queue.max_offset))
+
+
+def _find(
+    log: CommitLog,
+    queue: ConsumeQueue,
+    offset: int,
+    units: list[Unit],
+    max_messages: int,
+    max_bytes: int,
+    tags_codes: frozenset[int] | None,
+) -> Found:
+    wanted, looked_at = _choose(units, max_messages, max_bytes, tags_codes)
+    read = read_units(log, queue, offset, wanted, max_bytes)
+    return Found(read.records, looked_at if read.stopped_at is None else read.stopped_at, read.is_damaged)
+
+
+def _offset_outside(queue: ConsumeQueue, offset: int) -> tuple[GetMessageStatus, int] | None:
+    if offset < queue.min_offset:
+        return GetMessageStatus.OFFSET_TOO_SMALL, queue.min_offset
+    if offset == queue.max_offset:
+        return GetMessageStatus.OFFSET_OVERFLOW_ONE, offset
+    if offset > queue.max_offset:
+        return GetMessageStatus.OFFSET_OVERFLOW_BADLY, queue.max_offset
+    return None
+
+
+def _choose(
+    units: list[Unit], max_messages: int, max_bytes: int, tags_codes: frozenset[int] | None
+) -> tuple[list[tuple[int, Unit]], int]:
+    """The units to read, each with its place among those given, and how many were looked at.
+
+    A damaged unit is one of them whatever its tags code: clients look at the tags of what they get.
+    """
+    wanted: list[tuple[int, Unit]] = []
+    total = 0
+    for index, unit in enumerate(units):
+        if unit.size == BLANK_SIZE:
+            continue
+        if tags_codes is not None and unit.tags_code not in tags_codes and unit.holds_message:
+            continue
+        if wanted and (len(wanted) >= max_messages or total + unit.size > max_bytes):
+            return wanted, index
+        wanted.append((index, unit))
+        total += unit.size
+    return wanted, len(units)

@@ -1,0 +1,135 @@
+"""The units of one consume queue: in files, the newest ones in memory until there are enough for a write."""
+
+from __future__ import annotations
+
+from contextlib import suppress
+from pathlib import Path
+from typing import Final, NamedTuple
+
+from rocketmq_broker.store.log.segments import Segments
+
+UNIT_SIZE: Final = 20
+_TAIL_LIMIT: Final = 64 * 1024
+_REFUSED_UNITS: Final = 1024
+"""How many mended units are kept in memory where the disk refuses them."""
+
+
+class Unsynced(NamedTuple):
+    """What is not on disk yet."""
+
+    files: list[Path]
+    directories: list[Path]
+    """Those in which names are new."""
+
+
+class UnitFiles:
+    """Units by queue offset, each of 20 bytes; reading sees those in the files and those in memory."""
+
+    def __init__(self, segments: Segments) -> None:
+        """Empty until `end_at`."""
+        self.segments = segments
+        self._tail = bytearray()
+        self._written_offset = 0
+        self._unsynced_from: int | None = None
+        self._has_new_file = False
+        self._refused: dict[int, bytes] = {}
+
+    @property
+    def first_offset(self) -> int:
+        """The offset of the first unit that has a file; where there is no file, of the first one in memory."""
+        return self.segments.min_offset // UNIT_SIZE if self.segments.starts else self._written_offset
+
+    @property
+    def end(self) -> int:
+        """The offset after the last unit."""
+        return self._written_offset + len(self._tail) // UNIT_SIZE
+
+    def end_at(self, queue_offset: int) -> None:
+        """The files hold the units before that offset, and none is in memory."""
+        self._tail.clear()
+        self._written_offset = queue_offset
+
+    def append(self, units: bytes) -> None:
+        """Adds units at the end; they are written once there are enough."""
+        self._tail += units
+        if len(self._tail) >= _TAIL_LIMIT and self.segments.has(self._written_offset * UNIT_SIZE):
+            with suppress(OSError):
+                # What a full disk refuses waits in memory; without space the commit log does not grow either.
+                self.write()
+
+    def write(self) -> None:
+        """Hands what waits in memory to the file system. What cannot be written goes on waiting; raises OSError then."""
+        while self._tail:
+            position = self._written_offset * UNIT_SIZE
+            if not self.segments.has(position):
+                self.segments.create(self.segments.start_of(position), is_durable=False)
+                self._has_new_file = True
+            room = self.segments.segment_size - position % self.segments.segment_size
+            part = self._tail[:room]
+            self.segments.write(position, part)
+            self._note_written(self._written_offset)
+            del self._tail[:room]
+            self._written_offset += len(part) // UNIT_SIZE
+
+    def replace(self, queue_offset: int, unit: bytes, *, may_write: bool) -> None:
+        """Puts another unit in the place of one that is there. Where the disk refuses it, memory keeps it for a while."""
+        at = (queue_offset - self._written_offset) * UNIT_SIZE
+        if at >= 0:
+            self._tail[at : at + UNIT_SIZE] = unit
+            return
+        try:
+            if may_write:
+                self.segments.write(queue_offset * UNIT_SIZE, unit)
+                self._note_written(queue_offset)
+                return
+        except OSError:
+            pass
+        if len(self._refused) >= _REFUSED_UNITS:
+            del self._refused[next(iter(self._refused))]
+        self._refused[queue_offset] = unit
+
+    def read(self, queue_offset: int, count: int) -> bytes:
+        """The units from an offset on, at most so many; fewer at the end of a file or of the queue."""
+        found = self._stored(queue_offset, count)
+        if not self._refused:
+            return found
+        mended = bytearray(found)
+        for offset in range(queue_offset, queue_offset + len(found) // UNIT_SIZE):
+            if offset in self._refused:
+                at = (offset - queue_offset) * UNIT_SIZE
+                mended[at : at + UNIT_SIZE] = self._refused[offset]
+        return bytes(mended)
+
+    def take_unsynced(self) -> Unsynced:
+        """What was written since the last time, to be synced by the caller."""
+        if self._unsynced_from is None:
+            return Unsynced([], [])
+        paths = self.segments.paths_between(self._unsynced_from * UNIT_SIZE, self._written_offset * UNIT_SIZE)
+        directory = self.segments.directory
+        # consumequeue/topic/0: each may be new.
+        directories = [directory, *directory.parents[:3]] if self._has_new_file else []
+        self._unsynced_from = None
+        self._has_new_file = False
+        return Unsynced(paths, directories)
+
+    def destroy(self) -> None:
+        """Deletes all of it."""
+        self._refused.clear()
+        self.end_at(0)
+        self.segments.destroy()
+
+    def _stored(self, queue_offset: int, count: int) -> bytes:
+        count = min(count, self.end - queue_offset)
+        if count <= 0:
+            return b""
+        written = min(count, self._written_offset - queue_offset)
+        if written <= 0:
+            at = (queue_offset - self._written_offset) * UNIT_SIZE
+            return bytes(self._tail[at : at + count * UNIT_SIZE])
+        found = self.segments.read(queue_offset * UNIT_SIZE, written * UNIT_SIZE)
+        if len(found) == written * UNIT_SIZE and written < count:
+            return found + self._tail[: (count - written) * UNIT_SIZE]
+        return found[: len(found) - len(found) % UNIT_SIZE]
+
+    def _note_written(self, queue_offset: int) -> None:
+        self._unsynced_from = queue_offset if self._unsynced_from is None else min(self._unsynced_from, queue_offset)

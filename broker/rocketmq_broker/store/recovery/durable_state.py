@@ -1,0 +1,134 @@
+"""The small files at the root of a store: the abort file, the checkpoint, and the progress of dispatching.
+
+    checkpoint (RocketMQ's StoreCheckpoint), 4096 bytes:
+    PHYSICMSGTIMESTAMP 8 | LOGICSMSGTIMESTAMP 8 | INDEXMSGTIMESTAMP 8 | zeros
+
+Each timestamp is the store timestamp of the last record that was on disk in the commit log, the consume queues, the index.
+`abort` is there while a broker runs, and after a crash. `progress.json` is ours alone: up to which commit log offset
+everything is dispatched and on disk, so that recovery need not read whole segments, and how long each queue was then, so that
+a lost one is noticed. Both are written after what they speak of was synced, so that an old state of them is safe.
+"""
+
+from __future__ import annotations
+
+import struct
+from dataclasses import dataclass
+from pathlib import Path
+
+import msgspec
+
+from rocketmq_broker.store.files import FileSystem, create_file, read_file
+
+_CHECKPOINT = struct.Struct(">qqq")
+_CHECKPOINT_SIZE = 4096
+_CHECKPOINT_SLACK_MS = 3000
+
+
+@dataclass(frozen=True, slots=True)
+class DurableMark:
+    """A state of the store that holds once all that was written by then is synced."""
+
+    position: int
+    """Every record before it is in the commit log and dispatched."""
+    store_timestamp: int
+    max_offsets: dict[tuple[bytes, int], int]
+
+
+@dataclass(frozen=True, slots=True)
+class Checkpoint:
+    """The three timestamps, in milliseconds since the epoch."""
+
+    commit_log: int = 0
+    consume_queues: int = 0
+    index: int = 0
+
+    @property
+    def recover_from(self) -> int:
+        """Records stored up to then need no recovery (StoreCheckpoint.getMinTimestamp)."""
+        return max(min(self.commit_log, self.consume_queues) - _CHECKPOINT_SLACK_MS, 0)
+
+
+class Progress(msgspec.Struct, frozen=True):
+    """What progress.json holds."""
+
+    position: int
+    """Every record before it is in the commit log and the consume queues."""
+    index_offset: int
+    """Every record up to the one that begins here is in the index."""
+    index_end_offset: int
+    """The ENDPHYOFFSET of the last index file then."""
+    queues: dict[str, dict[int, int]] = msgspec.field(default_factory=dict)
+    """Topic, queue id, max offset."""
+
+    def max_offset(self, topic: bytes, queue_id: int) -> int | None:
+        """How long that queue was, or None if it was not there."""
+        return self.queues.get(topic.decode(), {}).get(queue_id)
+
+
+@dataclass(frozen=True, slots=True)
+class DurableState:
+    """What a store keeps at its root while it is open, and for the next start."""
+
+    root: Path
+    files: FileSystem
+
+    @property
+    def was_stopped_cleanly(self) -> bool:
+        """Whether the last broker brought everything to the disk. Ask before `mark_running`."""
+        return self.files.size(self._abort) is None
+
+    def mark_running(self) -> None:
+        """From here on, until `mark_stopped`, the store counts as crashed. Durable when it returns."""
+        if self.files.size(self._abort) is None:
+            create_file(self.files, self._abort, 0)
+
+    def mark_stopped(self) -> None:
+        """Everything is on disk: the next start needs no recovery. Durable when it returns."""
+        self.files.unlink(self._abort)
+        self.files.sync_directory(self.root)
+
+    def checkpoint(self) -> Checkpoint:
+        """The checkpoint; zeros where there is none."""
+        content = read_file(self.files, self.root / "checkpoint") or b""
+        return Checkpoint(*_CHECKPOINT.unpack_from(content)) if len(content) >= _CHECKPOINT.size else Checkpoint()
+
+    def progress(self) -> Progress | None:
+        """The progress of dispatching, or None where it was never written or cannot be read."""
+        try:
+            return msgspec.json.decode(read_file(self.files, self.root / "progress.json") or b"", type=Progress)
+        except (ValueError, RecursionError):
+            return None
+
+    def save(self, mark: DurableMark, index_offset: int, index_end_offset: int, index_end_timestamp: int) -> None:
+        """Writes checkpoint and progress; call it after what they speak of was synced."""
+        self._save_checkpoint(Checkpoint(mark.store_timestamp, mark.store_timestamp, index_end_timestamp))
+        queues: dict[str, dict[int, int]] = {}
+        for (topic, queue_id), max_offset in mark.max_offsets.items():
+            queues.setdefault(topic.decode(), {})[queue_id] = max_offset
+        self._save_progress(Progress(mark.position, index_offset, index_end_offset, queues))
+
+    @property
+    def _abort(self) -> Path:
+        return self.root / "abort"
+
+    def _save_checkpoint(self, checkpoint: Checkpoint) -> None:
+        path = self.root / "checkpoint"
+        if self.files.size(path) != _CHECKPOINT_SIZE:
+            create_file(self.files, path, _CHECKPOINT_SIZE)
+        file = self.files.open(path)
+        try:
+            self.files.write(file, _CHECKPOINT.pack(checkpoint.commit_log, checkpoint.consume_queues, checkpoint.index), 0)
+        finally:
+            self.files.close(file)
+
+    def _save_progress(self, progress: Progress) -> None:
+        # Not synced: torn or old, it only makes recovery read more.
+        path = self.root / "progress.json"
+        part = path.with_name("progress.json.tmp")
+        file = self.files.open(part, create=True)
+        try:
+            self.files.truncate(file, 0)
+            self.files.write(file, msgspec.json.encode(progress), 0)
+        finally:
+            self.files.close(file)
+        self.files.rename(part, path)

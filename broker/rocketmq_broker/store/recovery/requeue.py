@@ -1,0 +1,136 @@
+"""Putting the records that recovery reads back into their consume queues, each at the queue offset it holds itself.
+
+No checksum covers a record's queue offset, so one that does not continue its queue is believed only if the queue's next
+record continues it: otherwise one flipped bit could cost a queue all its later messages.
+"""
+
+from __future__ import annotations
+
+from rocketmq_broker.message.record import FIXED_LENGTH
+from rocketmq_broker.store.log.commit_log import CommitLog
+from rocketmq_broker.store.log.record_check import HEAD, MAX_SIZE, MIN_SIZE, check_record, resembles_record
+from rocketmq_broker.store.queues.consume_queue import BLANK_SIZE, ConsumeQueue, Unit
+from rocketmq_broker.store.queues.consume_queue_table import ConsumeQueueTable
+from rocketmq_broker.store.queues.dispatch import DispatchRequest
+from rocketmq_broker.store.recovery.queue_recovery import cut_at, fill_gap
+from rocketmq_broker.store.recovery.report import RecoveryReport
+
+_UNITS_READ_AHEAD = 512
+
+
+class LacksOlderMessages(Exception):
+    """A queue lacks messages from before the place where reading began."""
+
+
+class Requeue:
+    """Takes the records of one pass over the log, in its order."""
+
+    def __init__(self, log: CommitLog, queues: ConsumeQueueTable, report: RecoveryReport, *, reads_whole_log: bool) -> None:
+        """`report` says which stretches of the log are damaged, as far as was read."""
+        self._log = log
+        self._queues = queues
+        self._report = report
+        self._reads_whole_log = reads_whole_log
+        self._doubtful: dict[tuple[bytes, int], DispatchRequest] = {}
+        self._known: dict[tuple[bytes, int], tuple[int, list[Unit]]] = {}
+
+    def put(self, request: DispatchRequest) -> None:
+        """Completes the record's queue, where it is not complete already. Raises LacksOlderMessages."""
+        key = (request.topic, request.queue_id)
+        slack = 0
+        if self._doubtful and (doubtful := self._doubtful.pop(key, None)) is not None:
+            if request.queue_offset == doubtful.queue_offset + 1:
+                self._believe(doubtful)
+            else:
+                self._disbelieve(doubtful)
+                slack = 1
+        queue = self._queues.find(*key)
+        end = queue.max_offset if queue else 0
+        if queue is not None and request.queue_offset < end:
+            self._compare(queue, request)
+        elif request.queue_offset <= end + slack:
+            self._add(request)
+        else:
+            self._doubtful[key] = request
+
+    def finish(self) -> None:
+        """Decides on the records that nothing followed. Raises LacksOlderMessages."""
+        while self._doubtful:
+            _, request = self._doubtful.popitem()
+            queue = self._queues.find(request.topic, request.queue_id)
+            end = queue.max_offset if queue else 0
+            is_known_elsewhere = queue is not None and queue.max_commit_log_offset > request.commit_log_offset
+            is_possible = request.queue_offset - end <= request.commit_log_offset // FIXED_LENGTH
+            begins_anew = request.queue_offset == 0
+            if not is_known_elsewhere and is_possible and (request.queue_offset > end or begins_anew):
+                self._believe(request)
+            else:
+                self._disbelieve(request)
+
+    def is_true(self, queue: ConsumeQueue, queue_offset: int) -> bool:
+        """Whether the log has the message where its unit says; what cannot be read speaks neither for nor against it."""
+        unit = queue.unit(queue_offset)
+        if unit is None or not MIN_SIZE <= unit.size <= MAX_SIZE or not self._log.segments.has(unit.commit_log_offset):
+            return True
+        record = check_record(self._log.segments.read(unit.commit_log_offset, unit.size), 0, unit.commit_log_offset)
+        if record is None:
+            return True
+        return (record.topic, record.queue_id, record.queue_offset) == (queue.topic, queue.queue_id, queue_offset)
+
+    def _compare(self, queue: ConsumeQueue, request: DispatchRequest) -> None:
+        unit = self._known_unit(queue, request.queue_offset)
+        if unit is None or unit == (request.commit_log_offset, request.size, request.tags_code):
+            return
+        is_right = self._may_be_record(unit) and self.is_true(queue, request.queue_offset)
+        if unit.commit_log_offset == request.commit_log_offset or not is_right:
+            self._truncate(queue, request.queue_offset)
+            self._add(request)
+        elif unit.commit_log_offset < request.commit_log_offset:
+            # The topic was deleted and began anew, or the record lies about its queue offset.
+            self._doubtful[(request.topic, request.queue_id)] = request
+
+    def _may_be_record(self, unit: Unit) -> bool:
+        """Whether a record begins where the unit says, damaged or not; one that has expired may have."""
+        segments, offset = self._log.segments, unit.commit_log_offset
+        if unit.size == BLANK_SIZE or 0 <= offset < segments.min_offset:
+            return True
+        return resembles_record(segments.read(offset, HEAD.size), unit.size, offset)
+
+    def _known_unit(self, queue: ConsumeQueue, queue_offset: int) -> Unit | None:
+        """The unit on disk; read in blocks, as the records of a queue come in its order."""
+        key = (queue.topic, queue.queue_id)
+        first, units = self._known.get(key, (0, []))
+        if not first <= queue_offset < first + len(units):
+            first, units = self._known[key] = (queue_offset, queue.units(queue_offset, _UNITS_READ_AHEAD))
+        return units[queue_offset - first] if units else None
+
+    def _truncate(self, queue: ConsumeQueue, queue_offset: int) -> None:
+        cut_at(queue, queue_offset)
+        self._known.pop((queue.topic, queue.queue_id), None)
+
+    def _believe(self, request: DispatchRequest) -> None:
+        queue = self._queues.find(request.topic, request.queue_id)
+        if queue is not None and request.queue_offset < queue.max_offset:
+            self._truncate(queue, request.queue_offset)
+        elif not self._reads_whole_log:
+            raise LacksOlderMessages(f"consume queue {request.topic.decode()}/{request.queue_id} lacks messages")
+        self._add(request)
+
+    def _disbelieve(self, request: DispatchRequest) -> None:
+        self._report.damaged.append((request.commit_log_offset, request.size))
+        self._report.actions.append(
+            f"the record at {request.commit_log_offset} has the impossible queue offset {request.queue_offset}: passed over"
+        )
+
+    def _add(self, request: DispatchRequest) -> None:
+        queue = self._queues.find_or_create(request.topic, request.queue_id)
+        if request.queue_offset > queue.max_offset and not queue.is_empty:
+            name = f"{queue.topic.decode()}/{queue.queue_id}"
+            lost = fill_gap(queue, request.queue_offset, *self._damage_before(request.commit_log_offset))
+            self._report.actions.append(f"consume queue {name} lost {lost} damaged messages before offset {request.queue_offset}")
+        self._queues.put(request)
+        self._report.units_added += 1
+
+    def _damage_before(self, commit_log_offset: int) -> tuple[int, int]:
+        before = [damage for damage in self._report.damaged if damage[0] < commit_log_offset]
+        return before[-1] if before else (0, BLANK_SIZE)

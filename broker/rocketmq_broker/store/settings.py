@@ -1,0 +1,76 @@
+"""What a store is told when it is opened (the part of RocketMQ's MessageStoreConfig that matters here)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import Enum
+from pathlib import Path
+
+_DELAY_LEVELS_S = (1, 5, 10, 30, 60, 120, 180, 240, 300, 360, 420, 480, 540, 600, 1200, 1800, 3600, 7200)
+
+
+class FlushDiskType(Enum):
+    """When a message counts as stored: once it is on disk, or once it is written."""
+
+    SYNC_FLUSH = "SYNC_FLUSH"
+    ASYNC_FLUSH = "ASYNC_FLUSH"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StoreConfig:
+    """Settings of one store. The defaults are RocketMQ's, but for SYNC_FLUSH and `is_clean_forcible`."""
+
+    root: Path
+    """storePathRootDir."""
+    store_host: bytes
+    """The broker's address as records hold it: 8 bytes for IPv4, 20 for IPv6 (`rocketmq_broker.message.record.host_bytes`)."""
+    commit_log_path: Path | None = None
+    """storePathCommitLog; by default `commitlog` under the root."""
+    commit_log_segment_size: int = 1 << 30
+    """mapedFileSizeCommitLog, in bytes. A store keeps the size it was created with."""
+    consume_queue_units_per_file: int = 300_000
+    """mapedFileSizeConsumeQueue, in units of 20 bytes."""
+    index_slots: int = 5_000_000
+    """maxHashSlotNum."""
+    index_entries: int = 20_000_000
+    """maxIndexNum."""
+    is_index_enabled: bool = True
+    """messageIndexEnable."""
+    flush_disk_type: FlushDiskType = FlushDiskType.SYNC_FLUSH
+    file_reserved_hours: int = 72
+    """fileReservedTime."""
+    delete_when: str = "04"
+    """deleteWhen: hours of the day, local time, separated by semicolons."""
+    disk_max_used_ratio: float = 0.75
+    """diskMaxUsedSpaceRatio: above it, expired segments go at any hour."""
+    is_clean_forcible: bool = False
+    """cleanFileForciblyEnable: whether segments may go before they expire. RocketMQ's default is true."""
+    disk_clean_ratio: float = 0.85
+    """diskSpaceCleanForciblyRatio: above it they do, if they may."""
+    disk_full_ratio: float = 0.90
+    """diskSpaceWarningLevelRatio: above it no new messages are stored (`rocketmq_broker.store.log.disk_space`)."""
+    max_message_size: int = 4 << 20
+    """maxMessageSize, in bytes of the body."""
+    delay_levels_ms: tuple[int, ...] = tuple(seconds * 1000 for seconds in _DELAY_LEVELS_S)
+    """messageDelayLevel; level 1 is the first."""
+    max_open_files: int = 256
+
+    @property
+    def commit_log_directory(self) -> Path:
+        """Where the commit log's segments are."""
+        return self.commit_log_path or self.root / "commitlog"
+
+    @property
+    def consume_queue_directory(self) -> Path:
+        """Where each topic has a folder, and in it each queue."""
+        return self.root / "consumequeue"
+
+    @property
+    def index_directory(self) -> Path:
+        """Where the index files are."""
+        return self.root / "index"
+
+    @property
+    def config_directory(self) -> Path:
+        """Where topics.json and its like are."""
+        return self.root / "config"

@@ -1,0 +1,121 @@
+"""A small table kept in a JSON file (RocketMQ's ConfigManager)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, TypeVar
+
+from rocketmq_broker.store.errors import DamagedStore
+from rocketmq_broker.store.files import FileSystem, OsFileSystem, read_file, replace_file
+from rocketmq_broker.store.tables import fastjson
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True, slots=True)
+class DataVersion:
+    """Which state of a table this is (RocketMQ's DataVersion)."""
+
+    timestamp: int = 0
+    """Milliseconds since the epoch of the last change."""
+    counter: int = 0
+    others: tuple[tuple[str, Any], ...] = ()
+    """Members that only newer versions of RocketMQ know, such as `("stateVersion", 0)`: they stay as they were read."""
+
+    def next(self, now_ms: int) -> DataVersion:
+        """The version after one more change."""
+        return DataVersion(now_ms, self.counter + 1, self.others)
+
+    def as_json(self) -> dict[str, Any]:
+        """As the config files hold it."""
+        return dict(sorted([("counter", self.counter), ("timestamp", self.timestamp), *self.others]))
+
+    @classmethod
+    def from_json(cls, value: Any) -> DataVersion:
+        """Reads what `as_json` writes; what is missing is 0."""
+        given = value if isinstance(value, dict) else {}
+        others = tuple((name, member) for name, member in given.items() if name not in {"counter", "timestamp"})
+        return cls(int(given.get("timestamp", 0)), int(given.get("counter", 0)), others)
+
+
+class ConfigFile:
+    """One JSON file with the state before the last change beside it, as `.bak`.
+
+    Members of the file that are not the broker's to know, such as those of a newer RocketMQ, stay in it.
+    """
+
+    def __init__(self, path: Path, files: FileSystem | None = None, *, members: frozenset[str] | None = None) -> None:
+        """Reads nothing yet. `members` are those that the caller reads and writes; None means that the file has no others."""
+        self.others: dict[str, Any] = {}
+        """The other members, as they were read."""
+        self.complaint: str | None = None
+        """What was wrong with the file when it was read though it could be done without, in words."""
+        self._path = path
+        self._members = members
+        self._backup = path.with_name(path.name + ".bak")
+        self._files = files or OsFileSystem()
+        self._written: tuple[dict[str, Any], int] | None = None
+
+    def read(self, parse: Callable[[dict[str, Any]], T]) -> T:
+        """What `parse` makes of the content, or of the backup's if the file is missing, empty or damaged; of {} without either.
+
+        What `parse` cannot take is damage like any other. Raises DamagedStore if a file is there but neither can be read.
+        """
+        self.complaint = None
+        try:
+            value = self._parsed(self._path, parse)
+        except DamagedStore as damage:
+            backup = self._parsed(self._backup, parse)
+            if backup is None:
+                raise
+            self.complaint = f"{damage}: its backup was read"
+            return backup
+        if value is not None:
+            return value
+        backup = self._parsed(self._backup, parse)
+        if backup is not None or self._files.size(self._path) is not None:
+            found = "its backup was read" if backup is not None else "there is no backup"
+            self.complaint = f"{self._path} is missing or empty: {found}"
+        return parse({}) if backup is None else backup
+
+    @property
+    def is_missing(self) -> bool:
+        """Whether there is no such file. Raises OSError."""
+        return self._files.size(self._path) is None
+
+    def write(self, value: dict[str, Any]) -> None:
+        """Replaces the file by the new content, and the backup by the old one; durable when it returns. Raises OSError.
+
+        What it wrote last is not written again, unless the file was removed or has another length. Leave `value` as it is.
+        """
+        if self._written is not None and self._written == (value, self._files.size(self._path)):
+            return  # most tables are written every few seconds, and change seldom
+        self._written = None
+        content = fastjson.encode(dict(sorted({**self.others, **value}.items())))
+        self.write_encoded(content)
+        self._written = value, len(content)
+
+    def write_encoded(self, content: bytes) -> None:
+        """Does the same with content that is JSON already. Raises OSError."""
+        before = read_file(self._files, self._path)
+        if before == content:
+            return
+        self._files.make_directory(self._path.parent)
+        replace_file(self._files, self._path, content, backup=self._backup if before else None)
+
+    def _parsed(self, path: Path, parse: Callable[[dict[str, Any]], T]) -> T | None:
+        content = read_file(self._files, path)
+        if not content or not content.strip(b"\0 \r\n\t"):
+            return None
+        try:
+            value = fastjson.decode(content)
+            if not isinstance(value, dict):
+                raise ValueError("no JSON object")
+            parsed = parse(value)
+        except (ValueError, TypeError, AttributeError) as error:
+            raise DamagedStore(f"{path}: {error}") from None
+        if self._members is not None:
+            self.others = {name: member for name, member in value.items() if name not in self._members}
+        return parsed

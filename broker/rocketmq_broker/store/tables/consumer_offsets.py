@@ -1,0 +1,153 @@
+"""consumerOffset.json: how far each group has come in each queue (RocketMQ's ConsumerOffsetManager)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Generator, Iterator
+from pathlib import Path
+from typing import Any, Final
+
+from rocketmq_broker.message.steps import finish
+from rocketmq_broker.store.files import FileSystem
+from rocketmq_broker.store.tables.config_file import ConfigFile
+
+_SEPARATOR = "@"
+_COPIED_AT_ONCE: Final = 1000
+
+
+class ConsumerOffsets:
+    """The table of offsets; changes reach the file with `persist`."""
+
+    def __init__(self, config_directory: Path, files: FileSystem | None = None) -> None:
+        """Empty until `load`."""
+        self._table: dict[str, dict[int, int]] = {}
+        self._topics: dict[str, dict[str, None]] = {}
+        """By group, the topics in which it has offsets."""
+        self.count = 0
+        """How many offsets there are."""
+        self._is_changed = True
+        self._file = ConfigFile(config_directory / "consumerOffset.json", files, members=frozenset({"offsetTable"}))
+
+    def load(self) -> None:
+        """Reads the file if there is one. Raises DamagedStore."""
+        self._set_table(self._file.read(_parse))
+
+    @property
+    def complaint(self) -> str | None:
+        """What was wrong with the file when it was loaded, in words."""
+        return self._file.complaint
+
+    @property
+    def is_to_be_written(self) -> bool:
+        """Whether the file lacks something, or somebody removed it. Raises OSError."""
+        return self._is_changed or self._file.is_missing
+
+    def persist(self) -> None:
+        """Writes the file; durable when it returns. Raises OSError."""
+        finish(self.writer())()
+
+    def writer(self) -> Generator[None, None, Callable[[], None]]:
+        """Returns what writes the table, later and on any thread, one at a time. It raises OSError.
+
+        The table is copied a part at a time; offsets may be committed in between, and are in the file or in the next one.
+        """
+        self._is_changed = False
+        table: dict[str, dict[int, int]] = {}
+        for number, name in enumerate(list(self._table)):
+            table[name] = dict(sorted(self._table.get(name, {}).items()))
+            if number % _COPIED_AT_ONCE == _COPIED_AT_ONCE - 1:
+                yield
+        content = {"offsetTable": table}
+
+        def write() -> None:
+            try:
+                self._file.write(content)
+            except OSError:
+                self._is_changed = True
+                raise
+
+        return write
+
+    def commit(self, group: str, topic: str, queue_id: int, offset: int) -> None:
+        """The group goes on at this queue offset."""
+        queues = self._table.get(topic + _SEPARATOR + group)
+        if queues is None:
+            queues = self._table[topic + _SEPARATOR + group] = {}
+            self._topics.setdefault(group, {})[topic] = None
+        known = queues.get(queue_id)
+        if known != offset:
+            self._is_changed = True
+            queues[queue_id] = offset
+            self.count += known is None
+
+    def get(self, group: str, topic: str, queue_id: int) -> int | None:
+        """Where the group goes on, or None if it never said."""
+        return self._table.get(topic + _SEPARATOR + group, {}).get(queue_id)
+
+    def of_topic(self, group: str, topic: str) -> dict[int, int]:
+        """The group's offset in each queue of the topic."""
+        return dict(self._table.get(topic + _SEPARATOR + group, {}))
+
+    @property
+    def group_count(self) -> int:
+        """How many groups have offsets."""
+        return len(self._topics)
+
+    def has_offsets(self, group: str) -> bool:
+        """Whether the group has offsets in any queue."""
+        return group in self._topics
+
+    def topics_of(self, group: str) -> set[str]:
+        """The topics in which the group has offsets (whichTopicByConsumer)."""
+        return set(self._topics.get(group, ()))
+
+    def groups_of(self, topic: str) -> set[str]:
+        """The groups that have offsets in the topic (whichGroupByTopic)."""
+        return {group for group, names in self._topics.items() if topic in names}
+
+    def clone(self, source_group: str, target_group: str, topic: str) -> None:
+        """Gives another group the same offsets in a topic (cloneOffset)."""
+        if offsets := self.of_topic(source_group, topic):
+            self._is_changed = True
+            name = topic + _SEPARATOR + target_group
+            self.count += len(offsets) - len(self._table.get(name, ()))
+            self._table[name] = offsets
+            self._topics.setdefault(target_group, {})[topic] = None
+
+    def remove_topic(self, topic: str) -> None:
+        """Forgets the offsets of all groups in a topic."""
+        for group in self.groups_of(topic):
+            self._remove(group, topic)
+
+    def remove_group(self, group: str) -> None:
+        """Forgets the offsets of a group in all topics (removeOffset)."""
+        for topic in self.topics_of(group):
+            self._remove(group, topic)
+
+    def entries(self) -> Iterator[tuple[str, dict[int, int]]]:
+        """Each topic@group with its offsets, to be read only; the table may change in between."""
+        # Names alone: to make 200,000 pairs at a time has the garbage collector look through all of them.
+        return ((name, self._table[name]) for name in list(self._table) if name in self._table)
+
+    def as_json(self) -> dict[str, dict[int, int]]:
+        """The table as the file holds it, by topic@group (for GET_ALL_CONSUMER_OFFSET)."""
+        return {name: dict(queues) for name, queues in self._table.items()}
+
+    def _remove(self, group: str, topic: str) -> None:
+        self._is_changed = True
+        self.count -= len(self._table.pop(topic + _SEPARATOR + group, ()))
+        names = self._topics[group]
+        del names[topic]
+        if not names:
+            del self._topics[group]
+
+    def _set_table(self, table: dict[str, dict[int, int]]) -> None:
+        self._table, self._topics = table, {}
+        self.count = sum(map(len, table.values()))
+        for name in table:
+            topic, _, group = name.partition(_SEPARATOR)
+            self._topics.setdefault(group, {})[topic] = None
+
+
+def _parse(content: dict[str, Any]) -> dict[str, dict[int, int]]:
+    table = content.get("offsetTable") or {}
+    return {name: {int(queue_id): int(offset) for queue_id, offset in queues.items()} for name, queues in table.items()}

@@ -1,0 +1,144 @@
+"""Bringing consume queues and index to the disk, so that the next recovery has little to do.
+
+A round has these steps, in this order: `begin`, all of `write_queues`, a sync of what it named, `write_index`, a sync of what
+that named, `finish`. Only the syncs block on the disk.
+
+A disk that refused a sync may drop what was written and call the next sync good. So after a sync that failed no later state is
+noted: the next start goes on from the last good one, and finds in the commit log what queues and index lack.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Final
+
+from rocketmq_broker.store.backlog import Backlog
+from rocketmq_broker.store.files import OpenFiles
+from rocketmq_broker.store.index.index import Index
+from rocketmq_broker.store.log.commit_log import CommitLog
+from rocketmq_broker.store.queues.consume_queue_table import ConsumeQueueTable
+from rocketmq_broker.store.queues.unit_files import Unsynced
+from rocketmq_broker.store.recovery.durable_state import DurableMark, DurableState
+from rocketmq_broker.store.writability import Writability
+
+ROUNDS: Final = Index.STAGES
+"""How many rounds, from `begin` to `finish`, spare the next recovery all that was published before them."""
+
+
+class CheckpointRounds:
+    """One after another; a round that was broken off is made up for by the next."""
+
+    def __init__(
+        self,
+        log: CommitLog,
+        queues: ConsumeQueueTable,
+        index: Index,
+        backlog: Backlog,
+        durable: DurableState,
+        open_files: OpenFiles,
+        writability: Writability,
+    ) -> None:
+        self._log = log
+        self._queues = queues
+        self._index = index
+        self._backlog = backlog
+        self._durable = durable
+        self._open_files = open_files
+        self._writability = writability
+        self._saved_state: object = None
+        self._unsynced: dict[Path, None] = {}
+        self._unsynced_directories: dict[Path, None] = {}
+        self._latest_mark: DurableMark | None = None
+        self.is_distrusted = False
+        """Whether a sync failed: then the store stays marked as crashed, and nothing is noted until it is opened again."""
+        self.last_store_timestamp = 0
+        """When the last visible message was stored."""
+
+    def distrust(self) -> None:
+        """Notes nothing more: a sync failed."""
+        self.is_distrusted = True
+        self._index.distrust()
+
+    def begin(self) -> DurableMark:
+        """Takes note of a state that `finish` saves for the next recovery. Raises StoreUnwritable."""
+        self._writability.refuse_if_given_up()
+        self._latest_mark = DurableMark(
+            position=min(self._backlog.first_offset(self._log.flushed_position), self._log.flushed_position),
+            store_timestamp=self.last_store_timestamp,
+            max_offsets=self._queues.max_offsets(),
+        )
+        return self._latest_mark
+
+    def write_queues(self) -> Iterator[Unsynced]:
+        """Hands waiting consume queue units to the file system, one queue at each step; others may use the store in between.
+
+        Says what to sync: files first, and then the directories that have new names. What earlier rounds named and did not
+        finish is named again. Raises OSError, StoreUnwritable.
+        """
+        for unsynced in self._queues.write():
+            self._writability.refuse_if_given_up()
+            self._unsynced.update(dict.fromkeys(unsynced.files))
+            self._unsynced_directories.update(dict.fromkeys(unsynced.directories))
+            yield unsynced
+
+    def unsynced_queues(self) -> Unsynced:
+        """All that `write_queues` named and no round has finished."""
+        return Unsynced(list(self._unsynced), list(self._unsynced_directories))
+
+    def write_index(self) -> Unsynced:
+        """Hands waiting index entries to the file system; says what to sync. Raises OSError, StoreUnwritable."""
+        self._writability.refuse_if_given_up()
+        return self._index.write()
+
+    def finish(self, mark: DurableMark, queues: Unsynced) -> Callable[[], None] | None:
+        """Call it after the syncs; `queues` is what was synced of the consume queues. Raises OSError.
+
+        Returns what notes from where the next recovery has to begin, or None if there is nothing to note. It writes two files, on
+        any thread, and raises OSError. A mark that a later one overtook tells nothing any more: a topic may have been deleted.
+        """
+        if mark is not self._latest_mark or self._writability.is_given_up:
+            return None
+        for path in queues.files:
+            self._unsynced.pop(path, None)
+        for path in queues.directories:
+            self._unsynced_directories.pop(path, None)
+        index = self._index
+        index.mark_synced()
+        state = (mark.position, index.durable_offset, mark.max_offsets)
+        if state == self._saved_state or self.is_distrusted:
+            return None
+        index_state = index.durable_offset, index.durable_end_offset, index.durable_end_timestamp
+
+        def save() -> None:
+            self._durable.save(mark, *index_state)
+            self._saved_state = state
+
+        return save
+
+    def run_all(self) -> None:
+        """As many rounds as there must be, in one go. Blocks. Raises OSError, StoreUnwritable."""
+        self._index.begin_rounds()
+        for _ in range(ROUNDS):
+            mark = self.begin()
+            for _ in self.write_queues():
+                pass
+            queues = self.unsynced_queues()
+            self._sync(queues)
+            self._sync(self.write_index())
+            if save := self.finish(mark, queues):
+                save()
+
+    def _sync(self, unsynced: Unsynced) -> None:
+        files = self._open_files.files
+        for path in unsynced.files:
+            if files.size(path) is not None:  # or else its topic was deleted, or it expired
+                file = self._open_files.get(path)
+                try:
+                    files.sync(file)
+                except OSError:
+                    self.distrust()
+                    raise
+        for path in unsynced.directories:
+            if files.is_directory(path):
+                files.sync_directory(path)

@@ -1,0 +1,42 @@
+"""The commit log's next segment, made before it is needed (RocketMQ's AllocateMappedFileService)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+
+from rocketmq_broker.store.files import FileSystem, create_file
+from rocketmq_broker.store.log.commit_log import CommitLog
+from rocketmq_broker.store.settings import StoreConfig
+from rocketmq_broker.store.writability import Writability
+
+
+class SegmentAhead:
+    """Says when a segment is to be made, and takes it into account once it is."""
+
+    def __init__(self, log: CommitLog, config: StoreConfig, files: FileSystem, writability: Writability) -> None:
+        self._log = log
+        self._config = config
+        self._files = files
+        self._writability = writability
+
+    @property
+    def prepare_from(self) -> int:
+        """The commit log position from which on the next segment should be made: three quarters through the last one."""
+        return self._log.segments.end - self._config.commit_log_segment_size // 4
+
+    def to_prepare(self) -> tuple[int, Callable[[], None]] | None:
+        """Where the next segment begins, and what makes it, on any thread, and raises OSError; None if it is too early.
+
+        `adopt` follows. A first segment is made at once.
+        """
+        segments, position = self._log.segments, self._log.written_position
+        if self._writability.is_given_up or (segments.starts and position < self.prepare_from):
+            return None
+        start = segments.end if segments.starts else segments.start_of(position)
+        return start, partial(create_file, self._files, segments.path(start), segments.segment_size)
+
+    def adopt(self, start: int) -> None:
+        """The segment was made."""
+        if not self._writability.is_given_up:
+            self._log.segments.adopt(start)

@@ -1,0 +1,159 @@
+"""Copies of half messages that are checked although their transactions are decided, and what a COMMIT for one delivers."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Protocol
+
+from rocketmq_broker.message import properties as props
+from rocketmq_broker.message import sysflag, topics
+from rocketmq_broker.message.record import Record, with_place
+from rocketmq_broker.protocol.codes import RequestCode
+from rocketmq_broker.protocol.headers import (
+    CheckTransactionStateRequestHeader,
+    EndTransactionRequestHeader,
+    SendMessageRequestHeaderV2,
+)
+from rocketmq_broker.remoting.connection import Connection, RequestHandler
+from rocketmq_broker.testing.apache.nobody import Nobody
+from rocketmq_broker.testing.journal import Journal, Kind
+from rocketmq_broker.testing.transactions import Inspection
+
+
+class Entrance(Protocol):
+    """Where connections come in (Door)."""
+
+    broker: RequestHandler
+    """Who answers requests."""
+
+    def connection(self, peer: str) -> Connection | None:
+        """The connection whose other end has that address, while it is open."""
+
+
+@dataclass(slots=True)
+class _Copy:
+    header: EndTransactionRequestHeader
+    checks: int
+    is_asked: bool = False
+    timer: asyncio.TimerHandle | None = None
+
+
+class SecondCopies:
+    """The copies by the transaction ids of their messages."""
+
+    def __init__(
+        self, entrance: Entrance, nobody: Nobody, journal: Journal, *, check_interval_s: float, check_max: int,
+        is_shut: Callable[[], bool],
+    ) -> None:  # fmt: skip
+        """`is_shut` says whether no broker runs now."""
+        self.entrance = entrance
+        self._nobody = nobody
+        self._journal = journal
+        self._check_interval_s = check_interval_s
+        self._check_max = check_max
+        self._is_shut = is_shut
+        self._copies: dict[str, _Copy] = {}
+        self._turn = 0
+
+    def check_in(self, seconds: float, key: str, header: EndTransactionRequestHeader, checks: int) -> None:
+        """From then on the copy is checked until somebody decides; `checks` is how many the transaction has had by then."""
+        self.forget(key)
+        copy = self._copies[key] = _Copy(header, checks)
+        copy.timer = asyncio.get_running_loop().call_later(seconds, self._check, key)
+
+    def forget(self, key: str) -> None:
+        """Nobody is asked about the copy any more."""
+        copy = self._copies.pop(key, None)
+        if copy is not None and copy.timer is not None:
+            copy.timer.cancel()
+
+    def clear(self) -> None:
+        """Nobody is asked about any copy any more."""
+        for key in list(self._copies):
+            self.forget(key)
+
+    def is_asked(self, key: str) -> bool:
+        """Whether a producer was asked about the copy."""
+        return key in self._copies and self._copies[key].is_asked
+
+    def settle(self, key: str, commit_or_rollback: int) -> None:
+        """A producer has answered a check of the copy; without a decision it is asked again."""
+        if commit_or_rollback == sysflag.TRANSACTION_NOT:
+            return
+        header = self._copies[key].header
+        self.forget(key)
+        if commit_or_rollback == sysflag.TRANSACTION_COMMIT:
+            self.deliver_again(key, header.commit_log_offset)
+
+    def deliver_again(self, key: str, commit_log_offset: int) -> None:
+        """Delivers the message of a half message, as it was sent, once more. Does nothing where the half message is gone."""
+        half = self._inspection.half_message(commit_log_offset)
+        if half is None:
+            return
+        self._nobody.ask(RequestCode.SEND_MESSAGE_V2, _sent_again(half), half.body)
+        self._journal.note(Kind.FAULT, "the message is delivered a second time, as Apache's broker does", [key])
+
+    @property
+    def _inspection(self) -> Inspection:
+        return Inspection(self.entrance.broker, "")
+
+    def _check(self, key: str) -> None:
+        copy = self._copies[key]
+        copy.timer = asyncio.get_running_loop().call_later(self._check_interval_s, self._check, key)
+        if self._is_shut():
+            return
+        if copy.checks >= self._check_max:
+            self.forget(key)
+            self._journal.note(Kind.FAULT, "the second copy of the half message is discarded, as Apache's broker does", [key])
+            return
+        copy.checks += 1
+        half = self._inspection.half_message(copy.header.commit_log_offset)
+        producer = self._a_producer(copy.header.producer_group)
+        if half is None or producer is None:
+            return
+        copy.is_asked = True
+        self._journal.note(Kind.FAULT, "the second copy of the half message is checked, as Apache's broker does", [key])
+        check = CheckTransactionStateRequestHeader(
+            tran_state_table_offset=half.queue_offset,
+            commit_log_offset=half.commit_log_offset,
+            msg_id=key,
+            transaction_id=key,
+        )
+        producer.invoke_oneway(RequestCode.CHECK_TRANSACTION_STATE, check, _checked(half, copy.checks))
+
+    def _a_producer(self, group: str) -> Connection | None:
+        """One of the group that is online, each in turn."""
+        online = [self.entrance.connection(peer) for peer in self._inspection.producers(group)]
+        connections = [connection for connection in online if connection is not None and connection.is_writable]
+        self._turn += 1
+        return connections[self._turn % len(connections)] if connections else None
+
+
+def _destination(half: Record) -> tuple[str, int]:
+    topic, queue_id = half.get_property(props.REAL_TOPIC), half.get_property(props.REAL_QUEUE_ID)
+    return topic or half.topic.decode(), int(queue_id or half.queue_id)
+
+
+def _checked(half: Record, checks: int) -> bytes:
+    """The record in a check: the message as it was sent."""
+    topic, queue_id = _destination(half)
+    encoded = props.put(half.properties, props.TRANSACTION_CHECK_TIMES, str(checks))
+    return with_place(half, topic=topic.encode(), queue_id=queue_id, encoded_properties=encoded).encode()
+
+
+def _sent_again(half: Record) -> SendMessageRequestHeaderV2:
+    """How the message is sent so that it begins no transaction."""
+    topic, queue_id = _destination(half)
+    return SendMessageRequestHeaderV2(
+        producer_group=half.get_property(props.PRODUCER_GROUP) or "",
+        topic=topic,
+        default_topic=topics.AUTO_CREATE_TOPIC,
+        default_topic_queue_nums=4,
+        queue_id=queue_id,
+        sys_flag=half.sys_flag & ~sysflag.TRANSACTION_MASK & sysflag.SENT_BITS,
+        born_timestamp=half.born_timestamp,
+        flag=half.flag,
+        properties=props.remove(half.properties, (props.TRANSACTION_PREPARED,)).decode(),
+    )

@@ -1,0 +1,126 @@
+"""The disk of a broker under test: it can be full, and its broker can be killed."""
+
+from __future__ import annotations
+
+import asyncio
+import errno
+import os
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Final
+
+from rocketmq_broker.store.files import FileSystem
+
+_NOWHERE: Final = -1
+"""A file that a killed broker believes to have made."""
+
+
+class Disk:
+    """Stands before a file system. What a killed broker writes on its way out reaches it no more."""
+
+    def __init__(self, files: FileSystem) -> None:
+        """`files` is where everything is."""
+        self.files = files
+        self.is_full = False
+        """Whether whoever writes is told that there is no room."""
+        self.is_dead = False
+        """Whether the broker was killed: from then on nothing changes any more."""
+        self.read = files.read
+        self.next_data = files.next_data
+        self.list = files.list
+        self.size = files.size
+        self.is_directory = files.is_directory
+        self.open_directory = files.open_directory
+        self.lock = files.lock
+        self.is_still = files.is_still
+
+    def open(self, path: Path, *, create: bool = False) -> int:
+        """See FileSystem."""
+        if self.is_dead and create and self.files.size(path) is None:
+            return _NOWHERE
+        return self.files.open(path, create=create)
+
+    def close(self, file: int) -> None:
+        """See FileSystem."""
+        if file != _NOWHERE:
+            self.files.close(file)
+
+    def write(self, file: int, data: bytes | bytearray | memoryview, position: int) -> None:
+        """See FileSystem."""
+        if self.is_full:
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+        if not self.is_dead:
+            self.files.write(file, data, position)
+
+    def truncate(self, file: int, length: int) -> None:
+        """See FileSystem."""
+        if not self.is_dead:
+            self.files.truncate(file, length)
+
+    def sync(self, file: int) -> None:
+        """See FileSystem."""
+        if not self.is_dead:
+            self.files.sync(file)
+
+    def sync_directory(self, path: Path) -> None:
+        """See FileSystem."""
+        if not self.is_dead:
+            self.files.sync_directory(path)
+
+    def make_directory(self, path: Path, *, is_durable: bool = True) -> None:
+        """See FileSystem."""
+        if not self.is_dead:
+            self.files.make_directory(path, is_durable=is_durable)
+
+    def remove_directory(self, path: Path) -> None:
+        """See FileSystem."""
+        if not self.is_dead:
+            self.files.remove_directory(path)
+
+    def rename(self, source: Path, target: Path) -> None:
+        """See FileSystem."""
+        if not self.is_dead:
+            self.files.rename(source, target)
+
+    def unlink(self, path: Path) -> None:
+        """See FileSystem."""
+        if not self.is_dead:
+            self.files.unlink(path)
+
+    def used_ratio(self, path: Path) -> float:
+        """See FileSystem."""
+        return 1.0 if self.is_full else min(self.files.used_ratio(path), 0.5)
+
+
+class FlushHere:
+    """Brings files to the disk in the next turn of the event loop: a test need not start a process for it."""
+
+    def __init__(self, disk: Disk, on_answer: Callable[[int], None]) -> None:
+        self._disk = disk
+        self._on_answer = on_answer
+        self._due: asyncio.Handle | None = None
+
+    def start(self) -> None:
+        """See Flushing."""
+
+    def request(self, paths: Sequence[Path]) -> None:
+        """See Flushing."""
+        self._due = asyncio.get_running_loop().call_soon(self._flush, paths)
+
+    def stop(self) -> None:
+        """See Flushing."""
+        if self._due is not None:
+            self._due.cancel()
+
+    def _flush(self, paths: Sequence[Path]) -> None:
+        try:
+            for path in paths:
+                file = self._disk.open(path)
+                try:
+                    self._disk.sync(file)
+                finally:
+                    self._disk.close(file)
+        except OSError as error:
+            self._on_answer(error.errno or -1)
+        else:
+            self._on_answer(0)

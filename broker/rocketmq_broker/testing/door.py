@@ -1,0 +1,291 @@
+"""The broker's door, through which all requests come in and all frames go out: here faults are made, and the journal is kept."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections import deque
+from collections.abc import Iterable
+from typing import Final
+
+from msgspec import Raw
+from msgspec.structs import replace
+
+from rocketmq_broker.message import properties as props
+from rocketmq_broker.message import sysflag
+from rocketmq_broker.message.errors import CorruptRecord
+from rocketmq_broker.message.record import decode_records
+from rocketmq_broker.protocol.codes import SEND_REQUESTS, RequestCode, ResponseCode, SerializeType
+from rocketmq_broker.protocol.command import ONEWAY_FLAG, RemotingCommand, encode_response
+from rocketmq_broker.protocol.errors import ProtocolError
+from rocketmq_broker.protocol.frame import FrameDecoder
+from rocketmq_broker.protocol.headers import (
+    CheckTransactionStateRequestHeader,
+    ConsumerSendMsgBackRequestHeader,
+    EndTransactionRequestHeader,
+    PullMessageRequestHeader,
+    SendHeader,
+    SendMessageRequestHeader,
+    SendMessageRequestHeaderV2,
+)
+from rocketmq_broker.remoting.connection import Connection, RequestHandler
+from rocketmq_broker.testing.apache import LikeApache
+from rocketmq_broker.testing.faults import Faults
+from rocketmq_broker.testing.journal import Journal, Kind
+from rocketmq_broker.testing.memory_network import MemoryTransport
+from rocketmq_broker.testing.tapped import Tapped, frames
+
+_PULLS: Final = frozenset({RequestCode.PULL_MESSAGE, RequestCode.LITE_PULL_MESSAGE})
+_DECISIONS: Final = {sysflag.TRANSACTION_COMMIT: "COMMIT", sysflag.TRANSACTION_ROLLBACK: "ROLLBACK"}
+_LENGTH_SIZE: Final = 4
+_MOST_PULLS: Final = 1000
+ANSWERS_WITHIN_S: Final = 1.0
+"""So long a producer elsewhere has, in real time, to answer a check-back."""
+_TOOLS: Final = "TOOLS_CONSUMER"
+
+
+class Door:
+    """Stands between the connections and one broker; its `tap` between the broker and the network."""
+
+    def __init__(self, broker: RequestHandler, faults: Faults, journal: Journal) -> None:
+        """`broker` answers requests."""
+        self.broker = broker
+        self._faults = faults
+        self._journal = journal
+        self._connections: set[Connection] = set()
+        self._latest: dict[Connection, list[RemotingCommand]] = {}
+        self._pulls: dict[tuple[str, int], str] = {}
+        self._answers_to_lose: set[tuple[str, int]] = set()
+        self._held: deque[tuple[asyncio.Transport, bytes]] = deque()
+        self._peers_outside: set[str] = set()
+        self._heartbeats: dict[Connection, RemotingCommand] = {}
+        self._asked_outside: dict[tuple[str, str | None], float] = {}
+        """Which producer elsewhere was asked about which transaction, and until when, in real time, its answer is waited for."""
+
+    # what comes in
+
+    def on_connected(self, connection: Connection) -> None:
+        """See RequestHandler."""
+        self._connections.add(connection)
+        if self._faults.like_apache is not None:
+            self._faults.like_apache.meets(connection)
+        self.broker.on_connected(connection)
+
+    def on_disconnected(self, connection: Connection) -> None:
+        """See RequestHandler."""
+        self._connections.discard(connection)
+        self._latest.pop(connection, None)
+        self._heartbeats.pop(connection, None)
+        for asked in [asked for asked in self._asked_outside if asked[0] == connection.peer]:
+            del self._asked_outside[asked]
+        self.broker.on_disconnected(connection)
+
+    def on_requests(self, connection: Connection, requests: list[RemotingCommand]) -> None:
+        """See RequestHandler."""
+        seen = self._latest.get(connection, [])
+        admitted: list[RemotingCommand] = []
+        for request in requests:
+            # What the broker postponed comes again, and was looked at before.
+            is_known = any(request is other for other in seen)
+            passed = request if is_known else self._admitted(connection, request)
+            if passed is not None:
+                admitted.append(passed)
+        self._latest[connection] = admitted
+        if admitted:
+            self.broker.on_requests(connection, admitted)
+
+    def connection(self, peer: str) -> Connection | None:
+        """The connection whose other end has that address, while it is open."""
+        return next((connection for connection in self._connections if connection.peer == peer), None)
+
+    def _admitted(self, connection: Connection, request: RemotingCommand) -> RemotingCommand | None:
+        """What the broker is to have of a request; None if it is to have nothing."""
+        try:
+            if request.code in SEND_REQUESTS:
+                return self._taken_message(connection, request)
+            return request if self._is_admitted(connection, request) else None
+        except ProtocolError:
+            return request  # the broker says what is wrong with it
+
+    def _is_admitted(self, connection: Connection, request: RemotingCommand) -> bool:
+        if request.code == RequestCode.END_TRANSACTION:
+            return self._takes_decision(connection, request)
+        if request.code == RequestCode.SEARCH_OFFSET_BY_TIMESTAMP and self._faults.like_apache is not None:
+            answer = self._faults.like_apache.found_offset(request)
+            if answer is not None:
+                connection.send(answer)
+            return answer is None
+        if request.code in _PULLS:
+            self._note_pull(connection, request)
+        elif request.code == RequestCode.CONSUMER_SEND_MSG_BACK:
+            self._note_sent_back(request)
+        elif request.code == RequestCode.HEART_BEAT and connection.peer in self._peers_outside:
+            self._heartbeats[connection] = request
+        return True
+
+    def _takes_decision(self, connection: Connection, request: RemotingCommand) -> bool:
+        header = request.decode_header(EndTransactionRequestHeader)
+        decision = _DECISIONS.get(header.commit_or_rollback)
+        keys = (header.transaction_id or header.msg_id,)
+        if header.from_transaction_check:
+            self._asked_outside.pop((connection.peer, keys[0]), None)
+        source = (
+            f"the answer of {header.producer_group} to a check-back" if header.from_transaction_check else header.producer_group
+        )
+        if decision is None:
+            self._journal.note(Kind.DECISION, f"{source}: UNKNOWN, no decision", keys)
+        elif self._faults.decisions_to_lose > 0:
+            self._faults.decisions_to_lose -= 1
+            self._journal.note(Kind.FAULT, f"{source}: {decision} was lost on its way, as the test asked for", keys)
+            return False
+        else:
+            self._journal.note(Kind.DECISION, f"{source}: {decision}", keys)
+        return self._faults.like_apache is None or self._faults.like_apache.takes_decision(header, keys[0])
+
+    def _taken_message(self, connection: Connection, request: RemotingCommand) -> RemotingCommand | None:
+        header: SendHeader
+        if request.code == RequestCode.SEND_MESSAGE:
+            header = request.decode_header(SendMessageRequestHeader)
+        else:
+            header = request.decode_header(SendMessageRequestHeaderV2)
+        encoded = header.properties.encode()
+        unique_key = props.find(encoded, props.UNIQUE_KEY)
+        keys = (unique_key, *(props.find(encoded, props.KEYS) or "").split())
+        is_half = props.find(encoded, props.TRANSACTION_PREPARED) == "true"
+        kind, word = (Kind.HALF_MESSAGE, "half message") if is_half else (Kind.MESSAGE, "message")
+        what = f"{header.producer_group} sends a {word} to {header.topic}"
+        if self._is_refused(connection, request, what, keys):
+            return None
+        self._journal.note(kind, what, keys)
+        if not request.is_oneway and self._faults.takes_answer(keys):
+            self._answers_to_lose.add((connection.peer, request.opaque))
+            self._journal.note(Kind.FAULT, f"{what}: the answer was lost on its way, as the test asked for", keys)
+        if not is_half or self._faults.like_apache is None:
+            return request
+        kept = self._faults.like_apache.half_message_comes(header.producer_group, unique_key, encoded)
+        return request if kept == encoded else _with_header(request, replace(header, properties=kept.decode()))
+
+    def _is_refused(self, connection: Connection, request: RemotingCommand, what: str, keys: Iterable[str | None]) -> bool:
+        code = self._faults.refuse_sends_with
+        if code is None or self._faults.refusals_left == 0:
+            return False
+        if self._faults.refusals_left is not None:
+            self._faults.refusals_left -= 1
+        self._journal.note(Kind.REFUSED, f"{what}: refused with {code.name}, as the test asked for", keys)
+        if not request.is_oneway:
+            connection.send(encode_response(request, code, remark="refused, as the test asked for"))
+        return True
+
+    def _note_pull(self, connection: Connection, request: RemotingCommand) -> None:
+        header = request.decode_header(PullMessageRequestHeader)
+        if header.consumer_group != _TOOLS:
+            if len(self._pulls) >= _MOST_PULLS:
+                del self._pulls[next(iter(self._pulls))]
+            self._pulls[connection.peer, request.opaque] = header.consumer_group
+
+    def _note_sent_back(self, request: RemotingCommand) -> None:
+        header = request.decode_header(ConsumerSendMsgBackRequestHeader)
+        keys = (header.origin_msg_id,)
+        self._journal.note(Kind.SENT_BACK, f"{header.group} gives the message back: it wants it again later", keys)
+
+    def become_like_apache(self, like_apache: LikeApache) -> None:
+        """From now on the broker behaves so, also to those who are connected already."""
+        self._faults.like_apache = like_apache
+        for connection in self._connections:
+            like_apache.meets(connection)
+
+    def repeat_heartbeats(self) -> None:
+        """Lets each client elsewhere send its latest heartbeat again: it cannot know how much time the test passes."""
+        for connection, heartbeat in list(self._heartbeats.items()):
+            connection.data_received(replace(heartbeat, flag=heartbeat.flag | ONEWAY_FLAG).encode())
+
+    def patience_s(self) -> float:
+        """How many real seconds the answers of producers elsewhere are worth waiting for; 0 if none is on its way."""
+        if not self._asked_outside:
+            return 0
+        now_s = time.monotonic()
+        for asked in [asked for asked, until_s in self._asked_outside.items() if until_s <= now_s]:
+            del self._asked_outside[asked]
+        return max(self._asked_outside.values(), default=now_s) - now_s
+
+    # what goes out
+
+    def tap(self, transport: asyncio.Transport) -> asyncio.Transport:
+        """What the broker writes to in the transport's place."""
+        tapped = Tapped(transport, self.outgoing)
+        if not isinstance(transport, MemoryTransport):
+            self._peers_outside.add(tapped.peer)
+        return tapped
+
+    def outgoing(self, transport: asyncio.Transport, peer: str, data: bytes) -> bytes:
+        """Looks at what the broker writes; what is left of it goes out."""
+        if not self._pulls and len(data) < _LENGTH_SIZE:
+            return data
+        kept = []
+        for frame in frames(data):
+            if self._passes(transport, peer, frame):
+                kept.append(frame)
+        return b"".join(kept)
+
+    def release_checks(self) -> int:
+        """Sends the check-backs that were held; returns how many there were."""
+        count = len(self._held)
+        while self._held:
+            transport, frame = self._held.popleft()
+            if not transport.is_closing():
+                transport.write(frame)
+        return count
+
+    def forget_checks(self) -> None:
+        """The connections are gone."""
+        self._held.clear()
+
+    def _passes(self, transport: asyncio.Transport, peer: str, frame: bytes) -> bool:
+        commands = FrameDecoder(len(frame)).feed(frame)
+        if not commands:
+            return True
+        command = commands[0]
+        if command.is_response:
+            if (peer, command.opaque) in self._answers_to_lose:
+                self._answers_to_lose.discard((peer, command.opaque))
+                return False
+            group = self._pulls.pop((peer, command.opaque), None)
+            if group is not None and command.code == ResponseCode.SUCCESS:
+                self._note_delivery(group, command.body)
+            return True
+        if command.code != RequestCode.CHECK_TRANSACTION_STATE:
+            return True
+        return self._check_passes(transport, peer, command.decode_header(CheckTransactionStateRequestHeader), frame)
+
+    def _check_passes(
+        self, transport: asyncio.Transport, peer: str, header: CheckTransactionStateRequestHeader, frame: bytes
+    ) -> bool:
+        key, like_apache = header.transaction_id or header.msg_id, self._faults.like_apache
+        if like_apache is not None and key is not None and not like_apache.check_leaves(peer, header, key):
+            return False
+        if self._faults.are_checks_held:
+            self._held.append((transport, frame))
+            self._journal.note(Kind.FAULT, f"check-back to {peer}: held, as the test asked for", (key,))
+            return False
+        if peer in self._peers_outside:
+            self._asked_outside[peer, key] = time.monotonic() + ANSWERS_WITHIN_S
+        self._journal.note(Kind.CHECK, f"the broker asks the producer at {peer}: check-back", (key,))
+        return True
+
+    def _note_delivery(self, group: str, body: bytes) -> None:
+        try:
+            records = decode_records(body)
+        except CorruptRecord:
+            return
+        for record in records:
+            topic, times = record.topic.decode(errors="replace"), record.reconsume_times
+            again = f", redelivery {times}" if times else ""
+            keys = (record.get_property(props.UNIQUE_KEY), *(record.get_property(props.KEYS) or "").split())
+            self._journal.note(Kind.DELIVERY, f"{group} gets the message from {topic}{again}", keys)
+
+
+def _with_header(request: RemotingCommand, header: SendHeader) -> RemotingCommand:
+    """The request with other extension fields, which nobody has decoded yet."""
+    if request.serialize_type is SerializeType.JSON:
+        return replace(request, json_fields=Raw(header.encode_json()), decoded=None)
+    return replace(request, binary_fields=header.encode_binary(), decoded=None)

@@ -1,0 +1,43 @@
+"""A broker for one test run, in a process of its own: `python -m rocketmq_broker --ephemeral`. Its store ends with it."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import signal
+from collections.abc import Mapping
+
+from rocketmq_broker.testing.control import Control
+from rocketmq_broker.testing.http import ControlServer
+from rocketmq_broker.testing.rocketmq import RocketMQ
+from rocketmq_broker.testing.virtual_time import VirtualTime
+from rocketmq_broker.world import current_world
+
+
+def run_ephemeral(settings: Mapping[str, str], *, is_controlled: bool) -> None:
+    """Prints one line of JSON with the addresses once it serves, and runs until SIGTERM or Ctrl-C.
+
+    `is_controlled` takes commands over HTTP on loopback. Raises StartError, ConfigError.
+    """
+    time = VirtualTime(current_world().wall_ms(), is_flowing=True)
+    with asyncio.Runner(loop_factory=time.new_loop) as runner:
+        runner.run(_serve(RocketMQ(settings, time=time), is_controlled))
+
+
+async def _serve(rocketmq: RocketMQ, is_controlled: bool) -> None:
+    stopping = asyncio.Event()
+    for number in (signal.SIGTERM, signal.SIGINT):
+        asyncio.get_running_loop().add_signal_handler(number, stopping.set)
+    async with rocketmq:
+        server = ControlServer(Control(rocketmq))
+        where = await server.start() if is_controlled else None
+        addresses = {
+            "namesrvAddr": rocketmq.namesrv_addr,
+            "brokerAddr": rocketmq.broker_addr,
+            "control": where,
+            "pid": os.getpid(),
+        }
+        print(json.dumps(addresses), flush=True)
+        await stopping.wait()
+        await server.stop()

@@ -1,0 +1,96 @@
+"""A small HTTP server for commands on loopback: one request a connection, JSON in and out.
+
+A page that a browser has open must not command it: requests with an `Origin`, or to another host's name, are refused.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from http import HTTPStatus
+from typing import Final
+from urllib.parse import parse_qsl, unquote, urlsplit
+
+import msgspec
+
+from rocketmq_broker.testing.control import BAD_REQUEST, Arguments, Control, Json
+
+logger = logging.getLogger(__name__)
+
+LOOPBACK: Final = "127.0.0.1"
+_FORBIDDEN: Final = 403
+_PATIENCE_S: Final = 10.0
+"""How long a program may take to say its command; as long again for the body of it."""
+_LONGEST_HEAD: Final = 16 * 1024
+_LONGEST_BODY: Final = 64 * 1024
+_HOSTS: Final = frozenset({LOOPBACK, "localhost"})
+
+
+class ControlServer:
+    """Listens from `start` to `stop`."""
+
+    def __init__(self, control: Control) -> None:
+        """`control` answers."""
+        self._control = control
+        self._server: asyncio.Server | None = None
+
+    async def start(self, port: int = 0) -> str:
+        """Listens on loopback and returns where. Raises OSError."""
+        self._server = await asyncio.start_server(self._serve, LOOPBACK, port, limit=_LONGEST_HEAD)
+        return f"http://{LOOPBACK}:{self._server.sockets[0].getsockname()[1]}"
+
+    async def stop(self) -> None:
+        """Listens no more."""
+        if self._server is not None:
+            self._server.close()
+
+    async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        try:
+            status, answer = await self._answer(reader)
+            body = msgspec.json.encode(answer)
+            head = f"HTTP/1.1 {status} {HTTPStatus(status).phrase}\r\nContent-Type: application/json\r\n"
+            writer.write(f"{head}Content-Length: {len(body)}\r\nConnection: close\r\n\r\n".encode() + body)
+            await writer.drain()
+        except OSError:
+            pass  # whoever asked is gone
+        except Exception:
+            logger.exception("a command was not answered")
+        finally:
+            writer.close()
+
+    async def _answer(self, reader: asyncio.StreamReader) -> tuple[int, Json]:
+        try:
+            async with asyncio.timeout(_PATIENCE_S):
+                head = await reader.readuntil(b"\r\n\r\n")
+            method, target, headers = _parsed(head.decode("latin-1"))
+            if "origin" in headers or headers.get("host", "").rpartition(":")[0] not in _HOSTS:
+                return _FORBIDDEN, {"error": f"commands come from programs on this machine, to {LOOPBACK}"}
+            async with asyncio.timeout(_PATIENCE_S):
+                body = await reader.readexactly(_body_length(headers))
+            arguments = _arguments(target, body)
+        except (ValueError, TimeoutError, asyncio.IncompleteReadError, asyncio.LimitOverrunError) as error:
+            return BAD_REQUEST, {"error": f"no request that can be understood: {error}"}
+        return await self._control.answer(method, unquote(urlsplit(target).path).strip("/"), arguments)
+
+
+def _parsed(head: str) -> tuple[str, str, dict[str, str]]:
+    """Method, target and headers. Raises ValueError."""
+    first, *lines = head.rstrip("\r\n").split("\r\n")
+    method, target, _ = first.split(" ")
+    return method, target, {name.strip().lower(): value.strip() for name, _, value in (line.partition(":") for line in lines)}
+
+
+def _body_length(headers: dict[str, str]) -> int:
+    """Raises ValueError."""
+    length = int(headers.get("content-length", "0"))
+    if not 0 <= length <= _LONGEST_BODY:
+        raise ValueError(f"a body of {length} bytes; {_LONGEST_BODY} are the most")
+    return length
+
+
+def _arguments(target: str, body: bytes) -> Arguments:
+    """Those of the query and of the body. Raises ValueError."""
+    given: Json = msgspec.json.decode(body) if body.strip() else {}
+    if not isinstance(given, dict):
+        raise ValueError("the body is no JSON object")
+    return {**dict(parse_qsl(urlsplit(target).query)), **given}

@@ -1,0 +1,288 @@
+"""Connections within one event loop, without sockets; and, if wished, sockets for those who are elsewhere.
+
+What one end writes, the other end has in the next turn of the loop: no time passes, and the order is the same each time.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextvars
+import errno
+import os
+import ssl
+from collections import deque
+from collections.abc import Callable
+from typing import Any, Final, TypeVar, cast
+
+from rocketmq_broker.remoting.network import Listener, TcpNetwork
+
+P = TypeVar("P", bound=asyncio.Protocol)
+
+NewProtocol = Callable[[], asyncio.Protocol]
+Tap = Callable[[asyncio.Transport], asyncio.Transport]
+"""Gets the server's end of a new connection, and returns what the server is to write to."""
+
+_LOCAL_HOST: Final = "127.0.0.1"
+_LOCAL_HOSTS: Final = frozenset({_LOCAL_HOST, "localhost", "0.0.0.0", ""})
+_FIRST_PORT: Final = 20_000
+_FIRST_CLIENT_PORT: Final = 50_000
+_HIGH_WATER_BYTES: Final = 64 * 1024
+
+
+class MemoryNetwork:
+    """All ports of one event loop."""
+
+    def __init__(self, *, is_open: bool = True, tap: Tap | None = None) -> None:
+        """`is_open` takes real ports as well, for clients elsewhere. `tap` sees each connection that servers get."""
+        self._is_open = is_open
+        self._tap = tap
+        self._tcp = TcpNetwork()
+        self._listeners: dict[int, MemoryListener] = {}
+        self._ports_used: set[int] = set()
+        self._served: dict[asyncio.Transport, None] = {}
+        self._next_port = _FIRST_PORT
+        self._next_client_port = _FIRST_CLIENT_PORT
+
+    @property
+    def listening_sockets(self) -> int:
+        """How many real sockets listen now."""
+        return sum(listener.is_listening and listener.is_real for listener in self._listeners.values())
+
+    @property
+    def clients_outside(self) -> int:
+        """How many connections come from elsewhere."""
+        return sum(not isinstance(transport, MemoryTransport) for transport in self._served)
+
+    async def bind(self, new_protocol: NewProtocol, host: str, port: int, backlog: int) -> Listener:
+        """See Network."""
+        served = self._watched(new_protocol)
+        tcp = await self._tcp.bind(served, host, port, backlog) if self._is_open else None
+        if tcp is not None:
+            port = tcp.port
+        elif port == 0:
+            port = self._next_port = self._next_port + 10
+        if port in self._listeners:
+            raise OSError(errno.EADDRINUSE, os.strerror(errno.EADDRINUSE))
+        self._ports_used.add(port)
+        listener = self._listeners[port] = MemoryListener(port, served, tcp, lambda: self._listeners.pop(port, None))
+        return listener
+
+    async def connect(self, new_protocol: Callable[[], P], host: str, port: int, tls: ssl.SSLContext | None) -> P:
+        """See Network."""
+        listener = self._listeners.get(port) if host in _LOCAL_HOSTS else None
+        if listener is not None and listener.is_listening and tls is None:
+            return self._connected(new_protocol(), listener, port)
+        if not self._is_open or (listener is None and port in self._ports_used):
+            raise ConnectionRefusedError(errno.ECONNREFUSED, os.strerror(errno.ECONNREFUSED))
+        return await self._tcp.connect(new_protocol, host, port, tls)
+
+    def cut(self) -> int:
+        """Ends all connections of the servers at once, as a network that fails does; returns how many there were."""
+        served = list(self._served)
+        for transport in served:
+            transport.abort()
+        return len(served)
+
+    def _connected(self, client: P, listener: MemoryListener, port: int) -> P:
+        self._next_client_port += 1
+        client_end, server_end = _pair((_LOCAL_HOST, self._next_client_port), (_LOCAL_HOST, port), listener.context)
+        server = listener.context.run(listener.new_protocol)
+        server_end.set_protocol(server)
+        client_end.set_protocol(client)
+        listener.context.run(server.connection_made, server_end)
+        client.connection_made(client_end)
+        return client
+
+    def _watched(self, new_protocol: NewProtocol) -> NewProtocol:
+        return lambda: _Served(new_protocol(), self._served, self._tap)
+
+
+class MemoryListener:
+    """One port."""
+
+    def __init__(self, port: int, new_protocol: NewProtocol, tcp: Listener | None, gone: Callable[[], object]) -> None:
+        self.port = port
+        self.new_protocol = new_protocol
+        self.is_listening = False
+        self.context = contextvars.copy_context()
+        """The server's: what a connection brings is handled in it, whoever sent it."""
+        self._tcp = tcp
+        self._gone = gone
+
+    @property
+    def is_real(self) -> bool:
+        """Whether there is a socket too."""
+        return self._tcp is not None
+
+    def start(self) -> None:
+        """See Listener."""
+        if self._tcp is not None:
+            self._tcp.start()
+        self.is_listening = True
+
+    def stop(self) -> None:
+        """See Listener."""
+        if self._tcp is not None:
+            self._tcp.stop()
+        self.is_listening = False
+        self._gone()
+
+
+class _Served(asyncio.Protocol):
+    """Stands before a server's protocol until the connection is made, and notes when it is over."""
+
+    def __init__(self, protocol: asyncio.Protocol, served: dict[asyncio.Transport, None], tap: Tap | None) -> None:
+        self._protocol = protocol
+        self._served = served
+        self._tap = tap
+        self._transport: asyncio.Transport
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        self._transport = cast(asyncio.Transport, transport)
+        self._served[self._transport] = None
+        self._protocol.connection_made(self._transport if self._tap is None else self._tap(self._transport))
+
+    def data_received(self, data: bytes) -> None:
+        self._protocol.data_received(data)
+
+    def eof_received(self) -> bool | None:
+        return self._protocol.eof_received()
+
+    def pause_writing(self) -> None:
+        self._protocol.pause_writing()
+
+    def resume_writing(self) -> None:
+        self._protocol.resume_writing()
+
+    def connection_lost(self, error: Exception | None) -> None:
+        self._served.pop(self._transport, None)
+        self._protocol.connection_lost(error)
+
+
+def _pair(
+    client: tuple[str, int], server: tuple[str, int], server_context: contextvars.Context
+) -> tuple[MemoryTransport, MemoryTransport]:
+    loop = asyncio.get_running_loop()
+    client_end = MemoryTransport(loop, contextvars.copy_context(), {"sockname": client, "peername": server})
+    server_end = MemoryTransport(loop, server_context, {"sockname": server, "peername": client})
+    client_end.peer, server_end.peer = server_end, client_end
+    return client_end, server_end
+
+
+class MemoryTransport(asyncio.Transport):
+    """One end of a connection. What it writes waits at the other end until that reads."""
+
+    peer: MemoryTransport
+
+    def __init__(self, loop: asyncio.AbstractEventLoop, context: contextvars.Context, extra: dict[str, Any]) -> None:
+        super().__init__(extra)
+        self._loop = loop
+        self._context = context
+        self._protocol: asyncio.Protocol
+        self._incoming: deque[bytes] = deque()
+        self._incoming_bytes = 0
+        self._is_delivering = False
+        self._is_reading = True
+        self._has_peer_ended = False
+        self._is_closing = False
+        self._is_lost = False
+        self._high_water_bytes = _HIGH_WATER_BYTES
+        self._has_paused_writer = False
+
+    def set_protocol(self, protocol: asyncio.BaseProtocol) -> None:
+        """Who gets what comes."""
+        self._protocol = cast(asyncio.Protocol, protocol)
+
+    def get_protocol(self) -> asyncio.BaseProtocol:
+        """Who gets it."""
+        return self._protocol
+
+    def is_closing(self) -> bool:
+        """Whether nothing can be written any more."""
+        return self._is_closing
+
+    def is_reading(self) -> bool:
+        """Whether what comes is handed on."""
+        return self._is_reading and not self._is_closing
+
+    def pause_reading(self) -> None:
+        """Lets what comes wait."""
+        self._is_reading = False
+
+    def resume_reading(self) -> None:
+        """Hands on what waits."""
+        self._is_reading = True
+        self._deliver_soon()
+
+    def set_write_buffer_limits(self, high: int | None = None, low: int | None = None) -> None:
+        """How much may wait at the other end before the writer is told to pause."""
+        self._high_water_bytes = _HIGH_WATER_BYTES if high is None else high
+
+    def get_write_buffer_size(self) -> int:
+        """What waits at the other end."""
+        return self.peer._incoming_bytes
+
+    def write(self, data: bytes | bytearray | memoryview) -> None:
+        """Sends."""
+        peer = self.peer
+        if self._is_closing or peer._is_lost or not data:
+            return
+        peer._incoming.append(bytes(data))
+        peer._incoming_bytes += len(data)
+        peer._deliver_soon()
+        if peer._incoming_bytes > self._high_water_bytes and not self._has_paused_writer:
+            self._has_paused_writer = True
+            self._call_soon(self._protocol.pause_writing)
+
+    def can_write_eof(self) -> bool:
+        """No: a connection of RocketMQ ends in both directions at once."""
+        return False
+
+    def close(self) -> None:
+        """Ends it once the other end has all that was written."""
+        if not self._is_closing:
+            self._is_closing = True
+            self.peer._has_peer_ended = True
+            self.peer._deliver_soon()
+            self._call_soon(self._lose, None)
+
+    def abort(self) -> None:
+        """Ends it at once."""
+        if not self._is_lost:
+            self._is_closing = True
+            self._call_soon(self._lose, None)
+            if not self.peer._is_closing:
+                self.peer._is_closing = True
+                self.peer._call_soon(self.peer._lose, ConnectionResetError(errno.ECONNRESET, os.strerror(errno.ECONNRESET)))
+
+    def _call_soon(self, callback: Callable[..., object], *args: object) -> None:
+        self._loop.call_soon(callback, *args, context=self._context)
+
+    def _deliver_soon(self) -> None:
+        if not self._is_delivering and (self._incoming or self._has_peer_ended):
+            self._is_delivering = True
+            self._call_soon(self._deliver)
+
+    def _deliver(self) -> None:
+        self._is_delivering = False
+        if self._is_lost or not self._is_reading:
+            return
+        if self._incoming:
+            data = b"".join(self._incoming)
+            self._incoming.clear()
+            self._incoming_bytes = 0
+            if self.peer._has_paused_writer:
+                self.peer._has_paused_writer = False
+                self.peer._call_soon(self.peer._protocol.resume_writing)
+            if not self._is_closing:
+                self._protocol.data_received(data)
+        if self._has_peer_ended and not self._is_closing:
+            self._protocol.eof_received()
+            self.close()
+
+    def _lose(self, error: Exception | None) -> None:
+        if not self._is_lost:
+            self._is_lost = True
+            self._incoming.clear()
+            self._incoming_bytes = 0
+            self._protocol.connection_lost(error)

@@ -1,0 +1,99 @@
+"""The pytest plugin: fixtures `rocketmq` and `rocketmq_session`, and what happened in the report of a test that fails.
+
+With `-rP` or `-rA` pytest shows what tests printed that pass, and the plugin then tells what happened in these, too.
+
+It imports the broker only for tests that ask for one: pytest loads it wherever the package is installed.
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import AsyncIterator, Generator, Iterator, Mapping
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+if TYPE_CHECKING:
+    from rocketmq_broker.testing.rocketmq import RocketMQ
+    from rocketmq_broker.testing.sync import SyncRocketMQ
+
+try:
+    from pytest_asyncio import fixture as async_fixture
+except ImportError:
+    async_fixture = None  # type: ignore[assignment]
+
+_running = pytest.StashKey["RocketMQ | SyncRocketMQ"]()
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Makes the marker known."""
+    config.addinivalue_line("markers", "rocketmq(seed, store, start_ms): how the fixture rocketmq is to be, see RocketMQ")
+
+
+@pytest.fixture
+def rocketmq_settings() -> Mapping[str, object]:
+    """Settings of the broker by RocketMQ's names; override it for others, such as {"transactionTimeOut": 1000}."""
+    return {}
+
+
+@pytest.fixture(scope="session")
+def rocketmq_session_settings() -> Mapping[str, object]:
+    """Settings of the broker that all tests of a session share."""
+    return {}
+
+
+@pytest.fixture
+def rocketmq(request: pytest.FixtureRequest) -> RocketMQ | SyncRocketMQ:
+    """A RocketMQ of the test's own: RocketMQ for an async test, SyncRocketMQ for any other."""
+    is_async = inspect.iscoroutinefunction(getattr(request, "function", None))
+    if is_async and async_fixture is None:
+        pytest.fail("the fixture rocketmq needs pytest-asyncio for an async test; or write `async with RocketMQ() as rocketmq:`")
+    if is_async and request.node.get_closest_marker("asyncio") is None:  # pytest-asyncio, in its strict mode, leaves it alone
+        advice = "set asyncio_mode = auto for pytest, or mark the test with @pytest.mark.asyncio"
+        pytest.fail(f"nothing runs this async test: {advice}", pytrace=False)
+    running: RocketMQ | SyncRocketMQ = request.getfixturevalue("_async_rocketmq" if is_async else "_sync_rocketmq")
+    request.node.stash[_running] = running
+    return running
+
+
+@pytest.fixture(scope="session")
+def rocketmq_session(rocketmq_session_settings: Mapping[str, object]) -> Iterator[SyncRocketMQ]:
+    """One RocketMQ for all tests that ask for it: what one test leaves there, the next one finds."""
+    from rocketmq_broker.testing.sync import SyncRocketMQ
+
+    with SyncRocketMQ(rocketmq_session_settings) as running:
+        yield running
+
+
+@pytest.fixture
+def _sync_rocketmq(request: pytest.FixtureRequest, rocketmq_settings: Mapping[str, object]) -> Iterator[SyncRocketMQ]:
+    from rocketmq_broker.testing.sync import SyncRocketMQ
+
+    with SyncRocketMQ(rocketmq_settings, **_options(request)) as running:
+        yield running
+
+
+if async_fixture is not None:
+
+    @async_fixture
+    async def _async_rocketmq(request: pytest.FixtureRequest, rocketmq_settings: Mapping[str, object]) -> AsyncIterator[RocketMQ]:
+        from rocketmq_broker.testing.rocketmq import RocketMQ
+
+        async with RocketMQ(rocketmq_settings, **_options(request)) as running:
+            yield running
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport(item: pytest.Item) -> Generator[None, pytest.TestReport, pytest.TestReport]:
+    """Adds what happened to the report of a test that failed, or of one that passed if passed tests are shown."""
+    report = yield
+    running = item.stash.get(_running, None)
+    is_shown = report.failed or not {"A", "P"}.isdisjoint(item.config.getoption("reportchars"))
+    if report.when == "call" and is_shown and running is not None:
+        report.sections.append(("rocketmq", running.story()))
+    return report
+
+
+def _options(request: pytest.FixtureRequest) -> dict[str, Any]:
+    marker = request.node.get_closest_marker("rocketmq")
+    return dict(marker.kwargs) if marker is not None else {}

@@ -1,0 +1,99 @@
+"""What a test asks of the broker: transactions, messages, and the story of each. An AssertionError tells it as well."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable
+from typing import Final, TypeVar
+
+from rocketmq_broker.message import MessageExt
+from rocketmq_broker.testing.asked import IS_ASSERTION, Asked
+from rocketmq_broker.testing.journal import Journal
+from rocketmq_broker.testing.transactions import COMMITTED, PENDING, ROLLED_BACK, Inspection, Transaction
+from rocketmq_broker.testing.virtual_time import VirtualTime
+
+T = TypeVar("T")
+
+__tracebackhide__ = IS_ASSERTION
+MOMENT_S: Final = 0.01
+"""Longer than anything is put off only to be done together with what comes next, such as the flush of a COMMIT."""
+
+
+class Questions(ABC):
+    """Each answer is awaited, and comes once all is settled."""
+
+    time: VirtualTime
+    journal: Journal
+
+    @abstractmethod
+    def _inspection(self) -> Inspection:
+        """Raises RuntimeError where no broker runs."""
+
+    def pending(self, word: str | None = None) -> Asked[list[Transaction]]:
+        """The transactions that are undecided; with a word those with that id or key."""
+        return self._asked(
+            f"pending({_argument(word)})",
+            lambda inspection: [one for one in inspection.pending() if word is None or one.is_named(word)],
+        )
+
+    def decided(self, word: str | None = None) -> Asked[list[Transaction]]:
+        """The transactions that are committed, rolled back or discarded; with a word those with that id or key."""
+        return self._asked(
+            f"decided({_argument(word)})",
+            lambda inspection: [
+                one for one in inspection.transactions() if one.state != PENDING and (word is None or one.is_named(word))
+            ],
+        )
+
+    def messages(self, topic: str) -> Asked[list[MessageExt]]:
+        """What consumers of the topic find, in the order in which it was stored."""
+        return self._asked(f"messages({topic!r})", lambda inspection: inspection.messages(topic))
+
+    def committed(self, word: str) -> Asked[MessageExt]:
+        """The message of the transaction with that id or key, which consumers can see.
+
+        Raises AssertionError, which tells the story, unless it is there, and once.
+        """
+        return self._asked(f"committed({word!r})", lambda inspection: self._committed(inspection, word))
+
+    def rolled_back(self, word: str) -> Asked[Transaction]:
+        """The transaction with that id or key, which nobody will see. Raises AssertionError unless it is rolled back."""
+        return self._asked(f"rolled_back({word!r})", lambda inspection: self._in_state(inspection, word, ROLLED_BACK))
+
+    def timeline(self, word: str) -> str:
+        """The story of the message with that id or key: what was sent, decided, asked, delivered, and when."""
+        events = self.journal.of(word)
+        if not events:
+            return f"nothing is known of {word!r}"
+        return f"the story of {word!r}, in minutes of the test:\n" + "\n".join(map(str, events))
+
+    def story(self) -> str:
+        """All that happened, the latest hundred events of it."""
+        return "what happened, in minutes of the test:\n" + self.journal.told(self.journal.events[-100:])
+
+    def _asked(self, question: str, answer: Callable[[Inspection], T]) -> Asked[T]:
+        async def when_settled() -> T:
+            await self.time.advance(MOMENT_S)
+            return answer(self._inspection())
+
+        return Asked(question, when_settled)
+
+    def _committed(self, inspection: Inspection, word: str) -> MessageExt:
+        transaction = self._in_state(inspection, word, COMMITTED)
+        found = [one for one in inspection.messages(transaction.topic) if word in (one.transaction_id, *one.keys)]
+        if len(found) != 1:
+            raise AssertionError(
+                f"{word!r} is committed, and {transaction.topic} has it {len(found)} times\n{self.timeline(word)}"
+            )
+        return found[0]
+
+    def _in_state(self, inspection: Inspection, word: str, state: str) -> Transaction:
+        found = [one for one in inspection.transactions() if one.is_named(word)]
+        if len(found) == 1 and found[0].state == state:
+            return found[0]
+        states = " and ".join(one.state for one in found) if found else "unknown to the broker"
+        raise AssertionError(f"{word!r} is {states}, not {state}\n{self.timeline(word)}")
+
+
+def _argument(word: str | None) -> str:
+    return "" if word is None else repr(word)

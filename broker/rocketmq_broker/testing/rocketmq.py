@@ -1,0 +1,422 @@
+"""RocketMQ for one test: a name server and a broker in the test's own event loop, with time, network and disk of the test's."""
+
+from __future__ import annotations
+
+import asyncio
+import contextvars
+import random
+from collections.abc import Awaitable, Callable, Coroutine, Iterator, Mapping
+from contextlib import AbstractContextManager, ExitStack, contextmanager, suppress
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Final, Self, TypeVar
+
+from rocketmq_broker.app import Broker
+from rocketmq_broker.client import MessageListener, Producer, PushConsumer, TransactionListeners, TransactionProducer
+from rocketmq_broker.config import load_settings
+from rocketmq_broker.protocol.codes import ResponseCode
+from rocketmq_broker.remoting.connection import RequestHandler
+from rocketmq_broker.remoting.network import on_network
+from rocketmq_broker.store.files import FileSystem, OsFileSystem
+from rocketmq_broker.testing.apache import LikeApache, release_named
+from rocketmq_broker.testing.asked import IS_ASSERTION
+from rocketmq_broker.testing.disk import Disk, FlushHere
+from rocketmq_broker.testing.door import Door
+from rocketmq_broker.testing.faults import Faults
+from rocketmq_broker.testing.journal import Journal, Kind
+from rocketmq_broker.testing.memory_files import MemoryFiles
+from rocketmq_broker.testing.memory_network import MemoryNetwork
+from rocketmq_broker.testing.questions import MOMENT_S, Questions
+from rocketmq_broker.testing.transactions import Inspection
+from rocketmq_broker.testing.virtual_time import VirtualTime, without_threads
+from rocketmq_broker.world import World, current_world, in_world
+
+Client = TypeVar("Client", bound="Producer | PushConsumer")
+T = TypeVar("T")
+
+__tracebackhide__ = IS_ASSERTION
+REPEATABLE_START_MS: Final = 1_767_225_600_000
+"""2026-01-01T00:00:00Z: when time begins in a test that has a seed."""
+LOOK_EVERY_S: Final = 0.1
+UPKEEP_S: Final = 30.0
+HEARTBEAT_S: Final = 30.0
+"""How often clients send heartbeats."""
+OUTSIDE_S: Final = 0.02
+"""How long clients elsewhere have, in real time, for what 30 s of the test's brought them."""
+_LOCAL_HOST: Final = "127.0.0.1"
+_MEMORY: Final = "/memory"
+_PROCESS_ID: Final = 4711
+_NAME_SERVER_PORT: Final = 9876
+_BROKER_PORT: Final = 10911
+_SETTINGS: Final = {
+    "brokerIP1": _LOCAL_HOST,
+    "bindAddress": _LOCAL_HOST,
+    "tls.server.mode": "disabled",
+    "mapedFileSizeCommitLog": str(64 << 20),
+    "mapedFileSizeConsumeQueue": str(20 * 10_000),
+    "maxHashSlotNum": "1000",
+    "maxIndexNum": "20000",
+}
+
+
+class RocketMQ(Questions):
+    """Runs from `start` to `stop`, or as `async with RocketMQ() as rocketmq:`.
+
+    Clients that are made on its event loop, after `start`, live in its world: they have its time and its network.
+    """
+
+    def __init__(
+        self,
+        settings: Mapping[str, object] | None = None,
+        *,
+        store: Path | None = None,
+        seed: int | None = None,
+        start_ms: int | None = None,
+        time: VirtualTime | None = None,
+    ) -> None:
+        """`settings` are those of broker.conf by RocketMQ's names. The store is in memory unless `store` names a directory.
+
+        With a `seed` everything repeats, to the byte: time begins at 2026-01-01, ports are RocketMQ's own but not real ones, so
+        that only clients on the same event loop can connect, and listeners run on the event loop. `start_ms` is when time begins,
+        in milliseconds since the epoch: now, unless there is a seed. Raises ConfigError.
+        """
+        is_repeatable = seed is not None
+        if start_ms is None:
+            start_ms = REPEATABLE_START_MS if is_repeatable else current_world().wall_ms()
+        self.time = time or VirtualTime(start_ms)
+        self.faults = Faults()
+        self.journal = Journal(lambda: self.time.elapsed_s)
+        self._owns_time = time is None
+        self._files: FileSystem = MemoryFiles() if store is None else OsFileSystem()
+        self._disk = Disk(self._files)
+        self._properties = {
+            **_SETTINGS,
+            "storePathRootDir": str(store or _MEMORY),
+            "listenPort": str(_BROKER_PORT if is_repeatable else 0),
+            "namesrvListenPort": str(_NAME_SERVER_PORT if is_repeatable else 0),
+            **{name: _text(value) for name, value in (settings or {}).items()},
+        }
+        self._network = MemoryNetwork(is_open=not is_repeatable, tap=lambda transport: self._the_door.tap(transport))
+        self.time.own_sockets = lambda: self._network.listening_sockets
+        self.time.patience_s = lambda: self._door.patience_s() if self._door is not None else 0
+        self._world = _world(self.time, seed)
+        self._entered = ExitStack()
+        self._context: contextvars.Context | None = None
+        self._broker: Broker | None = None
+        self._door: Door | None = None
+        self._clients: list[Producer | PushConsumer] = []
+
+    # where it is
+
+    @property
+    def namesrv_addr(self) -> str:
+        """What clients are given as NAMESRV_ADDR."""
+        return ";".join(self._running.name_servers)
+
+    @property
+    def broker_addr(self) -> str:
+        """The broker's own address."""
+        return self._running.identity.address
+
+    @property
+    def is_running(self) -> bool:
+        """Whether the broker serves: not before `start`, and not between `crash` and `restart`."""
+        return self._broker is not None
+
+    # from start to stop
+
+    async def start(self) -> None:
+        """Serves when it returns. From here to `stop` the running event loop lives by this time. Raises StartError, TypeError."""
+        if self._owns_time:
+            self._entered.callback(self.time.adopt(asyncio.get_running_loop()))
+            inside = self.inside()
+            inside.__enter__()
+            self._entered.callback(_left, inside)
+        try:
+            with self.inside(), without_threads():
+                self._context = contextvars.copy_context()
+            await self._in_its_context(self._start_broker())
+        except BaseException:
+            self._entered.close()
+            raise
+        self.journal.note(Kind.BROKER, f"the broker starts at {self.broker_addr}")
+
+    async def stop(self) -> None:
+        """Shuts down the clients that it made, then the broker, and gives the event loop back its time."""
+        try:
+            for client in reversed(self._clients):
+                await client.shutdown()
+            self._clients.clear()
+            if self._broker is not None:
+                await self._in_its_context(self._broker.stop())
+                self._broker = None
+        finally:
+            self._entered.close()
+
+    async def __aenter__(self) -> Self:
+        """Started."""
+        await self.start()
+        return self
+
+    async def __aexit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+        """Stopped."""
+        await self.stop()
+
+    @contextmanager
+    def inside(self) -> Iterator[None]:
+        """What is made inside lives in its world, and on its network."""
+        with in_world(self._world), on_network(self._network):
+            yield
+
+    # clients
+
+    async def producer(self, group: str, **settings: Any) -> Producer:
+        """A producer that runs until the end of the test; `settings` are those of Producer."""
+        return await self._started(Producer(group, namesrv_addr=self.namesrv_addr, **settings))
+
+    async def transaction_producer(self, group: str, listener: TransactionListeners, **settings: Any) -> TransactionProducer:
+        """A producer of transactional messages that runs until the end of the test."""
+        return await self._started(TransactionProducer(group, listener, namesrv_addr=self.namesrv_addr, **settings))
+
+    async def consumer(
+        self, group: str, topic: str, listener: MessageListener, *, tags: str = "*", orderly: bool = False, **settings: Any
+    ) -> PushConsumer:
+        """A consumer that runs until the end of the test."""
+        consumer = PushConsumer(group, namesrv_addr=self.namesrv_addr, **settings)
+        consumer.subscribe(topic, tags)
+        consumer.register_message_listener(listener, orderly=orderly)
+        return await self._started(consumer)
+
+    # time
+
+    async def advance(self, *, seconds: float = 0, minutes: float = 0, hours: float = 0, days: float = 0) -> None:
+        """Passes so much time at once: all that falls due happens, in order, and when it returns nothing is left to do."""
+        left_s = seconds + 60 * minutes + 3600 * hours + 86_400 * days
+        while left_s > HEARTBEAT_S and self._door is not None and self._network.clients_outside:
+            self._door.repeat_heartbeats()
+            await self.time.advance(HEARTBEAT_S)
+            left_s -= HEARTBEAT_S
+            await self._hear_outside()
+        await self.time.advance(left_s)
+        await self._hear_outside()
+
+    async def settle(self) -> None:
+        """Returns when nothing is left to do but to wait for time. It takes ten milliseconds."""
+        await self.time.advance(MOMENT_S)
+
+    async def wait_until(
+        self, condition: Callable[[], T | Awaitable[T]], *, seconds: float = 60, minutes: float = 0, what: str = ""
+    ) -> T:
+        """Passes time until the condition holds, and returns what it is then. Raises AssertionError after that much time."""
+        self.time.wanted()
+        end_s = self.time.elapsed_s + seconds + 60 * minutes
+        while True:
+            found = condition()
+            if isinstance(found, Awaitable):
+                found = await found
+            if found:
+                return found
+            if self.time.elapsed_s >= end_s:
+                raise AssertionError(
+                    f"{what or 'what was waited for'} did not come in {seconds + 60 * minutes:g} s\n{self.story()}"
+                )
+            await asyncio.sleep(LOOK_EVERY_S)
+
+    # faults
+
+    def lose_next_decision(self, count: int = 1) -> None:
+        """The next COMMIT or ROLLBACK, also one that answers a check-back, is lost on its way to the broker."""
+        self.faults.decisions_to_lose += count
+
+    def lose_next_answer(self, count: int = 1, *, key: str | None = None) -> None:
+        """The broker stores the next message or half message, and its answer is lost: the producer does not learn so.
+
+        With a `key` it is the next message with this key, whenever it comes, once.
+        """
+        if key is None:
+            self.faults.answers_to_lose += count
+        else:
+            self.faults.keys_of_answers_to_lose.add(key)
+
+    @contextmanager
+    def hold_check_backs(self) -> Iterator[None]:
+        """Until the end of the `with` block check-backs do not reach their producers; then those that were held do."""
+        self.faults.are_checks_held = True
+        try:
+            yield
+        finally:
+            self.release_check_backs()
+
+    def release_check_backs(self) -> None:
+        """Check-backs reach their producers, also those that were held."""
+        self.faults.are_checks_held = False
+        if self._door is not None:
+            self._door.release_checks()
+
+    def cut_connections(self) -> None:
+        """All connections of name server and broker end at once; clients connect anew."""
+        count = self._network.cut()
+        self.journal.note(Kind.FAULT, f"{count} connections are cut, as the test asked for")
+
+    def refuse_sends(self, code: ResponseCode = ResponseCode.SYSTEM_BUSY, *, times: int | None = None) -> None:
+        """The next `times` messages are refused with that code, or all until `accept_sends`; half messages as well."""
+        self.faults.refuse_sends_with, self.faults.refusals_left = code, times
+
+    def accept_sends(self) -> None:
+        """Messages are stored again."""
+        self.faults.refuse_sends_with = None
+
+    def fill_disk(self) -> None:
+        """The broker's disk is full, until `free_disk`."""
+        self._disk.is_full = True
+        self.journal.note(Kind.FAULT, "the broker's disk is full, as the test asked for")
+
+    def free_disk(self) -> None:
+        """There is room on the disk again; the broker finds out within ten seconds."""
+        self._disk.is_full = False
+        self.journal.note(Kind.FAULT, "there is room on the broker's disk again")
+
+    def as_apache(self, release: int = 4) -> None:
+        """From now on the broker behaves as Apache's where that is worse: as 4.9.7, or with `release=5` as 5.3.3.
+
+        A decision that comes after a check-back settles the first copy of the half message alone: the second one is checked
+        at the next look, and its COMMIT delivers the message again, with the same message id. A COMMIT also delivers after
+        another COMMIT, a ROLLBACK or a discard. Checks count while no producer of the group is online, and while the message
+        is immune to them, so that transactions are discarded unasked. The members of a producer group are asked in turn, not
+        first the one that sent the half message. docs/testing.md has the whole list, and what 5 adds. Messages have no port in
+        their born host meanwhile. Ask for it before half messages are sent. Raises ValueError for another release.
+        """
+        wanted = release_named(release)
+        if self.faults.like_apache is not None:
+            self.faults.like_apache.stop()
+        settings = load_settings(None, self._properties).settings
+        like_apache = LikeApache(
+            self._the_door,
+            self.journal,
+            now_s=lambda: self.time.elapsed_s,
+            release=wanted,
+            check_interval_s=settings.transaction_check_interval / 1000,
+            check_max=settings.transaction_check_max,
+        )
+        self._the_door.become_like_apache(like_apache)
+        self._entered.callback(like_apache.stop)
+
+    async def crash(self, *, power: bool = False) -> None:
+        """The broker and its name server end as by kill -9: connections break, and what was not written is gone.
+
+        With `power` what was not synced is gone as well, as if the machine had lost its power; that needs the store in memory.
+        """
+        broker = self._running
+        if power and not isinstance(self._files, MemoryFiles):
+            raise ValueError(
+                "crash(power=True) needs the store in memory: what a directory had not synced cannot be taken from it"
+            )
+        self._disk.is_dead = True
+        if isinstance(self._files, MemoryFiles):
+            self._files = self._files.powered_off() if power else self._files.killed()
+        self._keep_ports_of(broker)
+        self._broker = None
+        self._network.cut()
+        self._the_door.forget_checks()
+        if self.faults.like_apache is not None:
+            self.faults.like_apache.ends(is_killed=True)
+        await self._in_its_context(broker.stop())
+        self._disk = Disk(self._files)
+        self.journal.note(Kind.FAULT, f"the broker {'loses its power' if power else 'is killed'}, as the test asked for")
+
+    async def restart(self) -> None:
+        """The broker starts again on its old ports, with what its disk has. It is stopped before if it runs."""
+        if self._broker is not None:
+            self._keep_ports_of(self._broker)
+            if self.faults.like_apache is not None:
+                self.faults.like_apache.ends(is_killed=False)
+            await self._in_its_context(self._broker.stop())
+            self._broker = None
+        await self._in_its_context(self._start_broker())
+        self.journal.note(Kind.BROKER, "the broker starts again")
+
+    def commit_log(self) -> bytes:
+        """All that is in the commit log, byte for byte; only of a store in memory. Raises ValueError for another."""
+        if not isinstance(self._files, MemoryFiles):
+            raise ValueError("the commit log is in the directory that the store was given")
+        segments = [path for path in self._files.paths if path.parent.name == "commitlog"]
+        return b"".join(self._files.content(path) for path in segments)
+
+    # within
+
+    @property
+    def _running(self) -> Broker:
+        if self._broker is None:
+            raise RuntimeError("the broker does not run: start it, or after crash() call restart()")
+        return self._broker
+
+    @property
+    def _the_door(self) -> Door:
+        assert self._door is not None
+        return self._door
+
+    def _keep_ports_of(self, broker: Broker) -> None:
+        """The next broker listens where this one does, so that clients find it."""
+        name_server = broker.name_servers[0]
+        self._properties |= {"listenPort": str(broker.identity.port), "namesrvListenPort": name_server.rpartition(":")[2]}
+
+    def _inspection(self) -> Inspection:
+        return Inspection(self._the_door.broker, self._running.identity.name)
+
+    async def _hear_outside(self) -> None:
+        """Gives clients elsewhere a moment of real time. Their answers to check-backs were waited for before (`patience_s`)."""
+        if self._network.clients_outside:
+            await asyncio.sleep(OUTSIDE_S)
+
+    async def _in_its_context(self, work: Coroutine[Any, Any, T]) -> T:
+        return await asyncio.get_running_loop().create_task(work, context=self._context)
+
+    async def _start_broker(self) -> None:
+        disk = self._disk
+        settings = load_settings(None, self._properties).settings
+        broker = Broker(
+            settings,
+            files=disk,
+            new_flushing=lambda on_answer, on_unavailable, make_room: FlushHere(disk, on_answer),
+            requests_to=self._stand_before,
+        )
+        await broker.start()
+        self._broker = broker
+
+    def _stand_before(self, broker: RequestHandler) -> Door:
+        self._door = Door(broker, self.faults, self.journal)
+        if self.faults.like_apache is not None:
+            self.faults.like_apache.served_by(self._door)
+        return self._door
+
+    async def _started(self, client: Client) -> Client:
+        with self.inside():
+            await client.start()
+        self._clients.append(client)
+        return client
+
+
+def _world(time: VirtualTime, seed: int | None) -> World:
+    chance = random.Random(0 if seed is None else seed)
+    return World(
+        wall_ns=time.wall_ns,
+        steady_ns=time.steady_ns,
+        random=chance,
+        process_id=lambda: _PROCESS_ID,
+        nonce=chance.randbytes,
+        local_address=lambda: _LOCAL_HOST,
+        clocks_differ=False,
+        upkeep_s=UPKEEP_S,
+        watch=time,
+        listeners_need_threads=seed is None,
+    )
+
+
+def _text(value: object) -> str:
+    return str(value).lower() if isinstance(value, bool) else str(value)
+
+
+def _left(inside: AbstractContextManager[None]) -> None:
+    # Who ends a fixture in another task than began it finds nothing that it could set back.
+    with suppress(ValueError):
+        inside.__exit__(None, None, None)

@@ -1,0 +1,173 @@
+"""Transactions and messages as a test sees them, read from the broker without a connection."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any, Final, cast
+
+from rocketmq_broker.message import MessageExt, topics
+from rocketmq_broker.message.record import Record, decode_records, to_message
+from rocketmq_broker.protocol.bodies import ProducerConnection, TopicConfigSerializeWrapper, TransactionInfo, TransactionList
+from rocketmq_broker.protocol.codes import AdminRequestCode, RequestCode, ResponseCode
+from rocketmq_broker.protocol.command import RemotingCommand, encode_request
+from rocketmq_broker.protocol.command_header import CommandHeader
+from rocketmq_broker.protocol.frame import FrameDecoder
+from rocketmq_broker.protocol.headers import (
+    GetMinOffsetRequestHeader,
+    GetMinOffsetResponseHeader,
+    GetProducerConnectionListRequestHeader,
+    ListPendingTransactionsRequestHeader,
+    PullMessageRequestHeader,
+    PullMessageResponseHeader,
+    ShowTransactionRequestHeader,
+)
+from rocketmq_broker.remoting.connection import Connection, RequestHandler
+
+PENDING: Final = "pending"
+COMMITTED: Final = "committed"
+ROLLED_BACK: Final = "rolled back"
+DISCARDED: Final = "discarded"
+_GROUP: Final = "TOOLS_CONSUMER"
+_SUBSCRIPTION: Final = 0x4
+_MANY: Final = 1000
+
+
+@dataclass(frozen=True, slots=True)
+class Transaction:
+    """One transaction."""
+
+    state: str
+    """`pending`, `committed`, `rolled back` or `discarded`."""
+    transaction_id: str
+    topic: str
+    keys: tuple[str, ...]
+    producer_group: str
+    checks: int
+    """How often a producer was asked; 0 for one that was rolled back, as no record says it."""
+    next_check_in_s: float | None
+    """Until the next check; None once it is decided."""
+
+    def is_named(self, word: str) -> bool:
+        """Whether that is its id or one of its keys."""
+        return word == self.transaction_id or word in self.keys
+
+
+class Inspection:
+    """Asks the broker as its operators do; every answer comes at once."""
+
+    def __init__(self, broker: RequestHandler, broker_name: str) -> None:
+        """`broker` answers requests."""
+        self._broker = broker
+        self._broker_name = broker_name
+
+    def pending(self) -> list[Transaction]:
+        """The undecided transactions, the oldest first."""
+        header = ListPendingTransactionsRequestHeader(max_count=_MANY)
+        return [_transaction(info) for info in self._list(AdminRequestCode.LIST_PENDING_TRANSACTIONS, header)]
+
+    def transactions(self) -> list[Transaction]:
+        """All transactions whose half messages are in the store, the oldest first."""
+        found: dict[int, TransactionInfo] = {}
+        for half in self.queue(topics.HALF_TOPIC, 0):
+            header = ShowTransactionRequestHeader(half_offset=half.commit_log_offset)
+            found |= {info.half_offset: info for info in self._list(AdminRequestCode.SHOW_TRANSACTION, header)}
+        return [_transaction(found[offset]) for offset in sorted(found)]
+
+    def half_message(self, commit_log_offset: int) -> Record | None:
+        """The half message at that commit log offset, pending or not."""
+        return next((half for half in self._records(topics.HALF_TOPIC, 0) if half.commit_log_offset == commit_log_offset), None)
+
+    def is_decided(self, commit_log_offset: int) -> bool:
+        """Whether the half message at that commit log offset is committed, rolled back or discarded."""
+        return any(info.state != PENDING for info in self._transaction_at(commit_log_offset))
+
+    def next_check_in_s(self, commit_log_offset: int) -> float | None:
+        """Until the next check of the pending transaction with that half message; None where none is pending."""
+        return next((_transaction(info).next_check_in_s for info in self._transaction_at(commit_log_offset)), None)
+
+    def producers(self, group: str) -> list[str]:
+        """The addresses of the group's producers that are online."""
+        answer = self._ask(RequestCode.GET_PRODUCER_CONNECTION_LIST, GetProducerConnectionListRequestHeader(producer_group=group))
+        if answer.code != ResponseCode.SUCCESS:
+            return []
+        return [member.client_addr for member in ProducerConnection.decode(answer.body).connection_set]
+
+    def topics(self) -> dict[str, int]:
+        """The topics, and how many queues each has to read from."""
+        answer = self._ask(RequestCode.GET_ALL_TOPIC_CONFIG, None)
+        table = TopicConfigSerializeWrapper.decode(answer.body).topic_config_table
+        return {name: config.read_queue_nums for name, config in table.items()}
+
+    def messages(self, topic: str) -> list[MessageExt]:
+        """What the topic holds, in the order in which it was stored."""
+        count = self.topics().get(topic, 0)
+        found = [message for queue_id in range(count) for message in self.queue(topic, queue_id)]
+        return sorted(found, key=lambda message: message.commit_log_offset)
+
+    def queue(self, topic: str, queue_id: int) -> Iterator[MessageExt]:
+        """What one queue holds."""
+        return (to_message(record, self._broker_name) for record in self._records(topic, queue_id))
+
+    def _records(self, topic: str, queue_id: int) -> Iterator[Record]:
+        first = self._ask(RequestCode.GET_MIN_OFFSET, GetMinOffsetRequestHeader(topic=topic, queue_id=queue_id))
+        offset = max(0, first.decode_header(GetMinOffsetResponseHeader).offset)
+        while True:
+            answer = self._ask(RequestCode.PULL_MESSAGE, _pull(topic, queue_id, offset))
+            if answer.code != ResponseCode.SUCCESS:
+                return
+            yield from decode_records(answer.body)
+            offset = answer.decode_header(PullMessageResponseHeader).next_begin_offset
+
+    def _transaction_at(self, commit_log_offset: int) -> list[TransactionInfo]:
+        found = self._list(AdminRequestCode.SHOW_TRANSACTION, ShowTransactionRequestHeader(half_offset=commit_log_offset))
+        return [info for info in found if info.half_offset == commit_log_offset]
+
+    def _list(self, code: int, header: CommandHeader) -> list[TransactionInfo]:
+        return TransactionList.decode(self._ask(code, header).body).transactions
+
+    def _ask(self, code: int, header: CommandHeader | None) -> RemotingCommand:
+        asker = _Asker()
+        (request,) = FrameDecoder().feed(encode_request(code, header, opaque=0))
+        self._broker.on_requests(cast(Connection, asker), [request])
+        if asker.answer is None:
+            raise RuntimeError(f"the broker did not answer request {code} at once")
+        (answer,) = FrameDecoder().feed(asker.answer)
+        return answer
+
+
+class _Asker:
+    """Stands for the connection of somebody on this machine who waits for nothing."""
+
+    def __init__(self) -> None:
+        self.peer = "the test"
+        self.peer_ip = "127.0.0.1"
+        self.born_host = bytes(8)
+        self.must_rest = False
+        self.is_open = self.is_writable = True
+        self.answer: bytes | None = None
+
+    def send(self, frame: bytes) -> None:
+        self.answer = frame
+
+    def postpone(self, requests: list[Any]) -> None:
+        """Nothing is left to do later."""
+
+
+def _pull(topic: str, queue_id: int, offset: int) -> PullMessageRequestHeader:
+    return PullMessageRequestHeader(
+        consumer_group=_GROUP, topic=topic, queue_id=queue_id, queue_offset=offset, max_msg_nums=32, sys_flag=_SUBSCRIPTION,
+        commit_offset=0, suspend_timeout_millis=0, subscription="*", sub_version=0,
+    )  # fmt: skip
+
+
+def _transaction(info: TransactionInfo) -> Transaction:
+    return Transaction(
+        state=info.state,
+        transaction_id=info.transaction_id or "",
+        topic=info.topic,
+        keys=tuple(info.keys),
+        producer_group=info.producer_group,
+        checks=info.checks or 0,
+        next_check_in_s=None if info.next_check_in_ms is None else info.next_check_in_ms / 1000,
+    )

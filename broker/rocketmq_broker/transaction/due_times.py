@@ -1,0 +1,72 @@
+"""When the check service looks at each pending transaction next: a heap, so that checking costs only what is due."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from heapq import heapify, heappop, heappush
+from typing import Final
+
+from rocketmq_broker.transaction.pending_transaction import PendingTransaction
+
+_MOST_STALE: Final = 4096
+_BEFORE_ALL_MS: Final = -(1 << 62)
+_AFTER_ALL_MS: Final = 1 << 62
+
+
+class DueTimes:
+    """The due times of the pending transactions. The heap also holds stale times; those are passed over."""
+
+    def __init__(self, pending: Mapping[int, PendingTransaction], check_interval_ms: int) -> None:
+        """`pending` are the transactions by commit log offset; whoever owns them may change them."""
+        self._pending = pending
+        self._check_interval_ms = check_interval_ms
+        self._heap: list[tuple[int, int]] = []
+        self._watched_until_ms = _BEFORE_ALL_MS
+        self._on_due_sooner: Callable[[], None] = lambda: None
+
+    def __len__(self) -> int:
+        """How many times the heap holds, stale ones included."""
+        return len(self._heap)
+
+    def next_ms(self) -> int | None:
+        """When a transaction is due next. The time may be too early, never too late. None if none is pending."""
+        return self._heap[0][0] if self._heap else None
+
+    def watch(self, until_ms: int | None, on_due_sooner: Callable[[], None]) -> None:
+        """Calls `on_due_sooner` once when a transaction becomes due before that time; None is later than any time."""
+        self._watched_until_ms = until_ms if until_ms is not None else _AFTER_ALL_MS
+        self._on_due_sooner = on_due_sooner
+
+    def add(self, transaction: PendingTransaction) -> None:
+        """The transaction is pending, or its due time has changed."""
+        heappush(self._heap, (transaction.due_ms, transaction.commit_log_offset))
+        if transaction.due_ms < self._watched_until_ms:
+            self._watched_until_ms = _BEFORE_ALL_MS
+            self._on_due_sooner()
+        if len(self._heap) > 2 * len(self._pending) + _MOST_STALE:
+            self._drop_stale()
+
+    def take_due(self, now_ms: int, limit: int) -> list[PendingTransaction]:
+        """Takes at most `limit` transactions that are due. Each is due again after the check interval."""
+        taken: list[PendingTransaction] = []
+        while self._heap and self._heap[0][0] <= now_ms and len(taken) < limit:
+            due_ms, offset = heappop(self._heap)
+            transaction = self._pending.get(offset)
+            if transaction is not None and transaction.due_ms == due_ms:
+                self.reschedule(transaction, now_ms + self._check_interval_ms)
+                taken.append(transaction)
+        return taken
+
+    def reschedule(self, transaction: PendingTransaction, due_ms: int) -> None:
+        """Makes the transaction due at that time, and not before."""
+        transaction.due_ms = due_ms
+        self.add(transaction)
+
+    def clock_stepped(self, step_ms: int) -> None:
+        """The clock is about to leap, and the due times of the transactions have been changed."""
+        self._watched_until_ms += step_ms
+        self._drop_stale()
+
+    def _drop_stale(self) -> None:
+        self._heap = [(transaction.due_ms, offset) for offset, transaction in self._pending.items()]
+        heapify(self._heap)

@@ -1,0 +1,88 @@
+"""Finds transactions that are decided though no op message says so: their committed or discarded message is stored.
+
+A broker may end between a committed message and its op message; the next start must not deliver the message again. But wrong
+evidence would close a transaction that nobody decided. So only those fields count that only a broker can have written:
+
+- A committed message names its half message in preparedTransactionOffset, which no request can set.
+- A discarded message lies in TRANS_CHECK_MAX_TIME_TOPIC, to which nobody can send. Ours names its half message as well;
+  RocketMQ's names none.
+- Both have the born host of the half message, which is the address that the broker saw.
+
+What a client can choose, ids, groups and times, settles nothing by itself.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+
+from rocketmq_broker.message import sysflag
+from rocketmq_broker.message.errors import CorruptRecord
+from rocketmq_broker.transaction.copies import Identity, identity_of
+from rocketmq_broker.transaction.half_message import DISCARD_TOPIC, HALF_TOPIC, HalfMessage, read_any_message
+from rocketmq_broker.transaction.recovery import RecoveredTransaction
+from rocketmq_broker.transaction.states import State
+
+HalfAt = Callable[[int], HalfMessage | None]
+"""Reads the message at a commit log offset; None if no message of a queue lies there."""
+
+
+class Evidence:
+    """Tells which undecided transactions are decided after all."""
+
+    def __init__(self, undecided: Iterable[RecoveredTransaction], half_at: HalfAt) -> None:
+        self._half_at = half_at
+        self._by_offset: dict[int, RecoveredTransaction] = {}
+        self._by_identity: dict[Identity, list[RecoveredTransaction]] = {}
+        for recovered in undecided:
+            self._by_offset.update(dict.fromkeys(recovered.commit_log_offsets, recovered))
+            self._by_identity.setdefault(recovered.identity, []).append(recovered)
+        self.states: dict[int, State] = {}
+        """How the decided ones ended, by the transaction's commit log offset."""
+
+    def consider(self, data: bytes) -> None:
+        """Looks at one more record, of any topic, damaged or not."""
+        try:
+            message = read_any_message(data)
+        except CorruptRecord:
+            return
+        if message.topic == DISCARD_TOPIC:
+            recovered, state = self._discarded(message), State.DISCARDED
+        elif message.topic != HALF_TOPIC and message.sys_flag & sysflag.TRANSACTION_MASK == sysflag.TRANSACTION_COMMIT:
+            recovered, state = self._committed(message), State.COMMITTED
+        else:
+            return
+        if recovered is not None:
+            self.states[recovered.transaction.commit_log_offset] = state
+
+    def _committed(self, message: HalfMessage) -> RecoveredTransaction | None:
+        half_at = message.prepared_transaction_offset
+        recovered = self._by_offset.get(half_at) or self._of_unread_copy(half_at)
+        if recovered is None or message.topic != recovered.transaction.topic or not half_at < message.commit_log_offset:
+            return None
+        return recovered if _may_be_of(message, recovered) else None
+
+    def _discarded(self, message: HalfMessage) -> RecoveredTransaction | None:
+        if message.prepared_transaction_offset:
+            named = self._by_offset.get(message.prepared_transaction_offset)
+            candidates = [named] if named is not None else []
+        else:
+            candidates = self._by_identity.get(identity_of(message), [])
+        for recovered in candidates:
+            # One stored later was made from the discarded message: it was resumed.
+            if recovered.transaction.stored_at < message.commit_log_offset and _may_be_of(message, recovered):
+                return recovered
+        return None
+
+    def _of_unread_copy(self, commit_log_offset: int) -> RecoveredTransaction | None:
+        """The transaction of a copy that lies before those that recovery read."""
+        half = self._half_at(commit_log_offset)
+        if half is None or half.topic != HALF_TOPIC:
+            return None
+        found = self._by_identity.get(identity_of(half), [])
+        return next((recovered for recovered in found if recovered.has_unread_copies), None)
+
+
+def _may_be_of(message: HalfMessage, recovered: RecoveredTransaction) -> bool:
+    if recovered.transaction_id is None:
+        return message.transaction_id is None and message.producer_group == recovered.transaction.producer_group
+    return identity_of(message) == recovered.identity

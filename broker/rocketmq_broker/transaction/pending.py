@@ -1,0 +1,173 @@
+"""The table of pending transactions (states.py draws the states).
+
+Nothing here reads or writes the store. The caller appends the records of a transition and then tells the table. Later it says
+up to which commit log offset the records are safe (`confirm`), or from which one on they were lost (`take_back`).
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Iterator
+from enum import Enum
+from typing import NamedTuple, Protocol
+
+from rocketmq_broker.transaction.copies import Copies
+from rocketmq_broker.transaction.due_times import DueTimes
+from rocketmq_broker.transaction.ended import EndedTransactions
+from rocketmq_broker.transaction.offsets import OpWindow, TransactionOffsets
+from rocketmq_broker.transaction.pending_transaction import PendingTransaction, RecordOffsets
+from rocketmq_broker.transaction.states import State
+
+
+class Offsets(Protocol):
+    """Where a record was appended (RecordOffsets, or what the store returns)."""
+
+    @property
+    def commit_log_offset(self) -> int:
+        """In the commit log."""
+
+    @property
+    def queue_offset(self) -> int:
+        """In the queue of the record."""
+
+
+class _Kind(Enum):
+    ADDED = 0
+    ENDED = 1
+    PUT_BACK = 2
+    COPY_CLOSED = 3
+
+
+class _Change(NamedTuple):
+    """A change to undo if its record does not reach the disk."""
+
+    kind: _Kind
+    commit_log_offset: int
+    """Of its last record."""
+    transaction: PendingTransaction | None
+    copy_before: RecordOffsets | None
+    """Where the newest half message was before a copy was put back."""
+
+
+class PendingTransactions:
+    """All pending transactions of a broker, the one that lies furthest back in the half queue first."""
+
+    def __init__(self, *, check_interval_ms: int, next_queue_offset: int = 0, op_window: OpWindow | None = None) -> None:
+        """`next_queue_offset` is where the half queue ends, `op_window` what the op queue holds beyond its consumer offset."""
+        self._pending: dict[int, PendingTransaction] = {}  # in the order of stored_queue_offset
+        self._next_queue_offset = next_queue_offset
+        self._op_window = op_window or OpWindow()
+        self._unconfirmed: deque[_Change] = deque()
+        self.due_times = DueTimes(self._pending, check_interval_ms)
+        self.ended = EndedTransactions()
+        self.copies = Copies(self._pending)
+
+    def __len__(self) -> int:
+        return len(self._pending)
+
+    def __iter__(self) -> Iterator[PendingTransaction]:
+        return iter(self._pending.values())
+
+    def find(self, commit_log_offset: int) -> PendingTransaction | None:
+        """The pending transaction whose first half message lies there."""
+        return self._pending.get(commit_log_offset)
+
+    # The transitions.
+
+    def add(self, transaction: PendingTransaction) -> None:
+        """A half message was appended: the transaction is pending."""
+        self._pending[transaction.commit_log_offset] = transaction
+        self._next_queue_offset = transaction.stored_queue_offset + 1
+        self.due_times.add(transaction)
+        self._unconfirmed.append(_Change(_Kind.ADDED, transaction.stored_at, transaction, None))
+
+    def end(self, transaction: PendingTransaction, state: State, op: Offsets) -> None:
+        """The op message that closes the half message was appended: the transaction is pending no more."""
+        offset = transaction.commit_log_offset
+        del self._pending[offset]
+        self._op_window.add(op.queue_offset, transaction.stored_queue_offset)
+        self.ended.remember(offset, state)
+        self._unconfirmed.append(_Change(_Kind.ENDED, op.commit_log_offset, transaction, None))
+
+    def put_back(self, transaction: PendingTransaction, copy: Offsets, op: Offsets) -> None:
+        """A copy was appended at the half queue's end, and then the op message that closes the copy before."""
+        self._op_window.add(op.queue_offset, transaction.stored_queue_offset)
+        copy_before = RecordOffsets(transaction.stored_at, transaction.stored_queue_offset)
+        self._unconfirmed.append(_Change(_Kind.PUT_BACK, op.commit_log_offset, transaction, copy_before))
+        transaction.stored_at, transaction.stored_queue_offset = copy.commit_log_offset, copy.queue_offset
+        self._next_queue_offset = copy.queue_offset + 1
+        self._pending[transaction.commit_log_offset] = self._pending.pop(transaction.commit_log_offset)
+
+    def close_copy(self, queue_offset: int, op: Offsets) -> None:
+        """The op message for a half message that has a newer copy was appended."""
+        self._op_window.add(op.queue_offset, queue_offset)
+        self._unconfirmed.append(_Change(_Kind.COPY_CLOSED, op.commit_log_offset, None, None))
+
+    # Records that are safe, and records that were lost.
+
+    def confirm(self, position: int) -> None:
+        """Records before that commit log offset are safe."""
+        unconfirmed = self._unconfirmed
+        while unconfirmed and unconfirmed[0].commit_log_offset < position:
+            unconfirmed.popleft()
+        self.ended.forget_oldest()
+
+    def take_back(self, position: int) -> None:
+        """Records from that commit log offset on were lost: undoes the transitions that they stood for."""
+        unconfirmed = self._unconfirmed
+        is_order_lost = False
+        while unconfirmed and unconfirmed[-1].commit_log_offset >= position:
+            change = unconfirmed.pop()
+            is_order_lost = is_order_lost or change.kind is not _Kind.ADDED
+            self._undo(change)
+        if is_order_lost:
+            in_order = sorted(self._pending.values(), key=lambda transaction: transaction.stored_queue_offset)
+            self._pending.clear()
+            self._pending.update((transaction.commit_log_offset, transaction) for transaction in in_order)
+
+    def _undo(self, change: _Change) -> None:
+        kind, _, transaction, copy_before = change
+        if kind is not _Kind.ADDED:
+            self._op_window.take_back()
+        if transaction is None:
+            return
+        offset = transaction.commit_log_offset
+        if kind is _Kind.ENDED:
+            self._pending[offset] = transaction
+            self.ended.forget(offset)
+            self.due_times.add(transaction)
+            return
+        self._next_queue_offset = transaction.stored_queue_offset
+        if copy_before is not None:
+            transaction.stored_at, transaction.stored_queue_offset = copy_before
+        else:
+            del self._pending[offset]
+
+    # What the next start of the broker needs.
+
+    def oldest(self) -> PendingTransaction | None:
+        """The transaction that holds the half queue's consumer offset back."""
+        return next(iter(self._pending.values()), None)
+
+    def behind_newest(self, transaction: PendingTransaction) -> int:
+        """How many half messages the transaction's newest one lies behind the end of the half queue."""
+        return self._next_queue_offset - transaction.stored_queue_offset
+
+    def needed_from(self, begun_after_ms: int) -> int | None:
+        """The commit log offset from which on records are needed for transactions begun after a time; None without any."""
+        return next((each.stored_at for each in self._pending.values() if each.begun_ms > begun_after_ms), None)
+
+    def advance_offsets(self) -> TransactionOffsets:
+        """How far CID_RMQ_SYS_TRANS has come. They may be told to nobody before all that is appended by now is on disk."""
+        oldest = self.oldest()
+        half_queue_offset = oldest.stored_queue_offset if oldest is not None else self._next_queue_offset
+        return TransactionOffsets(half_queue_offset, self._op_window.advance(half_queue_offset))
+
+    def clock_stepped(self, step_ms: int) -> None:
+        """The clock is about to leap: moves all times along, so that no transaction gets older or waits longer."""
+        undone = (change.transaction for change in self._unconfirmed if change.kind is _Kind.ENDED)
+        for transaction in (*self._pending.values(), *undone):
+            if transaction is not None:
+                transaction.begun_ms += step_ms
+                transaction.due_ms += step_ms
+        self.due_times.clock_stepped(step_ms)

@@ -1,0 +1,39 @@
+"""Half messages that were stored a moment ago, kept in memory for the decision that most of them get within milliseconds."""
+
+from __future__ import annotations
+
+from rocketmq_broker.message.inner_message import InnerMessage
+
+
+class RecentHalfMessages:
+    """Keeps as many as a bound in bytes allows, and drops the oldest first. The others must be read from the store."""
+
+    def __init__(self, max_bytes: int = 8 * 1024 * 1024) -> None:
+        self._max_bytes = max_bytes
+        self._bytes = 0
+        self._kept: dict[int, tuple[int, InnerMessage]] = {}
+
+    def keep(self, commit_log_offset: int, queue_offset: int, half: InnerMessage) -> None:
+        """A half message was appended."""
+        self._drop(commit_log_offset)
+        self._kept[commit_log_offset] = queue_offset, half
+        self._bytes += len(half.body) + len(half.properties)
+        while self._bytes > self._max_bytes:
+            self._drop(next(iter(self._kept)))
+
+    def take(self, commit_log_offset: int, queue_offset: int) -> InnerMessage | None:
+        """The half message with these offsets. It is kept no longer."""
+        kept = self._kept.pop(commit_log_offset, None)
+        if kept is None:
+            return None
+        kept_queue_offset, half = kept
+        self._bytes -= len(half.body) + len(half.properties)
+        return half if kept_queue_offset == queue_offset else None
+
+    def _drop(self, commit_log_offset: int) -> None:
+        self.take(commit_log_offset, -1)
+
+    def clear(self) -> None:
+        """Records were lost: other messages may come to lie at the offsets known here."""
+        self._kept.clear()
+        self._bytes = 0

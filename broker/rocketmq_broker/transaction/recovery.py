@@ -1,0 +1,160 @@
+"""Rebuilds the table of pending transactions from the half queue and the op queue, whichever broker wrote them.
+
+A half message is decided if an op message names it. There are two difficulties. Several half messages may stand for one
+transaction: see copies.py. And a broker may end after it appended a committed or discarded message and before it appended the op
+message: see evidence.py.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from rocketmq_broker.message.errors import CorruptRecord
+from rocketmq_broker.transaction.check_policy import CheckPolicy
+from rocketmq_broker.transaction.copies import Copy, Identity, are_decided, by_transaction, identity_of, is_copy
+from rocketmq_broker.transaction.errors import NotAHalfMessage, NotAnOpMessage
+from rocketmq_broker.transaction.half_message import DISCARD_TOPIC, HalfMessage, read_any_message, read_half_message
+from rocketmq_broker.transaction.offsets import OpWindow
+from rocketmq_broker.transaction.op_message import decided_offsets
+from rocketmq_broker.transaction.pending_transaction import PendingTransaction, RecordOffsets
+
+
+@dataclass(slots=True)
+class RecoveredTransaction:
+    """One undecided transaction, as far as the two queues tell."""
+
+    transaction: PendingTransaction
+    identity: Identity
+    copies: list[RecordOffsets]
+    """Where its other half messages lie."""
+    has_unread_copies: bool
+    """Whether RocketMQ wrote copies before those that were read: the first one is not known."""
+
+    @property
+    def transaction_id(self) -> str | None:
+        """The key under which the index finds the committed message, if there is one."""
+        return self.identity[0]
+
+    @property
+    def commit_log_offsets(self) -> list[int]:
+        """Of all its half messages that are known."""
+        return [self.transaction.commit_log_offset, *(copy.commit_log_offset for copy in self.copies)]
+
+    @property
+    def begins(self) -> int:
+        """The commit log offset of the first of these: its committed or discarded message lies behind it."""
+        return min(self.commit_log_offsets)
+
+    @property
+    def outcome_topics(self) -> tuple[bytes, bytes]:
+        """Where its committed message is, or its discarded one."""
+        return self.transaction.topic, DISCARD_TOPIC
+
+
+@dataclass(slots=True)
+class RecoveredTable:
+    """What the two queues tell."""
+
+    undecided: list[RecoveredTransaction]
+    """In the order of the half queue."""
+    superseded: list[int]
+    """Queue offsets of half messages that need an op message: their transaction has a newer copy, or is decided."""
+    op_window: OpWindow
+    damaged: list[str]
+    """Why records could not be read."""
+
+
+@dataclass(slots=True)
+class TransactionRecovery:
+    """Takes the op messages first, then the half messages, both from their consumer offset to the end; then `finish`."""
+
+    policy: CheckPolicy
+    now_ms: int
+    op_offset: int = 0
+    """The consumer offset of the op queue."""
+    check_counts: Mapping[int, int] = field(default_factory=dict)
+    """How often each transaction was checked, by commit log offset, as far as the broker noted it."""
+    _closed: set[int] = field(default_factory=set)
+    _copies: dict[Identity, list[Copy]] = field(default_factory=dict)
+    _transactions: dict[int, PendingTransaction] = field(default_factory=dict)
+    _damaged: list[str] = field(default_factory=list)
+    _op_window: OpWindow = field(default_factory=OpWindow)
+
+    def __post_init__(self) -> None:
+        self._op_window = OpWindow(self.op_offset)
+
+    def add_op(self, data: bytes) -> None:
+        """Reads the next record of the op queue."""
+        try:
+            op = read_any_message(data)
+            offsets = decided_offsets(op)
+        except (CorruptRecord, NotAnOpMessage) as error:
+            self._damaged.append(str(error))
+            return
+        self._closed.update(offsets)
+        self._op_window.add(op.queue_offset, max(offsets))
+
+    def add_half(self, data: bytes) -> None:
+        """Reads the next record of the half queue."""
+        try:
+            half = read_half_message(data)
+            is_closed = half.queue_offset in self._closed
+            if not is_closed:
+                self._transactions[half.queue_offset] = self._transaction(half)
+        except (CorruptRecord, NotAHalfMessage) as error:
+            self._damaged.append(str(error))
+            return
+        identity: Identity = identity_of(half) if half.transaction_id else (None, "", half.queue_offset, b"", None)
+        self._copies.setdefault(identity, []).append(Copy.of(half, is_closed=is_closed))
+
+    def finish(self) -> RecoveredTable:
+        """Tells which transactions are undecided, and which half messages need an op message."""
+        undecided: list[RecoveredTransaction] = []
+        superseded: list[int] = []
+        for identity, alike in self._copies.items():
+            for copies in by_transaction(alike):
+                if not are_decided(copies):
+                    undecided.append(self._undecided(identity, copies))
+                    copies = copies[:-1]
+                superseded.extend(copy.offsets.queue_offset for copy in copies if not copy.is_closed)
+        undecided.sort(key=lambda recovered: recovered.transaction.stored_queue_offset)
+        return RecoveredTable(undecided, sorted(superseded), self._op_window, self._damaged)
+
+    def _transaction(self, half: HalfMessage) -> PendingTransaction:
+        topic, queue_id = half.destination()
+        begun_ms = min(half.born_timestamp, half.store_timestamp) if is_copy(half) else half.store_timestamp
+        begun_ms = min(begun_ms, self.now_ms)  # the clock may have been set back
+        return PendingTransaction(
+            commit_log_offset=half.commit_log_offset,
+            queue_offset=half.queue_offset,
+            stored_at=half.commit_log_offset,
+            stored_queue_offset=half.queue_offset,
+            producer_group=half.producer_group,
+            topic=topic,
+            queue_id=queue_id,
+            tags_code=half.tags_code(),
+            begun_ms=begun_ms,
+            due_ms=self.policy.first_check_due(begun_ms, half.properties),
+            checks=half.check_times or 0,
+        )
+
+    def _undecided(self, identity: Identity, copies: list[Copy]) -> RecoveredTransaction:
+        """The transaction of these copies, to be checked with the offsets of the first one."""
+        newest = copies[-1]
+        transaction = self._transactions[newest.offsets.queue_offset]
+        others = {copy.offsets for copy in copies}
+        others.update(copy.first for copy in copies if copy.first is not None)
+        if newest.first is not None:
+            transaction.commit_log_offset, transaction.queue_offset = newest.first
+        others.discard(RecordOffsets(transaction.commit_log_offset, transaction.queue_offset))
+        self._reckon_checks(transaction)
+        return RecoveredTransaction(transaction, identity, sorted(others), has_unread_copies=not copies[0].begins)
+
+    def _reckon_checks(self, transaction: PendingTransaction) -> None:
+        transaction.checks = max(transaction.checks, self.check_counts.get(transaction.commit_log_offset, 0))
+        is_too_old = self.now_ms - transaction.begun_ms > self.policy.file_reserved_ms
+        if transaction.checks or is_too_old:
+            # Nobody knows when it was checked last: it might have been just now. And one that would be discarded unasked for its
+            # age gets an interval in which its producers can come back.
+            transaction.due_ms = max(transaction.due_ms, self.now_ms + self.policy.check_interval_ms)

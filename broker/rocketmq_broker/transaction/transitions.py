@@ -1,0 +1,139 @@
+"""The messages that the transitions of a transaction append (states.py; RocketMQ's TransactionalMessageBridge).
+
+    prepared         a half message: topic RMQ_SYS_TRANS_HALF_TOPIC, queue 0; its own topic and queue in REAL_TOPIC, REAL_QID
+    committed        its own topic and queue again, sysFlag |= 8, preparedTransactionOffset = where the half message lies
+    discarded        topic TRANS_CHECK_MAX_TIME_TOPIC, queue 0
+    put back         a half message again, nearer to the queue's end; TRAN_PREPARED_QUEUE_OFFSET and
+                     preparedTransactionOffset name the first one
+    resumed          a half message again, made from a discarded one; it begins a transaction of its own
+
+Each keeps all properties of the half message, REAL_TOPIC and TRAN_MSG included, as RocketMQ's do. The op message is in
+op_message.py.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+from rocketmq_broker.message import properties as props
+from rocketmq_broker.message import sysflag
+from rocketmq_broker.message.inner_message import InnerMessage
+from rocketmq_broker.message.record import body_crc
+from rocketmq_broker.transaction.errors import DelayedTransaction
+from rocketmq_broker.transaction.half_message import (
+    DISCARD_TOPIC,
+    HALF_TOPIC,
+    RESUMED_FROM,
+    HalfMessage,
+    find_number,
+    find_tag,
+    tags_code,
+)
+from rocketmq_broker.transaction.pending_transaction import PendingTransaction
+
+FIRST_OF_ALL: Final = -1
+"""preparedTransactionOffset of a copy whose first half message lies at 0: the field itself has 0 where it names none."""
+
+_DELAY = props.beginning(props.DELAY_TIME_LEVEL)
+
+
+def prepared(message: InnerMessage, producer_group: str) -> InnerMessage:
+    """The half message of a message. Raises DelayedTransaction.
+
+    It has no transaction type, or the store would hide it from its own queue.
+    """
+    encoded = half_properties(message.properties, message.topic, message.queue_id, producer_group)
+    return InnerMessage(
+        HALF_TOPIC,
+        0,
+        message.body,
+        encoded,
+        message.flag,
+        message.sys_flag & ~sysflag.TRANSACTION_MASK,
+        message.born_timestamp,
+        message.born_host,
+        message.reconsume_times,
+        0,
+        tags_code(find_tag(encoded)),
+        body_crc(message.body),
+    )
+
+
+def half_properties(encoded: bytes, topic: bytes, queue_id: int, producer_group: str) -> bytes:
+    """Adds a message's destination to its properties, and its producer group if that is missing.
+
+    Of several properties with one name the last counts, so a message cannot claim another destination.
+    Raises DelayedTransaction if the message is to be delayed as well.
+    """
+    if encoded.find(_DELAY) >= 0 and (find_number(encoded, props.DELAY_TIME_LEVEL) or 0) > 0:
+        raise DelayedTransaction("a transactional message cannot be delayed: leave out either the delay level or the transaction")
+    if props.find(encoded, props.PRODUCER_GROUP) is None:
+        encoded = props.put(encoded, props.PRODUCER_GROUP, producer_group)
+    separator = b"" if encoded.endswith(b"\x02") else b"\x02"
+    return b"%b%bREAL_TOPIC\x01%b\x02REAL_QID\x01%d" % (encoded, separator, topic, queue_id)
+
+
+def committed(half: HalfMessage | InnerMessage, transaction: PendingTransaction) -> InnerMessage:
+    """The message that consumers get."""
+    checks = transaction.checks
+    return InnerMessage(
+        transaction.topic,
+        transaction.queue_id,
+        half.body,
+        with_check_times(half.properties, checks) if checks else half.properties,
+        half.flag,
+        half.sys_flag & ~sysflag.TRANSACTION_MASK | sysflag.TRANSACTION_COMMIT,
+        half.born_timestamp,
+        half.born_host,
+        half.reconsume_times,
+        transaction.commit_log_offset,
+        transaction.tags_code,
+        half.body_crc,
+    )
+
+
+def discarded(half: HalfMessage, transaction: PendingTransaction) -> InnerMessage:
+    """The message for TRANS_CHECK_MAX_TIME_TOPIC, where operators and mqadmin can read it."""
+    properties = with_check_times(half.properties, transaction.checks)
+    return _system_message(half, DISCARD_TOPIC, properties, transaction.commit_log_offset)
+
+
+def put_back(half: HalfMessage, transaction: PendingTransaction, checks: int) -> InnerMessage:
+    """A copy for the half queue's end. It names the first half message in a property, for RocketMQ, and in a field, for us."""
+    named = _put_if_it_fits(half.properties, props.TRANSACTION_PREPARED_QUEUE_OFFSET, transaction.queue_offset)
+    return _system_message(half, HALF_TOPIC, with_check_times(named, checks), transaction.commit_log_offset or FIRST_OF_ALL)
+
+
+def resumed(discarded_message: HalfMessage) -> InnerMessage:
+    """A half message made anew from a discarded message. Its checks are counted from 0."""
+    fresh = props.remove(discarded_message.properties, (props.TRANSACTION_PREPARED_QUEUE_OFFSET,))
+    fresh = _put_if_it_fits(fresh, RESUMED_FROM, discarded_message.commit_log_offset)
+    return _system_message(discarded_message, HALF_TOPIC, with_check_times(fresh, 0), 0)
+
+
+def with_check_times(encoded: bytes, checks: int) -> bytes:
+    """Properties that say how often the transaction was checked."""
+    return _put_if_it_fits(encoded, props.TRANSACTION_CHECK_TIMES, checks)
+
+
+def _system_message(half: HalfMessage, topic: bytes, encoded_properties: bytes, prepared_transaction_offset: int) -> InnerMessage:
+    return InnerMessage(
+        topic,
+        0,
+        half.body,
+        encoded_properties,
+        half.flag,
+        half.sys_flag,
+        half.born_timestamp,
+        half.born_host,
+        half.reconsume_times,
+        prepared_transaction_offset,
+        half.tags_code(),
+        half.body_crc,
+    )
+
+
+def _put_if_it_fits(encoded: bytes, name: str, value: int) -> bytes:
+    """Adds a number, unless the properties fill all their space: the message counts more than the number."""
+    longer = props.put(encoded, name, str(value))
+    return longer if len(longer) <= props.MAX_PROPERTIES_LENGTH else encoded

@@ -1,7 +1,0 @@
-"""Who may come in: the account files, the check of each request, and operators' changes (RocketMQ's module acl in the broker)."""
-
-from broker.server.access.access_control import AccessControl
-from broker.server.access.account_files import AccountFiles
-from broker.server.access.acl_processor import AclProcessor, NoAclProcessor
-
-__all__ = ["AccessControl", "AccountFiles", "AclProcessor", "NoAclProcessor"]

@@ -1,8 +1,0 @@
-"""Parked messages: dead letters and discarded messages. They wait for a person, and marks say what a person did about them."""
-
-from broker.server.parked.build import build_parked
-from broker.server.parked.dead_letter_processor import DeadLetterProcessor
-from broker.server.parked.mark import Mark, ParkedPlace, Treatment
-from broker.server.parked.parked_messages import ParkedMessages
-
-__all__ = ["DeadLetterProcessor", "Mark", "ParkedMessages", "ParkedPlace", "Treatment", "build_parked"]

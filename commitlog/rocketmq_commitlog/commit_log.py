@@ -1,0 +1,423 @@
+"""RocketMQ's commit log read from its segment files, as it lies on disk (RocketMQ's MappedFileQueue and CommitLog).
+
+A segment is a file named by the commit log offset it begins at, 20 digits; no record crosses from one to the next. Bytes that
+look like a record prove nothing: a client can put whole records into a body, each with the commit log offset at which it will
+lie. So a record is believed only where one must begin: at the start of a segment, behind another record, or where a consume
+queue points to. Ranges begin there, and there reading goes on after damage.
+"""
+
+from __future__ import annotations
+
+import errno
+import mmap
+import os
+import re
+import stat
+import struct
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from itertools import pairwise
+from pathlib import Path
+from typing import NamedTuple
+
+from rocketmq_broker.message import CorruptRecord, properties, sysflag
+from rocketmq_broker.message.record import BLANK_MAGIC, HEAD_V4, MESSAGE_MAGIC, SIZE_AND_MAGIC, body_crc, decode_record
+from rocketmq_commitlog.errors import UnreadableStore
+from rocketmq_commitlog.queue_units import QueueUnits, known_end
+
+RANGE_BYTES = 64 * 1024 * 1024
+LONGEST_SEARCHED = 16 * 1024 * 1024
+
+_SEGMENT_NAME = re.compile(r"[0-9]{20}")
+_MAGIC = (MESSAGE_MAGIC & 0xFFFFFFFF).to_bytes(4, "big")
+_MAGIC_POSITION = 4
+_UNTIL_SYS_FLAG = struct.Struct(">iiiiiqqi")
+_HOST_V6_MORE = 12
+"""Bytes by which an IPv6 host is longer."""
+_KEYS = re.compile(properties.KEYS.encode() + rb"\x01([^\x00-\x1f]+)")
+
+
+@dataclass(frozen=True, slots=True)
+class LogRange:
+    """The records that begin in the bytes from `start` up to `end` of one segment; positions are within the file.
+
+    At `start` a record begins, or the segment does; at `end` one does, or the bytes end that were written.
+    """
+
+    segment: str
+    start: int
+    end: int
+    is_last: bool = True
+    """Whether it is its segment's last."""
+    goes_on_until: int = 0
+    """Of a segment's last range: the commit log goes on at least up to this commit log offset."""
+
+
+class LogRecord(NamedTuple):
+    """What is read of a record, its strings left as bytes: a tuple, since logs have many millions of them."""
+
+    size: int
+    commit_log_offset: int
+    queue_id: int
+    queue_offset: int
+    sys_flag: int
+    born_timestamp: int
+    store_timestamp: int
+    prepared_transaction_offset: int
+    body: bytes
+    topic: bytes
+    properties: bytes
+
+
+@dataclass(frozen=True, slots=True)
+class Damage:
+    """Bytes of the log that hold no record which can be believed."""
+
+    commit_log_offset: int
+    size: int
+    keys: tuple[str, ...] = ()
+    """The keys of messages that can still be read in it: what was damaged need not be lost."""
+    is_gap: bool = False
+    """Whether the bytes are not there at all: a file is missing, or ends before it should."""
+    whole_again_ms: int | None = field(default=None, compare=False)
+    """When the record behind it was stored; None if there is none."""
+
+
+def segments(store: Path) -> list[Path]:
+    """The segment files of a store directory, oldest first. Raises UnreadableStore if there is no commit log."""
+    directory = store / "commitlog"
+    try:
+        return sorted(path for path in directory.iterdir() if _SEGMENT_NAME.fullmatch(path.name))
+    except OSError as error:
+        raise UnreadableStore(f"store {store}: no commit log ({error.strerror})") from None
+
+
+def split_log(store: Path, range_bytes: int = RANGE_BYTES, from_offset: int = 0) -> list[LogRange]:
+    """Ranges that together cover every record of the log once, from a commit log offset on. Raises UnreadableStore.
+
+    Each has `range_bytes` or more: it ends where a consume queue says that a record begins. The first one may begin before
+    `from_offset`. Damage behind a record belongs to its range: who goes on reading names the last record that was read, and reads
+    it again.
+    """
+    until, units = known_end(store), QueueUnits(store)
+    begun = _without_those_ahead(segments(store))
+    ends = [*(int(path.name) for path in begun[1:]), until]
+    return [
+        log_range
+        for path, goes_on_until in zip(begun, ends, strict=False)
+        if goes_on_until > from_offset or path == begun[-1]
+        for log_range in _split_segment(path, range_bytes, max(0, from_offset - int(path.name)), goes_on_until, units)
+    ]
+
+
+def _without_those_ahead(paths: list[Path]) -> list[Path]:
+    """The segments without the last ones, if nothing was written to them yet: brokers make files ahead of their use."""
+    begun = len(paths)
+    while begun > 1 and not _head_of(paths[begun - 1]).strip(b"\0"):
+        begun -= 1
+    return paths[:begun]
+
+
+def _split_segment(path: Path, range_bytes: int, start: int, goes_on_until: int, units: QueueUnits) -> list[LogRange]:
+    with _mapped(path) as data:
+        offset, end = int(path.name), len(data)
+        if start and not _is_vouched_for(data, offset, start, units):
+            start = 0
+        starts = [start]
+        while not units.are_missing and (wanted := starts[-1] + range_bytes) < end:
+            vouched_for = _next_record(data, offset, wanted, end, units)
+            if vouched_for is None:
+                break
+            starts.append(vouched_for)
+    ranges = [LogRange(str(path), begin, until, is_last=False) for begin, until in pairwise(starts)]
+    return [*ranges, LogRange(str(path), starts[-1], max(end, starts[-1]), goes_on_until=goes_on_until)]
+
+
+def first_record(store: Path) -> LogRecord | None:
+    """The oldest record there still is, or None. Raises UnreadableStore."""
+    for path in segments(store):
+        for found in scan(LogRange(str(path), 0, sys.maxsize)):
+            if isinstance(found, LogRecord):
+                return found
+    return None
+
+
+def last_record(store: Path) -> LogRecord | None:
+    """The newest record, or None. Raises UnreadableStore."""
+    for log_range in reversed(split_log(store)):
+        latest = None
+        for found in scan(log_range):
+            latest = found if isinstance(found, LogRecord) else latest
+        if latest is not None:
+            return latest
+    return None
+
+
+def scan(log_range: LogRange) -> Iterator[LogRecord | Damage]:
+    """The records that begin in this range, in order, and the damage that follows them.
+
+    A record's checksum covers its body only; damage to topic or properties that leaves their lengths alone goes unseen.
+    What follows a log's last record, and was written by nobody yet or is torn, is no damage, unless the log is known to go on.
+    Raises UnreadableStore.
+    """
+    path = Path(log_range.segment)
+    try:
+        with _mapped(path) as data:
+            yield from _Segment(data, path).found(log_range)
+    except (OSError, ValueError) as error:
+        raise UnreadableStore(f"commit log segment {path}: {error}") from None
+
+
+def regular_only(path: str, flags: int) -> int:
+    """Opens a file of the disk. Raises OSError for anything else under its name: a FIFO would wait without end."""
+    file = os.open(path, flags | os.O_NONBLOCK)
+    if stat.S_ISREG(os.fstat(file).st_mode):
+        return file
+    os.close(file)
+    raise OSError(errno.EINVAL, "no regular file", path)
+
+
+@contextmanager
+def _mapped(path: Path) -> Iterator[mmap.mmap | bytes]:
+    """The bytes of a segment without the hole at its end: it is made at full length, and most of that may never be used.
+
+    Raises UnreadableStore.
+    """
+    try:
+        with open(path, "rb", opener=regular_only) as file:
+            length = _end_of_data(file.fileno())
+            if not length:
+                yield b""
+                return
+            with mmap.mmap(file.fileno(), length, access=mmap.ACCESS_READ) as data:
+                yield data
+    except OSError as error:
+        raise UnreadableStore(f"commit log segment {path}: {error.strerror or error}") from None
+
+
+def _head_of(path: Path) -> bytes:
+    with _mapped(path) as data:
+        return data[: SIZE_AND_MAGIC.size]
+
+
+class _Segment:
+    """The bytes of one segment that were written."""
+
+    def __init__(self, data: mmap.mmap | bytes, path: Path) -> None:
+        self._data = data
+        self._path = path
+        self._offset = int(path.name)
+        self._units = QueueUnits(path.parent.parent)
+
+    def found(self, log_range: LogRange) -> Iterator[LogRecord | Damage]:
+        """Damage belongs to the range of the record before it, or to the segment's first range: so each is reported once."""
+        data, position = self._data, log_range.start
+        damage_begins: int | None = None
+        while log_range.is_last or position < log_range.end:
+            record = _record_at(data, self._offset, position)
+            if record is None:
+                if damage_begins is None:
+                    damage_begins = position
+                following = None if self._unused_at(position) is not None else self._step_over(position, log_range)
+                if following is None:
+                    break
+                position = following
+                continue
+            if damage_begins is not None:
+                yield self._damage(damage_begins, position, record.store_timestamp)
+                damage_begins = None
+            yield record
+            position += record.size
+        if damage_begins is not None and position > damage_begins:
+            # It ends at the segment's unused end, or where the next range begins with an intact record.
+            following_record = _record_at(data, self._offset, position)
+            yield self._damage(damage_begins, position, following_record.store_timestamp if following_record else None)
+        if log_range.is_last:
+            yield from self._gap_behind(position, log_range.goes_on_until)
+
+    def _damage(self, begins: int, ends: int, whole_again_ms: int | None) -> Damage:
+        return Damage(self._offset + begins, ends - begins, keys_in(self._data[begins:ends]), whole_again_ms=whole_again_ms)
+
+    def _step_over(self, position: int, log_range: LogRange) -> int | None:
+        """Where reading goes on if no record begins where one should; None if nothing vouches for a place in this segment.
+
+        That is where the damaged record says that it ends, if all its lengths agree. If a consume queue points to a record before
+        that, it is there.
+        """
+        end = len(self._data) if log_range.is_last else log_range.end
+        own_end = None if log_range.is_last else end
+        claim = _claim_at(self._data, self._offset, position)
+        if claim is not None and claim.has_a_mark and claim.ends <= end:
+            own_end = end = claim.ends
+        pointed_to = _next_record(self._data, self._offset, position + 1, end, self._units)
+        return own_end if pointed_to is None else pointed_to
+
+    def _gap_behind(self, position: int, goes_on_until: int) -> Iterator[Damage]:
+        """What is missing between the segment's last record and the place up to which the log goes on."""
+        begins, ends = self._offset + position, goes_on_until
+        if (unused := self._unused_at(position)) is not None:
+            begins += unused
+        elif _next_record(self._data, self._offset, position + 1, len(self._data), None) is not None:
+            # Records lie there, or a client's bytes that look like them. Nothing tells which.
+            ends = max(ends, self._offset + len(self._data))
+        if ends > begins:
+            yield Damage(begins, ends - begins, is_gap=True, whole_again_ms=self._first_stored_ms(ends))
+
+    def _unused_at(self, position: int) -> int | None:
+        """How many bytes there are up to the segment's end, if they are marked as unused, or too few for a mark."""
+        if position + SIZE_AND_MAGIC.size <= len(self._data):
+            size, magic = SIZE_AND_MAGIC.unpack_from(self._data, position)
+            return int(size) if magic == BLANK_MAGIC else None
+        left = self._path.stat().st_size - position
+        return left if left < SIZE_AND_MAGIC.size else None
+
+    def _first_stored_ms(self, commit_log_offset: int) -> int | None:
+        """When the first record of the segment was stored that begins at this offset."""
+        path = self._path.with_name(f"{commit_log_offset:020d}")
+        if not path.exists():
+            return None
+        with _mapped(path) as data:
+            record = _record_at(data, commit_log_offset, 0)
+            return None if record is None else record.store_timestamp
+
+
+def keys_in(damaged: bytes) -> tuple[str, ...]:
+    """The keys of messages in bytes that are no intact record.
+
+    Keys are told from other bytes by the property's name; of very long stretches only the beginning is searched.
+    """
+    found = [match[1].decode(errors="replace").split() for match in _KEYS.finditer(damaged[:LONGEST_SEARCHED])]
+    return tuple(dict.fromkeys(key for keys in found for key in keys))
+
+
+@dataclass(frozen=True, slots=True)
+class _Claim:
+    """What bytes say that they are, if the lengths of a record's parts add up to its size; no checksum is verified."""
+
+    position: int
+    size: int
+    topic: bytes
+    queue_id: int
+    queue_offset: int
+    has_magic: bool
+    has_own_offset: bool
+
+    @property
+    def ends(self) -> int:
+        """The position behind it."""
+        return self.position + self.size
+
+    @property
+    def has_a_mark(self) -> bool:
+        """Whether one of the two marks of a record is there: damage to the other leaves it recognisable."""
+        return self.has_magic or self.has_own_offset
+
+
+def _claim_at(data: mmap.mmap | bytes, segment_offset: int, position: int) -> _Claim | None:
+    try:
+        size, magic, _, queue_id, _, queue_offset, commit_log_offset, sys_flag = _UNTIL_SYS_FLAG.unpack_from(data, position)
+        hosts_v6 = bool(sys_flag & sysflag.BORN_HOST_V6) + bool(sys_flag & sysflag.STORE_HOST_V6)
+        body_at = position + HEAD_V4.size + hosts_v6 * _HOST_V6_MORE
+        body_length = int.from_bytes(data[body_at - 4 : body_at], "big", signed=True)
+        topic_at = body_at + body_length + 1
+        if body_length < 0 or topic_at > len(data):
+            return None
+        properties_at = topic_at + data[topic_at - 1] + 2
+        ends = properties_at + int.from_bytes(data[properties_at - 2 : properties_at], "big")
+    except (struct.error, IndexError):
+        return None
+    if properties_at > len(data) or ends != position + size:
+        return None
+    return _Claim(
+        position, size, data[topic_at : properties_at - 2], queue_id, queue_offset,
+        magic == MESSAGE_MAGIC, commit_log_offset == segment_offset + position,
+    )  # fmt: skip
+
+
+def _is_vouched_for(data: mmap.mmap | bytes, segment_offset: int, position: int, units: QueueUnits) -> bool:
+    """Whether an intact record begins there, and a consume queue points to it."""
+    claim = _claim_at(data, segment_offset, position)
+    return (
+        claim is not None
+        and claim.has_own_offset
+        and units.point_to(segment_offset + position, claim.size, claim.topic, claim.queue_id, claim.queue_offset)
+        and _record_at(data, segment_offset, position) is not None
+    )
+
+
+def _record_at(data: mmap.mmap | bytes, segment_offset: int, position: int) -> LogRecord | None:
+    """The intact record that begins there, or None."""
+    try:
+        (
+            size, magic, crc, queue_id, _, queue_offset, commit_log_offset, sys_flag, born_timestamp, _, store_timestamp, _, _,
+            prepared_transaction_offset, body_length,
+        ) = HEAD_V4.unpack_from(data, position)  # fmt: skip
+    except struct.error:
+        return None
+    if magic != MESSAGE_MAGIC or commit_log_offset != segment_offset + position:
+        return None
+    if sys_flag & sysflag.HOSTS_V6:
+        return _record_with_long_hosts(data, position, size)
+    body_at = position + HEAD_V4.size
+    topic_at = body_at + body_length + 1
+    if body_length < 0 or topic_at + 2 > len(data):
+        return None
+    properties_at = topic_at + data[topic_at - 1] + 2
+    body = data[body_at : topic_at - 1]
+    encoded = data[properties_at : position + size]
+    properties_length = int.from_bytes(data[properties_at - 2 : properties_at], "big")
+    if properties_at + properties_length != position + size or len(encoded) != properties_length or body_crc(body) != crc:
+        return None
+    return LogRecord(
+        size, commit_log_offset, queue_id, queue_offset, sys_flag, born_timestamp, store_timestamp, prepared_transaction_offset,
+        body, data[topic_at : properties_at - 2], encoded,
+    )  # fmt: skip
+
+
+def _record_with_long_hosts(data: mmap.mmap | bytes, position: int, size: int) -> LogRecord | None:
+    """The intact record that begins there, one of its hosts an IPv6 address; or None."""
+    try:
+        record = decode_record(data[position : position + size])
+    except CorruptRecord:
+        return None
+    if not record.is_intact:
+        return None
+    return LogRecord(
+        record.size, record.commit_log_offset, record.queue_id, record.queue_offset, record.sys_flag, record.born_timestamp,
+        record.store_timestamp, record.prepared_transaction_offset, record.body, record.topic, record.properties,
+    )  # fmt: skip
+
+
+def _next_record(data: mmap.mmap | bytes, segment_offset: int, position: int, until: int, units: QueueUnits | None) -> int | None:
+    """Where the first record begins that a consume queue points to, at `position` or later and before `until`.
+
+    Without `units` any bytes count that look like an intact record.
+    A record goes on after its magic, so the mapping's last byte is left out: Python before 3.11.5 looks at the byte after the
+    last one searched (gh-105235), and after the mapping's end that is a segmentation fault.
+    """
+    last_magic_end = min(until + _MAGIC_POSITION + len(_MAGIC), len(data)) - 1
+    at = data.find(_MAGIC, position + _MAGIC_POSITION, last_magic_end)
+    while at >= 0:
+        begins = at - _MAGIC_POSITION
+        if units is None:
+            is_found = _record_at(data, segment_offset, begins) is not None
+        else:
+            is_found = _is_vouched_for(data, segment_offset, begins, units)
+        if is_found:
+            return begins
+        at = data.find(_MAGIC, at + 1, last_magic_end)
+    return None
+
+
+def _end_of_data(descriptor: int) -> int:
+    end = 0
+    while True:
+        try:
+            begin = os.lseek(descriptor, end, os.SEEK_DATA)
+        except OSError as error:
+            if error.errno == errno.ENXIO:
+                return end
+            raise
+        end = os.lseek(descriptor, begin, os.SEEK_HOLE)

@@ -1,0 +1,153 @@
+"""The columns of the commit log: each made for a whole batch of records, and only if it is asked for."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+from functools import lru_cache
+from typing import Any, Final
+
+from rocketmq_broker.message import MessageError, properties, sysflag, topics
+from rocketmq_broker.message.record import Record, to_message
+from rocketmq_commitlog.commit_log import Damage, LogRecord
+
+
+class RecordKind(StrEnum):
+    """What a stretch of the commit log is, as far as transactions are concerned."""
+
+    HALF = "half"
+    OP = "op"
+    DISCARDED = "discarded"
+    COMMITTED = "committed"
+    PLAIN = "plain"
+    DAMAGE = "damage"
+    GAP = "gap"
+
+
+_KIND_BY_TOPIC: Final = {
+    topics.HALF_TOPIC.encode(): RecordKind.HALF.value,
+    topics.OP_HALF_TOPIC.encode(): RecordKind.OP.value,
+    topics.CHECK_MAX_TIME_TOPIC.encode(): RecordKind.DISCARDED.value,
+}
+_OP_TOPIC: Final = topics.OP_HALF_TOPIC.encode()
+_UNKNOWN_HOST: Final = bytes(8)
+
+
+@dataclass(frozen=True, slots=True)
+class RecordColumns:
+    """A batch turned on its side: a tuple for each field of LogRecord, mostly None where there is damage; and the damage."""
+
+    fields: Sequence[tuple[Any, ...]]
+    damaged: dict[int, Damage]
+    """By place in the batch."""
+
+    @classmethod
+    def of(cls, batch: Sequence[LogRecord | Damage]) -> RecordColumns:
+        """The columns of these records, which are one at least."""
+        damaged = {place: found for place, found in enumerate(batch) if isinstance(found, Damage)}
+        rows = batch if not damaged else [_row(found) for found in batch]
+        return cls(list(zip(*rows, strict=True)), damaged)
+
+    def field(self, name: str) -> tuple[Any, ...]:
+        """One field of all records."""
+        return self.fields[LogRecord._fields.index(name)]
+
+
+def _row(found: LogRecord | Damage) -> tuple[Any, ...]:
+    if isinstance(found, LogRecord):
+        return found
+    values = {"size": found.size, "commit_log_offset": found.commit_log_offset, "store_timestamp": found.whole_again_ms}
+    return tuple(values.get(name) for name in LogRecord._fields)
+
+
+Maker = Callable[[RecordColumns], Sequence[Any]]
+
+
+def _field(name: str) -> Maker:
+    return lambda rows: rows.field(name)
+
+
+def _kinds(rows: RecordColumns) -> Sequence[str]:
+    kinds = [
+        RecordKind.DAMAGE.value if topic is None else _KIND_BY_TOPIC.get(topic) or _kind_by_flag(sys_flag)
+        for topic, sys_flag in zip(rows.field("topic"), rows.field("sys_flag"), strict=True)
+    ]
+    for place, damage in rows.damaged.items():
+        if damage.is_gap:
+            kinds[place] = RecordKind.GAP.value
+    return kinds
+
+
+def _kind_by_flag(sys_flag: int) -> str:
+    is_committed = sys_flag & sysflag.TRANSACTION_MASK == sysflag.TRANSACTION_COMMIT
+    return RecordKind.COMMITTED.value if is_committed else RecordKind.PLAIN.value
+
+
+@lru_cache(maxsize=4096)
+def _topic(topic: bytes | None) -> str | None:
+    return None if topic is None else topic.decode(errors="replace")
+
+
+def _topics(rows: RecordColumns) -> Sequence[str | None]:
+    return [_topic(topic) for topic in rows.field("topic")]
+
+
+def _property(name: str) -> Maker:
+    return lambda rows: [None if encoded is None else properties.find(encoded, name) for encoded in rows.field("properties")]
+
+
+def _keys(rows: RecordColumns) -> Sequence[str | None]:
+    found = list(_property(properties.KEYS)(rows))
+    for place, damage in rows.damaged.items():
+        found[place] = " ".join(damage.keys) or None
+    return found
+
+
+def _check_times(rows: RecordColumns) -> Sequence[int | None]:
+    texts = _property(properties.TRANSACTION_CHECK_TIMES)(rows)
+    return [int(text) if text and text.isascii() and text.isdigit() and len(text) < 10 else None for text in texts]
+
+
+def _decided(rows: RecordColumns) -> Sequence[str | None]:
+    return [
+        body.decode("ascii", errors="replace") if topic == _OP_TOPIC else None
+        for topic, body in zip(rows.field("topic"), rows.field("body"), strict=True)
+    ]
+
+
+def _bodies(rows: RecordColumns) -> Sequence[bytes | None]:
+    return [
+        body if body is None or not sys_flag & sysflag.COMPRESSED else _uncompressed(body, sys_flag)
+        for body, sys_flag in zip(rows.field("body"), rows.field("sys_flag"), strict=True)
+    ]
+
+
+def _uncompressed(body: bytes, sys_flag: int) -> bytes:
+    """The body as its sender wrote it; as it lies in the log if it cannot be restored."""
+    record = Record(
+        0, 0, 0, 0, 0, 0, sys_flag & ~sysflag.HOSTS_V6, 0, _UNKNOWN_HOST, 0, _UNKNOWN_HOST, 0, 0, body, b"", b"",
+    )  # fmt: skip
+    try:
+        return to_message(record).body
+    except MessageError:
+        return body
+
+
+COLUMNS: Final[dict[str, Maker]] = {
+    "commit_log_offset": _field("commit_log_offset"),
+    "size": _field("size"),
+    "kind": _kinds,
+    "topic": _topics,
+    "queue_id": _field("queue_id"),
+    "queue_offset": _field("queue_offset"),
+    "stored_at_ms": _field("store_timestamp"),
+    "born_at_ms": _field("born_timestamp"),
+    "half_commit_log_offset": _field("prepared_transaction_offset"),
+    "unique_key": _property(properties.UNIQUE_KEY),
+    "keys": _keys,
+    "real_topic": _property(properties.REAL_TOPIC),
+    "decided_queue_offsets": _decided,
+    "check_times": _check_times,
+    "body": _bodies,
+}
