@@ -77,7 +77,10 @@ def test_the_arrows_between_rooms_go_round_in_no_circle() -> None:
 
 def rows_of_rooms() -> Iterator[tuple[str, list[set[str]]]]:
     for package, cells in re.findall(r"^\| \[\S+\]\(\.\./(\S+?)\) \| (.*?) \|$", PAGE, re.MULTILINE):
-        yield package.removeprefix("broker/").replace("/", "."), [set(cell.replace("\\", "").split(", ")) for cell in cells.split(" · ")]
+        yield (
+            package.removeprefix("broker/").replace("/", "."),
+            [set(cell.replace("\\", "").split(", ")) for cell in cells.split(" · ")],
+        )
 
 
 @pytest.mark.parametrize(("package", "rooms"), list(rows_of_rooms()), ids=lambda value: value if isinstance(value, str) else "")
