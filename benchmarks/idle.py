@@ -17,8 +17,8 @@ import typer
 
 from benchmarks.brokers import OurBroker
 from demo.processes import Processes
+from rocketmq_broker.protocol.bodies.heartbeat import HeartbeatData, ProducerData
 from rocketmq_broker.protocol.codes import RequestCode
-from rocketmq_broker.protocol.heartbeat import HeartbeatData, ProducerData
 from rocketmq_broker.remoting.client import RemotingClient
 
 MEBIBYTE = 1024 * 1024

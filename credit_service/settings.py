@@ -8,15 +8,15 @@ from pydantic import AfterValidator, Field, PrivateAttr, SecretStr, model_valida
 from pydantic_settings import SettingsConfigDict
 from redis.connection import parse_url
 
-from service_runtime.name_servers import NameServerSettings
-from service_runtime.secret_settings import secret_of, secret_url
-from service_runtime.settings import (
+from service_runtime.settings.common import (
     DatabaseSettings,
     DatabaseUrl,
     HttpSettings,
     ServingDatabaseSettings,
     names_beginning_with,
 )
+from service_runtime.settings.name_servers import NameServerSettings
+from service_runtime.settings.secret_settings import secret_of, secret_url
 
 
 def _redis_url(url: SecretStr) -> SecretStr:

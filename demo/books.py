@@ -12,7 +12,7 @@ from sqlalchemy import Engine, Row, text
 from sqlalchemy.exc import SQLAlchemyError
 
 from demo.errors import DemoError
-from service_runtime.database_url import UnusableUrl, parse_database_url
+from service_runtime.database.database_url import UnusableUrl, parse_database_url
 
 
 @dataclass(frozen=True, slots=True)

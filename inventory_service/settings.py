@@ -3,15 +3,15 @@
 from pydantic import Field, SecretStr
 from pydantic_settings import SettingsConfigDict
 
-from service_runtime.name_servers import NameServerSettings
-from service_runtime.settings import (
+from service_runtime.http.write_guard import WritingSettings
+from service_runtime.settings.common import (
     DatabaseSettings,
     DatabaseUrl,
     HttpSettings,
     ServingDatabaseSettings,
     names_beginning_with,
 )
-from service_runtime.write_guard import WritingSettings
+from service_runtime.settings.name_servers import NameServerSettings
 
 
 class InventoryDatabaseSettings(DatabaseSettings):

@@ -7,16 +7,16 @@ from pydantic import AfterValidator, Field, SecretStr, model_validator
 from pydantic_settings import SettingsConfigDict
 
 from order_service.service_layer.failpoints import parse_failpoints
-from service_runtime.lanes import THREADS_KEPT_FREE
-from service_runtime.name_servers import NameServerSettings
-from service_runtime.settings import (
+from service_runtime.http.lanes import THREADS_KEPT_FREE
+from service_runtime.http.write_guard import WritingSettings
+from service_runtime.settings.common import (
     DatabaseSettings,
     DatabaseUrl,
     HttpSettings,
     ServingDatabaseSettings,
     names_beginning_with,
 )
-from service_runtime.write_guard import WritingSettings
+from service_runtime.settings.name_servers import NameServerSettings
 
 
 def _failpoints(text: str) -> str:

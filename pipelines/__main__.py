@@ -2,7 +2,7 @@
 
 import logging
 
-from pipelines.command_line import application
+from pipelines.commands.command_line import application
 from rocketmq_broker.logs import log_to_stderr
 
 if __name__ == "__main__":

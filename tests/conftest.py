@@ -94,7 +94,7 @@ def spark() -> Iterator[SparkSession]:
     """The one Spark session of this process: a second one could not be started beside it."""
     if shutil.which("java") is None:
         pytest.skip("no java on the PATH: apt-get install openjdk-17-jre-headless")
-    from pipelines.session import spark_session
+    from pipelines.spark.session import spark_session
 
     with spark_session("local[1]", is_small=True) as session:
         yield session

@@ -27,10 +27,10 @@ from benchmarks.attacks.place import (
 )
 from rocketmq_broker.message.ids import offset_message_id
 from rocketmq_broker.protocol import pull_sysflag
+from rocketmq_broker.protocol.bodies.heartbeat import ConsumerData, ConsumeType, HeartbeatData
 from rocketmq_broker.protocol.codes import RequestCode, ResponseCode
 from rocketmq_broker.protocol.command import RemotingCommand, encode_response
 from rocketmq_broker.protocol.headers import PullMessageRequestHeader
-from rocketmq_broker.protocol.heartbeat import ConsumerData, ConsumeType, HeartbeatData
 from rocketmq_broker.remoting import RemotingClient
 from rocketmq_broker.remoting.connection import Connection
 from rocketmq_broker.remoting.dispatcher import Dispatcher
@@ -306,7 +306,7 @@ def fifo_for_doctor(checkout: Path, folder: Path) -> str:
 def modes_of_databases(checkout: Path, folder: Path) -> str:
     """The database of a service, made under the usual umask 022"""
     folder.mkdir()
-    made = "import os, sys; os.umask(0o022); from service_runtime.engine import create_database_engine as e; "
+    made = "import os, sys; os.umask(0o022); from service_runtime.database.engine import create_database_engine as e; "
     made += "e('sqlite:///' + sys.argv[1]).connect().exec_driver_sql('CREATE TABLE orders (id)')"
     program(checkout, "-c", made, str(folder / "orders.db")).wait(timeout=60)
     mode = (folder / "orders.db").stat().st_mode & 0o777

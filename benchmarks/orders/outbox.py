@@ -17,8 +17,8 @@ from order_service.domain.order import Order
 from order_service.service_layer.attempt import Attempt, Outcome
 from rocketmq_broker.client import ClientError, EventLoopThread, Producer
 from rocketmq_broker.message import Message
-from service_runtime.columns import ROW_ID
-from service_runtime.database_errors import DatabaseFailure
+from service_runtime.database.columns import ROW_ID
+from service_runtime.database.database_errors import DatabaseFailure
 
 BATCH: Final = 100
 """Rows that the relay sends at once."""

@@ -13,9 +13,9 @@ from benchmarks.orders.outbox import OutboxRelay, OutboxSender, OutboxStore
 from order_service.adapters.tables import MIGRATIONS
 from order_service.entrypoints.http import create_app
 from order_service.settings import MigrationSettings, Settings
-from service_runtime.configured_database import migrate_and_leave, open_to_serve
-from service_runtime.http_server import HttpServer
-from service_runtime.start import run_service, stop_on_signals
+from service_runtime.http.http_server import HttpServer
+from service_runtime.starting.configured_database import migrate_and_leave, open_to_serve
+from service_runtime.starting.start import run_service, stop_on_signals
 
 RELAY = "OUTBOX_RELAY"
 

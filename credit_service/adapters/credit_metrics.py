@@ -11,8 +11,8 @@ from credit_service.domain.credit import Credit
 from credit_service.service_layer.crediting import Credited
 from credit_service.service_layer.order_listener import BatchCrediting
 from rocketmq_broker.client import ConsumeContext
-from service_runtime.consumer_thread import ConsumerThread
-from service_runtime.holds import Holds
+from service_runtime.failing.holds import Holds
+from service_runtime.messaging.consumer_thread import ConsumerThread
 
 
 class CountedCrediting:

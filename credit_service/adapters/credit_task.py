@@ -11,7 +11,7 @@ from sqlalchemy import Engine
 from credit_service.adapters.celery_app import CREDIT_TASK, REVERSAL_TASK
 from credit_service.adapters.credit_wire import WireCredit, from_wire
 from credit_service.adapters.ledger import Ledger, LedgerUnavailable
-from service_runtime.engine import create_database_engine
+from service_runtime.database.engine import create_database_engine
 
 WriteEntries = Callable[[list[WireCredit]], list[str]]
 """Writes entries, and answers with an outcome for each."""

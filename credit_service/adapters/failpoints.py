@@ -1,4 +1,4 @@
-"""Failpoints that a demo arms in the credit service and its worker while they run: see `service_runtime.armed_failpoints`.
+"""Failpoints that a demo arms in the credit service and its worker while they run (`service_runtime.failing.armed_failpoints`).
 
 Off unless the setting CREDIT_FAILPOINTS_FOLDER names the folder. In the order of the steps:
 
@@ -21,7 +21,7 @@ from credit_service.adapters.credit_wire import WireCredit
 from credit_service.service_layer.order_listener import OrderListener
 from rocketmq_broker.client import ConsumeContext, ConsumeStatus, RemotingCommand, RequestCode
 from rocketmq_broker.message import MessageExt
-from service_runtime.armed_failpoints import ArmedFailpoints, FailedOnPurpose, exit_at_once
+from service_runtime.failing.armed_failpoints import ArmedFailpoints, FailedOnPurpose, exit_at_once
 
 LOSE_DELIVERY: Final = "lose-delivery"
 EXIT_AT_DELIVERY: Final = "exit-at-delivery"

@@ -19,10 +19,10 @@ from sqlmodel import Session, col, select
 
 from credit_service.adapters.tables import BalanceRow, CreditDatabase, CreditRow
 from credit_service.domain.credit import ANNULLED_BY, REPAIRED_BY, Credit, CreditOutcome, EntryKind
-from service_runtime.constraints import is_duplicate
-from service_runtime.database_errors import DatabaseFailure, DatabaseRefusal
-from service_runtime.log_context import logging_about
-from service_runtime.sessions import Sessions
+from service_runtime.database.constraints import is_duplicate
+from service_runtime.database.database_errors import DatabaseFailure, DatabaseRefusal
+from service_runtime.database.sessions import Sessions
+from service_runtime.observing.log_context import logging_about
 
 logger = logging.getLogger(__name__)
 
@@ -80,7 +80,7 @@ class Ledger:
     """The credit database; safe to use from several threads and processes."""
 
     def __init__(self, engine: Engine) -> None:
-        """`engine` is from `service_runtime.database.open_database`."""
+        """`engine` is from `service_runtime.database.opening.open_database`."""
         self._sessions = Sessions(engine, reads_one_moment=True)
 
     def credit(self, credits: Sequence[Credit]) -> list[CreditOutcome]:
@@ -172,12 +172,12 @@ class Ledger:
             return tuple(_entry(row) for row in session.exec(entries))
 
     def last_written(self) -> int:
-        """See `service_runtime.refusals.Elsewhere`."""
+        """See `service_runtime.failing.refusals.Elsewhere`."""
         with self._sessions.reading() as session:
             return session.exec(select(func.max(col(CreditRow.id)))).one() or 0
 
     def is_written_after(self, number: int, kind: str) -> bool:
-        """See `service_runtime.refusals.Elsewhere`. What refusals and repairs wrote is no order's entry."""
+        """See `service_runtime.failing.refusals.Elsewhere`. What refusals and repairs wrote is no order's entry."""
         id_of_message = col(CreditRow.message_id)
         of_orders = ~id_of_message.startswith(ANNULLED_BY), ~id_of_message.startswith(REPAIRED_BY)
         entries = select(CreditRow.id).where(col(CreditRow.id) > number, col(CreditRow.kind) == kind, *of_orders)

@@ -4,7 +4,7 @@ from typing import Final
 
 from order_messages import order_cancelled, order_created
 from rocketmq_broker.client import ConsumeFromWhere, MessageListener, PushConsumer, RpcHook
-from service_runtime.consumer_thread import ConsumerThread
+from service_runtime.messaging.consumer_thread import ConsumerThread
 
 CONSUMER_GROUP: Final = "credit_service"
 

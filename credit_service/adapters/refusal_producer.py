@@ -7,8 +7,8 @@ from credit_service.service_layer.refusing import RefusalNotTold
 from order_messages import credit_refused
 from order_messages.credit_refused import CreditRefused
 from rocketmq_broker.message import Message
-from service_runtime.message_sender import MessageSender, NotSent
-from service_runtime.tracing import carried_properties
+from service_runtime.messaging.message_sender import MessageSender, NotSent
+from service_runtime.observing.tracing import carried_properties
 
 PRODUCER_GROUP: Final = "credit_service"
 

@@ -13,7 +13,7 @@ from sqlmodel import Session, col, select
 from credit_service.adapters.ledger import Ledger
 from credit_service.adapters.tables import BalanceRow, CreditRow
 from credit_service.domain.credit import REPAIRED_BY, Credit, CreditOutcome, EntryKind, points_for
-from service_runtime.sessions import Sessions
+from service_runtime.database.sessions import Sessions
 
 logger = logging.getLogger(__name__)
 
@@ -41,7 +41,7 @@ class Repairs:
     """Repairs one ledger; safe to use from several threads and processes. All methods raise DatabaseFailure."""
 
     def __init__(self, engine: Engine) -> None:
-        """`engine` is from `service_runtime.database.open_database`."""
+        """`engine` is from `service_runtime.database.opening.open_database`."""
         self._ledger = Ledger(engine)
         self._sessions = Sessions(engine)
 

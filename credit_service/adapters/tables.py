@@ -6,7 +6,7 @@ from sqlalchemy import BigInteger, UniqueConstraint
 from sqlalchemy.orm import registry
 from sqlmodel import Field, SQLModel
 
-from service_runtime.columns import ROW_ID
+from service_runtime.database.columns import ROW_ID
 
 MIGRATIONS: Final = "credit_service:migrations"
 """Where Alembic finds what brings the tables to this version."""

@@ -8,8 +8,8 @@ from credit_service.entrypoints.health import HealthResponse
 from credit_service.entrypoints.repairs import RebuildRequest, RepairedResponse, ReverseRequest
 from credit_service.entrypoints.schemas import CustomerCreditResponse, LimitQuery, OrderCreditResponse
 from rocketmq_broker import __version__
-from service_runtime.api_document import ApiDescription, Described
-from service_runtime.health import ReadyResponse
+from service_runtime.http.api_document import ApiDescription, Described
+from service_runtime.http.health import ReadyResponse
 
 
 class RepairRequest(RootModel[ReverseRequest | RebuildRequest]):

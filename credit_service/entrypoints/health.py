@@ -11,11 +11,11 @@ from redis import RedisError
 
 from credit_service.adapters.worker_heartbeats import LivingWorker
 from rocketmq_broker.client import QueueProgress
-from service_runtime.dead_letters import DeadLetters, attention_for
-from service_runtime.health import ReadyResponse, Status, Word, http_status, status_of, word
-from service_runtime.holds import Cause, Holding
-from service_runtime.readiness import FOR_S, Need, Needed, Readiness, not_ready, word_of
-from service_runtime.responses import json_response
+from service_runtime.failing.dead_letters import DeadLetters, attention_for
+from service_runtime.failing.holds import Cause, Holding
+from service_runtime.http.health import ReadyResponse, Status, Word, http_status, status_of, word
+from service_runtime.http.readiness import FOR_S, Need, Needed, Readiness, not_ready, word_of
+from service_runtime.http.responses import json_response
 
 health_api = Blueprint("health", __name__)
 

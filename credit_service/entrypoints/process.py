@@ -27,17 +27,17 @@ from credit_service.service_layer.patient_crediting import PatientCrediting
 from credit_service.service_layer.refusing import Refusing
 from credit_service.settings import MigrationSettings, ServiceSettings
 from rocketmq_broker.client import ClientError
-from service_runtime.armed_failpoints import ArmedFailpoints
-from service_runtime.configured_database import migrate_and_leave, open_to_serve
-from service_runtime.consumer_thread import ConsumerThread
-from service_runtime.database_url import masked
-from service_runtime.holds import Holds
-from service_runtime.http_server import HttpServer
-from service_runtime.message_sender import MessageSender
-from service_runtime.metrics import new_metrics, serve_metrics
-from service_runtime.refusals import Doubts
-from service_runtime.start import CannotStart, run_service, stop_on_signals
-from service_runtime.trace_setup import start_tracing, trace_database, trace_requests, trace_tasks
+from service_runtime.database.database_url import masked
+from service_runtime.failing.armed_failpoints import ArmedFailpoints
+from service_runtime.failing.holds import Holds
+from service_runtime.failing.refusals import Doubts
+from service_runtime.http.http_server import HttpServer
+from service_runtime.messaging.consumer_thread import ConsumerThread
+from service_runtime.messaging.message_sender import MessageSender
+from service_runtime.observing.metrics import new_metrics, serve_metrics
+from service_runtime.observing.trace_setup import start_tracing, trace_database, trace_requests, trace_tasks
+from service_runtime.starting.configured_database import migrate_and_leave, open_to_serve
+from service_runtime.starting.start import CannotStart, run_service, stop_on_signals
 
 PROGRAM: Final = "credit_service"
 _REDIS_TIMEOUT_S: Final = 2.0

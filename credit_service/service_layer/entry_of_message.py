@@ -5,7 +5,7 @@ from order_messages import order_cancelled
 from order_messages.order_cancelled import OrderCancelled
 from order_messages.order_created import OrderCreated
 from rocketmq_broker.message import MessageExt
-from service_runtime.log_context import REQUEST_ID
+from service_runtime.observing.log_context import REQUEST_ID
 
 
 def entry_of(message: MessageExt) -> Credit:

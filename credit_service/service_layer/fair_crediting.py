@@ -1,4 +1,4 @@
-"""Credits a batch, and lets an order be refused only if the database takes others: see `service_runtime.refusals`."""
+"""Credits a batch, and lets an order be refused only if the database takes others: see `service_runtime.failing.refusals`."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -9,8 +9,8 @@ from credit_service.domain.credit import Credit, CreditOutcome, EntryKind
 from credit_service.service_layer.crediting import Credited, Later
 from credit_service.service_layer.patient_crediting import PatientCrediting
 from rocketmq_broker.client import ConsumeContext
-from service_runtime.holds import HeldBatch
-from service_runtime.refusals import Doubts, Verdict
+from service_runtime.failing.holds import HeldBatch
+from service_runtime.failing.refusals import Doubts, Verdict
 
 _REASON: Final = "the credit database refuses them (the workers' log says why), and has taken no other order since"
 

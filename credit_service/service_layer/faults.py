@@ -3,7 +3,7 @@
 An outage costs time and nothing else, so whatever may be one is waited out. An order is blamed, and spends a redelivery, only
 where others are written while its own task fails: so neither a stalled database nor a bug in all tasks of a worker spends any. An
 outage that meets the same orders again and again, and no others, is none. What the database refuses is settled by
-`service_runtime.refusals`.
+`service_runtime.failing.refusals`.
 """
 
 from dataclasses import dataclass

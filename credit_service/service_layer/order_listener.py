@@ -11,13 +11,13 @@ from credit_service.service_layer.refusing import Refusing
 from order_messages.body import UnreadableMessage
 from rocketmq_broker.client import ConsumeContext, ConsumeStatus
 from rocketmq_broker.message import MessageExt
-from service_runtime.log_context import logging_about_message
-from service_runtime.tracing import span_about
+from service_runtime.observing.log_context import logging_about_message
+from service_runtime.observing.tracing import span_about
 
 DEAD_LETTERS_AT_ONCE: Final = -1
 """The delay level that skips the retries."""
 IN_A_MINUTE: Final = 5
-"""The delay level of what gives way; `service_runtime.holds.ASIDE_S`."""
+"""The delay level of what gives way; `service_runtime.failing.holds.ASIDE_S`."""
 
 logger = logging.getLogger(__name__)
 

@@ -12,8 +12,8 @@ from credit_service.service_layer.batch_part import BatchPart
 from credit_service.service_layer.crediting import Credited, Crediting, CreditingFailed, CreditingUnavailable, Later
 from credit_service.service_layer.faults import Fault, Step, next_step
 from rocketmq_broker.client import ConsumeContext
-from service_runtime.holds import Cause, HeldBatch, Holds
-from service_runtime.trying_again import pause_s
+from service_runtime.failing.holds import Cause, HeldBatch, Holds
+from service_runtime.failing.trying_again import pause_s
 
 _SLICE_S: Final = 1.0
 """How soon a pause notices that tasks pass again."""

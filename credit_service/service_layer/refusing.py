@@ -12,8 +12,8 @@ from typing import Protocol
 from credit_service.domain.credit import Credit, CreditOutcome, EntryKind
 from rocketmq_broker.client import ConsumeContext
 from rocketmq_broker.message import MessageExt
-from service_runtime.database_errors import DatabaseFailure
-from service_runtime.trying_again import try_until_done
+from service_runtime.database.database_errors import DatabaseFailure
+from service_runtime.failing.trying_again import try_until_done
 
 logger = logging.getLogger(__name__)
 

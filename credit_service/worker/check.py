@@ -14,7 +14,7 @@ from redis import RedisError
 
 from credit_service.adapters.worker_heartbeats import Heartbeat, LivingWorker, WorkerHeartbeats
 from credit_service.settings import WorkerSettings
-from service_runtime.start import first_error, say
+from service_runtime.starting.start import first_error, say
 
 PROGRAM: Final = "credit_service.worker --check"
 _TIMEOUT_S: Final = 0.3

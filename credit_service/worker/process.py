@@ -23,12 +23,12 @@ from credit_service.adapters.worker_heartbeats import WorkerHeartbeats
 from credit_service.settings import WorkerSettings
 from credit_service.worker.heartbeat import LOOP_TIMEOUT_S, TIMEOUT_S, heartbeat_step
 from credit_service.worker.taking import Taking
-from service_runtime.armed_failpoints import ArmedFailpoints
-from service_runtime.configured_database import open_to_serve
-from service_runtime.engine import DatabaseUnusable
-from service_runtime.log_format import set_log_format
-from service_runtime.start import first_error, interrupt_on_signals, log_to_stderr, say
-from service_runtime.trace_setup import start_tracing, trace_database, trace_tasks
+from service_runtime.database.engine import DatabaseUnusable
+from service_runtime.failing.armed_failpoints import ArmedFailpoints
+from service_runtime.observing.log_format import set_log_format
+from service_runtime.observing.trace_setup import start_tracing, trace_database, trace_tasks
+from service_runtime.starting.configured_database import open_to_serve
+from service_runtime.starting.start import first_error, interrupt_on_signals, log_to_stderr, say
 
 PROGRAM: Final = "credit_service.worker"
 _PAUSE_BEFORE_NEW_START_S: Final = 1.0

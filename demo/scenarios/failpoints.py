@@ -11,7 +11,7 @@ from typing import Final
 
 from demo.errors import DemoError
 from rocketmq_broker.admin.timeline.event import BROKER, Arrow, Event
-from service_runtime.armed_failpoints import Hit, read_hits
+from service_runtime.failing.armed_failpoints import Hit, read_hits
 
 LONGEST_WORD: Final = 200
 _ORDERS: Final = "order_service"

@@ -21,8 +21,8 @@ from demo.scenarios.ledger import Ledgers
 from demo.scenarios.scenario import Run
 from demo.system import System
 from demo.up.keeper import Keeper
+from rocketmq_broker.admin.asking.figures import consume_stats
 from rocketmq_broker.admin.errors import AdminError
-from rocketmq_broker.admin.figures import consume_stats
 from rocketmq_broker.admin.session import Target, opened_session
 from rocketmq_broker.protocol.headers import ShowTransactionRequestHeader
 

@@ -7,8 +7,8 @@ from inventory_service.service_layer.ports import ShortageNotTold
 from order_messages import stock_short
 from order_messages.stock_short import StockShort
 from rocketmq_broker.message import Message
-from service_runtime.message_sender import MessageSender, NotSent
-from service_runtime.tracing import carried_properties
+from service_runtime.messaging.message_sender import MessageSender, NotSent
+from service_runtime.observing.tracing import carried_properties
 
 PRODUCER_GROUP: Final = "inventory_service"
 

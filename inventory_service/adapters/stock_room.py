@@ -13,14 +13,14 @@ from sqlmodel import Session, col, select
 
 from inventory_service.adapters.tables import InventoryDatabase, ShipmentLineRow, ShipmentRow, StockRow
 from inventory_service.domain.shipment import Line, Shipment, ShipmentState, first_missing, totals
-from service_runtime.sessions import Sessions
+from service_runtime.database.sessions import Sessions
 
 
 class SqlStockRoom:
     """The inventory database; safe to use from several threads and processes. Each method raises DatabaseFailure."""
 
     def __init__(self, engine: Engine) -> None:
-        """`engine` is from `service_runtime.database.open_database`."""
+        """`engine` is from `service_runtime.database.opening.open_database`."""
         self._sessions = Sessions(engine)
 
     def ship(self, order_id: str, lines: Sequence[Line]) -> Shipment:

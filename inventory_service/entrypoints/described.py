@@ -4,8 +4,8 @@ from typing import Final
 
 from inventory_service.entrypoints.schemas import HealthResponse, ShipmentResponse, StockRequest, StockResponse
 from rocketmq_broker import __version__
-from service_runtime.api_document import ApiDescription, Described
-from service_runtime.health import ReadyResponse
+from service_runtime.http.api_document import ApiDescription, Described
+from service_runtime.http.health import ReadyResponse
 
 DESCRIPTION: Final = ApiDescription(
     "Inventory service",

@@ -14,17 +14,17 @@ from inventory_service.entrypoints.schemas import (
     StockRequest,
     StockResponse,
 )
-from service_runtime.application import create_application
-from service_runtime.database_errors import DatabaseFailure
-from service_runtime.dead_letters import DeadLetters, attention_for
-from service_runtime.health import ReadyResponse, http_status, status_of
-from service_runtime.holds import Holding, Holds
-from service_runtime.known_hosts import KnownHosts
-from service_runtime.lanes import THREADS_KEPT_FREE, checks_lane, reading_lane
-from service_runtime.problems import Problem
-from service_runtime.readiness import FOR_S, Need, Needed, Readiness, not_ready, word_of
-from service_runtime.responses import json_response
-from service_runtime.write_guard import WriteGuard
+from service_runtime.database.database_errors import DatabaseFailure
+from service_runtime.failing.dead_letters import DeadLetters, attention_for
+from service_runtime.failing.holds import Holding, Holds
+from service_runtime.http.application import create_application
+from service_runtime.http.health import ReadyResponse, http_status, status_of
+from service_runtime.http.lanes import THREADS_KEPT_FREE, checks_lane, reading_lane
+from service_runtime.http.problems import Problem
+from service_runtime.http.readiness import FOR_S, Need, Needed, Readiness, not_ready, word_of
+from service_runtime.http.responses import json_response
+from service_runtime.http.write_guard import WriteGuard
+from service_runtime.settings.known_hosts import KnownHosts
 
 _LOOPBACK: Final = KnownHosts()
 _EVERYBODY: Final = WriteGuard()

@@ -13,16 +13,16 @@ from inventory_service.entrypoints.http import create_app
 from inventory_service.service_layer.order_listener import OrderListener
 from inventory_service.settings import MigrationSettings, Settings
 from rocketmq_broker.client import ClientError
-from service_runtime.configured_database import migrate_and_leave, open_to_serve
-from service_runtime.consumer_thread import ConsumerThread
-from service_runtime.database_url import masked
-from service_runtime.holds import Holds
-from service_runtime.http_server import HttpServer
-from service_runtime.message_sender import MessageSender
-from service_runtime.metrics import new_metrics, serve_metrics
-from service_runtime.refusals import Doubts
-from service_runtime.start import CannotStart, run_service, stop_on_signals
-from service_runtime.trace_setup import start_tracing, trace_database, trace_requests
+from service_runtime.database.database_url import masked
+from service_runtime.failing.holds import Holds
+from service_runtime.failing.refusals import Doubts
+from service_runtime.http.http_server import HttpServer
+from service_runtime.messaging.consumer_thread import ConsumerThread
+from service_runtime.messaging.message_sender import MessageSender
+from service_runtime.observing.metrics import new_metrics, serve_metrics
+from service_runtime.observing.trace_setup import start_tracing, trace_database, trace_requests
+from service_runtime.starting.configured_database import migrate_and_leave, open_to_serve
+from service_runtime.starting.start import CannotStart, run_service, stop_on_signals
 
 PROGRAM: Final = "inventory_service"
 

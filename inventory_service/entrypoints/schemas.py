@@ -5,8 +5,8 @@ from typing import Annotated, Self
 from pydantic import BaseModel, ConfigDict, Field, StringConstraints
 
 from inventory_service.domain.shipment import Shipment, ShipmentState
-from service_runtime.health import Status, Word
-from service_runtime.holds import Cause
+from service_runtime.failing.holds import Cause
+from service_runtime.http.health import Status, Word
 from service_runtime.text import NO_CONTROL_CHARACTERS
 
 MAX_AVAILABLE = 10**12

@@ -18,17 +18,17 @@ from order_messages.order_cancelled import OrderCancelled
 from order_messages.order_created import OrderCreated
 from rocketmq_broker.client import ConsumeContext, ConsumeStatus
 from rocketmq_broker.message import MessageExt
-from service_runtime.database_errors import DatabaseFailure, DatabaseRefusal
-from service_runtime.holds import Cause, HeldBatch
-from service_runtime.log_context import logging_about_message
-from service_runtime.refusals import Doubts, Verdict
-from service_runtime.tracing import span_about
-from service_runtime.trying_again import try_until_done
+from service_runtime.database.database_errors import DatabaseFailure, DatabaseRefusal
+from service_runtime.failing.holds import Cause, HeldBatch
+from service_runtime.failing.refusals import Doubts, Verdict
+from service_runtime.failing.trying_again import try_until_done
+from service_runtime.observing.log_context import logging_about_message
+from service_runtime.observing.tracing import span_about
 
 DEAD_LETTERS_AT_ONCE: Final = -1
 """The delay level that skips the retries: no redelivery makes a message readable."""
 IN_A_MINUTE: Final = 5
-"""The delay level of what gives way; `service_runtime.holds.ASIDE_S`."""
+"""The delay level of what gives way; `service_runtime.failing.holds.ASIDE_S`."""
 
 Deed = Callable[[StockRoom], Shipment]
 
@@ -39,7 +39,7 @@ logger = logging.getLogger(__name__)
 class OrderListener:
     """Acknowledges a message after its shipment is stored and its shortage told. An outage holds it, however long it lasts.
 
-    So does a refusal, until the database takes another message of the topic: see `service_runtime.refusals`.
+    So does a refusal, until the database takes another message of the topic: see `service_runtime.failing.refusals`.
     """
 
     stock_room: StockRoom

@@ -4,7 +4,7 @@ from typing import Final
 
 from order_messages import credit_refused, stock_short
 from rocketmq_broker.client import ConsumeFromWhere, MessageListener, PushConsumer
-from service_runtime.consumer_thread import ConsumerThread
+from service_runtime.messaging.consumer_thread import ConsumerThread
 
 CONSUMER_GROUP: Final = "order_service"
 _THREADS: Final = 2

@@ -3,7 +3,7 @@
 from order_service.service_layer.armed_failpoints import LOSE_CHECK_BACK, LOSE_HALF_MESSAGE, LOSE_HALF_MESSAGE_ANSWER
 from rocketmq_broker.client import RemotingCommand, RequestCode
 from rocketmq_broker.message import properties
-from service_runtime.armed_failpoints import ArmedFailpoints, FailedOnPurpose
+from service_runtime.failing.armed_failpoints import ArmedFailpoints, FailedOnPurpose
 
 _PROPERTIES_OF_V2 = "i"
 

@@ -16,8 +16,8 @@ from sqlmodel import Session, col, select
 
 from order_service.adapters.tables import AdoptionRow, DatabaseIdentityRow, EpochRow, TransactionRow
 from order_service.domain.history import Witness
-from service_runtime.database_errors import DatabaseUnavailable
-from service_runtime.sessions import Sessions
+from service_runtime.database.database_errors import DatabaseUnavailable
+from service_runtime.database.sessions import Sessions
 
 MAX_AGE_MS: Final = 1_000
 """How old an epoch's number may be in a half message. More often than that no order writes it."""

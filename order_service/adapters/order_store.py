@@ -43,8 +43,8 @@ from order_service.service_layer.order_store import (
     TransactionDecided,
 )
 from order_service.service_layer.placing import system_now_ms
-from service_runtime.constraints import is_duplicate
-from service_runtime.sessions import Sessions
+from service_runtime.database.constraints import is_duplicate
+from service_runtime.database.sessions import Sessions
 
 _ORDERS: Final = OrderDatabase.metadata.tables["orders"]
 _ITEMS: Final = OrderDatabase.metadata.tables["order_items"]
@@ -57,7 +57,7 @@ class SqlOrderStore:
     """The order database; safe to use from several threads. Each method raises DatabaseUnavailable."""
 
     def __init__(self, engine: Engine, now_ms: Callable[[], int] = system_now_ms) -> None:
-        """`engine` is from `service_runtime.database.open_database`."""
+        """`engine` is from `service_runtime.database.opening.open_database`."""
         self._sessions = Sessions(engine)
         self._history = OrderHistory(self._sessions, now_ms)
 

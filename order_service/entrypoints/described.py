@@ -17,7 +17,7 @@ from order_service.entrypoints.schemas import (
     TransactionResponse,
 )
 from rocketmq_broker import __version__
-from service_runtime.api_document import ApiDescription, Described
+from service_runtime.http.api_document import ApiDescription, Described
 
 DESCRIPTION: Final = ApiDescription(
     "Order service",

@@ -6,8 +6,8 @@ from order_service.service_layer.order_store import HistoryDoubted
 from order_service.service_layer.paying import ImpossibleNow, UnknownOrder
 from order_service.service_layer.placing import KeyReused, OrderRefused
 from order_service.service_layer.sending import BrokerUnavailable, NotStored, TransactionExpired
-from service_runtime.database_errors import DatabaseFailure
-from service_runtime.problems import Problem
+from service_runtime.database.database_errors import DatabaseFailure
+from service_runtime.http.problems import Problem
 
 PROBLEM_OF: Final[dict[type[Exception], Problem]] = {
     OrderRefused: Problem(409, "Order refused"),

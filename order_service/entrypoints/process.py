@@ -20,16 +20,16 @@ from order_service.service_layer.failpoints import parse_failpoints
 from order_service.service_layer.transaction_listener import transaction_listeners
 from order_service.settings import AdoptionSettings, MigrationSettings, Settings
 from rocketmq_broker.client import ClientError
-from service_runtime.armed_failpoints import ArmedFailpoints
-from service_runtime.configured_database import migrate_and_leave, open_migrated, open_to_serve
-from service_runtime.consumer_thread import ConsumerThread
-from service_runtime.database_errors import DatabaseFailure
-from service_runtime.database_url import masked
-from service_runtime.http_server import HttpServer
-from service_runtime.metrics import new_metrics, serve_metrics
-from service_runtime.start import CannotStart, Command, run_service, stop_on_signals
+from service_runtime.database.database_errors import DatabaseFailure
+from service_runtime.database.database_url import masked
+from service_runtime.failing.armed_failpoints import ArmedFailpoints
+from service_runtime.http.http_server import HttpServer
+from service_runtime.messaging.consumer_thread import ConsumerThread
+from service_runtime.observing.metrics import new_metrics, serve_metrics
+from service_runtime.observing.trace_setup import start_tracing, trace_database, trace_requests
+from service_runtime.starting.configured_database import migrate_and_leave, open_migrated, open_to_serve
+from service_runtime.starting.start import CannotStart, Command, run_service, stop_on_signals
 from service_runtime.times import rfc3339
-from service_runtime.trace_setup import start_tracing, trace_database, trace_requests
 
 PROGRAM: Final = "order_service"
 

@@ -1,4 +1,4 @@
-"""Failpoints that a demo arms in the order service while it runs: see `service_runtime.armed_failpoints`.
+"""Failpoints that a demo arms in the order service while it runs: see `service_runtime.failing.armed_failpoints`.
 
 Off unless the setting ORDER_FAILPOINTS_FOLDER names the folder. Each is a step of the protocol, in the steps' order:
 
@@ -23,7 +23,7 @@ from typing import Final
 from order_service.service_layer.failpoints import EXIT_AFTER_LOCAL_COMMIT
 from rocketmq_broker.client import LocalTransactionState, TransactionListener
 from rocketmq_broker.message import Message, MessageExt
-from service_runtime.armed_failpoints import ArmedFailpoints, exit_at_once
+from service_runtime.failing.armed_failpoints import ArmedFailpoints, exit_at_once
 
 LOSE_HALF_MESSAGE: Final = "lose-half-message"
 LOSE_HALF_MESSAGE_ANSWER: Final = "lose-half-message-answer"

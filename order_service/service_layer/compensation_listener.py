@@ -21,10 +21,10 @@ from order_service.service_layer.paying import ImpossibleNow, UnknownOrder
 from order_service.service_layer.sending import TransactionFailed
 from rocketmq_broker.client import ConsumeContext, ConsumeStatus
 from rocketmq_broker.message import MessageExt
-from service_runtime.database_errors import DatabaseFailure
-from service_runtime.log_context import logging_about_message
-from service_runtime.tracing import span_about
-from service_runtime.trying_again import try_until_done
+from service_runtime.database.database_errors import DatabaseFailure
+from service_runtime.failing.trying_again import try_until_done
+from service_runtime.observing.log_context import logging_about_message
+from service_runtime.observing.tracing import span_about
 
 DEAD_LETTERS_AT_ONCE: Final = -1
 """The delay level that skips the retries: no redelivery mends such a message."""

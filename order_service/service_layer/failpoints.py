@@ -12,7 +12,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Final
 
-from service_runtime.armed_failpoints import exit_at_once
+from service_runtime.failing.armed_failpoints import exit_at_once
 
 EXIT_AFTER_LOCAL_COMMIT: Final = "exit-after-local-commit"
 

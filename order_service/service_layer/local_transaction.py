@@ -8,7 +8,7 @@ from typing import Protocol
 from order_service.domain.order import Cancellation, Order, reason_to_refuse
 from order_service.service_layer.attempt import Outcome, Wanted
 from order_service.service_layer.order_store import IdempotencyKeyTaken, NotCancellable, OrderStore, TransactionDecided
-from service_runtime.database_errors import DatabaseFailure, DatabaseUnavailable, OutcomeUnknown
+from service_runtime.database.database_errors import DatabaseFailure, DatabaseUnavailable, OutcomeUnknown
 
 logger = logging.getLogger(__name__)
 

@@ -5,7 +5,7 @@ from order_messages.order_cancelled import OrderCancelled
 from order_messages.order_created import OrderCreated, OrderedItem
 from order_service.domain.order import Cancellation, Order
 from rocketmq_broker.message import Message
-from service_runtime.tracing import carried_properties
+from service_runtime.observing.tracing import carried_properties
 
 
 def order_message(order: Order) -> Message:

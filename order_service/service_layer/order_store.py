@@ -5,7 +5,7 @@ from typing import Protocol
 from order_service.domain.history import Witness
 from order_service.domain.order import Cancellation, Order
 from order_service.domain.transaction import TransactionKind, TransactionState
-from service_runtime.database_errors import DatabaseFailure
+from service_runtime.database.database_errors import DatabaseFailure
 
 
 class OrderNotTaken(Exception):

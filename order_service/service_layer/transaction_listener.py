@@ -16,9 +16,9 @@ from order_service.service_layer.order_store import HistoryDoubted, OrderStore, 
 from order_service.service_layer.placing import system_now_ms
 from rocketmq_broker.client import LocalTransactionState, TransactionListener
 from rocketmq_broker.message import Message, MessageExt
-from service_runtime.database_errors import DatabaseFailure
-from service_runtime.log_context import logging_about_message
-from service_runtime.tracing import span_about
+from service_runtime.database.database_errors import DatabaseFailure
+from service_runtime.observing.log_context import logging_about_message
+from service_runtime.observing.tracing import span_about
 
 logger = logging.getLogger(__name__)
 

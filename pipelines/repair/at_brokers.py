@@ -7,9 +7,9 @@ import time
 from pipelines.repair.message_again import REPAIR, contradiction, message_again, names_order
 from pipelines.repair.outcome import StepOutcome, done, done_before, failed
 from pipelines.repair.plan import Action, Plan, Step
+from rocketmq_broker.admin.asking.discarded import discarded_with_id
 from rocketmq_broker.admin.dead_letters.finding import find_dead_letters
 from rocketmq_broker.admin.dead_letters.treating import retry
-from rocketmq_broker.admin.discarded import discarded_with_id
 from rocketmq_broker.admin.errors import AdminError, CannotAsk
 from rocketmq_broker.admin.messages.sending import send
 from rocketmq_broker.admin.session import Session

@@ -12,7 +12,7 @@ from pipelines.repair.at_credit_service import CreditServiceSteps
 from pipelines.repair.audit import Audit
 from pipelines.repair.outcome import StepOutcome, StepState
 from pipelines.repair.plan import Plan, Step
-from pipelines.screen import say
+from pipelines.telling.screen import say
 from rocketmq_broker.admin.errors import AdminError
 from rocketmq_broker.admin.session import Target, opened_session
 from rocketmq_broker.message.printable import visible_name

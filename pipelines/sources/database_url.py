@@ -9,7 +9,7 @@ from urllib.parse import quote
 
 from pipelines.errors import UnusableDatabaseUrl
 from pipelines.sources.database_address import DatabaseAddress, Driver
-from service_runtime.sqlite_url import UnusableUrl, sqlite_path
+from service_runtime.database.sqlite_url import UnusableUrl, sqlite_path
 
 
 def parse_database_url(url: str) -> DatabaseAddress:

@@ -7,9 +7,9 @@ from pathlib import Path
 import pytest
 
 from rocketmq_broker.protocol.bodies import TopicList
+from rocketmq_broker.protocol.bodies.route import TopicRouteData
 from rocketmq_broker.protocol.codes import RequestCode, ResponseCode
 from rocketmq_broker.protocol.headers import GetRouteInfoRequestHeader, RegisterBrokerRequestHeader
-from rocketmq_broker.protocol.route import TopicRouteData
 from rocketmq_broker.remoting.client import RemotingClient
 from rocketmq_broker.server.topics.config_bodies import TopicsSnapshot
 from rocketmq_broker.server.topics.registration_body import encode_registration

@@ -18,8 +18,8 @@ from demo.processes import Processes
 from demo.system import add_broker
 from rocketmq_broker.acl import SessionCredentials
 from rocketmq_broker.protocol.bodies import LockBatchRequestBody
+from rocketmq_broker.protocol.bodies.heartbeat import ConsumerData, HeartbeatData, SubscriptionData
 from rocketmq_broker.protocol.codes import AdminRequestCode, RequestCode, SerializeType
-from rocketmq_broker.protocol.heartbeat import ConsumerData, HeartbeatData, SubscriptionData
 from rocketmq_broker.remoting import RemotingClient, RemotingTimeout
 from rocketmq_broker.remoting.signed_header import SignedHeader
 from tests.apache.cluster import apache_rocketmq

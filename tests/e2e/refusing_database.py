@@ -23,7 +23,7 @@ from credit_service.adapters.tables import MIGRATIONS as CREDIT_TABLES
 from demo.processes import Processes
 from demo.system import System
 from inventory_service.adapters.tables import MIGRATIONS as INVENTORY_TABLES
-from service_runtime.database import open_database
+from service_runtime.database.opening import open_database
 from tests.database_rules import Rule, rules, service_url
 from tests.e2e.clients import PATIENT
 from tests.postgresql_server import new_database

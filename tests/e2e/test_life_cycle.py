@@ -8,7 +8,7 @@ import httpx
 import pytest
 
 from demo.system import System
-from service_runtime.armed_failpoints import EXIT_STATUS
+from service_runtime.failing.armed_failpoints import EXIT_STATUS
 from tests.e2e.clients import PATIENT
 
 pytestmark = [pytest.mark.e2e, pytest.mark.timeout(600)]

@@ -18,7 +18,7 @@ from demo.books import Books
 from demo.ports import free_ports
 from demo.processes import Process, Processes, answers
 from demo.system import QUICK_CHECKS, System
-from service_runtime.armed_failpoints import EXIT_STATUS
+from service_runtime.failing.armed_failpoints import EXIT_STATUS
 from tests.pipelines.postgres import PostgresServer, binaries, running_postgres
 
 pytestmark = [pytest.mark.e2e, pytest.mark.slow, pytest.mark.timeout(900)]

@@ -30,8 +30,8 @@ from demo.processes import PROJECT_ROOT, Process, Processes, prints
 from demo.system import redis_command
 from rocketmq_broker.client import ConsumeContext
 from rocketmq_broker.message import MessageQueue
-from service_runtime.database import open_database
-from service_runtime.holds import Holds
+from service_runtime.database.opening import open_database
+from service_runtime.failing.holds import Holds
 from tests.e2e.redis_faults import Relay, locked_against_credits
 
 pytestmark = [pytest.mark.e2e, pytest.mark.timeout(900)]

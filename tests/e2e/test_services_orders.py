@@ -30,7 +30,7 @@ from rocketmq_broker.message.topics import dead_letter_topic
 from rocketmq_broker.protocol.codes import RequestCode, ResponseCode
 from rocketmq_broker.protocol.headers import QueryConsumerOffsetRequestHeader, QueryConsumerOffsetResponseHeader
 from rocketmq_broker.remoting.client import RemotingClient
-from service_runtime.armed_failpoints import EXIT_STATUS
+from service_runtime.failing.armed_failpoints import EXIT_STATUS
 from tests.e2e.clients import PATIENT, running
 
 pytestmark = [pytest.mark.e2e, pytest.mark.timeout(900)]

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 from sqlalchemy import Engine
 
-from service_runtime.database import open_database
+from service_runtime.database.opening import open_database
 from tests.postgresql_server import new_database
 
 

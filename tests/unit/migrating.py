@@ -5,7 +5,7 @@ from collections.abc import Callable
 from alembic.config import Config
 from sqlalchemy import Engine
 
-from service_runtime.migration import _alone
+from service_runtime.database.migration import _alone
 
 
 def run_migrations(engine: Engine, migrations: str, step: Callable[[Config, str], object], revision: str) -> None:

@@ -10,7 +10,7 @@ from order_service.service_layer.failpoints import Failpoints
 from order_service.service_layer.order_message import order_message
 from order_service.service_layer.transaction_listener import transaction_listeners
 from rocketmq_broker.testing import SyncRocketMQ
-from service_runtime.database import open_database
+from service_runtime.database.opening import open_database
 
 
 def test_a_lost_rollback_is_found_by_the_check_back_and_no_consumer_notices(rocketmq: SyncRocketMQ, tmp_path: Path) -> None:

@@ -13,7 +13,7 @@ from order_service.service_layer.transaction_listener import transaction_listene
 from rocketmq_broker.client import TransactionListeners
 from rocketmq_broker.message import Message
 from rocketmq_broker.testing.sync import SyncClient, SyncRocketMQ
-from service_runtime.database import open_database
+from service_runtime.database.opening import open_database
 
 DEADLINE_MINUTES = 10
 BEGIN_MS = 1_800_000_000_000

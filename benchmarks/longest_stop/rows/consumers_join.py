@@ -4,9 +4,9 @@ import asyncio
 
 from benchmarks.longest_stop.peer import Peer
 from benchmarks.longest_stop.stage import Stage
+from rocketmq_broker.protocol.bodies.heartbeat import ConsumerData, HeartbeatData, SubscriptionData
 from rocketmq_broker.protocol.codes import RequestCode
 from rocketmq_broker.protocol.headers import GetConsumerListByGroupRequestHeader
-from rocketmq_broker.protocol.heartbeat import ConsumerData, HeartbeatData, SubscriptionData
 
 WHAT = "1,000 members join a group"
 MEMBERS = 1000

@@ -1,8 +1,8 @@
 """Two producers say that they are in the same 12,000 groups, and the younger one hangs up."""
 
 from benchmarks.longest_stop.stage import Stage
+from rocketmq_broker.protocol.bodies.heartbeat import HeartbeatData, ProducerData
 from rocketmq_broker.protocol.codes import RequestCode
-from rocketmq_broker.protocol.heartbeat import HeartbeatData, ProducerData
 
 WHAT = "hang up a producer with 12,000 groups"
 GROUPS = 12_000

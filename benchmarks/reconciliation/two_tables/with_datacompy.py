@@ -14,10 +14,10 @@ import msgspec
 from pyspark.sql import DataFrame
 
 from benchmarks.reconciliation.two_tables.differences import CREDITS, ORDERS, Differences
-from pipelines.session import spark_session
 from pipelines.sources.database_url import parse_database_url
 from pipelines.sources.reading import Reading
 from pipelines.sources.tables import Table, read_table
+from pipelines.spark.session import spark_session
 
 
 def compare(folder: Path, memory: str) -> Differences:

@@ -16,10 +16,10 @@ from rocketmq_broker.message import topics
 from rocketmq_broker.message.ids import parse_offset_message_id
 from rocketmq_broker.protocol import headers, pull_sysflag
 from rocketmq_broker.protocol.bodies import LockBatchRequestBody
+from rocketmq_broker.protocol.bodies.heartbeat import HeartbeatData
 from rocketmq_broker.protocol.codes import AdminRequestCode, RequestCode
 from rocketmq_broker.protocol.command import RemotingCommand
 from rocketmq_broker.protocol.command_header import CommandHeader
-from rocketmq_broker.protocol.heartbeat import HeartbeatData
 
 Resources = dict[str, Permission]
 """By topic; a group stands under its retry topic."""

@@ -19,10 +19,10 @@ from typing import Annotated
 
 import typer
 
-from rocketmq_broker.admin import decisions, tables
+from rocketmq_broker.admin import decisions
+from rocketmq_broker.admin.asking.discarded import DiscardedMessage, newest_discarded
 from rocketmq_broker.admin.console_command import console
 from rocketmq_broker.admin.dead_letters.commands import app as dead_letters
-from rocketmq_broker.admin.discarded import DiscardedMessage, newest_discarded
 from rocketmq_broker.admin.errors import Refused
 from rocketmq_broker.admin.health.commands import doctor
 from rocketmq_broker.admin.messages.commands import message, send, tail
@@ -38,10 +38,11 @@ from rocketmq_broker.admin.options import (
     now_ms,
     target_of,
 )
-from rocketmq_broker.admin.printing import complain, print_json, print_listing, say
 from rocketmq_broker.admin.progress.commands import groups, topics
 from rocketmq_broker.admin.session import CANNOT_ASK as BAD_COMMAND_LINE
 from rocketmq_broker.admin.session import Session, Target, run
+from rocketmq_broker.admin.telling import tables
+from rocketmq_broker.admin.telling.printing import complain, print_json, print_listing, say
 from rocketmq_broker.admin.timeline.commands import timeline
 from rocketmq_broker.logs import log_to_stderr
 from rocketmq_broker.message.times import FOREVER_MS

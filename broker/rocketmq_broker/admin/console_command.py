@@ -10,8 +10,8 @@ from typing import Annotated
 import typer
 
 from rocketmq_broker.admin.options import BrokerAddr, NameServers, target_of
-from rocketmq_broker.admin.printing import complain, say
 from rocketmq_broker.admin.session import CANNOT_ASK
+from rocketmq_broker.admin.telling.printing import complain, say
 
 Listen = Annotated[
     str, typer.Option("--listen", metavar="HOST:PORT", help="Where the console listens; port 0 takes any free one.")

@@ -6,8 +6,8 @@ from typing import Annotated
 
 import typer
 
-from rocketmq_broker.admin.durations import parse_duration_ms
 from rocketmq_broker.admin.session import Target
+from rocketmq_broker.admin.telling.durations import parse_duration_ms
 from rocketmq_broker.world import current_world
 
 NameServers = Annotated[

@@ -11,10 +11,10 @@ from typing import Final, TypeVar
 
 import typer
 
-from rocketmq_broker.admin.brokers import find_brokers
+from rocketmq_broker.admin.asking.brokers import find_brokers
+from rocketmq_broker.admin.asking.requests import BrokerRequests
 from rocketmq_broker.admin.errors import AdminError, CannotAsk
-from rocketmq_broker.admin.printing import complain
-from rocketmq_broker.admin.requests import BrokerRequests
+from rocketmq_broker.admin.telling.printing import complain
 from rocketmq_broker.client.errors import IllegalConfiguration
 from rocketmq_broker.client.instance.access import open_remoting
 from rocketmq_broker.remoting.client import RemotingClient

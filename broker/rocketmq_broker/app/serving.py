@@ -39,8 +39,8 @@ from rocketmq_broker.server.topics.topic_table import TopicRules, TopicTable
 from rocketmq_broker.server.transactions import NoTransactions, Transactions, build_transactions
 from rocketmq_broker.store import MessageStore
 from rocketmq_broker.store.tables.config_file import ConfigFile
-from rocketmq_broker.transaction.check_counts import FILE_NAME
-from rocketmq_broker.transaction.check_policy import CheckPolicy
+from rocketmq_broker.transaction.checking.check_counts import FILE_NAME
+from rocketmq_broker.transaction.checking.check_policy import CheckPolicy
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

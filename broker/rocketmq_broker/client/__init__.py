@@ -46,9 +46,9 @@ from rocketmq_broker.client.push.push_consumer import PushConsumer
 from rocketmq_broker.client.transaction.local_transaction import LocalTransaction, local_transaction
 from rocketmq_broker.client.transaction.transaction_producer import TransactionProducer
 from rocketmq_broker.message import IllegalMessage, Message, MessageExt, MessageQueue
+from rocketmq_broker.protocol.bodies.heartbeat import ConsumeFromWhere, MessageModel
 from rocketmq_broker.protocol.codes import RequestCode
 from rocketmq_broker.protocol.command import RemotingCommand
-from rocketmq_broker.protocol.heartbeat import ConsumeFromWhere, MessageModel
 from rocketmq_broker.remoting.rpc_hook import RpcHook
 from rocketmq_broker.remoting.tls import ClientTls
 

@@ -9,6 +9,7 @@ from rocketmq_broker.message import topic_sysflag
 from rocketmq_broker.nameserver.kv_config import KVConfig
 from rocketmq_broker.nameserver.routes import RouteTable
 from rocketmq_broker.protocol.bodies import KVTable, TopicList
+from rocketmq_broker.protocol.bodies.route import QueueData
 from rocketmq_broker.protocol.codes import RequestCode, ResponseCode
 from rocketmq_broker.protocol.command import RemotingCommand, encode_response
 from rocketmq_broker.protocol.headers import (
@@ -24,7 +25,6 @@ from rocketmq_broker.protocol.headers import (
     WipeWritePermOfBrokerRequestHeader,
     WipeWritePermOfBrokerResponseHeader,
 )
-from rocketmq_broker.protocol.route import QueueData
 from rocketmq_broker.remoting.connection import Connection
 from rocketmq_broker.remoting.dispatcher import Handler, RequestRefused, Steps
 from rocketmq_broker.remoting.long_tables import list_in_steps

@@ -16,7 +16,7 @@ from collections.abc import Iterable, Mapping
 from typing import NamedTuple
 
 from rocketmq_broker.message import properties as props
-from rocketmq_broker.transaction.half_message import HalfMessage
+from rocketmq_broker.transaction.messages.half_message import HalfMessage
 from rocketmq_broker.transaction.pending_transaction import PendingTransaction, RecordOffsets
 
 Origin = tuple[str | None, str, int, bytes]

@@ -9,8 +9,8 @@ from enum import Enum
 from typing import NamedTuple
 
 from rocketmq_broker.message import sysflag
-from rocketmq_broker.transaction.check_policy import CheckPolicy
-from rocketmq_broker.transaction.half_message import HALF_TOPIC, HalfMessage
+from rocketmq_broker.transaction.checking.check_policy import CheckPolicy
+from rocketmq_broker.transaction.messages.half_message import HALF_TOPIC, HalfMessage
 from rocketmq_broker.transaction.pending import PendingTransactions
 from rocketmq_broker.transaction.pending_transaction import PendingTransaction
 from rocketmq_broker.transaction.states import State

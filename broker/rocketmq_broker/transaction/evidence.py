@@ -18,7 +18,7 @@ from collections.abc import Callable, Iterable
 from rocketmq_broker.message import sysflag
 from rocketmq_broker.message.errors import CorruptRecord
 from rocketmq_broker.transaction.copies import Identity, identity_of
-from rocketmq_broker.transaction.half_message import DISCARD_TOPIC, HALF_TOPIC, HalfMessage, read_any_message
+from rocketmq_broker.transaction.messages.half_message import DISCARD_TOPIC, HALF_TOPIC, HalfMessage, read_any_message
 from rocketmq_broker.transaction.recovery import RecoveredTransaction
 from rocketmq_broker.transaction.states import State
 

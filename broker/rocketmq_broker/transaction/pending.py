@@ -14,7 +14,7 @@ from typing import NamedTuple, Protocol
 from rocketmq_broker.transaction.copies import Copies
 from rocketmq_broker.transaction.due_times import DueTimes
 from rocketmq_broker.transaction.ended import EndedTransactions
-from rocketmq_broker.transaction.offsets import OpWindow, TransactionOffsets
+from rocketmq_broker.transaction.messages.offsets import OpWindow, TransactionOffsets
 from rocketmq_broker.transaction.pending_transaction import PendingTransaction, RecordOffsets
 from rocketmq_broker.transaction.states import State
 

@@ -11,12 +11,12 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from rocketmq_broker.message.errors import CorruptRecord
-from rocketmq_broker.transaction.check_policy import CheckPolicy
+from rocketmq_broker.transaction.checking.check_policy import CheckPolicy
 from rocketmq_broker.transaction.copies import Copy, Identity, are_decided, by_transaction, identity_of, is_copy
 from rocketmq_broker.transaction.errors import NotAHalfMessage, NotAnOpMessage
-from rocketmq_broker.transaction.half_message import DISCARD_TOPIC, HalfMessage, read_any_message, read_half_message
-from rocketmq_broker.transaction.offsets import OpWindow
-from rocketmq_broker.transaction.op_message import decided_offsets
+from rocketmq_broker.transaction.messages.half_message import DISCARD_TOPIC, HalfMessage, read_any_message, read_half_message
+from rocketmq_broker.transaction.messages.offsets import OpWindow
+from rocketmq_broker.transaction.messages.op_message import decided_offsets
 from rocketmq_broker.transaction.pending_transaction import PendingTransaction, RecordOffsets
 
 

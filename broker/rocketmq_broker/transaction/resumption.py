@@ -10,7 +10,7 @@ from collections.abc import Iterable
 from rocketmq_broker.message import sysflag
 from rocketmq_broker.transaction.copies import origin_of
 from rocketmq_broker.transaction.errors import AlreadyResumed, NotResumable
-from rocketmq_broker.transaction.half_message import DISCARD_TOPIC, HALF_TOPIC, HalfMessage
+from rocketmq_broker.transaction.messages.half_message import DISCARD_TOPIC, HALF_TOPIC, HalfMessage
 
 
 def refuse_if_not_resumable(discarded: HalfMessage, alike: Iterable[HalfMessage]) -> None:

@@ -20,7 +20,7 @@ from rocketmq_broker.message import sysflag
 from rocketmq_broker.message.inner_message import InnerMessage
 from rocketmq_broker.message.record import body_crc
 from rocketmq_broker.transaction.errors import DelayedTransaction
-from rocketmq_broker.transaction.half_message import (
+from rocketmq_broker.transaction.messages.half_message import (
     DISCARD_TOPIC,
     HALF_TOPIC,
     RESUMED_FROM,

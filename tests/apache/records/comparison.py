@@ -12,7 +12,7 @@ from rocketmq_broker.message import properties as props
 from rocketmq_broker.message import topics
 from rocketmq_broker.message.ids import parse_offset_message_id
 from rocketmq_broker.message.record import Record, host_text
-from rocketmq_broker.transaction.half_message import RESUMED_FROM
+from rocketmq_broker.transaction.messages.half_message import RESUMED_FROM
 from tests.apache.records.stage import Check, Reply, Stage, is_resumed, way_of
 from tests.apache.records.ways import CHECK_MAX, DEAD_LETTERS, REPLIES, RETRY
 

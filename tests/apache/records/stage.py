@@ -16,6 +16,7 @@ from rocketmq_broker.message import topics
 from rocketmq_broker.message.errors import CorruptRecord
 from rocketmq_broker.message.ids import offset_message_id
 from rocketmq_broker.message.record import Record, decode_record
+from rocketmq_broker.protocol.bodies.heartbeat import HeartbeatData, ProducerData
 from rocketmq_broker.protocol.codes import RequestCode, ResponseCode
 from rocketmq_broker.protocol.command import RemotingCommand, encode_response
 from rocketmq_broker.protocol.command_header import CommandHeader
@@ -31,7 +32,6 @@ from rocketmq_broker.protocol.headers import (
     SendMessageRequestHeaderV2,
     UpdateConsumerOffsetRequestHeader,
 )
-from rocketmq_broker.protocol.heartbeat import HeartbeatData, ProducerData
 from rocketmq_broker.remoting.client import RemotingClient
 from rocketmq_broker.remoting.connection import Connection
 from rocketmq_broker.remoting.dispatcher import Dispatcher

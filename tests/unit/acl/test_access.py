@@ -11,11 +11,11 @@ from rocketmq_broker.acl.needs import ADMIN_CODES, AUDITOR_CODES, FINDERS, Store
 from rocketmq_broker.acl.remote_address import parse_remote_addresses
 from rocketmq_broker.message.ids import offset_message_id
 from rocketmq_broker.protocol.bodies import LockBatchRequestBody
+from rocketmq_broker.protocol.bodies.heartbeat import ConsumerData, HeartbeatData, ProducerData, SubscriptionData
 from rocketmq_broker.protocol.codes import AdminRequestCode, RequestCode, SerializeType
 from rocketmq_broker.protocol.command import RemotingCommand
 from rocketmq_broker.protocol.errors import ProtocolError
 from rocketmq_broker.protocol.ext_fields import encode_binary, encode_json
-from rocketmq_broker.protocol.heartbeat import ConsumerData, HeartbeatData, ProducerData, SubscriptionData
 
 SECRET = "a long secret"
 IP = "192.0.2.7"

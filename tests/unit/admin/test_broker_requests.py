@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 
+from rocketmq_broker.admin.asking.queue_pages import pages
+from rocketmq_broker.admin.asking.requests import TOOLS_GROUP, BrokerRequests, is_stored_at
 from rocketmq_broker.admin.errors import CannotAsk, NotSupported, Refused
-from rocketmq_broker.admin.queue_pages import pages
-from rocketmq_broker.admin.requests import TOOLS_GROUP, BrokerRequests, is_stored_at
 from rocketmq_broker.message.ids import parse_offset_message_id
 from rocketmq_broker.message.record import body_crc, encode_record, host_bytes
 from rocketmq_broker.protocol import pull_sysflag

@@ -7,10 +7,10 @@ from typing import Any, cast
 
 import pytest
 
+from rocketmq_broker.admin.asking.discarded import newest_discarded
+from rocketmq_broker.admin.asking.requests import BrokerRequests
 from rocketmq_broker.admin.decisions import decide, resume
-from rocketmq_broker.admin.discarded import newest_discarded
 from rocketmq_broker.admin.errors import CannotAsk, NotSupported, Refused
-from rocketmq_broker.admin.requests import BrokerRequests
 from rocketmq_broker.admin.session import Session
 from rocketmq_broker.message import properties as props
 from rocketmq_broker.message.ids import offset_message_id

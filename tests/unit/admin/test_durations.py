@@ -1,6 +1,6 @@
 import pytest
 
-from rocketmq_broker.admin.durations import duration_text, parse_duration_ms
+from rocketmq_broker.admin.telling.durations import duration_text, parse_duration_ms
 
 
 @pytest.mark.parametrize(

@@ -18,8 +18,8 @@ from typer.testing import CliRunner, Result
 
 from rocketmq_broker.admin import session
 from rocketmq_broker.admin.__main__ import app
-from rocketmq_broker.admin.durations import LONGEST_MS, parse_duration_ms
-from rocketmq_broker.admin.printing import print_json, time_text
+from rocketmq_broker.admin.telling.durations import LONGEST_MS, parse_duration_ms
+from rocketmq_broker.admin.telling.printing import print_json, time_text
 from rocketmq_broker.message import properties as props
 from rocketmq_broker.message.record import encode_record, host_bytes
 from rocketmq_broker.protocol.bodies import TransactionInfo

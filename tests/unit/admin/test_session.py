@@ -8,11 +8,11 @@ import pytest
 import typer
 
 from rocketmq_broker.admin import session
-from rocketmq_broker.admin.brokers import BrokerAddress, find_brokers
+from rocketmq_broker.admin.asking.brokers import BrokerAddress, find_brokers
+from rocketmq_broker.admin.asking.requests import BrokerRequests
 from rocketmq_broker.admin.errors import AdminError, CannotAsk, Refused
-from rocketmq_broker.admin.requests import BrokerRequests
 from rocketmq_broker.admin.session import CANNOT_ASK, INTERRUPTED, REFUSED, Session, Target
-from rocketmq_broker.protocol.route import BrokerData, ClusterInfo
+from rocketmq_broker.protocol.bodies.route import BrokerData, ClusterInfo
 from tests.unit.client.peers import Peer, Peers, answer, success
 
 HERE = Target(broker_addr="a:1")

@@ -2,8 +2,8 @@ import json
 
 import pytest
 
-from rocketmq_broker.admin import tables
-from rocketmq_broker.admin.printing import print_json
+from rocketmq_broker.admin.telling import tables
+from rocketmq_broker.admin.telling.printing import print_json
 from rocketmq_broker.protocol.bodies import TransactionInfo
 
 

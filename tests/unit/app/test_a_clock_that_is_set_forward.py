@@ -13,9 +13,9 @@ import pytest
 from rocketmq_broker.app import Broker
 from rocketmq_broker.config import BrokerSettings
 from rocketmq_broker.message.record import decode_records
+from rocketmq_broker.protocol.bodies.heartbeat import ConsumerData, HeartbeatData, ProducerData
 from rocketmq_broker.protocol.codes import RequestCode, ResponseCode
 from rocketmq_broker.protocol.headers import GetRouteInfoRequestHeader, PullMessageRequestHeader
-from rocketmq_broker.protocol.heartbeat import ConsumerData, HeartbeatData, ProducerData
 from rocketmq_broker.remoting.client import RemotingClient
 from tests.e2e.clients import SEND
 

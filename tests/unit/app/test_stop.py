@@ -8,8 +8,8 @@ from pathlib import Path
 
 from rocketmq_broker.app import Broker
 from rocketmq_broker.config import BrokerSettings
+from rocketmq_broker.protocol.bodies.heartbeat import HeartbeatData, ProducerData
 from rocketmq_broker.protocol.codes import RequestCode
-from rocketmq_broker.protocol.heartbeat import HeartbeatData, ProducerData
 from rocketmq_broker.remoting.client import RemotingClient
 from tests.unit.server.sending.test_reply_processor import REQUESTER, V2
 

@@ -12,6 +12,7 @@ import pytest
 from demo.ports import free_ports
 from rocketmq_broker.app import Broker, StartError
 from rocketmq_broker.protocol.bodies import ProducerConnection
+from rocketmq_broker.protocol.bodies.heartbeat import HeartbeatData, ProducerData
 from rocketmq_broker.protocol.codes import RequestCode, ResponseCode
 from rocketmq_broker.protocol.command import RemotingCommand
 from rocketmq_broker.protocol.headers import (
@@ -19,7 +20,6 @@ from rocketmq_broker.protocol.headers import (
     PullMessageRequestHeader,
     SendMessageRequestHeaderV2,
 )
-from rocketmq_broker.protocol.heartbeat import HeartbeatData, ProducerData
 from rocketmq_broker.remoting.client import RefusingHandler, RemotingClient
 from rocketmq_broker.remoting.connection import Connection
 from tests.e2e.clients import SEND

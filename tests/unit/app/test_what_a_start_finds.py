@@ -11,7 +11,7 @@ from rocketmq_broker.message.topics import TRANSACTION_CONSUMER_GROUP as TRANSAC
 from rocketmq_broker.server.transactions.transaction_notes import read_check_counts
 from rocketmq_broker.store import ConsumerOffsets, MessageStore, StoreConfig
 from rocketmq_broker.store.tables.config_file import ConfigFile
-from rocketmq_broker.transaction.check_counts import FILE_NAME
+from rocketmq_broker.transaction.checking.check_counts import FILE_NAME
 
 HOST = host_bytes("127.0.0.1", 10911)
 

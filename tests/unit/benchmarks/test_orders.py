@@ -11,7 +11,7 @@ from order_service.adapters.tables import MIGRATIONS
 from order_service.domain.order import Item, Order
 from order_service.service_layer.attempt import Attempt, Outcome
 from order_service.service_layer.order_message import order_message
-from service_runtime.database import open_database
+from service_runtime.database.opening import open_database
 
 
 class Woken:

@@ -11,7 +11,7 @@ from credit_service.adapters.credit_task import register_credit_task
 from credit_service.adapters.credit_wire import UnreadableCredit, from_wire, to_wire
 from credit_service.adapters.tables import MIGRATIONS
 from credit_service.domain.credit import Credit, EntryKind
-from service_runtime.database import open_database
+from service_runtime.database.opening import open_database
 from tests.unit.credit_service.conftest import a_credit, a_reversal
 from tests.unit.credit_service.test_celery_crediting import in_memory
 

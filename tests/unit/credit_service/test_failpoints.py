@@ -15,7 +15,7 @@ from credit_service.service_layer.order_listener import OrderListener
 from rocketmq_broker.client import ConsumeContext, ConsumeFromWhere, ConsumeStatus
 from rocketmq_broker.message import Message, MessageExt, properties
 from rocketmq_broker.testing import SyncRocketMQ
-from service_runtime.armed_failpoints import ArmedFailpoints, read_hits
+from service_runtime.failing.armed_failpoints import ArmedFailpoints, read_hits
 
 ADA: WireCredit = {"customer": "ada", "transaction_id": "T1"}
 GRACE: WireCredit = {"customer": "grace", "transaction_id": "T2"}

@@ -12,8 +12,8 @@ from credit_service.entrypoints.health import HealthSources
 from credit_service.entrypoints.http import create_app
 from rocketmq_broker.client import QueueProgress
 from rocketmq_broker.message import MessageQueue
-from service_runtime.holds import Cause, Holding
-from service_runtime.known_hosts import KnownHosts
+from service_runtime.failing.holds import Cause, Holding
+from service_runtime.settings.known_hosts import KnownHosts
 from tests.unit.credit_service.conftest import a_credit, a_reversal
 
 

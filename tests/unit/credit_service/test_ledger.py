@@ -11,7 +11,7 @@ from sqlalchemy import Engine, text
 from credit_service.adapters.ledger import Ledger, LedgerUnavailable
 from credit_service.adapters.tables import MIGRATIONS, CreditDatabase
 from credit_service.domain.credit import Credit, CreditOutcome, EntryKind
-from service_runtime.database import migrate_database
+from service_runtime.database.opening import migrate_database
 from tests.unit.credit_service.conftest import a_credit, a_reversal
 
 CREDITED, ALREADY, CONFLICTING = CreditOutcome.CREDITED, CreditOutcome.ALREADY_CREDITED, CreditOutcome.CONFLICTING

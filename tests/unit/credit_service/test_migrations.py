@@ -10,9 +10,9 @@ from sqlalchemy.exc import IntegrityError
 from credit_service.adapters.ledger import Ledger
 from credit_service.adapters.tables import MIGRATIONS
 from credit_service.domain.credit import CreditOutcome
-from service_runtime.database import migrate_database
-from service_runtime.engine import create_database_engine
-from service_runtime.migration import Migrated
+from service_runtime.database.engine import create_database_engine
+from service_runtime.database.migration import Migrated
+from service_runtime.database.opening import migrate_database
 from tests.unit.credit_service.conftest import a_credit, a_reversal
 from tests.unit.migrating import run_migrations
 

@@ -10,7 +10,7 @@ from credit_service.adapters.order_consumer import CONSUMER_GROUP
 from order_messages import order_cancelled, order_created
 from rocketmq_broker.client import ClientError, ConsumeContext, ConsumeFromWhere, ConsumeStatus
 from rocketmq_broker.message import MessageExt
-from service_runtime.consumer_thread import ConsumerThread
+from service_runtime.messaging.consumer_thread import ConsumerThread
 
 
 class Consumer:

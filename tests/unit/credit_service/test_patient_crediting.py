@@ -12,7 +12,7 @@ from credit_service.domain.credit import Credit, CreditOutcome, EntryKind
 from credit_service.service_layer.crediting import Later
 from credit_service.service_layer.patient_crediting import PatientCrediting
 from rocketmq_broker.client import ConsumeContext, MessagesWithdrawn
-from service_runtime.holds import ASIDE_S, Cause, Holds
+from service_runtime.failing.holds import ASIDE_S, Cause, Holds
 from tests.unit.credit_service.conftest import a_context, a_credit, a_reversal
 from tests.unit.credit_service.credit_side import CreditSide, NoAnswer
 

@@ -15,9 +15,9 @@ from credit_service.service_layer.crediting import Credited, Later
 from credit_service.service_layer.fair_crediting import FairCrediting
 from credit_service.service_layer.patient_crediting import PatientCrediting
 from rocketmq_broker.client import ConsumeContext
-from service_runtime.engine import create_database_engine
-from service_runtime.holds import ASIDE_S, Cause, Holds
-from service_runtime.refusals import SETTLED_S, Doubts, Elsewhere
+from service_runtime.database.engine import create_database_engine
+from service_runtime.failing.holds import ASIDE_S, Cause, Holds
+from service_runtime.failing.refusals import SETTLED_S, Doubts, Elsewhere
 from tests.database_rules import Rule, rules, service_url
 from tests.unit.credit_service.conftest import a_context, a_credit, a_reversal
 from tests.unit.credit_service.credit_side import CreditSide

@@ -12,7 +12,7 @@ from order_messages import order_cancelled
 from order_messages.order_cancelled import OrderCancelled
 from rocketmq_broker.client import ConsumeContext, ConsumeStatus
 from rocketmq_broker.message import MessageExt
-from service_runtime.database_errors import DatabaseUnavailable
+from service_runtime.database.database_errors import DatabaseUnavailable
 from tests.unit.credit_service.conftest import a_context, a_credit, an_order
 from tests.unit.credit_service.test_order_listener import CreditingInMemory
 

@@ -14,7 +14,7 @@ from rocketmq_broker.client.pull.process_queue import ProcessQueue
 from rocketmq_broker.client.push.concurrent_consumption import ConcurrentConsumption
 from rocketmq_broker.client.push.listener_threads import ListenerThreads
 from rocketmq_broker.message import MessageQueue
-from service_runtime.holds import REMIND_AFTER_S, Holds
+from service_runtime.failing.holds import REMIND_AFTER_S, Holds
 from tests.unit.client.push.test_consumption import Return
 from tests.unit.credit_service.conftest import ORDER, a_message
 from tests.unit.credit_service.credit_side import CreditSide

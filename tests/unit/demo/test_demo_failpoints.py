@@ -13,7 +13,7 @@ from demo.scenarios.failpoints import FAILPOINTS, FailpointFolder, find
 from demo.scenarios.plays import SCENARIOS
 from order_service.service_layer import armed_failpoints as of_orders
 from order_service.service_layer.failpoints import EXIT_AFTER_LOCAL_COMMIT
-from service_runtime.armed_failpoints import ArmedFailpoints
+from service_runtime.failing.armed_failpoints import ArmedFailpoints
 
 ROOT = Path(__file__).resolve().parents[3]
 NAMES = [failpoint.name for failpoint in FAILPOINTS]

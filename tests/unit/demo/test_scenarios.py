@@ -24,7 +24,7 @@ from demo.scenarios.scenario import Run, Scenario, State
 from demo.scenarios.stage import Stage
 from demo.system import System
 from demo.up.keeper import Keeper
-from service_runtime.armed_failpoints import ArmedFailpoints
+from service_runtime.failing.armed_failpoints import ArmedFailpoints
 
 
 class Play(Protocol):

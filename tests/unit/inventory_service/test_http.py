@@ -7,7 +7,7 @@ from sqlalchemy import Engine, text
 from inventory_service.adapters.stock_room import SqlStockRoom
 from inventory_service.domain.shipment import Line
 from inventory_service.entrypoints.http import create_app
-from service_runtime.holds import Cause, Holds
+from service_runtime.failing.holds import Cause, Holds
 
 
 class Broker:

@@ -8,9 +8,9 @@ from inventory_service.domain.shipment import Line, Shipment, ShipmentState
 from inventory_service.service_layer.order_listener import OrderListener
 from inventory_service.service_layer.ports import ShortageNotTold, StockRoom
 from rocketmq_broker.client import ConsumeContext, ConsumeStatus
-from service_runtime.database_errors import DatabaseUnavailable, OutcomeUnknown
-from service_runtime.holds import Holds
-from service_runtime.refusals import Doubts
+from service_runtime.database.database_errors import DatabaseUnavailable, OutcomeUnknown
+from service_runtime.failing.holds import Holds
+from service_runtime.failing.refusals import Doubts
 from tests.unit.inventory_service.conftest import a_context, a_message, cancelled, created
 
 

@@ -10,9 +10,9 @@ from inventory_service.adapters.stock_room import SqlStockRoom
 from inventory_service.service_layer.order_listener import OrderListener
 from rocketmq_broker.client import ConsumeContext
 from rocketmq_broker.message import MessageExt
-from service_runtime.engine import create_database_engine
-from service_runtime.holds import Cause, Holds
-from service_runtime.refusals import Doubts
+from service_runtime.database.engine import create_database_engine
+from service_runtime.failing.holds import Cause, Holds
+from service_runtime.failing.refusals import Doubts
 from tests.database_rules import rules, service_url
 from tests.unit.inventory_service.conftest import a_context, cancelled, created
 from tests.unit.inventory_service.test_order_listener import Teller

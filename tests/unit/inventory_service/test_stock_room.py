@@ -12,7 +12,7 @@ from inventory_service.adapters.inventory_metrics import CountedStockRoom
 from inventory_service.adapters.stock_room import SqlStockRoom
 from inventory_service.adapters.tables import InventoryDatabase
 from inventory_service.domain.shipment import Line, Shipment, ShipmentState
-from service_runtime.database_errors import DatabaseUnavailable
+from service_runtime.database.database_errors import DatabaseUnavailable
 
 SHIPPED, SHORT, RETURNED, CALLED_OFF = ShipmentState
 

@@ -16,7 +16,7 @@ from rocketmq_broker.message.inner_message import InnerMessage
 from rocketmq_broker.metrics import BrokerCollector, MetricsSources
 from rocketmq_broker.metrics.sources import steadily
 from rocketmq_broker.metrics.storage import size_on_disk
-from rocketmq_broker.protocol.heartbeat import ConsumerData, ConsumeType
+from rocketmq_broker.protocol.bodies.heartbeat import ConsumerData, ConsumeType
 from rocketmq_broker.server.clients.client_channel import ClientChannel
 from rocketmq_broker.server.clients.consumer_groups import ConsumerGroups
 from rocketmq_broker.server.clients.producer_groups import ProducerGroups

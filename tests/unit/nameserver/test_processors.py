@@ -17,6 +17,7 @@ from rocketmq_broker.protocol.bodies import (
     TopicConfigSerializeWrapper,
     TopicList,
 )
+from rocketmq_broker.protocol.bodies.route import ClusterInfo, TopicRouteData
 from rocketmq_broker.protocol.codes import RequestCode, ResponseCode
 from rocketmq_broker.protocol.command import RemotingCommand, encode_request
 from rocketmq_broker.protocol.command_header import CommandHeader
@@ -38,7 +39,6 @@ from rocketmq_broker.protocol.headers import (
     WipeWritePermOfBrokerRequestHeader,
     WipeWritePermOfBrokerResponseHeader,
 )
-from rocketmq_broker.protocol.route import ClusterInfo, TopicRouteData
 from rocketmq_broker.remoting.dispatcher import Dispatcher
 
 BODY = RegisterBrokerBody(

@@ -10,7 +10,7 @@ import pytest
 from order_service.service_layer.armed_failpoints import FailingListener
 from rocketmq_broker.client import LocalTransactionState
 from rocketmq_broker.message import Message, MessageExt, properties
-from service_runtime.armed_failpoints import ArmedFailpoints
+from service_runtime.failing.armed_failpoints import ArmedFailpoints
 
 COMMIT, ROLLBACK, UNKNOWN = (
     LocalTransactionState.COMMIT_MESSAGE,

@@ -17,7 +17,7 @@ from order_service.service_layer.placing import OrderPlacing
 from order_service.service_layer.transaction_listener import transaction_listeners
 from rocketmq_broker.client import LocalTransactionState
 from rocketmq_broker.message.record import Record, to_message
-from service_runtime.database_errors import OutcomeUnknown
+from service_runtime.database.database_errors import OutcomeUnknown
 from tests.unit.order_service.conftest import ORDER_LIMIT_CENTS, BrokerInProcess
 
 COMMIT, ROLLBACK = LocalTransactionState.COMMIT_MESSAGE, LocalTransactionState.ROLLBACK_MESSAGE

@@ -12,7 +12,7 @@ from order_service.service_layer.compensation_listener import CompensationListen
 from rocketmq_broker.client import ConsumeContext, ConsumeStatus
 from rocketmq_broker.message import MessageExt, MessageQueue
 from rocketmq_broker.message.record import Record, to_message
-from service_runtime.database_errors import OutcomeUnknown
+from service_runtime.database.database_errors import OutcomeUnknown
 from tests.unit.order_service.conftest import DEADLINE_MS, BrokerInProcess, a_later_order, an_order
 
 

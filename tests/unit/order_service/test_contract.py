@@ -20,7 +20,7 @@ from order_service.adapters.tables import MIGRATIONS
 from order_service.entrypoints.http import create_app
 from order_service.service_layer.failpoints import Failpoints
 from order_service.service_layer.transaction_listener import transaction_listeners
-from service_runtime.database import open_database
+from service_runtime.database.opening import open_database
 from tests.unit.order_service.conftest import ORDER_LIMIT_CENTS, BrokerInProcess
 
 CHECKS = (not_a_server_error, status_code_conformance, content_type_conformance, response_schema_conformance)

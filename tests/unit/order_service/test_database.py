@@ -7,9 +7,9 @@ from alembic.migration import MigrationContext
 from sqlalchemy import Engine, text
 
 from order_service.adapters.tables import MIGRATIONS, OrderDatabase
-from service_runtime.database import migrate_database, open_database
-from service_runtime.engine import DatabaseUnusable
-from service_runtime.migration import Migrated, migrate
+from service_runtime.database.engine import DatabaseUnusable
+from service_runtime.database.migration import Migrated, migrate
+from service_runtime.database.opening import migrate_database, open_database
 from tests.unit.order_service.conftest import an_order
 
 NEWEST = "0004"

@@ -11,7 +11,7 @@ from order_service.service_layer.armed_failpoints import FailingListener
 from rocketmq_broker.client import LocalTransactionState
 from rocketmq_broker.message import Message, MessageExt
 from rocketmq_broker.testing import SyncRocketMQ
-from service_runtime.armed_failpoints import ArmedFailpoints, read_hits
+from service_runtime.failing.armed_failpoints import ArmedFailpoints, read_hits
 
 COMMIT, ROLLBACK = LocalTransactionState.COMMIT_MESSAGE, LocalTransactionState.ROLLBACK_MESSAGE
 

@@ -13,8 +13,8 @@ from order_service.service_layer.attempt import Attempt, Outcome
 from order_service.service_layer.order_store import HistoryDoubted
 from order_service.service_layer.sending import BrokerUnavailable, OutcomePending
 from rocketmq_broker.client import LocalTransactionState
-from service_runtime.database_errors import OutcomeUnknown
-from service_runtime.known_hosts import KnownHosts
+from service_runtime.database.database_errors import OutcomeUnknown
+from service_runtime.settings.known_hosts import KnownHosts
 from tests.unit.order_service.conftest import ORDER_LIMIT_CENTS, BrokerInProcess, a_later_order
 
 TEA = {"name": "tea", "quantity": 2, "price_cents": 1250}

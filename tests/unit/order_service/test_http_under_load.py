@@ -12,7 +12,7 @@ from order_service.entrypoints.http import create_app
 from order_service.service_layer.attempt import Attempt
 from order_service.service_layer.sending import BrokerUnavailable
 from rocketmq_broker.message import Message
-from service_runtime.http_server import HttpServer
+from service_runtime.http.http_server import HttpServer
 
 ORDER = {"customer": "ada", "items": [{"name": "tea", "quantity": 1, "price_cents": 250}]}
 THREADS, PLACED_AT_ONCE, REQUESTS = 12, 4, 100

@@ -11,9 +11,9 @@ from order_service.adapters.order_store import IdempotencyKeyTaken, SqlOrderStor
 from order_service.adapters.tables import MIGRATIONS
 from order_service.domain.life_cycle import OrderState
 from order_service.domain.transaction import TransactionState
-from service_runtime.database import migrate_database
-from service_runtime.engine import create_database_engine
-from service_runtime.migration import Migrated
+from service_runtime.database.engine import create_database_engine
+from service_runtime.database.migration import Migrated
+from service_runtime.database.opening import migrate_database
 from tests.unit.migrating import run_migrations
 from tests.unit.order_service.conftest import a_later_order, an_order
 

@@ -18,8 +18,8 @@ from order_service.domain.history import Witness
 from order_service.domain.life_cycle import OrderState
 from order_service.domain.transaction import TransactionKind, TransactionState
 from order_service.service_layer.order_store import HistoryDoubted
-from service_runtime.database import open_database
-from service_runtime.database_errors import DatabaseUnavailable
+from service_runtime.database.database_errors import DatabaseUnavailable
+from service_runtime.database.opening import open_database
 from tests.unit.order_service.conftest import DEADLINE_MS, PLACED_AT_MS, a_cancellation, a_later_order, an_order
 
 COMMITTED, PENDING, ROLLED_BACK = TransactionState.COMMITTED, TransactionState.PENDING, TransactionState.ROLLED_BACK

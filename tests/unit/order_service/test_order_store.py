@@ -9,7 +9,7 @@ from sqlalchemy.exc import OperationalError
 from order_service.adapters.order_store import SqlOrderStore
 from order_service.domain.transaction import TransactionState
 from order_service.service_layer.order_store import IdempotencyKeyTaken, TransactionDecided
-from service_runtime.database_errors import DatabaseUnavailable, OutcomeUnknown
+from service_runtime.database.database_errors import DatabaseUnavailable, OutcomeUnknown
 from tests.unit.order_service.conftest import an_order
 
 

@@ -17,7 +17,7 @@ from rocketmq_broker.client import LocalTransactionState
 from rocketmq_broker.message import Message, MessageExt
 from rocketmq_broker.message.properties import UNIQUE_KEY
 from rocketmq_broker.message.record import Record, to_message
-from service_runtime.database_errors import DatabaseUnavailable, OutcomeUnknown
+from service_runtime.database.database_errors import DatabaseUnavailable, OutcomeUnknown
 from tests.unit.order_service.conftest import DEADLINE_MS, ORDER_LIMIT_CENTS, a_later_order, an_order
 
 COMMIT, ROLLBACK, UNKNOWN = LocalTransactionState

@@ -4,8 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from pipelines import class_archive
-from pipelines.session import settings
+from pipelines.spark import class_archive
+from pipelines.spark.session import settings
 
 
 @pytest.fixture

@@ -6,8 +6,8 @@ from pathlib import Path
 
 RECONCILE_STARTS = """
 import sys
-from pipelines.command_line import application
-from pipelines.running import books_of
+from pipelines.commands.command_line import application
+from pipelines.commands.running import books_of
 from pipelines.judging.log_events import Route
 books_of(("sqlite:///orders.db", ""), ("sqlite:///credits.db", ""), Route(), None)
 print(*sorted({name.partition(".")[0] for name in sys.modules}))

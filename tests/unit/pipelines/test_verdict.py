@@ -5,12 +5,12 @@ import typer
 from pyspark.errors import AnalysisException
 from rich.console import Console
 
+from pipelines.commands.verdict import Verdict, exit_with
 from pipelines.errors import UnreadableDatabase
 from pipelines.judging.classes import Finding
 from pipelines.judging.totals import FindingTotal
-from pipelines.report import age, amount
+from pipelines.telling.report import age, amount
 from pipelines.tolerance import Tolerance
-from pipelines.verdict import Verdict, exit_with
 
 WORKER_TRACEBACK = """[PYTHON_DATA_SOURCE_ERROR] Failed: Traceback (most recent call last):
   File "pipelines/adbc.py", line 79, in _cursor

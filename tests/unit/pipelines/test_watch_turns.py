@@ -6,11 +6,11 @@ import pytest
 from pyspark.sql import SparkSession
 
 from pipelines.breaks.break_table import BreakTable
+from pipelines.commands.watch_command import turn_of
 from pipelines.increments.state import State
 from pipelines.reconciliation import Books
 from pipelines.sources.database_url import parse_database_url
 from pipelines.sources.reading import Reading
-from pipelines.watch_command import turn_of
 from tests.unit.pipelines.conftest import ShopDatabases
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(600)]

@@ -2,8 +2,8 @@
 
 import threading
 
+from pipelines.commands.watching import watch
 from pipelines.errors import UnreadableDatabase
-from pipelines.watching import watch
 
 
 class Turns:

@@ -33,10 +33,10 @@ from rocketmq_broker.protocol.bodies import (
     TransactionInfo,
     TransactionList,
 )
+from rocketmq_broker.protocol.bodies.heartbeat import ConsumeFromWhere, ConsumeType, HeartbeatData, MessageModel
+from rocketmq_broker.protocol.bodies.route import BrokerData, ClusterInfo, QueueData, TopicRouteData
 from rocketmq_broker.protocol.body import Body
-from rocketmq_broker.protocol.heartbeat import ConsumeFromWhere, ConsumeType, HeartbeatData, MessageModel
 from rocketmq_broker.protocol.queue_table import MessageQueueData, QueueTable
-from rocketmq_broker.protocol.route import BrokerData, ClusterInfo, QueueData, TopicRouteData
 
 QUEUE = MessageQueue("topic", "broker-a", 3)
 ROUTE = TopicRouteData(

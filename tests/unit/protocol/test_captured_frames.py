@@ -36,9 +36,9 @@ from rocketmq_broker.protocol.bodies import (
     TopicStatsTable,
     UnlockBatchRequestBody,
 )
+from rocketmq_broker.protocol.bodies.heartbeat import HeartbeatData
+from rocketmq_broker.protocol.bodies.route import ClusterInfo, TopicRouteData
 from rocketmq_broker.protocol.body import Body
-from rocketmq_broker.protocol.heartbeat import HeartbeatData
-from rocketmq_broker.protocol.route import ClusterInfo, TopicRouteData
 
 REQUEST_HEADERS: dict[int, type[CommandHeader]] = {
     RequestCode.PULL_MESSAGE: headers.PullMessageRequestHeader,

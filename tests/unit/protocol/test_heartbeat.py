@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rocketmq_broker.protocol import BodyError
-from rocketmq_broker.protocol.heartbeat import (
+from rocketmq_broker.protocol.bodies.heartbeat import (
     ConsumeFromWhere,
     ConsumerData,
     ConsumeType,

@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rocketmq_broker.protocol import BodyError
-from rocketmq_broker.protocol.route import MASTER_ID, BrokerData, ClusterInfo, QueueData, TopicRouteData
+from rocketmq_broker.protocol.bodies.route import MASTER_ID, BrokerData, ClusterInfo, QueueData, TopicRouteData
 
 names = st.text(st.characters(codec="utf-8"), min_size=1, max_size=10)
 addresses = st.dictionaries(st.integers(0, 9), names, max_size=3)

@@ -12,12 +12,12 @@ import pytest
 from rocketmq_broker.message.errors import IllegalMessage
 from rocketmq_broker.message.inner_message import InnerMessage
 from rocketmq_broker.message.record import Record, decode_records, host_bytes
+from rocketmq_broker.protocol.bodies.heartbeat import ConsumerData, HeartbeatData, ProducerData
 from rocketmq_broker.protocol.codes import ResponseCode, SerializeType
 from rocketmq_broker.protocol.command import RemotingCommand, encode_request
 from rocketmq_broker.protocol.command_header import CommandHeader
 from rocketmq_broker.protocol.frame import FrameDecoder
 from rocketmq_broker.protocol.headers import PullMessageRequestHeader
-from rocketmq_broker.protocol.heartbeat import ConsumerData, HeartbeatData, ProducerData
 from rocketmq_broker.remoting.dispatcher import Dispatcher
 from rocketmq_broker.server.clients.client_processor import ClientProcessor
 from rocketmq_broker.server.clients.consumer_groups import ConsumerGroups

@@ -25,6 +25,7 @@ from rocketmq_broker.protocol.bodies import (
     TopicStatsTable,
     UnlockBatchRequestBody,
 )
+from rocketmq_broker.protocol.bodies.heartbeat import ConsumerData, SubscriptionData
 from rocketmq_broker.protocol.codes import RequestCode, ResponseCode
 from rocketmq_broker.protocol.headers import (
     DeleteSubscriptionGroupRequestHeader,
@@ -45,7 +46,6 @@ from rocketmq_broker.protocol.headers import (
     UpdateConsumerOffsetRequestHeader,
     ViewMessageRequestHeader,
 )
-from rocketmq_broker.protocol.heartbeat import ConsumerData, SubscriptionData
 from rocketmq_broker.protocol.queue_table import MessageQueueData
 from rocketmq_broker.remoting.tasks import Tasks
 from rocketmq_broker.server.clients.lock_processor import LockProcessor

@@ -2,7 +2,7 @@
 
 import pytest
 
-from rocketmq_broker.protocol.heartbeat import ConsumerData, SubscriptionData
+from rocketmq_broker.protocol.bodies.heartbeat import ConsumerData, SubscriptionData
 from rocketmq_broker.server.clients.client_channel import CHANNEL_EXPIRES_MS, ClientChannel
 from rocketmq_broker.server.clients.consumer_groups import ConsumerGroups
 from rocketmq_broker.server.clients.producer_groups import ProducerGroups

@@ -8,6 +8,7 @@ import pytest
 
 from rocketmq_broker.message import sysflag
 from rocketmq_broker.message.ids import offset_message_id
+from rocketmq_broker.protocol.bodies.heartbeat import ConsumerData, HeartbeatData, SubscriptionData
 from rocketmq_broker.protocol.codes import AdminRequestCode, RequestCode, ResponseCode
 from rocketmq_broker.protocol.command_header import CommandHeader
 from rocketmq_broker.protocol.headers import (
@@ -18,7 +19,6 @@ from rocketmq_broker.protocol.headers import (
     ShowTransactionRequestHeader,
     ViewMessageRequestHeader,
 )
-from rocketmq_broker.protocol.heartbeat import ConsumerData, HeartbeatData, SubscriptionData
 from rocketmq_broker.store import Appended
 from tests.unit.server.hostile_wire import HostileWire, batch, forged_record, sent
 from tests.unit.server.transaction_broker import (

@@ -39,8 +39,8 @@ from rocketmq_broker.store import (
     TopicConfigs,
 )
 from rocketmq_broker.testing.memory_files import MemoryFiles
-from rocketmq_broker.transaction.check_policy import CheckPolicy
-from rocketmq_broker.transaction.checks_in_flight import ChecksInFlight
+from rocketmq_broker.transaction.checking.check_policy import CheckPolicy
+from rocketmq_broker.transaction.checking.checks_in_flight import ChecksInFlight
 
 ROOT = Path("/store")
 GROUP = "order_service"

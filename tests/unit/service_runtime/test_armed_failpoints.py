@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from service_runtime.armed_failpoints import ArmedFailpoints, FailedOnPurpose, Hit, read_hits
+from service_runtime.failing.armed_failpoints import ArmedFailpoints, FailedOnPurpose, Hit, read_hits
 
 ORDER = b'{"customer": "ada"}'
 

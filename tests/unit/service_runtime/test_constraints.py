@@ -18,8 +18,8 @@ from sqlalchemy import (
 )
 from sqlalchemy.exc import DBAPIError
 
-from service_runtime.constraints import ConstraintKind, is_duplicate, violation_of
-from service_runtime.database import create_database_engine
+from service_runtime.database.constraints import ConstraintKind, is_duplicate, violation_of
+from service_runtime.database.opening import create_database_engine
 
 TABLES = MetaData()
 PARCELS = Table(

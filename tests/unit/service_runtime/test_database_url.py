@@ -7,8 +7,8 @@ from sqlalchemy import create_engine
 
 from pipelines.errors import UnusableDatabaseUrl
 from pipelines.sources.database_url import parse_database_url as pipelines_address
-from service_runtime.database_url import UnusableUrl, masked, parse_database_url
-from service_runtime.engine import DatabaseUnusable, create_database_engine
+from service_runtime.database.database_url import UnusableUrl, masked, parse_database_url
+from service_runtime.database.engine import DatabaseUnusable, create_database_engine
 
 POSTGRESQL = [
     "postgresql://ann:s3cret@db:5433/orders",

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from sqlalchemy.exc import OperationalError
 
-from service_runtime.engine import create_database_engine
+from service_runtime.database.engine import create_database_engine
 
 
 @pytest.fixture

@@ -6,7 +6,7 @@ import logging
 import pytest
 
 from rocketmq_broker.client import MessagesWithdrawn
-from service_runtime.holds import REMIND_AFTER_S, Cause, Holding, Holds
+from service_runtime.failing.holds import REMIND_AFTER_S, Cause, Holding, Holds
 
 
 class Clock:

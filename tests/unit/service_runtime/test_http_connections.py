@@ -13,8 +13,8 @@ import httpx
 import pytest
 from flask import Flask, request
 
-from service_runtime.http_connection import Patience
-from service_runtime.http_server import HttpServer
+from service_runtime.http.http_connection import Patience
+from service_runtime.http.http_server import HttpServer
 
 Serve = Callable[..., HttpServer]
 NEVER = Patience(to_ask_s=3600, to_end_request_s=3600, to_read_answer_s=3600)

@@ -9,9 +9,9 @@ import httpx
 import pytest
 from flask import Flask
 
-from service_runtime import listening
-from service_runtime.http_server import HttpServer
-from service_runtime.start import CannotStart
+from service_runtime.http import listening
+from service_runtime.http.http_server import HttpServer
+from service_runtime.starting.start import CannotStart
 
 Serve = Callable[..., HttpServer]
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from service_runtime.known_hosts import KnownHosts
+from service_runtime.settings.known_hosts import KnownHosts
 
 LOOPBACK = KnownHosts.of("127.0.0.1", "")
 

@@ -6,8 +6,8 @@ from flask import Flask
 import credit_service.entrypoints.http as credits
 import inventory_service.entrypoints.http as inventory
 import order_service.entrypoints.http as orders
-from service_runtime import application
-from service_runtime.lanes import THREADS_KEPT_FREE, Lane
+from service_runtime.http import application
+from service_runtime.http.lanes import THREADS_KEPT_FREE, Lane
 
 ASKS_NOBODY = {"/", "/docs", "/livez", "/openapi.json", "/static/<path:filename>"}
 

@@ -1,6 +1,6 @@
 from flask import Flask
 
-from service_runtime.metrics import new_metrics, serve_metrics
+from service_runtime.observing.metrics import new_metrics, serve_metrics
 
 
 def an_app() -> Flask:

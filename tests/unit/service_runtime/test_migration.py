@@ -13,9 +13,9 @@ from pathlib import Path
 import pytest
 from sqlalchemy import Connection, Engine, func, select, text
 
-from service_runtime.database import migrate_database, open_database
-from service_runtime.engine import DatabaseUnusable, create_database_engine
-from service_runtime.migration import ADVISORY_LOCK, LocksHeld, Migrated, migrate
+from service_runtime.database.engine import DatabaseUnusable, create_database_engine
+from service_runtime.database.migration import ADVISORY_LOCK, LocksHeld, Migrated, migrate
+from service_runtime.database.opening import migrate_database, open_database
 
 ENV = """
 from alembic import context

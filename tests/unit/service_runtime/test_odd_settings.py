@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 from credit_service.settings import ServiceSettings as CreditSettings
 from inventory_service.settings import Settings as InventorySettings
 from order_service.settings import Settings as OrderSettings
-from service_runtime.settings import NamedSettings
-from service_runtime.start import run_program
+from service_runtime.settings.common import NamedSettings
+from service_runtime.starting.start import run_program
 
 words = st.text(st.characters(exclude_characters="\0", exclude_categories=()), max_size=20).filter(
     lambda text: all(not "\ud800" <= character <= "\udfff" or "\udc80" <= character <= "\udcff" for character in text)

@@ -4,7 +4,7 @@ import threading
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 
-from service_runtime.readiness import Missing, Need, Readiness
+from service_runtime.http.readiness import Missing, Need, Readiness
 
 
 class Asked:

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 from sqlalchemy import make_url
 
-from service_runtime.secret_files import SecretUnusable, read_secret, url_with_password
+from service_runtime.settings.secret_files import SecretUnusable, read_secret, url_with_password
 
 DIFFICULT = "p@s:s/w%o#r?d &+='\"\\$é"
 

@@ -6,9 +6,9 @@ import pytest
 from sqlalchemy import Column, Engine, Integer, MetaData, Table, event, text
 from sqlalchemy.exc import OperationalError
 
-from service_runtime.database_errors import DatabaseRefusal, DatabaseUnavailable, OutcomeUnknown
-from service_runtime.engine import create_database_engine
-from service_runtime.sessions import Sessions
+from service_runtime.database.database_errors import DatabaseRefusal, DatabaseUnavailable, OutcomeUnknown
+from service_runtime.database.engine import create_database_engine
+from service_runtime.database.sessions import Sessions
 
 
 @pytest.fixture

@@ -8,8 +8,8 @@ from pydantic_settings import CliApp
 
 from credit_service import settings as credits
 from order_service import settings as orders
-from service_runtime.settings import NamedSettings
-from service_runtime.start import first_error
+from service_runtime.settings.common import NamedSettings
+from service_runtime.starting.start import first_error
 
 CLASSES: list[type[NamedSettings]] = [
     orders.Settings,

@@ -5,7 +5,7 @@ import pytest
 from credit_service import settings as credits
 from inventory_service import settings as inventory
 from order_service import settings as orders
-from service_runtime.settings import NamedSettings
+from service_runtime.settings.common import NamedSettings
 
 DOCUMENTATION = (Path(__file__).resolve().parents[3] / "docs" / "services.md").read_text()
 

@@ -4,9 +4,9 @@ from opentelemetry.sdk.trace.export import SimpleSpanProcessor
 from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
 
 from rocketmq_broker.message import Message
-from service_runtime import tracing
-from service_runtime.log_context import logging_about
-from service_runtime.tracing import carried_properties, span_about
+from service_runtime.observing import tracing
+from service_runtime.observing.log_context import logging_about
+from service_runtime.observing.tracing import carried_properties, span_about
 
 
 @pytest.fixture

@@ -1,6 +1,6 @@
 import pytest
 
-from service_runtime.trying_again import try_until_done
+from service_runtime.failing.trying_again import try_until_done
 
 
 def test_pauses_double_up_to_ten_seconds_until_it_is_done() -> None:

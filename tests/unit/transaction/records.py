@@ -4,7 +4,7 @@ from rocketmq_broker.message import properties as props
 from rocketmq_broker.message.inner_message import InnerMessage
 from rocketmq_broker.message.record import decode_record, encode_message, encode_record, size_of
 from rocketmq_broker.message.tags import tags_code
-from rocketmq_broker.transaction.op_message import op_message
+from rocketmq_broker.transaction.messages.op_message import op_message
 from rocketmq_broker.transaction.pending_transaction import PendingTransaction
 from rocketmq_broker.transaction.transitions import prepared
 

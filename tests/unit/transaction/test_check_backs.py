@@ -1,7 +1,7 @@
 """The check-backs that are on record."""
 
 from rocketmq_broker.message import sysflag
-from rocketmq_broker.transaction.check_backs import CheckBack, CheckBacks
+from rocketmq_broker.transaction.checking.check_backs import CheckBack, CheckBacks
 
 
 def test_a_check_back_has_whom_when_and_what_was_answered() -> None:

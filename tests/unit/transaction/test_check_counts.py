@@ -1,6 +1,6 @@
 import pytest
 
-from rocketmq_broker.transaction.check_counts import check_counts_as_json, check_counts_from_json
+from rocketmq_broker.transaction.checking.check_counts import check_counts_as_json, check_counts_from_json
 from tests.unit.transaction.records import transaction
 
 

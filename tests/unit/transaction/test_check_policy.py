@@ -1,7 +1,7 @@
 import pytest
 
 from rocketmq_broker.message import properties as props
-from rocketmq_broker.transaction.check_policy import CheckPolicy
+from rocketmq_broker.transaction.checking.check_policy import CheckPolicy
 
 POLICY = CheckPolicy(transaction_timeout_ms=6000, file_reserved_ms=1_000_000)
 

@@ -1,6 +1,6 @@
 import pytest
 
-from rocketmq_broker.transaction.checks_in_flight import ChecksInFlight
+from rocketmq_broker.transaction.checking.checks_in_flight import ChecksInFlight
 
 
 def may_ask(checks: ChecksInFlight[str], producer: str, offset: int, now_ms: int) -> bool:

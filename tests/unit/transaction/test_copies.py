@@ -4,7 +4,7 @@ import pytest
 
 from rocketmq_broker.message import properties as props
 from rocketmq_broker.transaction.copies import Copies, Copy, are_decided, by_transaction, first_offsets, identity_of, is_copy
-from rocketmq_broker.transaction.half_message import HalfMessage, read_half_message
+from rocketmq_broker.transaction.messages.half_message import HalfMessage, read_half_message
 from rocketmq_broker.transaction.pending_transaction import PendingTransaction, RecordOffsets
 from rocketmq_broker.transaction.transitions import discarded, put_back, resumed
 from tests.unit.transaction.records import half_record, rewritten_by_apache, stored, transaction

@@ -3,7 +3,7 @@ from dataclasses import replace
 import pytest
 
 from rocketmq_broker.message.sysflag import TRANSACTION_COMMIT, TRANSACTION_NOT, TRANSACTION_ROLLBACK
-from rocketmq_broker.transaction.check_policy import CheckPolicy
+from rocketmq_broker.transaction.checking.check_policy import CheckPolicy
 from rocketmq_broker.transaction.copies import identity_of
 from rocketmq_broker.transaction.decision import (
     CheckAction,
@@ -16,7 +16,7 @@ from rocketmq_broker.transaction.decision import (
     decide_late_end,
     must_be_put_back,
 )
-from rocketmq_broker.transaction.half_message import read_any_message
+from rocketmq_broker.transaction.messages.half_message import read_any_message
 from rocketmq_broker.transaction.pending import PendingTransactions
 from rocketmq_broker.transaction.pending_transaction import RecordOffsets
 from rocketmq_broker.transaction.states import State

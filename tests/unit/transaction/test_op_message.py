@@ -3,8 +3,8 @@ import pytest
 from rocketmq_broker.message import properties as props
 from rocketmq_broker.message.record import decode_record
 from rocketmq_broker.transaction.errors import NotAnOpMessage
-from rocketmq_broker.transaction.half_message import read_any_message
-from rocketmq_broker.transaction.op_message import decided_offsets, op_message
+from rocketmq_broker.transaction.messages.half_message import read_any_message
+from rocketmq_broker.transaction.messages.op_message import decided_offsets, op_message
 from rocketmq_broker.transaction.states import State
 from tests.unit.transaction.records import HOST, changed, op_record, stored
 

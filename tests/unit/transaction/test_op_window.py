@@ -1,6 +1,6 @@
 from array import array
 
-from rocketmq_broker.transaction.offsets import OpWindow
+from rocketmq_broker.transaction.messages.offsets import OpWindow
 
 
 def test_the_op_offset_stops_at_the_first_op_message_that_is_still_needed() -> None:

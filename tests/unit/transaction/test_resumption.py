@@ -1,7 +1,7 @@
 import pytest
 
 from rocketmq_broker.transaction.errors import NotResumable
-from rocketmq_broker.transaction.half_message import HalfMessage, read_any_message, read_half_message
+from rocketmq_broker.transaction.messages.half_message import HalfMessage, read_any_message, read_half_message
 from rocketmq_broker.transaction.resumption import refuse_if_not_resumable
 from rocketmq_broker.transaction.transitions import committed, discarded
 from tests.unit.transaction.records import half_record, stored, transaction

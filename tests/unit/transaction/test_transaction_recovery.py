@@ -7,10 +7,10 @@ import pytest
 
 from rocketmq_broker.message import properties as props
 from rocketmq_broker.message.inner_message import InnerMessage
-from rocketmq_broker.transaction.check_policy import CheckPolicy
+from rocketmq_broker.transaction.checking.check_policy import CheckPolicy
 from rocketmq_broker.transaction.evidence import Evidence
-from rocketmq_broker.transaction.half_message import read_half_message
-from rocketmq_broker.transaction.op_message import op_message
+from rocketmq_broker.transaction.messages.half_message import read_half_message
+from rocketmq_broker.transaction.messages.op_message import op_message
 from rocketmq_broker.transaction.recovery import RecoveredTable, RecoveredTransaction, TransactionRecovery
 from rocketmq_broker.transaction.states import State
 from rocketmq_broker.transaction.transitions import committed, discarded, put_back, resumed

@@ -8,10 +8,10 @@ from rocketmq_broker.message import properties as props
 from rocketmq_broker.message.errors import CorruptRecord
 from rocketmq_broker.message.record import decode_record, encode_record, to_message
 from rocketmq_broker.message.tags import tags_code
-from rocketmq_broker.transaction.check_message import check_message
+from rocketmq_broker.transaction.checking.check_message import check_message
 from rocketmq_broker.transaction.copies import first_offsets, identity_of, origin_of
 from rocketmq_broker.transaction.errors import DelayedTransaction, NotAHalfMessage
-from rocketmq_broker.transaction.half_message import read_any_message, read_half_message
+from rocketmq_broker.transaction.messages.half_message import read_any_message, read_half_message
 from rocketmq_broker.transaction.transitions import committed, discarded, half_properties, put_back, resumed
 from tests.unit.transaction.records import (
     GROUP,

@@ -70,7 +70,7 @@ def _asks_in_time(trial: Trial, producer: Connection) -> tuple[tuple[Frame, Reco
         f"A half message that nobody decides is asked about, not before transactionTimeOut ({TIMEOUT_MS} ms) is over",
         hint="Look at the pending half messages every transactionCheckInterval, and ask about those that are older than "
         "transactionTimeOut. A producer that is still at work must not be disturbed.",
-        ours="broker/rocketmq_broker/transaction/check_policy.py",
+        ours="broker/rocketmq_broker/transaction/checking/check_policy.py",
         apache="TransactionalMessageServiceImpl.check",
     ):
         began = time.monotonic()
@@ -86,7 +86,7 @@ def _asks_about_the_message(trial: Trial, asked: tuple[Frame, Record], half: Hal
         "The check-back carries the message as its producer knows it, and names the offsets for the answer",
         hint="The body is one record, its topic and queue id those of REAL_TOPIC and REAL_QID. extFields: tranStateTableOffset "
         "is the half message's queue offset, commitLogOffset where it lies, msgId and transactionId are UNIQ_KEY.",
-        ours="broker/rocketmq_broker/transaction/check_message.py",
+        ours="broker/rocketmq_broker/transaction/checking/check_message.py",
         apache="Broker2Client.checkProducerTransactionState",
     ):
         frame, record = asked

@@ -95,7 +95,7 @@ def _closes_the_half_message(trial: Trial, half: Half) -> None:
         "An op message says that the half message is decided: RMQ_SYS_TRANS_OP_HALF_TOPIC, tag d, body = its queue offset",
         hint="The half message stays where it is: a log cannot be changed. The op message's body is the half message's queue "
         "offset in the half topic, in ASCII digits.",
-        ours="broker/rocketmq_broker/transaction/op_message.py",
+        ours="broker/rocketmq_broker/transaction/messages/op_message.py",
         apache="TransactionalMessageBridge.addRemoveTagInTransactionOp",
     ):
         check_op_message(trial, half)

@@ -28,7 +28,7 @@ def play(trial: Trial) -> None:
         "An op message says that the half message is decided",
         hint="A ROLLBACK that is only in memory is forgotten by a restart. Then the broker asks about the order again, "
         "for ever if the producer has forgotten it too.",
-        ours="broker/rocketmq_broker/transaction/op_message.py",
+        ours="broker/rocketmq_broker/transaction/messages/op_message.py",
         apache="TransactionalMessageServiceImpl.deletePrepareMessage",
     ):
         check_op_message(trial, half)

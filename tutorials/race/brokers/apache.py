@@ -11,10 +11,10 @@ from typing import ClassVar, Final, Self
 
 from demo.ports import free_ports
 from demo.processes import Process, Processes, ProcessFailed
-from rocketmq_broker.admin.brokers import masters_of
+from rocketmq_broker.admin.asking.brokers import masters_of
+from rocketmq_broker.admin.asking.figures import consume_stats
+from rocketmq_broker.admin.asking.requests import BrokerRequests
 from rocketmq_broker.admin.errors import AdminError
-from rocketmq_broker.admin.figures import consume_stats
-from rocketmq_broker.admin.requests import BrokerRequests
 from rocketmq_broker.client.instance.name_servers import NameServers
 from rocketmq_broker.message.topics import HALF_TOPIC, TRANSACTION_CONSUMER_GROUP
 from rocketmq_broker.remoting.client import RemotingClient

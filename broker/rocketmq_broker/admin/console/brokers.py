@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import os
 
-from rocketmq_broker.admin.brokers import BrokerAddress, find_brokers
+from rocketmq_broker.admin.asking.brokers import BrokerAddress, find_brokers
+from rocketmq_broker.admin.asking.requests import BrokerRequests
 from rocketmq_broker.admin.errors import CannotAsk, Refused
-from rocketmq_broker.admin.requests import BrokerRequests
 from rocketmq_broker.admin.session import Session, Target
 from rocketmq_broker.client.errors import IllegalConfiguration
 from rocketmq_broker.client.instance.access import open_remoting

@@ -12,8 +12,8 @@ from starlette.datastructures import URL
 from starlette.requests import Request
 from starlette.responses import HTMLResponse
 
-from rocketmq_broker.admin.durations import duration_text
-from rocketmq_broker.admin.printing import time_text
+from rocketmq_broker.admin.telling.durations import duration_text
+from rocketmq_broker.admin.telling.printing import time_text
 from rocketmq_broker.message.printable import printable
 
 TEMPLATES = Path(__file__).parent / "templates"

@@ -9,12 +9,12 @@ from dataclasses import dataclass
 from itertools import pairwise
 from typing import Final
 
+from rocketmq_broker.admin.asking.figures import runtime_info
+from rocketmq_broker.admin.asking.requests import BrokerRequests
 from rocketmq_broker.admin.console.brokers import Brokers
 from rocketmq_broker.admin.console.drawing.chart import Chart, Point, chart
 from rocketmq_broker.admin.errors import AdminError, NotSupported
-from rocketmq_broker.admin.figures import runtime_info
-from rocketmq_broker.admin.numbers import is_number
-from rocketmq_broker.admin.requests import BrokerRequests
+from rocketmq_broker.admin.telling.numbers import is_number
 from rocketmq_broker.protocol.headers import ListPendingTransactionsRequestHeader
 from rocketmq_broker.world import World
 

@@ -6,8 +6,8 @@ from collections.abc import Mapping
 
 from rocketmq_broker.admin.console.brokers import Brokers
 from rocketmq_broker.admin.errors import AdminError
-from rocketmq_broker.admin.numbers import is_number
 from rocketmq_broker.admin.session import Session
+from rocketmq_broker.admin.telling.numbers import is_number
 
 Query = Mapping[str, str]
 """The parameters of an address, or the fields of a form; the last one of several with one name."""

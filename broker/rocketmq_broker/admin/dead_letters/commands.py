@@ -9,6 +9,7 @@ from typing import Annotated
 import msgspec
 import typer
 
+from rocketmq_broker.admin.asking.requests import BrokerRequests
 from rocketmq_broker.admin.dead_letters.content import content_of
 from rocketmq_broker.admin.dead_letters.dead_letter import DeadLetter, Treated
 from rocketmq_broker.admin.dead_letters.finding import FoundLetter, dead_letters_of, find_dead_letters, groups_with_dead_letters
@@ -18,9 +19,8 @@ from rocketmq_broker.admin.dead_letters.treating import refuse_what_was_treated,
 from rocketmq_broker.admin.dead_letters.treating import retry as retry_letter
 from rocketmq_broker.admin.errors import AdminError
 from rocketmq_broker.admin.options import AsJson, BrokerAddr, Limit, NameServers, OlderThan, now_ms, target_of
-from rocketmq_broker.admin.printing import print_json, print_listing, say
-from rocketmq_broker.admin.requests import BrokerRequests
 from rocketmq_broker.admin.session import Session, run
+from rocketmq_broker.admin.telling.printing import print_json, print_listing, say
 
 ConsumerGroup = Annotated[str | None, typer.Option("-g", "--group", help="The consumer group; any without it.")]
 Messages = Annotated[

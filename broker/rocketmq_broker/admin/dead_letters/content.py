@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import msgspec
 
-from rocketmq_broker.admin.bodies import read_body
 from rocketmq_broker.admin.dead_letters.dead_letter import DeadLetter, Treated
 from rocketmq_broker.admin.dead_letters.finding import FoundLetter
 from rocketmq_broker.admin.dead_letters.treatments import treatment_history
+from rocketmq_broker.admin.telling.bodies import read_body
 from rocketmq_broker.message import properties as props
 
 

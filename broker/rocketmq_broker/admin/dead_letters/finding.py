@@ -8,11 +8,11 @@ from typing import NamedTuple
 
 import msgspec
 
+from rocketmq_broker.admin.asking.queue_pages import pages
+from rocketmq_broker.admin.asking.requests import BrokerRequests, is_stored_at
 from rocketmq_broker.admin.dead_letters.dead_letter import DeadLetter, read_dead_letter
 from rocketmq_broker.admin.dead_letters.treatments import latest_treatments
 from rocketmq_broker.admin.errors import NotSupported, Refused
-from rocketmq_broker.admin.queue_pages import pages
-from rocketmq_broker.admin.requests import BrokerRequests, is_stored_at
 from rocketmq_broker.admin.session import Session
 from rocketmq_broker.message import topics
 from rocketmq_broker.message.ids import parse_offset_message_id

@@ -7,8 +7,8 @@ from collections.abc import Sequence
 from rocketmq_broker.admin.dead_letters.content import DeadLetterContent
 from rocketmq_broker.admin.dead_letters.dead_letter import DeadLetter, Treated
 from rocketmq_broker.admin.dead_letters.finding import DeadLetterGroup
-from rocketmq_broker.admin.durations import duration_text
-from rocketmq_broker.admin.printing import print_facts, print_table, time_text
+from rocketmq_broker.admin.telling.durations import duration_text
+from rocketmq_broker.admin.telling.printing import print_facts, print_table, time_text
 
 
 def print_groups(rows: Sequence[tuple[str, DeadLetterGroup]], now_ms: int) -> None:

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Final
 
+from rocketmq_broker.admin.asking.requests import BrokerRequests
 from rocketmq_broker.admin.dead_letters.dead_letter import DeadLetter, Treated
 from rocketmq_broker.admin.errors import NotSupported
-from rocketmq_broker.admin.requests import BrokerRequests
 from rocketmq_broker.message import topics
 from rocketmq_broker.message.dead_letters import RETRIES, retries_of
 from rocketmq_broker.protocol.bodies import MarkInfo

@@ -5,17 +5,17 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from typing import Final, NamedTuple
 
-from rocketmq_broker.admin.brokers import BrokerAddress
-from rocketmq_broker.admin.durations import duration_text
+from rocketmq_broker.admin.asking.brokers import BrokerAddress
+from rocketmq_broker.admin.asking.figures import runtime_info, settings
+from rocketmq_broker.admin.asking.requests import BrokerRequests
 from rocketmq_broker.admin.errors import CannotAsk, NotSupported, Refused
-from rocketmq_broker.admin.figures import runtime_info, settings
 from rocketmq_broker.admin.health.advice import about_connection, about_refusal
 from rocketmq_broker.admin.health.clocks import clock
 from rocketmq_broker.admin.health.finding import Finding, fine, wrong
 from rocketmq_broker.admin.health.reach import announced
 from rocketmq_broker.admin.health.versions import Spoken, too_old, version_text
-from rocketmq_broker.admin.numbers import is_number
-from rocketmq_broker.admin.requests import BrokerRequests
+from rocketmq_broker.admin.telling.durations import duration_text
+from rocketmq_broker.admin.telling.numbers import is_number
 from rocketmq_broker.message import permissions
 from rocketmq_broker.protocol.bodies import ParkedCounts, TransactionInfo, TransactionList
 from rocketmq_broker.protocol.headers import ListPendingTransactionsRequestHeader

@@ -9,9 +9,9 @@ import re
 from collections.abc import Mapping
 from typing import Final
 
-from rocketmq_broker.admin.durations import duration_text
 from rocketmq_broker.admin.health.finding import Finding, fine, wrong
-from rocketmq_broker.admin.numbers import is_number
+from rocketmq_broker.admin.telling.durations import duration_text
+from rocketmq_broker.admin.telling.numbers import is_number
 
 _MOST_MS: Final = 5_000
 """RocketMQ's producers write the time of birth, and its brokers check back 6 s after it."""

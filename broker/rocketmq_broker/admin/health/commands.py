@@ -11,7 +11,8 @@ from typing import Annotated, Final
 import typer
 
 from rocketmq_broker import __version__
-from rocketmq_broker.admin.brokers import BrokerAddress, find_brokers
+from rocketmq_broker.admin.asking.brokers import BrokerAddress, find_brokers
+from rocketmq_broker.admin.asking.requests import BrokerRequests
 from rocketmq_broker.admin.errors import AdminError
 from rocketmq_broker.admin.health.advice import unused_tls
 from rocketmq_broker.admin.health.broker_health import examine_broker, subject_of
@@ -21,9 +22,8 @@ from rocketmq_broker.admin.health.name_servers import examine_name_servers
 from rocketmq_broker.admin.health.store_look import examine_store
 from rocketmq_broker.admin.health.versions import Spoken, far_apart, version_text
 from rocketmq_broker.admin.options import AsJson, BrokerAddr, NameServers, now_ms, target_of
-from rocketmq_broker.admin.printing import print_objects, say
-from rocketmq_broker.admin.requests import BrokerRequests
 from rocketmq_broker.admin.session import REFUSED, Target, run_with_remoting
+from rocketmq_broker.admin.telling.printing import print_objects, say
 from rocketmq_broker.protocol.codes import CURRENT_VERSION, CURRENT_VERSION_NAME
 from rocketmq_broker.remoting.client import RemotingClient
 

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import Final
 
+from rocketmq_broker.admin.asking.figures import all_producers, consumer_groups, consumers
+from rocketmq_broker.admin.asking.requests import TOOLS_GROUP, BrokerRequests
 from rocketmq_broker.admin.errors import CannotAsk, Refused
-from rocketmq_broker.admin.figures import all_producers, consumer_groups, consumers
 from rocketmq_broker.admin.health.finding import Finding, fine
 from rocketmq_broker.admin.health.versions import Spoken, clients_found
-from rocketmq_broker.admin.requests import TOOLS_GROUP, BrokerRequests
 
 _MOST_GROUPS: Final = 200
 """So many consumer groups are asked about: each takes a request."""

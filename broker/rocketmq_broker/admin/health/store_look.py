@@ -13,9 +13,9 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Final
 
-from rocketmq_broker.admin.durations import duration_text
 from rocketmq_broker.admin.health.finding import Finding, fine, wrong
 from rocketmq_broker.admin.health.overlay_files import OverlayFiles
+from rocketmq_broker.admin.telling.durations import duration_text
 from rocketmq_broker.message.record import host_bytes
 from rocketmq_broker.store import (
     ConsumerOffsets,

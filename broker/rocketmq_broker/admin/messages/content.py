@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import msgspec
 
-from rocketmq_broker.admin.bodies import read_body
+from rocketmq_broker.admin.telling.bodies import read_body
 from rocketmq_broker.message import properties as props
 from rocketmq_broker.message.ids import offset_message_id
 from rocketmq_broker.message.record import Record, host_text

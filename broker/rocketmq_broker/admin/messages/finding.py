@@ -6,10 +6,10 @@ from typing import Final
 
 import msgspec
 
+from rocketmq_broker.admin.asking.figures import consume_stats, groups_of_topic
+from rocketmq_broker.admin.asking.requests import BrokerRequests, is_stored_at
 from rocketmq_broker.admin.errors import CannotAsk, Refused
-from rocketmq_broker.admin.figures import consume_stats, groups_of_topic
 from rocketmq_broker.admin.messages.content import MessageContent, content_of
-from rocketmq_broker.admin.requests import BrokerRequests, is_stored_at
 from rocketmq_broker.admin.session import Session
 from rocketmq_broker.message import MessageQueue, topics
 from rocketmq_broker.message.ids import parse_offset_message_id

@@ -6,12 +6,12 @@ import asyncio
 from collections.abc import AsyncGenerator
 from typing import Final
 
+from rocketmq_broker.admin.asking.figures import topic_stats
+from rocketmq_broker.admin.asking.requests import BrokerRequests
 from rocketmq_broker.admin.errors import AdminError, Refused
-from rocketmq_broker.admin.figures import topic_stats
 from rocketmq_broker.admin.messages.content import MessageContent, content_of
-from rocketmq_broker.admin.printing import complain
-from rocketmq_broker.admin.requests import BrokerRequests
 from rocketmq_broker.admin.session import Session
+from rocketmq_broker.admin.telling.printing import complain
 from rocketmq_broker.protocol.bodies import TopicOffset
 
 LOOK_EVERY_S: Final = 0.5

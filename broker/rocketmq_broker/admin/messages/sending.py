@@ -7,8 +7,8 @@ from typing import Final
 
 import msgspec
 
+from rocketmq_broker.admin.asking.requests import BrokerRequests
 from rocketmq_broker.admin.errors import CannotAsk
-from rocketmq_broker.admin.requests import BrokerRequests
 from rocketmq_broker.admin.session import Session
 from rocketmq_broker.client.errors import MessageRefused
 from rocketmq_broker.client.producer.wire_message import check_message, to_wire, with_unique_id

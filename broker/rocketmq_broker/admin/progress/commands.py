@@ -8,11 +8,11 @@ import typer
 
 from rocketmq_broker.admin.errors import Refused
 from rocketmq_broker.admin.options import AsJson, BrokerAddr, NameServers, target_of
-from rocketmq_broker.admin.printing import print_listing
 from rocketmq_broker.admin.progress.groups import groups_of, progress_of
 from rocketmq_broker.admin.progress.printing import print_groups, print_progress, print_topics
 from rocketmq_broker.admin.progress.topics import topics_of
 from rocketmq_broker.admin.session import Session, run
+from rocketmq_broker.admin.telling.printing import print_listing
 
 EveryTopic = Annotated[bool, typer.Option("--all", help="Also the broker's own topics, retry topics and dead letters.")]
 EveryGroup = Annotated[bool, typer.Option("--all", help="Also groups that consume nothing, and the broker's own.")]

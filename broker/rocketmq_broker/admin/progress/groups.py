@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import msgspec
 
-from rocketmq_broker.admin.figures import consume_stats, consumer_groups, consumers
-from rocketmq_broker.admin.requests import BrokerRequests
+from rocketmq_broker.admin.asking.figures import consume_stats, consumer_groups, consumers
+from rocketmq_broker.admin.asking.requests import BrokerRequests
 from rocketmq_broker.message import MessageQueue, topics
 from rocketmq_broker.protocol.bodies import OffsetWrapper
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from rocketmq_broker.admin.printing import print_table, time_text
 from rocketmq_broker.admin.progress.groups import GroupFigures, QueueProgress
 from rocketmq_broker.admin.progress.topics import TopicFigures
+from rocketmq_broker.admin.telling.printing import print_table, time_text
 
 
 def print_topics(rows: Sequence[tuple[str, TopicFigures]]) -> None:

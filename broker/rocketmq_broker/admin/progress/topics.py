@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import msgspec
 
-from rocketmq_broker.admin.figures import system_topics, topic_stats
-from rocketmq_broker.admin.requests import BrokerRequests
+from rocketmq_broker.admin.asking.figures import system_topics, topic_stats
+from rocketmq_broker.admin.asking.requests import BrokerRequests
 from rocketmq_broker.message import topics
 
 

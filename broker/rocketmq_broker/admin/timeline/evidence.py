@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
+from rocketmq_broker.admin.asking.figures import groups_of_topic
+from rocketmq_broker.admin.asking.requests import BrokerRequests
 from rocketmq_broker.admin.decisions import half_offset_of
 from rocketmq_broker.admin.errors import NotSupported
-from rocketmq_broker.admin.figures import groups_of_topic
 from rocketmq_broker.admin.messages.content import content_of
 from rocketmq_broker.admin.messages.finding import Consumption, consumed_by
-from rocketmq_broker.admin.requests import BrokerRequests
 from rocketmq_broker.message import properties as props
 from rocketmq_broker.message import sysflag, topics
 from rocketmq_broker.message.record import Record

@@ -10,10 +10,10 @@ from rocketmq_broker.client.errors import BrokerError, BrokerUnreachable, Client
 from rocketmq_broker.client.instance.calls import ask, ask_for_success
 from rocketmq_broker.client.instance.rhythm import Rhythm
 from rocketmq_broker.client.instance.routes import Routes
+from rocketmq_broker.protocol.bodies.heartbeat import HeartbeatData
+from rocketmq_broker.protocol.bodies.route import MASTER_ID
 from rocketmq_broker.protocol.codes import RequestCode
 from rocketmq_broker.protocol.headers import UnregisterClientRequestHeader
-from rocketmq_broker.protocol.heartbeat import HeartbeatData
-from rocketmq_broker.protocol.route import MASTER_ID
 from rocketmq_broker.remoting.client import RemotingClient
 from rocketmq_broker.remoting.tasks import Tasks
 

@@ -10,11 +10,11 @@ from rocketmq_broker.client.errors import BrokerError, BrokerUnreachable, Illega
 from rocketmq_broker.client.instance.calls import ask
 from rocketmq_broker.client.instance.unreadable import understood
 from rocketmq_broker.message.mistakes import kind_of
+from rocketmq_broker.protocol.bodies.route import ClusterInfo, TopicRouteData
 from rocketmq_broker.protocol.codes import RequestCode, ResponseCode
 from rocketmq_broker.protocol.command import RemotingCommand
 from rocketmq_broker.protocol.command_header import CommandHeader
 from rocketmq_broker.protocol.headers import GetRouteInfoRequestHeader
-from rocketmq_broker.protocol.route import ClusterInfo, TopicRouteData
 from rocketmq_broker.remoting.client import RemotingClient
 from rocketmq_broker.remoting.errors import ConnectionClosed
 

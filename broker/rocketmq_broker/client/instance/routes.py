@@ -11,8 +11,8 @@ from rocketmq_broker.client.instance.name_servers import NameServers
 from rocketmq_broker.client.instance.rhythm import Rhythm
 from rocketmq_broker.client.instance.topic_queues import check_queue_counts, publish_queues, subscribe_queues
 from rocketmq_broker.message import MessageQueue, topics
+from rocketmq_broker.protocol.bodies.route import MASTER_ID, TopicRouteData
 from rocketmq_broker.protocol.errors import ProtocolError
-from rocketmq_broker.protocol.route import MASTER_ID, TopicRouteData
 from rocketmq_broker.remoting.tasks import Tasks
 
 logger = logging.getLogger(__name__)

@@ -6,7 +6,7 @@ from typing import Final
 
 from rocketmq_broker.client.errors import NoRoute
 from rocketmq_broker.message import MessageQueue, permissions
-from rocketmq_broker.protocol.route import MASTER_ID, TopicRouteData
+from rocketmq_broker.protocol.bodies.route import MASTER_ID, TopicRouteData
 
 MOST_QUEUES: Final = 65_535
 """Of a topic at one broker. Brokers refuse more; a name server that says more would make a client build objects without end."""

@@ -26,7 +26,7 @@ from rocketmq_broker.client.producer.sendability import Sendability
 from rocketmq_broker.client.producer.wire_message import check_message
 from rocketmq_broker.message import Message, MessageExt, MessageQueue, topics
 from rocketmq_broker.message.ids import UniqueIdMaker
-from rocketmq_broker.protocol.heartbeat import HeartbeatData, ProducerData
+from rocketmq_broker.protocol.bodies.heartbeat import HeartbeatData, ProducerData
 from rocketmq_broker.remoting.rpc_hook import RpcHook
 from rocketmq_broker.remoting.tls import ClientTls
 

@@ -12,9 +12,9 @@ from rocketmq_broker.client.pull.process_queue import ProcessQueue
 from rocketmq_broker.client.pull.queue_requests import PULL_SUSPEND_MS, Pulled, QueueRequests
 from rocketmq_broker.client.pull.subscription import Subscription
 from rocketmq_broker.message import MessageError, MessageExt, properties, topics
+from rocketmq_broker.protocol.bodies.route import MASTER_ID
 from rocketmq_broker.protocol.codes import ResponseCode
 from rocketmq_broker.protocol.errors import ProtocolError
-from rocketmq_broker.protocol.route import MASTER_ID
 from rocketmq_broker.remoting.backoff import Backoff
 
 logger = logging.getLogger(__name__)

@@ -13,6 +13,7 @@ from rocketmq_broker.client.pull.subscription import Subscription
 from rocketmq_broker.message import MessageExt, MessageQueue
 from rocketmq_broker.message.record import LONGEST_BODY, decode_records
 from rocketmq_broker.protocol import pull_sysflag
+from rocketmq_broker.protocol.bodies.route import MASTER_ID
 from rocketmq_broker.protocol.codes import RequestCode, ResponseCode
 from rocketmq_broker.protocol.headers import (
     GetMaxOffsetRequestHeader,
@@ -27,7 +28,6 @@ from rocketmq_broker.protocol.headers import (
     SearchOffsetResponseHeader,
     UpdateConsumerOffsetRequestHeader,
 )
-from rocketmq_broker.protocol.route import MASTER_ID
 
 PULL_SUSPEND_MS = 15_000
 PULL_GRACE_MS = 15_000

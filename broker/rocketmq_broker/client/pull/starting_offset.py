@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from rocketmq_broker.client.pull.offset_store import OffsetStore
 from rocketmq_broker.client.pull.queue_requests import QueueRequests
 from rocketmq_broker.message import MessageQueue, topics
-from rocketmq_broker.protocol.heartbeat import ConsumeFromWhere
+from rocketmq_broker.protocol.bodies.heartbeat import ConsumeFromWhere
 
 
 @dataclass(frozen=True, slots=True)

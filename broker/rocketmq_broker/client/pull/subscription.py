@@ -11,7 +11,7 @@ from rocketmq_broker.client.errors import IllegalConfiguration
 from rocketmq_broker.client.pull.message_selector import MessageSelector
 from rocketmq_broker.message import MessageExt, tags
 from rocketmq_broker.message.mistakes import kind_of
-from rocketmq_broker.protocol.heartbeat import EXPRESSION_TAG, SubscriptionData
+from rocketmq_broker.protocol.bodies.heartbeat import EXPRESSION_TAG, SubscriptionData
 
 ALL = "*"
 _JOINED_OTHERWISE = re.compile(r"[,;|]|\s(?:or|OR)\s")

@@ -11,7 +11,7 @@ from rocketmq_broker.client.errors import IllegalConfiguration
 from rocketmq_broker.client.instance.clock import now_ms
 from rocketmq_broker.message.mistakes import kind_of
 from rocketmq_broker.message.record import LONGEST_BODY
-from rocketmq_broker.protocol.heartbeat import ConsumeFromWhere, MessageModel
+from rocketmq_broker.protocol.bodies.heartbeat import ConsumeFromWhere, MessageModel
 
 _HALF_AN_HOUR_MS = 30 * 60 * 1000
 _DEFAULT_MAX_RECONSUME_TIMES = 16

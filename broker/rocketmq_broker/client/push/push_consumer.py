@@ -29,7 +29,7 @@ from rocketmq_broker.client.push.consumer_requests import ConsumerRequests
 from rocketmq_broker.client.push.consumer_settings import ConsumerOptions, ConsumerSettings
 from rocketmq_broker.client.push.operators.operator_requests import OperatorRequests
 from rocketmq_broker.message import MessageQueue, topics
-from rocketmq_broker.protocol.heartbeat import ConsumerData, ConsumeType, HeartbeatData
+from rocketmq_broker.protocol.bodies.heartbeat import ConsumerData, ConsumeType, HeartbeatData
 from rocketmq_broker.remoting.rpc_hook import RpcHook
 from rocketmq_broker.remoting.tasks import Tasks
 from rocketmq_broker.remoting.tls import ClientTls

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import msgspec
 
+from rocketmq_broker.protocol.bodies.heartbeat import SubscriptionData
 from rocketmq_broker.protocol.body import Body, BodyPart
-from rocketmq_broker.protocol.heartbeat import SubscriptionData
 
 
 class KVTable(Body):

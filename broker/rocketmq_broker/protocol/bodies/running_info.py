@@ -7,8 +7,8 @@ from typing import Final
 
 import msgspec
 
+from rocketmq_broker.protocol.bodies.heartbeat import SubscriptionData
 from rocketmq_broker.protocol.body import Body, BodyPart
-from rocketmq_broker.protocol.heartbeat import SubscriptionData
 from rocketmq_broker.protocol.queue_table import QueueTable
 
 PROP_NAMESERVER_ADDR: Final = "PROP_NAMESERVER_ADDR"

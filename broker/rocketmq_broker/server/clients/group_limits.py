@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Final
 
+from rocketmq_broker.protocol.bodies.heartbeat import HeartbeatData
 from rocketmq_broker.protocol.codes import ResponseCode
-from rocketmq_broker.protocol.heartbeat import HeartbeatData
 from rocketmq_broker.remoting.connection import Connection
 from rocketmq_broker.remoting.dispatcher import RequestRefused
 from rocketmq_broker.server.clients.consumer_groups import ConsumerGroups

@@ -6,9 +6,9 @@ from functools import lru_cache
 from typing import Final, NamedTuple
 
 from rocketmq_broker.filter import LONGEST, IllegalExpression, SqlFilter, compile_sql
+from rocketmq_broker.protocol.bodies.heartbeat import EXPRESSION_SQL92, EXPRESSION_TAG, SubscriptionData
 from rocketmq_broker.protocol.codes import ResponseCode
 from rocketmq_broker.protocol.headers import PullMessageRequestHeader
-from rocketmq_broker.protocol.heartbeat import EXPRESSION_SQL92, EXPRESSION_TAG, SubscriptionData
 from rocketmq_broker.remoting.dispatcher import RequestRefused
 from rocketmq_broker.server.clients.tag_filter import parse_tags, wanted_codes
 

@@ -3,8 +3,8 @@
 from typing import Final
 
 from rocketmq_broker.message.tags import tags_code
+from rocketmq_broker.protocol.bodies.heartbeat import SUBSCRIBE_ALL, SubscriptionData
 from rocketmq_broker.protocol.codes import ResponseCode
-from rocketmq_broker.protocol.heartbeat import SUBSCRIBE_ALL, SubscriptionData
 from rocketmq_broker.remoting.dispatcher import RequestRefused
 
 LONGEST_EXPRESSION: Final = 64 * 1024

@@ -9,11 +9,11 @@ from typing import Final
 
 from rocketmq_broker.message import permissions
 from rocketmq_broker.protocol import pull_sysflag
+from rocketmq_broker.protocol.bodies.heartbeat import MessageModel, SubscriptionData
+from rocketmq_broker.protocol.bodies.route import MASTER_ID
 from rocketmq_broker.protocol.codes import RequestCode, ResponseCode
 from rocketmq_broker.protocol.command import RemotingCommand, ReplyTo, encode_response
 from rocketmq_broker.protocol.headers import PullMessageRequestHeader, PullMessageResponseHeader
-from rocketmq_broker.protocol.heartbeat import MessageModel, SubscriptionData
-from rocketmq_broker.protocol.route import MASTER_ID
 from rocketmq_broker.remoting.alarm import Alarm
 from rocketmq_broker.remoting.connection import Connection
 from rocketmq_broker.remoting.dispatcher import Handler, RequestRefused

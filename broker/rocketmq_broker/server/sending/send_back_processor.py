@@ -9,10 +9,10 @@ from rocketmq_broker.message import permissions, topics
 from rocketmq_broker.message import properties as props
 from rocketmq_broker.message.ids import offset_message_id
 from rocketmq_broker.message.record import Record, decode_record, moved_message
+from rocketmq_broker.protocol.bodies.heartbeat import ConsumeType
 from rocketmq_broker.protocol.codes import RequestCode, ResponseCode
 from rocketmq_broker.protocol.command import RemotingCommand, encode_response
 from rocketmq_broker.protocol.headers import ConsumerSendMsgBackRequestHeader
-from rocketmq_broker.protocol.heartbeat import ConsumeType
 from rocketmq_broker.remoting.connection import Connection
 from rocketmq_broker.remoting.dispatcher import Handler, RequestRefused
 from rocketmq_broker.server.clients.consumer_groups import ConsumerGroups

@@ -15,7 +15,7 @@ from rocketmq_broker.message import properties as props
 from rocketmq_broker.message import sysflag, topics
 from rocketmq_broker.message.errors import IllegalMessage
 from rocketmq_broker.server.schedule.delay_levels import delay_level
-from rocketmq_broker.transaction.half_message import RESUMED_FROM
+from rocketmq_broker.transaction.messages.half_message import RESUMED_FROM
 
 BROKERS_OWN: Final = (
     props.REAL_TOPIC,

@@ -24,8 +24,8 @@ from rocketmq_broker.server.transactions.transaction_notes import CheckCountsFil
 from rocketmq_broker.server.transactions.transaction_recovery import recover_transactions
 from rocketmq_broker.server.transactions.transactional_messages import Topics, TransactionalMessages
 from rocketmq_broker.store import Appended, ConsumerOffsets, MessageStore
-from rocketmq_broker.transaction.check_policy import CheckPolicy
-from rocketmq_broker.transaction.checks_in_flight import ChecksInFlight
+from rocketmq_broker.transaction.checking.check_policy import CheckPolicy
+from rocketmq_broker.transaction.checking.checks_in_flight import ChecksInFlight
 
 
 class HalfMessages(Protocol):

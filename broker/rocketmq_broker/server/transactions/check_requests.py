@@ -14,11 +14,11 @@ from rocketmq_broker.protocol.headers import CheckTransactionStateRequestHeader
 from rocketmq_broker.remoting.connection import Connection
 from rocketmq_broker.remoting.errors import RemotingError
 from rocketmq_broker.server.transactions.transactional_messages import TransactionalMessages
-from rocketmq_broker.transaction.check_message import check_message
-from rocketmq_broker.transaction.checks_in_flight import ChecksInFlight
+from rocketmq_broker.transaction.checking.check_message import check_message
+from rocketmq_broker.transaction.checking.checks_in_flight import ChecksInFlight
 from rocketmq_broker.transaction.decision import GroupState
 from rocketmq_broker.transaction.errors import HalfMessageLost, NotAHalfMessage, NotWrittenYet
-from rocketmq_broker.transaction.half_message import HalfMessage
+from rocketmq_broker.transaction.messages.half_message import HalfMessage
 from rocketmq_broker.transaction.pending_transaction import PendingTransaction
 
 _PORT_LENGTH: Final = 4

@@ -12,7 +12,7 @@ from rocketmq_broker.remoting.connection import Connection
 from rocketmq_broker.remoting.dispatcher import Handler, RequestRefused
 from rocketmq_broker.server.ports import Durability
 from rocketmq_broker.server.transactions.transactional_messages import TransactionalMessages
-from rocketmq_broker.transaction.checks_in_flight import ChecksInFlight
+from rocketmq_broker.transaction.checking.checks_in_flight import ChecksInFlight
 from rocketmq_broker.transaction.decision import EndAction, EndDecision, EndRequest, Refusal
 from rocketmq_broker.transaction.errors import HalfMessageUnreadable
 

@@ -22,7 +22,7 @@ from rocketmq_broker.server.pulling.queue_records import records_from
 from rocketmq_broker.server.transactions.transactional_messages import TransactionalMessages
 from rocketmq_broker.store import MessageStore, RecordNotFound, StoreUnwritable
 from rocketmq_broker.transaction.errors import AlreadyResumed, NotAHalfMessage, NotResumable
-from rocketmq_broker.transaction.half_message import HALF_TOPIC, HalfMessage, read_any_message, read_half_message
+from rocketmq_broker.transaction.messages.half_message import HALF_TOPIC, HalfMessage, read_any_message, read_half_message
 from rocketmq_broker.transaction.resumption import refuse_if_not_resumable
 
 logger = logging.getLogger(__name__)

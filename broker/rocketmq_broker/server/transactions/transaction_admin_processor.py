@@ -24,7 +24,7 @@ from rocketmq_broker.server.transactions.check_requests import Producers
 from rocketmq_broker.server.transactions.transaction_finder import Found, FoundPending, TransactionFinder
 from rocketmq_broker.server.transactions.transaction_infos import check_back_info, decided_info, decided_now_info, pending_info
 from rocketmq_broker.server.transactions.transactional_messages import TransactionalMessages
-from rocketmq_broker.transaction.checks_in_flight import ChecksInFlight
+from rocketmq_broker.transaction.checking.checks_in_flight import ChecksInFlight
 from rocketmq_broker.transaction.errors import HalfMessageUnreadable
 from rocketmq_broker.transaction.pending_transaction import PendingTransaction
 from rocketmq_broker.transaction.states import State

@@ -5,8 +5,8 @@ from __future__ import annotations
 from rocketmq_broker.message.inner_message import InnerMessage
 from rocketmq_broker.store import Appended, MessageStore, RecordLost, RecordNotFound, UnreadableRecord
 from rocketmq_broker.transaction.errors import HalfMessageExpired, HalfMessageLost, NotAHalfMessage, NotWrittenYet
-from rocketmq_broker.transaction.half_message import HalfMessage, read_any_message, read_half_message
-from rocketmq_broker.transaction.op_message import op_message
+from rocketmq_broker.transaction.messages.half_message import HalfMessage, read_any_message, read_half_message
+from rocketmq_broker.transaction.messages.op_message import op_message
 from rocketmq_broker.transaction.pending_transaction import PendingTransaction
 from rocketmq_broker.transaction.states import State
 

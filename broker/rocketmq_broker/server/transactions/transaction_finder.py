@@ -12,8 +12,14 @@ from rocketmq_broker.server.transactions.transactional_messages import Transacti
 from rocketmq_broker.store import MessageStore
 from rocketmq_broker.transaction.copies import identity_of
 from rocketmq_broker.transaction.errors import HalfMessageUnreadable, NotAnOpMessage
-from rocketmq_broker.transaction.half_message import DISCARD_TOPIC, HALF_TOPIC, HalfMessage, read_any_message, read_half_message
-from rocketmq_broker.transaction.op_message import GIVEN_REASON_KEY, OP_TOPIC, decided_offsets
+from rocketmq_broker.transaction.messages.half_message import (
+    DISCARD_TOPIC,
+    HALF_TOPIC,
+    HalfMessage,
+    read_any_message,
+    read_half_message,
+)
+from rocketmq_broker.transaction.messages.op_message import GIVEN_REASON_KEY, OP_TOPIC, decided_offsets
 from rocketmq_broker.transaction.pending_transaction import PendingTransaction
 from rocketmq_broker.transaction.states import State
 

@@ -9,10 +9,10 @@ from rocketmq_broker.message import sysflag
 from rocketmq_broker.message.ids import offset_message_id
 from rocketmq_broker.protocol.bodies import CheckBackInfo, TransactionInfo
 from rocketmq_broker.server.transactions.transaction_finder import FoundDecided, FoundPending
-from rocketmq_broker.transaction.check_backs import CheckBack
+from rocketmq_broker.transaction.checking.check_backs import CheckBack
 from rocketmq_broker.transaction.errors import NotAHalfMessage
-from rocketmq_broker.transaction.half_message import HalfMessage
-from rocketmq_broker.transaction.op_message import OUTCOME, REASON
+from rocketmq_broker.transaction.messages.half_message import HalfMessage
+from rocketmq_broker.transaction.messages.op_message import OUTCOME, REASON
 from rocketmq_broker.transaction.pending_transaction import PendingTransaction
 from rocketmq_broker.transaction.states import State
 

@@ -12,9 +12,9 @@ from rocketmq_broker.message import topics
 from rocketmq_broker.remoting.connection import Connection
 from rocketmq_broker.server.transactions.transactional_messages import TransactionalMessages
 from rocketmq_broker.store import ConsumerOffsets, DamagedStore, MessageStore
-from rocketmq_broker.transaction.check_counts import check_counts_as_json, check_counts_from_json
-from rocketmq_broker.transaction.checks_in_flight import ChecksInFlight
-from rocketmq_broker.transaction.offsets import TransactionOffsets
+from rocketmq_broker.transaction.checking.check_counts import check_counts_as_json, check_counts_from_json
+from rocketmq_broker.transaction.checking.checks_in_flight import ChecksInFlight
+from rocketmq_broker.transaction.messages.offsets import TransactionOffsets
 from rocketmq_broker.world import current_world
 
 logger = logging.getLogger(__name__)

@@ -10,10 +10,10 @@ from rocketmq_broker.server.pulling.queue_records import records_from
 from rocketmq_broker.server.transactions.transaction_bridge import TransactionBridge
 from rocketmq_broker.server.transactions.transactional_messages import Topics, TransactionalMessages
 from rocketmq_broker.store import ConsumerOffsets, MessageStore, StoreUnwritable
-from rocketmq_broker.transaction.check_policy import CheckPolicy
+from rocketmq_broker.transaction.checking.check_policy import CheckPolicy
 from rocketmq_broker.transaction.evidence import Evidence
-from rocketmq_broker.transaction.half_message import DISCARD_TOPIC, HALF_TOPIC
-from rocketmq_broker.transaction.op_message import OP_TOPIC
+from rocketmq_broker.transaction.messages.half_message import DISCARD_TOPIC, HALF_TOPIC
+from rocketmq_broker.transaction.messages.op_message import OP_TOPIC
 from rocketmq_broker.transaction.pending import PendingTransactions
 from rocketmq_broker.transaction.recovery import RecoveredTable, RecoveredTransaction, TransactionRecovery
 from rocketmq_broker.transaction.states import State

@@ -19,11 +19,11 @@ from rocketmq_broker.server.transactions.topic_outcomes import TopicOutcomes
 from rocketmq_broker.server.transactions.transaction_bridge import TransactionBridge
 from rocketmq_broker.store import Appended
 from rocketmq_broker.transaction import transitions
-from rocketmq_broker.transaction.check_policy import CheckPolicy
+from rocketmq_broker.transaction.checking.check_policy import CheckPolicy
 from rocketmq_broker.transaction.counts import TransactionCounts
 from rocketmq_broker.transaction.decision import EndAction, EndDecision, EndRequest, decide_end, decide_late_end
 from rocketmq_broker.transaction.errors import NotADestination, NotResumable
-from rocketmq_broker.transaction.half_message import DISCARD_TOPIC, HalfMessage, find_group
+from rocketmq_broker.transaction.messages.half_message import DISCARD_TOPIC, HalfMessage, find_group
 from rocketmq_broker.transaction.pending import PendingTransactions
 from rocketmq_broker.transaction.pending_transaction import PendingTransaction
 from rocketmq_broker.transaction.recent_half_messages import RecentHalfMessages

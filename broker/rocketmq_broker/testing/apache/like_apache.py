@@ -18,6 +18,7 @@ from typing import Final
 
 from rocketmq_broker.message import sysflag
 from rocketmq_broker.message.record import host_bytes
+from rocketmq_broker.protocol.bodies.heartbeat import HeartbeatData, ProducerData
 from rocketmq_broker.protocol.codes import RequestCode, ResponseCode
 from rocketmq_broker.protocol.command import RemotingCommand, encode_response
 from rocketmq_broker.protocol.headers import (
@@ -26,7 +27,6 @@ from rocketmq_broker.protocol.headers import (
     SearchOffsetRequestHeader,
     SearchOffsetResponseHeader,
 )
-from rocketmq_broker.protocol.heartbeat import HeartbeatData, ProducerData
 from rocketmq_broker.remoting.connection import Connection
 from rocketmq_broker.testing.apache.immunity import Immunity, find_immunity, looked_at_every, looks_until_asked
 from rocketmq_broker.testing.apache.nobody import Nobody, send_as, unknown_answer

@@ -8,9 +8,9 @@ import pytest
 
 from rocketmq_broker.client.instance.heartbeats import Heartbeats
 from rocketmq_broker.client.instance.routes import Routes
+from rocketmq_broker.protocol.bodies.heartbeat import ConsumerData, HeartbeatData, ProducerData
 from rocketmq_broker.protocol.codes import RequestCode, ResponseCode
 from rocketmq_broker.protocol.headers import UnregisterClientRequestHeader
-from rocketmq_broker.protocol.heartbeat import ConsumerData, HeartbeatData, ProducerData
 from rocketmq_broker.remoting.errors import ConnectionClosed
 from tests.unit.client.peers import Peers, answer, success
 from tests.unit.client.waiting import until

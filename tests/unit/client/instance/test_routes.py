@@ -9,7 +9,7 @@ import pytest
 from rocketmq_broker.client import BrokerUnreachable, MessageQueue, NameServerUnreachable, NoRoute
 from rocketmq_broker.client.instance.name_servers import NameServers
 from rocketmq_broker.client.instance.routes import Routes
-from rocketmq_broker.protocol.route import BrokerData, ClusterInfo, QueueData, TopicRouteData
+from rocketmq_broker.protocol.bodies.route import BrokerData, ClusterInfo, QueueData, TopicRouteData
 from tests.unit.client.waiting import until
 
 TEMPLATE = "TBW102"

@@ -5,7 +5,7 @@ import pytest
 from rocketmq_broker.client.errors import NoRoute
 from rocketmq_broker.client.instance.topic_queues import check_queue_counts, publish_queues, subscribe_queues
 from rocketmq_broker.message import MessageQueue
-from rocketmq_broker.protocol.route import BrokerData, QueueData, TopicRouteData
+from rocketmq_broker.protocol.bodies.route import BrokerData, QueueData, TopicRouteData
 
 
 def route(*brokers: tuple[str, int, int, int], order_topic_conf: str | None = None, masters: str = "ab") -> TopicRouteData:

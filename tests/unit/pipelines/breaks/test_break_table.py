@@ -6,7 +6,7 @@ import pytest
 from typer.testing import CliRunner
 
 from pipelines.breaks.break_table import GONE, BreakTable, Changes
-from pipelines.breaks.commands import commands
+from pipelines.commands.breaks import commands
 from pipelines.errors import BreaksUnusable
 from tests.unit.pipelines.page.rows import matched, row
 

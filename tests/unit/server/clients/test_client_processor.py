@@ -7,10 +7,10 @@ from collections.abc import Callable
 import pytest
 
 from rocketmq_broker.protocol.bodies import CheckClientRequestBody, GetConsumerListByGroupResponseBody
+from rocketmq_broker.protocol.bodies.heartbeat import ConsumerData, HeartbeatData, ProducerData, SubscriptionData
 from rocketmq_broker.protocol.codes import RequestCode, ResponseCode
 from rocketmq_broker.protocol.command import RemotingCommand
 from rocketmq_broker.protocol.headers import GetConsumerListByGroupRequestHeader, UnregisterClientRequestHeader
-from rocketmq_broker.protocol.heartbeat import ConsumerData, HeartbeatData, ProducerData, SubscriptionData
 from rocketmq_broker.server.clients.client_channel import CHANNEL_EXPIRES_MS
 from tests.unit.server.conftest import Desk, Wire
 

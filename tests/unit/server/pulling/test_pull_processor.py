@@ -14,10 +14,10 @@ from rocketmq_broker.message.inner_message import InnerMessage
 from rocketmq_broker.message.record import decode_records
 from rocketmq_broker.message.tags import tags_code
 from rocketmq_broker.protocol import pull_sysflag
+from rocketmq_broker.protocol.bodies.heartbeat import ConsumerData, MessageModel, SubscriptionData
 from rocketmq_broker.protocol.codes import RequestCode, ResponseCode
 from rocketmq_broker.protocol.command import RemotingCommand
 from rocketmq_broker.protocol.headers import PullMessageRequestHeader, PullMessageResponseHeader
-from rocketmq_broker.protocol.heartbeat import ConsumerData, MessageModel, SubscriptionData
 from rocketmq_broker.remoting.alarm import Alarm
 from rocketmq_broker.store import SubscriptionGroupConfig, TopicConfig
 from rocketmq_broker.store.log.segments import Segments

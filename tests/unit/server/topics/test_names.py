@@ -6,6 +6,7 @@ import pytest
 
 from rocketmq_broker.message import topics
 from rocketmq_broker.protocol.bodies import LockBatchRequestBody, SubscriptionGroupConfig
+from rocketmq_broker.protocol.bodies.heartbeat import ConsumerData, HeartbeatData, ProducerData, SubscriptionData
 from rocketmq_broker.protocol.codes import RequestCode, ResponseCode
 from rocketmq_broker.protocol.command_header import CommandHeader
 from rocketmq_broker.protocol.headers import (
@@ -17,7 +18,6 @@ from rocketmq_broker.protocol.headers import (
     ResetOffsetRequestHeader,
     UpdateConsumerOffsetRequestHeader,
 )
-from rocketmq_broker.protocol.heartbeat import ConsumerData, HeartbeatData, ProducerData, SubscriptionData
 from rocketmq_broker.server.clients.lock_processor import LockProcessor
 from rocketmq_broker.store import SubscriptionGroupConfig as StoredGroup
 from rocketmq_broker.store import SubscriptionGroups

@@ -11,7 +11,7 @@ from rocketmq_broker.remoting.tasks import Tasks
 from rocketmq_broker.server.schedule.expiry_clock import BELIEVED_AFTER_MS
 from rocketmq_broker.server.transactions import check_service
 from rocketmq_broker.store.log.segments import Segments
-from rocketmq_broker.transaction.check_policy import CheckPolicy
+from rocketmq_broker.transaction.checking.check_policy import CheckPolicy
 from tests.unit.client.waiting import until
 from tests.unit.server.transaction_broker import (
     DISCARD_TOPIC,

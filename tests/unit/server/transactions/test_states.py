@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping
 import pytest
 
 from rocketmq_broker.transaction.decision import Refusal
-from rocketmq_broker.transaction.half_message import read_half_message
+from rocketmq_broker.transaction.messages.half_message import read_half_message
 from rocketmq_broker.transaction.pending_transaction import PendingTransaction
 from rocketmq_broker.transaction.states import TRANSITIONS, State, Verb, Written
 from tests.unit.server.transaction_broker import (

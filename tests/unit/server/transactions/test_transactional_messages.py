@@ -15,7 +15,7 @@ from rocketmq_broker.server.transactions.resume_processor import MOST_AT_ONCE
 from rocketmq_broker.store import Appended, StoreUnwritable
 from rocketmq_broker.testing.memory_files import MemoryFiles
 from rocketmq_broker.transaction.decision import Refusal
-from rocketmq_broker.transaction.half_message import read_half_message
+from rocketmq_broker.transaction.messages.half_message import read_half_message
 from tests.unit.server.transaction_broker import (
     DISCARD_TOPIC,
     HALF_TOPIC,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import Final, NamedTuple
 
-from rocketmq_broker.admin.durations import duration_text
+from rocketmq_broker.admin.telling.durations import duration_text
 from rocketmq_broker.admin.timeline.event import BROKER, OPERATOR, Event
 
 _TIMES_WIDTH: Final = 84

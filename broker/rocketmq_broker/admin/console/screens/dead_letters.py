@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Final, NamedTuple
 
+from rocketmq_broker.admin.asking.requests import BrokerRequests
 from rocketmq_broker.admin.console.deed import Deed
 from rocketmq_broker.admin.console.pages import url
 from rocketmq_broker.admin.console.screen import Screen
@@ -20,7 +21,6 @@ from rocketmq_broker.admin.dead_letters.finding import (
 )
 from rocketmq_broker.admin.errors import Refused
 from rocketmq_broker.admin.options import now_ms
-from rocketmq_broker.admin.requests import BrokerRequests
 
 _MOST: Final = 50
 

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import Final, NamedTuple
 
+from rocketmq_broker.admin.asking.discarded import DiscardedMessage, newest_discarded
 from rocketmq_broker.admin.console.deed import Deed
 from rocketmq_broker.admin.console.screen import Screen
 from rocketmq_broker.admin.console.visit import Visit
 from rocketmq_broker.admin.decisions import resume
-from rocketmq_broker.admin.discarded import DiscardedMessage, newest_discarded
 from rocketmq_broker.admin.options import now_ms
 
 _MOST: Final = 50

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import Final, NamedTuple
 
+from rocketmq_broker.admin.asking.figures import consumers
 from rocketmq_broker.admin.console.screen import Screen
 from rocketmq_broker.admin.console.visit import Visit
 from rocketmq_broker.admin.errors import Refused
-from rocketmq_broker.admin.figures import consumers
 from rocketmq_broker.admin.progress.groups import GroupFigures, QueueProgress, groups_of, progress_of
 from rocketmq_broker.protocol.bodies import ClientConnection
 

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from rocketmq_broker.admin.brokers import BrokerAddress
+from rocketmq_broker.admin.asking.brokers import BrokerAddress
+from rocketmq_broker.admin.asking.requests import BrokerRequests
 from rocketmq_broker.admin.console.drawing.chart import Chart
 from rocketmq_broker.admin.console.sampling import Sampler
 from rocketmq_broker.admin.console.screen import Screen
@@ -13,7 +14,6 @@ from rocketmq_broker.admin.errors import AdminError
 from rocketmq_broker.admin.health.broker_health import examine_broker
 from rocketmq_broker.admin.health.finding import Finding, wrong
 from rocketmq_broker.admin.options import now_ms
-from rocketmq_broker.admin.requests import BrokerRequests
 
 
 class OverviewFacts(NamedTuple):

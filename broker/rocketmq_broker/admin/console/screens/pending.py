@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from typing import Final, NamedTuple
 
+from rocketmq_broker.admin.asking.figures import producers
+from rocketmq_broker.admin.asking.requests import BrokerRequests
 from rocketmq_broker.admin.console.brokers import the_broker_at
 from rocketmq_broker.admin.console.screen import Screen
 from rocketmq_broker.admin.console.visit import Visit
 from rocketmq_broker.admin.errors import NotSupported
-from rocketmq_broker.admin.figures import producers
-from rocketmq_broker.admin.half_queue import UndecidedHalf, undecided_halves
-from rocketmq_broker.admin.requests import BrokerRequests
 from rocketmq_broker.admin.session import Session
+from rocketmq_broker.admin.timeline.half_queue import UndecidedHalf, undecided_halves
 from rocketmq_broker.protocol.bodies import ClientConnection, TransactionInfo
 from rocketmq_broker.protocol.headers import ListPendingTransactionsRequestHeader
 

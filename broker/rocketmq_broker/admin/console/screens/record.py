@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Final, NamedTuple
 
+from rocketmq_broker.admin.asking.requests import understood
 from rocketmq_broker.admin.console.brokers import the_broker_at
 from rocketmq_broker.admin.console.screen import Screen
 from rocketmq_broker.admin.console.visit import Visit
-from rocketmq_broker.admin.records import MarkedField, marked_fields
-from rocketmq_broker.admin.requests import understood
+from rocketmq_broker.admin.telling.records import MarkedField, marked_fields
 
 _BYTES_ON_A_LINE: Final = 16
 _MOST_LINES: Final = 256

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from typing import Final, NamedTuple
 
+from rocketmq_broker.admin.asking.figures import groups_of_topic, topic_stats
+from rocketmq_broker.admin.asking.requests import BrokerRequests
 from rocketmq_broker.admin.console.screen import Screen
 from rocketmq_broker.admin.console.visit import Visit
 from rocketmq_broker.admin.errors import Refused
-from rocketmq_broker.admin.figures import groups_of_topic, topic_stats
 from rocketmq_broker.admin.messages.content import MessageContent
 from rocketmq_broker.admin.messages.following import newest_messages
 from rocketmq_broker.admin.progress.topics import TopicFigures, topics_of
-from rocketmq_broker.admin.requests import BrokerRequests
 from rocketmq_broker.protocol.bodies import TopicOffset
 
 _NEWEST: Final = 30

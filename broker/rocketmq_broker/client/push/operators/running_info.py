@@ -15,6 +15,7 @@ from rocketmq_broker.client.push.operators.thread_dump import thread_dump
 from rocketmq_broker.client.rebalance.queue_locks import OwnQueueLocks
 from rocketmq_broker.message import MessageQueue
 from rocketmq_broker.protocol.bodies import ConsumerRunningInfo, ProcessQueueInfo
+from rocketmq_broker.protocol.bodies.heartbeat import ConsumeType
 from rocketmq_broker.protocol.bodies.running_info import (
     PROP_CLIENT_VERSION,
     PROP_CONSUME_ORDERLY,
@@ -24,7 +25,6 @@ from rocketmq_broker.protocol.bodies.running_info import (
     PROP_THREADPOOL_CORE_SIZE,
 )
 from rocketmq_broker.protocol.codes import CURRENT_VERSION_NAME
-from rocketmq_broker.protocol.heartbeat import ConsumeType
 from rocketmq_broker.protocol.queue_table import QueueTable
 from rocketmq_broker.world import World, current_world
 

@@ -1,0 +1,1 @@
+"""What brokers are asked: the requests, and the answers as one reads them."""

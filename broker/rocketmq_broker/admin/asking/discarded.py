@@ -1,0 +1,95 @@
+"""Discarded transactions, read from TRANS_CHECK_MAX_TIME_TOPIC by requests that Apache's brokers know as well."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import msgspec
+
+from rocketmq_broker.admin.asking.queue_pages import pages
+from rocketmq_broker.admin.asking.requests import BrokerRequests
+from rocketmq_broker.message import properties as props
+from rocketmq_broker.message import topics
+from rocketmq_broker.message.ids import offset_message_id
+from rocketmq_broker.message.record import Record
+
+
+class DiscardedMessage(msgspec.Struct, frozen=True, rename="camel"):
+    """A message that the broker discarded."""
+
+    message_id: str
+    """Its offset message id, by which it is resumed."""
+    commit_log_offset: int
+    queue_offset: int
+    transaction_id: str | None
+    producer_group: str
+    topic: str
+    queue_id: int
+    keys: list[str]
+    tags: str | None
+    checks: int
+    body_size: int
+    born_ms: int
+    discarded_ms: int
+    is_resumed: bool = False
+    """Whether it has been made a half message again since."""
+
+
+async def newest_discarded(
+    requests: BrokerRequests, limit: int, is_wanted: Callable[[DiscardedMessage], bool]
+) -> list[DiscardedMessage]:
+    """The last ones that are wanted, newest first."""
+    found: list[DiscardedMessage] = []
+    async for page in pages(requests, topics.CHECK_MAX_TIME_TOPIC):
+        for message in filter(is_wanted, map(read_discarded, page)):
+            found.append(await with_resumption(requests, message))
+            if len(found) == limit:
+                return found
+    return found
+
+
+async def discarded_with_id(requests: BrokerRequests, word: str) -> list[DiscardedMessage]:
+    """Discarded messages with that transaction id or key, newest first."""
+    records = await requests.query(topics.CHECK_MAX_TIME_TOPIC, word)
+    messages = [await with_resumption(requests, read_discarded(record)) for record in records]
+    return sorted(messages, key=lambda message: message.commit_log_offset, reverse=True)
+
+
+async def with_resumption(requests: BrokerRequests, message: DiscardedMessage) -> DiscardedMessage:
+    """Adds whether the message was resumed, that is, whether a later half message was made from it. Needs the broker's index."""
+    if message.transaction_id is None:
+        return message
+    halves = await requests.query(topics.HALF_TOPIC, message.transaction_id)
+    is_resumed = any(
+        half.commit_log_offset > message.commit_log_offset
+        and half.born_timestamp == message.born_ms
+        and half.get_property(props.PRODUCER_GROUP) == message.producer_group
+        for half in halves
+    )
+    return msgspec.structs.replace(message, is_resumed=is_resumed)
+
+
+def read_discarded(record: Record) -> DiscardedMessage:
+    """What a record of the discard topic says."""
+    return DiscardedMessage(
+        message_id=offset_message_id(record.store_host, record.commit_log_offset),
+        commit_log_offset=record.commit_log_offset,
+        queue_offset=record.queue_offset,
+        transaction_id=record.get_property(props.UNIQUE_KEY),
+        producer_group=record.get_property(props.PRODUCER_GROUP) or "",
+        topic=record.get_property(props.REAL_TOPIC) or "",
+        queue_id=_number(record, props.REAL_QUEUE_ID, -1),
+        keys=(record.get_property(props.KEYS) or "").split(),
+        tags=record.get_property(props.TAGS),
+        checks=_number(record, props.TRANSACTION_CHECK_TIMES, 0),
+        body_size=len(record.body),
+        born_ms=record.born_timestamp,
+        discarded_ms=record.store_timestamp,
+    )
+
+
+def _number(record: Record, name: str, otherwise: int) -> int:
+    try:
+        return int(record.get_property(name) or otherwise)
+    except ValueError:
+        return otherwise

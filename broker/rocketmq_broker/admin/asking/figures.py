@@ -1,0 +1,106 @@
+"""What one broker tells of its topics, its groups and itself, by requests that Apache's brokers know as well."""
+
+from __future__ import annotations
+
+from rocketmq_broker.admin.asking.requests import BrokerRequests, understood
+from rocketmq_broker.protocol.bodies import (
+    ClientConnection,
+    ConsumerConnection,
+    ConsumeStats,
+    GroupList,
+    KVTable,
+    ProducerConnection,
+    ProducerInfo,
+    ProducerTableInfo,
+    SubscriptionGroupWrapper,
+    TopicList,
+    TopicStatsTable,
+)
+from rocketmq_broker.protocol.codes import RequestCode, ResponseCode
+from rocketmq_broker.protocol.headers import (
+    GetConsumerConnectionListRequestHeader,
+    GetConsumeStatsRequestHeader,
+    GetProducerConnectionListRequestHeader,
+    GetTopicStatsInfoRequestHeader,
+    QueryTopicConsumeByWhoRequestHeader,
+)
+from rocketmq_broker.protocol.java_properties import parse_properties
+
+
+async def topic_stats(broker: BrokerRequests, topic: str) -> TopicStatsTable | None:
+    """Where each queue of a topic begins and ends; None if the broker has no such topic. Raises CannotAsk, Refused."""
+    header = GetTopicStatsInfoRequestHeader(topic=topic)
+    answer = await broker.ask(RequestCode.GET_TOPIC_STATS_INFO, header, ResponseCode.TOPIC_NOT_EXIST)
+    if answer.code == ResponseCode.TOPIC_NOT_EXIST:
+        return None
+    with understood(broker.address):
+        return TopicStatsTable.decode(answer.body)
+
+
+async def system_topics(broker: BrokerRequests) -> frozenset[str]:
+    """The topics of the broker's own, which nobody made. Raises CannotAsk, Refused."""
+    answer = await broker.ask(RequestCode.GET_SYSTEM_TOPIC_LIST_FROM_BROKER, None)
+    with understood(broker.address):
+        return frozenset(TopicList.decode(answer.body).topic_list)
+
+
+async def consumer_groups(broker: BrokerRequests) -> list[str]:
+    """All consumer groups that the broker knows. Raises CannotAsk, Refused."""
+    answer = await broker.ask(RequestCode.GET_ALL_SUBSCRIPTIONGROUP_CONFIG, None)
+    with understood(broker.address):
+        return sorted(SubscriptionGroupWrapper.decode(answer.body).subscription_group_table)
+
+
+async def consume_stats(broker: BrokerRequests, group: str, topic: str | None = None) -> ConsumeStats:
+    """How far a group is in each queue of a topic, or of all its topics. Raises CannotAsk, Refused."""
+    answer = await broker.ask(RequestCode.GET_CONSUME_STATS, GetConsumeStatsRequestHeader(consumer_group=group, topic=topic))
+    with understood(broker.address):
+        return ConsumeStats.decode(answer.body)
+
+
+async def groups_of_topic(broker: BrokerRequests, topic: str) -> list[str]:
+    """The groups that consume a topic, or have done so. Raises CannotAsk, Refused."""
+    answer = await broker.ask(RequestCode.QUERY_TOPIC_CONSUME_BY_WHO, QueryTopicConsumeByWhoRequestHeader(topic=topic))
+    with understood(broker.address):
+        return sorted(GroupList.decode(answer.body).group_list)
+
+
+async def consumers(broker: BrokerRequests, group: str) -> list[ClientConnection]:
+    """The members of a consumer group that are online. Raises CannotAsk, Refused."""
+    header = GetConsumerConnectionListRequestHeader(consumer_group=group)
+    answer = await broker.ask(RequestCode.GET_CONSUMER_CONNECTION_LIST, header, ResponseCode.CONSUMER_NOT_ONLINE)
+    if answer.code == ResponseCode.CONSUMER_NOT_ONLINE:
+        return []
+    with understood(broker.address):
+        return ConsumerConnection.decode(answer.body).connection_set
+
+
+async def producers(broker: BrokerRequests, group: str) -> list[ClientConnection]:
+    """The members of a producer group that are online. Raises CannotAsk, Refused."""
+    header = GetProducerConnectionListRequestHeader(producer_group=group)
+    answer = await broker.ask(RequestCode.GET_PRODUCER_CONNECTION_LIST, header, ResponseCode.SYSTEM_ERROR)
+    if answer.code == ResponseCode.SYSTEM_ERROR:
+        return []  # this is how RocketMQ answers where nobody of the group is online
+    with understood(broker.address):
+        return ProducerConnection.decode(answer.body).connection_set
+
+
+async def all_producers(broker: BrokerRequests) -> dict[str, list[ProducerInfo]]:
+    """All producers that are online, by group. Raises CannotAsk, Refused; NotSupported at Apache's brokers before 4.9.5."""
+    answer = await broker.ask(RequestCode.GET_ALL_PRODUCER_INFO, None)
+    with understood(broker.address):
+        return ProducerTableInfo.decode(answer.body).data
+
+
+async def runtime_info(broker: BrokerRequests) -> dict[str, str]:
+    """The broker's figures, by the names that mqadmin shows. Raises CannotAsk, Refused."""
+    answer = await broker.ask(RequestCode.GET_BROKER_RUNTIME_INFO, None)
+    with understood(broker.address):
+        return KVTable.decode(answer.body).table
+
+
+async def settings(broker: BrokerRequests) -> dict[str, str]:
+    """The broker's settings, by the names of broker.conf. Raises CannotAsk, Refused."""
+    answer = await broker.ask(RequestCode.GET_BROKER_CONFIG, None)
+    with understood(broker.address):
+        return parse_properties(answer.body.decode())

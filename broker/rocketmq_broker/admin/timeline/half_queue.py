@@ -1,0 +1,105 @@
+"""Half messages without a decision, as far as queues and index tell: what one knows of pending transactions at Apache's brokers.
+
+Apache's broker lets nobody pull from the half topic before it has looked for pending transactions itself, and from the op topic
+perhaps never.
+"""
+
+from __future__ import annotations
+
+from typing import Final, NamedTuple
+
+from rocketmq_broker.admin.asking.queue_pages import pages
+from rocketmq_broker.admin.asking.requests import BrokerRequests
+from rocketmq_broker.admin.telling.numbers import is_number
+from rocketmq_broker.admin.timeline.evidence import is_committed
+from rocketmq_broker.message import properties as props
+from rocketmq_broker.message import topics
+from rocketmq_broker.message.record import Record
+
+_MOST_HALVES: Final = 32
+_MOST_OPS: Final = 1000
+
+
+class UndecidedHalf(NamedTuple):
+    """A half message that the latest op messages do not name."""
+
+    transaction_id: str | None
+    producer_group: str
+    topic: str
+    keys: list[str]
+    stored_ms: int
+    checks: str
+    commit_log_offset: int
+
+
+class UndecidedHalves(NamedTuple):
+    """What could be found out."""
+
+    halves: list[UndecidedHalf]
+    """Newest first. Where op messages cannot be pulled, those that were rolled back are among them."""
+    is_readable: bool
+    """Whether the broker lets its half messages be pulled."""
+
+
+async def undecided_halves(broker: BrokerRequests) -> UndecidedHalves:
+    """The newest half messages without an op message and without a message that consumers see. Raises CannotAsk, Refused.
+
+    A copy that the broker wrote at a check counts, not what it was made from. An op message further back than the newest 1,000 is
+    not found.
+    """
+    newest = await _newest(broker)
+    first, end = await broker.offsets(topics.HALF_TOPIC, 0)
+    decided = await _decided(broker)
+    found: dict[str, UndecidedHalf] = {}
+    copied: set[str] = set()
+    for record in newest:
+        half = _half(record)
+        name = half.transaction_id or str(half.commit_log_offset)
+        if name not in copied and record.queue_offset not in decided and not await _is_delivered(broker, half):
+            found.setdefault(name, half)
+        if record.get_property(props.TRANSACTION_CHECK_TIMES) is not None:
+            copied.add(name)
+    return UndecidedHalves(list(found.values()), bool(newest) or first == end)
+
+
+async def _newest(broker: BrokerRequests) -> list[Record]:
+    newest: list[Record] = []
+    async for page in pages(broker, topics.HALF_TOPIC):
+        newest += page
+        if len(newest) >= _MOST_HALVES:
+            break
+    return newest
+
+
+async def _is_delivered(broker: BrokerRequests, half: UndecidedHalf) -> bool:
+    """Whether COMMIT has made a message of it."""
+    if half.transaction_id is None:
+        return False
+    found = await broker.query(half.topic, half.transaction_id)
+    return any(record.prepared_transaction_offset == half.commit_log_offset and is_committed(record) for record in found)
+
+
+async def _decided(broker: BrokerRequests) -> set[int]:
+    """The queue offsets of half messages that op messages name."""
+    decided: set[int] = set()
+    seen = 0
+    async for page in pages(broker, topics.OP_HALF_TOPIC):
+        for record in page:
+            words = record.body.decode(errors="replace").split(",")
+            decided.update(int(word) for word in words if is_number(word))
+        seen += len(page)
+        if seen >= _MOST_OPS:
+            break
+    return decided
+
+
+def _half(record: Record) -> UndecidedHalf:
+    return UndecidedHalf(
+        transaction_id=record.get_property(props.UNIQUE_KEY),
+        producer_group=record.get_property(props.PRODUCER_GROUP) or "",
+        topic=record.get_property(props.REAL_TOPIC) or "",
+        keys=(record.get_property(props.KEYS) or "").split(),
+        stored_ms=record.store_timestamp,
+        checks=record.get_property(props.TRANSACTION_CHECK_TIMES) or "0",
+        commit_log_offset=record.commit_log_offset,
+    )

@@ -1,0 +1,1 @@
+"""Half messages and op messages as they are stored."""

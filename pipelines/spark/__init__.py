@@ -1,0 +1,1 @@
+"""How Spark is started, what it is sent, and how far it is."""

@@ -1,0 +1,32 @@
+"""An archive of the Java classes that Spark loads: read as a whole, it saves the JVM a good part of a small run.
+
+`make setup` lets a JVM write it once (`python -m pipelines.commands.make_class_archive`). It belongs to one Java and one pyspark:
+the JVM passes over an archive that does not fit.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from pathlib import Path
+from typing import Final
+
+WRITE: Final = "SPARK_CLASS_ARCHIVE_WRITE"
+"""Set in the environment of a run that shall write the archive: to which file."""
+OTHER: Final = "SPARK_CLASS_ARCHIVE"
+"""Names another archive than the one beside the packages; "" means none."""
+
+
+def path() -> Path | None:
+    """Where the archive is: beside the packages of this interpreter, unless the environment says otherwise."""
+    chosen = os.environ.get(OTHER)
+    return Path(sys.prefix) / "spark-classes.jsa" if chosen is None else Path(chosen) if chosen else None
+
+
+def options() -> list[str]:
+    """What the JVM has to be told: to use the archive, to write it, or nothing where there is none."""
+    if target := os.environ.get(WRITE):
+        return [f"-XX:ArchiveClassesAtExit={target}"]
+    archive = path()
+    usable = archive is not None and archive.is_file() and " " not in str(archive)
+    return [f"-XX:SharedArchiveFile={archive}"] if usable else []

@@ -1,0 +1,150 @@
+"""A Spark session that keeps to itself: no web page, nothing on the screen, loopback only on one machine."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import IO
+
+from py4j.protocol import Py4JError  # type: ignore[import-untyped]
+from pyspark import SparkConf, SparkContext
+from pyspark.errors import PySparkException
+from pyspark.java_gateway import launch_gateway
+from pyspark.sql import SparkSession
+
+from pipelines.errors import SparkUnavailable
+from pipelines.spark import class_archive
+from pipelines.spark.code_archive import PACKAGES, folder_of, write_code_archive
+
+_EVERYWHERE = {
+    "spark.app.name": "reconciliation",
+    "spark.ui.enabled": "false",
+    "spark.ui.showConsoleProgress": "false",
+    "spark.sql.session.timeZone": "UTC",
+    # Without it a Python worker that crashes says only that it did.
+    "spark.python.worker.faulthandler.enabled": "true",
+    "spark.sql.execution.pyspark.udf.faulthandler.enabled": "true",
+}
+_ON_ONE_MACHINE = {
+    "spark.driver.host": "127.0.0.1",
+    "spark.driver.bindAddress": "127.0.0.1",
+    "spark.python.daemon.module": "pipelines.sources.spark_workers",
+}
+_FOR_SMALL_BOOKS = {
+    # One task does all: what Spark does to find out how to divide the work would take longer than the work.
+    "spark.default.parallelism": "1",
+    "spark.sql.shuffle.partitions": "1",
+    "spark.sql.adaptive.enabled": "false",
+    "spark.sql.codegen.wholeStage": "false",
+    "spark.sql.codegen.factoryMode": "NO_CODEGEN",
+    "spark.sql.autoBroadcastJoinThreshold": "-1",
+    "spark.sql.artifact.isolation.enabled": "false",
+    "spark.sql.dataFrameQueryContext.enabled": "false",
+}
+_JVM_FOR_SMALL_BOOKS = ("-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC", "-XX:-UsePerfData", "-Xshare:auto")
+"""Compiling for a long run costs more than it brings where a table has some thousand rows."""
+
+_JVM_FOR_LARGE_BOOKS = ("-XX:+UseParallelGC", "-XX:-UsePerfData", "-Xshare:auto")
+"""Throughput is all that counts: nobody waits for a pause to end."""
+
+
+@contextmanager
+def spark_session(
+    master: str | None, log_file: Path | None = None, *, is_small: bool = False, memory: str | None = None
+) -> Iterator[SparkSession]:
+    """A session on `master` (None: what spark-submit says, or else local[*]), stopped afterwards.
+
+    What Spark's JVM prints goes to `log_file`, or nowhere. `is_small` makes it quick to start, and slow with many rows. `memory`
+    is the heap of the JVM, such as 4g. Raises SparkUnavailable.
+    """
+    _require_java()
+    configuration = settings(master, is_small=is_small, memory=memory)
+    if _is_local(configuration):
+        _let_local_workers_import_this_package()
+    if is_small:
+        # spark-submit starts a JVM that only puts together the command line of the next one.
+        os.environ.setdefault("SPARK_LAUNCHER_OPTS", " ".join(_JVM_FOR_SMALL_BOOKS))
+    # The archive stays until the session is stopped: executors fetch it when they are started.
+    with _opened(log_file) as log, TemporaryDirectory() as folder:
+        session = _start(configuration, log)
+        try:
+            if not _is_local({"spark.master": session.sparkContext.master or ""}):
+                _send_our_code(session, Path(folder))
+            yield session
+        finally:
+            session.stop()
+
+
+def settings(master: str | None, *, is_small: bool = False, memory: str | None = None) -> dict[str, str]:
+    """Spark's settings for that master; without one, those of spark-submit are left as they are."""
+    chosen = {"spark.master": master} if master else {} if _is_submitted() else {"spark.master": "local[*]"}
+    if memory:
+        chosen["spark.driver.memory"] = memory
+    if not _is_local(chosen):
+        return {**_EVERYWHERE, **chosen}
+    options = [*(_JVM_FOR_SMALL_BOOKS if is_small else _JVM_FOR_LARGE_BOOKS), *class_archive.options()]
+    tuned = _FOR_SMALL_BOOKS if is_small else {"spark.sql.shuffle.partitions": str(4 * (os.cpu_count() or 1))}
+    java = {"spark.driver.extraJavaOptions": " ".join(options)}
+    return {**_EVERYWHERE, **chosen, **_ON_ONE_MACHINE, **tuned, **java}
+
+
+def _is_submitted() -> bool:
+    """Whether spark-submit started this process; it has started the JVM as well, then."""
+    return "PYSPARK_GATEWAY_PORT" in os.environ
+
+
+def _is_local(configuration: dict[str, str]) -> bool:
+    return configuration.get("spark.master", "").startswith("local")
+
+
+def _send_our_code(session: SparkSession, folder: Path) -> None:
+    """Lets the executors import this package: each of them fetches the archive."""
+    archive = folder / "reconciliation.zip"
+    write_code_archive(archive)
+    session.sparkContext.addPyFile(str(archive))
+
+
+def _require_java() -> None:
+    home = os.environ.get("JAVA_HOME")
+    java = shutil.which("java", path=f"{home}/bin") if home else shutil.which("java")
+    if java is None:
+        where = f"in JAVA_HOME ({home})" if home else "on the PATH, and JAVA_HOME is not set"
+        raise SparkUnavailable(f"Spark needs Java 17 or newer, and there is none {where}")
+
+
+def _let_local_workers_import_this_package() -> None:
+    """Python workers inherit the environment, not sys.path."""
+    os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
+    paths = list(filter(None, os.environ.get("PYTHONPATH", "").split(os.pathsep)))
+    sources = [source for package in PACKAGES if (source := str(folder_of(package).parent)) not in paths]
+    os.environ["PYTHONPATH"] = os.pathsep.join([*sources, *paths])
+
+
+@contextmanager
+def _opened(log_file: Path | None) -> Iterator[int | IO[bytes]]:
+    if log_file is None:
+        yield subprocess.DEVNULL
+        return
+    with log_file.open("ab") as log:
+        yield log
+
+
+def _start(configuration: dict[str, str], log: int | IO[bytes]) -> SparkSession:
+    conf = SparkConf(loadDefaults=False).setAll(list(configuration.items()))
+    try:
+        gateway = launch_gateway(conf, {"stdout": log, "stderr": log})  # type: ignore[no-untyped-call]
+    except (PySparkException, Py4JError, OSError):
+        raise SparkUnavailable(
+            "Spark's JVM did not start: Spark needs Java 17 or newer (--spark-log FILE keeps its words)"
+        ) from None
+    try:
+        return SparkSession(SparkContext(conf=conf, gateway=gateway))
+    except (PySparkException, Py4JError, OSError):
+        master = configuration.get("spark.master", "the cluster")
+        raise SparkUnavailable(f"Spark did not start on {master} (--spark-log FILE keeps its words)") from None

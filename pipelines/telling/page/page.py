@@ -1,0 +1,66 @@
+"""The page itself: one file that needs no other, no network and no script."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from importlib.resources import files
+from pathlib import Path
+
+from jinja2 import Environment, StrictUndefined
+
+from pipelines.errors import UnwritableOutput
+from pipelines.judging.classes import CAUSES, MEANINGS
+from pipelines.judging.cut_off import CutOff
+from pipelines.reconciliation import Outcome
+from pipelines.telling.page.contents import ages_of, breaks_of, causes_of, latencies_of, periods_of
+from pipelines.telling.report import age, amount, title, told_by_place, verdict_told
+from pipelines.tolerance import Tolerance
+from rocketmq_broker.message.printable import visible_name
+
+
+def write_page(path: Path, outcome: Outcome, cut_off: CutOff, tolerance: Tolerance) -> None:
+    """Writes the page, replacing the one that is there. Raises UnwritableOutput."""
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        fresh = path.with_name(f".{path.name}.new")
+        fresh.write_text(page_of(outcome, cut_off, tolerance), encoding="utf-8")
+        fresh.replace(path)
+    except OSError as error:
+        raise UnwritableOutput(f"report {path}: {error.strerror}") from None
+
+
+def page_of(outcome: Outcome, cut_off: CutOff, tolerance: Tolerance) -> str:
+    """The page as HTML. What comes from the books is escaped."""
+    environment = Environment(autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True)
+    environment.filters.update(utc=_utc, title=title, amount=amount, age=age, name=visible_name, latency=_latency)
+    template = environment.from_string(files("pipelines.telling.page").joinpath("page.html.jinja").read_text(encoding="utf-8"))
+    breaks, count = breaks_of(outcome.rows)
+    return template.render(
+        as_of_ms=cut_off.as_of_ms,
+        cut_off=cut_off,
+        is_consistent=tolerance.is_consistent(outcome.totals),
+        verdict=verdict_told(outcome.totals, tolerance),
+        places=told_by_place(outcome.rows),
+        totals=[total for total in outcome.totals if total.count],
+        tolerance=tolerance,
+        periods=periods_of(outcome.rows),
+        latencies=latencies_of(outcome.rows),
+        ages=ages_of(outcome.rows, cut_off.as_of_ms),
+        causes=causes_of(outcome.rows),
+        breaks=breaks,
+        break_count=count,
+        meanings=MEANINGS,
+        cause_meanings=CAUSES,
+    )
+
+
+def _utc(milliseconds: int, *, seconds: bool = True) -> str:
+    try:
+        moment = datetime.fromtimestamp(milliseconds / 1000, UTC)
+    except (OverflowError, ValueError, OSError):
+        return f"{milliseconds} ms"
+    return moment.strftime("%Y-%m-%d %H:%M:%S" if seconds else "%Y-%m-%d %H:%M")
+
+
+def _latency(milliseconds: int) -> str:
+    return f"{milliseconds:,} ms" if milliseconds < 10_000 else age(milliseconds)

@@ -1,0 +1,121 @@
+"""Tells why a database refused a statement, on SQLite and PostgreSQL, so that no violation is mistaken for another.
+
+SQLite names the kind (`sqlite_errorname`) and, in its message, the columns; PostgreSQL the kind (SQLSTATE) and the constraint.
+Constraints keep the names that PostgreSQL gives them (TABLE_pkey, TABLE_COLUMN_key) or others that hold their columns' names.
+"""
+
+import re
+from dataclasses import dataclass
+from enum import Enum, auto
+from typing import Any, Final
+
+from sqlalchemy import Column
+from sqlalchemy.exc import DataError, DBAPIError
+
+
+class ConstraintKind(Enum):
+    """What was violated."""
+
+    UNIQUE = auto()
+    """A row with this key is there already; primary keys included."""
+    CHECK = auto()
+    """A value that the table's rules do not allow."""
+    NOT_NULL = auto()
+    FOREIGN_KEY = auto()
+    TRIGGER = auto()
+    """A trigger refused the row."""
+
+
+_KIND_OF_SQLITE: Final = {
+    "SQLITE_CONSTRAINT_UNIQUE": ConstraintKind.UNIQUE,
+    "SQLITE_CONSTRAINT_PRIMARYKEY": ConstraintKind.UNIQUE,
+    "SQLITE_CONSTRAINT_ROWID": ConstraintKind.UNIQUE,
+    "SQLITE_CONSTRAINT_CHECK": ConstraintKind.CHECK,
+    "SQLITE_CONSTRAINT_DATATYPE": ConstraintKind.CHECK,
+    "SQLITE_CONSTRAINT_NOTNULL": ConstraintKind.NOT_NULL,
+    "SQLITE_CONSTRAINT_FOREIGNKEY": ConstraintKind.FOREIGN_KEY,
+    "SQLITE_CONSTRAINT_TRIGGER": ConstraintKind.TRIGGER,
+}
+_KIND_OF_SQLSTATE: Final = {
+    "23505": ConstraintKind.UNIQUE,
+    "23514": ConstraintKind.CHECK,
+    "23P01": ConstraintKind.CHECK,
+    "23502": ConstraintKind.NOT_NULL,
+    "23503": ConstraintKind.FOREIGN_KEY,
+    "P0001": ConstraintKind.TRIGGER,
+}
+_NOT_ABOUT_ONE_ROW: Final = frozenset(
+    ["08", "25", "26", "28", "2D", "3B", "3D", "3F", "40", "53", "55", "57", "58", "72", "F0", "HV", "XX"]
+)
+"""Classes of SQLSTATEs that speak of the connection, the transaction or the server: connections, disks, locks, a standby."""
+_NOT_ABOUT_ONE_ROW_EITHER: Final = frozenset(["42P01", "42703"])
+"""A table or a column is missing: the migration is half done."""
+_COLUMN_IN_SQLITE_MESSAGE: Final = re.compile(r"(\w+)\.(\w+)")
+_INDEX_IN_SQLITE_MESSAGE: Final = re.compile(r"index '([^']+)'")
+
+
+@dataclass(frozen=True, slots=True)
+class Violation:
+    """A constraint that was violated, as far as the database names it."""
+
+    kind: ConstraintKind
+    table: str | None
+    columns: tuple[str, ...]
+    """SQLite only."""
+    constraint: str | None
+    """The name; PostgreSQL, and of SQLite's constraints those that are indexes on expressions."""
+
+    def is_duplicate_of(self, column: Column[Any]) -> bool:
+        """Whether a row is there already with the same value of this column, or of a key that the column is part of."""
+        if self.kind is not ConstraintKind.UNIQUE or self.table not in (None, column.table.name):
+            return False
+        if self.columns:
+            return column.name in self.columns
+        name = self.constraint or ""
+        return column.primary_key if name == f"{column.table.name}_pkey" else column.name in name
+
+
+def violation_of(error: DBAPIError) -> Violation | None:
+    """The constraint that the error is about; None if it is about something else."""
+    cause = error.orig
+    sqlite_kind = _KIND_OF_SQLITE.get(getattr(cause, "sqlite_errorname", None) or "")
+    if sqlite_kind is not None:
+        return _sqlite_violation(sqlite_kind, str(cause))
+    kind = _KIND_OF_SQLSTATE.get(getattr(cause, "sqlstate", None) or "")
+    if kind is None:
+        return None
+    details = getattr(cause, "diag", None)
+    return Violation(kind, getattr(details, "table_name", None), (), getattr(details, "constraint_name", None))
+
+
+def is_refusal(error: BaseException | None) -> bool:
+    """Whether the database answered that it will not take a row: for its values, by a rule, or from this account.
+
+    Whose fault that is, the row's or the rule's, the answer does not say: see `service_runtime.failing.refusals`. A column that
+    this     version does not fill, or a table that is missing, is no refusal.
+    """
+    if isinstance(error, DataError):
+        return True
+    if not isinstance(error, DBAPIError):
+        return False
+    violation = violation_of(error)
+    if violation is not None:
+        return violation.kind is not ConstraintKind.NOT_NULL
+    code = getattr(error.orig, "sqlstate", None) or ""
+    is_of_a_row = code[:2] not in _NOT_ABOUT_ONE_ROW and code not in _NOT_ABOUT_ONE_ROW_EITHER and code[:2] != "23"
+    return bool(code) and is_of_a_row
+
+
+def is_duplicate(error: DBAPIError, column: Column[Any]) -> bool:
+    """Whether the error says that a row with the same key is there already, and the column is that key or part of it."""
+    violation = violation_of(error)
+    return violation is not None and violation.is_duplicate_of(column)
+
+
+def _sqlite_violation(kind: ConstraintKind, message: str) -> Violation:
+    """From `UNIQUE constraint failed: orders.customer, orders.idempotency_key`, or `… failed: index 'NAME'`."""
+    _, _, what = message.partition(": ")
+    named = _COLUMN_IN_SQLITE_MESSAGE.findall(what) if kind in (ConstraintKind.UNIQUE, ConstraintKind.NOT_NULL) else []
+    index = _INDEX_IN_SQLITE_MESSAGE.search(what)
+    table = named[0][0] if named else None
+    return Violation(kind, table, tuple(column for _, column in named), index[1] if index else None)

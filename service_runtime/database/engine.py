@@ -1,0 +1,93 @@
+"""Engines: SQLite made durable, or PostgreSQL with bounded waits. Making one connects to nothing yet."""
+
+import os
+import sqlite3
+import traceback
+from contextlib import suppress
+from pathlib import Path
+from typing import Any, Final
+
+from sqlalchemy import URL, Connection, Dialect, Engine, create_engine, event
+
+from service_runtime.database.database_url import SQLITE, UnusableUrl, parse_database_url
+
+_BUSY_TIMEOUT_MS: Final = 10_000
+_POSTGRESQL_WAITS: Final = "-c lock_timeout=5000 -c statement_timeout=15000 -c idle_in_transaction_session_timeout=30000"
+
+
+class DatabaseUnusable(Exception):
+    """The database cannot be used; one line says why: a wrong URL, no answer in the time allowed, tables of another version."""
+
+
+def create_database_engine(url: str) -> Engine:
+    """The engine for a URL that `parse_database_url` understands. Raises DatabaseUnusable."""
+    try:
+        parsed = parse_database_url(url)
+    except UnusableUrl as error:
+        raise DatabaseUnusable(str(error)) from None
+    return _sqlite_engine(parsed) if parsed.drivername == SQLITE else _postgresql_engine(parsed)
+
+
+def _postgresql_engine(url: URL) -> Engine:
+    """What the URL says wins over the waits chosen here: libpq takes the last of two equal options."""
+    options = " ".join([_POSTGRESQL_WAITS, *url.normalized_query.get("options", ())])
+    waits = {"connect_timeout": 5, "tcp_user_timeout": 10_000}
+    engine = create_engine(
+        url.difference_update_query(["options"]),
+        pool_pre_ping=True,
+        pool_size=20,
+        pool_timeout=10,
+        hide_parameters=True,
+        connect_args={**{name: wait for name, wait in waits.items() if name not in url.query}, "options": options},
+    )
+    event.listen(engine, "do_connect", _connect_or_hang_up)
+    return engine
+
+
+def _connect_or_hang_up(dialect: Dialect, _record: Any, arguments: tuple[Any, ...], parameters: dict[str, Any]) -> Any:
+    """Connects; closes the socket at once where that fails.
+
+    psycopg's error refers to itself by its traceback, and so keeps the socket of a connection that timed out until Python
+    collects cycles. A PostgreSQL that is told to stop waits for such a silent client, for a minute, and refuses nobody.
+    """
+    try:
+        return dialect.connect(*arguments, **parameters)
+    except Exception as error:
+        traceback.clear_frames(error.__traceback__)
+        raise
+
+
+def _sqlite_engine(url: URL) -> Engine:
+    path = Path(str(url.database))
+    _make_folder_of(path)
+    engine = create_engine(url, pool_size=20, pool_timeout=10, hide_parameters=True)
+    event.listen(engine, "do_connect", lambda *_: _make_private(path))
+    event.listen(engine, "connect", _make_durable)
+    event.listen(engine, "begin", _begin_immediately)
+    return engine
+
+
+def _make_folder_of(path: Path) -> None:
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise DatabaseUnusable(f"the folder of the database {path} cannot be made: {error.strerror}") from None
+
+
+def _make_private(path: Path) -> None:
+    """Makes an empty file, which SQLite takes for a new database, for its user alone: SQLite's other files get the same mode."""
+    with suppress(OSError):  # it is there already, or SQLite says better why it cannot be
+        os.close(os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600))
+
+
+def _make_durable(connection: sqlite3.Connection, _record: Any) -> None:
+    """A database commit survives a loss of power; readers do not wait for the writer."""
+    connection.isolation_level = None
+    for pragma in (f"busy_timeout={_BUSY_TIMEOUT_MS}", "journal_mode=WAL", "synchronous=FULL", "foreign_keys=ON"):
+        connection.execute(f"PRAGMA {pragma}").close()
+
+
+def _begin_immediately(connection: Connection) -> None:
+    """A transaction that will write takes its turn when it begins: taking it later could fail at once (SQLITE_BUSY)."""
+    is_read_only = connection.get_execution_options().get("read_only", False)
+    connection.exec_driver_sql("BEGIN" if is_read_only else "BEGIN IMMEDIATE")

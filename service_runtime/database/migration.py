@@ -1,0 +1,159 @@
+"""Brings a database's tables to the version that the program needs, once, whoever starts at the same time.
+
+A statement of a migration may take as long as it takes: filling or indexing a large table is no fault. Its wait for a lock may
+not: whoever comes after a migration that waits for a long reader waits as well, and so the whole service stands still. So a
+migration gives up a lock that it does not get within seconds, lets the others pass, and is tried again by
+`service_runtime.database.opening`.
+"""
+
+import logging
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Final
+
+from alembic import command
+from alembic.config import Config
+from alembic.migration import MigrationContext
+from alembic.script import ScriptDirectory
+from sqlalchemy import Connection, Engine, func, inspect, select
+from sqlalchemy.exc import OperationalError
+
+from service_runtime.database.database_url import masked
+from service_runtime.database.engine import DatabaseUnusable
+
+LOCK_TIMEOUT_MS: Final = 2_000
+"""Shorter than the 5 s that the services' own statements wait for locks: a migration in the queue fails none of them."""
+
+_VERSION_TABLE_ENDING: Final = "_service_version"
+ADVISORY_LOCK: Final = 0x7472616E73
+"""One for all services: two that were given one database by mistake must not migrate it side by side."""
+_HELD_BY_OTHERS: Final = ("55P03", "40P01", "SQLITE_BUSY")
+"""PostgreSQL's lock_not_available and deadlock_detected, and what SQLite says while another process writes."""
+
+logger = logging.getLogger(__name__)
+
+
+class LocksHeld(Exception):
+    """Others hold what the migration needs, or are migrating themselves. Nothing was changed; trying again later is right."""
+
+
+@dataclass(frozen=True, slots=True)
+class Migrated:
+    """Which revision the tables had, None if there were none, and which they have now."""
+
+    before: str | None
+    after: str
+
+    def __str__(self) -> str:
+        """What happened, in words."""
+        if self.before == self.after:
+            return f"the tables are at revision {self.after} already: nothing to do"
+        before = "no tables" if self.before is None else f"revision {self.before}"
+        return f"migrated from {before} to revision {self.after}"
+
+
+def migrate(engine: Engine, migrations: str) -> Migrated:
+    """Brings the tables to this version, in one transaction. `migrations` is where Alembic finds the steps: "package:folder".
+
+    Raises LocksHeld, and DatabaseUnusable where the tables belong to another service or a newer version.
+    """
+    steps = _Steps(migrations)
+    with engine.execution_options(read_only=True).connect() as connection:
+        before = steps.revision_of(connection)
+    if before == steps.newest:
+        return Migrated(before, before)
+    with _alone(engine) as connection:
+        before = steps.revision_of(connection)
+        steps.run(connection)
+    return Migrated(before, steps.newest)
+
+
+def check_revision(engine: Engine, migrations: str) -> None:
+    """Returns if the tables have this version. Raises DatabaseUnusable if they do not."""
+    steps = _Steps(migrations)
+    with engine.execution_options(read_only=True).connect() as connection:
+        found = steps.revision_of(connection)
+    if found != steps.newest:
+        has = "no tables yet" if found is None else f"tables of revision {found}"
+        raise DatabaseUnusable(
+            f"the database {_shown(engine)} has {has}, and revision {steps.newest} is needed: "
+            f"run python -m {steps.service} migrate"
+        )
+
+
+class _Steps:
+    """The migrations of one service, and the table in which its database remembers the revision."""
+
+    def __init__(self, migrations: str) -> None:
+        self.service = migrations.partition(":")[0]
+        self._version_table = f"{self.service}_version"
+        self._config = Config()
+        self._config.set_main_option("script_location", migrations)
+        self._config.attributes["version_table"] = self._version_table
+        self._scripts = ScriptDirectory.from_config(self._config)
+        self.newest = str(self._scripts.get_current_head())
+
+    def revision_of(self, connection: Connection) -> str | None:
+        """The revision of the tables; None if there are none. Raises DatabaseUnusable for tables this program must not touch."""
+        tables = inspect(connection).get_table_names()
+        others = [name for name in tables if name.endswith(_VERSION_TABLE_ENDING) and name != self._version_table]
+        if others:
+            raise DatabaseUnusable(
+                f"the database {_shown(connection.engine)} holds the tables of {others[0].removesuffix('_version')}: "
+                f"{self.service} needs a database of its own"
+            )
+        revision = MigrationContext.configure(connection, opts={"version_table": self._version_table}).get_current_revision()
+        if revision is not None and revision not in {script.revision for script in self._scripts.walk_revisions()}:
+            raise DatabaseUnusable(
+                f"the database {_shown(connection.engine)} is at revision {revision}, of a newer version of {self.service}: "
+                f"this one knows revisions up to {self.newest}"
+            )
+        return revision
+
+    def run(self, connection: Connection) -> None:
+        """All steps that are missing, on this connection and in its transaction."""
+        self._config.attributes["connection"] = connection
+        command.upgrade(self._config, "head")
+
+
+@contextmanager
+def _alone(engine: Engine) -> Iterator[Connection]:
+    """A transaction that no other migration runs beside. Raises LocksHeld."""
+    try:
+        with engine.connect() as connection:
+            # It is closed afterwards and not given back to the pool: what is set here is for migrations only.
+            connection.detach()
+            with _sqlite_alone(connection) if engine.dialect.name == "sqlite" else _postgresql_alone(connection):
+                yield connection
+    except OperationalError as error:
+        code = getattr(error.orig, "sqlstate", None) or getattr(error.orig, "sqlite_errorname", None)
+        if code in _HELD_BY_OTHERS:
+            raise LocksHeld(str(error.orig).strip().splitlines()[0]) from error
+        raise
+
+
+@contextmanager
+def _postgresql_alone(connection: Connection) -> Iterator[None]:
+    with connection.begin():
+        for setting in ("statement_timeout = 0", "idle_in_transaction_session_timeout = 0", f"lock_timeout = {LOCK_TIMEOUT_MS}"):
+            connection.exec_driver_sql(f"SET LOCAL {setting}")
+        # Asked and not waited for: a wait in a transaction would hold CREATE INDEX CONCURRENTLY up, and vacuum.
+        if not connection.scalar(select(func.pg_try_advisory_xact_lock(ADVISORY_LOCK))):
+            raise LocksHeld("another process migrates the database")
+        yield
+
+
+@contextmanager
+def _sqlite_alone(connection: Connection) -> Iterator[None]:
+    """Foreign keys are off while tables are made anew, as SQLite wants it, and are checked before the database commit."""
+    connection.connection.cursor().execute("PRAGMA foreign_keys=OFF")
+    with connection.begin():
+        yield
+        broken = connection.exec_driver_sql("PRAGMA foreign_key_check").fetchall()
+        if broken:
+            raise DatabaseUnusable(f"the migration was undone: it would leave {len(broken)} rows without what they refer to")
+
+
+def _shown(engine: Engine) -> str:
+    return masked(engine.url.render_as_string(hide_password=True))

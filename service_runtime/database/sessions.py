@@ -1,0 +1,150 @@
+"""Sessions with a service's database: for reading, and for writing whose outcome is known or is called unknown."""
+
+import time
+from collections.abc import Collection, Iterator
+from contextlib import contextmanager, nullcontext
+from typing import Final
+
+from sqlalchemy import Connection, Engine, Table, false, text
+from sqlalchemy.dialects import postgresql, sqlite
+from sqlalchemy.exc import OperationalError, SQLAlchemyError
+from sqlmodel import Session
+
+from service_runtime.database.constraints import is_refusal
+from service_runtime.database.database_errors import DatabaseRefusal, DatabaseUnavailable, OutcomeUnknown
+from service_runtime.database.writers_turn import TurnNotGiven, WritersTurn
+
+_TURN_TIMEOUT_S: Final = 5.0
+"""As long as PostgreSQL lets a statement wait for a lock; after it SQLite itself waits up to 10 s for other processes."""
+_TRIAL_WAIT_MS: Final = 1_000
+"""How long a trial waits for each lock: whoever asks whether the database can be written wants to know soon."""
+_JUST_NOW_S: Final = 1.0
+
+
+class Sessions:
+    """Opens sessions with one database; safe to use from several threads."""
+
+    def __init__(self, engine: Engine, *, reads_one_moment: bool = False, turn_timeout_s: float = _TURN_TIMEOUT_S) -> None:
+        """`engine` is from `service_runtime.database.opening.open_database`.
+
+        With `reads_one_moment` all statements of a session for reading see the database as it was at one moment; SQLite always
+        does that. `turn_timeout_s` is how long a writer waits for the other writers of this process, on SQLite.
+        """
+        is_postgresql = engine.dialect.name == "postgresql"
+        isolation = {"isolation_level": "REPEATABLE READ"} if is_postgresql and reads_one_moment else {}
+        self._engine = engine
+        self._read_only_engine = engine.execution_options(read_only=True, **isolation)
+        self._turn = None if is_postgresql else WritersTurn(turn_timeout_s)
+        self.insert = postgresql.insert if is_postgresql else sqlite.insert
+        """INSERT of this kind of database, which knows ON CONFLICT."""
+        self._written_s: float | None = None
+        """When the last database commit was done, by `time.monotonic`."""
+
+    @contextmanager
+    def reading(self) -> Iterator[Session]:
+        """A session that only reads. Raises DatabaseUnavailable."""
+        try:
+            with Session(self._read_only_engine) as session:
+                yield session
+        except SQLAlchemyError as error:
+            raise DatabaseUnavailable(in_one_line(error)) from error
+
+    @contextmanager
+    def writing(self) -> Iterator[Session]:
+        """A session whose work is durable when the block has ended: the database commit is its last step.
+
+        Raises OutcomeUnknown if that commit fails, and DatabaseRefusal if the database refuses the rows, also at that commit.
+        Raises DatabaseUnavailable if anything else before it fails: nothing is written then, and nothing is written either when
+        the block raises an error of its own.
+        """
+        try:
+            with self._turn.taken() if self._turn else nullcontext(), Session(self._engine) as session:
+                yield session
+                session.flush()
+                _commit_in_database(session)
+                self._written_s = time.monotonic()
+        except TurnNotGiven as error:
+            raise DatabaseUnavailable(str(error)) from error
+        except SQLAlchemyError as error:
+            self._forget_schema_after(error)
+            raise (DatabaseRefusal if is_refusal(error) else DatabaseUnavailable)(in_one_line(error)) from error
+
+    def why_unwritable(self, tables: Collection[Table]) -> str | None:
+        """Why rows cannot be written to these tables now, in one line; None if they can. Changes no row.
+
+        What was written within the last second is the answer. Else it takes the locks that a writer takes, on SQLite those of the
+        file, on PostgreSQL those of the tables, inserts no rows into each, and waits for no lock longer than a second.
+        """
+        if self._wrote_just_now():
+            return None
+        try:
+            with self._engine.connect() as connection:
+                if self._turn is None:
+                    _try_on_postgresql(connection, tables)
+                else:
+                    with self._turn.taken(_TRIAL_WAIT_MS / 1000):
+                        _try_on_sqlite(connection, tables)
+        except TurnNotGiven as error:
+            return None if self._wrote_just_now() else str(error)
+        except SQLAlchemyError as error:
+            return in_one_line(error)
+        return None
+
+    def _wrote_just_now(self) -> bool:
+        return self._written_s is not None and time.monotonic() - self._written_s < _JUST_NOW_S
+
+    def _forget_schema_after(self, error: SQLAlchemyError) -> None:
+        """Lets new connections be opened where one of SQLite may know an old schema.
+
+        SQLite sees that a schema has changed when it runs a statement. Where it fails before that, in a trigger that is broken,
+        the connection fails for ever, also after the trigger is gone.
+        """
+        if self._turn is not None and isinstance(error, OperationalError):
+            self._engine.dispose()
+
+
+def in_one_line(error: BaseException) -> str:
+    """What the database said, in one line and without the statement."""
+    return " ".join(str(getattr(error, "orig", None) or error).split())
+
+
+def _commit_in_database(session: Session) -> None:
+    connection = session.connection()
+    try:
+        session.commit()
+    except SQLAlchemyError as error:
+        # Back in the pool the connection might still hold the transaction, and its locks.
+        connection.invalidate()
+        raise (DatabaseRefusal if is_refusal(error) else OutcomeUnknown)(in_one_line(error)) from error
+
+
+def _try_on_postgresql(connection: Connection, tables: Collection[Table]) -> None:
+    """Ends without a database commit. Raises SQLAlchemyError."""
+    connection.execute(text(f"SET LOCAL lock_timeout = {_TRIAL_WAIT_MS}"))
+    connection.execute(text(f"SET LOCAL statement_timeout = {2 * _TRIAL_WAIT_MS}"))
+    _insert_no_rows(connection, tables)
+    connection.rollback()
+
+
+def _try_on_sqlite(connection: Connection, tables: Collection[Table]) -> None:
+    """Ends with a database commit: SQLite learns of a disk that is full or read-only when it writes the log, and not before.
+
+    It writes the page of the file's header as it is. Raises SQLAlchemyError.
+    """
+    raw = connection.connection.cursor()
+    (waits_ms,) = raw.execute("PRAGMA busy_timeout").fetchone()
+    raw.execute(f"PRAGMA busy_timeout={_TRIAL_WAIT_MS}")
+    try:
+        _insert_no_rows(connection, tables)
+        version = connection.exec_driver_sql("PRAGMA user_version").scalar_one()
+        connection.exec_driver_sql(f"PRAGMA user_version={version}")
+        connection.commit()
+    finally:
+        connection.rollback()
+        raw.execute(f"PRAGMA busy_timeout={waits_ms}")
+        raw.close()
+
+
+def _insert_no_rows(connection: Connection, tables: Collection[Table]) -> None:
+    for table in tables:
+        connection.execute(table.insert().from_select([column.name for column in table.c], table.select().where(false())))

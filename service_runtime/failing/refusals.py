@@ -1,0 +1,123 @@
+"""Whose fault a refusal is: the order's, or that of a database whose rule refuses everything.
+
+A refusal is an order's fault only when another order of its kind was written after it, and the database then refuses this one
+once more. Until then it is the database's: the orders are held, and one of them is tried now and then. Orders that occupy all
+threads, so that no other could pass, give way: they come again later, and no redelivery is spent (docs/decisions, 0052).
+"""
+
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from enum import Enum, auto
+from typing import Final, Protocol
+
+from service_runtime.database.database_errors import DatabaseFailure
+from service_runtime.failing.holds import Cause, HeldBatch, Holds
+from service_runtime.failing.trying_again import pause_s
+
+SETTLED_S: Final = 60.0
+"""A write that began before a refusal has ended by then: no statement takes longer, nor does a transaction stay idle so long."""
+_SLICE_S: Final = 1.0
+"""How soon a pause notices that something passes."""
+
+
+class Verdict(Enum):
+    """What became of an order that was refused, and is refused still."""
+
+    BLAMED = auto()
+    """Another one was written after the first refusal, and this one was refused again: it is its own fault."""
+    GIVES_WAY = auto()
+    """Nobody knows yet; it left its thread to others, and is to come again without a redelivery being spent."""
+
+
+class Elsewhere(Protocol):
+    """What other processes have written into the same database. Each method raises DatabaseFailure."""
+
+    def last_written(self) -> int:
+        """The number of the last row."""
+
+    def is_written_after(self, number: int, kind: str) -> bool:
+        """Whether an order was written under a higher number, as this kind of write."""
+
+
+@dataclass(frozen=True, slots=True)
+class Doubts:
+    """Settles what is refused, for the threads of a consumer."""
+
+    holds: Holds
+    threads: int
+    """How many threads write at a time."""
+    elsewhere: Elsewhere | None = None
+    now_s: Callable[[], float] = time.monotonic
+
+    def settle(
+        self,
+        refused: Sequence[int],
+        kind: str,
+        reason: str,
+        try_again: Callable[[Sequence[int], HeldBatch], Sequence[int]],
+        wait: Callable[[float], None],
+    ) -> dict[int, Verdict]:
+        """The verdict on each that stays refused; returns when no doubt is left.
+
+        `refused` are positions; `try_again` writes some of them, and answers with those that are refused again. What it and
+        `wait` raise ends it.
+        """
+        verdicts: dict[int, Verdict] = {}
+        left = list(refused)
+        witness = _Witness(self, kind)
+        tries = 0
+        with self.holds.batch(len(left)) as held:
+            while left:
+                held.orders = len(left)
+                held.hold(Cause.REFUSAL, reason)
+                if witness.has_seen_another():
+                    verdicts |= dict.fromkeys(try_again(left, held), Verdict.BLAMED)
+                    break
+                if self.holds.is_in_the_way(tries, self.threads):
+                    self.holds.gave_way(len(left), Cause.REFUSAL)
+                    verdicts |= dict.fromkeys(left, Verdict.GIVES_WAY)
+                    break
+                tries += 1
+                self._pause(witness, pause_s(tries), wait)
+                if not witness.has_seen_another():
+                    # One alone says as much as all: a database that refuses everything is asked sparsely.
+                    probe = left[tries % len(left)]
+                    if not try_again([probe], held):
+                        left.remove(probe)
+        return verdicts
+
+    def _pause(self, witness: "_Witness", seconds: float, wait: Callable[[float], None]) -> None:
+        """Ends early when another order passes."""
+        while seconds > 0 and not witness.has_seen_another():
+            wait(min(seconds, _SLICE_S))
+            seconds -= _SLICE_S
+
+
+class _Witness:
+    """Looks for another order that was written after this moment, of this process or of others."""
+
+    def __init__(self, doubts: Doubts, kind: str) -> None:
+        self._doubts = doubts
+        self._kind = kind
+        self._moment = doubts.holds.moment()
+        self._began_s = self._looked_s = doubts.now_s()
+        self._number: int | None = None
+        self._has_seen = False
+
+    def has_seen_another(self) -> bool:
+        if not self._has_seen:
+            self._has_seen = self._doubts.holds.has_passed_since(self._kind, self._moment) or self._has_seen_one_elsewhere()
+        return self._has_seen
+
+    def _has_seen_one_elsewhere(self) -> bool:
+        """Begins late: a row that shows then was not written by a transaction that began before the refusal."""
+        elsewhere, now_s = self._doubts.elsewhere, self._doubts.now_s()
+        if elsewhere is None or now_s - self._began_s < SETTLED_S or now_s - self._looked_s < pause_s(30):
+            return False
+        self._looked_s = now_s
+        try:
+            before, self._number = self._number, elsewhere.last_written()
+            return before is not None and elsewhere.is_written_after(before, self._kind)
+        except DatabaseFailure:
+            return False

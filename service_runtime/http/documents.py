@@ -1,0 +1,56 @@
+"""What a person finds in a browser: a home page and /docs; and /openapi.json for tools. No script, nothing from elsewhere."""
+
+from collections.abc import Mapping
+from functools import cache
+from typing import Any, Final
+
+from flask import Blueprint, Flask, Response, current_app, jsonify, render_template
+
+from service_runtime.http.api_document import ApiDescription, openapi_document
+from service_runtime.http.health import NOT_READY
+from service_runtime.http.problems import Problem, anchor_of
+
+_ONLY_OWN_STYLE: Final = (
+    "default-src 'none'; style-src 'unsafe-inline'; frame-ancestors 'none'; base-uri 'none'; form-action 'none'"
+)
+
+documents_api = Blueprint("documents", __name__, template_folder="pages")
+
+
+def register_documents(app: Flask, description: ApiDescription, problem_of: Mapping[type[Exception], Problem]) -> None:
+    """Adds the pages. The document is made once, by the first request that asks for it."""
+    status_of = {problem.title: problem.status for problem in problem_of.values() if problem.has_type}
+    if "GET /readyz" in description.routes:
+        status_of[NOT_READY] = 503
+    titles = sorted(status_of.items())
+    app.extensions["api_description"] = description
+    app.extensions["api_document"] = cache(lambda: openapi_document(app, description))
+    app.extensions["api_problems"] = [(anchor_of(title), title, status) for title, status in titles]
+    app.register_blueprint(documents_api)
+
+
+@documents_api.get("/")
+def get_home() -> Response:
+    """What this service is, and where to go on."""
+    return _page("home.html")
+
+
+@documents_api.get("/docs")
+def get_docs() -> Response:
+    """The API, for people."""
+    return _page("docs.html")
+
+
+@documents_api.get("/openapi.json")
+def get_openapi() -> Response:
+    """The API as OpenAPI 3.1, for tools."""
+    return jsonify(current_app.extensions["api_document"]())
+
+
+def _page(name: str) -> Response:
+    document: dict[str, Any] = current_app.extensions["api_document"]()
+    text = render_template(name, document=document, problems=current_app.extensions["api_problems"])
+    response = Response(text, content_type="text/html; charset=utf-8")
+    response.headers["Content-Security-Policy"] = _ONLY_OWN_STYLE
+    response.headers["X-Content-Type-Options"] = "nosniff"
+    return response

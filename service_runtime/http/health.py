@@ -1,0 +1,63 @@
+"""What the health checks of every service share: /livez, the words, and the HTTP status."""
+
+from collections.abc import Sequence
+from typing import Final, Literal, Protocol
+
+from flask import Blueprint, Response
+from pydantic import BaseModel
+
+from service_runtime.failing.holds import Holding
+from service_runtime.http.responses import json_response
+
+liveness_api = Blueprint("liveness", __name__)
+
+NOT_READY: Final = "Not ready"
+"""The title of the problem that /readyz answers."""
+
+Word = Literal["ok", "unreachable"]
+"""unreachable: no work can be done with it now, for whatever reason."""
+Status = Literal["ok", "attention", "degraded"]
+"""ok: all works; attention: a person should look, although requests are served; degraded: something is away."""
+
+
+class LivenessResponse(BaseModel):
+    """The process serves."""
+
+    status: Literal["ok"] = "ok"
+
+
+class ReadyResponse(BaseModel):
+    """Work could be taken now."""
+
+    status: Literal["ok"] = "ok"
+
+
+class WithStatus(Protocol):
+    """A health report that says how things stand."""
+
+    @property
+    def status(self) -> Status:
+        """The whole report in one word."""
+
+
+@liveness_api.get("/livez")
+def get_liveness() -> Response:
+    """200 as long as the process serves. The check asks neither database nor broker: a new start would not bring them back."""
+    return json_response(LivenessResponse())
+
+
+def word(is_ok: bool) -> Word:
+    """Whether something answers, as a health report says it."""
+    return "ok" if is_ok else "unreachable"
+
+
+def status_of(is_whole: bool, holding: Holding | None, attention: Sequence[str]) -> Status:
+    """Returns how a consumer stands: what it needs is there or not, what it holds, and what a person has to look after."""
+    if not is_whole or (holding is not None and holding.is_outage):
+        return "degraded"
+    return "ok" if holding is None and not attention else "attention"
+
+
+def http_status(report: WithStatus) -> int:
+    """503 for a report that is degraded, else 200."""
+    return 503 if report.status == "degraded" else 200

@@ -1,0 +1,159 @@
+"""Waitress, started and stopped so that no request is cut off that ends in time."""
+
+import logging
+import resource
+import threading
+import time
+from collections.abc import Callable
+from typing import Any, Final, Self
+
+from flask import Flask
+from waitress import wasyncore  # type: ignore[import-untyped]
+from waitress.channel import HTTPChannel  # type: ignore[import-untyped]
+from waitress.server import BaseWSGIServer, create_server  # type: ignore[import-untyped]
+
+from service_runtime.http.http_connection import Patience, patient_channel
+from service_runtime.http.listening import listen_on
+from service_runtime.settings.common import HttpSettings
+
+_MAX_BODY_BYTES: Final = 1024 * 1024
+"""Beyond that the connection is closed; below, the application's own limit gives a readable answer."""
+_MAX_HEADER_BYTES: Final = 64 * 1024
+_MOST_CONNECTIONS: Final = 1_000
+_CROWDED: Final = 0.9
+"""From this share of the most connections on, who keeps us waiting makes room. waitress accepts none beyond the most."""
+_LOOK_EVERY_S: Final = 0.02
+_THREADS_END_WITHIN_S: Final = 1.0
+
+logger = logging.getLogger(__name__)
+
+
+class HttpServer:
+    """Waitress in a thread of its own. The port is taken when this is made, requests are served from `start` on."""
+
+    def __init__(
+        self,
+        app: Flask,
+        *,
+        host: str,
+        port: int,
+        threads: int,
+        stop_timeout_s: float = 10.0,
+        patience: Patience | None = None,
+        most_connections: int | None = None,
+    ) -> None:
+        """Listens on all addresses of `host`. Raises CannotStart if it cannot.
+
+        `stop_timeout_s` is how long requests that run when the server stops may take to end. `patience` is how long clients may
+        take. `most_connections` are open at once: by default 1,000, or half the files that the process may open.
+        """
+        most_connections = most_connections or _connection_limit()
+        sockets = listen_on(host, port)
+        self._stop_timeout_s = stop_timeout_s
+        self._is_stopped = False
+        self._open: dict[int, Any] = {}
+        self._server = create_server(
+            app,
+            map=self._open,
+            sockets=sockets,
+            threads=threads,
+            connection_limit=most_connections,
+            max_request_body_size=_MAX_BODY_BYTES,
+            max_request_header_size=_MAX_HEADER_BYTES,
+            asyncore_use_poll=True,
+            ident=None,
+            clear_untrusted_proxy_headers=True,
+        )
+        self._listeners = [opened for opened in self._open.values() if isinstance(opened, BaseWSGIServer)]
+        channel = patient_channel(patience or Patience(), int(most_connections * _CROWDED))
+        for listener in self._listeners:
+            listener.channel_class = channel
+        shown_port = sockets[0].getsockname()[1]
+        self.url = f"http://{_in_url(host)}:{shown_port}"
+        self.addresses = [f"{_in_url(listener.getsockname()[0])}:{shown_port}" for listener in sockets]
+        """Where it listens, host:port."""
+        self._thread = threading.Thread(target=self._server.run, name="http", daemon=True)
+
+    @classmethod
+    def of(cls, app: Flask, settings: HttpSettings) -> Self:
+        """The server of a service, as its settings say. Raises CannotStart."""
+        return cls(
+            app,
+            host=settings.http_host,
+            port=settings.http_port,
+            threads=settings.http_threads,
+            stop_timeout_s=settings.stop_timeout_s,
+        )
+
+    def start(self) -> None:
+        """Begins to serve."""
+        self._thread.start()
+
+    def stop(self) -> None:
+        """Takes no more connections; returns when all requests are answered, or when the stop time-out is over.
+
+        A connection is closed once nothing is under way on it. So who asks again on another connection finds another instance.
+        Stopping again does nothing.
+        """
+        if self._is_stopped:
+            return
+        self._is_stopped = True
+        if self._thread.ident is None:
+            self._stop_listening()
+            self._end_loop()
+            return
+        self._in_loop(self._stop_listening)
+        deadline = time.monotonic() + self._stop_timeout_s
+        while self._connections() and time.monotonic() < deadline:
+            self._in_loop(self._close_idle)
+            time.sleep(_LOOK_EVERY_S)
+        cut_off = len(self._connections())
+        if cut_off:
+            logger.warning("%d connections had requests that did not end within %g s", cut_off, self._stop_timeout_s)
+        self._server.task_dispatcher.shutdown(cancel_pending=True, timeout=_THREADS_END_WITHIN_S)
+        if not self._server.task_dispatcher.threads:
+            self._in_loop(self._end_loop)
+            self._thread.join(_THREADS_END_WITHIN_S)
+
+    def _in_loop(self, deed: Callable[[], None]) -> None:
+        """Waitress's loop belongs to its thread: that thread runs the deed when it is woken.
+
+        Not before it has been woken, though an earlier deed may have woken it: a deed may close what wakes it.
+        """
+        is_woken = threading.Event()
+
+        def do() -> None:
+            is_woken.wait()
+            deed()
+
+        try:
+            self._listeners[0].trigger.pull_trigger(do)
+        finally:
+            is_woken.set()
+
+    def _stop_listening(self) -> None:
+        for listener in self._listeners:
+            wasyncore.dispatcher.close(listener)
+
+    def _close_idle(self) -> None:
+        for connection in self._connections():
+            if not connection.requests and connection.request is None and not connection.total_outbufs_len:
+                connection.will_close = True
+
+    def _end_loop(self) -> None:
+        """Without anything open the loop ends. A thread that still worked could not wake it any more, hence only then."""
+        for listener in self._listeners:
+            listener.trigger.close()
+
+    def _connections(self) -> list[Any]:
+        return [opened for opened in list(self._open.values()) if isinstance(opened, HTTPChannel)]
+
+
+def _connection_limit() -> int:
+    """As many as there are files to open for them; the databases and the broker need some as well."""
+    files, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
+    return _MOST_CONNECTIONS if files == resource.RLIM_INFINITY else min(_MOST_CONNECTIONS, files // 2)
+
+
+def _in_url(host: str) -> str:
+    return f"[{host}]" if ":" in host else host

@@ -1,0 +1,75 @@
+"""Lanes: how many requests of one kind are worked on at once, so that one kind that hangs leaves threads for the others.
+
+An order that waits for a broker that hangs keeps a thread for seconds. Without lanes enough of them keep all threads, and nobody
+can read an order, nor ask whether the service lives. A request whose lane is full is answered 503 at once.
+"""
+
+import threading
+from collections.abc import Mapping
+from typing import Final
+
+from flask import Flask, Response, g, request
+
+from service_runtime.http.problems import problem_response
+
+CHECKS_AT_ONCE: Final = 4
+"""Health checks that ask databases and brokers, and so may hang with them."""
+THREADS_KEPT_FREE: Final = CHECKS_AT_ONCE + 2
+"""For those checks, for one request that reads, and for one that asks nobody: /livez always has a thread."""
+
+_RETRY_AFTER_S: Final = 1
+
+
+class Lane:
+    """At most `limit` requests at once; safe to use from several threads."""
+
+    def __init__(self, limit: int, title: str, detail: str) -> None:
+        """`title` and `detail` are what a request is answered that finds the lane full."""
+        self.title = title
+        self.detail = detail
+        self._free = threading.BoundedSemaphore(limit)
+
+    def enter(self) -> bool:
+        """Whether there was room; does not wait."""
+        return self._free.acquire(blocking=False)
+
+    def leave(self) -> None:
+        """Makes room for another request."""
+        self._free.release()
+
+
+def checks_lane() -> Lane:
+    """The lane of health checks."""
+    return Lane(CHECKS_AT_ONCE, "Checks under way", f"{CHECKS_AT_ONCE} earlier checks are still waiting for their answers")
+
+
+def reading_lane(limit: int) -> Lane:
+    """The lane of requests that only read."""
+    return Lane(limit, "Too many requests at once", f"{limit} requests are being answered; try again soon")
+
+
+def keep_lanes(app: Flask, lane_of: Mapping[str, Lane]) -> None:
+    """Lets each request through the lane of its method and route, "GET /orders/<order_id>"; others are not bounded."""
+
+    def enter() -> Response | None:
+        lane = lane_of.get(_route())
+        if lane is None:
+            return None
+        if not lane.enter():
+            return problem_response(503, lane.title, lane.detail, retry_after_s=_RETRY_AFTER_S)
+        g.lane = lane
+        return None
+
+    def leave(_error: BaseException | None) -> None:
+        lane: Lane | None = g.pop("lane", None)
+        if lane is not None:
+            lane.leave()
+
+    app.before_request(enter)
+    app.teardown_request(leave)
+
+
+def _route() -> str:
+    """The method and the route of the request; a HEAD is a GET whose answer is not sent."""
+    method = "GET" if request.method == "HEAD" else request.method
+    return f"{method} {request.url_rule.rule if request.url_rule else ''}"

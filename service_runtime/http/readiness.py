@@ -1,0 +1,120 @@
+"""Whether work could be taken now: each thing that it needs is asked, by a thread of its own, once a second at most.
+
+Who asks waits two seconds at most, and as many as ask at once share the answers. A question that hangs stays one question,
+however often somebody asks, and counts as answered by no until it ends.
+"""
+
+import threading
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Final, Protocol
+
+from flask import Response
+
+from service_runtime.http.health import NOT_READY, Word, word
+from service_runtime.http.problems import problem_response
+
+WITHIN_S: Final = 2.0
+FOR_S: Final = 1.0
+
+
+class Needed(Protocol):
+    """Something without which no work can be done: a database, a broker."""
+
+    def why_unready(self) -> str | None:
+        """Why no work can be done with it now, in one line; None if it can."""
+
+
+@dataclass(frozen=True, slots=True)
+class Need:
+    """What the work needs, and what to do where it is missing."""
+
+    name: str
+    """A word, as the health report has it: database, broker."""
+    needed: Needed
+    to_do: str
+    """A sentence for the person who looks."""
+
+
+@dataclass(frozen=True, slots=True)
+class Missing:
+    """What keeps the work from being done now."""
+
+    name: str
+    why: str
+    to_do: str
+
+    def __str__(self) -> str:
+        return f"{self.name}: {self.why}. {self.to_do}"
+
+
+class Readiness:
+    """Asks whether work could be taken now; safe to use from several threads."""
+
+    def __init__(
+        self,
+        needs: Sequence[Need],
+        *,
+        within_s: float = WITHIN_S,
+        for_s: float = FOR_S,
+        steady_s: Callable[[], float] = time.monotonic,
+    ) -> None:
+        """An answer counts `for_s`; who asks waits `within_s` for it at most."""
+        self._questions = [_Question(need, for_s, steady_s) for need in needs]
+        self._within_s = within_s
+
+    def missing(self) -> tuple[Missing, ...]:
+        """All that is missing now; nothing if work could be taken."""
+        for question in self._questions:
+            question.ask()
+        end_s = time.monotonic() + self._within_s
+        answers = [(question.need, question.answer(end_s - time.monotonic(), self._within_s)) for question in self._questions]
+        return tuple(Missing(need.name, why, need.to_do) for need, why in answers if why is not None)
+
+
+def not_ready(missing: Sequence[Missing]) -> Response:
+    """The problem body that names what is missing and says what to do. Status 503."""
+    errors = [{"field": one.name, "message": one.why} for one in missing]
+    return problem_response(503, NOT_READY, " ".join(map(str, missing)), errors)
+
+
+def word_of(name: str, missing: Sequence[Missing]) -> Word:
+    """How a health report calls that need."""
+    return word(all(one.name != name for one in missing))
+
+
+class _Question:
+    def __init__(self, need: Need, for_s: float, steady_s: Callable[[], float]) -> None:
+        self.need = need
+        self._for_s = for_s
+        self._steady_s = steady_s
+        self._lock = threading.Lock()
+        self._is_answered = threading.Event()
+        self._is_asked = False
+        self._answered_s: float | None = None
+        self._why: str | None = None
+
+    def ask(self) -> None:
+        """Begins to ask, unless somebody does already or the last answer still counts."""
+        with self._lock:
+            still_counts = self._answered_s is not None and self._steady_s() - self._answered_s < self._for_s
+            if self._is_asked or still_counts:
+                return
+            self._is_asked = True
+            self._is_answered.clear()
+        threading.Thread(target=self._find_out, name=f"ready-{self.need.name}", daemon=True).start()
+
+    def answer(self, wait_s: float, within_s: float) -> str | None:
+        if not self._is_answered.wait(max(0.0, wait_s)):
+            return f"it does not answer within {within_s:g} s"
+        return self._why
+
+    def _find_out(self) -> None:
+        try:
+            why = self.need.needed.why_unready()
+        except Exception as error:
+            why = f"it cannot be asked: {error}"
+        with self._lock:
+            self._why, self._answered_s, self._is_asked = why, self._steady_s(), False
+            self._is_answered.set()

@@ -1,0 +1,36 @@
+"""Turns away requests that are not meant for the service, before anything of it runs."""
+
+from flask import Flask, Response, request
+from werkzeug.http import HTTP_STATUS_CODES
+
+from service_runtime.http.problems import problem_response
+from service_runtime.settings.known_hosts import KnownHosts
+
+_JSON = "application/json"
+
+
+def guard_requests(app: Flask, hosts: KnownHosts) -> None:
+    """Answers requests only that name a known host, come from no other page, and carry JSON where they carry anything."""
+
+    def turn_away() -> Response | None:
+        refusal = hosts.refusal(
+            request.method,
+            request.environ.get("HTTP_HOST"),
+            request.headers.get("Origin"),
+            request.headers.get("Sec-Fetch-Site"),
+        )
+        if refusal is not None:
+            return problem_response(refusal.status, HTTP_STATUS_CODES[refusal.status], refusal.detail)
+        if request.method == "POST" and request.routing_exception is None and request.mimetype != _JSON:
+            return _not_json(request.mimetype)
+        return None
+
+    app.before_request(turn_away)
+
+
+def _not_json(mimetype: str) -> Response:
+    """A form of any page may send other types without asking; and what they hold is no order."""
+    detail = f"the body must be {_JSON}, by a Content-Type header that says so; this one is {mimetype or 'of no type'}"
+    response = problem_response(415, HTTP_STATUS_CODES[415], detail)
+    response.headers["Accept-Post"] = _JSON
+    return response

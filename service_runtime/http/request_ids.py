@@ -1,0 +1,38 @@
+"""Gives each request an id: its own X-Request-Id, or a new one. The answer and all log lines of the request have it."""
+
+import re
+import uuid
+from contextlib import ExitStack
+from typing import Final
+
+from flask import Flask, Response, g, request
+
+from service_runtime.observing.log_context import current_ids, logging_about
+
+HEADER: Final = "X-Request-Id"
+_USABLE: Final = re.compile(r"[A-Za-z0-9._-]{1,64}")
+
+
+def name_requests(app: Flask) -> None:
+    """From now on requests have ids; first of all that is done with a request."""
+
+    def begin() -> None:
+        given = request.headers.get(HEADER, "")
+        request_id = given if _USABLE.fullmatch(given) else uuid.uuid4().hex
+        g.about_request = ExitStack()
+        g.about_request.enter_context(logging_about(request_id=request_id))
+
+    def tell(response: Response) -> Response:
+        request_id = current_ids().get("request_id")
+        if request_id is not None:
+            response.headers[HEADER] = request_id
+        return response
+
+    def end(_error: BaseException | None) -> None:
+        about: ExitStack | None = g.pop("about_request", None)
+        if about is not None:
+            about.close()
+
+    app.before_request(begin)
+    app.after_request(tell)
+    app.teardown_request(end)

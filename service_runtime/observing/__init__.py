@@ -1,0 +1,1 @@
+"""Log lines, metrics and traces of a service."""

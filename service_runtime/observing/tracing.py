@@ -1,0 +1,52 @@
+"""OpenTelemetry traces, off by default: one trace from an HTTP request to the rows that it leads to, over all services.
+
+    POST /orders ── execute_local_transaction ── SQL of the order database
+        └─ message, property traceparent ── a consumer's span ── Celery task ── SQL of the credit database
+
+A batch of messages belongs to several traces: its span goes on with the first message's, and links to the others.
+`trace_setup` switches them on; until then all this does nothing.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from typing import Final, Protocol
+
+from opentelemetry import propagate, trace
+
+from service_runtime.observing.log_context import request_properties
+
+_NAME: Final = "service_runtime"
+
+
+class Carried(Protocol):
+    """A message, as far as a trace goes on with it."""
+
+    @property
+    def properties(self) -> Mapping[str, str]:
+        """Its properties, with `traceparent` where its sender was traced."""
+
+
+def carried_properties() -> dict[str, str]:
+    """The user properties by which a message carries the current request and the current trace on, as far as there are any."""
+    carried = request_properties()
+    if _is_on():
+        propagate.inject(carried)
+    return carried
+
+
+@contextmanager
+def span_about(messages: Sequence[Carried], name: str) -> Iterator[None]:
+    """A span that goes on with the first message's trace, and links to those of the others."""
+    if not _is_on():
+        yield
+        return
+    parents = [propagate.extract(message.properties) for message in messages]
+    contexts = [trace.get_current_span(parent).get_span_context() for parent in parents[1:]]
+    links = [trace.Link(context) for context in contexts if context.is_valid]
+    with trace.get_tracer(_NAME).start_as_current_span(name, parents[0] if parents else None, links=links):
+        yield
+
+
+def _is_on() -> bool:
+    """Whether anybody collects spans: making those that nobody keeps is not free."""
+    return not isinstance(trace.get_tracer_provider(), trace.ProxyTracerProvider)

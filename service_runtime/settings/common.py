@@ -1,0 +1,127 @@
+"""What the settings of all our processes share: how a setting is named, and those that every service has."""
+
+import inspect
+import ipaddress
+from typing import Annotated, Any, Self
+
+from pydantic import AfterValidator, AliasGenerator, Field, SecretStr, model_validator
+from pydantic_settings import BaseSettings, EnvSettingsSource, PydanticBaseSettingsSource, SettingsConfigDict
+
+from service_runtime.database.database_url import parse_database_url
+from service_runtime.observing.log_format import LogFormat
+from service_runtime.settings.known_hosts import HostNames, KnownHosts
+from service_runtime.settings.secret_settings import secret_url
+
+
+def names_beginning_with(prefix: str) -> AliasGenerator:
+    """The names of settings that do not say theirs: `http_port` is ORDER_HTTP_PORT with the prefix ORDER."""
+    return AliasGenerator(validation_alias=lambda field: f"{prefix}_{field.upper()}")
+
+
+class NamedSettings(BaseSettings):
+    """Base of the settings of a process. Each field has one name, its alias: ORDER_HTTP_PORT, and the flag --order-http-port.
+
+    Nothing else in the environment counts, neither a field's own name (a DATABASE_URL that is meant for another program) nor a
+    name in other letters (order_http_port).
+    """
+
+    log_format: LogFormat = Field("text", validation_alias="LOG_FORMAT", description="log lines as text, or as JSON objects")
+    traces_enabled: bool = Field(
+        False, validation_alias="TRACES_ENABLED", description="send OpenTelemetry traces where the OTEL_ variables say"
+    )
+
+    model_config = SettingsConfigDict(
+        cli_kebab_case=True, cli_implicit_flags=True, cli_hide_none_type=True, extra="ignore", hide_input_in_errors=True
+    )
+
+    @classmethod
+    def __pydantic_init_subclass__(cls, **kwargs: Any) -> None:
+        """Shows the class's docstring in --help without the indentation that it has in the source."""
+        super().__pydantic_init_subclass__(**kwargs)
+        cls.__doc__ = inspect.cleandoc(cls.__doc__ or "")
+
+    @classmethod
+    def settings_customise_sources(
+        cls,
+        settings_cls: type[BaseSettings],
+        init_settings: PydanticBaseSettingsSource,
+        env_settings: PydanticBaseSettingsSource,
+        dotenv_settings: PydanticBaseSettingsSource,
+        file_secret_settings: PydanticBaseSettingsSource,
+    ) -> tuple[PydanticBaseSettingsSource, ...]:
+        """Flags come first, then the environment, in exactly the documented letters."""
+        return init_settings, EnvSettingsSource(settings_cls, case_sensitive=True)
+
+
+def _database_url(url: SecretStr) -> SecretStr:
+    parse_database_url(url.get_secret_value())
+    return url
+
+
+def _address(text: str) -> str:
+    """A host name or an address, without the brackets that a URL has around an IPv6 address."""
+    host = text.strip().removeprefix("[").removesuffix("]")
+    if ":" in host:
+        try:
+            ipaddress.ip_address(host.partition("%")[0])
+        except ValueError:
+            raise ValueError("a host name or an address is expected, without http:// and without a port") from None
+    elif not host or not all(sign.isalnum() or sign in "-._" for sign in host):
+        raise ValueError("a host name or an address is expected; 0.0.0.0 and :: mean all addresses of the machine")
+    return host
+
+
+DatabaseUrl = Annotated[SecretStr, AfterValidator(_database_url)]
+"""A database URL by the rule of `service_runtime.database.database_url`."""
+
+HostAddress = Annotated[str, AfterValidator(_address)]
+"""A host name or an IP address to listen on."""
+
+
+class DatabaseSettings(NamedSettings):
+    """Where a service's database is, and how long to wait for it."""
+
+    database_url: DatabaseUrl = Field(description="sqlite:///path or postgresql://user:password@host/name")
+    database_password_file: str = Field(
+        "", description="file that holds the password for the database URL, which holds none then"
+    )
+    database_start_timeout_s: float = Field(30.0, gt=0, le=86_400, description="how long to wait for the database at start")
+    migration_lock_wait_s: float = Field(
+        600.0,
+        gt=0,
+        le=86_400,
+        description="how long to try again while others hold the locks that a migration needs, or migrate themselves",
+    )
+
+    @model_validator(mode="after")
+    def _add_database_password(self) -> Self:
+        name = str(type(self).model_fields["database_password_file"].validation_alias)
+        self.database_url = secret_url(self.database_url, self.database_password_file, name)
+        return self
+
+
+class ServingDatabaseSettings(DatabaseSettings):
+    """The database of a process that serves, and may migrate it first."""
+
+    migrate_on_start: bool = Field(
+        True, description="bring the database to this version before serving; without it another version is an error"
+    )
+
+
+class HttpSettings(NamedSettings):
+    """Where and how a service answers over HTTP."""
+
+    http_host: HostAddress = Field("127.0.0.1", description="name or address to listen on")
+    http_port: int = Field(ge=0, le=65535, description="port to listen on; 0 picks one")
+    http_known_hosts: HostNames = Field(
+        "",
+        description="names that requests may call this service by, beside localhost and its own addresses: shop.example,api",
+    )
+    http_threads: int = Field(ge=8, le=512, description="requests that are worked on at once")
+    metrics_enabled: bool = Field(False, description="serve metrics for Prometheus at /metrics")
+    stop_timeout_s: float = Field(10.0, ge=0, le=3_600, description="how long requests that run may take to end after SIGTERM")
+
+    @property
+    def known_hosts(self) -> KnownHosts:
+        """The names by which requests may call the service."""
+        return KnownHosts.of(self.http_host, self.http_known_hosts)

@@ -1,0 +1,1 @@
+"""How a process of a service starts, and how it says why it cannot."""

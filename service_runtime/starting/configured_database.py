@@ -1,0 +1,38 @@
+"""A service's database as its settings say: opened to serve from, or migrated and left."""
+
+from sqlalchemy import Engine
+
+from service_runtime.database.database_url import masked
+from service_runtime.database.opening import migrate_database, open_database
+from service_runtime.settings.common import DatabaseSettings, ServingDatabaseSettings
+
+
+def open_to_serve(settings: ServingDatabaseSettings, migrations: str) -> Engine:
+    """A database that answers and has the tables of this version. Raises DatabaseUnusable."""
+    return open_migrated(settings, migrations, is_migrated=settings.migrate_on_start)
+
+
+def open_migrated(settings: DatabaseSettings, migrations: str, *, is_migrated: bool = False) -> Engine:
+    """A database that answers and has the tables of this version; it is migrated only where that is wanted.
+
+    Raises DatabaseUnusable.
+    """
+    return open_database(
+        settings.database_url.get_secret_value(),
+        migrations=migrations,
+        start_timeout_s=settings.database_start_timeout_s,
+        lock_wait_s=settings.migration_lock_wait_s,
+        is_migrated=is_migrated,
+    )
+
+
+def migrate_and_leave(settings: DatabaseSettings, migrations: str) -> None:
+    """Brings the tables to this version and prints what was done. Raises DatabaseUnusable."""
+    url = settings.database_url.get_secret_value()
+    done = migrate_database(
+        url,
+        migrations=migrations,
+        start_timeout_s=settings.database_start_timeout_s,
+        lock_wait_s=settings.migration_lock_wait_s,
+    )
+    print(f"database {masked(url)}: {done}", flush=True)

@@ -1,0 +1,151 @@
+"""How a process starts: its settings, where it logs, how it says why it cannot start, and what ends it."""
+
+import logging
+import signal
+import sys
+import threading
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from types import FrameType, MappingProxyType
+from typing import Any, Final, Generic, TypeVar
+
+from pydantic import ValidationError
+from pydantic_settings import CliApp
+
+import rocketmq_broker.logs
+from rocketmq_broker.message.printable import printable
+from rocketmq_broker.told_to_stop import STOP_SIGNALS
+from service_runtime.database.engine import DatabaseUnusable
+from service_runtime.observing.log_format import set_log_format
+from service_runtime.settings.common import NamedSettings
+
+S = TypeVar("S", bound=NamedSettings)
+M = TypeVar("M", bound=NamedSettings)
+
+_MIGRATE: Final = "migrate"
+
+
+@dataclass(frozen=True, slots=True)
+class Command(Generic[S]):
+    """Work that a program does and ends, instead of serving: its settings, and the work."""
+
+    settings_class: type[S]
+    work: Callable[[S], None]
+    if_told_to_stop: int = 0
+    """The exit status when a signal comes before the work has said what a signal means."""
+
+    def run(self, program: str, arguments: Sequence[str]) -> int:
+        """The exit status of `run_program`."""
+        return run_program(program, self.settings_class, self.work, arguments, if_told_to_stop=self.if_told_to_stop)
+
+
+_NO_MORE: Final[Mapping[str, Command[Any]]] = MappingProxyType({})
+
+
+class CannotStart(Exception):
+    """Why a process does not start, in one line."""
+
+
+def run_service(
+    program: str,
+    settings_class: type[S],
+    serve: Callable[[S], None],
+    migration_settings_class: type[M],
+    migrate: Callable[[M], None],
+    more: Mapping[str, Command[Any]] = _NO_MORE,
+) -> int:
+    """`python -m PROGRAM` serves, `python -m PROGRAM migrate` migrates; the exit status is that of `run_program`.
+
+    `more` are the other commands that the program has, by their names.
+    """
+    arguments = sys.argv[1:]
+    commands: Mapping[str, Command[Any]] = {_MIGRATE: Command(migration_settings_class, migrate, if_told_to_stop=130), **more}
+    if arguments and arguments[0] in commands:
+        return commands[arguments[0]].run(f"{program} {arguments[0]}", arguments[1:])
+    return run_program(program, settings_class, serve, arguments)
+
+
+def run_program(
+    program: str, settings_class: type[S], work: Callable[[S], None], arguments: Sequence[str], *, if_told_to_stop: int = 0
+) -> int:
+    """Reads the settings and does the work; the process's exit status.
+
+    0 when the work is done, 1 when it could not be done, 2 when a setting is wrong, `if_told_to_stop` when a signal came before
+    `work` had said what a signal means. What is wrong stands on stderr in one line.
+    """
+    try:
+        interrupt_on_signals()
+        return _run(program, settings_class, work, arguments)
+    except KeyboardInterrupt:
+        return say(program, "told to stop while it started", if_told_to_stop)
+
+
+def _run(program: str, settings_class: type[S], work: Callable[[S], None], arguments: Sequence[str]) -> int:
+    log_to_stderr()
+    try:
+        settings = CliApp.run(settings_class, cli_args=list(arguments))
+    except ValidationError as error:
+        return say(program, first_error(error), 2)
+    set_log_format(settings.log_format)
+    try:
+        work(settings)
+    except (CannotStart, DatabaseUnusable) as error:
+        return say(program, str(error), 1)
+    return 0
+
+
+def log_to_stderr() -> None:
+    """Logs from INFO up, without what libraries say of each step, task and attempt."""
+    rocketmq_broker.logs.log_to_stderr(logging.INFO)
+    for noisy in ("alembic", "celery.worker.strategy", "celery.app.trace"):
+        logging.getLogger(noisy).setLevel(logging.WARNING)
+    # It would log each retry without a word of what is retried.
+    logging.getLogger("stamina").setLevel(logging.ERROR)
+
+
+def say(program: str, message: str, status: int) -> int:
+    """Prints one line and passes the exit status on."""
+    print(printable(f"{program}: {message}"), file=sys.stderr)
+    return status
+
+
+def first_error(error: ValidationError) -> str:
+    """What is wrong with the settings, without the value: it may be a secret."""
+    wrong = error.errors(include_input=False, include_url=False)[0]
+    name = ".".join(str(part) for part in wrong["loc"])
+    message = wrong["msg"].removeprefix("Value error, ")
+    return f"{name}: {message}" if name else message
+
+
+class _Interrupting:
+    """The handler of signals while a program starts. It remembers the signal: a library may swallow the interruption."""
+
+    def __init__(self) -> None:
+        self.stopping = threading.Event()
+
+    def __call__(self, _number: int, _frame: FrameType | None) -> None:
+        self.stopping.set()
+        raise KeyboardInterrupt
+
+
+def interrupt_on_signals() -> None:
+    """From now on SIGTERM and SIGINT raise KeyboardInterrupt; main thread only.
+
+    The first process of a container ignores SIGTERM unless it says otherwise.
+    """
+    interrupting = _Interrupting()
+    for number in STOP_SIGNALS:
+        signal.signal(number, interrupting)
+
+
+def stop_on_signals() -> threading.Event:
+    """An event that SIGTERM and SIGINT set, and have set if one came while the program started; main thread only."""
+    handler = signal.getsignal(signal.SIGTERM)
+    stopping = handler.stopping if isinstance(handler, _Interrupting) else threading.Event()
+
+    def stop(_number: int, _frame: FrameType | None) -> None:
+        stopping.set()
+
+    for number in STOP_SIGNALS:
+        signal.signal(number, stop)
+    return stopping
