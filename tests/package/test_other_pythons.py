@@ -42,7 +42,7 @@ def test_the_unit_tests_pass(version: str, tmp_path: Path) -> None:
         ],
         cwd=PROJECT_ROOT,
         # CI: hypothesis gives no example a deadline then.
-        env={**os.environ, "CI": "1", "PYTHONDONTWRITEBYTECODE": "1"},
+        env={**os.environ, "PYTHONPATH": str(PROJECT_ROOT / "broker"), "CI": "1", "PYTHONDONTWRITEBYTECODE": "1"},
         capture_output=True, text=True, timeout=600, check=False,
     )  # fmt: skip
     assert done.returncode == 0, f"{done.stdout[-6000:]}\n{done.stderr[-2000:]}"
