@@ -25,9 +25,9 @@ from pipelines.tolerance import Tolerance
 from rocketmq_broker.client import LocalTransactionState, TransactionProducer
 from rocketmq_broker.message import Message, MessageExt
 from tests.apache.cluster import apache_rocketmq
+from tests.component.pipelines.conftest import ShopDatabases
 from tests.conftest import BrokerProcess
 from tests.e2e.clients import PATIENT, Inbox, consumer, running, until
-from tests.unit.pipelines.conftest import ShopDatabases
 from tests.unit.pipelines.log_writer import order_body
 
 pytestmark = [

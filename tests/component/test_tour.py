@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 import shutil
 import subprocess
@@ -78,7 +79,8 @@ def checkout(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def run(checkout: Path, test: str) -> subprocess.CompletedProcess[str]:
     python = checkout / ".venv" / "bin" / "python"
     command = [python, "-m", "pytest", "-q", "-x", "-p", "no:cacheprovider", "-p", "no:randomly", test]
-    return subprocess.run(command, cwd=checkout, capture_output=True, text=True, timeout=240, check=False)
+    environment = {**os.environ, "PYTHONPATH": ""}  # a Spark session of this process left the first checkout's folders there
+    return subprocess.run(command, cwd=checkout, env=environment, capture_output=True, text=True, timeout=240, check=False)
 
 
 @pytest.mark.slow

@@ -20,7 +20,7 @@ def test_the_java_program_of_the_page_settles_a_lost_commit(tmp_path: Path) -> N
     program = re.search(r"^```java\n(.*?)^```", (CHECKOUT / "docs" / "testing.md").read_text(), re.MULTILINE | re.DOTALL)
     assert program is not None
     (tmp_path / "LostCommit.java").write_text(program[1])
-    environment = {**os.environ, "PYTHONPATH": str(CHECKOUT)}
+    environment = {**os.environ, "PYTHONPATH": str(CHECKOUT / "broker")}
     ended = subprocess.run(
         [LAUNCH, tmp_path / "LostCommit.java", sys.executable],
         cwd=tmp_path,

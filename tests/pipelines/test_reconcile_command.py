@@ -14,7 +14,7 @@ import pytest
 
 from pipelines.increments.state import State
 from pipelines.judging.classes import NEEDS_STORE, Finding
-from tests.unit.pipelines.conftest import ShopDatabases, shop
+from tests.component.pipelines.conftest import ShopDatabases, shop
 from tests.unit.pipelines.log_writer import LogWriter
 
 __all__ = ["shop"]

@@ -9,7 +9,7 @@ import pytest
 
 from demo.processes import Processes
 from pipelines.breaks.break_table import BreakTable
-from tests.unit.pipelines.conftest import ShopDatabases, shop
+from tests.component.pipelines.conftest import ShopDatabases, shop
 
 __all__ = ["shop"]
 

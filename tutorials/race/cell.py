@@ -127,7 +127,7 @@ class _Cell:
 @contextmanager
 def silence() -> Iterator[None]:
     """Lets the broker and its clients say nothing: faults are what the race consists of."""
-    logger = logging.getLogger("broker")
+    logger = logging.getLogger("rocketmq_broker")
     was = logger.level
     logger.setLevel(logging.CRITICAL + 1)
     try:

@@ -1,7 +1,7 @@
 import pytest
 
 from credit_service.domain.credit import points_for
-from tests.unit.credit_service.conftest import a_credit, a_reversal
+from tests.component.credit_service.conftest import a_credit, a_reversal
 
 
 @pytest.mark.parametrize(("total_cents", "points"), [(0, 0), (99, 0), (100, 1), (199, 1), (200, 2), (10**15, 10**13)])

@@ -7,7 +7,7 @@ from credit_service.domain.credit import Credit, CreditOutcome
 from rocketmq_broker.client import ConsumeContext, QueueProgress
 from rocketmq_broker.message import MessageQueue
 from service_runtime.failing.holds import Cause, Holds
-from tests.unit.credit_service.conftest import a_context, a_credit, a_reversal
+from tests.component.credit_service.conftest import a_context, a_credit, a_reversal
 
 
 class Crediting:

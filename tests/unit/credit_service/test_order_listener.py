@@ -5,7 +5,7 @@ import pytest
 from credit_service.domain.credit import Credit, CreditOutcome
 from credit_service.service_layer.order_listener import OrderListener
 from rocketmq_broker.client import ConsumeContext, ConsumeStatus, MessagesWithdrawn
-from tests.unit.credit_service.conftest import a_context, a_message, an_order
+from tests.component.credit_service.conftest import a_context, a_message, an_order
 
 
 class CreditingInMemory:

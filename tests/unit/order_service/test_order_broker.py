@@ -11,7 +11,7 @@ from order_service.service_layer.order_message import order_message
 from order_service.service_layer.sending import BrokerUnavailable, OutcomePending
 from rocketmq_broker.client import ClientError, LocalTransactionState
 from rocketmq_broker.message import Message, MessageExt
-from tests.unit.order_service.conftest import an_order
+from tests.component.order_service.conftest import an_order
 
 
 class Producer:

@@ -5,7 +5,7 @@ from order_service.adapters.order_metrics import counted
 from order_service.service_layer.attempt import Attempt
 from rocketmq_broker.client import LocalTransactionState
 from rocketmq_broker.message import Message, MessageExt
-from tests.unit.order_service.conftest import an_order
+from tests.component.order_service.conftest import an_order
 
 
 class Listener:

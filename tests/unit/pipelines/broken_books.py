@@ -11,7 +11,7 @@ from typing import Any
 from pipelines.judging.classes import Cause, Finding
 from pipelines.judging.totals import SUMMED
 from rocketmq_broker.message import properties
-from tests.unit.pipelines.conftest import ShopDatabases
+from tests.component.pipelines.conftest import ShopDatabases
 from tests.unit.pipelines.log_writer import LogWriter, order_body
 
 AT_MS = 1_000_000

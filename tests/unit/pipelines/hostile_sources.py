@@ -18,7 +18,7 @@ from typing import Any
 
 from rocketmq_broker.message import sysflag
 from rocketmq_broker.message.record import HEAD_V4, encode_record
-from tests.unit.pipelines.conftest import ShopDatabases
+from tests.component.pipelines.conftest import ShopDatabases
 from tests.unit.pipelines.log_writer import HOST, LogWriter
 
 EVIL = json.dumps({"order_id": "evil", "total_cents": 1_000_000_000}).encode()
@@ -164,7 +164,12 @@ def answers(code: str, checkout: Path, *arguments: object) -> list[str]:
     """What this code prints in a checkout: what was read, and what was reported."""
     command = ["timeout", "20", sys.executable, "-c", code, *map(str, arguments)]
     done = subprocess.run(
-        command, capture_output=True, text=True, check=False, cwd=checkout, env={**os.environ, "PYTHONPATH": "."}
+        command,
+        capture_output=True,
+        text=True,
+        check=False,
+        cwd=checkout,
+        env={**os.environ, "PYTHONPATH": f"broker{os.pathsep}."},
     )
     return (done.stdout.strip().splitlines() or [f"nothing|{'waits for ever' if done.returncode == 124 else done.stderr[-60:]}"])[
         -1

@@ -11,7 +11,7 @@ from pipelines.increments.state import State
 from pipelines.reconciliation import Books
 from pipelines.sources.database_url import parse_database_url
 from pipelines.sources.reading import Reading
-from tests.unit.pipelines.conftest import ShopDatabases
+from tests.component.pipelines.conftest import ShopDatabases
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(600)]
 

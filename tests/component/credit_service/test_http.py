@@ -1,0 +1,308 @@
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from flask.testing import FlaskClient
+from redis.exceptions import ConnectionError as RedisConnectionError
+from sqlalchemy import Engine, text
+
+from credit_service.adapters.ledger import Ledger
+from credit_service.adapters.worker_heartbeats import Heartbeat, LivingWorker
+from credit_service.entrypoints.health import HealthSources
+from credit_service.entrypoints.http import create_app
+from rocketmq_broker.client import QueueProgress
+from rocketmq_broker.message import MessageQueue
+from service_runtime.failing.holds import Cause, Holding
+from service_runtime.settings.known_hosts import KnownHosts
+from tests.component.credit_service.conftest import a_credit, a_reversal
+
+
+class Everything:
+    """All that /healthz asks; up and idle, with one worker."""
+
+    def __init__(self) -> None:
+        self.is_broker_up = self.is_redis_up = True
+        self.workers = [LivingWorker(Heartbeat(name="one", host="here", pid=7, processes=2, age_s=60), heard_s_ago=1.5)]
+        self.held: Holding | None = None
+        self.stands_still_s = 0.0
+        self.dead_letters: int | None = 0
+
+    group = "credit_service"
+
+    def count_dead_letters(self) -> int | None:
+        return self.dead_letters
+
+    def why_unready(self) -> str | None:
+        return None if self.is_broker_up else "the broker is away"
+
+    def living(self) -> list[LivingWorker]:
+        if not self.is_redis_up:
+            raise RedisConnectionError("connection refused")
+        return self.workers
+
+    def state(self) -> Holding | None:
+        return self.held
+
+    def progress(self) -> list[QueueProgress]:
+        return [QueueProgress(MessageQueue("orders", "broker-a", 3), 40, self.stands_still_s)]
+
+
+@pytest.fixture
+def everything() -> Everything:
+    return Everything()
+
+
+def sources(ledger: Ledger, everything: Everything) -> HealthSources:
+    return HealthSources(
+        ledger,
+        broker=everything,
+        workers=everything,
+        holds=everything,
+        queues=everything,
+        dead_letters=everything,
+        readiness_counts_s=0,
+    )
+
+
+@pytest.fixture
+def client(sqlite_ledger: Ledger, everything: Everything) -> Iterator[FlaskClient]:
+    with create_app(sqlite_ledger, sources(sqlite_ledger, everything)).test_client() as client:
+        yield client
+
+
+def lose_the_database(engine: Engine, tmp_path: Path) -> None:
+    engine.dispose()
+    for file in tmp_path.glob("service.db*"):
+        file.unlink()
+    (tmp_path / "service.db").mkdir()
+
+
+def test_a_customer_sees_balance_entries_and_the_rule(client: FlaskClient, sqlite_ledger: Ledger) -> None:
+    sqlite_ledger.credit([a_credit("1", amount_cents=250), a_credit("2", amount_cents=399)])
+    answer = client.get("/customers/ada/credit").json
+    assert (answer["customer"], answer["points"]) == ("ada", 5)
+    assert answer["rule"] == "one credit point for each full unit of currency"
+    assert [(entry["order_id"], entry["points"]) for entry in answer["entries"]] == [("2", 3), ("1", 2)]
+
+
+def test_only_the_last_entries_are_shown(client: FlaskClient, sqlite_ledger: Ledger) -> None:
+    sqlite_ledger.credit([a_credit(str(number)) for number in range(5)])
+    answer = client.get("/customers/ada/credit?limit=2").json
+    assert len(answer["entries"]) == 2
+    assert answer["points"] == 5 * 25
+
+
+def test_one_order_s_credit_is_the_sum_of_its_entries(client: FlaskClient, sqlite_ledger: Ledger) -> None:
+    sqlite_ledger.credit([a_credit("1", amount_cents=250), a_credit("2"), a_reversal("1", amount_cents=250)])
+    answer = client.get("/orders/1/credit").json
+    assert (answer["order_id"], answer["customer"], answer["points"]) == ("1", "ada", 0)
+    assert [(entry["kind"], entry["points"]) for entry in answer["entries"]] == [("credit", 2), ("reversal", -2)]
+    entry = answer["entries"][0]
+    assert (entry["message_id"], entry["transaction_id"]) == ("message", "transaction")
+    assert entry["created_at"].endswith("Z")
+
+
+@pytest.mark.parametrize("order_id", ["none", "%00", "x" * 99])
+def test_an_order_whose_message_has_not_come_has_no_credit(client: FlaskClient, order_id: str) -> None:
+    assert client.get(f"/orders/{order_id}/credit").status_code == 404
+
+
+def test_a_customer_with_a_slash_in_the_name_is_found(client: FlaskClient, sqlite_ledger: Ledger) -> None:
+    sqlite_ledger.credit([a_credit(customer="a/b c")])
+    assert client.get("/customers/a%2Fb%20c/credit").json["customer"] == "a/b c"
+
+
+@pytest.mark.parametrize("path", ["/customers/nobody/credit", "/customers/%00/credit", "/customers//credit", "/nothing"])
+def test_who_has_no_credit_is_404(client: FlaskClient, path: str) -> None:
+    answer = client.get(path)
+    assert (answer.status_code, answer.content_type) == (404, "application/problem+json")
+
+
+@pytest.mark.parametrize("query", ["limit=0", "limit=201", "limit=x"])
+def test_a_wrong_parameter_is_400_naming_it(client: FlaskClient, query: str) -> None:
+    answer = client.get(f"/customers/ada/credit?{query}")
+    assert (answer.status_code, answer.json["errors"][0]["field"]) == (400, "limit")
+
+
+def test_a_database_that_does_not_answer_is_503(client: FlaskClient, sqlite_engine: Engine) -> None:
+    with sqlite_engine.begin() as connection:
+        connection.execute(text("ALTER TABLE balances RENAME TO gone"))
+    assert client.get("/customers/ada/credit").status_code == 503
+
+
+WORKER = {
+    "name": "one",
+    "host": "here",
+    "pid": 7,
+    "processes": 2,
+    "age_s": 60.0,
+    "heard_s_ago": 1.5,
+    "tasks_taken": None,
+    "taken_s_ago": None,
+    "takes_none_for_s": None,
+}
+ALL_IS_WELL = {
+    "status": "ok",
+    "database": "ok",
+    "redis": "ok",
+    "broker": "ok",
+    "workers": [WORKER],
+    "held": None,
+    "queues": 1,
+    "standing_still": [],
+    "attention": [],
+    "missing": [],
+}
+
+
+MEANWHILE = "Orders wait at the broker meanwhile, and none is lost."
+OF_BROKER = f"broker: the broker is away. Look at name server and broker with rocketmq-admin doctor. {MEANWHILE}"
+OF_REDIS = f"workers: Redis cannot be asked: connection refused. Start Redis, or a credit_service.worker. {MEANWHILE}"
+OF_WORKERS = f"workers: no worker is alive. Start Redis, or a credit_service.worker. {MEANWHILE}"
+OF_TASKS = f"workers: no worker takes the tasks that wait. Start Redis, or a credit_service.worker. {MEANWHILE}"
+
+
+def holding(cause: Cause, orders: int = 40) -> Holding:
+    return Holding(orders=orders, batches=2, held_for_s=61.25, reason="Redis is away", cause=cause)
+
+
+def test_health_tells_everything_in_detail(client: FlaskClient) -> None:
+    answer = client.get("/healthz")
+    assert (answer.status_code, answer.json) == (200, ALL_IS_WELL)
+
+
+def test_health_names_what_does_not_answer(client: FlaskClient, everything: Everything) -> None:
+    everything.is_broker_up = False
+    answer = client.get("/healthz")
+    assert (answer.status_code, answer.json) == (
+        503,
+        ALL_IS_WELL | {"status": "degraded", "broker": "unreachable", "missing": [OF_BROKER]},
+    )
+
+
+def test_health_without_redis_knows_of_no_worker(client: FlaskClient, everything: Everything) -> None:
+    everything.is_redis_up = False
+    answer = client.get("/healthz")
+    assert (answer.status_code, answer.json) == (
+        503,
+        ALL_IS_WELL | {"status": "degraded", "redis": "unreachable", "workers": [], "missing": [OF_REDIS]},
+    )
+
+
+def test_health_is_degraded_while_no_worker_is_alive(client: FlaskClient, everything: Everything) -> None:
+    everything.workers = []
+    answer = client.get("/healthz")
+    assert (answer.status_code, answer.json) == (
+        503,
+        ALL_IS_WELL | {"status": "degraded", "workers": [], "missing": [OF_WORKERS]},
+    )
+
+
+def test_health_is_degraded_while_no_worker_takes_the_tasks_that_wait(client: FlaskClient, everything: Everything) -> None:
+    def worker(none_for_s: float) -> LivingWorker:
+        said = Heartbeat(
+            name="one", host="here", pid=7, processes=2, age_s=60, tasks_taken=9, taken_s_ago=50, takes_none_for_s=none_for_s
+        )
+        return LivingWorker(said, heard_s_ago=1.5)
+
+    everything.workers = [worker(45)]
+    answer = client.get("/healthz")
+    shown = WORKER | {"tasks_taken": 9, "taken_s_ago": 50.0, "takes_none_for_s": 45.0}
+    degraded = ALL_IS_WELL | {"status": "degraded", "workers": [shown], "missing": [OF_TASKS]}
+    assert (answer.status_code, answer.json) == (503, degraded)
+    everything.workers = [worker(45), worker(0)]
+    assert client.get("/healthz").status_code == 200
+
+
+def test_health_is_degraded_while_orders_are_held_for_an_outage(client: FlaskClient, everything: Everything) -> None:
+    everything.held = holding(Cause.OUTAGE)
+    answer = client.get("/healthz")
+    held = {"orders": 40, "batches": 2, "for_s": 61.2, "cause": "outage"}
+    assert (answer.status_code, answer.json) == (503, ALL_IS_WELL | {"status": "degraded", "held": held})
+
+
+def test_health_asks_for_attention_while_single_orders_are_held(client: FlaskClient, everything: Everything) -> None:
+    everything.held = holding(Cause.SUSPICION)
+    answer = client.get("/healthz")
+    held = {"orders": 40, "batches": 2, "for_s": 61.2, "cause": "suspicion"}
+    assert (answer.status_code, answer.json) == (200, ALL_IS_WELL | {"status": "attention", "held": held})
+
+
+@pytest.mark.parametrize(("orders", "status"), [(2, (503, "degraded")), (1, (200, "attention"))])
+def test_a_database_that_refuses_several_orders_and_takes_none_is_no_health(
+    client: FlaskClient, everything: Everything, orders: int, status: tuple[int, str]
+) -> None:
+    """One alone may be a bad order in a quiet shop."""
+    everything.held = holding(Cause.REFUSAL, orders)
+    answer = client.get("/healthz")
+    assert (answer.status_code, answer.json["status"]) == status
+    assert answer.json["held"] == {"orders": orders, "batches": 2, "for_s": 61.2, "cause": "refusal"}
+
+
+def test_health_asks_for_attention_from_the_first_dead_letter_and_names_the_command(
+    client: FlaskClient, everything: Everything
+) -> None:
+    everything.dead_letters = 1
+    answer = client.get("/healthz")
+    assert (answer.status_code, answer.json["status"]) == (200, "attention")
+    assert "1 messages of credit_service are dead letters" in answer.json["attention"][0]
+    assert "dead-letters retry --group credit_service --all --dry-run" in answer.json["attention"][0]
+    everything.dead_letters = None
+    assert client.get("/healthz").json == ALL_IS_WELL
+
+
+def test_a_service_is_ready_while_an_order_could_be_credited(client: FlaskClient, everything: Everything) -> None:
+    assert (client.get("/readyz").status_code, client.get("/readyz").json) == (200, {"status": "ok"})
+    everything.is_broker_up = everything.is_redis_up = False
+    answer = client.get("/readyz")
+    assert (answer.status_code, answer.json["title"]) == (503, "Not ready")
+    assert answer.json["detail"] == f"{OF_BROKER} {OF_REDIS}"
+
+
+def test_credits_are_read_although_nothing_but_the_database_is_there(
+    client: FlaskClient, sqlite_ledger: Ledger, everything: Everything
+) -> None:
+    sqlite_ledger.credit([a_credit("1")])
+    everything.is_broker_up = everything.is_redis_up = False
+    assert client.get("/customers/ada/credit").status_code == 200
+
+
+def test_a_service_without_its_database_lives_but_is_not_ready(
+    client: FlaskClient, sqlite_engine: Engine, tmp_path: Path
+) -> None:
+    lose_the_database(sqlite_engine, tmp_path)
+    answer = client.get("/readyz")
+    assert (answer.status_code, [error["field"] for error in answer.json["errors"]]) == (503, ["database"])
+    assert client.get("/healthz").status_code == 503
+    answer = client.get("/livez")
+    assert (answer.status_code, answer.json) == (200, {"status": "ok"})
+
+
+def test_a_queue_that_stands_still_is_named_and_is_no_health(client: FlaskClient, everything: Everything) -> None:
+    everything.stands_still_s = 121.0
+    still = {"topic": "orders", "broker": "broker-a", "queue_id": 3, "unacknowledged": 40, "for_s": 121.0}
+    answer = client.get("/healthz")
+    assert (answer.status_code, answer.json) == (503, ALL_IS_WELL | {"status": "degraded", "standing_still": [still]})
+
+
+def test_a_queue_that_stands_still_because_orders_are_held_is_explained_by_that(
+    client: FlaskClient, everything: Everything
+) -> None:
+    everything.stands_still_s = 121.0
+    everything.held = Holding(orders=1, batches=1, held_for_s=130.0, reason="?", cause=Cause.SUSPICION)
+    answer = client.get("/healthz")
+    assert (answer.status_code, answer.json["status"], answer.json["standing_still"]) == (200, "attention", [])
+
+
+@pytest.mark.parametrize("path", ["/customers/ada/credit", "/healthz", "/nothing"])
+@pytest.mark.parametrize(("headers", "status"), [({"Host": "evil.example:8081"}, 421), ({"Origin": "http://evil.example"}, 403)])
+def test_a_page_of_another_site_reads_nothing(client: FlaskClient, path: str, headers: dict[str, str], status: int) -> None:
+    answer = client.get(path, headers=headers)
+    assert (answer.status_code, answer.content_type) == (status, "application/problem+json")
+
+
+def test_names_that_were_given_are_answered(sqlite_ledger: Ledger, everything: Everything) -> None:
+    app = create_app(sqlite_ledger, sources(sqlite_ledger, everything), hosts=KnownHosts.of("0.0.0.0", "credit-service"))
+    with app.test_client() as client:
+        hosts = ("credit-service:8081", "localhost:49153", "172.18.0.5:8081", "order-service:8081")
+        assert [client.get("/healthz", headers={"Host": host}).status_code for host in hosts] == [200, 200, 200, 421]

@@ -1,0 +1,283 @@
+import random
+import threading
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
+
+import pytest
+from alembic.autogenerate import compare_metadata
+from alembic.migration import MigrationContext
+from sqlalchemy import Engine, text
+
+from credit_service.adapters.ledger import Ledger, LedgerUnavailable
+from credit_service.adapters.tables import MIGRATIONS, CreditDatabase
+from credit_service.domain.credit import Credit, CreditOutcome, EntryKind
+from service_runtime.database.opening import migrate_database
+from tests.component.credit_service.conftest import a_credit, a_reversal
+
+CREDITED, ALREADY, CONFLICTING = CreditOutcome.CREDITED, CreditOutcome.ALREADY_CREDITED, CreditOutcome.CONFLICTING
+REFUSED = CreditOutcome.REFUSED
+
+
+def test_a_batch_credits_each_customer_with_the_sum_of_the_orders(ledger: Ledger) -> None:
+    batch = [a_credit("1", amount_cents=250), a_credit("2", amount_cents=399), a_credit("3", customer="bob", amount_cents=100)]
+    assert ledger.credit(batch) == [CREDITED] * 3
+    ada, bob = ledger.find_customer("ada", max_entries=10), ledger.find_customer("bob", max_entries=10)
+    assert ada is not None
+    assert bob is not None
+    assert (ada.points, bob.points) == (2 + 3, 1)
+    assert [(entry.order_id, entry.points, entry.amount_cents) for entry in ada.entries] == [("2", 3, 399), ("1", 2, 250)]
+
+
+def test_a_redelivery_changes_nothing(ledger: Ledger) -> None:
+    ledger.credit([a_credit("1"), a_credit("2")])
+    before = ledger.find_customer("ada", max_entries=10)
+    assert ledger.credit([a_credit("2"), a_credit("1")]) == [ALREADY, ALREADY]
+    assert ledger.find_customer("ada", max_entries=10) == before
+
+
+def test_only_what_was_missing_is_added(ledger: Ledger) -> None:
+    ledger.credit([a_credit("1", amount_cents=100)])
+    assert ledger.credit([a_credit("1", amount_cents=100), a_credit("2", amount_cents=200)]) == [ALREADY, CREDITED]
+    ada = ledger.find_customer("ada", max_entries=10)
+    assert ada is not None
+    assert ada.points == 3
+
+
+def test_an_order_twice_in_one_batch_is_credited_once(ledger: Ledger) -> None:
+    assert ledger.credit([a_credit("1"), a_credit("1")]) == [CREDITED, ALREADY]
+
+
+@pytest.mark.parametrize("other", [a_credit("1", amount_cents=9900), a_credit("1", customer="bob")])
+def test_another_amount_or_customer_for_a_credited_order_is_a_conflict_and_changes_nothing(ledger: Ledger, other: object) -> None:
+    ledger.credit([a_credit("1")])
+    before = ledger.find_customer("ada", max_entries=10)
+    assert ledger.credit([other, a_credit("2", customer="eve")]) == [CONFLICTING, CREDITED]  # type: ignore[list-item]
+    assert ledger.find_customer("ada", max_entries=10) == before
+    assert ledger.find_customer("bob", max_entries=10) is None
+
+
+def test_a_conflict_within_one_batch_is_seen(ledger: Ledger) -> None:
+    assert ledger.credit([a_credit("1"), a_credit("1", amount_cents=1)]) == [CREDITED, CONFLICTING]
+
+
+@pytest.mark.parametrize("by_trigger", [False, True])
+def test_a_credit_the_database_will_not_take_does_not_hold_up_the_others(
+    ledger: Ledger, engine: Engine, by_trigger: bool
+) -> None:
+    forbid_an_amount(engine, by_trigger=by_trigger)
+    batch = [a_credit("1"), a_credit("2", amount_cents=666), a_credit("3")]
+    assert ledger.credit(batch) == [CREDITED, CreditOutcome.IMPOSSIBLE, CREDITED]
+
+
+def forbid_an_amount(engine: Engine, *, by_trigger: bool, amount_cents: int = 666) -> None:
+    statements = [f"ALTER TABLE credits ADD CHECK (amount_cents <> {amount_cents})"]
+    if engine.dialect.name == "sqlite":
+        statements = [
+            f"CREATE TRIGGER no BEFORE INSERT ON credits WHEN NEW.amount_cents = {amount_cents}"
+            " BEGIN SELECT RAISE(ABORT, 'no'); END"
+        ]
+    elif by_trigger:
+        statements = postgresql_trigger("RAISE EXCEPTION 'no'")
+    with engine.begin() as connection:
+        for statement in statements:
+            connection.execute(text(statement))
+
+
+def swallow_the_amount_666(engine: Engine) -> None:
+    statements = postgresql_trigger("RETURN NULL")
+    if engine.dialect.name == "sqlite":
+        statements = ["CREATE TRIGGER no BEFORE INSERT ON credits WHEN NEW.amount_cents = 666 BEGIN SELECT RAISE(IGNORE); END"]
+    with engine.begin() as connection:
+        for statement in statements:
+            connection.execute(text(statement))
+
+
+def postgresql_trigger(action: str) -> list[str]:
+    return [
+        "CREATE FUNCTION no() RETURNS trigger LANGUAGE plpgsql AS"
+        f" $$ BEGIN IF NEW.amount_cents = 666 THEN {action}; END IF; RETURN NEW; END $$",
+        "CREATE TRIGGER no BEFORE INSERT ON credits FOR EACH ROW EXECUTE FUNCTION no()",
+    ]
+
+
+def test_a_row_that_is_neither_inserted_nor_found_is_refused_and_no_redelivery(ledger: Ledger, engine: Engine) -> None:
+    swallow_the_amount_666(engine)
+    batch = [a_credit("1"), a_credit("2", amount_cents=666), a_credit("3")]
+    assert ledger.credit(batch) == [CREDITED, CreditOutcome.IMPOSSIBLE, CREDITED]
+    assert ledger.find_order("2") == ()
+
+
+def test_the_ledger_says_what_orders_were_written_and_leaves_out_what_refusals_and_repairs_wrote(ledger: Ledger) -> None:
+    assert ledger.last_written() == 0
+    ledger.credit([a_credit("1")])
+    first = ledger.last_written()
+    ledger.annul(a_credit("2"))
+    ledger.credit([replace(a_reversal("1"), message_id="repair of-a-day")])
+    assert ledger.last_written() > first
+    assert [ledger.is_written_after(number, kind) for number in (0, first) for kind in EntryKind] == [True, False, False, False]
+    ledger.credit([a_reversal("3")])
+    assert ledger.is_written_after(first, EntryKind.REVERSAL)
+
+
+@pytest.mark.parametrize("database_url", ["postgresql"], indirect=True)
+def test_a_number_of_a_row_that_is_taken_is_no_fault_of_the_credit(ledger: Ledger, engine: Engine) -> None:
+    ledger.credit([a_credit("1")])
+    with engine.begin() as connection:
+        connection.execute(text("ALTER SEQUENCE credits_id_seq RESTART WITH 1"))
+    with pytest.raises(LedgerUnavailable, match="credits_pkey"):
+        ledger.credit([a_credit("2"), a_credit("3")])
+    assert ledger.credit([a_credit("2")]) == [CREDITED]
+
+
+def test_a_column_that_only_a_newer_version_fills_is_no_fault_of_the_credit(ledger: Ledger, engine: Engine) -> None:
+    with engine.begin() as connection:
+        if engine.dialect.name == "postgresql":
+            connection.execute(text("ALTER TABLE credits ADD COLUMN campaign TEXT NOT NULL"))
+        else:
+            connection.execute(text("DROP TABLE credits"))
+            columns = (
+                "kind TEXT, customer TEXT, points INT, amount_cents INT, message_id TEXT, transaction_id TEXT, created_at_ms INT"
+            )
+            connection.execute(
+                text(f"CREATE TABLE credits (order_id TEXT, campaign TEXT NOT NULL, {columns}, UNIQUE (order_id, kind))")
+            )
+    with pytest.raises(LedgerUnavailable, match="campaign"):
+        ledger.credit([a_credit("1"), a_credit("2")])
+
+
+def test_workers_with_overlapping_batches_credit_each_order_once(ledger: Ledger) -> None:
+    orders = [a_credit(f"order-{number}", customer=f"customer-{number % 5}", amount_cents=100) for number in range(60)]
+    workers, start = 6, threading.Barrier(6)
+
+    def work(seed: int) -> list[CreditOutcome]:
+        mine = orders[:]
+        random.Random(seed).shuffle(mine)
+        start.wait()
+        return [outcome for first in range(0, len(mine), 12) for outcome in ledger.credit(mine[first : first + 12])]
+
+    with ThreadPoolExecutor(workers) as threads:
+        outcomes = [outcome for found in threads.map(work, range(workers)) for outcome in found]
+    assert outcomes.count(CREDITED) == len(orders)
+    assert outcomes.count(ALREADY) == len(orders) * (workers - 1)
+    found = [ledger.find_customer(f"customer-{number}", max_entries=100) for number in range(5)]
+    assert [customer and (customer.points, len(customer.entries)) for customer in found] == [(12, 12)] * 5
+
+
+def test_a_ledger_that_cannot_be_written_is_an_error_and_nothing_is_credited(ledger: Ledger, engine: Engine) -> None:
+    with engine.begin() as connection:
+        connection.execute(text("ALTER TABLE balances RENAME TO gone"))
+    with pytest.raises(LedgerUnavailable):
+        ledger.credit([a_credit("1")])
+    with engine.connect() as connection:
+        assert connection.execute(text("SELECT count(*) FROM credits")).scalar_one() == 0
+
+
+def test_a_reversal_takes_the_points_of_its_order_back(ledger: Ledger) -> None:
+    ledger.credit([a_credit("1", amount_cents=250), a_credit("2", amount_cents=399)])
+    assert ledger.credit([a_reversal("1", amount_cents=250)]) == [CREDITED]
+    ada = ledger.find_customer("ada", max_entries=10)
+    assert ada is not None
+    assert ada.points == 3
+    assert [(entry.order_id, entry.kind, entry.points, entry.amount_cents) for entry in ada.entries] == [
+        ("1", "reversal", -2, 250), ("2", "credit", 3, 399), ("1", "credit", 2, 250),
+    ]  # fmt: skip
+
+
+def test_a_reversal_that_comes_before_its_credit_ends_at_the_same_balance(ledger: Ledger) -> None:
+    assert ledger.credit([a_reversal("1")]) == [CREDITED]
+    early = ledger.find_customer("ada", max_entries=10)
+    assert ledger.credit([a_credit("1")]) == [CREDITED]
+    late = ledger.find_customer("ada", max_entries=10)
+    assert early is not None
+    assert late is not None
+    assert (early.points, late.points) == (-25, 0)
+
+
+def test_credit_and_reversal_in_one_batch_in_either_order_cancel_each_other_out(ledger: Ledger) -> None:
+    batch = [a_credit("1"), a_reversal("1"), a_reversal("2"), a_credit("2")]
+    assert ledger.credit(batch) == [CREDITED] * 4
+    ada = ledger.find_customer("ada", max_entries=10)
+    assert ada is not None
+    assert (ada.points, sum(entry.points for entry in ada.entries), len(ada.entries)) == (0, 0, 4)
+
+
+def test_a_reversal_that_is_delivered_again_changes_nothing(ledger: Ledger) -> None:
+    ledger.credit([a_credit("1"), a_reversal("1")])
+    before = ledger.find_customer("ada", max_entries=10)
+    assert ledger.credit([a_reversal("1"), a_credit("1"), a_reversal("1")]) == [ALREADY] * 3
+    assert ledger.credit([a_reversal("1", amount_cents=1)]) == [CONFLICTING]
+    assert ledger.find_customer("ada", max_entries=10) == before
+
+
+def test_an_order_s_entries_are_found_in_the_order_in_which_they_were_written(ledger: Ledger) -> None:
+    ledger.credit([a_reversal("1"), a_credit("2")])
+    ledger.credit([a_credit("1")])
+    assert [(entry.kind, entry.points) for entry in ledger.find_order("1")] == [("reversal", -25), ("credit", 25)]
+    assert ledger.find_order("3") == ()
+
+
+def test_workers_that_credit_and_reverse_at_once_end_at_a_balance_of_zero(ledger: Ledger) -> None:
+    entries = [make(f"order-{number}") for number in range(40) for make in (a_credit, a_reversal)]
+    workers, start = 4, threading.Barrier(4)
+
+    def work(seed: int) -> None:
+        mine = entries[:]
+        random.Random(seed).shuffle(mine)
+        start.wait()
+        for first in range(0, len(mine), 16):
+            ledger.credit(mine[first : first + 16])
+
+    with ThreadPoolExecutor(workers) as threads:
+        list(threads.map(work, range(workers)))
+    ada = ledger.find_customer("ada", max_entries=200)
+    assert ada is not None
+    assert (ada.points, len(ada.entries)) == (0, 80)
+
+
+def test_a_batch_of_none_is_fine(ledger: Ledger) -> None:
+    assert ledger.credit([]) == []
+
+
+def test_processes_that_start_at_once_migrate_one_after_the_other(database_url: str) -> None:
+    def start(_: int) -> str | None:
+        return migrate_database(database_url, migrations=MIGRATIONS, start_timeout_s=30).before
+
+    with ThreadPoolExecutor(4) as threads:
+        assert list(threads.map(start, range(4))).count(None) == 1
+
+
+def test_the_migrations_make_the_tables_that_the_code_uses(engine: Engine) -> None:
+    with engine.connect() as connection:
+        context = MigrationContext.configure(connection, opts={"version_table": "credit_service_version"})
+        assert compare_metadata(context, CreditDatabase.metadata) == []
+
+
+def test_a_refused_order_can_be_neither_credited_nor_reversed_and_the_balance_is_the_sum(ledger: Ledger) -> None:
+    ledger.credit([a_credit("1", amount_cents=500)])
+    assert ledger.annul(a_credit("2"))
+    assert ledger.annul(a_credit("2"))
+    assert ledger.credit([a_credit("2"), a_reversal("2")]) == [REFUSED, ALREADY]
+    ada = ledger.find_customer("ada", max_entries=10)
+    assert ada is not None
+    assert ada.points == sum(entry.points for entry in ada.entries) == 5
+    assert [(entry.kind.value, entry.amount_cents) for entry in ledger.find_order("2")] == [("credit", 0), ("reversal", 0)]
+
+
+@pytest.mark.parametrize("written", [a_credit("1"), a_reversal("1")])
+def test_an_order_with_an_entry_of_its_own_is_not_refused_and_nothing_is_written(ledger: Ledger, written: Credit) -> None:
+    ledger.credit([written])
+    before = ledger.find_order("1")
+    assert not ledger.annul(a_credit("1"))
+    assert ledger.find_order("1") == before
+
+
+def test_an_order_whose_refusal_the_database_refuses_is_not_refused(ledger: Ledger, engine: Engine) -> None:
+    forbid_an_amount(engine, by_trigger=False, amount_cents=0)
+    assert not ledger.annul(a_credit("1"))
+    assert ledger.find_order("1") == ()
+
+
+def test_an_order_over_nothing_is_credited_and_reversed_as_any_other(ledger: Ledger) -> None:
+    free = [a_credit("1", amount_cents=0), a_reversal("1", amount_cents=0)]
+    assert ledger.credit(free) == [CREDITED, CREDITED]
+    assert ledger.credit([*free, a_reversal("1")]) == [ALREADY, ALREADY, CONFLICTING]

@@ -1,0 +1,92 @@
+"""Credit databases of earlier versions, with rows in them, brought to this version and back."""
+
+from collections.abc import Iterator, Sequence
+
+import pytest
+from alembic import command
+from sqlalchemy import Engine, Row, text
+from sqlalchemy.exc import IntegrityError
+
+from credit_service.adapters.ledger import Ledger
+from credit_service.adapters.tables import MIGRATIONS
+from credit_service.domain.credit import CreditOutcome
+from service_runtime.database.engine import create_database_engine
+from service_runtime.database.migration import Migrated
+from service_runtime.database.opening import migrate_database
+from tests.component.credit_service.conftest import a_credit, a_reversal
+from tests.unit.migrating import run_migrations
+
+TABLES = ("credits", "balances")
+OLD_ROWS = [
+    *(
+        f"INSERT INTO credits VALUES ({number}, 'order-{number}', 'ada', 25, 2599, 'message', {transaction}, {number})"
+        for number, transaction in [(1, "'transaction'"), (2, "NULL"), (9, "'transaction'")]
+    ),
+    "INSERT INTO balances VALUES ('ada', 75)",
+]
+
+
+@pytest.fixture
+def old_engine(database_url: str) -> Iterator[Engine]:
+    """A database as version 0001 left it."""
+    engine = create_database_engine(database_url)
+    run_migrations(engine, MIGRATIONS, command.upgrade, "0001")
+    with engine.begin() as connection:
+        for row in OLD_ROWS:
+            connection.execute(text(row))
+        if engine.dialect.name == "postgresql":
+            connection.execute(text("SELECT setval('credits_id_seq', 9)"))
+    yield engine
+    engine.dispose()
+
+
+def test_each_entry_of_an_old_ledger_is_a_credit_and_no_row_is_lost(old_engine: Engine, database_url: str) -> None:
+    before = rows(old_engine)
+    done = migrate_database(database_url, migrations=MIGRATIONS, start_timeout_s=10)
+    assert (done, rows(old_engine)) == (Migrated("0001", "0002"), before)
+    ledger = Ledger(old_engine)
+    assert ledger.credit([a_credit("order-1"), a_reversal("order-1"), a_credit("order-10")]) == [
+        CreditOutcome.ALREADY_CREDITED, CreditOutcome.CREDITED, CreditOutcome.CREDITED,
+    ]  # fmt: skip
+    ada = ledger.find_customer("ada", max_entries=10)
+    assert ada is not None
+    assert ada.points == 75
+    assert [(entry.order_id, entry.kind) for entry in ada.entries[:2]] == [("order-10", "credit"), ("order-1", "reversal")]
+
+
+def test_a_program_of_the_first_version_cannot_write_a_credit_twice_into_a_new_ledger(
+    old_engine: Engine, database_url: str
+) -> None:
+    migrate_database(database_url, migrations=MIGRATIONS, start_timeout_s=10)
+    columns = "order_id, customer, points, amount_cents, message_id, created_at_ms"
+    with old_engine.begin() as connection, pytest.raises(IntegrityError):
+        connection.execute(text(f"INSERT INTO credits ({columns}) VALUES ('order-1', 'ada', 25, 2599, 'message', 1)"))
+
+
+def test_the_way_back_keeps_all_credits(old_engine: Engine, database_url: str) -> None:
+    before = rows(old_engine)
+    migrate_database(database_url, migrations=MIGRATIONS, start_timeout_s=10)
+    run_migrations(old_engine, MIGRATIONS, command.downgrade, "0001")
+    assert rows(old_engine) == before
+    with old_engine.begin() as connection, pytest.raises(IntegrityError):
+        connection.execute(text("INSERT INTO credits VALUES (10, 'order-1', 'ada', 25, 2599, 'message', NULL, 1)"))
+
+
+def test_the_way_back_changes_nothing_where_the_ledger_has_a_reversal(old_engine: Engine, database_url: str) -> None:
+    migrate_database(database_url, migrations=MIGRATIONS, start_timeout_s=10)
+    Ledger(old_engine).credit([a_reversal("order-1")])
+    before = rows(old_engine)
+    with pytest.raises(ValueError, match="the ledger has 1 reversals"):
+        run_migrations(old_engine, MIGRATIONS, command.downgrade, "0001")
+    assert rows(old_engine) == before
+    assert migrate_database(database_url, migrations=MIGRATIONS, start_timeout_s=10) == Migrated("0002", "0002")
+
+
+def rows(engine: Engine) -> dict[str, Sequence[Row[tuple[object, ...]]]]:
+    """The columns that both versions have."""
+    columns = {
+        "credits": "id, order_id, customer, points, amount_cents, message_id, transaction_id, created_at_ms",
+        "balances": "*",
+    }
+    with engine.connect() as connection:
+        return {table: connection.execute(text(f"SELECT {columns[table]} FROM {table} ORDER BY 1")).all() for table in TABLES}

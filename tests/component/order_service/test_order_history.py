@@ -1,0 +1,309 @@
+"""Which database may say ROLLBACK: one that holds what the half message names, and no other one or older copy."""
+
+import sqlite3
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing
+from dataclasses import replace
+from pathlib import Path
+
+import psycopg
+import pytest
+from sqlalchemy import Engine, text
+
+from order_service.adapters.order_history import MAX_AGE_MS
+from order_service.adapters.order_store import SqlOrderStore
+from order_service.adapters.tables import MIGRATIONS
+from order_service.domain.history import Witness
+from order_service.domain.life_cycle import OrderState
+from order_service.domain.transaction import TransactionKind, TransactionState
+from order_service.service_layer.order_store import HistoryDoubted
+from service_runtime.database.database_errors import DatabaseUnavailable
+from service_runtime.database.opening import open_database
+from tests.component.order_service.conftest import DEADLINE_MS, PLACED_AT_MS, a_cancellation, a_later_order, an_order
+
+COMMITTED, PENDING, ROLLED_BACK = TransactionState.COMMITTED, TransactionState.PENDING, TransactionState.ROLLED_BACK
+
+
+class Clock:
+    def __init__(self) -> None:
+        self.now_ms = PLACED_AT_MS
+
+    def __call__(self) -> int:
+        return self.now_ms
+
+    def pass_ms(self, milliseconds: int) -> None:
+        self.now_ms += milliseconds
+
+
+@pytest.fixture
+def clock() -> Clock:
+    return Clock()
+
+
+@pytest.fixture
+def original(engine: Engine, clock: Clock) -> SqlOrderStore:
+    return SqlOrderStore(engine, clock)
+
+
+OpenCopy = Callable[[], SqlOrderStore]
+
+
+@pytest.fixture
+def copied(engine: Engine, clock: Clock) -> Iterator[OpenCopy]:
+    """Takes a copy of the database, and starts another process on it."""
+    opened: list[Engine] = []
+
+    def copy() -> SqlOrderStore:
+        opened.append(open_database(_copy_of(engine, len(opened)), migrations=MIGRATIONS, start_timeout_s=10))
+        return SqlOrderStore(opened[-1], clock)
+
+    yield copy
+    for one in opened:
+        one.dispose()
+
+
+def _copy_of(engine: Engine, number: int) -> str:
+    if engine.dialect.name == "sqlite":
+        path = f"{engine.url.database}.{number}"
+        with closing(sqlite3.connect(str(engine.url.database))) as source, closing(sqlite3.connect(path)) as target:
+            source.backup(target)
+        return f"sqlite:///{path}"
+    engine.dispose()  # PostgreSQL copies only what nobody uses
+    name = f"{engine.url.database}_{number}"
+    url = engine.url.set(database=name)
+    with psycopg.connect(
+        host=url.host, port=url.port or 5432, user=url.username, dbname="postgres", autocommit=True
+    ) as connection:
+        connection.execute(f"CREATE DATABASE {name} TEMPLATE {engine.url.database}".encode())
+    return url.render_as_string(hide_password=False)
+
+
+def test_the_sender_s_own_database_rolls_back_what_it_lacks_also_after_a_restart(
+    original: SqlOrderStore, engine: Engine, clock: Clock
+) -> None:
+    original.store_order(an_order(), "transaction-1")
+    witness = original.witness()
+    assert witness.transaction_id == "transaction-1"
+    again = SqlOrderStore(engine, clock)
+    assert again.settle("transaction-2", "order-2", witness=witness) is ROLLED_BACK
+    assert again.settle("transaction-1", "order-1", witness=witness) is COMMITTED
+    assert again.history_doubt() is None
+
+
+def test_a_copy_that_is_older_than_the_sender_s_first_order_does_not_decide(original: SqlOrderStore, copied: OpenCopy) -> None:
+    copy = copied()
+    witness = original.witness()
+    original.store_order(an_order(), "transaction-1")
+    with pytest.raises(HistoryDoubted, match="old copy"):
+        copy.settle("transaction-1", "order-1", witness=witness)
+    assert copy.find_transaction("transaction-1") is None
+    assert "old copy" in (copy.history_doubt() or "")
+    assert original.settle("transaction-1", "order-1", witness=witness) is COMMITTED
+
+
+def test_a_copy_that_is_older_than_a_second_does_not_decide(original: SqlOrderStore, copied: OpenCopy, clock: Clock) -> None:
+    original.witness()
+    copy = copied()
+    clock.pass_ms(MAX_AGE_MS)
+    with pytest.raises(HistoryDoubted):
+        copy.settle("transaction-1", "order-1", witness=original.witness())
+
+
+def test_a_copy_that_is_older_than_the_newest_local_commit_does_not_decide(original: SqlOrderStore, copied: OpenCopy) -> None:
+    original.witness()
+    copy = copied()
+    original.store_order(an_order(), "transaction-1")
+    with pytest.raises(HistoryDoubted):
+        copy.settle("transaction-2", "order-2", witness=original.witness())
+
+
+def test_a_cancellation_is_not_rolled_back_by_an_old_copy(original: SqlOrderStore, copied: OpenCopy) -> None:
+    original.store_order(an_order(), "transaction-1")
+    copy = copied()
+    witness = original.witness()
+    original.store_cancellation(a_cancellation(), "transaction-2")
+    with pytest.raises(HistoryDoubted):
+        copy.settle("transaction-2", "order-1", TransactionKind.CANCELLATION, witness)
+    assert original.settle("transaction-2", "order-1", TransactionKind.CANCELLATION, witness) is COMMITTED
+
+
+def test_what_an_old_copy_has_it_decides(original: SqlOrderStore, copied: OpenCopy, clock: Clock) -> None:
+    original.store_order(an_order(), "transaction-1")
+    original.settle("transaction-2")
+    copy = copied()
+    clock.pass_ms(MAX_AGE_MS)
+    witness = original.witness()
+    assert copy.settle("transaction-1", "order-1", witness=witness) is COMMITTED
+    assert copy.settle("transaction-2", "order-2", witness=witness) is ROLLED_BACK
+
+
+def test_an_empty_database_decides_nothing_of_another_one(original: SqlOrderStore, clock: Clock, tmp_path: Path) -> None:
+    empty_engine = open_database(f"sqlite:///{tmp_path}/empty.db", migrations=MIGRATIONS, start_timeout_s=10)
+    empty = SqlOrderStore(empty_engine, clock)
+    witness = original.witness()
+    with pytest.raises(HistoryDoubted, match=f"name the order database {witness.database_id}, and this one is [0-9a-f]{{32}}"):
+        empty.settle("transaction-1", "order-1", witness=witness)
+    assert empty.witness().database_id != witness.database_id
+    empty_engine.dispose()
+
+
+def test_two_members_of_a_group_on_two_copies_decide_for_their_own_half_messages_only(
+    original: SqlOrderStore, copied: OpenCopy
+) -> None:
+    original.store_order(an_order(), "transaction-1")
+    copy = copied()
+    of_original, of_copy = original.witness(), copy.witness()
+    with pytest.raises(HistoryDoubted):
+        original.settle("transaction-2", "order-2", witness=of_copy)
+    assert original.settle("transaction-3", "order-3", witness=of_original) is ROLLED_BACK
+    copy.store_order(an_order("order-4"), "transaction-4")
+    assert copy.settle("transaction-5", "order-5", witness=copy.witness()) is ROLLED_BACK
+
+
+def test_an_overdue_order_does_not_expire_in_a_copy_in_which_its_payment_may_be_missing(
+    original: SqlOrderStore, copied: OpenCopy, clock: Clock
+) -> None:
+    of_order = original.witness()
+    original.store_order(a_later_order(), "transaction-1")
+    copy = copied()
+    original.pay("order-1", PLACED_AT_MS)
+    clock.pass_ms(MAX_AGE_MS)
+    with pytest.raises(HistoryDoubted):
+        copy.settle("transaction-2", "order-2", witness=original.witness())
+    assert copy.settle("transaction-1", "order-1", witness=of_order) is PENDING
+    with pytest.raises(HistoryDoubted):
+        copy.expire_if_overdue("transaction-1", DEADLINE_MS, of_order)
+    assert copy.find_transaction("transaction-1") is PENDING
+    assert original.settle("transaction-1", "order-1", witness=of_order) is COMMITTED
+
+
+def test_no_request_ends_an_order_in_a_copy_in_which_its_payment_may_be_missing(
+    original: SqlOrderStore, copied: OpenCopy, clock: Clock
+) -> None:
+    original.witness()
+    for number in (1, 2):
+        original.store_order(a_later_order(f"order-{number}"), f"transaction-{number}")
+    copy = copied()
+    clock.pass_ms(MAX_AGE_MS)
+    with pytest.raises(HistoryDoubted):
+        copy.settle("transaction-3", "order-3", witness=original.witness())
+    with pytest.raises(HistoryDoubted):
+        copy.pay("order-1", DEADLINE_MS)
+    with pytest.raises(HistoryDoubted):
+        copy.cancel_unpaid("order-1", "too dear", PLACED_AT_MS)
+    assert copy.find_transaction("transaction-1") is PENDING
+    assert getattr(copy.pay("order-2", PLACED_AT_MS), "state", None) is OrderState.PAID
+    assert copy.settle("transaction-2", "order-2") is COMMITTED
+
+
+def test_a_half_message_without_a_witness_is_decided_unless_another_one_gave_a_reason_to_doubt(
+    original: SqlOrderStore, copied: OpenCopy
+) -> None:
+    copy = copied()
+    assert copy.settle("transaction-1", "order-1") is ROLLED_BACK
+    with pytest.raises(HistoryDoubted):
+        copy.settle("transaction-2", "order-2", witness=original.witness())
+    with pytest.raises(HistoryDoubted):
+        copy.settle("transaction-3", "order-3")
+
+
+def test_a_history_that_is_adopted_decides_for_what_was_sent_until_then(
+    original: SqlOrderStore, copied: OpenCopy, clock: Clock
+) -> None:
+    copy = copied()
+    before = original.witness()
+    with pytest.raises(HistoryDoubted):
+        copy.settle("transaction-1", "order-1", witness=before)
+    assert copy.adopt_history("restored from the backup of Monday") == PLACED_AT_MS
+    assert copy.history_doubt() is None
+    assert copy.settle("transaction-1", "order-1", witness=before) is ROLLED_BACK
+    clock.pass_ms(MAX_AGE_MS)
+    with pytest.raises(HistoryDoubted):
+        copy.settle("transaction-2", "order-2", witness=original.witness())
+
+
+def test_the_doubt_ends_once_the_database_holds_what_it_lacked(original: SqlOrderStore, engine: Engine, clock: Clock) -> None:
+    late = replace(original.witness(), transaction_id="transaction-1")
+    with pytest.raises(HistoryDoubted):
+        original.settle("transaction-2", "order-2", witness=late)
+    SqlOrderStore(engine, clock).store_order(an_order(), "transaction-1")
+    assert original.history_doubt() is None
+    assert original.settle("transaction-2", "order-2", witness=late) is ROLLED_BACK
+
+
+def test_a_database_that_is_put_back_beneath_a_process_is_noticed_at_the_next_order(
+    original: SqlOrderStore, engine: Engine, clock: Clock
+) -> None:
+    first = original.witness()
+    backup = first.renewed_at_ms
+    clock.pass_ms(MAX_AGE_MS)
+    in_flight = original.witness()
+    with engine.begin() as connection:
+        connection.execute(text(f"UPDATE epochs SET renewed_at_ms = {backup}"))
+    clock.pass_ms(MAX_AGE_MS)
+    assert original.witness().epoch_id != first.epoch_id
+    assert "old copy" in (original.history_doubt() or "")
+    with pytest.raises(HistoryDoubted):
+        original.settle("transaction-1", "order-1", witness=in_flight)
+    assert original.settle("transaction-2", "order-2", witness=original.witness()) is ROLLED_BACK
+
+
+def test_orders_of_one_second_share_what_was_written(original: SqlOrderStore, engine: Engine, clock: Clock) -> None:
+    first = original.witness()
+    clock.pass_ms(MAX_AGE_MS - 1)
+    assert original.witness() == first
+    clock.pass_ms(1)
+    assert original.witness().renewed_at_ms == first.renewed_at_ms + MAX_AGE_MS
+    with engine.connect() as connection:
+        assert connection.scalar(text("SELECT count(*) FROM epochs")) == 1
+
+
+def test_a_clock_that_is_set_back_never_makes_a_witness_older(original: SqlOrderStore, clock: Clock) -> None:
+    first = original.witness()
+    clock.pass_ms(-3_600_000)
+    second = original.witness()
+    assert second.renewed_at_ms == first.renewed_at_ms + 1
+    clock.pass_ms(MAX_AGE_MS - 1)
+    assert original.witness() == second
+
+
+def test_first_orders_that_come_at_once_begin_one_epoch(original: SqlOrderStore) -> None:
+    with ThreadPoolExecutor(8) as requests:
+        assert len({witness.epoch_id for witness in requests.map(lambda _: original.witness(), range(8))}) == 1
+
+
+def test_a_database_that_only_reads_confirms_what_it_has_and_rolls_nothing_back(original: SqlOrderStore, engine: Engine) -> None:
+    if engine.dialect.name == "sqlite":
+        pytest.skip("a read replica is PostgreSQL's")
+    witness = original.witness()
+    original.store_order(an_order(), "transaction-1")
+    url = engine.url.update_query_dict({"options": "-c default_transaction_read_only=on"})
+    replica_engine = open_database(
+        url.render_as_string(hide_password=False), migrations=MIGRATIONS, start_timeout_s=10, is_migrated=False
+    )
+    replica = SqlOrderStore(replica_engine)
+    assert replica.settle("transaction-1", "order-1", witness=witness) is COMMITTED
+    with pytest.raises(DatabaseUnavailable, match="read-only"):
+        replica.settle("transaction-2", "order-2", witness=witness)
+    assert original.find_transaction("transaction-2") is None
+    replica_engine.dispose()
+
+
+@pytest.mark.parametrize("transaction_id", ["", "C000020243DBCE5C358A722452BA0052"])
+def test_a_witness_is_read_as_it_was_written(transaction_id: str) -> None:
+    witness = Witness("0" * 32, "f" * 32, PLACED_AT_MS, transaction_id)
+    assert Witness.read(witness.encode()) == witness
+
+
+@pytest.mark.parametrize("value", ["", "2:x", f"1:{'0' * 32}:{'f' * 32}:{'9' * 19}:", f"1:{'0' * 32}:{'f' * 32}:1:a\n"])
+def test_a_witness_that_cannot_be_read_is_held_by_no_database(value: str, original: SqlOrderStore) -> None:
+    original.witness()
+    with pytest.raises(HistoryDoubted):
+        original.settle("transaction-1", "order-1", witness=Witness.read(value))
+
+
+def test_an_overdue_order_expires_in_the_database_that_holds_what_its_half_message_names(original: SqlOrderStore) -> None:
+    original.store_order(a_later_order(), "transaction-1")
+    assert original.expire_if_overdue("transaction-1", DEADLINE_MS, original.witness()) is ROLLED_BACK
+    assert getattr(original.find_order("order-1"), "state", None) is OrderState.EXPIRED

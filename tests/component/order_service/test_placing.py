@@ -1,0 +1,107 @@
+"""Placing an order while the local transaction goes on in another thread."""
+
+from collections.abc import Callable
+
+import pytest
+from sqlalchemy import Engine
+
+from order_service.adapters.order_store import SqlOrderStore
+from order_service.domain.order import Item, Order
+from order_service.domain.transaction import TransactionState
+from order_service.service_layer.attempt import Attempt, Outcome, Progress
+from order_service.service_layer.failpoints import Failpoints
+from order_service.service_layer.placing import OrderPlacing, Placed
+from order_service.service_layer.sending import BrokerUnavailable, OutcomePending
+from order_service.service_layer.transaction_listener import OrderTransactionListener
+from rocketmq_broker.client import LocalTransactionState
+from rocketmq_broker.message import Message
+from rocketmq_broker.message.properties import UNIQUE_KEY
+from tests.component.order_service.conftest import ORDER_LIMIT_CENTS, an_order
+
+
+class Sender:
+    """Does with the attempt what a test says."""
+
+    def __init__(self, send: Callable[[Message, Attempt], None]) -> None:
+        self.send_in_transaction = send
+
+
+def place(store: SqlOrderStore, send: Callable[[Message, Attempt], None]) -> Placed:
+    placing = OrderPlacing(store, Sender(send), payment_deadline_ms=600_000, now_ms=lambda: 1)
+    return placing.place(customer="ada", items=(Item("tea", 1, 250),), currency="EUR", idempotency_key=None)
+
+
+def test_an_answer_after_a_time_out_is_not_changed_by_the_local_transaction_that_goes_on(sqlite_store: SqlOrderStore) -> None:
+    attempts: list[Attempt] = []
+
+    def time_out(_: Message, attempt: Attempt) -> None:
+        attempts.append(attempt)
+        attempt.begin("transaction-1")
+        raise OutcomePending
+
+    placed = place(sqlite_store, time_out)
+    attempts[0].conclude(Outcome.STORED)
+    assert (placed.state, placed.transaction_id) == (TransactionState.UNKNOWN, "transaction-1")
+    assert attempts[0].progress == Progress(Outcome.STORED, "transaction-1")
+
+
+def test_a_time_out_before_the_local_transaction_began_does_not_keep_it_from_telling_its_outcome(
+    sqlite_store: SqlOrderStore,
+) -> None:
+    attempts: list[Attempt] = []
+
+    def time_out(_: Message, attempt: Attempt) -> None:
+        attempts.append(attempt)
+        raise OutcomePending
+
+    assert place(sqlite_store, time_out).state is TransactionState.UNKNOWN
+    attempts[0].begin("transaction-1")
+    attempts[0].conclude(Outcome.REFUSED, "too dear")
+    assert attempts[0].progress == Progress(Outcome.REFUSED, "transaction-1", "too dear")
+
+
+def test_a_local_transaction_that_ended_with_a_mistake_is_not_told_as_nothing_ordered(
+    sqlite_store: SqlOrderStore, sqlite_engine: Engine
+) -> None:
+    class Mistaken(SqlOrderStore):
+        def store_order(self, order: Order, transaction_id: str) -> None:
+            sqlite_store.store_order(order, transaction_id)
+            raise ZeroDivisionError
+
+    listener = OrderTransactionListener(Mistaken(sqlite_engine), order_limit_cents=ORDER_LIMIT_CENTS, failpoints=Failpoints())
+
+    def send(message: Message, attempt: Attempt) -> None:
+        with pytest.raises(ZeroDivisionError):
+            listener.execute_local_transaction(message.with_properties({UNIQUE_KEY: "transaction-1"}), attempt)
+
+    assert place(sqlite_store, send).state is TransactionState.UNKNOWN
+    assert sqlite_store.find_transaction("transaction-1") is TransactionState.COMMITTED
+
+
+def test_a_broker_that_went_away_while_the_local_transaction_runs_is_not_told_as_nothing_ordered(
+    sqlite_store: SqlOrderStore,
+) -> None:
+    def lose_the_broker(_: Message, attempt: Attempt) -> None:
+        attempt.begin("transaction-1")
+        raise BrokerUnavailable("gone")
+
+    assert place(sqlite_store, lose_the_broker).state is TransactionState.UNKNOWN
+
+
+@pytest.mark.parametrize("step", [lambda attempt: attempt.begin("2"), lambda attempt: attempt.conclude(Outcome.REFUSED)])
+def test_what_is_concluded_stays_so(step: Callable[[Attempt], None]) -> None:
+    attempt = Attempt(an_order())
+    attempt.begin("1")
+    attempt.conclude(Outcome.STORED)
+    with pytest.raises(RuntimeError, match="STORED"):
+        step(attempt)
+    assert attempt.progress == Progress(Outcome.STORED, "1")
+
+
+def test_an_attempt_that_is_given_twice_is_not_run_twice(listener: OrderTransactionListener, sqlite_store: SqlOrderStore) -> None:
+    attempt = Attempt(an_order())
+    message = Message.of("orders", b"{}").with_properties({UNIQUE_KEY: "transaction-1"})
+    assert listener.execute_local_transaction(message, attempt) is LocalTransactionState.COMMIT_MESSAGE
+    with pytest.raises(RuntimeError):
+        listener.execute_local_transaction(message.with_properties({UNIQUE_KEY: "transaction-2"}), attempt)
+    assert sqlite_store.find_transaction("transaction-2") is None

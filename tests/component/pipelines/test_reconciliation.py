@@ -1,0 +1,221 @@
+"""The whole reconciliation: tables and commit logs in, findings out."""
+
+import random
+from pathlib import Path
+
+import pyarrow.parquet
+import pytest
+from pyspark.sql import SparkSession
+
+from pipelines.judging.classes import Cause, Finding
+from pipelines.judging.cut_off import CutOff
+from pipelines.judging.log_events import Route
+from pipelines.judging.log_gaps import gaps_told
+from pipelines.judging.totals import SUMMED, Money
+from pipelines.message_report import MessageReport, TopicCount, TransactionCounts
+from pipelines.reconciliation import Books, Outcome, find, log_begins_ms, reconcile
+from pipelines.sources.database_url import parse_database_url
+from pipelines.sources.message_logs import StoreLog
+from pipelines.sources.reading import Reading
+from pipelines.tolerance import Tolerance
+from rocketmq_commitlog.record_columns import RecordKind
+from tests.component.pipelines.conftest import ShopDatabases
+from tests.unit.pipelines.broken_books import AS_OF_MS, GRACE_SECONDS, OVERDUE_SECONDS, STORIES, BrokenBooks
+from tests.unit.pipelines.log_writer import LogWriter
+
+CUT_OFF = CutOff(AS_OF_MS, GRACE_SECONDS, OVERDUE_SECONDS)
+
+
+def run(
+    spark: SparkSession, shop: ShopDatabases, output: Path, *stores: Path, is_small: bool = True, route: Route | None = None
+) -> Outcome:
+    addresses = parse_database_url(shop.orders_url), parse_database_url(shop.credits_url)
+    return reconcile(Reading(spark, is_small), Books(*addresses, stores, route or Route()), CUT_OFF, str(output))
+
+
+def found(outcome: Outcome) -> dict[str, tuple[str, str | None]]:
+    return {row["order_id"]: (row["finding"], row["cause"]) for row in outcome.rows if row["order_id"] is not None}
+
+
+@pytest.mark.parametrize("is_small", [True, False])
+def test_books_broken_in_every_way_are_reported_as_they_were_broken(
+    spark: SparkSession, shop: ShopDatabases, tmp_path: Path, is_small: bool
+) -> None:
+    """Fault by fault and cause by cause, and none invented; read in one process or by Spark's tasks."""
+    books = BrokenBooks(shop, LogWriter(tmp_path / "store", segment_size=1 << 17))
+    names = [name for name in STORIES for _ in range(2)]
+    random.Random(11).shuffle(names)
+    for number, name in enumerate(names):
+        books.add(name, number)
+    books.log.consume()
+    outcome = run(spark, shop, tmp_path / "out", books.log.store, is_small=is_small)
+    assert found(outcome) == books.expected
+    totals = {total.finding: total for total in outcome.totals}
+    assert sum(totals[finding].count for finding in SUMMED) == books.healthy
+    assert Finding.UNCLASSIFIED not in totals
+    told = pyarrow.parquet.read_table(tmp_path / "out" / "findings").to_pylist()
+    assert {(row["order_id"], row["finding"]) for row in told} == {
+        (order_id, finding) for order_id, (finding, _) in books.expected.items()
+    }
+
+
+def test_what_is_not_consumed_yet_is_in_flight(spark: SparkSession, shop: ShopDatabases, tmp_path: Path) -> None:
+    books = BrokenBooks(shop, LogWriter(tmp_path / "store"))
+    books.at_ms = AS_OF_MS - 200_000
+    for order_id in ("consumed", "waits"):
+        books.place(order_id)
+        books.announce(order_id)
+    books.log.consume(orders=1)
+    outcome = run(spark, shop, tmp_path / "out", books.log.store)
+    assert found(outcome) == {
+        "consumed": (Finding.MISSING_CREDIT, Cause.CONSUMED),
+        "waits": (Finding.IN_FLIGHT, Cause.NOT_CONSUMED),
+    }
+
+
+@pytest.mark.parametrize("is_small", [True, False])
+def test_a_gap_of_the_log_is_told_and_orders_in_it_are_not_judged(
+    spark: SparkSession, shop: ShopDatabases, tmp_path: Path, is_small: bool
+) -> None:
+    books = BrokenBooks(shop, LogWriter(tmp_path / "store", segment_size=6_000))
+    for number in range(20):
+        books.place(f"o-{number:02}")
+        books.announce(f"o-{number:02}")
+        if number % 5:
+            books.credit(f"o-{number:02}")
+    books.log.consume()
+    (tmp_path / "store" / "commitlog" / f"{6_000:020}").unlink()
+    outcome = run(spark, shop, tmp_path / "out", books.log.store, is_small=is_small)
+    hidden = {row["order_id"] for row in outcome.rows if row["finding"] == Finding.NOT_JUDGED}
+    judged = {row["order_id"]: row["finding"] for row in outcome.rows if row["order_id"] is not None} | dict.fromkeys(hidden)
+    assert hidden
+    assert {found for found in judged.values() if found} == {Finding.MISSING_CREDIT}
+    assert gaps_told(outcome.rows) == [f"the log has a gap from 6,000 to 12,000: {len(hidden)} transactions cannot be judged"]
+    assert not Tolerance().is_consistent(outcome.totals)
+    assert {total.finding: total.count for total in outcome.totals}[Finding.LOG_GAP] == 1
+
+
+def test_a_torn_end_of_the_log_hides_what_the_consume_queues_point_to(
+    spark: SparkSession, shop: ShopDatabases, tmp_path: Path
+) -> None:
+    books = BrokenBooks(shop, LogWriter(tmp_path / "store"))
+    books.health("a")
+    end = books.log.end
+    books.health("b")
+    torn = books.log.end
+    books.log.consume()
+    books.log.damage(end, bytes(torn - end))
+    outcome = run(spark, shop, tmp_path / "out", books.log.store)
+    assert found(outcome) == {"b": (Finding.NOT_JUDGED, None)}
+    assert gaps_told(outcome.rows) == [f"the log has a gap from {end:,} to {torn:,}: 1 transaction cannot be judged"]
+
+
+def test_several_brokers_stores_are_one_history(spark: SparkSession, shop: ShopDatabases, tmp_path: Path) -> None:
+    """Queue offsets and commit log offsets of two brokers are equal, and mean different messages."""
+    first = BrokenBooks(shop, LogWriter(tmp_path / "first"))
+    second = BrokenBooks(shop, LogWriter(tmp_path / "second"))
+    first.health("a")
+    second.place("b", AS_OF_MS - 200_000)
+    second.half("b", AS_OF_MS - 200_000, decided=False)
+    second.health("c")
+    first.place("d")
+    first.half("d")
+    outcome = run(spark, shop, tmp_path / "out", first.log.store, second.log.store)
+    assert found(outcome) == {
+        "b": (Finding.IN_FLIGHT, Cause.PENDING),
+        "d": (Finding.MISSING_CREDIT, Cause.ROLLED_BACK),
+    }
+
+
+@pytest.mark.parametrize("is_small", [True, False])
+def test_histories_meet_markers_only_where_there_are_any(spark: SparkSession, shop: ShopDatabases, is_small: bool) -> None:
+    books = Books(parse_database_url(shop.orders_url), parse_database_url(shop.credits_url))
+
+    def plan() -> str:
+        return str(find(Reading(spark, is_small), books, CUT_OFF)._jdf.queryExecution().optimizedPlan())
+
+    shop.add_orders(["a"])
+    assert "Join" not in plan()
+    shop.orders.execute("INSERT INTO transactions VALUES ('m', NULL, 'ROLLED_BACK', 1, 'order')")
+    shop.orders.commit()
+    assert "Join LeftOuter" in plan()
+
+
+def test_amounts_are_added_up_by_currency(spark: SparkSession, shop: ShopDatabases, tmp_path: Path) -> None:
+    shop.add_orders(["a", "b"], currency="EUR")
+    shop.add_orders(["c"], currency="JPY", total_cents=99)
+    shop.add_credits(["a", "b"])
+    shop.add_credits(["c"], amount_cents=99)
+    shop.add_orders(["d"], currency="JPY")
+    totals = {total.finding: total for total in run(spark, shop, tmp_path / "out").totals}
+    assert totals[Finding.MATCHED].money == (Money("EUR", 2500, 2500, 0, 2), Money("JPY", 99, 99, 0, 1))
+    assert totals[Finding.MISSING_CREDIT].money == (Money("JPY", 1250, 0, 1250, 1),)
+
+
+def test_balances_that_are_not_the_sum_of_the_ledger_are_found(spark: SparkSession, shop: ShopDatabases, tmp_path: Path) -> None:
+    for name in ("right", "wrong", "missing"):
+        shop.add_orders([name], customer=name)
+        shop.add_credits([name], customer=name)
+    shop.credits.execute("UPDATE balances SET points = 13 WHERE customer = 'wrong'")
+    shop.credits.execute("DELETE FROM balances WHERE customer = 'missing'")
+    shop.credits.commit()
+    outcome = run(spark, shop, tmp_path / "out")
+    rows = [row for row in outcome.rows if row["finding"] != Finding.MATCHED]
+    assert sorted((row["finding"], row["customer"], row["points"], row["balance"]) for row in rows) == [
+        (Finding.BALANCE_MISMATCH, "wrong", 12, 13),
+        (Finding.MISSING_BALANCE, "missing", 12, None),
+    ]
+
+
+def test_empty_books_have_totals_of_nothing(spark: SparkSession, shop: ShopDatabases, tmp_path: Path) -> None:
+    outcome = run(spark, shop, tmp_path / "out")
+    assert [total.count for total in outcome.totals] == [0] * len(outcome.totals)
+    assert Finding.ORDER_WITHOUT_MESSAGE not in [total.finding for total in outcome.totals]
+    assert pyarrow.parquet.read_table(tmp_path / "out" / "findings").num_rows == 0
+
+
+def test_totals_name_a_few_orders(spark: SparkSession, shop: ShopDatabases, tmp_path: Path) -> None:
+    shop.add_orders(["a", "b", "c", "d", "e"])
+    shop.add_credits(["e"])
+    totals = {total.finding: total for total in run(spark, shop, tmp_path / "out").totals}
+    assert totals[Finding.MISSING_CREDIT].sample_order_ids == ("a", "b", "c")
+    assert totals[Finding.MATCHED].sample_order_ids == ()
+    assert (totals[Finding.MATCHED].order_count, totals[Finding.MATCHED].credit_count) == (1, 1)
+
+
+def test_an_empty_commit_log_has_no_message_for_any_order(spark: SparkSession, shop: ShopDatabases, tmp_path: Path) -> None:
+    LogWriter(tmp_path / "store").save()
+    shop.add_orders(["a"])
+    shop.add_credits(["a"])
+    outcome = run(spark, shop, tmp_path / "out", tmp_path / "store")
+    assert found(outcome) == {"a": (Finding.ORDER_WITHOUT_MESSAGE, Cause.NO_MESSAGE)}
+
+
+def test_a_log_that_lost_no_segment_is_complete_from_the_beginning_of_time(tmp_path: Path) -> None:
+    LogWriter(tmp_path).half("a", at=77)
+    assert log_begins_ms((StoreLog(tmp_path),), Route()) == 0
+
+
+def test_logs_that_lost_segments_are_complete_from_the_latest_beginning_on(tmp_path: Path) -> None:
+    LogWriter(tmp_path / "a", begins_at=1 << 30).half("a", at=77)
+    LogWriter(tmp_path / "b", begins_at=1 << 30).half("a", at=99)
+    assert log_begins_ms((StoreLog(tmp_path / "a"), StoreLog(tmp_path / "b")), Route()) == 99
+    assert log_begins_ms((), Route()) is None
+
+
+FINE = TransactionCounts(transactions=3, delivered=2, doubled=0, pending=0, in_flight=1)
+
+
+@pytest.mark.parametrize(
+    ("kind", "counts", "consistent"),
+    [
+        (RecordKind.HALF, FINE, True),
+        (RecordKind.DAMAGE, FINE, False),
+        (RecordKind.HALF, TransactionCounts(3, 2, 1, 0, 1), False),
+        (RecordKind.HALF, TransactionCounts(3, 2, 0, 1, 0), False),
+    ],
+)
+def test_damage_doubles_and_late_decisions_are_inconsistent(
+    kind: RecordKind, counts: TransactionCounts, consistent: bool
+) -> None:
+    assert MessageReport([TopicCount("topic", kind, 1, 1)], counts).is_consistent == consistent
