@@ -19,8 +19,8 @@ from pipelines.sources.message_logs import StoreLog
 from pipelines.sources.reading import Reading
 from pipelines.tolerance import Tolerance
 from rocketmq_commitlog.record_columns import RecordKind
+from tests.component.pipelines.broken_books import AS_OF_MS, GRACE_SECONDS, OVERDUE_SECONDS, STORIES, BrokenBooks
 from tests.component.pipelines.conftest import ShopDatabases
-from tests.unit.pipelines.broken_books import AS_OF_MS, GRACE_SECONDS, OVERDUE_SECONDS, STORIES, BrokenBooks
 from tests.unit.pipelines.log_writer import LogWriter
 
 CUT_OFF = CutOff(AS_OF_MS, GRACE_SECONDS, OVERDUE_SECONDS)

@@ -1,4 +1,4 @@
-"""python -m tests.unit.pipelines.hostile_sources: a table of hostile logs and tables, what is read of them, and what is reported.
+"""python -m tests.component.pipelines.hostile_sources: a table of hostile logs and tables, what is read of them, and the report.
 
 It needs no Spark: sources are read as one task reads them. `--then FOLDER` reads them by the code of another checkout, too.
 """

@@ -1,6 +1,6 @@
 """Books that somebody changed in ways that no accident does, and odd books that are right: what is to be found of each.
 
-`python -m tests.unit.pipelines.strange_books` judges them all in one run and prints the table.
+`python -m tests.component.pipelines.strange_books` judges them all in one run and prints the table.
 """
 
 from __future__ import annotations
@@ -21,8 +21,8 @@ from pipelines.reconciliation import Books, reconcile
 from pipelines.sources.database_url import parse_database_url
 from pipelines.sources.reading import Reading
 from pipelines.spark import session
+from tests.component.pipelines.broken_books import AS_OF_MS, AT_MS, GRACE_SECONDS, OVERDUE_SECONDS, BrokenBooks
 from tests.component.pipelines.conftest import ShopDatabases
-from tests.unit.pipelines.broken_books import AS_OF_MS, AT_MS, GRACE_SECONDS, OVERDUE_SECONDS, BrokenBooks
 from tests.unit.pipelines.log_writer import LogWriter
 
 YEAR_2100_MS: Final = 4_102_444_800_000

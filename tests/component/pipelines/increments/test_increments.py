@@ -21,8 +21,8 @@ from pipelines.reconciliation import Books, Outcome, reconcile
 from pipelines.sources.database_url import parse_database_url
 from pipelines.sources.reading import Reading
 from rocketmq_commitlog.commit_log import LogRecord, scan, split_log
+from tests.component.pipelines.broken_books import AS_OF_MS, GRACE_SECONDS, OVERDUE_SECONDS, STORIES, BrokenBooks
 from tests.component.pipelines.conftest import ShopDatabases
-from tests.unit.pipelines.broken_books import AS_OF_MS, GRACE_SECONDS, OVERDUE_SECONDS, STORIES, BrokenBooks
 from tests.unit.pipelines.log_writer import UNIT, LogWriter
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(1000)]
