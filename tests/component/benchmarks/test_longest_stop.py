@@ -7,7 +7,7 @@ from pathlib import Path
 from benchmarks.longest_stop.by_code import AT_BROKER, AT_NAME_SERVER
 from rocketmq_broker.app import Broker
 from rocketmq_broker.config import load_settings
-from rocketmq_broker.nameserver import NameServer
+from rocketmq_broker.nameserver.server import NameServer
 from rocketmq_broker.protocol.codes import AdminRequestCode, RequestCode
 
 
