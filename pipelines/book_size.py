@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Final
 
-from pipelines.sources.adbc import key_bounds
-from pipelines.sources.database_address import DatabaseAddress
-from pipelines.sources.message_logs import MessageLog
-from pipelines.sources.tables import CREDITS, ORDER_ITEMS, ORDERS, Table
+from pipelines.sources.databases.adbc import key_bounds
+from pipelines.sources.databases.database_address import DatabaseAddress
+from pipelines.sources.databases.tables import CREDITS, ORDER_ITEMS, ORDERS, Table
+from pipelines.sources.logs.message_logs import MessageLog
 
 MOST_SMALL_ROWS: Final = 100_000
 

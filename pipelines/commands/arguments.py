@@ -13,8 +13,8 @@ from pipelines.judging.classes import Finding
 from pipelines.judging.cut_off import GRACE_SECONDS, OVERDUE_SECONDS, CutOff
 from pipelines.judging.log_events import Route
 from pipelines.reconciliation import Books
-from pipelines.sources.database_address import DatabaseAddress
-from pipelines.sources.database_url import parse_database_url
+from pipelines.sources.databases.database_address import DatabaseAddress
+from pipelines.sources.databases.database_url import parse_database_url
 from pipelines.tolerance import Tolerance
 from service_runtime.settings.secret_files import SecretUnusable, url_with_password
 

@@ -32,7 +32,7 @@ from pipelines.commands.verdict import exit_with
 from pipelines.commands.watch_command import watch_command
 from pipelines.judging.cut_off import GRACE_SECONDS, CutOff
 from pipelines.message_report import report_messages, topics_table, transactions_table
-from pipelines.sources.message_logs import StoreLog
+from pipelines.sources.logs.message_logs import StoreLog
 from pipelines.sources.reading import Reading
 from pipelines.spark.progress import shown_step, shown_tasks
 from pipelines.spark.session import spark_session

@@ -15,8 +15,8 @@ from pipelines.increments.increment import reconcile_new
 from pipelines.increments.state import State
 from pipelines.judging.cut_off import CutOff
 from pipelines.reconciliation import Books, Outcome, reconcile
+from pipelines.sources.databases.tables import check_tables
 from pipelines.sources.reading import Reading
-from pipelines.sources.tables import check_tables
 from pipelines.spark.progress import shown_step, shown_tasks
 from pipelines.spark.session import spark_session
 

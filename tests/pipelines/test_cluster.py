@@ -19,7 +19,7 @@ from demo.ports import free_ports
 from demo.processes import Processes, prints
 from pipelines.judging.cut_off import CutOff
 from pipelines.reconciliation import Books, reconcile
-from pipelines.sources.database_url import parse_database_url
+from pipelines.sources.databases.database_url import parse_database_url
 from pipelines.sources.reading import Reading
 from pipelines.spark import class_archive
 from pipelines.telling.json_report import as_json

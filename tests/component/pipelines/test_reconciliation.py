@@ -14,8 +14,8 @@ from pipelines.judging.log_gaps import gaps_told
 from pipelines.judging.totals import SUMMED, Money
 from pipelines.message_report import MessageReport, TopicCount, TransactionCounts
 from pipelines.reconciliation import Books, Outcome, find, log_begins_ms, reconcile
-from pipelines.sources.database_url import parse_database_url
-from pipelines.sources.message_logs import StoreLog
+from pipelines.sources.databases.database_url import parse_database_url
+from pipelines.sources.logs.message_logs import StoreLog
 from pipelines.sources.reading import Reading
 from pipelines.tolerance import Tolerance
 from rocketmq_commitlog.record_columns import RecordKind

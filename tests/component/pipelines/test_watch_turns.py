@@ -10,7 +10,7 @@ from pipelines.commands.arguments import PatienceOptions
 from pipelines.commands.watch_command import turn_of
 from pipelines.increments.state import State
 from pipelines.reconciliation import Books
-from pipelines.sources.database_url import parse_database_url
+from pipelines.sources.databases.database_url import parse_database_url
 from pipelines.sources.reading import Reading
 from tests.component.pipelines.conftest import ShopDatabases
 

@@ -1,8 +1,8 @@
 import pytest
 
 from pipelines.errors import UnusableDatabaseUrl
-from pipelines.sources.database_address import DatabaseAddress, Driver
-from pipelines.sources.database_url import parse_database_url
+from pipelines.sources.databases.database_address import DatabaseAddress, Driver
+from pipelines.sources.databases.database_url import parse_database_url
 
 SECRET = "s3cret&p@ss"
 WITH_SECRET = "postgresql+psycopg://shop:s3cret%26p%40ss@db.example:5433/orders"

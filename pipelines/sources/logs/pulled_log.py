@@ -8,9 +8,9 @@ from typing import Final
 
 from pyspark.sql import DataFrame
 
-from pipelines.sources.log_records import COLUMNS
-from pipelines.sources.pulled_log_source import PulledLogSource
-from pipelines.sources.queue_ranges import consumer_offsets, decided_without_record, first_stored_ms, queue_ranges
+from pipelines.sources.logs.log_records import COLUMNS
+from pipelines.sources.logs.pulled_log_source import PulledLogSource
+from pipelines.sources.logs.queue_ranges import consumer_offsets, decided_without_record, first_stored_ms, queue_ranges
 from pipelines.sources.reading import Reading
 from rocketmq_broker.message import topics
 from rocketmq_commitlog.record_columns import RecordKind

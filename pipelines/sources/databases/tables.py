@@ -7,11 +7,11 @@ from typing import Any, Final
 import pyarrow
 from pyspark.sql import DataFrame
 
-from pipelines.sources.adbc import check_table, known_columns, read_query, read_unreadable
-from pipelines.sources.column_values import NUMBER, readable
-from pipelines.sources.database_address import DatabaseAddress, Driver
-from pipelines.sources.database_source import TableSource
-from pipelines.sources.key_ranges import Since
+from pipelines.sources.databases.adbc import check_table, known_columns, read_query, read_unreadable
+from pipelines.sources.databases.column_values import NUMBER, readable
+from pipelines.sources.databases.database_address import DatabaseAddress, Driver
+from pipelines.sources.databases.database_source import TableSource
+from pipelines.sources.databases.key_ranges import Since
 from pipelines.sources.reading import Reading
 
 

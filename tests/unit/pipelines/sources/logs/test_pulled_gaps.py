@@ -1,7 +1,7 @@
 """Messages that a broker has lost, as pulls of its queues show them."""
 
-from pipelines.sources.pulled_log_source import found_in
-from pipelines.sources.queue_ranges import QueueRange
+from pipelines.sources.logs.pulled_log_source import found_in
+from pipelines.sources.logs.queue_ranges import QueueRange
 from rocketmq_broker.message.record import Record
 from rocketmq_commitlog.commit_log import Damage, LogRecord
 from tests.unit.pipelines.log_writer import HOST

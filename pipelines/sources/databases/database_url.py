@@ -8,7 +8,7 @@ from pathlib import Path
 from urllib.parse import quote
 
 from pipelines.errors import UnusableDatabaseUrl
-from pipelines.sources.database_address import DatabaseAddress, Driver
+from pipelines.sources.databases.database_address import DatabaseAddress, Driver
 from service_runtime.database.sqlite_url import UnusableUrl, sqlite_path
 
 
@@ -19,7 +19,7 @@ def parse_database_url(url: str) -> DatabaseAddress:
         if path is not None:
             return _sqlite(Path(path).absolute())
         # Here, because it brings SQLAlchemy along, which books in SQLite need not wait for.
-        from pipelines.sources.postgresql_url import parse_postgresql_url
+        from pipelines.sources.databases.postgresql_url import parse_postgresql_url
 
         return parse_postgresql_url(url)
     except UnusableUrl as error:

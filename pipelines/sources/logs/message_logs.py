@@ -9,8 +9,8 @@ from typing import Final, Protocol
 
 from pyspark.sql import DataFrame
 
-from pipelines.sources.consumer_offsets import read_consumer_offsets
-from pipelines.sources.log_records import read_records
+from pipelines.sources.logs.consumer_offsets import read_consumer_offsets
+from pipelines.sources.logs.log_records import read_records
 from pipelines.sources.reading import Reading
 from rocketmq_commitlog.commit_log import first_record, segments, split_log
 

@@ -6,12 +6,12 @@ from pyspark.sql import SparkSession
 from pyspark.sql.types import LongType, StringType, StructField, StructType
 
 from pipelines.errors import UnreadableDatabase
-from pipelines.sources.adbc import BATCH_ROWS, check_table, read_columns
-from pipelines.sources.database_source import TablePartition, TableReader, TableSource
-from pipelines.sources.database_url import parse_database_url
-from pipelines.sources.key_ranges import KeyRange
+from pipelines.sources.databases.adbc import BATCH_ROWS, check_table, read_columns
+from pipelines.sources.databases.database_source import TablePartition, TableReader, TableSource
+from pipelines.sources.databases.database_url import parse_database_url
+from pipelines.sources.databases.key_ranges import KeyRange
+from pipelines.sources.databases.tables import CREDITS, ORDERS, TRANSACTIONS, check_tables, read_table, read_wrong_balances
 from pipelines.sources.reading import Reading
-from pipelines.sources.tables import CREDITS, ORDERS, TRANSACTIONS, check_tables, read_table, read_wrong_balances
 from tests.component.pipelines.conftest import ShopDatabases
 
 SCHEMA = StructType([StructField("order_id", StringType()), StructField("total_cents", LongType())])

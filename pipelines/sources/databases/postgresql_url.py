@@ -5,7 +5,7 @@ from urllib.parse import quote, urlencode
 
 from sqlalchemy.engine import URL
 
-from pipelines.sources.database_address import DatabaseAddress, Driver
+from pipelines.sources.databases.database_address import DatabaseAddress, Driver
 from service_runtime.database.database_url import parse_database_url
 
 CONNECT_TIMEOUT_S: Final = 10

@@ -17,7 +17,7 @@ import pyarrow
 from pyspark.sql.datasource import DataSource, DataSourceReader, InputPartition
 from pyspark.sql.types import StructType
 
-from pipelines.sources.queue_ranges import RANGE_MESSAGES, QueueRange, pull, queue_ranges
+from pipelines.sources.logs.queue_ranges import RANGE_MESSAGES, QueueRange, pull, queue_ranges
 from rocketmq_broker.message.record import Record
 from rocketmq_commitlog.commit_log import Damage, LogRecord, keys_in
 from rocketmq_commitlog.record_batches import record_batches

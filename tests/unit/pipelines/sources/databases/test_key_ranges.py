@@ -3,7 +3,7 @@ from itertools import pairwise
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pipelines.sources.key_ranges import MOST_RANGES, KeyRange, split_keys
+from pipelines.sources.databases.key_ranges import MOST_RANGES, KeyRange, split_keys
 
 
 def test_an_empty_table_has_no_ranges() -> None:

@@ -14,9 +14,9 @@ import pyarrow
 from adbc_driver_manager.dbapi import Connection, Error
 
 from pipelines.errors import UnreadableDatabase
-from pipelines.sources.column_values import is_plain, readable, shown, texts, unreadable
-from pipelines.sources.database_address import DatabaseAddress, Driver
-from pipelines.sources.key_ranges import KeyRange, Since
+from pipelines.sources.databases.column_values import is_plain, readable, shown, texts, unreadable
+from pipelines.sources.databases.database_address import DatabaseAddress, Driver
+from pipelines.sources.databases.key_ranges import KeyRange, Since
 
 BATCH_ROWS = 65_536
 """SQLite has no column types: its driver guesses them from the first batch, which had better be a long one."""

@@ -9,9 +9,9 @@ from pyspark.sql import SparkSession
 from pipelines.judging.classes import Finding
 from pipelines.judging.cut_off import CutOff
 from pipelines.reconciliation import Books, Outcome, reconcile
-from pipelines.sources.database_url import parse_database_url
+from pipelines.sources.databases.database_url import parse_database_url
+from pipelines.sources.databases.tables import read_unreadable_values, read_wrong_balances
 from pipelines.sources.reading import Reading
-from pipelines.sources.tables import read_unreadable_values, read_wrong_balances
 from pipelines.telling.report import told_by_place
 from pipelines.tolerance import Tolerance
 from tests.component.pipelines.conftest import ShopDatabases

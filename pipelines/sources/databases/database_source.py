@@ -22,10 +22,10 @@ from pyspark.sql.datasource import DataSource, DataSourceReader, InputPartition
 from pyspark.sql.pandas.types import to_arrow_schema
 from pyspark.sql.types import StructType
 
-from pipelines.sources.adbc import key_bounds, read_columns
-from pipelines.sources.column_values import with_valid_text
-from pipelines.sources.database_address import DatabaseAddress
-from pipelines.sources.key_ranges import ROWS_PER_RANGE, KeyRange, Since, split_keys
+from pipelines.sources.databases.adbc import key_bounds, read_columns
+from pipelines.sources.databases.column_values import with_valid_text
+from pipelines.sources.databases.database_address import DatabaseAddress
+from pipelines.sources.databases.key_ranges import ROWS_PER_RANGE, KeyRange, Since, split_keys
 
 
 @dataclass

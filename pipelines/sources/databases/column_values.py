@@ -12,7 +12,7 @@ from typing import Final
 
 import pyarrow
 
-from pipelines.sources.database_address import Driver
+from pipelines.sources.databases.database_address import Driver
 
 NUMBER: Final = "bigint"
 UNREADABLE: Final = "(unreadable)"
