@@ -6,7 +6,7 @@ from rich.table import Table
 from rich.text import Text
 
 from tutorials.race.faults import Fault
-from tutorials.race.figures import Figures
+from tutorials.race.results.figures import Figures
 from tutorials.race.way import Way
 
 

@@ -5,8 +5,8 @@ from html import escape
 from typing import Final
 
 from tutorials.race.faults import Fault
-from tutorials.race.figures import Figures
-from tutorials.race.table import duration, titles
+from tutorials.race.results.figures import Figures
+from tutorials.race.results.table import duration, titles
 from tutorials.race.way import Way
 
 _LEFT: Final = 330

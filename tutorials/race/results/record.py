@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from tutorials.race.figures import Figures
+from tutorials.race.results.figures import Figures
 
 
 @dataclass(frozen=True, slots=True)
