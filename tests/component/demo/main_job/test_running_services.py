@@ -6,7 +6,7 @@ import pytest
 
 from demo.books import Books
 from demo.errors import DemoError
-from demo.running_services import services_of
+from demo.main_job.running_services import services_of
 
 DATABASES = {"ORDER_DATABASE_URL": "postgresql+psycopg://orders@db/orders", "CREDIT_DATABASE_URL": "sqlite:////credits.db"}
 

@@ -1,7 +1,7 @@
 """What the demo says of the orders that were placed."""
 
+from demo.main_job.told import orders_told
 from demo.orders import OrderAnswer, OrderRequest, Outcome
-from demo.told import orders_told
 
 REQUEST = OrderRequest("key", "ada", (("book", 2, 1_250),))
 
