@@ -23,7 +23,7 @@ from pyspark.sql import DataFrame, SparkSession
 from rich.console import Console
 from rich.table import Table
 
-from benchmarks.usage import used_cpu_s
+from benchmarks.side_by_side.usage import used_cpu_s
 from pipelines.sources.databases.database_address import DatabaseAddress
 from pipelines.sources.databases.database_url import parse_database_url
 from pipelines.sources.databases.key_ranges import ROWS_PER_RANGE

@@ -7,10 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from benchmarks.brokers import Side
-from benchmarks.plan import ASYNC, SYNC, Kind, Load
-from benchmarks.report import COLUMNS, Results
-from benchmarks.sample import Others, Sample
+from benchmarks.side_by_side.brokers import Side
+from benchmarks.side_by_side.plan import ASYNC, SYNC, Kind, Load
+from benchmarks.side_by_side.report import COLUMNS, Results
+from benchmarks.side_by_side.sample import Others, Sample
 
 SENDS = Load(Kind.SENDS, SYNC, 32)
 RESTART = Load(Kind.RESTART, ASYNC)

@@ -2,7 +2,7 @@
 
 import asyncio
 
-from benchmarks.longest_stop.rows.first_messages import CHECKPOINT_S, Topic
+from benchmarks.longest_stop.rows.sending.first_messages import CHECKPOINT_S, Topic
 from benchmarks.longest_stop.stage import Stage
 from rocketmq_broker.protocol.codes import RequestCode
 from rocketmq_broker.protocol.headers import DeleteTopicRequestHeader

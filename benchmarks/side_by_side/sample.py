@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from benchmarks.plan import Kind
+from benchmarks.side_by_side.plan import Kind
 
 BUSY_FROM = 0.1
 """A machine is busy if programs that take no part use more processors than that."""

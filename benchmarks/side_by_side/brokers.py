@@ -14,11 +14,11 @@ from pathlib import Path
 
 import psutil
 
-from benchmarks.probe import first_accepted_s
+from benchmarks.side_by_side.probe import first_accepted_s
 from demo.ports import free_ports
 from demo.processes import Processes, ProcessFailed, prints
 
-PEER = Path(__file__).resolve().parent.parent / "tests" / "apache" / "peer"
+PEER = Path(__file__).resolve().parents[2] / "tests" / "apache" / "peer"
 APACHE_VERSION = "4.9.7"
 APACHE_HEAP = "2g"
 START_TIMEOUT_S = 300

@@ -11,7 +11,7 @@ from typing import Any
 
 from demo.processes import Processes, ProcessFailed
 
-SOURCE = Path(__file__).resolve().parent / "load"
+SOURCE = Path(__file__).resolve().parents[1] / "load"
 PROGRAM = SOURCE.parent.parent / "data" / "benchmarks" / "bin" / "load"
 _WHERE_GO_INSTALLS_ITSELF = "/usr/local/go/bin"
 _BUILD_TIMEOUT_S = 300

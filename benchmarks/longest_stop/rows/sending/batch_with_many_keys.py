@@ -1,6 +1,6 @@
 """Short batches whose properties as a whole hold thousands of keys, and those that the broker takes."""
 
-from benchmarks.longest_stop.rows.views_of_a_large_message import SEND
+from benchmarks.longest_stop.rows.reading.views_of_a_large_message import SEND
 from benchmarks.longest_stop.stage import Stage
 from rocketmq_broker.protocol.codes import RequestCode
 from rocketmq_broker.protocol.headers import SendMessageRequestHeaderV2

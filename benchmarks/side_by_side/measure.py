@@ -7,12 +7,12 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from benchmarks.brokers import ALL_DUE, BROKERS, NEVER_DUE, BrokerUnderTest
-from benchmarks.generator import generate
-from benchmarks.java_client import drive
-from benchmarks.plan import Kind, Load, Plan, Run
-from benchmarks.sample import Others, Sample, Seen, generated_sample, java_sample
-from benchmarks.usage import Watch, load_average, used, watching
+from benchmarks.side_by_side.brokers import ALL_DUE, BROKERS, NEVER_DUE, BrokerUnderTest
+from benchmarks.side_by_side.generator import generate
+from benchmarks.side_by_side.java_client import drive
+from benchmarks.side_by_side.plan import Kind, Load, Plan, Run
+from benchmarks.side_by_side.sample import Others, Sample, Seen, generated_sample, java_sample
+from benchmarks.side_by_side.usage import Watch, load_average, used, watching
 from demo.processes import Processes
 
 TOPIC = "Benchmark"

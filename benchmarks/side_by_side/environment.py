@@ -10,9 +10,9 @@ import sys
 from importlib.machinery import EXTENSION_SUFFIXES
 from pathlib import Path
 
-from benchmarks.brokers import APACHE_VERSION
-from benchmarks.generator import find_go
-from benchmarks.usage import load_average
+from benchmarks.side_by_side.brokers import APACHE_VERSION
+from benchmarks.side_by_side.generator import find_go
+from benchmarks.side_by_side.usage import load_average
 
 _ON_THE_HOT_PATH = "rocketmq_broker.message.record"
 _CPU_INFO = Path("/proc/cpuinfo")

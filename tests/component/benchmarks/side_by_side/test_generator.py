@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from benchmarks import generator
-from benchmarks.environment import is_compiled
-from benchmarks.generator import CannotBuild, build, printed_json
+from benchmarks.side_by_side import generator
+from benchmarks.side_by_side.environment import is_compiled
+from benchmarks.side_by_side.generator import CannotBuild, build, printed_json
 from demo.processes import ProcessFailed
 
 
@@ -37,4 +37,8 @@ def test_a_driver_that_printed_no_result_is_named_with_what_it_printed() -> None
 
 
 def test_a_module_of_python_source_is_not_compiled() -> None:
-    assert [is_compiled(name) for name in ("benchmarks.plan", "msgspec._core", "no_such_module")] == [False, True, False]
+    assert [is_compiled(name) for name in ("benchmarks.side_by_side.plan", "msgspec._core", "no_such_module")] == [
+        False,
+        True,
+        False,
+    ]

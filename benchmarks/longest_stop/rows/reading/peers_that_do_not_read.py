@@ -3,7 +3,7 @@
 import asyncio
 import contextlib
 
-from benchmarks.longest_stop.rows.views_of_a_large_message import BODY_BYTES, SEND
+from benchmarks.longest_stop.rows.reading.views_of_a_large_message import BODY_BYTES, SEND
 from benchmarks.longest_stop.stage import Stage
 from rocketmq_broker.protocol.codes import RequestCode
 from rocketmq_broker.protocol.headers import SendMessageResponseHeader, ViewMessageRequestHeader

@@ -1,6 +1,6 @@
 """A batch with as many messages as 4 MB hold, and one with as many as a batch may have."""
 
-from benchmarks.longest_stop.rows.views_of_a_large_message import SEND
+from benchmarks.longest_stop.rows.reading.views_of_a_large_message import SEND
 from benchmarks.longest_stop.stage import Stage
 from rocketmq_broker.protocol.codes import RequestCode
 

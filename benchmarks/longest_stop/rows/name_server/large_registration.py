@@ -1,6 +1,6 @@
 """A registration as long as a frame may be, as JSON."""
 
-from benchmarks.longest_stop.rows.brokers_of_one_connection import header
+from benchmarks.longest_stop.rows.name_server.brokers_of_one_connection import header
 from benchmarks.longest_stop.stage import Stage
 from rocketmq_broker.protocol.bodies import RegisterBrokerBody, TopicConfig, TopicConfigSerializeWrapper
 from rocketmq_broker.protocol.codes import RequestCode

@@ -10,9 +10,9 @@ from pathlib import Path
 
 from rich.table import Column, Table
 
-from benchmarks.brokers import Side
-from benchmarks.plan import Load
-from benchmarks.sample import BUSY_FROM, Sample
+from benchmarks.side_by_side.brokers import Side
+from benchmarks.side_by_side.plan import Load
+from benchmarks.side_by_side.sample import BUSY_FROM, Sample
 
 COLUMNS = (
     "load",

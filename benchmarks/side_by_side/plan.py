@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 
-from benchmarks.brokers import Side
+from benchmarks.side_by_side.brokers import Side
 
 SYNC, ASYNC = "SYNC_FLUSH", "ASYNC_FLUSH"
 BINARY_HEADERS = "ROCKETMQ"

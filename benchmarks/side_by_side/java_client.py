@@ -6,10 +6,10 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from benchmarks.generator import printed_json
+from benchmarks.side_by_side.generator import printed_json
 from demo.processes import Processes
 
-BENCH = Path(__file__).resolve().parent.parent / "tests" / "conformance" / "java" / "bench"
+BENCH = Path(__file__).resolve().parents[2] / "tests" / "conformance" / "java" / "bench"
 _RUN_TIMEOUT_S = 600
 
 

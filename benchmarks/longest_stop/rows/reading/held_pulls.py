@@ -1,6 +1,6 @@
 """Four clients let 32,768 pulls wait, each for a tag of its own that never comes, and another one sends messages."""
 
-from benchmarks.longest_stop.rows.views_of_a_large_message import SEND
+from benchmarks.longest_stop.rows.reading.views_of_a_large_message import SEND
 from benchmarks.longest_stop.stage import Stage
 from rocketmq_broker.protocol.codes import RequestCode
 from rocketmq_broker.protocol.headers import PullMessageRequestHeader
