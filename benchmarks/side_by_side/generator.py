@@ -1,4 +1,4 @@
-"""Our own load generator, benchmarks/load, written in Go: built when it is needed, run once for each load."""
+"""The load drivers: our own generator, benchmarks/load, built from Go when it is needed; and Apache's own Java client."""
 
 from __future__ import annotations
 
@@ -16,6 +16,8 @@ PROGRAM = SOURCE.parent.parent / "data" / "benchmarks" / "bin" / "load"
 _WHERE_GO_INSTALLS_ITSELF = "/usr/local/go/bin"
 _BUILD_TIMEOUT_S = 300
 _RUN_TIMEOUT_S = 900
+_JAVA_CLIENT = Path(__file__).resolve().parents[2] / "tests" / "conformance" / "java" / "bench"
+_JAVA_RUN_TIMEOUT_S = 600
 
 
 class CannotBuild(Exception):
@@ -57,6 +59,17 @@ def generate(
     on_start(process.pid)
     process.wait(_RUN_TIMEOUT_S)
     return printed_json(f"the load generator ({mode})", process.output())
+
+
+def drive_java_client(
+    processes: Processes, arguments: list[str], header: str, *, on_start: Callable[[int], None] = lambda pid: None
+) -> dict[str, Any]:
+    """Lets Apache's Java client put a load on a broker, and returns what it printed. Raises ProcessFailed."""
+    driver = processes.add("driver", [str(_JAVA_CLIENT), *arguments], environment={"ROCKETMQ_SERIALIZE_TYPE": header})
+    driver.spawn()
+    on_start(driver.pid)
+    driver.wait(_JAVA_RUN_TIMEOUT_S)
+    return printed_json("the Java client", driver.output())
 
 
 def printed_json(program: str, output: str) -> dict[str, Any]:

@@ -8,8 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from benchmarks.side_by_side.brokers import ALL_DUE, BROKERS, NEVER_DUE, BrokerUnderTest
-from benchmarks.side_by_side.generator import generate
-from benchmarks.side_by_side.java_client import drive
+from benchmarks.side_by_side.generator import drive_java_client, generate
 from benchmarks.side_by_side.plan import Kind, Load, Plan, Run
 from benchmarks.side_by_side.sample import Others, Sample, Seen, generated_sample, java_sample
 from benchmarks.side_by_side.usage import Watch, load_average, used, watching
@@ -56,7 +55,9 @@ class _Bench:
     def driven(self, start_s: float, *arguments: object) -> Sample:
         """A load of Apache's Java client."""
         with watching(self.broker.process) as watch:
-            printed = drive(self.processes, [str(part) for part in arguments], self.load.header, on_start=watch.add_driver)
+            printed = drive_java_client(
+                self.processes, [str(part) for part in arguments], self.load.header, on_start=watch.add_driver
+            )
         return java_sample(self.load.kind, printed, self.seen_all_along(watch), start_s)
 
     def seen_all_along(self, watch: Watch) -> Seen:

@@ -12,11 +12,10 @@ from rich.console import Console
 from demo.books import Books
 from demo.commit_log import Trace, read_traces
 from demo.half_messages import Kills, Refusals, count_half_messages
-from demo.main_job.progress import counting
 from demo.main_job.running_services import RunningServices, check_services, services_of
 from demo.main_job.settle import settle
 from demo.main_job.supervisor import Supervisor
-from demo.main_job.told import WHERE_TO_GO_ON, deaths_told, half_messages_table, losses_told, orders_told
+from demo.main_job.told import WHERE_TO_GO_ON, counting, deaths_told, half_messages_table, losses_told, orders_told
 from demo.main_job.verdict import answers_hold, reconcile
 from demo.orders import OrderAnswer, OrderClient, Outcome, make_orders, place_all
 from demo.processes import Process, Processes

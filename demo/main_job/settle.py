@@ -9,7 +9,7 @@ from rich.console import Console
 
 from demo.books import Books
 from demo.commit_log import read_traces
-from demo.main_job.progress import counting
+from demo.main_job.told import counting
 
 SETTLE_SECONDS = 180
 _POLL_SECONDS = 0.25

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 
+from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 from rich.table import Table
 
 from demo.half_messages import Ending, HalfMessages, Loss
@@ -82,3 +85,12 @@ def losses_told(half_messages: HalfMessages) -> str | None:
 
 def _times(count: int) -> str:
     return "once" if count == 1 else f"{count} times"
+
+
+@contextmanager
+def counting(console: Console, what: str, total: int) -> Iterator[Callable[[int, int], None]]:
+    """Shows a bar while the block runs; gives the function to call with the count so far and the total."""
+    columns = (TextColumn("{task.description:16}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
+    with Progress(*columns, console=console) as progress:
+        task = progress.add_task(what, total=total)
+        yield lambda completed, total: progress.update(task, completed=completed, total=total)

@@ -12,10 +12,10 @@ from pipelines.errors import UnusableDatabaseUrl
 from pipelines.judging.classes import Finding
 from pipelines.judging.cut_off import GRACE_SECONDS, OVERDUE_SECONDS, CutOff
 from pipelines.judging.log_events import Route
+from pipelines.judging.totals import Tolerance
 from pipelines.reconciliation import Books
 from pipelines.sources.databases.database_address import DatabaseAddress
 from pipelines.sources.databases.database_url import parse_database_url
-from pipelines.tolerance import Tolerance
 from service_runtime.settings.secret_files import SecretUnusable, url_with_password
 
 Topic = Annotated[str, typer.Option(help="the topic that orders are announced on")]

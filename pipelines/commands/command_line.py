@@ -31,6 +31,7 @@ from pipelines.commands.running import TimedOutcome, reconciled
 from pipelines.commands.verdict import exit_with
 from pipelines.commands.watch_command import watch_command
 from pipelines.judging.cut_off import GRACE_SECONDS, CutOff
+from pipelines.judging.totals import Tolerance
 from pipelines.message_report import report_messages, topics_table, transactions_table
 from pipelines.sources.logs.message_logs import StoreLog
 from pipelines.sources.reading import Reading
@@ -42,12 +43,11 @@ from pipelines.telling.report import (
     classes_without_findings,
     explanations,
     findings_table,
+    say,
     times_told,
     told_by_place,
     verdict_told,
 )
-from pipelines.telling.screen import say
-from pipelines.tolerance import Tolerance
 
 application = typer.Typer(
     help="Do orders and credits agree? Exit code 0: they do. 1: they do not. 2: the job could not tell.",

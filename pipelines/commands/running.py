@@ -1,4 +1,4 @@
-"""A reconciliation as commands run it: Spark is started, the books are compared, and the time is taken."""
+"""Runs a reconciliation for a command: starts Spark as the size of the books asks, compares them, and takes the time."""
 
 from __future__ import annotations
 
@@ -6,19 +6,23 @@ import time
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
+from typing import Final
 
 from rich.console import Console
 
-from pipelines.book_size import are_small
 from pipelines.commands.arguments import EVERYTHING, IncrementOptions, SparkOptions
 from pipelines.increments.increment import reconcile_new
 from pipelines.increments.state import State
 from pipelines.judging.cut_off import CutOff
 from pipelines.reconciliation import Books, Outcome, reconcile
-from pipelines.sources.databases.tables import check_tables
+from pipelines.sources.databases.adbc import key_bounds
+from pipelines.sources.databases.database_address import DatabaseAddress
+from pipelines.sources.databases.tables import CREDITS, ORDER_ITEMS, ORDERS, Table, check_tables
 from pipelines.sources.reading import Reading
 from pipelines.spark.progress import shown_step, shown_tasks
 from pipelines.spark.session import spark_session
+
+MOST_SMALL_ROWS: Final = 100_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,10 +63,23 @@ def opened_session(books: Books, options: SparkOptions, progress: Console) -> It
     for log in books.logs:
         log.check()
     check_tables(books.order_database, books.credit_database)
-    is_small = are_small(books.order_database, books.credit_database, books.logs)
+    is_small = _are_small(books)
     with ExitStack() as stack:
         with shown_step(progress, "Starting Spark"):
             spark = stack.enter_context(
                 spark_session(options.master, options.spark_log, is_small=is_small, memory=options.memory)
             )
         yield Reading(spark, is_small)
+
+
+def _are_small(books: Books) -> bool:
+    """Whether one process reads the books in a few seconds. Raises UnreadableDatabase, UnreadableStore."""
+    tables = ((books.order_database, ORDERS), (books.order_database, ORDER_ITEMS), (books.credit_database, CREDITS))
+    rows = sum(_most_rows(address, table) for address, table in tables)
+    return rows <= MOST_SMALL_ROWS and all(log.is_small() for log in books.logs)
+
+
+def _most_rows(address: DatabaseAddress, table: Table) -> int:
+    """As many rows as the keys leave room for."""
+    lowest, highest = key_bounds(address, table.name, table.key or "id")
+    return 0 if lowest is None or highest is None else highest - lowest + 1

@@ -10,7 +10,7 @@ from contextlib import ExitStack
 from datetime import UTC, datetime
 from pathlib import Path
 from types import FrameType
-from typing import Annotated
+from typing import Annotated, Final
 
 import typer
 from rich.console import Console
@@ -20,14 +20,15 @@ from pipelines.commands.arguments import BooksOptions, Output, PatienceOptions, 
 from pipelines.commands.option_groups import with_groups
 from pipelines.commands.running import opened_session
 from pipelines.commands.verdict import exit_with
-from pipelines.commands.watching import watch
+from pipelines.errors import COULD_NOT_TELL
 from pipelines.increments.increment import reconcile_new
 from pipelines.increments.state import State
+from pipelines.judging.totals import Tolerance
 from pipelines.reconciliation import Books
 from pipelines.sources.reading import Reading
-from pipelines.telling.report import verdict_told
-from pipelines.telling.screen import say
-from pipelines.tolerance import Tolerance
+from pipelines.telling.report import say, verdict_told
+
+LEAST_EVERY_S: Final = 1.0
 
 
 @with_groups(without=frozenset({"broker"}), behind={"spark_log": "output"})
@@ -54,6 +55,22 @@ def watch_command(
         return True
 
     exit_with(work, progress)
+
+
+def watch(turn: Callable[[], str], say: Callable[[str], None], stopping: threading.Event, every_s: float) -> int:
+    """Takes turns until `stopping` is set, `every_s` from the end of one to the begin of the next; answers how many failed.
+
+    A database or a disk that is away costs its turns and nothing else: the next turn reads what the last good one left.
+    """
+    failed = 0
+    while not stopping.is_set():
+        try:
+            say(turn())
+        except COULD_NOT_TELL as error:
+            failed += 1
+            say(f"could not tell: {error}")
+        stopping.wait(max(every_s, LEAST_EVERY_S))
+    return failed
 
 
 def turn_of(

@@ -8,12 +8,12 @@ from pyspark.sql import SparkSession
 
 from pipelines.judging.classes import Finding
 from pipelines.judging.cut_off import CutOff
+from pipelines.judging.totals import Tolerance
 from pipelines.reconciliation import Books, Outcome, reconcile
 from pipelines.sources.databases.database_url import parse_database_url
 from pipelines.sources.databases.tables import read_unreadable_values, read_wrong_balances
 from pipelines.sources.reading import Reading
 from pipelines.telling.report import told_by_place
-from pipelines.tolerance import Tolerance
 from tests.component.pipelines.conftest import ShopDatabases
 
 ODD = (0.6, "12abc", b"\x00\xff", 9.3e18, float("inf"), None)

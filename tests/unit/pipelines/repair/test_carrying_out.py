@@ -7,11 +7,10 @@ import httpx
 import pytest
 
 from pipelines.errors import PlanUnusable
-from pipelines.repair.applying import carry_out, needs_brokers
 from pipelines.repair.at_credit_service import CreditServiceSteps
 from pipelines.repair.audit import Audit
-from pipelines.repair.outcome import StepOutcome, StepState, done, failed
-from pipelines.repair.plan import Action, Plan, Step
+from pipelines.repair.carrying_out import carry_out, needs_brokers
+from pipelines.repair.plan import Action, Plan, Step, StepOutcome, StepState, done, failed
 
 
 def step(number: int, action: Action, subject: str = "o") -> Step:
