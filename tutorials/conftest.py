@@ -7,8 +7,8 @@ from typing import Any, Final
 
 import pytest
 from sybil import Sybil
-from sybil.sybil import SybilCollection
 from sybil.parsers.markdown import CodeBlockParser
+from sybil.sybil import SybilCollection
 
 from tests.fixed_ports import the_fixed_ports
 from tests.side_by_side import needs_the_place
@@ -26,7 +26,7 @@ def start_shell(namespace: dict[str, Any]) -> None:
 
 
 def start_shell_alone(namespace: dict[str, Any]) -> None:
-    """Before the first block of a chapter that shares ports or the folder data/tutorial with others: a fresh clone lacks the folder."""
+    """Before the first block of a chapter that shares ports or the folder data/tutorial, which a fresh clone lacks."""
     start_shell(namespace)
     namespace["held"].enter_context(the_fixed_ports())
     shutil.rmtree(CHECKOUT / "data" / "tutorial", ignore_errors=True)
