@@ -183,7 +183,7 @@ def serving(owner: str, start_broker: Callable[..., BrokerProcess], home: Path) 
         return
     (port,) = free_ports(1)
     settings = {"BROKER_PORT": str(port), "TRANSACTION_TIMEOUT_MS": PATIENT_MS, "CHECK_INTERVAL_MS": "1000"}
-    with apache_rocketmq(home, settings=settings) as namesrv_addr:
+    with apache_rocketmq(home, settings=settings, is_store_needed=True) as namesrv_addr:
         yield Serving(namesrv_addr, f"127.0.0.1:{port}", home / "store")
 
 
