@@ -30,8 +30,8 @@ MOST_UNFLUSHED_BYTES: Final = 128 << 20
 MOST_UNPUBLISHED: Final = 100_000
 """The same for messages, each of which takes memory until consumers can see it."""
 _SHORTEST_WATCH_S: Final = 0.1
-_SLICE_S: Final = 0.01
-_REQUESTS_SHOWN_AT_ONCE: Final = 500
+_SLICE_S: Final = 0.005
+_REQUESTS_SHOWN_AT_ONCE: Final = 200
 _FLUSH_TIMES_S: Final = (0.0005, 0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.25, 0.5, 1, 5)
 
 

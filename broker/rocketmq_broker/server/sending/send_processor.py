@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from io import StringIO
 from typing import Final, Protocol
 
 from rocketmq_broker.message import topics
@@ -150,8 +151,7 @@ class SendProcessor:
             batch_size.add(encoded, message.properties)
             if number % BATCHED_AT_ONCE == BATCHED_AT_ONCE - 1:
                 yield
-        now_ms, first_offset, size = self._clock(), -1, 0
-        message_ids = []
+        now_ms, first_offset, size, message_ids = self._clock(), -1, 0, StringIO()
         # Split once more: a list of all would be hundreds of thousands of objects for the garbage collector to walk through.
         for number, (flag, body, own) in enumerate(split_batch(command.body)):
             if number and number % BATCHED_AT_ONCE == 0:
@@ -162,12 +162,12 @@ class SendProcessor:
             appended = self._store.append(_message(connection, header, where, body, flag, sys_flag), now_ms)
             first_offset = appended.queue_offset if first_offset < 0 else first_offset
             size += appended.end_position - appended.commit_log_offset
-            message_ids.append(self._message_id(appended))
-        count(self._statistics.traffic.normal, place.topic, len(message_ids), size)
-        self._statistics.messages_put += len(message_ids)
+            message_ids.write(f",{self._message_id(appended)}" if number else self._message_id(appended))
+        count(self._statistics.traffic.normal, place.topic, number + 1, size)
+        self._statistics.messages_put += number + 1
         self._group_commit.appended()
         if not command.is_oneway:
-            frame = self._answer(command, ",".join(message_ids), place.queue_id, first_offset)
+            frame = self._answer(command, message_ids.getvalue(), place.queue_id, first_offset)
             self._group_commit.after_durable(appended.end_position, connection, frame)
         return None
 
