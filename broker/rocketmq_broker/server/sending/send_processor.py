@@ -11,8 +11,8 @@ from rocketmq_broker.message.errors import IllegalMessage
 from rocketmq_broker.message.ids import offset_message_id
 from rocketmq_broker.message.inner_message import InnerMessage
 from rocketmq_broker.message.steps import finish
-from rocketmq_broker.protocol.codes import RequestCode, ResponseCode
-from rocketmq_broker.protocol.command import RemotingCommand, encode_response
+from rocketmq_broker.protocol.codes import RequestCode
+from rocketmq_broker.protocol.command import RemotingCommand
 from rocketmq_broker.protocol.headers import SendMessageRequestHeader, SendMessageRequestHeaderV2, SendMessageResponseHeader
 from rocketmq_broker.remoting.connection import Connection
 from rocketmq_broker.remoting.dispatcher import Answer, Handler, Steps
@@ -125,8 +125,8 @@ class SendProcessor:
         self._statistics.messages_put += 1
         self._group_commit.appended()
         if not command.is_oneway:
-            frame = self._answer(command, self._message_id(appended), queue_id, appended.queue_offset)
-            self._group_commit.after_durable(appended.end_position, connection, frame)
+            stored = self._stored(self._message_id(appended), queue_id, appended.queue_offset)
+            self._group_commit.after_durable(appended.end_position, connection, command, stored)
         return None
 
     def _send_batch(self, connection: Connection, command: RemotingCommand, header: SendHeader) -> Answer | Steps:
@@ -167,8 +167,8 @@ class SendProcessor:
         self._statistics.messages_put += number + 1
         self._group_commit.appended()
         if not command.is_oneway:
-            frame = self._answer(command, message_ids.getvalue(), place.queue_id, first_offset)
-            self._group_commit.after_durable(appended.end_position, connection, frame)
+            stored = self._stored(message_ids.getvalue(), place.queue_id, first_offset)
+            self._group_commit.after_durable(appended.end_position, connection, command, stored)
         return None
 
     def _place(self, topic: bytes, queue_id: int, encoded: bytes, level: int) -> Place:
@@ -179,15 +179,14 @@ class SendProcessor:
     def _message_id(self, appended: Appended) -> str:
         return offset_message_id(self._store_host, appended.commit_log_offset)
 
-    def _answer(self, command: RemotingCommand, msg_id: str, queue_id: int, queue_offset: int) -> bytes:
-        header = SendMessageResponseHeader(
+    def _stored(self, msg_id: str, queue_id: int, queue_offset: int) -> SendMessageResponseHeader:
+        return SendMessageResponseHeader(
             msg_id=msg_id,
             queue_id=queue_id,
             queue_offset=queue_offset,
             region_id=self._region_id,
             is_trace_on=self._is_trace_on,
         )
-        return encode_response(command, ResponseCode.SUCCESS, header)
 
 
 def _message(connection: Connection, header: SendHeader, place: Place, body: bytes, flag: int, sys_flag: int) -> InnerMessage:
