@@ -6,6 +6,7 @@ import asyncio
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
+from random import Random
 
 import pytest
 
@@ -192,6 +193,7 @@ class Desk:
             queues=self.topics,
             levels_ms=config.delay_levels_ms,
             clock=self.clock,
+            longest_sleep_s=1.0,
         )
         self.pulls = PullProcessor(
             store=self.store,
@@ -212,7 +214,7 @@ class Desk:
             identity=IDENTITY,
             store=self.store,
             group_commit=self.commit,
-            destination=SendDestination(self.topics, self.groups),
+            destination=SendDestination(self.topics, self.groups, Random(1)),
             half_messages=self.half_messages,
             region_id="DefaultRegion",
             is_trace_on=True,
@@ -230,6 +232,7 @@ class Desk:
             offsets=self.offsets,
             highest_delay_level=18,
             clock=self.clock,
+            random=Random(1),
         )
         clients = ClientProcessor(
             producer_groups=self.producers,

@@ -151,6 +151,7 @@ class TransactionBroker:
         is_index_enabled: bool = True,
         reject_transaction_message: bool = False,
         queue_nums: int = 8,
+        longest_sleep_s: float = 1.0,
     ) -> None:
         self.now_ms = now_ms
         self._stepped_ms = 0
@@ -197,6 +198,8 @@ class TransactionBroker:
             policy=policy,
             clock=self.clock,
             expiry_clock=ExpiryClock(self.clock, self.clock.steady_ms, self.store.recovery.last_store_timestamp or None),
+            longest_sleep_s=longest_sleep_s,
+            idle_notes_s=2.0,
             checks_in_flight=ChecksInFlight(limit=in_flight_limit, answer_timeout_ms=answer_timeout_ms),
         )
         self.messages = self.transactions.messages

@@ -24,7 +24,7 @@ from rocketmq_broker.server.topics.names import refuse_as_consumer
 from rocketmq_broker.server.topics.subscription_group_table import SubscriptionGroupTable
 from rocketmq_broker.server.topics.topic_table import TopicTable
 from rocketmq_broker.store import Appended, MessageStore, UnreadableRecord
-from rocketmq_broker.world import current_world
+from rocketmq_broker.world import Chance
 
 logger = logging.getLogger(__name__)
 
@@ -43,6 +43,7 @@ class DeadLetterProcessor:
         topic_table: TopicTable,
         subscription_groups: SubscriptionGroupTable,
         clock: Callable[[], int],
+        random: Chance,
     ) -> None:
         self._parked = parked
         self._store = store
@@ -50,7 +51,7 @@ class DeadLetterProcessor:
         self._topics = topic_table
         self._groups = subscription_groups
         self._clock = clock
-        self._random = current_world().random
+        self._random = random
 
     @property
     def handlers(self) -> Mapping[int, Handler]:
