@@ -27,7 +27,7 @@ async def test_each_code_that_the_broker_answers_has_a_row(tmp_path: Path) -> No
 
 
 async def test_each_code_that_the_name_server_answers_has_a_row() -> None:
-    name_server = NameServer("127.0.0.1", 0, kv_config_path=None, clock=lambda: 0)
+    name_server = NameServer("127.0.0.1", 0, kv_config_path=None, steady_ns=lambda: 0)
     assert set(AT_NAME_SERVER) == name_server._server._handler.codes
 
 
