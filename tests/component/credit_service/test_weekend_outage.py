@@ -14,6 +14,7 @@ from rocketmq_broker.client.pull.process_queue import ProcessQueue
 from rocketmq_broker.client.push.concurrent_consumption import ConcurrentConsumption
 from rocketmq_broker.client.push.listener_threads import ListenerThreads
 from rocketmq_broker.message import MessageQueue
+from rocketmq_broker.world import World
 from service_runtime.failing.holds import REMIND_AFTER_S, Holds
 from tests.component.credit_service.conftest import ORDER, a_message
 from tests.unit.client.push.test_consumption import Return
@@ -34,7 +35,7 @@ async def test_after_a_weekend_without_redis_workers_and_database_all_is_credite
     side.are_workers_up = lambda: clock() >= 40 * HOUR_S
     side.is_database_up = lambda: clock() >= WEEKEND_S
     holds = Holds(now_s=clock)
-    crediting = CeleryCrediting(side, timeout_s=10, now_s=clock)
+    crediting = CeleryCrediting(side, World(steady_ns=lambda: int(clock() * 1e9)), timeout_s=10)
     listener = OrderListener(PatientCrediting(crediting, holds, threads=THREADS, wait=clock.wait))
     threads, returned = ListenerThreads("listener", THREADS), Return()
     consumption = ConcurrentConsumption(listener, threads, lambda _: None, returned, batch_size=BATCH)  # type: ignore[arg-type]
