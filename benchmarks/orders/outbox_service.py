@@ -13,6 +13,7 @@ from benchmarks.orders.outbox import OutboxRelay, OutboxSender, OutboxStore
 from order_service.adapters.tables import MIGRATIONS
 from order_service.entrypoints.http import create_app
 from order_service.settings import MigrationSettings, Settings
+from rocketmq_broker.world import current_world
 from service_runtime.http.http_server import HttpServer
 from service_runtime.starting.configured_database import migrate_and_leave, open_to_serve
 from service_runtime.starting.start import run_service, stop_on_signals
@@ -31,11 +32,12 @@ def serve(settings: Settings) -> None:
         app = create_app(
             store,
             OutboxSender(store, relay),
+            current_world(),
             hosts=settings.known_hosts,
             threads=settings.http_threads,
             placed_at_once=settings.placed_at_once,
         )
-        server = HttpServer.of(app, settings)
+        server = HttpServer.of(app, settings, current_world())
         relay.start()
         opened.callback(relay.stop)
         opened.callback(server.stop)

@@ -1,6 +1,6 @@
 """What orchestrators and operators ask of the credit service: /readyz and /healthz."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Final, Protocol
@@ -74,6 +74,7 @@ class HealthSources:
     holds: Held
     queues: Queues
     dead_letters: DeadLetters
+    now_s: Callable[[], float]
     readiness_counts_s: float = FOR_S
     """For how long what they said of their readiness counts."""
 
@@ -86,6 +87,7 @@ class HealthSources:
                 Need("broker", self.broker, f"Look at name server and broker with rocketmq-admin doctor. {_MEANWHILE}"),
                 Need("workers", _LivingWorkers(self.workers), f"Start Redis, or a credit_service.worker. {_MEANWHILE}"),
             ],
+            steady_s=self.now_s,
             for_s=self.readiness_counts_s,
         )
 

@@ -11,6 +11,7 @@ from credit_service.entrypoints.health import HealthSources, health_api
 from credit_service.entrypoints.repairs import RepairDesk, repairs_api
 from credit_service.entrypoints.schemas import CustomerCreditQuery, CustomerCreditResponse, OrderCreditResponse
 from rocketmq_broker.known_hosts import KnownHosts
+from rocketmq_broker.world import World
 from service_runtime.database.database_errors import DatabaseFailure
 from service_runtime.http.application import create_application
 from service_runtime.http.lanes import THREADS_KEPT_FREE, checks_lane, reading_lane
@@ -34,6 +35,7 @@ _PROBLEM_OF: Final[dict[type[Exception], Problem]] = {
 def create_app(
     ledger: Ledger,
     health: HealthSources,
+    world: World,
     *,
     repair_desk: RepairDesk | None = None,
     hosts: KnownHosts = _LOOPBACK,
@@ -58,6 +60,7 @@ def create_app(
         problem_of=_PROBLEM_OF,
         max_body_bytes=_MAX_BODY_BYTES,
         description=DESCRIPTION,
+        new_uuid=world.new_uuid,
     )
     app.extensions["ledger"] = ledger
     app.extensions["health"] = health

@@ -27,6 +27,7 @@ from credit_service.service_layer.patient_crediting import PatientCrediting
 from credit_service.service_layer.refusing import Refusing
 from credit_service.settings import MigrationSettings, ServiceSettings
 from rocketmq_broker.client import ClientError
+from rocketmq_broker.world import World, current_world
 from service_runtime.database.database_url import masked
 from service_runtime.failing.armed_failpoints import ArmedFailpoints
 from service_runtime.failing.holds import Holds
@@ -59,6 +60,7 @@ def migrate(settings: MigrationSettings) -> None:
 def serve(settings: ServiceSettings) -> None:
     """Consumes and serves until a signal. Raises CannotStart or DatabaseUnusable."""
     database_url, redis_url = settings.database_url.get_secret_value(), settings.redis_url.get_secret_value()
+    world = current_world()
     with ExitStack() as opened:
         workers = WorkerHeartbeats(redis_url, timeout_s=_REDIS_TIMEOUT_S)
         opened.callback(workers.close)
@@ -69,24 +71,30 @@ def serve(settings: ServiceSettings) -> None:
             trace_database(engine)
             trace_tasks()
         stopping = stop_on_signals()
-        tasks, holds = CeleryTasks(create_celery(redis_url), redis_url), Holds()
+        tasks, holds = CeleryTasks(create_celery(redis_url), redis_url), Holds(now_s=world.steady_s)
         opened.callback(tasks.close)
         metrics = new_metrics() if settings.metrics_enabled else None
-        ledger = Ledger(engine)
+        ledger = Ledger(engine, world)
         sender = _sender(settings) if settings.cancel_refused else None
         refusing = Refusing(ledger, RefusalProducer(sender), settings.max_reconsume_times) if sender is not None else None
-        consumer = _consumer(settings, tasks, holds, ledger, metrics, refusing)
+        consumer = _consumer(settings, tasks, holds, ledger, metrics, refusing, world)
         health = HealthSources(
-            database=ledger, broker=consumer, workers=workers, holds=holds, queues=consumer, dead_letters=consumer
+            database=ledger,
+            broker=consumer,
+            workers=workers,
+            holds=holds,
+            queues=consumer,
+            dead_letters=consumer,
+            now_s=world.steady_s,
         )
-        desk = RepairDesk(Repairs(engine), settings.repair_key.get_secret_value())
-        app = create_app(ledger, health, repair_desk=desk, hosts=settings.known_hosts, threads=settings.http_threads)
+        desk = RepairDesk(Repairs(engine, world), settings.repair_key.get_secret_value())
+        app = create_app(ledger, health, world, repair_desk=desk, hosts=settings.known_hosts, threads=settings.http_threads)
         if metrics is not None:
             metrics.register(HoldsCollector(holds, consumer))
-            serve_metrics(app, metrics)
+            serve_metrics(app, metrics, world.steady_s)
         if settings.traces_enabled:
             trace_requests(app)
-        server = HttpServer.of(app, settings)
+        server = HttpServer.of(app, settings, world)
         _start(consumer, sender)
         if sender is not None:
             opened.callback(sender.stop)
@@ -111,14 +119,15 @@ def _consumer(
     ledger: Ledger,
     metrics: CollectorRegistry | None,
     refusing: Refusing | None,
+    world: World,
 ) -> ConsumerThread:
     folder = settings.failpoints_folder
-    failpoints = ArmedFailpoints(folder) if folder is not None else None
+    failpoints = ArmedFailpoints(folder, world.wall_ms) if folder is not None else None
     by_celery = CeleryCrediting(
-        tasks if failpoints is None else FailingTasks(tasks, failpoints), timeout_s=settings.task_timeout_s
+        tasks if failpoints is None else FailingTasks(tasks, failpoints), world, timeout_s=settings.task_timeout_s
     )
     patient = PatientCrediting(by_celery, holds, threads=settings.consumer_threads)
-    fair = FairCrediting(patient, Doubts(holds, settings.consumer_threads, ledger))
+    fair = FairCrediting(patient, Doubts(holds, settings.consumer_threads, world.steady_s, ledger))
     listener = OrderListener(fair if metrics is None else CountedCrediting(fair, metrics), refusing)
     return order_consumer(
         listener if failpoints is None else FailingListener(listener, failpoints),

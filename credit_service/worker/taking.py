@@ -1,13 +1,12 @@
 """Whether a worker takes tasks: told by the tasks themselves, not by a loop that turns."""
 
-import time
 from collections.abc import Callable
 
 
 class Taking:
     """Counts the tasks that a worker takes, and for how long it has taken none although some wait."""
 
-    def __init__(self, *, now_s: Callable[[], float] = time.monotonic) -> None:
+    def __init__(self, *, now_s: Callable[[], float]) -> None:
         """`now_s` is a clock that is never set back."""
         self._now_s = now_s
         self._taken = 0

@@ -5,7 +5,6 @@ nothing twice, and an order that was called off before it was created is not shi
 their names: two shipments cannot wait for each other.
 """
 
-import time
 from collections.abc import Mapping, Sequence
 
 from sqlalchemy import Engine
@@ -13,15 +12,17 @@ from sqlmodel import Session, col, select
 
 from inventory_service.adapters.tables import InventoryDatabase, ShipmentLineRow, ShipmentRow, StockRow
 from inventory_service.domain.shipment import Line, Shipment, ShipmentState, first_missing, totals
+from rocketmq_broker.world import World
 from service_runtime.database.sessions import Sessions
 
 
 class SqlStockRoom:
     """The inventory database; safe to use from several threads and processes. Each method raises DatabaseFailure."""
 
-    def __init__(self, engine: Engine) -> None:
+    def __init__(self, engine: Engine, world: World) -> None:
         """`engine` is from `service_runtime.database.opening.open_database`."""
-        self._sessions = Sessions(engine)
+        self._now_ms = world.wall_ms
+        self._sessions = Sessions(engine, now_s=world.steady_s)
 
     def ship(self, order_id: str, lines: Sequence[Line]) -> Shipment:
         """See `service_layer.ports.StockRoom`."""
@@ -76,8 +77,7 @@ class SqlStockRoom:
 
     def _is_new(self, session: Session, order_id: str, state: ShipmentState) -> bool:
         """Whether no message of the order came before; then its row is there now, with this state."""
-        now_ms = time.time_ns() // 1_000_000
-        insert = self._sessions.insert(ShipmentRow).values(order_id=order_id, state=state.value, created_at_ms=now_ms)
+        insert = self._sessions.insert(ShipmentRow).values(order_id=order_id, state=state.value, created_at_ms=self._now_ms())
         claimed = insert.on_conflict_do_nothing(index_elements=["order_id"]).returning(col(ShipmentRow.order_id))
         return session.execute(claimed).first() is not None
 

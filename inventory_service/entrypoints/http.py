@@ -15,6 +15,7 @@ from inventory_service.entrypoints.schemas import (
     StockResponse,
 )
 from rocketmq_broker.known_hosts import KnownHosts
+from rocketmq_broker.world import World
 from service_runtime.database.database_errors import DatabaseFailure
 from service_runtime.failing.dead_letters import DeadLetters, attention_for
 from service_runtime.failing.holds import Holding, Holds
@@ -46,6 +47,7 @@ def create_app(
     stock_room: SqlStockRoom,
     broker: Consumer,
     holds: Holds,
+    world: World,
     *,
     hosts: KnownHosts = _LOOPBACK,
     threads: int = 16,
@@ -72,21 +74,23 @@ def create_app(
         max_body_bytes=_MAX_BODY_BYTES,
         description=DESCRIPTION,
         guard=guard,
+        new_uuid=world.new_uuid,
     )
     app.extensions["stock_room"] = stock_room
     app.extensions["broker"] = broker
     app.extensions["holds"] = holds
-    app.extensions["readiness"] = _readiness(stock_room, broker, readiness_counts_s)
+    app.extensions["readiness"] = _readiness(stock_room, broker, readiness_counts_s, world)
     return app
 
 
-def _readiness(stock_room: SqlStockRoom, broker: Needed, counts_s: float) -> Readiness:
+def _readiness(stock_room: SqlStockRoom, broker: Needed, counts_s: float, world: World) -> Readiness:
     of_database = (
         "Give the inventory database what it lacks: an end of what locks it, room on its disk, the right to write. "
         "Messages wait at the broker meanwhile."
     )
     of_broker = "Look at name server and broker with rocketmq-admin doctor. Messages wait at the broker meanwhile."
-    return Readiness([Need("database", stock_room, of_database), Need("broker", broker, of_broker)], for_s=counts_s)
+    needs = [Need("database", stock_room, of_database), Need("broker", broker, of_broker)]
+    return Readiness(needs, steady_s=world.steady_s, for_s=counts_s)
 
 
 @inventory_api.put("/stock/<path:article>")

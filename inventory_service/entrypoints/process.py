@@ -13,6 +13,7 @@ from inventory_service.entrypoints.http import create_app
 from inventory_service.service_layer.order_listener import OrderListener
 from inventory_service.settings import MigrationSettings, Settings
 from rocketmq_broker.client import ClientError
+from rocketmq_broker.world import current_world
 from service_runtime.database.database_url import masked
 from service_runtime.failing.holds import Holds
 from service_runtime.failing.refusals import Doubts
@@ -41,6 +42,7 @@ def migrate(settings: MigrationSettings) -> None:
 
 def serve(settings: Settings) -> None:
     """Consumes and serves until a signal. Raises CannotStart or DatabaseUnusable."""
+    world = current_world()
     with ExitStack() as opened:
         engine = open_to_serve(settings, MIGRATIONS)
         opened.callback(engine.dispose)
@@ -48,21 +50,27 @@ def serve(settings: Settings) -> None:
             opened.callback(start_tracing(PROGRAM))
             trace_database(engine)
         stopping = stop_on_signals()
-        stock_room = SqlStockRoom(engine)
+        stock_room = SqlStockRoom(engine, world)
         sender = MessageSender(PRODUCER_GROUP, namesrv_addr=settings.namesrv_addr, send_timeout_ms=settings.send_timeout_ms)
         metrics = new_metrics() if settings.metrics_enabled else None
         counted = stock_room if metrics is None else CountedStockRoom(stock_room, metrics)
-        holds = Holds()
-        listener = OrderListener(counted, ShortageProducer(sender), Doubts(holds, settings.consumer_threads))
+        holds = Holds(now_s=world.steady_s)
+        listener = OrderListener(counted, ShortageProducer(sender), Doubts(holds, settings.consumer_threads, world.steady_s))
         consumer = order_consumer(listener, namesrv_addr=settings.namesrv_addr, threads=settings.consumer_threads)
         app = create_app(
-            stock_room, consumer, holds, hosts=settings.known_hosts, threads=settings.http_threads, guard=settings.write_guard
+            stock_room,
+            consumer,
+            holds,
+            world,
+            hosts=settings.known_hosts,
+            threads=settings.http_threads,
+            guard=settings.write_guard,
         )
         if metrics is not None:
-            serve_metrics(app, metrics)
+            serve_metrics(app, metrics, world.steady_s)
         if settings.traces_enabled:
             trace_requests(app)
-        server = HttpServer.of(app, settings)
+        server = HttpServer.of(app, settings, world)
         _start(sender, consumer)
         # What stands last here stops first: messages that are worked on may still have to tell of a shortage.
         opened.callback(sender.stop)

@@ -3,7 +3,6 @@
 Rows are written as values and not as objects, which costs less than SQLAlchemy's unit of work.
 """
 
-import time
 from collections.abc import Sequence
 
 from sqlmodel import Session, col, select
@@ -19,14 +18,14 @@ Values = dict[str, object]
 
 
 def transaction_values(
-    transaction_id: str, state: TransactionState, order_id: str | None, kind: TransactionKind = TransactionKind.ORDER
+    transaction_id: str, state: TransactionState, order_id: str | None, kind: TransactionKind, now_ms: int
 ) -> Values:
-    """The row of a transaction that is written now."""
+    """The row of a transaction that is written at `now_ms`."""
     return {
         "transaction_id": transaction_id,
         "order_id": order_id,
         "state": state.value,
-        "created_at_ms": time.time_ns() // 1_000_000,
+        "created_at_ms": now_ms,
         "kind": kind.value,
     }
 

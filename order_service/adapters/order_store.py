@@ -10,7 +10,7 @@ it by the table in `domain.life_cycle`, together with the transaction's row: who
 """
 
 import logging
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any, Final
 
@@ -42,7 +42,7 @@ from order_service.service_layer.order_store import (
     OrderNotTaken,
     TransactionDecided,
 )
-from order_service.service_layer.placing import system_now_ms
+from rocketmq_broker.world import World
 from service_runtime.database.constraints import is_duplicate
 from service_runtime.database.sessions import Sessions
 
@@ -56,10 +56,11 @@ logger = logging.getLogger(__name__)
 class SqlOrderStore:
     """The order database; safe to use from several threads. Each method raises DatabaseUnavailable."""
 
-    def __init__(self, engine: Engine, now_ms: Callable[[], int] = system_now_ms) -> None:
+    def __init__(self, engine: Engine, world: World) -> None:
         """`engine` is from `service_runtime.database.opening.open_database`."""
-        self._sessions = Sessions(engine)
-        self._history = OrderHistory(self._sessions, now_ms)
+        self._now_ms = world.wall_ms
+        self._sessions = Sessions(engine, now_s=world.steady_s)
+        self._history = OrderHistory(self._sessions, world)
 
     def witness(self) -> Witness:
         """What the database holds now, for the half message that is sent next. Raises DatabaseUnavailable or OutcomeUnknown."""
@@ -81,7 +82,7 @@ class SqlOrderStore:
         state = TransactionState.COMMITTED if order.state.is_told else TransactionState.PENDING
         with self._sessions.writing() as session:
             connection = session.connection()
-            _insert_transaction(connection, transaction_values(transaction_id, state, order.order_id))
+            _insert_transaction(connection, self._transaction(transaction_id, state, order.order_id))
             with _unless_taken(_ORDERS.c.idempotency_key, IdempotencyKeyTaken("an order with this idempotency key exists")):
                 insert_order(connection, order)
         self._history.note_local_commit(transaction_id)
@@ -91,9 +92,8 @@ class SqlOrderStore:
 
         Raises TransactionDecided, NotCancellable or DatabaseUnavailable when nothing was written, and OutcomeUnknown.
         """
-        committed = transaction_values(
-            transaction_id, TransactionState.COMMITTED, cancellation.order_id, TransactionKind.CANCELLATION
-        )
+        kind = TransactionKind.CANCELLATION
+        committed = self._transaction(transaction_id, TransactionState.COMMITTED, cancellation.order_id, kind)
         with self._sessions.writing() as session:
             _insert_transaction(session.connection(), committed)
             row = _locked(session, cancellation.order_id)
@@ -161,7 +161,7 @@ class SqlOrderStore:
         have one transaction id, and the row keeps the second order out for ever. Raises DatabaseUnavailable, OutcomeUnknown or,
         where there is no row and this database may be an old copy, HistoryDoubted; then the broker must ask again.
         """
-        marker = transaction_values(transaction_id, TransactionState.ROLLED_BACK, None, kind)
+        marker = self._transaction(transaction_id, TransactionState.ROLLED_BACK, None, kind)
         insert = self._sessions.insert(TransactionRow).values(marker)
         with self._sessions.writing() as session:
             row = session.exec(_row_of(transaction_id)).first()
@@ -219,6 +219,11 @@ class SqlOrderStore:
     def why_unready(self) -> str | None:
         """Why no row can be written now, in one line; None if rows can be written."""
         return self._sessions.why_unwritable(OrderDatabase.metadata.sorted_tables)
+
+    def _transaction(
+        self, transaction_id: str, state: TransactionState, order_id: str | None, kind: TransactionKind = TransactionKind.ORDER
+    ) -> Values:
+        return transaction_values(transaction_id, state, order_id, kind, self._now_ms())
 
     def _require_no_doubt(self, session: Session, witness: Witness | None) -> None:
         reason = self._history.reason_to_doubt(session, witness)

@@ -32,6 +32,7 @@ from order_service.service_layer.paying import OrderPaying
 from order_service.service_layer.placing import OrderPlacing
 from order_service.service_layer.sending import TransactionalSender
 from rocketmq_broker.known_hosts import KnownHosts
+from rocketmq_broker.world import World
 from service_runtime.http.application import create_application
 from service_runtime.http.health import http_status
 from service_runtime.http.lanes import THREADS_KEPT_FREE, Lane, checks_lane, reading_lane
@@ -56,6 +57,7 @@ class Broker(TransactionalSender, Needed, Protocol):
 def create_app(
     store: SqlOrderStore,
     broker: Broker,
+    world: World,
     *,
     hosts: KnownHosts = _LOOPBACK,
     threads: int = 48,
@@ -78,23 +80,25 @@ def create_app(
         max_body_bytes=MAX_BODY_BYTES,
         description=DESCRIPTION,
         guard=guard,
+        new_uuid=world.new_uuid,
     )
     app.extensions["order_store"] = store
     app.extensions["broker"] = broker
-    app.extensions["readiness"] = _readiness(store, broker, readiness_counts_s)
-    app.extensions["order_placing"] = OrderPlacing(store, broker, payment_deadline_ms)
-    app.extensions["order_paying"] = OrderPaying(store)
-    app.extensions["order_cancelling"] = OrderCancelling(store, broker)
+    app.extensions["readiness"] = _readiness(store, broker, readiness_counts_s, world)
+    app.extensions["order_placing"] = OrderPlacing(store, broker, payment_deadline_ms, world.wall_ms, world.new_uuid)
+    app.extensions["order_paying"] = OrderPaying(store, world.wall_ms)
+    app.extensions["order_cancelling"] = OrderCancelling(store, broker, world.wall_ms)
     return app
 
 
-def _readiness(store: SqlOrderStore, broker: Broker, counts_s: float) -> Readiness:
+def _readiness(store: SqlOrderStore, broker: Broker, counts_s: float, world: World) -> Readiness:
     of_database = (
         "Give the order database what it lacks: an end of what locks it, room on its disk, the right to write. "
         "Orders are placed again by themselves then."
     )
     of_broker = "Look at name server and broker with rocketmq-admin doctor. Orders are placed again by themselves then."
-    return Readiness([Need("database", store, of_database), Need("broker", broker, of_broker)], for_s=counts_s)
+    needs = [Need("database", store, of_database), Need("broker", broker, of_broker)]
+    return Readiness(needs, steady_s=world.steady_s, for_s=counts_s)
 
 
 def _lanes(threads: int, placed_at_once: int) -> dict[str, Lane]:

@@ -20,6 +20,7 @@ from order_service.service_layer.failpoints import parse_failpoints
 from order_service.service_layer.transaction_listener import transaction_listeners
 from order_service.settings import AdoptionSettings, MigrationSettings, Settings
 from rocketmq_broker.client import ClientError
+from rocketmq_broker.world import World, current_world
 from service_runtime.database.database_errors import DatabaseFailure
 from service_runtime.database.database_url import masked
 from service_runtime.failing.armed_failpoints import ArmedFailpoints
@@ -51,7 +52,7 @@ def adopt_history(settings: AdoptionSettings) -> None:
     """Makes the order database decide for all half messages until now, and says so. Raises CannotStart or DatabaseUnusable."""
     engine = open_migrated(settings, MIGRATIONS)
     try:
-        adopted_at_ms = SqlOrderStore(engine).adopt_history(settings.adoption_reason)
+        adopted_at_ms = SqlOrderStore(engine, current_world()).adopt_history(settings.adoption_reason)
     except DatabaseFailure as error:
         raise CannotStart(f"the history was not adopted: {error}") from None
     finally:
@@ -65,6 +66,7 @@ def adopt_history(settings: AdoptionSettings) -> None:
 
 def serve(settings: Settings) -> None:
     """Serves until a signal. Raises CannotStart or DatabaseUnusable."""
+    world = current_world()
     with ExitStack() as opened:
         engine = open_to_serve(settings, MIGRATIONS)
         opened.callback(engine.dispose)
@@ -72,12 +74,13 @@ def serve(settings: Settings) -> None:
             opened.callback(start_tracing(PROGRAM))
             trace_database(engine)
         stopping = stop_on_signals()
-        store = SqlOrderStore(engine)
+        store = SqlOrderStore(engine, world)
         metrics = new_metrics() if settings.metrics_enabled else None
-        broker = _broker(settings, store, metrics)
+        broker = _broker(settings, store, metrics, world)
         app = create_app(
             store,
             broker,
+            world,
             hosts=settings.known_hosts,
             threads=settings.http_threads,
             placed_at_once=settings.placed_at_once,
@@ -85,11 +88,11 @@ def serve(settings: Settings) -> None:
             guard=settings.write_guard,
         )
         if metrics is not None:
-            serve_metrics(app, metrics)
+            serve_metrics(app, metrics, world.steady_s)
         if settings.traces_enabled:
             trace_requests(app)
-        server = HttpServer.of(app, settings)
-        listener = CompensationListener(OrderCancelling(store, broker))
+        server = HttpServer.of(app, settings, world)
+        listener = CompensationListener(OrderCancelling(store, broker, world.wall_ms))
         compensations = compensation_consumer(listener, namesrv_addr=settings.namesrv_addr)
         _start(broker, compensations)
         # What stands last here stops first: requests that run need the broker, and both need the database.
@@ -103,14 +106,18 @@ def serve(settings: Settings) -> None:
         stopping.wait()
 
 
-def _broker(settings: Settings, store: SqlOrderStore, metrics: CollectorRegistry | None) -> OrderBroker:
+def _broker(settings: Settings, store: SqlOrderStore, metrics: CollectorRegistry | None, world: World) -> OrderBroker:
     failpoints = parse_failpoints(settings.failpoints)
-    listeners = transaction_listeners(store, order_limit_cents=settings.order_limit_cents, failpoints=failpoints)
+    listeners = transaction_listeners(
+        store, order_limit_cents=settings.order_limit_cents, failpoints=failpoints, now_ms=world.wall_ms
+    )
     network = None
     if settings.failpoints_folder is not None:
-        armed = ArmedFailpoints(settings.failpoints_folder)
+        armed = ArmedFailpoints(settings.failpoints_folder, world.wall_ms)
         network = FailingNetwork(armed)
-        listeners = {topic: FailingListener(listener, armed, network.lose_decision) for topic, listener in listeners.items()}
+        listeners = {
+            topic: FailingListener(listener, armed, network.lose_decision, world.sleep) for topic, listener in listeners.items()
+        }
     if metrics is not None:
         listeners = counted(listeners, metrics)
     return OrderBroker(listeners, namesrv_addr=settings.namesrv_addr, send_timeout_ms=settings.send_timeout_ms, rpc_hook=network)

@@ -15,7 +15,6 @@ Off unless the setting ORDER_FAILPOINTS_FOLDER names the folder. Each is a step 
 Frames are lost by `order_service.adapters.failing_network`, the rest happens here.
 """
 
-import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Final
@@ -49,8 +48,8 @@ class FailingListener:
     failpoints: ArmedFailpoints
     lose_decision: Callable[[str, str], None]
     """Has the next END_TRANSACTION of a transaction lost, for the failpoint of that name."""
+    wait: Callable[[float], None]
     end_process: Callable[[], None] = exit_at_once
-    wait: Callable[[float], None] = time.sleep
 
     def execute_local_transaction(self, message: Message, arg: object) -> LocalTransactionState:
         """What the listener decides, which the broker does not hear if a failpoint is hit."""

@@ -9,7 +9,6 @@ from order_service.service_layer.attempt import Attempt, Outcome, Progress
 from order_service.service_layer.order_message import cancellation_message
 from order_service.service_layer.order_store import OrderStore
 from order_service.service_layer.paying import ImpossibleNow, UnknownOrder
-from order_service.service_layer.placing import system_now_ms
 from order_service.service_layer.sending import TransactionalSender, failure_of, send_attempt
 
 
@@ -27,7 +26,7 @@ class OrderCancelling:
 
     store: OrderStore
     sender: TransactionalSender
-    now_ms: Callable[[], int] = system_now_ms
+    now_ms: Callable[[], int]
 
     def cancel(self, order_id: str, reason: str) -> Cancelled:
         """The order, CANCELLED; cancelling it again changes nothing.

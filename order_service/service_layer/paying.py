@@ -6,7 +6,6 @@ from dataclasses import dataclass
 from order_service.domain.life_cycle import OrderState
 from order_service.domain.order import Order
 from order_service.service_layer.order_store import OrderStore
-from order_service.service_layer.placing import system_now_ms
 
 
 class UnknownOrder(Exception):
@@ -22,7 +21,7 @@ class OrderPaying:
     """Pays orders. There is no bank behind it: who asks for it has paid."""
 
     store: OrderStore
-    now_ms: Callable[[], int] = system_now_ms
+    now_ms: Callable[[], int]
 
     def pay(self, order_id: str) -> Order:
         """The order, PAID; paying it again changes nothing. Raises UnknownOrder and ImpossibleNow."""

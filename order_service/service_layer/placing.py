@@ -1,9 +1,8 @@
 """Places an order: the half message, the local transaction, and what to tell the caller."""
 
-import time
-import uuid
 from collections.abc import Callable
 from dataclasses import dataclass
+from uuid import UUID
 
 from order_service.domain.life_cycle import OrderState
 from order_service.domain.order import Item, Order
@@ -32,11 +31,6 @@ class Placed:
     is_replay: bool = False
 
 
-def system_now_ms() -> int:
-    """Milliseconds since the epoch, by this machine's clock."""
-    return time.time_ns() // 1_000_000
-
-
 @dataclass(frozen=True, slots=True)
 class OrderPlacing:
     """Places orders: those that are paid at once, and those that are to be paid later."""
@@ -45,7 +39,8 @@ class OrderPlacing:
     sender: TransactionalSender
     payment_deadline_ms: int
     """How long an order that is to be paid later waits for its payment."""
-    now_ms: Callable[[], int] = system_now_ms
+    now_ms: Callable[[], int]
+    new_uuid: Callable[[], UUID]
 
     def place(
         self,
@@ -63,7 +58,7 @@ class OrderPlacing:
         """
         now_ms = self.now_ms()
         order = Order(
-            order_id=str(uuid.uuid4()),
+            order_id=str(self.new_uuid()),
             customer=customer,
             items=items,
             currency=currency,

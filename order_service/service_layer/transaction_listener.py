@@ -13,7 +13,6 @@ from order_service.service_layer.attempt import Attempt, Outcome
 from order_service.service_layer.failpoints import Failpoints
 from order_service.service_layer.local_transaction import CancellingLocally, LocalTransaction, PlacingLocally
 from order_service.service_layer.order_store import HistoryDoubted, OrderStore, TransactionStore
-from order_service.service_layer.placing import system_now_ms
 from rocketmq_broker.client import LocalTransactionState, TransactionListener
 from rocketmq_broker.message import Message, MessageExt
 from service_runtime.database.database_errors import DatabaseFailure
@@ -53,7 +52,7 @@ class DatabaseTransactionListener:
         local_transaction: LocalTransaction,
         *,
         failpoints: Failpoints,
-        now_ms: Callable[[], int] = system_now_ms,
+        now_ms: Callable[[], int],
     ) -> None:
         """`local_transaction` is what the kind writes."""
         self._kind = kind
@@ -107,9 +106,7 @@ class DatabaseTransactionListener:
 class OrderTransactionListener(DatabaseTransactionListener):
     """The listener for messages that tell of orders."""
 
-    def __init__(
-        self, store: OrderStore, *, order_limit_cents: int, failpoints: Failpoints, now_ms: Callable[[], int] = system_now_ms
-    ) -> None:
+    def __init__(self, store: OrderStore, *, order_limit_cents: int, failpoints: Failpoints, now_ms: Callable[[], int]) -> None:
         """`order_limit_cents` is the total above which an order is rolled back."""
         placing = PlacingLocally(store, order_limit_cents)
         super().__init__(TransactionKind.ORDER, store, placing, failpoints=failpoints, now_ms=now_ms)
@@ -118,13 +115,13 @@ class OrderTransactionListener(DatabaseTransactionListener):
 class CancellationTransactionListener(DatabaseTransactionListener):
     """The listener for messages that tell of cancellations."""
 
-    def __init__(self, store: OrderStore, *, failpoints: Failpoints, now_ms: Callable[[], int] = system_now_ms) -> None:
+    def __init__(self, store: OrderStore, *, failpoints: Failpoints, now_ms: Callable[[], int]) -> None:
         """`store` has the orders."""
         super().__init__(TransactionKind.CANCELLATION, store, CancellingLocally(store), failpoints=failpoints, now_ms=now_ms)
 
 
 def transaction_listeners(
-    store: OrderStore, *, order_limit_cents: int, failpoints: Failpoints, now_ms: Callable[[], int] = system_now_ms
+    store: OrderStore, *, order_limit_cents: int, failpoints: Failpoints, now_ms: Callable[[], int]
 ) -> Mapping[str, TransactionListener]:
     """The listener of each topic that the order service sends to in transactions."""
     orders = OrderTransactionListener(store, order_limit_cents=order_limit_cents, failpoints=failpoints, now_ms=now_ms)

@@ -8,7 +8,7 @@ The file `hits` beside keeps what was hit, a line of JSON each.
 import json
 import logging
 import os
-import time
+from collections.abc import Callable
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Final
@@ -50,6 +50,7 @@ class ArmedFailpoints:
     """The failpoints of a folder, which need not be there."""
 
     folder: Path
+    now_ms: Callable[[], int]
 
     def is_hit(self, name: str, content: bytes, transaction_id: str | None = None) -> bool:
         """Whether the failpoint was armed for this content; it is not armed any more then, and the hit is on record."""
@@ -62,7 +63,7 @@ class ArmedFailpoints:
         except FileNotFoundError:
             return False
         logger.warning("failpoint %s is hit", name)
-        hit = Hit(time.time_ns() // 1_000_000, name, meant_for.decode(errors="replace"), transaction_id)
+        hit = Hit(self.now_ms(), name, meant_for.decode(errors="replace"), transaction_id)
         with (self.folder / _HITS).open("a") as hits:
             hits.write(json.dumps(asdict(hit)) + "\n")
         return True

@@ -2,7 +2,6 @@
 
 import logging
 import threading
-import time
 from collections import Counter, deque
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -57,7 +56,7 @@ class Holds:
     grows: a write that began after the moment of a refusal, and passed, shows that the database takes its kind.
     """
 
-    def __init__(self, *, now_s: Callable[[], float] = time.monotonic) -> None:
+    def __init__(self, *, now_s: Callable[[], float]) -> None:
         """`now_s` is a clock that is never set back."""
         self._now_s = now_s
         self._lock = threading.Lock()

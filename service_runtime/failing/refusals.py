@@ -5,7 +5,6 @@ once more. Until then it is the database's: the orders are held, and one of them
 threads, so that no other could pass, give way: they come again later, and no redelivery is spent (docs/decisions, 0052).
 """
 
-import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from enum import Enum, auto
@@ -47,8 +46,8 @@ class Doubts:
     holds: Holds
     threads: int
     """How many threads write at a time."""
+    now_s: Callable[[], float]
     elsewhere: Elsewhere | None = None
-    now_s: Callable[[], float] = time.monotonic
 
     def settle(
         self,

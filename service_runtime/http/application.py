@@ -1,8 +1,9 @@
 """The Flask application of a service: its routes, and what guards them."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 from typing import Final
+from uuid import UUID
 
 from flask import Blueprint, Flask
 
@@ -28,13 +29,14 @@ def create_application(
     problem_of: Mapping[type[Exception], Problem],
     max_body_bytes: int,
     description: ApiDescription,
+    new_uuid: Callable[[], UUID],
     guard: WriteGuard = _EVERYBODY,
 ) -> Flask:
     """An application with these routes, /livez, a home page and /docs; each error is answered with a problem body.
 
     A request is served if it names one of `hosts`, has no larger body than `max_body_bytes`, and finds room in its lane: see
     `keep_lanes`. `problem_of` has the errors of the service itself, `description` what /docs says, and `guard`
-    what is asked of requests that change something.
+    what is asked of requests that change something. `new_uuid` makes the ids of requests that have none.
     """
     app = Flask(name)
     app.config["MAX_CONTENT_LENGTH"] = max_body_bytes
@@ -43,7 +45,7 @@ def create_application(
     register_problems(app, problem_of)
     liveness = {"GET /livez": Described({200: LivenessResponse})}
     register_documents(app, replace(description, routes={**description.routes, **liveness}), problem_of)
-    name_requests(app)
+    name_requests(app, new_uuid)
     # The guard comes first: a request that is not meant for the service takes no room in a lane.
     guard_requests(app, hosts)
     guard_writes(app, guard)

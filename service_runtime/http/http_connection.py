@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import socket
-import time
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from contextlib import suppress
 from dataclasses import dataclass
 from enum import Enum
@@ -51,6 +50,8 @@ class PatientChannel(HTTPChannel):  # type: ignore[misc]
     """
 
     patience: Patience
+    now_s: Callable[[], float]
+    """A clock that is never set back."""
     crowd: int
     """With more connections than these each new one takes the place of another."""
 
@@ -58,13 +59,13 @@ class PatientChannel(HTTPChannel):  # type: ignore[misc]
         super().__init__(server, sock, addr, adj, map=map)
         self._turn = Turn.TO_ASK
         self._request_id = id(None)
-        self._since_s = time.monotonic()
+        self._since_s = self.now_s()
         if map is not None and len(map) > self.crowd:
             _make_room(one for one in map.values() if isinstance(one, PatientChannel) and one is not self)
 
     def readable(self) -> bool:
         """Whether to read; waitress's loop asks each connection at least once a second. Closes it if it took too long."""
-        now_s = time.monotonic()
+        now_s = self.now_s()
         turn = self.turn
         # The next request of a connection has patience of its own, although the loop may never see the time between both.
         request_id = id(self.request)
@@ -86,7 +87,7 @@ class PatientChannel(HTTPChannel):  # type: ignore[misc]
 
     @property
     def waiting_since_s(self) -> float:
-        """Since when its turn has been what it is, by the monotonic clock."""
+        """Since when its turn has been what it is, by `now_s`."""
         return self._since_s
 
     def _cut_off(self) -> None:
@@ -103,6 +104,6 @@ def _make_room(channels: Iterable[PatientChannel]) -> None:
         min(waiting, key=lambda one: one.waiting_since_s).will_close = True
 
 
-def patient_channel(patience: Patience, crowd: int) -> type[PatientChannel]:
+def patient_channel(patience: Patience, crowd: int, now_s: Callable[[], float]) -> type[PatientChannel]:
     """The class of a server's connections, with the server's limits."""
-    return type("PatientChannel", (PatientChannel,), {"patience": patience, "crowd": crowd})
+    return type("PatientChannel", (PatientChannel,), {"patience": patience, "crowd": crowd, "now_s": staticmethod(now_s)})

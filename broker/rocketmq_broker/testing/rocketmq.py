@@ -413,7 +413,7 @@ def _world(time: VirtualTime, seed: int | None) -> World:
         nonce=chance.randbytes,
         local_address=lambda: _LOCAL_HOST,
         watch=time,
-        listeners_need_threads=seed is None,
+        has_threads=seed is None,
     )
 
 

@@ -29,7 +29,7 @@ def message(customer: str, transaction_id: str) -> MessageExt:
 
 def arm(folder: Path, name: str) -> ArmedFailpoints:
     (folder / name).write_text("ada")
-    return ArmedFailpoints(folder)
+    return ArmedFailpoints(folder, lambda: 1_000)
 
 
 def hits(folder: Path) -> list[tuple[str, str | None]]:

@@ -1,3 +1,4 @@
+import time
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -13,6 +14,7 @@ from credit_service.entrypoints.http import create_app
 from rocketmq_broker.client import QueueProgress
 from rocketmq_broker.known_hosts import KnownHosts
 from rocketmq_broker.message import MessageQueue
+from rocketmq_broker.world import World
 from service_runtime.failing.holds import Cause, Holding
 from tests.component.credit_service.conftest import a_credit, a_reversal
 
@@ -60,13 +62,14 @@ def sources(ledger: Ledger, everything: Everything) -> HealthSources:
         holds=everything,
         queues=everything,
         dead_letters=everything,
+        now_s=time.monotonic,
         readiness_counts_s=0,
     )
 
 
 @pytest.fixture
 def client(sqlite_ledger: Ledger, everything: Everything) -> Iterator[FlaskClient]:
-    with create_app(sqlite_ledger, sources(sqlite_ledger, everything)).test_client() as client:
+    with create_app(sqlite_ledger, sources(sqlite_ledger, everything), World()).test_client() as client:
         yield client
 
 
@@ -302,7 +305,7 @@ def test_a_page_of_another_site_reads_nothing(client: FlaskClient, path: str, he
 
 
 def test_names_that_were_given_are_answered(sqlite_ledger: Ledger, everything: Everything) -> None:
-    app = create_app(sqlite_ledger, sources(sqlite_ledger, everything), hosts=KnownHosts.of("0.0.0.0", "credit-service"))
+    app = create_app(sqlite_ledger, sources(sqlite_ledger, everything), World(), hosts=KnownHosts.of("0.0.0.0", "credit-service"))
     with app.test_client() as client:
         hosts = ("credit-service:8081", "localhost:49153", "172.18.0.5:8081", "order-service:8081")
         assert [client.get("/healthz", headers={"Host": host}).status_code for host in hosts] == [200, 200, 200, 421]

@@ -12,6 +12,7 @@ from credit_service.domain.credit import Credit, CreditOutcome, EntryKind
 from credit_service.service_layer.crediting import Later
 from credit_service.service_layer.patient_crediting import PatientCrediting
 from rocketmq_broker.client import ConsumeContext, MessagesWithdrawn
+from rocketmq_broker.world import World
 from service_runtime.failing.holds import ASIDE_S, Cause, Holds
 from tests.component.credit_service.conftest import a_context, a_credit, a_reversal
 from tests.unit.credit_service.credit_side import CreditSide, NoAnswer
@@ -35,7 +36,7 @@ def holds(side: CreditSide) -> Holds:
 
 @pytest.fixture
 def patient(side: CreditSide, holds: Holds) -> PatientCrediting:
-    crediting = CeleryCrediting(side, timeout_s=TIMEOUT_S, now_s=side.clock)
+    crediting = CeleryCrediting(side, World(steady_ns=lambda: int(side.clock() * 1e9)), timeout_s=TIMEOUT_S)
     return PatientCrediting(crediting, holds, threads=THREADS, wait=side.clock.wait)
 
 

@@ -15,6 +15,7 @@ from credit_service.service_layer.crediting import Credited, Later
 from credit_service.service_layer.fair_crediting import FairCrediting
 from credit_service.service_layer.patient_crediting import PatientCrediting
 from rocketmq_broker.client import ConsumeContext
+from rocketmq_broker.world import World
 from service_runtime.database.engine import create_database_engine
 from service_runtime.failing.holds import ASIDE_S, Cause, Holds
 from service_runtime.failing.refusals import SETTLED_S, Doubts, Elsewhere
@@ -59,9 +60,9 @@ class Shop:
 
     def __post_init__(self) -> None:
         self.holds = Holds(now_s=self.side.clock)
-        crediting = CeleryCrediting(self.side, timeout_s=10, now_s=self.side.clock)
+        crediting = CeleryCrediting(self.side, World(steady_ns=lambda: int(self.side.clock() * 1e9)), timeout_s=10)
         patient = PatientCrediting(crediting, self.holds, threads=self.threads, wait=self._wait)
-        self.fair = FairCrediting(patient, Doubts(self.holds, self.threads, self.elsewhere, self.side.clock))
+        self.fair = FairCrediting(patient, Doubts(self.holds, self.threads, self.side.clock, self.elsewhere))
 
     def credit(self, credits: Sequence[Credit]) -> list[Credited]:
         return self.fair.credit(credits, a_context())
@@ -81,7 +82,7 @@ def service_engine(database_url: str, engine: Engine) -> Iterator[Engine]:
 
 @pytest.fixture
 def shop(service_engine: Engine) -> Shop:
-    return Shop(CreditSide(Ledger(service_engine)))
+    return Shop(CreditSide(Ledger(service_engine, World())))
 
 
 def orders(count: int, first: int = 0, amount_cents: int = SMALL) -> list[Credit]:
@@ -146,7 +147,7 @@ def test_orders_of_the_same_task_prove_nothing_since_the_rule_may_have_come_betw
 
 @pytest.mark.parametrize("passing", [a_reversal("other"), a_credit("order-0", amount_cents=SMALL)])
 def test_neither_another_kind_of_write_nor_a_redelivery_shows_that_orders_pass(sqlite_engine: Engine, passing: Credit) -> None:
-    shop = Shop(CreditSide(Ledger(sqlite_engine)))
+    shop = Shop(CreditSide(Ledger(sqlite_engine, World())))
     assert shop.credit(orders(1)) == [CREDITED]
     rule = rule_of(sqlite_engine, "some: raising trigger")
     rule.is_set_up(sqlite_engine)
@@ -166,7 +167,7 @@ def test_neither_another_kind_of_write_nor_a_redelivery_shows_that_orders_pass(s
 
 
 def test_a_bad_order_alone_is_held_and_seen_until_another_passes_and_is_its_own_fault_then(sqlite_engine: Engine) -> None:
-    shop = Shop(CreditSide(Ledger(sqlite_engine)))
+    shop = Shop(CreditSide(Ledger(sqlite_engine, World())))
     rule_of(sqlite_engine, "some: raising trigger").is_set_up(sqlite_engine)
 
     def another_much_later() -> None:
@@ -184,7 +185,7 @@ def test_a_bad_order_alone_is_held_and_seen_until_another_passes_and_is_its_own_
 @pytest.mark.parametrize("writes", ["order", "refusal", "reversal"])
 def test_orders_that_other_processes_write_show_that_the_database_takes_them(engine: Engine, writes: str) -> None:
     """A restart or a second service: the ledger itself is the witness. What a refusal writes, or another kind, is none."""
-    ledger = Ledger(engine)
+    ledger = Ledger(engine, World())
     shop = Shop(CreditSide(ledger), elsewhere=ledger)
     rule = rule_of(engine, "some: raising trigger")
     rule.is_set_up(engine)
@@ -215,7 +216,7 @@ def test_orders_that_other_processes_write_show_that_the_database_takes_them(eng
 
 def test_a_row_that_was_under_way_when_the_order_was_refused_is_no_witness(sqlite_engine: Engine) -> None:
     """A grant that is taken away does not wait for transactions that began before."""
-    ledger = Ledger(sqlite_engine)
+    ledger = Ledger(sqlite_engine, World())
     shop = Shop(CreditSide(ledger), elsewhere=ledger)
     rule = rule_of(sqlite_engine, "some: raising trigger")
     rule.is_set_up(sqlite_engine)
@@ -234,7 +235,7 @@ def test_a_row_that_was_under_way_when_the_order_was_refused_is_no_witness(sqlit
 
 def test_refused_orders_that_occupy_all_threads_give_way_and_spend_no_redelivery(sqlite_engine: Engine) -> None:
     """The order that could pass is behind them: it gets a thread, and shows that they are at fault when they come again."""
-    shop = Shop(CreditSide(Ledger(sqlite_engine)), threads=3)
+    shop = Shop(CreditSide(Ledger(sqlite_engine, World())), threads=3)
     rule_of(sqlite_engine, "some: raising trigger").is_set_up(sqlite_engine)
     bad = [[a_credit(f"bad-{number}", amount_cents=LARGE)] for number in range(3)]
     with ThreadPoolExecutor(3) as threads:
@@ -250,7 +251,7 @@ def test_refused_orders_that_occupy_all_threads_give_way_and_spend_no_redelivery
 
 
 def test_while_nothing_passes_orders_give_way_the_more_rarely_and_count_as_held(sqlite_engine: Engine) -> None:
-    shop = Shop(CreditSide(Ledger(sqlite_engine)), threads=1)
+    shop = Shop(CreditSide(Ledger(sqlite_engine, World())), threads=1)
     rule_of(sqlite_engine, "raising trigger").is_set_up(sqlite_engine)
     took: list[float] = []
     for _ in range(70):

@@ -1,3 +1,4 @@
+import time
 from collections.abc import Iterator
 
 import pytest
@@ -7,6 +8,7 @@ from sqlalchemy import Engine, text
 from inventory_service.adapters.stock_room import SqlStockRoom
 from inventory_service.domain.shipment import Line
 from inventory_service.entrypoints.http import create_app
+from rocketmq_broker.world import World
 from service_runtime.failing.holds import Cause, Holds
 
 
@@ -24,7 +26,7 @@ class Broker:
 
 @pytest.fixture
 def holds() -> Holds:
-    return Holds()
+    return Holds(now_s=time.monotonic)
 
 
 @pytest.fixture
@@ -34,7 +36,7 @@ def broker() -> Broker:
 
 @pytest.fixture
 def client(sqlite_stock_room: SqlStockRoom, broker: Broker, holds: Holds) -> Iterator[FlaskClient]:
-    with create_app(sqlite_stock_room, broker, holds, readiness_counts_s=0).test_client() as client:
+    with create_app(sqlite_stock_room, broker, holds, World(), readiness_counts_s=0).test_client() as client:
         yield client
 
 

@@ -1,3 +1,4 @@
+import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
@@ -29,7 +30,7 @@ class Teller:
 
 
 def a_listener(room: StockRoom, teller: Teller, hold: Callable[[ConsumeContext, float], None]) -> OrderListener:
-    return OrderListener(room, teller, Doubts(Holds(), threads=4), hold)
+    return OrderListener(room, teller, Doubts(Holds(now_s=time.monotonic), 4, time.monotonic), hold)
 
 
 def no_hold(_: ConsumeContext, __: float) -> None:

@@ -17,6 +17,7 @@ from order_service.service_layer.transaction_listener import OrderTransactionLis
 from rocketmq_broker.client import LocalTransactionState, TransactionListener
 from rocketmq_broker.message import Message
 from rocketmq_broker.message.properties import UNIQUE_KEY
+from rocketmq_broker.world import World
 
 ORDER_LIMIT_CENTS = 100_000
 PLACED_AT_MS = 1_700_000_000_000
@@ -52,22 +53,26 @@ def migrations() -> str:
 
 @pytest.fixture
 def store(engine: Engine) -> SqlOrderStore:
-    return SqlOrderStore(engine)
+    return SqlOrderStore(engine, World())
 
 
 @pytest.fixture
 def sqlite_store(sqlite_engine: Engine) -> SqlOrderStore:
-    return SqlOrderStore(sqlite_engine)
+    return SqlOrderStore(sqlite_engine, World())
 
 
 @pytest.fixture
 def listener(sqlite_store: SqlOrderStore) -> OrderTransactionListener:
-    return OrderTransactionListener(sqlite_store, order_limit_cents=ORDER_LIMIT_CENTS, failpoints=Failpoints())
+    return OrderTransactionListener(
+        sqlite_store, order_limit_cents=ORDER_LIMIT_CENTS, failpoints=Failpoints(), now_ms=World().wall_ms
+    )
 
 
 @pytest.fixture
 def broker(sqlite_store: SqlOrderStore) -> BrokerInProcess:
-    listeners = transaction_listeners(sqlite_store, order_limit_cents=ORDER_LIMIT_CENTS, failpoints=Failpoints())
+    listeners = transaction_listeners(
+        sqlite_store, order_limit_cents=ORDER_LIMIT_CENTS, failpoints=Failpoints(), now_ms=World().wall_ms
+    )
     return BrokerInProcess(listeners)
 
 

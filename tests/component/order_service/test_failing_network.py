@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from pathlib import Path
 
 import pytest
@@ -37,12 +38,12 @@ class Shop:
     """A producer with failpoints."""
 
     def __init__(self, rocketmq: SyncRocketMQ, folder: Path, decision: LocalTransactionState = COMMIT) -> None:
-        failpoints = ArmedFailpoints(folder)
+        failpoints = ArmedFailpoints(folder, lambda: 1_000)
         network = FailingNetwork(failpoints)
         self.rocketmq = rocketmq
         self.folder = folder
         self.ledger = Ledger(decision)
-        listener = FailingListener(self.ledger, failpoints, network.lose_decision)
+        listener = FailingListener(self.ledger, failpoints, network.lose_decision, time.sleep)
         self.producer = rocketmq.transaction_producer("shop", listener, rpc_hook=network)
 
     def arm(self, *names: str) -> None:

@@ -14,6 +14,7 @@ from order_service.service_layer.order_store import HistoryDoubted
 from order_service.service_layer.sending import BrokerUnavailable, OutcomePending
 from rocketmq_broker.client import LocalTransactionState
 from rocketmq_broker.known_hosts import KnownHosts
+from rocketmq_broker.world import World
 from service_runtime.database.database_errors import OutcomeUnknown
 from tests.component.order_service.conftest import ORDER_LIMIT_CENTS, BrokerInProcess, a_later_order
 
@@ -23,7 +24,7 @@ BODY: dict[str, Any] = {"customer": "ada", "items": [TEA]}
 
 @pytest.fixture
 def client(sqlite_store: SqlOrderStore, broker: BrokerInProcess) -> Iterator[FlaskClient]:
-    with create_app(sqlite_store, broker, readiness_counts_s=0).test_client() as client:
+    with create_app(sqlite_store, broker, World(), readiness_counts_s=0).test_client() as client:
         yield client
 
 
@@ -377,7 +378,7 @@ def test_a_name_that_came_to_mean_our_address_reads_nothing(client: FlaskClient,
 
 
 def test_names_that_were_given_are_answered(sqlite_store: SqlOrderStore, broker: BrokerInProcess) -> None:
-    app = create_app(sqlite_store, broker, hosts=KnownHosts.of("0.0.0.0", "order-service"))
+    app = create_app(sqlite_store, broker, World(), hosts=KnownHosts.of("0.0.0.0", "order-service"))
     with app.test_client() as client:
         statuses = [
             client.post("/orders", json=BODY, headers={"Host": host}).status_code

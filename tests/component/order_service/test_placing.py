@@ -1,6 +1,7 @@
 """Placing an order while the local transaction goes on in another thread."""
 
 from collections.abc import Callable
+from uuid import uuid4
 
 import pytest
 from sqlalchemy import Engine
@@ -16,6 +17,7 @@ from order_service.service_layer.transaction_listener import OrderTransactionLis
 from rocketmq_broker.client import LocalTransactionState
 from rocketmq_broker.message import Message
 from rocketmq_broker.message.properties import UNIQUE_KEY
+from rocketmq_broker.world import World
 from tests.component.order_service.conftest import ORDER_LIMIT_CENTS, an_order
 
 
@@ -27,7 +29,7 @@ class Sender:
 
 
 def place(store: SqlOrderStore, send: Callable[[Message, Attempt], None]) -> Placed:
-    placing = OrderPlacing(store, Sender(send), payment_deadline_ms=600_000, now_ms=lambda: 1)
+    placing = OrderPlacing(store, Sender(send), payment_deadline_ms=600_000, now_ms=lambda: 1, new_uuid=uuid4)
     return placing.place(customer="ada", items=(Item("tea", 1, 250),), currency="EUR", idempotency_key=None)
 
 
@@ -68,7 +70,9 @@ def test_a_local_transaction_that_ended_with_a_mistake_is_not_told_as_nothing_or
             sqlite_store.store_order(order, transaction_id)
             raise ZeroDivisionError
 
-    listener = OrderTransactionListener(Mistaken(sqlite_engine), order_limit_cents=ORDER_LIMIT_CENTS, failpoints=Failpoints())
+    listener = OrderTransactionListener(
+        Mistaken(sqlite_engine, World()), order_limit_cents=ORDER_LIMIT_CENTS, failpoints=Failpoints(), now_ms=World().wall_ms
+    )
 
     def send(message: Message, attempt: Attempt) -> None:
         with pytest.raises(ZeroDivisionError):

@@ -1,3 +1,4 @@
+import time
 from collections.abc import Sequence
 
 from prometheus_client import CollectorRegistry
@@ -37,7 +38,7 @@ def test_each_outcome_is_counted_by_the_kind_of_entry() -> None:
 
 
 def test_what_is_held_and_what_waits_is_read_at_each_scrape() -> None:
-    registry, holds = CollectorRegistry(), Holds()
+    registry, holds = CollectorRegistry(), Holds(now_s=time.monotonic)
     registry.register(HoldsCollector(holds, Consumer()))  # type: ignore[arg-type]
     assert registry.get_sample_value("credit_held_orders") == 0
     with holds.batch(3) as batch:
