@@ -5,9 +5,10 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Final
 
-from credit_service.domain.credit import Credit, CreditOutcome, EntryKind
+from credit_service.domain.credit import Credit, CreditOutcome
 from credit_service.service_layer.crediting import Credited, Later
 from credit_service.service_layer.patient_crediting import PatientCrediting
+from order_messages.states import EntryKind
 from rocketmq_broker.client import ConsumeContext
 from service_runtime.failing.holds import HeldBatch
 from service_runtime.failing.refusals import Doubts, Verdict

@@ -8,11 +8,10 @@ from collections.abc import Sequence
 
 from sqlmodel import Session, col, select
 
+from order_messages.states import OrderState, TransactionKind, TransactionState
 from order_service.adapters.tables import OrderItemRow, OrderRow, TransactionRow
-from order_service.domain.life_cycle import OrderState
 from order_service.domain.order import Item, Order
 from order_service.domain.timeline import Transaction
-from order_service.domain.transaction import TransactionKind, TransactionState
 
 Values = dict[str, object]
 """A row's values, by the names of its columns."""

@@ -19,6 +19,7 @@ from sqlalchemy.exc import IntegrityError
 from sqlmodel import Session, col, select
 from sqlmodel.sql.expression import SelectOfScalar
 
+from order_messages.states import OrderState, TransactionKind, TransactionState
 from order_service.adapters.order_history import OrderHistory
 from order_service.adapters.order_rows import (
     Values,
@@ -31,10 +32,9 @@ from order_service.adapters.order_rows import (
 )
 from order_service.adapters.tables import OrderDatabase, OrderRow, TransactionRow
 from order_service.domain.history import Witness
-from order_service.domain.life_cycle import OrderEvent, OrderState, next_state
+from order_service.domain.life_cycle import OrderEvent, next_state
 from order_service.domain.order import Cancellation, Order
 from order_service.domain.timeline import Transaction
-from order_service.domain.transaction import TransactionKind, TransactionState
 from order_service.service_layer.order_store import (
     HistoryDoubted,
     IdempotencyKeyTaken,

@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from typing import Final
 
-from order_service.domain.life_cycle import OrderState
+from order_messages.states import OrderState
 
 MAX_CUSTOMER_LENGTH: Final = 100
 MAX_ITEMS: Final = 100

@@ -4,9 +4,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from enum import StrEnum
 
-from order_service.domain.life_cycle import OrderState
+from order_messages.states import OrderState, TransactionKind, TransactionState
 from order_service.domain.order import Order
-from order_service.domain.transaction import TransactionKind, TransactionState
 
 
 class Happening(StrEnum):
@@ -16,9 +15,9 @@ class Happening(StrEnum):
     """The request arrived; the half message went out."""
     STORED = "STORED"
     """The local transaction wrote the order."""
-    PAID = "PAID"
-    CANCELLED = "CANCELLED"
-    EXPIRED = "EXPIRED"
+    PAID = OrderState.PAID.value
+    CANCELLED = OrderState.CANCELLED.value
+    EXPIRED = OrderState.EXPIRED.value
 
 
 @dataclass(frozen=True, slots=True)

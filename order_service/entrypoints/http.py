@@ -6,10 +6,10 @@ from urllib.parse import urlencode
 
 from flask import Blueprint, Flask, Response, abort, current_app, request
 
+from order_messages.states import TransactionState
 from order_service.adapters.order_store import SqlOrderStore
 from order_service.domain.order import Order
 from order_service.domain.timeline import timeline
-from order_service.domain.transaction import TransactionState
 from order_service.entrypoints.described import DESCRIPTION
 from order_service.entrypoints.problems import PROBLEM_OF
 from order_service.entrypoints.schemas import (

@@ -4,7 +4,7 @@ from typing import Annotated, Literal, Self
 
 from pydantic import BaseModel, ConfigDict, Field, StringConstraints
 
-from order_service.domain.life_cycle import OrderState
+from order_messages.states import OrderState, TransactionState
 from order_service.domain.order import (
     MAX_CUSTOMER_LENGTH,
     MAX_IDEMPOTENCY_KEY_LENGTH,
@@ -17,7 +17,6 @@ from order_service.domain.order import (
     Order,
 )
 from order_service.domain.timeline import Event, Happening
-from order_service.domain.transaction import TransactionState
 from order_service.service_layer.cancelling import Cancelled
 from order_service.service_layer.placing import Placed
 from service_runtime.text import NO_CONTROL_CHARACTERS

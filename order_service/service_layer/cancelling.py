@@ -3,7 +3,8 @@
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from order_service.domain.life_cycle import OrderEvent, OrderState, next_state
+from order_messages.states import OrderState
+from order_service.domain.life_cycle import OrderEvent, next_state
 from order_service.domain.order import Cancellation, Order
 from order_service.service_layer.attempt import Attempt, Outcome, Progress
 from order_service.service_layer.order_message import cancellation_message

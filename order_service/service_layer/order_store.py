@@ -2,9 +2,9 @@
 
 from typing import Protocol
 
+from order_messages.states import TransactionKind, TransactionState
 from order_service.domain.history import Witness
 from order_service.domain.order import Cancellation, Order
-from order_service.domain.transaction import TransactionKind, TransactionState
 from service_runtime.database.database_errors import DatabaseFailure
 
 

@@ -5,9 +5,8 @@ import uuid
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from order_service.domain.life_cycle import OrderState
+from order_messages.states import OrderState, TransactionState
 from order_service.domain.order import Item, Order
-from order_service.domain.transaction import TransactionState
 from order_service.service_layer.attempt import Attempt, Outcome, Progress
 from order_service.service_layer.order_message import order_message
 from order_service.service_layer.order_store import OrderStore

@@ -7,8 +7,8 @@ import logging
 from collections.abc import Callable, Mapping
 
 from order_messages import order_cancelled, order_created
+from order_messages.states import TransactionKind, TransactionState
 from order_service.domain.history import PROPERTY, Witness
-from order_service.domain.transaction import TransactionKind, TransactionState
 from order_service.service_layer.attempt import Attempt, Outcome
 from order_service.service_layer.failpoints import Failpoints
 from order_service.service_layer.local_transaction import CancellingLocally, LocalTransaction, PlacingLocally

@@ -8,9 +8,10 @@ import pytest
 
 from credit_service.adapters.celery_crediting import CeleryCrediting
 from credit_service.adapters.ledger import Ledger, LedgerUnavailable
-from credit_service.domain.credit import Credit, CreditOutcome, EntryKind
+from credit_service.domain.credit import Credit, CreditOutcome
 from credit_service.service_layer.crediting import Later
 from credit_service.service_layer.patient_crediting import PatientCrediting
+from order_messages.states import EntryKind
 from rocketmq_broker.client import ConsumeContext, MessagesWithdrawn
 from service_runtime.failing.holds import ASIDE_S, Cause, Holds
 from tests.component.credit_service.conftest import a_context, a_credit, a_reversal

@@ -10,10 +10,11 @@ from sqlalchemy import Engine
 
 from credit_service.adapters.celery_crediting import CeleryCrediting
 from credit_service.adapters.ledger import Ledger
-from credit_service.domain.credit import Credit, CreditOutcome, EntryKind
+from credit_service.domain.credit import Credit, CreditOutcome
 from credit_service.service_layer.crediting import Credited, Later
 from credit_service.service_layer.fair_crediting import FairCrediting
 from credit_service.service_layer.patient_crediting import PatientCrediting
+from order_messages.states import EntryKind
 from rocketmq_broker.client import ConsumeContext
 from service_runtime.database.engine import create_database_engine
 from service_runtime.failing.holds import ASIDE_S, Cause, Holds

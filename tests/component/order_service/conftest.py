@@ -6,9 +6,9 @@ from dataclasses import replace
 import pytest
 from sqlalchemy import Engine
 
+from order_messages.states import OrderState
 from order_service.adapters.order_store import SqlOrderStore
 from order_service.adapters.tables import MIGRATIONS
-from order_service.domain.life_cycle import OrderState
 from order_service.domain.order import Cancellation, Item, Order
 from order_service.service_layer.attempt import Attempt
 from order_service.service_layer.failpoints import Failpoints

@@ -7,10 +7,9 @@ from alembic import command
 from sqlalchemy import Engine, Row, text
 from sqlalchemy.exc import IntegrityError
 
+from order_messages.states import OrderState, TransactionState
 from order_service.adapters.order_store import IdempotencyKeyTaken, SqlOrderStore
 from order_service.adapters.tables import MIGRATIONS
-from order_service.domain.life_cycle import OrderState
-from order_service.domain.transaction import TransactionState
 from service_runtime.database.engine import create_database_engine
 from service_runtime.database.migration import Migrated
 from service_runtime.database.opening import migrate_database

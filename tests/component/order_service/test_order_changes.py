@@ -7,10 +7,9 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 from sqlalchemy import Engine, text
 
+from order_messages.states import OrderState, TransactionKind, TransactionState
 from order_service.adapters.order_store import SqlOrderStore
-from order_service.domain.life_cycle import OrderState
 from order_service.domain.order import Order
-from order_service.domain.transaction import TransactionKind, TransactionState
 from order_service.service_layer.order_store import NotCancellable, TransactionDecided
 from tests.component.order_service.conftest import DEADLINE_MS, a_cancellation, a_later_order, an_order
 

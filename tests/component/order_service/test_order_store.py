@@ -6,8 +6,8 @@ import pytest
 from sqlalchemy import Engine, event, text
 from sqlalchemy.exc import OperationalError
 
+from order_messages.states import TransactionState
 from order_service.adapters.order_store import SqlOrderStore
-from order_service.domain.transaction import TransactionState
 from order_service.service_layer.order_store import IdempotencyKeyTaken, TransactionDecided
 from service_runtime.database.database_errors import DatabaseUnavailable, OutcomeUnknown
 from tests.component.order_service.conftest import an_order

@@ -5,9 +5,9 @@ from collections.abc import Callable
 import pytest
 from sqlalchemy import Engine
 
+from order_messages.states import TransactionState
 from order_service.adapters.order_store import SqlOrderStore
 from order_service.domain.order import Item, Order
-from order_service.domain.transaction import TransactionState
 from order_service.service_layer.attempt import Attempt, Outcome, Progress
 from order_service.service_layer.failpoints import Failpoints
 from order_service.service_layer.placing import OrderPlacing, Placed

@@ -4,10 +4,10 @@ import pytest
 from sqlalchemy import Engine, text
 from sqlalchemy.exc import OperationalError
 
+from order_messages.states import TransactionKind, TransactionState
 from order_service.adapters.order_store import SqlOrderStore
 from order_service.domain.history import PROPERTY, Witness
 from order_service.domain.order import Order
-from order_service.domain.transaction import TransactionKind, TransactionState
 from order_service.service_layer.attempt import Attempt, Outcome, Progress
 from order_service.service_layer.failpoints import Failpoints
 from order_service.service_layer.order_message import order_message
