@@ -14,7 +14,7 @@ from rocketmq_broker.known_hosts import KnownHosts
 from service_runtime.database.database_errors import DatabaseFailure
 from service_runtime.http.application import create_application
 from service_runtime.http.lanes import THREADS_KEPT_FREE, checks_lane, reading_lane
-from service_runtime.http.problems import Problem
+from service_runtime.http.problem import Problem
 from service_runtime.http.responses import json_response
 
 _LOOPBACK: Final = KnownHosts()

@@ -35,13 +35,8 @@ from order_service.domain.history import Witness
 from order_service.domain.life_cycle import OrderEvent, next_state
 from order_service.domain.order import Cancellation, Order
 from order_service.domain.timeline import Transaction
-from order_service.service_layer.order_store import (
-    HistoryDoubted,
-    IdempotencyKeyTaken,
-    NotCancellable,
-    OrderNotTaken,
-    TransactionDecided,
-)
+from order_service.service_layer.attempt import Outcome, TransactionFailed
+from order_service.service_layer.order_store import HistoryDoubted
 from order_service.service_layer.placing import system_now_ms
 from service_runtime.database.constraints import is_duplicate
 from service_runtime.database.sessions import Sessions
@@ -76,20 +71,21 @@ class SqlOrderStore:
     def store_order(self, order: Order, transaction_id: str) -> None:
         """Order, items and transaction row, durable together on return: this is the local commit.
 
-        Raises TransactionDecided, IdempotencyKeyTaken or DatabaseUnavailable when nothing was written, and OutcomeUnknown.
+        Raises TransactionFailed (DECIDED_BEFORE, KEY_TAKEN) or DatabaseUnavailable when nothing was written, and OutcomeUnknown.
         """
         state = TransactionState.COMMITTED if order.state.is_told else TransactionState.PENDING
         with self._sessions.writing() as session:
             connection = session.connection()
             _insert_transaction(connection, transaction_values(transaction_id, state, order.order_id))
-            with _unless_taken(_ORDERS.c.idempotency_key, IdempotencyKeyTaken("an order with this idempotency key exists")):
+            with _unless_taken(_ORDERS.c.idempotency_key, Outcome.KEY_TAKEN):
                 insert_order(connection, order)
         self._history.note_local_commit(transaction_id)
 
     def store_cancellation(self, cancellation: Cancellation, transaction_id: str) -> None:
         """The order's state CANCELLED and the transaction's row, durable together on return: this is the local commit.
 
-        Raises TransactionDecided, NotCancellable or DatabaseUnavailable when nothing was written, and OutcomeUnknown.
+        Raises TransactionFailed (DECIDED_BEFORE, NOT_CANCELLABLE) or DatabaseUnavailable when nothing was written, and
+        OutcomeUnknown.
         """
         committed = transaction_values(
             transaction_id, TransactionState.COMMITTED, cancellation.order_id, TransactionKind.CANCELLATION
@@ -98,7 +94,8 @@ class SqlOrderStore:
             _insert_transaction(session.connection(), committed)
             row = _locked(session, cancellation.order_id)
             if row is None or not order_of(row).state.is_told:
-                raise NotCancellable(f"order {cancellation.order_id} is {row.state if row else 'unknown'}")
+                reason = f"order {cancellation.order_id} is {row.state if row else 'unknown'}"
+                raise TransactionFailed(Outcome.NOT_CANCELLABLE, reason)
             _change(session, row, OrderEvent.CANCEL, cancellation.cancelled_at_ms, cancellation.reason)
         self._history.note_local_commit(transaction_id)
 
@@ -238,8 +235,7 @@ def insert_order(connection: Connection, order: Order) -> None:
 
 
 def _insert_transaction(connection: Connection, values: Values) -> None:
-    decided = TransactionDecided(f"transaction {values['transaction_id']} is decided already")
-    with _unless_taken(_TRANSACTIONS.c.transaction_id, decided):
+    with _unless_taken(_TRANSACTIONS.c.transaction_id, Outcome.DECIDED_BEFORE):
         connection.execute(_TRANSACTIONS.insert(), values)
 
 
@@ -274,13 +270,13 @@ def _change(session: Session, row: OrderRow, event: OrderEvent, now_ms: int, bec
 
 
 @contextmanager
-def _unless_taken(key: Column[Any], if_taken: OrderNotTaken) -> Iterator[None]:
-    """Raises `if_taken` if a row with the same key is there; the violation of any other constraint passes through."""
+def _unless_taken(key: Column[Any], if_taken: Outcome) -> Iterator[None]:
+    """Raises TransactionFailed with this outcome if a row with the same key is there; another violation passes through."""
     try:
         yield
     except IntegrityError as error:
         if is_duplicate(error, key):
-            raise if_taken from error
+            raise TransactionFailed(if_taken) from error
         raise
 
 

@@ -16,6 +16,7 @@ from order_service.entrypoints.schemas import (
     TimelineResponse,
     TransactionResponse,
 )
+from order_service.service_layer.attempt import Outcome
 from rocketmq_broker import __version__
 from service_runtime.http.api_document import ApiDescription, Described
 
@@ -37,4 +38,5 @@ DESCRIPTION: Final = ApiDescription(
         "GET /readyz": Described({200: HealthResponse}),
         "GET /healthz": Described({200: HealthResponse, 503: HealthResponse}),
     },
+    problems=tuple(outcome.problem for outcome in Outcome if outcome.problem is not None),
 )

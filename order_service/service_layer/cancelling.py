@@ -3,15 +3,15 @@
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from order_messages.states import OrderState
+from order_messages.states import OrderState, TransactionState
 from order_service.domain.life_cycle import OrderEvent, next_state
 from order_service.domain.order import Cancellation, Order
-from order_service.service_layer.attempt import Attempt, Outcome, Progress
+from order_service.service_layer.attempt import Attempt, Outcome, Progress, TransactionFailed
 from order_service.service_layer.order_message import cancellation_message
 from order_service.service_layer.order_store import OrderStore
 from order_service.service_layer.paying import ImpossibleNow, UnknownOrder
 from order_service.service_layer.placing import system_now_ms
-from order_service.service_layer.sending import TransactionalSender, failure_of, send_attempt
+from order_service.service_layer.sending import TransactionalSender, send_attempt
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,9 +49,9 @@ class OrderCancelling:
         return self._answer(order, progress)
 
     def _answer(self, order: Order, progress: Progress) -> Cancelled:
-        if progress.outcome in (Outcome.UNKNOWN, Outcome.RUNNING):
+        if progress.outcome.state is TransactionState.UNKNOWN:
             return Cancelled(order, is_known=False)
         if progress.outcome in (Outcome.STORED, Outcome.NOT_CANCELLABLE):
             # Not cancellable any more: another request has cancelled it in between.
             return Cancelled(self.store.find_order(order.order_id) or order)
-        raise failure_of(progress)
+        raise TransactionFailed(progress.outcome)

@@ -16,9 +16,9 @@ from order_messages.body import UnreadableMessage
 from order_messages.credit_refused import CreditRefused
 from order_messages.stock_short import StockShort
 from order_service.domain.order import MAX_REASON_LENGTH
+from order_service.service_layer.attempt import TransactionFailed
 from order_service.service_layer.cancelling import OrderCancelling
 from order_service.service_layer.paying import ImpossibleNow, UnknownOrder
-from order_service.service_layer.sending import TransactionFailed
 from rocketmq_broker.client import ConsumeContext, ConsumeStatus
 from rocketmq_broker.message import MessageExt
 from service_runtime.database.database_errors import DatabaseFailure

@@ -11,6 +11,8 @@ from flask import Flask
 from pydantic import BaseModel
 from spectree import Response, SpecTree
 
+from service_runtime.http.problem import Problem
+
 _PROBLEMS: Final = {
     400: "Wrong input; `errors` name the fields",
     401: "The API key is missing or wrong",
@@ -57,6 +59,8 @@ class ApiDescription:
     title: str
     version: str
     routes: Mapping[str, Described] = field(default_factory=dict)
+    problems: tuple[Problem, ...] = ()
+    """Those of errors that say themselves how they are answered."""
 
 
 def openapi_document(app: Flask, description: ApiDescription) -> dict[str, Any]:

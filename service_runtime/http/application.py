@@ -11,7 +11,8 @@ from service_runtime.http.api_document import ApiDescription, Described
 from service_runtime.http.documents import register_documents
 from service_runtime.http.health import LivenessResponse, liveness_api
 from service_runtime.http.lanes import Lane, keep_lanes
-from service_runtime.http.problems import Problem, register_problems
+from service_runtime.http.problem import Problem
+from service_runtime.http.problems import register_problems
 from service_runtime.http.request_guard import guard_requests
 from service_runtime.http.request_ids import name_requests
 from service_runtime.http.write_guard import WriteGuard, guard_writes
@@ -42,7 +43,8 @@ def create_application(
         app.register_blueprint(blueprint)
     register_problems(app, problem_of)
     liveness = {"GET /livez": Described({200: LivenessResponse})}
-    register_documents(app, replace(description, routes={**description.routes, **liveness}), problem_of)
+    problems = (*problem_of.values(), *description.problems)
+    register_documents(app, replace(description, routes={**description.routes, **liveness}, problems=problems))
     name_requests(app)
     # The guard comes first: a request that is not meant for the service takes no room in a lane.
     guard_requests(app, hosts)

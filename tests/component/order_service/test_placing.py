@@ -8,10 +8,10 @@ from sqlalchemy import Engine
 from order_messages.states import TransactionState
 from order_service.adapters.order_store import SqlOrderStore
 from order_service.domain.order import Item, Order
-from order_service.service_layer.attempt import Attempt, Outcome, Progress
+from order_service.service_layer.attempt import Attempt, Outcome, Progress, TransactionFailed
 from order_service.service_layer.failpoints import Failpoints
 from order_service.service_layer.placing import OrderPlacing, Placed
-from order_service.service_layer.sending import BrokerUnavailable, OutcomePending
+from order_service.service_layer.sending import OutcomePending
 from order_service.service_layer.transaction_listener import OrderTransactionListener
 from rocketmq_broker.client import LocalTransactionState
 from rocketmq_broker.message import Message
@@ -83,7 +83,7 @@ def test_a_broker_that_went_away_while_the_local_transaction_runs_is_not_told_as
 ) -> None:
     def lose_the_broker(_: Message, attempt: Attempt) -> None:
         attempt.begin("transaction-1")
-        raise BrokerUnavailable("gone")
+        raise TransactionFailed(Outcome.NOT_STARTED, "gone")
 
     assert place(sqlite_store, lose_the_broker).state is TransactionState.UNKNOWN
 
