@@ -8,7 +8,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from credit_service.settings import ServiceSettings as CreditSettings
+from credit_service.settings import Settings as CreditSettings
 from inventory_service.settings import Settings as InventorySettings
 from order_service.settings import Settings as OrderSettings
 from service_runtime.settings.common import NamedSettings
