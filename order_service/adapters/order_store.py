@@ -96,7 +96,7 @@ class SqlOrderStore:
             if row is None or not order_of(row).state.is_told:
                 reason = f"order {cancellation.order_id} is {row.state if row else 'unknown'}"
                 raise TransactionFailed(Outcome.NOT_CANCELLABLE, reason)
-            _change(session, row, OrderEvent.CANCEL, cancellation.cancelled_at_ms, cancellation.reason)
+            _change(session, row, cancellation.event, cancellation.cancelled_at_ms, cancellation.reason)
         self._history.note_local_commit(transaction_id)
 
     def pay(self, order_id: str, now_ms: int) -> Order | None:

@@ -52,8 +52,7 @@ def timeline(order: Order, transactions: Iterable[Transaction]) -> list[Event]:
     if order.paid_at_ms is not None:
         events.append(Event(order.paid_at_ms, Happening.PAID))
     if order.ended_at_ms is not None:
-        what = Happening.EXPIRED if order.state is OrderState.EXPIRED else Happening.CANCELLED
-        events.append(_told(order.ended_at_ms, what, cancelled, order.ended_because))
+        events.append(_told(order.ended_at_ms, Happening(order.state), cancelled, order.ended_because))
     return sorted(events, key=lambda event: event.at_ms)
 
 
