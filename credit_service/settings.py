@@ -84,7 +84,7 @@ class WorkerSettings(LedgerSettings):
     )
 
 
-class Settings(LedgerSettings, ServiceSettings):
+class CreditSettings(LedgerSettings, ServiceSettings):
     """The credit service: consumes orders, hands them to Celery workers, and answers GET /customers/{id}/credit.
 
     Each flag can also be given as an environment variable: --credit-database-url is CREDIT_DATABASE_URL.

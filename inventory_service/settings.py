@@ -19,7 +19,7 @@ class InventoryDatabaseSettings(DatabaseSettings):
 MigrationSettings = migration_settings(InventoryDatabaseSettings, "inventory_service")
 
 
-class Settings(InventoryDatabaseSettings, ServiceSettings, WritingSettings):
+class InventorySettings(InventoryDatabaseSettings, ServiceSettings, WritingSettings):
     """The inventory service: ships orders from its stock, and tells the order service of shortages.
 
     Each flag can also be given as an environment variable: --inventory-database-url is INVENTORY_DATABASE_URL.

@@ -43,7 +43,7 @@ class AdoptionSettings(OrderDatabaseSettings):
     adoption_reason: str = Field(min_length=1, max_length=200, description="why, for those who read the table adoptions later")
 
 
-class Settings(OrderDatabaseSettings, ServiceSettings, WritingSettings):
+class OrderSettings(OrderDatabaseSettings, ServiceSettings, WritingSettings):
     """The order service: POST /orders places an order in a transaction with the broker.
 
     Each flag can also be given as an environment variable: --order-database-url is ORDER_DATABASE_URL.

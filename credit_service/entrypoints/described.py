@@ -4,7 +4,7 @@ from typing import Final
 
 from pydantic import RootModel
 
-from credit_service.entrypoints.health import HealthResponse
+from credit_service.entrypoints.health import CreditHealthResponse
 from credit_service.entrypoints.repairs import RebuildRequest, RepairedResponse, ReverseRequest
 from credit_service.entrypoints.schemas import CustomerCreditResponse, LimitQuery, OrderCreditResponse
 from rocketmq_broker import __version__
@@ -26,6 +26,6 @@ DESCRIPTION: Final = ApiDescription(
             {200: RepairedResponse, 201: RepairedResponse}, body=RepairRequest, problems=(409,)
         ),
         "GET /readyz": Described({200: ReadyResponse}),
-        "GET /healthz": Described({200: HealthResponse, 503: HealthResponse}),
+        "GET /healthz": Described({200: CreditHealthResponse, 503: CreditHealthResponse}),
     },
 )

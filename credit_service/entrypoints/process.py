@@ -8,7 +8,7 @@ from credit_service.adapters.celery_app import create_celery
 from credit_service.adapters.celery_crediting import CeleryCrediting
 from credit_service.adapters.celery_tasks import CeleryTasks, CreditTasks
 from credit_service.adapters.credit_metrics import CountedCrediting, HoldsCollector
-from credit_service.adapters.failpoints import FailingDelivery, FailingListener, FailingTasks
+from credit_service.adapters.failpoints import FailingDelivery, FailingOrderListener, FailingTasks
 from credit_service.adapters.ledger import Ledger
 from credit_service.adapters.order_consumer import order_consumer
 from credit_service.adapters.redis_url import masked_redis
@@ -20,15 +20,15 @@ from credit_service.entrypoints.health import HealthSources
 from credit_service.entrypoints.http import create_app
 from credit_service.entrypoints.repairs import RepairDesk
 from credit_service.service_layer.fair_crediting import FairCrediting
-from credit_service.service_layer.order_listener import OrderListener
+from credit_service.service_layer.order_listener import CreditingListener
 from credit_service.service_layer.patient_crediting import PatientCrediting
 from credit_service.service_layer.refusing import Refusing
-from credit_service.settings import MigrationSettings, Settings
+from credit_service.settings import CreditSettings, MigrationSettings
 from service_runtime.failing.armed_failpoints import ArmedFailpoints
 from service_runtime.failing.holds import Holds
 from service_runtime.failing.refusals import Doubts
 from service_runtime.messaging.consumer_thread import ConsumerThread
-from service_runtime.messaging.message_sender import MessageSender
+from service_runtime.messaging.sender_thread import SenderThread
 from service_runtime.observing.trace_setup import trace_tasks
 from service_runtime.service import OpenedService, Service, ServiceParts
 
@@ -36,7 +36,7 @@ _REDIS_TIMEOUT_S: Final = 2.0
 _SEND_TIMEOUT_MS: Final = 3000
 
 
-def build(opened: OpenedService[Settings]) -> ServiceParts:
+def build(opened: OpenedService[CreditSettings]) -> ServiceParts:
     """HTTP, and the consumer that hands orders to Celery."""
     settings, metrics = opened.settings, opened.metrics
     redis_url = settings.redis_url.get_secret_value()
@@ -59,12 +59,12 @@ def build(opened: OpenedService[Settings]) -> ServiceParts:
     return ServiceParts(app=app, consumer=consumer, sender=sender, places=places)
 
 
-def _sender(settings: Settings) -> MessageSender:
-    return MessageSender(PRODUCER_GROUP, namesrv_addr=settings.namesrv_addr, send_timeout_ms=_SEND_TIMEOUT_MS)
+def _sender(settings: CreditSettings) -> SenderThread:
+    return SenderThread(PRODUCER_GROUP, namesrv_addr=settings.namesrv_addr, send_timeout_ms=_SEND_TIMEOUT_MS)
 
 
 def _consumer(
-    settings: Settings,
+    settings: CreditSettings,
     tasks: CreditTasks,
     holds: Holds,
     ledger: Ledger,
@@ -78,9 +78,9 @@ def _consumer(
     )
     patient = PatientCrediting(by_celery, holds, threads=settings.consumer_threads)
     fair = FairCrediting(patient, Doubts(holds, settings.consumer_threads, ledger))
-    listener = OrderListener(fair if metrics is None else CountedCrediting(fair, metrics), refusing)
+    listener = CreditingListener(fair if metrics is None else CountedCrediting(fair, metrics), refusing)
     return order_consumer(
-        listener if failpoints is None else FailingListener(listener, failpoints),
+        listener if failpoints is None else FailingOrderListener(listener, failpoints),
         namesrv_addr=settings.namesrv_addr,
         threads=settings.consumer_threads,
         batch_size=settings.batch_size,
@@ -92,7 +92,7 @@ def _consumer(
 SERVICE: Final = Service(
     program="credit_service",
     migrations=MIGRATIONS,
-    settings_class=Settings,
+    settings_class=CreditSettings,
     migration_settings_class=MigrationSettings,
     build=build,
 )

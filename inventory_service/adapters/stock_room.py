@@ -12,7 +12,7 @@ from sqlalchemy import Engine
 from sqlmodel import Session, col, select
 
 from inventory_service.adapters.tables import InventoryDatabase, ShipmentLineRow, ShipmentRow, StockRow
-from inventory_service.domain.shipment import Line, Shipment, ShipmentState, first_missing, totals
+from inventory_service.domain.shipment import Shipment, ShipmentLine, ShipmentState, first_missing, totals
 from service_runtime.database.sessions import Sessions
 
 
@@ -23,7 +23,7 @@ class SqlStockRoom:
         """`engine` is from `service_runtime.database.opening.open_database`."""
         self._sessions = Sessions(engine)
 
-    def ship(self, order_id: str, lines: Sequence[Line]) -> Shipment:
+    def ship(self, order_id: str, lines: Sequence[ShipmentLine]) -> Shipment:
         """See `service_layer.ports.StockRoom`."""
         with self._sessions.writing() as session:
             if not self._is_new(session, order_id, ShipmentState.SHIPPED):

@@ -8,8 +8,8 @@ from inventory_service.adapters.stock_room import SqlStockRoom
 from inventory_service.entrypoints.described import DESCRIPTION
 from inventory_service.entrypoints.schemas import (
     Article,
-    HealthResponse,
-    HeldHealth,
+    HeldMessagesHealth,
+    InventoryHealthResponse,
     ShipmentResponse,
     StockRequest,
     StockResponse,
@@ -130,7 +130,7 @@ def get_health() -> Response:
     """All that is known: 503 while no order could be shipped, or the database refuses messages and takes none."""
     missing, holding = _readiness_now().missing(), current_app.extensions["holds"].state()
     attention = [] if missing else attention_for(current_app.extensions["broker"])
-    health = HealthResponse(
+    health = InventoryHealthResponse(
         status=status_of(not missing, holding, attention),
         database=word_of("database", missing),
         broker=word_of("broker", missing),
@@ -146,8 +146,8 @@ def _readiness_now() -> Readiness:
     return readiness
 
 
-def _held(holding: Holding) -> HeldHealth:
-    return HeldHealth(messages=holding.orders, for_s=round(holding.held_for_s, 1), cause=holding.cause)
+def _held(holding: Holding) -> HeldMessagesHealth:
+    return HeldMessagesHealth(messages=holding.orders, for_s=round(holding.held_for_s, 1), cause=holding.cause)
 
 
 def _stock_room() -> SqlStockRoom:

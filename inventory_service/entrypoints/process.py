@@ -8,21 +8,21 @@ from inventory_service.adapters.shortage_producer import PRODUCER_GROUP, Shortag
 from inventory_service.adapters.stock_room import SqlStockRoom
 from inventory_service.adapters.tables import MIGRATIONS
 from inventory_service.entrypoints.http import create_app
-from inventory_service.service_layer.order_listener import OrderListener
-from inventory_service.settings import MigrationSettings, Settings
+from inventory_service.service_layer.order_listener import ShippingListener
+from inventory_service.settings import InventorySettings, MigrationSettings
 from service_runtime.failing.holds import Holds
 from service_runtime.failing.refusals import Doubts
-from service_runtime.messaging.message_sender import MessageSender
+from service_runtime.messaging.sender_thread import SenderThread
 from service_runtime.service import OpenedService, Service, ServiceParts
 
 
-def build(opened: OpenedService[Settings]) -> ServiceParts:
+def build(opened: OpenedService[InventorySettings]) -> ServiceParts:
     """HTTP, and the consumer that ships orders and tells of shortages."""
     settings, stock_room = opened.settings, SqlStockRoom(opened.engine)
-    sender = MessageSender(PRODUCER_GROUP, namesrv_addr=settings.namesrv_addr, send_timeout_ms=settings.send_timeout_ms)
+    sender = SenderThread(PRODUCER_GROUP, namesrv_addr=settings.namesrv_addr, send_timeout_ms=settings.send_timeout_ms)
     counted = stock_room if opened.metrics is None else CountedStockRoom(stock_room, opened.metrics)
     holds = Holds()
-    listener = OrderListener(counted, ShortageProducer(sender), Doubts(holds, settings.consumer_threads))
+    listener = ShippingListener(counted, ShortageProducer(sender), Doubts(holds, settings.consumer_threads))
     consumer = order_consumer(listener, namesrv_addr=settings.namesrv_addr, threads=settings.consumer_threads)
     app = create_app(
         stock_room, consumer, holds, hosts=settings.known_hosts, threads=settings.http_threads, guard=settings.write_guard
@@ -33,7 +33,7 @@ def build(opened: OpenedService[Settings]) -> ServiceParts:
 SERVICE: Final = Service(
     program="inventory_service",
     migrations=MIGRATIONS,
-    settings_class=Settings,
+    settings_class=InventorySettings,
     migration_settings_class=MigrationSettings,
     build=build,
 )

@@ -34,7 +34,7 @@ from order_service.adapters.tables import OrderDatabase, OrderRow, TransactionRo
 from order_service.domain.history import Witness
 from order_service.domain.life_cycle import OrderEvent, next_state
 from order_service.domain.order import Cancellation, Order
-from order_service.domain.timeline import Transaction
+from order_service.domain.timeline import OrderTransaction
 from order_service.service_layer.attempt import Outcome, TransactionFailed
 from order_service.service_layer.order_store import HistoryDoubted
 from order_service.service_layer.placing import system_now_ms
@@ -189,7 +189,7 @@ class SqlOrderStore:
         with self._sessions.reading() as session:
             return session.exec(query).first()
 
-    def find_transactions(self, order_id: str) -> list[Transaction]:
+    def find_transactions(self, order_id: str) -> list[OrderTransaction]:
         """The transactions that name the order, the oldest first."""
         query = select(TransactionRow).where(col(TransactionRow.order_id) == order_id).order_by(col(TransactionRow.created_at_ms))
         with self._sessions.reading() as session:

@@ -21,7 +21,7 @@ class Happening(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Transaction:
+class OrderTransaction:
     """A transaction that names an order."""
 
     transaction_id: str
@@ -31,7 +31,7 @@ class Transaction:
 
 
 @dataclass(frozen=True, slots=True)
-class Event:
+class OrderTimelineEvent:
     """One thing that happened; with the transaction that tells the world of it, if one does."""
 
     at_ms: int
@@ -42,21 +42,21 @@ class Event:
     because: str | None = None
 
 
-def timeline(order: Order, transactions: Iterable[Transaction]) -> list[Event]:
+def timeline(order: Order, transactions: Iterable[OrderTransaction]) -> list[OrderTimelineEvent]:
     """The order's events, the oldest first."""
     of_kind = {transaction.kind: transaction for transaction in transactions}
     stored, cancelled = of_kind.get(TransactionKind.ORDER), of_kind.get(TransactionKind.CANCELLATION)
-    events = [Event(order.created_at_ms, Happening.ASKED_FOR)]
+    events = [OrderTimelineEvent(order.created_at_ms, Happening.ASKED_FOR)]
     if stored is not None:
         events.append(_told(stored.written_at_ms, Happening.STORED, stored))
     if order.paid_at_ms is not None:
-        events.append(Event(order.paid_at_ms, Happening.PAID))
+        events.append(OrderTimelineEvent(order.paid_at_ms, Happening.PAID))
     if order.ended_at_ms is not None:
         events.append(_told(order.ended_at_ms, Happening(order.state), cancelled, order.ended_because))
     return sorted(events, key=lambda event: event.at_ms)
 
 
-def _told(at_ms: int, what: Happening, by: Transaction | None, because: str | None = None) -> Event:
+def _told(at_ms: int, what: Happening, by: OrderTransaction | None, because: str | None = None) -> OrderTimelineEvent:
     if by is None:
-        return Event(at_ms, what, because=because)
-    return Event(at_ms, what, by.transaction_id, by.state, because)
+        return OrderTimelineEvent(at_ms, what, because=because)
+    return OrderTimelineEvent(at_ms, what, by.transaction_id, by.state, because)

@@ -5,8 +5,8 @@ from typing import Final
 from order_service.entrypoints.schemas import (
     CancellationRequest,
     CancelledResponse,
-    HealthResponse,
     OrderHeaders,
+    OrderHealthResponse,
     OrderPageQuery,
     OrderPageResponse,
     OrderRequest,
@@ -35,8 +35,8 @@ DESCRIPTION: Final = ApiDescription(
             {200: CancelledResponse, 202: CancelledResponse}, body=CancellationRequest, problems=(409,)
         ),
         "GET /transactions/<transaction_id>": Described({200: TransactionResponse}),
-        "GET /readyz": Described({200: HealthResponse}),
-        "GET /healthz": Described({200: HealthResponse, 503: HealthResponse}),
+        "GET /readyz": Described({200: OrderHealthResponse}),
+        "GET /healthz": Described({200: OrderHealthResponse, 503: OrderHealthResponse}),
     },
     problems=tuple(outcome.problem for outcome in Outcome if outcome.problem is not None),
 )

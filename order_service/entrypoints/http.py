@@ -16,8 +16,8 @@ from order_service.entrypoints.schemas import (
     CancellationRequest,
     CancelledResponse,
     EventResponse,
-    HealthResponse,
     OrderHeaders,
+    OrderHealthResponse,
     OrderPageQuery,
     OrderPageResponse,
     OrderRequest,
@@ -34,7 +34,7 @@ from order_service.service_layer.sending import TransactionalSender
 from rocketmq_broker.known_hosts import KnownHosts
 from service_runtime.http.application import create_application
 from service_runtime.http.health import http_status
-from service_runtime.http.lanes import THREADS_KEPT_FREE, Lane, checks_lane, reading_lane
+from service_runtime.http.lanes import THREADS_KEPT_FREE, RequestLane, checks_lane, reading_lane
 from service_runtime.http.readiness import FOR_S, Missing, Need, Needed, Readiness, not_ready, word_of
 from service_runtime.http.responses import json_response
 from service_runtime.http.write_guard import WriteGuard
@@ -46,7 +46,7 @@ _EVERYBODY: Final = WriteGuard()
 orders_api = Blueprint("orders", __name__)
 
 
-class Broker(TransactionalSender, Needed, Protocol):
+class BrokerOfOrders(TransactionalSender, Needed, Protocol):
     """What the application needs of the broker."""
 
     def count_discarded(self) -> int | None:
@@ -55,7 +55,7 @@ class Broker(TransactionalSender, Needed, Protocol):
 
 def create_app(
     store: SqlOrderStore,
-    broker: Broker,
+    broker: BrokerOfOrders,
     *,
     hosts: KnownHosts = _LOOPBACK,
     threads: int = 48,
@@ -88,7 +88,7 @@ def create_app(
     return app
 
 
-def _readiness(store: SqlOrderStore, broker: Broker, counts_s: float) -> Readiness:
+def _readiness(store: SqlOrderStore, broker: BrokerOfOrders, counts_s: float) -> Readiness:
     of_database = (
         "Give the order database what it lacks: an end of what locks it, room on its disk, the right to write. "
         "Orders are placed again by themselves then."
@@ -97,8 +97,8 @@ def _readiness(store: SqlOrderStore, broker: Broker, counts_s: float) -> Readine
     return Readiness([Need("database", store, of_database), Need("broker", broker, of_broker)], for_s=counts_s)
 
 
-def _lanes(threads: int, placed_at_once: int) -> dict[str, Lane]:
-    placing = Lane(
+def _lanes(threads: int, placed_at_once: int) -> dict[str, RequestLane]:
+    placing = RequestLane(
         placed_at_once,
         "Too many orders at once",
         f"{placed_at_once} orders are being placed; nothing was ordered, try again soon",
@@ -200,7 +200,7 @@ def get_health() -> Response:
     """All that is known, for people and for monitoring: 200 while orders can be placed, else 503."""
     health = _report(_missing())
     if health.can_place_orders:
-        broker: Broker = current_app.extensions["broker"]
+        broker: BrokerOfOrders = current_app.extensions["broker"]
         health = health.with_attention(_attention(broker.count_discarded()) + _doubts(_store().history_doubt()))
     return _health(health)
 
@@ -232,8 +232,8 @@ def _missing() -> Sequence[Missing]:
     return readiness.missing()
 
 
-def _report(missing: Sequence[Missing]) -> HealthResponse:
-    return HealthResponse(
+def _report(missing: Sequence[Missing]) -> OrderHealthResponse:
+    return OrderHealthResponse(
         status="degraded" if missing else "ok",
         database=word_of("database", missing),
         broker=word_of("broker", missing),
@@ -241,7 +241,7 @@ def _report(missing: Sequence[Missing]) -> HealthResponse:
     )
 
 
-def _health(health: HealthResponse) -> Response:
+def _health(health: OrderHealthResponse) -> Response:
     return json_response(health, http_status(health))
 
 

@@ -11,12 +11,12 @@ from order_service.adapters.order_metrics import counted
 from order_service.adapters.order_store import SqlOrderStore
 from order_service.adapters.tables import MIGRATIONS
 from order_service.entrypoints.http import create_app
-from order_service.service_layer.armed_failpoints import FailingListener
+from order_service.service_layer.armed_failpoints import FailingTransactionListener
 from order_service.service_layer.cancelling import OrderCancelling
 from order_service.service_layer.compensation_listener import CompensationListener
 from order_service.service_layer.failpoints import parse_failpoints
 from order_service.service_layer.transaction_listener import transaction_listeners
-from order_service.settings import AdoptionSettings, MigrationSettings, Settings
+from order_service.settings import AdoptionSettings, MigrationSettings, OrderSettings
 from service_runtime.database.database_errors import DatabaseFailure
 from service_runtime.database.database_url import masked
 from service_runtime.failing.armed_failpoints import ArmedFailpoints
@@ -44,7 +44,7 @@ def adopt_history(settings: AdoptionSettings) -> None:
     )
 
 
-def build(opened: OpenedService[Settings]) -> ServiceParts:
+def build(opened: OpenedService[OrderSettings]) -> ServiceParts:
     """HTTP, the producer that answers check-backs, and the consumer of what cannot be carried out."""
     settings, store = opened.settings, SqlOrderStore(opened.engine)
     broker = _broker(settings, store, opened.metrics)
@@ -62,14 +62,16 @@ def build(opened: OpenedService[Settings]) -> ServiceParts:
     return ServiceParts(app=app, consumer=consumer, sender=broker, places=f"orders in {opened.database}")
 
 
-def _broker(settings: Settings, store: SqlOrderStore, metrics: CollectorRegistry | None) -> OrderBroker:
+def _broker(settings: OrderSettings, store: SqlOrderStore, metrics: CollectorRegistry | None) -> OrderBroker:
     failpoints = parse_failpoints(settings.failpoints)
     listeners = transaction_listeners(store, order_limit_cents=settings.order_limit_cents, failpoints=failpoints)
     network = None
     if settings.failpoints_folder is not None:
         armed = ArmedFailpoints(settings.failpoints_folder)
         network = FailingNetwork(armed)
-        listeners = {topic: FailingListener(listener, armed, network.lose_decision) for topic, listener in listeners.items()}
+        listeners = {
+            topic: FailingTransactionListener(listener, armed, network.lose_decision) for topic, listener in listeners.items()
+        }
     if metrics is not None:
         listeners = counted(listeners, metrics)
     return OrderBroker(listeners, namesrv_addr=settings.namesrv_addr, send_timeout_ms=settings.send_timeout_ms, rpc_hook=network)
@@ -78,7 +80,7 @@ def _broker(settings: Settings, store: SqlOrderStore, metrics: CollectorRegistry
 SERVICE: Final = Service(
     program=PROGRAM,
     migrations=MIGRATIONS,
-    settings_class=Settings,
+    settings_class=OrderSettings,
     migration_settings_class=MigrationSettings,
     build=build,
     commands={"adopt-history": Command(AdoptionSettings, adopt_history, if_told_to_stop=130)},

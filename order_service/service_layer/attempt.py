@@ -94,7 +94,7 @@ class TransactionFailed(KnowsItsProblem):
 
 
 @dataclass(frozen=True, slots=True)
-class Progress:
+class AttemptProgress:
     """What is known of an attempt at one moment."""
 
     outcome: Outcome
@@ -111,22 +111,22 @@ class Attempt:
     def __init__(self, wanted: Wanted) -> None:
         """Not started."""
         self.wanted = wanted
-        self._progress = Progress(Outcome.NOT_STARTED)
+        self._progress = AttemptProgress(Outcome.NOT_STARTED)
 
     @property
-    def progress(self) -> Progress:
+    def progress(self) -> AttemptProgress:
         """What is known now; for any thread. Take it once and decide by that: it may be another one a moment later."""
         return self._progress
 
     def begin(self, transaction_id: str) -> None:
         """The local transaction begins; only for the thread that runs it. Raises RuntimeError if it began before."""
-        self._advance(Outcome.NOT_STARTED, Progress(Outcome.RUNNING, transaction_id))
+        self._advance(Outcome.NOT_STARTED, AttemptProgress(Outcome.RUNNING, transaction_id))
 
     def conclude(self, outcome: Outcome, reason: str = "") -> None:
         """The local transaction ended; only for the thread that ran it. Raises RuntimeError unless it is running."""
-        self._advance(Outcome.RUNNING, Progress(outcome, self._progress.transaction_id, reason))
+        self._advance(Outcome.RUNNING, AttemptProgress(outcome, self._progress.transaction_id, reason))
 
-    def _advance(self, expected: Outcome, progress: Progress) -> None:
+    def _advance(self, expected: Outcome, progress: AttemptProgress) -> None:
         if self._progress.outcome is not expected:
             raise RuntimeError(f"an attempt that is {self._progress.outcome.name} cannot become {progress.outcome.name}")
         self._progress = progress

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from order_messages.states import OrderState, TransactionState
 from order_service.domain.life_cycle import OrderEvent, next_state
 from order_service.domain.order import Cancellation, Order
-from order_service.service_layer.attempt import Attempt, Outcome, Progress, TransactionFailed
+from order_service.service_layer.attempt import Attempt, AttemptProgress, Outcome, TransactionFailed
 from order_service.service_layer.order_message import cancellation_message
 from order_service.service_layer.order_store import OrderStore
 from order_service.service_layer.paying import ImpossibleNow, UnknownOrder
@@ -48,7 +48,7 @@ class OrderCancelling:
         progress = send_attempt(self.sender, cancellation_message(cancellation), Attempt(cancellation), witness)
         return self._answer(order, progress)
 
-    def _answer(self, order: Order, progress: Progress) -> Cancelled:
+    def _answer(self, order: Order, progress: AttemptProgress) -> Cancelled:
         if progress.outcome.state is TransactionState.UNKNOWN:
             return Cancelled(order, is_known=False)
         if progress.outcome in (Outcome.STORED, Outcome.NOT_CANCELLABLE):

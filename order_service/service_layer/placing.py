@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from order_messages.states import OrderState, TransactionState
 from order_service.domain.order import Item, Order
-from order_service.service_layer.attempt import Attempt, Outcome, Progress, TransactionFailed
+from order_service.service_layer.attempt import Attempt, AttemptProgress, Outcome, TransactionFailed
 from order_service.service_layer.order_message import order_message
 from order_service.service_layer.order_store import OrderStore
 from order_service.service_layer.sending import TransactionalSender, send_attempt
@@ -71,7 +71,7 @@ class OrderPlacing:
             return earlier
         return self._answer(order, send_attempt(self.sender, order_message(order), Attempt(order), self.store.witness()))
 
-    def _answer(self, order: Order, progress: Progress) -> Placed:
+    def _answer(self, order: Order, progress: AttemptProgress) -> Placed:
         outcome = progress.outcome
         if outcome is Outcome.KEY_TAKEN and (earlier := self._placed_earlier(order)) is not None:
             return earlier

@@ -3,7 +3,7 @@
 from typing import Protocol
 
 from order_service.domain.history import PROPERTY, Witness
-from order_service.service_layer.attempt import Attempt, Outcome, Progress, TransactionFailed
+from order_service.service_layer.attempt import Attempt, AttemptProgress, Outcome, TransactionFailed
 from rocketmq_broker.message import Message
 
 
@@ -21,7 +21,7 @@ class TransactionalSender(Protocol):
         """
 
 
-def send_attempt(sender: TransactionalSender, message: Message, attempt: Attempt, witness: Witness) -> Progress:
+def send_attempt(sender: TransactionalSender, message: Message, attempt: Attempt, witness: Witness) -> AttemptProgress:
     """Sends the message, and takes what is known of the attempt when the wait is over: it may go on meanwhile.
 
     `witness` is what the database held before: the message names it, for the check-back. Raises TransactionFailed.
@@ -35,5 +35,5 @@ def send_attempt(sender: TransactionalSender, message: Message, attempt: Attempt
         return progress
     except OutcomePending:
         progress = attempt.progress
-        return Progress(Outcome.UNKNOWN) if progress.outcome is Outcome.NOT_STARTED else progress
+        return AttemptProgress(Outcome.UNKNOWN) if progress.outcome is Outcome.NOT_STARTED else progress
     return attempt.progress

@@ -10,7 +10,7 @@ from rocketmq_broker.known_hosts import KnownHosts
 from service_runtime.http.api_document import ApiDescription, Described
 from service_runtime.http.documents import register_documents
 from service_runtime.http.health import LivenessResponse, liveness_api
-from service_runtime.http.lanes import Lane, keep_lanes
+from service_runtime.http.lanes import RequestLane, keep_lanes
 from service_runtime.http.problem import Problem
 from service_runtime.http.problems import register_problems
 from service_runtime.http.request_guard import guard_requests
@@ -25,7 +25,7 @@ def create_application(
     blueprints: Iterable[Blueprint],
     *,
     hosts: KnownHosts,
-    lane_of: Mapping[str, Lane],
+    lane_of: Mapping[str, RequestLane],
     problem_of: Mapping[type[Exception], Problem],
     max_body_bytes: int,
     description: ApiDescription,

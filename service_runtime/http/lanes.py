@@ -20,7 +20,7 @@ THREADS_KEPT_FREE: Final = CHECKS_AT_ONCE + 2
 _RETRY_AFTER_S: Final = 1
 
 
-class Lane:
+class RequestLane:
     """At most `limit` requests at once; safe to use from several threads."""
 
     def __init__(self, limit: int, title: str, detail: str) -> None:
@@ -38,17 +38,17 @@ class Lane:
         self._free.release()
 
 
-def checks_lane() -> Lane:
+def checks_lane() -> RequestLane:
     """The lane of health checks."""
-    return Lane(CHECKS_AT_ONCE, "Checks under way", f"{CHECKS_AT_ONCE} earlier checks are still waiting for their answers")
+    return RequestLane(CHECKS_AT_ONCE, "Checks under way", f"{CHECKS_AT_ONCE} earlier checks are still waiting for their answers")
 
 
-def reading_lane(limit: int) -> Lane:
+def reading_lane(limit: int) -> RequestLane:
     """The lane of requests that only read."""
-    return Lane(limit, "Too many requests at once", f"{limit} requests are being answered; try again soon")
+    return RequestLane(limit, "Too many requests at once", f"{limit} requests are being answered; try again soon")
 
 
-def keep_lanes(app: Flask, lane_of: Mapping[str, Lane]) -> None:
+def keep_lanes(app: Flask, lane_of: Mapping[str, RequestLane]) -> None:
     """Lets each request through the lane of its method and route, "GET /orders/<order_id>"; others are not bounded."""
 
     def enter() -> Response | None:
@@ -61,7 +61,7 @@ def keep_lanes(app: Flask, lane_of: Mapping[str, Lane]) -> None:
         return None
 
     def leave(_error: BaseException | None) -> None:
-        lane: Lane | None = g.pop("lane", None)
+        lane: RequestLane | None = g.pop("lane", None)
         if lane is not None:
             lane.leave()
 

@@ -1,19 +1,31 @@
 """What the settings of each service that serves and consumes have, and those of its migration."""
 
 from types import new_class
-from typing import Any, TypeVar
+from typing import Annotated, Any, TypeVar
 
-from pydantic import Field, SecretStr
+from pydantic import AfterValidator, Field, SecretStr
 from pydantic_settings import SettingsConfigDict
 
+from rocketmq_broker.client import IllegalConfiguration, name_server_addresses
 from service_runtime.settings.common import DatabaseSettings, HttpSettings, ServingDatabaseSettings
-from service_runtime.settings.name_servers import NameServerSettings
 
 D = TypeVar("D", bound=DatabaseSettings)
 
 
-class ServiceSettings(ServingDatabaseSettings, HttpSettings, NameServerSettings):
+def _name_servers(text: str) -> str:
+    try:
+        name_server_addresses(text)
+    except IllegalConfiguration as error:
+        raise ValueError(str(error)) from None
+    return text
+
+
+class ServiceSettings(ServingDatabaseSettings, HttpSettings):
     """What a service that serves and consumes asks for: a database, a place to listen at, and name servers."""
+
+    namesrv_addr: Annotated[str, AfterValidator(_name_servers)] = Field(
+        "127.0.0.1:9876", min_length=1, validation_alias="NAMESRV_ADDR", description="name servers, host:port;host:port"
+    )
 
 
 def database_at(path: str) -> Any:

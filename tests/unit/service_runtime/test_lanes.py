@@ -7,14 +7,14 @@ import credit_service.entrypoints.http as credits
 import inventory_service.entrypoints.http as inventory
 import order_service.entrypoints.http as orders
 from service_runtime.http import application
-from service_runtime.http.lanes import THREADS_KEPT_FREE, Lane
+from service_runtime.http.lanes import THREADS_KEPT_FREE, RequestLane
 
 ASKS_NOBODY = {"/", "/docs", "/livez", "/openapi.json", "/static/<path:filename>"}
 
 
 @pytest.mark.parametrize("module", [orders, credits, inventory], ids=lambda module: module.__name__)
 def test_each_route_that_asks_a_database_or_a_broker_has_a_lane(module: object, monkeypatch: pytest.MonkeyPatch) -> None:
-    kept: dict[str, Lane] = {}
+    kept: dict[str, RequestLane] = {}
     monkeypatch.setattr(application, "keep_lanes", lambda _app, lane_of: kept.update(lane_of))
     # What the application works on is never asked here.
     app: Flask = module.create_app(*[None] * module.create_app.__code__.co_argcount)  # type: ignore[attr-defined]
@@ -28,7 +28,7 @@ def test_each_route_that_asks_a_database_or_a_broker_has_a_lane(module: object, 
 
 
 def test_a_lane_that_is_left_has_room_again() -> None:
-    lane = Lane(2, "full", "two are in it")
+    lane = RequestLane(2, "full", "two are in it")
     assert [lane.enter(), lane.enter(), lane.enter()] == [True, True, False]
     lane.leave()
     assert [lane.enter(), lane.enter()] == [True, False]
