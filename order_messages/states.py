@@ -17,7 +17,9 @@ from typing import Final
 
 
 class OrderState(StrEnum):
-    """How far an order has come. Each state stands below those that lead to it: the reconciliation goes by that."""
+    """How far an order has come."""
+
+    # Each state stands below those that lead to it: the reconciliation finds the later of two by that.
 
     PLACED = "PLACED"
     AWAITING_PAYMENT = "AWAITING_PAYMENT"

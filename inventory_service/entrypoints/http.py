@@ -20,7 +20,6 @@ from service_runtime.failing.dead_letters import DeadLetters, attention_for
 from service_runtime.failing.holds import Holding, Holds
 from service_runtime.http.application import create_application
 from service_runtime.http.health import ReadyResponse, http_status, status_of
-from service_runtime.http.lanes import THREADS_KEPT_FREE, checks_lane, reading_lane
 from service_runtime.http.problem import Problem
 from service_runtime.http.readiness import FOR_S, Need, Needed, Readiness, not_ready, word_of
 from service_runtime.http.responses import json_response
@@ -56,18 +55,11 @@ def create_app(
 
     What both said of their readiness counts for `readiness_counts_s`.
     """
-    quick, checks = reading_lane(threads - THREADS_KEPT_FREE + 1), checks_lane()
     app = create_application(
         __name__,
         [inventory_api],
         hosts=hosts,
-        lane_of={
-            "GET /stock/<path:article>": quick,
-            "PUT /stock/<path:article>": quick,
-            "GET /orders/<order_id>/shipment": quick,
-            "GET /readyz": checks,
-            "GET /healthz": checks,
-        },
+        threads=threads,
         problem_of=_PROBLEM_OF,
         max_body_bytes=_MAX_BODY_BYTES,
         description=DESCRIPTION,

@@ -35,8 +35,8 @@ DESCRIPTION: Final = ApiDescription(
             {200: CancelledResponse, 202: CancelledResponse}, body=CancellationRequest, problems=(409,)
         ),
         "GET /transactions/<transaction_id>": Described({200: TransactionResponse}),
-        "GET /readyz": Described({200: OrderHealthResponse}),
-        "GET /healthz": Described({200: OrderHealthResponse, 503: OrderHealthResponse}),
     },
+    health=OrderHealthResponse,
+    ready=OrderHealthResponse,
     problems=tuple(outcome.problem for outcome in Outcome if outcome.problem is not None),
 )

@@ -34,7 +34,7 @@ from order_service.service_layer.sending import TransactionalSender
 from rocketmq_broker.known_hosts import KnownHosts
 from service_runtime.http.application import create_application
 from service_runtime.http.health import http_status
-from service_runtime.http.lanes import THREADS_KEPT_FREE, RequestLane, checks_lane, reading_lane
+from service_runtime.http.lanes import RequestLane
 from service_runtime.http.readiness import FOR_S, Missing, Need, Needed, Readiness, not_ready, word_of
 from service_runtime.http.responses import json_response
 from service_runtime.http.write_guard import WriteGuard
@@ -73,7 +73,8 @@ def create_app(
         __name__,
         [orders_api],
         hosts=hosts,
-        lane_of=_lanes(threads, placed_at_once),
+        threads=threads,
+        own_lanes=_lanes(placed_at_once),
         problem_of=PROBLEM_OF,
         max_body_bytes=MAX_BODY_BYTES,
         description=DESCRIPTION,
@@ -97,25 +98,13 @@ def _readiness(store: SqlOrderStore, broker: BrokerOfOrders, counts_s: float) ->
     return Readiness([Need("database", store, of_database), Need("broker", broker, of_broker)], for_s=counts_s)
 
 
-def _lanes(threads: int, placed_at_once: int) -> dict[str, RequestLane]:
+def _lanes(placed_at_once: int) -> dict[str, RequestLane]:
     placing = RequestLane(
         placed_at_once,
         "Too many orders at once",
         f"{placed_at_once} orders are being placed; nothing was ordered, try again soon",
     )
-    reading = reading_lane(threads - placed_at_once - THREADS_KEPT_FREE + 1)
-    checks = checks_lane()
-    return {
-        "POST /orders": placing,
-        "POST /orders/<order_id>/payment": placing,
-        "POST /orders/<order_id>/cancellation": placing,
-        "GET /orders": reading,
-        "GET /orders/<order_id>": reading,
-        "GET /orders/<order_id>/timeline": reading,
-        "GET /transactions/<transaction_id>": reading,
-        "GET /readyz": checks,
-        "GET /healthz": checks,
-    }
+    return dict.fromkeys(("POST /orders", "POST /orders/<order_id>/payment", "POST /orders/<order_id>/cancellation"), placing)
 
 
 @orders_api.post("/orders")

@@ -10,6 +10,7 @@ from typing import Any, Final
 from flask import Flask
 from pydantic import BaseModel
 
+from service_runtime.http.health import ReadyResponse
 from service_runtime.http.problem import Problem
 
 _PROBLEMS: Final = {
@@ -62,6 +63,10 @@ class ApiDescription:
     title: str
     version: str
     routes: Mapping[str, Described] = field(default_factory=dict)
+    health: type[BaseModel] | None = None
+    """What /healthz answers; None for a service without health checks."""
+    ready: type[BaseModel] = ReadyResponse
+    """What /readyz answers when nothing is missing."""
     problems: tuple[Problem, ...] = ()
     """Those of errors that say themselves how they are answered."""
 

@@ -5,7 +5,7 @@ can read an order, nor ask whether the service lives. A request whose lane is fu
 """
 
 import threading
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Final
 
 from flask import Flask, Response, g, request
@@ -14,6 +14,7 @@ from service_runtime.http.problems import problem_response
 
 CHECKS_AT_ONCE: Final = 4
 """Health checks that ask databases and brokers, and so may hang with them."""
+CHECKS: Final = ("GET /readyz", "GET /healthz")
 THREADS_KEPT_FREE: Final = CHECKS_AT_ONCE + 2
 """For those checks, for one request that reads, and for one that asks nobody: /livez always has a thread."""
 
@@ -25,6 +26,7 @@ class RequestLane:
 
     def __init__(self, limit: int, title: str, detail: str) -> None:
         """`title` and `detail` are what a request is answered that finds the lane full."""
+        self.limit = limit
         self.title = title
         self.detail = detail
         self._free = threading.BoundedSemaphore(limit)
@@ -38,14 +40,17 @@ class RequestLane:
         self._free.release()
 
 
-def checks_lane() -> RequestLane:
-    """The lane of health checks."""
-    return RequestLane(CHECKS_AT_ONCE, "Checks under way", f"{CHECKS_AT_ONCE} earlier checks are still waiting for their answers")
+def lanes_of(routes: Iterable[str], own: Mapping[str, RequestLane], threads: int) -> dict[str, RequestLane]:
+    """The lane of each route: a service's own ones, one for health checks, and one for all that is left.
 
-
-def reading_lane(limit: int) -> RequestLane:
-    """The lane of requests that only read."""
-    return RequestLane(limit, "Too many requests at once", f"{limit} requests are being answered; try again soon")
+    Of the server's `threads` the last one has what the others do not need.
+    """
+    limit = threads - sum(lane.limit for lane in {*own.values()}) - THREADS_KEPT_FREE + 1
+    reading = RequestLane(limit, "Too many requests at once", f"{limit} requests are being answered; try again soon")
+    checks = RequestLane(
+        CHECKS_AT_ONCE, "Checks under way", f"{CHECKS_AT_ONCE} earlier checks are still waiting for their answers"
+    )
+    return {**dict.fromkeys(routes, reading), **dict.fromkeys(CHECKS, checks), **own}
 
 
 def keep_lanes(app: Flask, lane_of: Mapping[str, RequestLane]) -> None:

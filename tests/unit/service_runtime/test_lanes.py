@@ -7,7 +7,7 @@ import credit_service.entrypoints.http as credits
 import inventory_service.entrypoints.http as inventory
 import order_service.entrypoints.http as orders
 from service_runtime.http import application
-from service_runtime.http.lanes import THREADS_KEPT_FREE, RequestLane
+from service_runtime.http.lanes import THREADS_KEPT_FREE, RequestLane, lanes_of
 
 ASKS_NOBODY = {"/", "/docs", "/livez", "/openapi.json", "/static/<path:filename>"}
 
@@ -36,7 +36,7 @@ def test_a_lane_that_is_left_has_room_again() -> None:
 
 def test_one_thread_is_left_for_whoever_asks_whether_the_process_lives() -> None:
     app = orders.create_app(None, None, threads=8, placed_at_once=8 - THREADS_KEPT_FREE)  # type: ignore[arg-type]
-    lanes = orders._lanes(8, 8 - THREADS_KEPT_FREE)
+    lanes = lanes_of(orders.DESCRIPTION.routes, orders._lanes(8 - THREADS_KEPT_FREE), 8)
     taken = 0
     for lane in set(lanes.values()):
         while lane.enter():
