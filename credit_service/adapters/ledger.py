@@ -16,7 +16,8 @@ from sqlalchemy.exc import DBAPIError, OperationalError
 from sqlmodel import Session, col, select
 
 from credit_service.adapters.tables import BalanceRow, CreditDatabase, CreditRow
-from credit_service.domain.credit import ANNULLED_BY, REPAIRED_BY, Credit, CreditOutcome, EntryKind
+from credit_service.domain.credit import Credit, CreditOutcome
+from order_messages.states import BY_REFUSAL, BY_REPAIR, EntryKind
 from rocketmq_broker.world import World
 from service_runtime.database.constraints import is_duplicate
 from service_runtime.database.database_errors import DatabaseFailure, DatabaseRefusal
@@ -192,7 +193,7 @@ class Ledger:
     def is_written_after(self, number: int, kind: str) -> bool:
         """See `service_runtime.failing.refusals.Elsewhere`. What refusals and repairs wrote is no order's entry."""
         id_of_message = col(CreditRow.message_id)
-        of_orders = ~id_of_message.startswith(ANNULLED_BY), ~id_of_message.startswith(REPAIRED_BY)
+        of_orders = ~id_of_message.startswith(BY_REFUSAL), ~id_of_message.startswith(BY_REPAIR)
         entries = select(CreditRow.id).where(col(CreditRow.id) > number, col(CreditRow.kind) == kind, *of_orders)
         with self._sessions.reading() as session:
             return session.exec(entries.limit(1)).first() is not None

@@ -12,7 +12,8 @@ from sqlmodel import Session, col, select
 
 from credit_service.adapters.ledger import Ledger
 from credit_service.adapters.tables import BalanceRow, CreditRow
-from credit_service.domain.credit import REPAIRED_BY, Credit, CreditOutcome, EntryKind, points_for
+from credit_service.domain.credit import Credit, CreditOutcome, points_for
+from order_messages.states import BY_REPAIR, EntryKind
 from rocketmq_broker.world import World
 from service_runtime.database.sessions import Sessions
 
@@ -56,7 +57,7 @@ class Repairs:
             order_id=order_id,
             customer=customer,
             amount_cents=amount_cents,
-            message_id=REPAIRED_BY + repair_id,
+            message_id=BY_REPAIR + repair_id,
             transaction_id=None,
             kind=EntryKind.REVERSAL,
         )

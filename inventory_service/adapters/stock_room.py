@@ -11,7 +11,7 @@ from sqlalchemy import Engine
 from sqlmodel import Session, col, select
 
 from inventory_service.adapters.tables import InventoryDatabase, ShipmentLineRow, ShipmentRow, StockRow
-from inventory_service.domain.shipment import Line, Shipment, ShipmentState, first_missing, totals
+from inventory_service.domain.shipment import Shipment, ShipmentLine, ShipmentState, first_missing, totals
 from rocketmq_broker.world import World
 from service_runtime.database.sessions import Sessions
 
@@ -24,7 +24,7 @@ class SqlStockRoom:
         self._now_ms = world.wall_ms
         self._sessions = Sessions(engine, now_s=world.steady_s)
 
-    def ship(self, order_id: str, lines: Sequence[Line]) -> Shipment:
+    def ship(self, order_id: str, lines: Sequence[ShipmentLine]) -> Shipment:
         """See `service_layer.ports.StockRoom`."""
         with self._sessions.writing() as session:
             if not self._is_new(session, order_id, ShipmentState.SHIPPED):

@@ -25,7 +25,7 @@ class ShipmentState(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Line:
+class ShipmentLine:
     """A quantity of one article."""
 
     article: str
@@ -44,7 +44,7 @@ class Shipment:
     """Whether this message wrote it; else it was there before."""
 
 
-def totals(lines: Iterable[Line]) -> dict[str, int]:
+def totals(lines: Iterable[ShipmentLine]) -> dict[str, int]:
     """The quantity of each article, also where several lines want it; in the lines' order."""
     wanted: Counter[str] = Counter()
     for line in lines:

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from typing import Protocol
 
-from inventory_service.domain.shipment import Line, Shipment
+from inventory_service.domain.shipment import Shipment, ShipmentLine
 
 
 class StockRoom(Protocol):
@@ -12,7 +12,7 @@ class StockRoom(Protocol):
     Each method raises DatabaseFailure, of which a DatabaseRefusal says that the database answered, and will not take the rows.
     """
 
-    def ship(self, order_id: str, lines: Sequence[Line]) -> Shipment:
+    def ship(self, order_id: str, lines: Sequence[ShipmentLine]) -> Shipment:
         """Ships the order if there is enough; durable on return. An order that was here before is left as it is."""
 
     def call_off(self, order_id: str) -> Shipment:

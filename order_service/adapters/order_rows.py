@@ -7,11 +7,10 @@ from collections.abc import Sequence
 
 from sqlmodel import Session, col, select
 
+from order_messages.states import OrderState, TransactionKind, TransactionState
 from order_service.adapters.tables import OrderItemRow, OrderRow, TransactionRow
-from order_service.domain.life_cycle import OrderState
 from order_service.domain.order import Item, Order
-from order_service.domain.timeline import Transaction
-from order_service.domain.transaction import TransactionKind, TransactionState
+from order_service.domain.timeline import OrderTransaction
 
 Values = dict[str, object]
 """A row's values, by the names of its columns."""
@@ -30,9 +29,9 @@ def transaction_values(
     }
 
 
-def transaction_of(row: TransactionRow) -> Transaction:
+def transaction_of(row: TransactionRow) -> OrderTransaction:
     """The transaction of this row."""
-    return Transaction(row.transaction_id, TransactionKind(row.kind), TransactionState(row.state), row.created_at_ms)
+    return OrderTransaction(row.transaction_id, TransactionKind(row.kind), TransactionState(row.state), row.created_at_ms)
 
 
 def order_values(order: Order) -> Values:

@@ -19,6 +19,7 @@ from sqlalchemy.exc import IntegrityError
 from sqlmodel import Session, col, select
 from sqlmodel.sql.expression import SelectOfScalar
 
+from order_messages.states import OrderState, TransactionKind, TransactionState
 from order_service.adapters.order_history import OrderHistory
 from order_service.adapters.order_rows import (
     Values,
@@ -31,17 +32,11 @@ from order_service.adapters.order_rows import (
 )
 from order_service.adapters.tables import OrderDatabase, OrderRow, TransactionRow
 from order_service.domain.history import Witness
-from order_service.domain.life_cycle import OrderEvent, OrderState, next_state
+from order_service.domain.life_cycle import OrderEvent, next_state
 from order_service.domain.order import Cancellation, Order
-from order_service.domain.timeline import Transaction
-from order_service.domain.transaction import TransactionKind, TransactionState
-from order_service.service_layer.order_store import (
-    HistoryDoubted,
-    IdempotencyKeyTaken,
-    NotCancellable,
-    OrderNotTaken,
-    TransactionDecided,
-)
+from order_service.domain.timeline import OrderTransaction
+from order_service.service_layer.attempt import Outcome, TransactionFailed
+from order_service.service_layer.order_store import HistoryDoubted
 from rocketmq_broker.world import World
 from service_runtime.database.constraints import is_duplicate
 from service_runtime.database.sessions import Sessions
@@ -77,20 +72,21 @@ class SqlOrderStore:
     def store_order(self, order: Order, transaction_id: str) -> None:
         """Order, items and transaction row, durable together on return: this is the local commit.
 
-        Raises TransactionDecided, IdempotencyKeyTaken or DatabaseUnavailable when nothing was written, and OutcomeUnknown.
+        Raises TransactionFailed (DECIDED_BEFORE, KEY_TAKEN) or DatabaseUnavailable when nothing was written, and OutcomeUnknown.
         """
         state = TransactionState.COMMITTED if order.state.is_told else TransactionState.PENDING
         with self._sessions.writing() as session:
             connection = session.connection()
             _insert_transaction(connection, self._transaction(transaction_id, state, order.order_id))
-            with _unless_taken(_ORDERS.c.idempotency_key, IdempotencyKeyTaken("an order with this idempotency key exists")):
+            with _unless_taken(_ORDERS.c.idempotency_key, Outcome.KEY_TAKEN):
                 insert_order(connection, order)
         self._history.note_local_commit(transaction_id)
 
     def store_cancellation(self, cancellation: Cancellation, transaction_id: str) -> None:
         """The order's state CANCELLED and the transaction's row, durable together on return: this is the local commit.
 
-        Raises TransactionDecided, NotCancellable or DatabaseUnavailable when nothing was written, and OutcomeUnknown.
+        Raises TransactionFailed (DECIDED_BEFORE, NOT_CANCELLABLE) or DatabaseUnavailable when nothing was written, and
+        OutcomeUnknown.
         """
         kind = TransactionKind.CANCELLATION
         committed = self._transaction(transaction_id, TransactionState.COMMITTED, cancellation.order_id, kind)
@@ -98,8 +94,9 @@ class SqlOrderStore:
             _insert_transaction(session.connection(), committed)
             row = _locked(session, cancellation.order_id)
             if row is None or not order_of(row).state.is_told:
-                raise NotCancellable(f"order {cancellation.order_id} is {row.state if row else 'unknown'}")
-            _change(session, row, OrderEvent.CANCEL, cancellation.cancelled_at_ms, cancellation.reason)
+                reason = f"order {cancellation.order_id} is {row.state if row else 'unknown'}"
+                raise TransactionFailed(Outcome.NOT_CANCELLABLE, reason)
+            _change(session, row, cancellation.event, cancellation.cancelled_at_ms, cancellation.reason)
         self._history.note_local_commit(transaction_id)
 
     def pay(self, order_id: str, now_ms: int) -> Order | None:
@@ -192,7 +189,7 @@ class SqlOrderStore:
         with self._sessions.reading() as session:
             return session.exec(query).first()
 
-    def find_transactions(self, order_id: str) -> list[Transaction]:
+    def find_transactions(self, order_id: str) -> list[OrderTransaction]:
         """The transactions that name the order, the oldest first."""
         query = select(TransactionRow).where(col(TransactionRow.order_id) == order_id).order_by(col(TransactionRow.created_at_ms))
         with self._sessions.reading() as session:
@@ -243,8 +240,7 @@ def insert_order(connection: Connection, order: Order) -> None:
 
 
 def _insert_transaction(connection: Connection, values: Values) -> None:
-    decided = TransactionDecided(f"transaction {values['transaction_id']} is decided already")
-    with _unless_taken(_TRANSACTIONS.c.transaction_id, decided):
+    with _unless_taken(_TRANSACTIONS.c.transaction_id, Outcome.DECIDED_BEFORE):
         connection.execute(_TRANSACTIONS.insert(), values)
 
 
@@ -279,13 +275,13 @@ def _change(session: Session, row: OrderRow, event: OrderEvent, now_ms: int, bec
 
 
 @contextmanager
-def _unless_taken(key: Column[Any], if_taken: OrderNotTaken) -> Iterator[None]:
-    """Raises `if_taken` if a row with the same key is there; the violation of any other constraint passes through."""
+def _unless_taken(key: Column[Any], if_taken: Outcome) -> Iterator[None]:
+    """Raises TransactionFailed with this outcome if a row with the same key is there; another violation passes through."""
     try:
         yield
     except IntegrityError as error:
         if is_duplicate(error, key):
-            raise if_taken from error
+            raise TransactionFailed(if_taken) from error
         raise
 
 

@@ -41,7 +41,7 @@ _LOST_BY = {
 
 
 @dataclass(frozen=True, slots=True)
-class FailingListener:
+class FailingTransactionListener:
     """A TransactionListener that fails on purpose where a failpoint is armed."""
 
     listener: TransactionListener

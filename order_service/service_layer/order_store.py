@@ -1,27 +1,11 @@
-"""The port to the order database, and the ways in which it refuses to write."""
+"""The port to the order database."""
 
 from typing import Protocol
 
+from order_messages.states import TransactionKind, TransactionState
 from order_service.domain.history import Witness
 from order_service.domain.order import Cancellation, Order
-from order_service.domain.transaction import TransactionKind, TransactionState
 from service_runtime.database.database_errors import DatabaseFailure
-
-
-class OrderNotTaken(Exception):
-    """Base of all. The database answered, and wrote nothing."""
-
-
-class TransactionDecided(OrderNotTaken):
-    """The transaction's row is there already: check-back has rolled it back."""
-
-
-class IdempotencyKeyTaken(OrderNotTaken):
-    """Another order of the customer has the key."""
-
-
-class NotCancellable(OrderNotTaken):
-    """The order is in no state in which its cancellation is told: it is cancelled already, or was never told."""
 
 
 class HistoryDoubted(DatabaseFailure):
@@ -54,10 +38,10 @@ class OrderStore(TransactionStore, Protocol):
         """What the database holds before a half message is sent."""
 
     def store_order(self, order: Order, transaction_id: str) -> None:
-        """Writes order, items and transaction row; one local commit makes them durable. Raises an OrderNotTaken."""
+        """Writes order, items and transaction row; one local commit makes them durable. Raises TransactionFailed."""
 
     def store_cancellation(self, cancellation: Cancellation, transaction_id: str) -> None:
-        """Writes the order's state and transaction row; one local commit makes them durable. Raises an OrderNotTaken."""
+        """Writes the order's state and transaction row; one local commit makes them durable. Raises TransactionFailed."""
 
     def pay(self, order_id: str, now_ms: int) -> Order | None:
         """The order afterwards: PAID if that was possible, EXPIRED if it was overdue, else as it was; None if it is unknown."""

@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from order_service.domain.life_cycle import OrderState
+from order_messages.states import OrderState
 from order_service.domain.order import Order
 from order_service.service_layer.order_store import OrderStore
 

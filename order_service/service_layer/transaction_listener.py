@@ -7,9 +7,9 @@ import logging
 from collections.abc import Callable, Mapping
 
 from order_messages import order_cancelled, order_created
+from order_messages.states import TransactionKind, TransactionState
 from order_service.domain.history import PROPERTY, Witness
-from order_service.domain.transaction import TransactionKind, TransactionState
-from order_service.service_layer.attempt import Attempt, Outcome
+from order_service.service_layer.attempt import DECISION_OF, Attempt, Outcome
 from order_service.service_layer.failpoints import Failpoints
 from order_service.service_layer.local_transaction import CancellingLocally, LocalTransaction, PlacingLocally
 from order_service.service_layer.order_store import HistoryDoubted, OrderStore, TransactionStore
@@ -20,23 +20,6 @@ from service_runtime.observing.log_context import logging_about_message
 from service_runtime.observing.tracing import span_about
 
 logger = logging.getLogger(__name__)
-
-# What the order database has done decides what the broker is told.
-_DECISION_OF = {
-    Outcome.STORED: LocalTransactionState.COMMIT_MESSAGE,
-    Outcome.AWAITING_PAYMENT: LocalTransactionState.UNKNOWN,
-    Outcome.REFUSED: LocalTransactionState.ROLLBACK_MESSAGE,
-    Outcome.KEY_TAKEN: LocalTransactionState.ROLLBACK_MESSAGE,
-    Outcome.NOT_CANCELLABLE: LocalTransactionState.ROLLBACK_MESSAGE,
-    Outcome.DECIDED_BEFORE: LocalTransactionState.ROLLBACK_MESSAGE,
-    Outcome.UNAVAILABLE: LocalTransactionState.ROLLBACK_MESSAGE,
-    Outcome.UNKNOWN: LocalTransactionState.UNKNOWN,
-}
-_ANSWER_OF = {
-    TransactionState.COMMITTED: LocalTransactionState.COMMIT_MESSAGE,
-    TransactionState.ROLLED_BACK: LocalTransactionState.ROLLBACK_MESSAGE,
-    TransactionState.PENDING: LocalTransactionState.UNKNOWN,
-}
 
 
 class DatabaseTransactionListener:
@@ -71,7 +54,7 @@ class DatabaseTransactionListener:
         arg.conclude(outcome, reason)
         if outcome in (Outcome.STORED, Outcome.AWAITING_PAYMENT):
             self._failpoints.after_local_commit()
-        return _DECISION_OF[outcome]
+        return outcome.decision
 
     def check_local_transaction(self, message: MessageExt) -> LocalTransactionState:
         """Answers by the transaction's row (RocketMQ's checkLocalTransaction). COMMIT and ROLLBACK are final from then on.
@@ -100,7 +83,7 @@ class DatabaseTransactionListener:
             logger.warning("check-back of transaction %s has to wait: %s", transaction_id, error)
             return LocalTransactionState.UNKNOWN
         logger.info("check-back of transaction %s: %s", transaction_id, state.value)
-        return _ANSWER_OF[state]
+        return DECISION_OF[state]
 
 
 class OrderTransactionListener(DatabaseTransactionListener):

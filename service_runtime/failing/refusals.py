@@ -11,7 +11,7 @@ from enum import Enum, auto
 from typing import Final, Protocol
 
 from service_runtime.database.database_errors import DatabaseFailure
-from service_runtime.failing.holds import Cause, HeldBatch, Holds
+from service_runtime.failing.holds import HeldBatch, HoldCause, Holds
 from service_runtime.failing.trying_again import pause_s
 
 SETTLED_S: Final = 60.0
@@ -20,7 +20,7 @@ _SLICE_S: Final = 1.0
 """How soon a pause notices that something passes."""
 
 
-class Verdict(Enum):
+class RefusalVerdict(Enum):
     """What became of an order that was refused, and is refused still."""
 
     BLAMED = auto()
@@ -56,26 +56,26 @@ class Doubts:
         reason: str,
         try_again: Callable[[Sequence[int], HeldBatch], Sequence[int]],
         wait: Callable[[float], None],
-    ) -> dict[int, Verdict]:
+    ) -> dict[int, RefusalVerdict]:
         """The verdict on each that stays refused; returns when no doubt is left.
 
         `refused` are positions; `try_again` writes some of them, and answers with those that are refused again. What it and
         `wait` raise ends it.
         """
-        verdicts: dict[int, Verdict] = {}
+        verdicts: dict[int, RefusalVerdict] = {}
         left = list(refused)
         witness = _Witness(self, kind)
         tries = 0
         with self.holds.batch(len(left)) as held:
             while left:
                 held.orders = len(left)
-                held.hold(Cause.REFUSAL, reason)
+                held.hold(HoldCause.REFUSAL, reason)
                 if witness.has_seen_another():
-                    verdicts |= dict.fromkeys(try_again(left, held), Verdict.BLAMED)
+                    verdicts |= dict.fromkeys(try_again(left, held), RefusalVerdict.BLAMED)
                     break
                 if self.holds.is_in_the_way(tries, self.threads):
-                    self.holds.gave_way(len(left), Cause.REFUSAL)
-                    verdicts |= dict.fromkeys(left, Verdict.GIVES_WAY)
+                    self.holds.gave_way(len(left), HoldCause.REFUSAL)
+                    verdicts |= dict.fromkeys(left, RefusalVerdict.GIVES_WAY)
                     break
                 tries += 1
                 self._pause(witness, pause_s(tries), wait)

@@ -12,7 +12,7 @@ from typing import Any, Final
 from waitress.channel import HTTPChannel  # type: ignore[import-untyped]
 
 
-class Turn(Enum):
+class ConnectionTurn(Enum):
     """Whose turn it is on a connection, and for what."""
 
     OURS = "a request is worked on"
@@ -29,16 +29,16 @@ class Patience:
     to_end_request_s: float = 20.0
     to_read_answer_s: float = 60.0
 
-    def limit_s(self, turn: Turn) -> float | None:
+    def limit_s(self, turn: ConnectionTurn) -> float | None:
         """The most that the client may take; None if it is not the client's turn."""
-        if turn is Turn.TO_ASK:
+        if turn is ConnectionTurn.TO_ASK:
             return self.to_ask_s
-        if turn is Turn.TO_END_REQUEST:
+        if turn is ConnectionTurn.TO_END_REQUEST:
             return self.to_end_request_s
-        return self.to_read_answer_s if turn is Turn.TO_READ_ANSWER else None
+        return self.to_read_answer_s if turn is ConnectionTurn.TO_READ_ANSWER else None
 
 
-_FIRST_TO_GO: Final = (Turn.TO_ASK, Turn.TO_END_REQUEST)
+_FIRST_TO_GO: Final = (ConnectionTurn.TO_ASK, ConnectionTurn.TO_END_REQUEST)
 
 
 class PatientChannel(HTTPChannel):  # type: ignore[misc]
@@ -57,7 +57,7 @@ class PatientChannel(HTTPChannel):  # type: ignore[misc]
 
     def __init__(self, server: Any, sock: Any, addr: Any, adj: Any, map: Any = None) -> None:
         super().__init__(server, sock, addr, adj, map=map)
-        self._turn = Turn.TO_ASK
+        self._turn = ConnectionTurn.TO_ASK
         self._request_id = id(None)
         self._since_s = self.now_s()
         if map is not None and len(map) > self.crowd:
@@ -77,13 +77,13 @@ class PatientChannel(HTTPChannel):  # type: ignore[misc]
         return bool(super().readable())
 
     @property
-    def turn(self) -> Turn:
+    def turn(self) -> ConnectionTurn:
         """Whose turn it is."""
         if self.total_outbufs_len:
-            return Turn.TO_READ_ANSWER
+            return ConnectionTurn.TO_READ_ANSWER
         if self.requests:
-            return Turn.OURS
-        return Turn.TO_ASK if self.request is None else Turn.TO_END_REQUEST
+            return ConnectionTurn.OURS
+        return ConnectionTurn.TO_ASK if self.request is None else ConnectionTurn.TO_END_REQUEST
 
     @property
     def waiting_since_s(self) -> float:
