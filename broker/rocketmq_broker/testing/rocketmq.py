@@ -170,16 +170,16 @@ class RocketMQ(Questions):
 
     # clients
 
-    async def producer(self, group: str, **settings: Any) -> Producer:
+    async def producer(self, /, group: str, **settings: Any) -> Producer:
         """A producer that runs until the end of the test; `settings` are those of Producer."""
         return await self._started(Producer(group, namesrv_addr=self.namesrv_addr, **settings))
 
-    async def transaction_producer(self, group: str, listener: TransactionListeners, **settings: Any) -> TransactionProducer:
+    async def transaction_producer(self, /, group: str, listener: TransactionListeners, **settings: Any) -> TransactionProducer:
         """A producer of transactional messages that runs until the end of the test."""
         return await self._started(TransactionProducer(group, listener, namesrv_addr=self.namesrv_addr, **settings))
 
     async def consumer(
-        self, group: str, topic: str, listener: MessageListener, *, tags: str = "*", orderly: bool = False, **settings: Any
+        self, /, group: str, topic: str, listener: MessageListener, *, tags: str = "*", orderly: bool = False, **settings: Any
     ) -> PushConsumer:
         """A consumer that runs until the end of the test."""
         consumer = PushConsumer(group, namesrv_addr=self.namesrv_addr, **settings)
