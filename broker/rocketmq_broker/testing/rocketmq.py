@@ -18,13 +18,13 @@ from rocketmq_broker.protocol.codes import ResponseCode
 from rocketmq_broker.remoting.connection import RequestHandler
 from rocketmq_broker.remoting.network import on_network
 from rocketmq_broker.store.files import FileSystem, OsFileSystem
+from rocketmq_broker.store.memory_files import MemoryFiles
 from rocketmq_broker.testing.apache import LikeApache, release_named
 from rocketmq_broker.testing.asked import IS_ASSERTION
 from rocketmq_broker.testing.disk import Disk, FlushHere
 from rocketmq_broker.testing.door import Door
 from rocketmq_broker.testing.faults import Faults
 from rocketmq_broker.testing.journal import Journal, Kind
-from rocketmq_broker.testing.memory_files import MemoryFiles
 from rocketmq_broker.testing.memory_network import MemoryNetwork
 from rocketmq_broker.testing.questions import MOMENT_S, Questions
 from rocketmq_broker.testing.transactions import Inspection

@@ -38,7 +38,8 @@ from rocketmq_broker.store import (
     TopicConfig,
     TopicConfigs,
 )
-from rocketmq_broker.testing.memory_files import MemoryFiles
+from rocketmq_broker.store.memory_files import MemoryFiles
+from rocketmq_broker.testing.disk import Disk
 from rocketmq_broker.transaction.checking.check_policy import CheckPolicy
 from rocketmq_broker.transaction.checking.checks_in_flight import ChecksInFlight
 
@@ -154,6 +155,7 @@ class TransactionBroker:
         self.now_ms = now_ms
         self._stepped_ms = 0
         self.files = files or MemoryFiles()
+        self.disk = Disk(self.files)
         self.policy = policy
         self.answer_timeout_ms = answer_timeout_ms
         self.is_index_enabled = is_index_enabled
@@ -166,9 +168,9 @@ class TransactionBroker:
             index_entries=1000,
             is_index_enabled=is_index_enabled,
         )
-        self.store = MessageStore.open(config, self.files)
+        self.store = MessageStore.open(config, self.disk)
         self.store.publish(self.store.written_position)
-        self.consumer_offsets = ConsumerOffsets(ROOT / "config", self.files)
+        self.consumer_offsets = ConsumerOffsets(ROOT / "config", self.disk)
         for topic, offset in (offsets or {}).items():
             self.consumer_offsets.commit(TRANSACTION_GROUP, topic, 0, offset)
         self.counts_file = counts_file or CountsFile()
@@ -208,7 +210,7 @@ class TransactionBroker:
         self.flush()
 
     def _topic_table(self, queue_nums: int) -> TopicTable:
-        configs = TopicConfigs(ROOT / "config", self.files)
+        configs = TopicConfigs(ROOT / "config", self.disk)
         configs.load()
         rules = TopicRules(cluster="DefaultCluster", broker_name="broker-a")
         topics = TopicTable(configs, rules, clock=lambda: self.now_ms)
