@@ -10,7 +10,7 @@ from sqlalchemy import Engine, Row, text
 from sqlalchemy.exc import SQLAlchemyError
 
 from demo.errors import DemoError
-from demo.scenarios.scenario import Database, Finding, Question
+from demo.scenarios.questions import Database, Finding, Question
 from rocketmq_broker.admin.timeline.event import Arrow, Event
 
 _CREDITS_OF: Final = "SELECT count(*) FROM credits WHERE customer = :customer"
