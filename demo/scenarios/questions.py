@@ -6,12 +6,14 @@ from dataclasses import dataclass
 from enum import Enum
 from typing import Final
 
+from demo.books import CREDIT_DATABASE, ORDER_DATABASE
+
 
 class Database(Enum):
     """The services' databases."""
 
-    ORDERS = "order database"
-    CREDITS = "credit database"
+    ORDERS = ORDER_DATABASE
+    CREDITS = CREDIT_DATABASE
 
 
 @dataclass(frozen=True, slots=True)
