@@ -10,6 +10,7 @@ from typing import Any, cast
 
 from rocketmq_broker.app.arrivals import Arrivals
 from rocketmq_broker.message import properties as props
+from rocketmq_broker.message.configs import TopicConfig
 from rocketmq_broker.message.inner_message import InnerMessage
 from rocketmq_broker.message.record import decode_record, host_bytes
 from rocketmq_broker.protocol.codes import RequestCode
@@ -29,15 +30,7 @@ from rocketmq_broker.server.schedule.broker_clock import BrokerClock
 from rocketmq_broker.server.schedule.expiry_clock import ExpiryClock
 from rocketmq_broker.server.topics.topic_table import TopicRules, TopicTable
 from rocketmq_broker.server.transactions import NoTransactions, build_transactions
-from rocketmq_broker.store import (
-    Appended,
-    ConsumerOffsets,
-    MessageStore,
-    StoreConfig,
-    StoreUnwritable,
-    TopicConfig,
-    TopicConfigs,
-)
+from rocketmq_broker.store import Appended, ConsumerOffsets, MessageStore, StoreConfig, StoreUnwritable, TopicConfigs
 from rocketmq_broker.store.memory_files import MemoryFiles
 from rocketmq_broker.testing.disk import Disk
 from rocketmq_broker.transaction.checking.check_policy import CheckPolicy

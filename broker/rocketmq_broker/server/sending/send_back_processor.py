@@ -7,6 +7,7 @@ from typing import Final
 
 from rocketmq_broker.message import permissions, topics
 from rocketmq_broker.message import properties as props
+from rocketmq_broker.message.configs import SubscriptionGroupConfig
 from rocketmq_broker.message.ids import offset_message_id
 from rocketmq_broker.message.record import Record, decode_record, moved_message
 from rocketmq_broker.protocol.bodies.heartbeat import ConsumeType
@@ -22,7 +23,7 @@ from rocketmq_broker.server.statistics.statistics import BrokerStatistics
 from rocketmq_broker.server.topics.names import refuse_as_consumer, refuse_message_of_the_broker
 from rocketmq_broker.server.topics.subscription_group_table import SubscriptionGroupTable
 from rocketmq_broker.server.topics.topic_table import TopicTable
-from rocketmq_broker.store import ConsumerOffsets, MessageStore, SubscriptionGroupConfig, UnreadableRecord
+from rocketmq_broker.store import ConsumerOffsets, MessageStore, UnreadableRecord
 from rocketmq_broker.world import current_world
 
 FIRST_RETRY_LEVEL: Final = 3
