@@ -1,4 +1,4 @@
-"""Keeps strangers out: other sites' forms, other names for this machine, bodies without an end, and scripts in pages."""
+"""Protects the console from other sites' forms, other names for this machine, endless bodies, and scripts in pages."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ class Guard:
         """Without a password any page of the web could ask the console by a name that leads to 127.0.0.1."""
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Answers what is refused; hands on the rest."""
+        """Answers refused requests; passes on the others."""
         if scope["type"] != "http":
             await self._app(scope, receive, send)
             return

@@ -1,4 +1,4 @@
-"""Sending one message from the command line."""
+"""Sends one message from the command line."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _ANY_QUEUE: Final = -1
 
 
 class SentMessage(msgspec.Struct, frozen=True, rename="camel"):
-    """Where a message was stored."""
+    """The position of a stored message."""
 
     topic: str
     queue_id: int
@@ -33,7 +33,7 @@ class SentMessage(msgspec.Struct, frozen=True, rename="camel"):
 
 
 def new_message(topic: str, body: bytes, keys: Sequence[str], tag: str | None, properties: Sequence[str]) -> Message:
-    """A message; each of the properties is NAME=VALUE. Raises CannotAsk for what no broker would take."""
+    """Creates a message; each property is NAME=VALUE. Raises CannotAsk for a message that brokers refuse."""
     named = {}
     for one in properties:
         name, equals, value = one.partition("=")
@@ -49,7 +49,7 @@ def new_message(topic: str, body: bytes, keys: Sequence[str], tag: str | None, p
 
 
 async def send(session: Session, message: Message, now_ms: int) -> tuple[str, SentMessage]:
-    """Stores a message at a broker that has its topic, or at the first one, and returns where. Raises CannotAsk, Refused."""
+    """Stores a message at a broker with its topic, or at the first one; returns its position. Raises CannotAsk, Refused."""
     broker = await _broker_for(session, message.topic)
     try:
         wire = to_wire(with_unique_id(message, UniqueIdMaker().make(now_ms)))
