@@ -86,7 +86,7 @@ async def producers(broker: BrokerRequests, group: str) -> list[ClientConnection
 
 
 async def all_producers(broker: BrokerRequests) -> dict[str, list[ProducerInfo]]:
-    """Returns the producers that are online, by group. Raises CannotAsk, Refused; NotSupported at Apache's brokers before 4.9.5."""
+    """Returns the producers online, by group. Raises CannotAsk, Refused; NotSupported at Apache's brokers before 4.9.5."""
     answer = await broker.ask(RequestCode.GET_ALL_PRODUCER_INFO, None)
     with understood(broker.address):
         return ProducerTableInfo.decode(answer.body).data

@@ -1,4 +1,4 @@
-"""Who waits until something is durable: connections with the answer they get then, and others inside the broker."""
+"""Connections and futures that wait for durability."""
 
 from __future__ import annotations
 
@@ -12,36 +12,36 @@ from rocketmq_broker.store import StoreUnwritable
 
 
 class FrameSink(Protocol):
-    """Where answers go: a Connection."""
+    """A destination of answers: a Connection."""
 
     def send(self, frame: bytes) -> None:
         """Sends a whole frame."""
 
     def send_at_once(self, frames: list[bytes]) -> None:
-        """Sends whole frames, and waits for no others."""
+        """Sends whole frames without waiting for more."""
 
 
 class WaitingAnswers:
-    """Answers and futures, each for a commit log offset before which everything must be durable; offsets come ascending."""
+    """Answers and futures, each for a commit log offset before which everything must be durable. Offsets ascend."""
 
     def __init__(self) -> None:
         self._answers: deque[tuple[int, FrameSink, bytes]] = deque()
         self._futures: deque[tuple[int, asyncio.Future[None]]] = deque()
 
     def __bool__(self) -> bool:
-        """Whether anybody waits."""
+        """Returns whether any answer or future waits."""
         return bool(self._answers or self._futures)
 
     def add(self, position: int, sink: FrameSink, frame: bytes) -> None:
-        """A connection waits."""
+        """Adds the answer to a connection."""
         self._answers.append((position, sink, frame))
 
     def add_future(self, position: int, future: asyncio.Future[None]) -> None:
-        """Somebody inside the broker waits."""
+        """Adds a future of another part of the broker."""
         self._futures.append((position, future))
 
     def succeed(self, position: int) -> None:
-        """Everything before that offset is durable and visible: sends the answers, in one go to each connection."""
+        """Sends the answers up to that offset, in one go to each connection, and completes the futures."""
         waiting = self._answers
         frames: dict[FrameSink, list[bytes]] = {}
         while waiting and waiting[0][0] <= position:
@@ -58,7 +58,7 @@ class WaitingAnswers:
                 future.set_result(None)
 
     def fail_behind(self, position: int, remark: str) -> None:
-        """What was appended behind that offset is lost: answers say so, and nothing of where it would have been."""
+        """Answers with errors for all records after that offset, which are lost. The errors omit positions."""
         lost = []
         while self._answers and self._answers[-1][0] > position:
             lost.append(self._answers.pop())
@@ -68,7 +68,7 @@ class WaitingAnswers:
             _fail(self._futures.pop()[1], remark)
 
     def time_out(self, position: int, remark: str) -> None:
-        """What was appended before that offset took too long; it may still become durable (FLUSH_DISK_TIMEOUT)."""
+        """Answers for records before that offset that they took too long; they may still become durable (FLUSH_DISK_TIMEOUT)."""
         while self._answers and self._answers[0][0] <= position:
             _, sink, frame = self._answers.popleft()
             sink.send(_answer_instead(frame, ResponseCode.FLUSH_DISK_TIMEOUT, remark, keep_header=True))
@@ -82,7 +82,7 @@ def _fail(future: asyncio.Future[None], remark: str) -> None:
 
 
 def _answer_instead(frame: bytes, code: ResponseCode, remark: str, *, keep_header: bool) -> bytes:
-    """The answer that was prepared, with another code."""
+    """Returns the prepared answer with another code."""
     command = FrameDecoder(len(frame)).feed(frame)[0]
     command.code = code
     command.remark = remark

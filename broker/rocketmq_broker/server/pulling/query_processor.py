@@ -1,4 +1,4 @@
-"""Single messages, by key or by where they are stored (RocketMQ's QueryMessageProcessor)."""
+"""Finds single messages by key or position (RocketMQ's QueryMessageProcessor)."""
 
 from __future__ import annotations
 
@@ -40,13 +40,13 @@ class QueryProcessor:
 
     @property
     def handlers(self) -> Mapping[int, Handler]:
-        """Messages are found by key, or read at a commit log offset."""
+        """The handlers that find messages by key, or read one at a commit log offset."""
         return {RequestCode.QUERY_MESSAGE: self.query_message, RequestCode.VIEW_MESSAGE_BY_ID: self.view_message}
 
     def query_message(self, connection: Connection, command: RemotingCommand) -> bytes | None:
-        """The newest messages of a topic with a key, or with the id that their producer gave them.
+        """Answers with the newest messages of a topic with a key, or with their producer's message id.
 
-        A query that takes long, for very many other messages of the same hash, goes on in slices and is answered later.
+        A long query, past very many other messages of the same hash, goes on in slices and is answered later.
         """
         header = command.decode_header(QueryMessageRequestHeader)
         is_unique_key = command.ext_fields().get(UNIQUE_KEY_QUERY, "").lower() == "true"
@@ -64,7 +64,7 @@ class QueryProcessor:
         return None
 
     async def _answer_later(self, steps: Steps, connection: Connection, reply_to: ReplyTo) -> None:
-        """One at a time: others want to be served as well."""
+        """Searches for one query at a time, so that other requests are served as well."""
         try:
             async with self._turn:
                 for _ in range(MOST_SLICES):
@@ -80,7 +80,7 @@ class QueryProcessor:
             self._long_queries -= 1
 
     def view_message(self, connection: Connection, command: RemotingCommand) -> bytes:
-        """The message at a commit log offset, which an offset message id holds."""
+        """Answers with the message at a commit log offset, which an offset message id holds."""
         header = command.decode_header(ViewMessageRequestHeader)
         try:
             record = self._store.read_queued(header.offset)
@@ -91,7 +91,7 @@ class QueryProcessor:
 
 
 def _slice(steps: Steps) -> QueriedMessages | None:
-    """Goes on for a moment; the result if that is the end of it."""
+    """Searches for a slice of time. Returns the result if the search ended, else None."""
     now_s = current_world().steady_s
     end_s = now_s() + SLICE_S
     while now_s() < end_s:
