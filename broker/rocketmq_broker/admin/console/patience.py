@@ -35,19 +35,19 @@ class PatientProtocol(H11Protocol):
         return self.conn.their_state in _THEIR_TURN
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
-        """See asyncio.Protocol."""
+        """Starts waiting for the first request. Closes the longest waiting connection if there are too many."""
         super().connection_made(transport)
         self._wait_anew()
         if len(self.connections) > self.crowd:
             self._make_room()
 
     def connection_lost(self, exc: Exception | None) -> None:
-        """See asyncio.Protocol."""
+        """Stops waiting for the client."""
         self._stop_waiting()
         super().connection_lost(exc)
 
     def data_received(self, data: bytes) -> None:
-        """See asyncio.Protocol."""
+        """Stops waiting once the request is complete."""
         super().data_received(data)
         if not self.is_waiting:
             self._stop_waiting()

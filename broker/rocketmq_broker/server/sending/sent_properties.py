@@ -69,7 +69,7 @@ class StoredProperties:
         return self.of_waiting(encoded)
 
     def of_waiting(self, encoded: bytes) -> bytes:
-        """Returns the properties of a half or delayed message, with WAIT, which Apache's broker restores for their destination."""
+        """Returns the properties of a half or delayed message, with WAIT: Apache's broker restores it with their destination."""
         encoded = without_brokers_own(encoded)
         if encoded.find(_CLUSTER) >= 0:
             return props.put(encoded, props.CLUSTER, self._cluster)

@@ -97,9 +97,7 @@ class ResumeProcessor:
             self._is_searching = False
 
     def _search_on(self, connection: Connection, discarded: HalfMessage, alike: Iterator[HalfMessage]) -> bool:
-        """Searches the next few messages; returns whether it reached the end. Raises NotResumable, CorruptRecord,
-        StoreUnwritable.
-        """
+        """Searches the next few messages; returns whether that was all. Raises NotResumable, CorruptRecord, StoreUnwritable."""
         some = list(islice(alike, MOST_AT_ONCE))
         try:
             refuse_if_not_resumable(discarded, some)
