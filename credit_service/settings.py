@@ -28,7 +28,7 @@ def _redis_url(url: SecretStr) -> SecretStr:
 
 
 class CreditDatabaseSettings(DatabaseSettings):
-    """Where the credit database is."""
+    """The settings of the credit database."""
 
     model_config = SettingsConfigDict(alias_generator=names_beginning_with("CREDIT"))
 
@@ -48,7 +48,7 @@ class MigrationSettings(CreditDatabaseSettings):
 
 
 class LedgerSettings(CreditDatabaseSettings, ServingDatabaseSettings):
-    """What consumer and worker both need.
+    """The settings of both consumer and worker.
 
     Each flag can also be given as an environment variable: --credit-database-url is CREDIT_DATABASE_URL.
     """
@@ -144,5 +144,5 @@ class ServiceSettings(LedgerSettings, HttpSettings, NameServerSettings):
 
     @property
     def repair_key(self) -> SecretStr:
-        """What the file holds; empty without a file."""
+        """The content of the key file; empty without a file."""
         return self._repair_key

@@ -15,7 +15,7 @@ from service_runtime.settings.name_servers import NameServerSettings
 
 
 class InventoryDatabaseSettings(DatabaseSettings):
-    """Where the inventory database is."""
+    """The settings of the inventory database."""
 
     model_config = SettingsConfigDict(alias_generator=names_beginning_with("INVENTORY"))
 

@@ -1,4 +1,4 @@
-"""The credit service as a process: consumer and HTTP; builds everything, serves until SIGTERM or SIGINT, takes it down again."""
+"""The credit service as a process: builds consumer and HTTP, serves until SIGTERM or SIGINT, and stops them."""
 
 import logging
 from contextlib import ExitStack
@@ -47,7 +47,7 @@ logger = logging.getLogger(PROGRAM)
 
 
 def main() -> int:
-    """The exit status of `run_service`."""
+    """Runs the command, and returns the exit status of `run_service`."""
     return run_service(PROGRAM, ServiceSettings, serve, MigrationSettings, migrate)
 
 
@@ -90,7 +90,7 @@ def serve(settings: ServiceSettings) -> None:
         _start(consumer, sender)
         if sender is not None:
             opened.callback(sender.stop)
-        # What stands last here stops first: health checks are answered while the consumer's batches end.
+        # The last of these stops first: health checks are answered while the consumer's batches end.
         opened.callback(server.stop)
         opened.callback(consumer.stop, settings.stop_timeout_s)
         server.start()

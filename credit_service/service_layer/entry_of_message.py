@@ -1,4 +1,4 @@
-"""The ledger's entry that a message asks for: a credit for an order that was created, a reversal for one that was cancelled."""
+"""The ledger's entry for a message: a credit for a created order, a reversal for a cancelled one."""
 
 from credit_service.domain.credit import Credit, EntryKind
 from order_messages import order_cancelled
@@ -9,7 +9,7 @@ from service_runtime.observing.log_context import REQUEST_ID
 
 
 def entry_of(message: MessageExt) -> Credit:
-    """The entry. Raises UnreadableMessage."""
+    """Returns the entry. Raises UnreadableMessage."""
     is_cancelled = message.topic == order_cancelled.TOPIC
     body = (OrderCancelled if is_cancelled else OrderCreated).read(message.body)
     return Credit(

@@ -52,9 +52,9 @@ def create_app(
     guard: WriteGuard = _EVERYBODY,
     readiness_counts_s: float = FOR_S,
 ) -> Flask:
-    """The application, on a database and a consumer that are open. It answers requests that name one of `hosts`.
+    """Returns the application for an open database and consumer. It answers requests that name one of `hosts`.
 
-    What both said of their readiness counts for `readiness_counts_s`.
+    The readiness of both is asked again after `readiness_counts_s`.
     """
     quick, checks = reading_lane(threads - THREADS_KEPT_FREE + 1), checks_lane()
     app = create_application(

@@ -1,4 +1,4 @@
-"""The inventory service as a process: consumer and HTTP; builds everything, serves until a signal, takes it down again."""
+"""The inventory service as a process: builds consumer and HTTP, serves until a signal, and stops them."""
 
 import logging
 from contextlib import ExitStack
@@ -30,7 +30,7 @@ logger = logging.getLogger(PROGRAM)
 
 
 def main() -> int:
-    """The exit status of `run_service`."""
+    """Runs the command, and returns the exit status of `run_service`."""
     return run_service(PROGRAM, Settings, serve, MigrationSettings, migrate)
 
 
@@ -64,7 +64,7 @@ def serve(settings: Settings) -> None:
             trace_requests(app)
         server = HttpServer.of(app, settings)
         _start(sender, consumer)
-        # What stands last here stops first: messages that are worked on may still have to tell of a shortage.
+        # The last of these stops first: messages in work may still have to report a shortage.
         opened.callback(sender.stop)
         opened.callback(server.stop)
         opened.callback(consumer.stop, settings.stop_timeout_s)

@@ -1,4 +1,4 @@
-"""The states of an order, and what leads from one to another.
+"""The states of an order, and the transitions between them.
 
                      paid at once                                   CANCEL
         (request) ─────────────────────────────────────> PLACED ───────────────┐
@@ -20,7 +20,7 @@ from typing import Final
 
 
 class OrderState(StrEnum):
-    """How far an order has come."""
+    """The state of an order."""
 
     PLACED = "PLACED"
     AWAITING_PAYMENT = "AWAITING_PAYMENT"
@@ -30,12 +30,12 @@ class OrderState(StrEnum):
 
     @property
     def is_told(self) -> bool:
-        """Whether the order's message is, or will be, with its consumers."""
+        """True if the order's message is, or will be, with its consumers."""
         return self in (OrderState.PLACED, OrderState.PAID)
 
 
 class OrderEvent(Enum):
-    """What happens to an order."""
+    """An event in an order's life."""
 
     PAY = auto()
     CANCEL = auto()
@@ -52,5 +52,5 @@ _TRANSITIONS: Final = {
 
 
 def next_state(state: OrderState, event: OrderEvent) -> OrderState | None:
-    """The state after the event; None if the event is not possible in this state."""
+    """Returns the state after the event; None if the event is not possible in this state."""
     return _TRANSITIONS.get((state, event))

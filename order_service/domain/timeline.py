@@ -1,4 +1,4 @@
-"""What happened to an order, and when, as the order database has it."""
+"""The events of an order with their times, as in the order database."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -10,7 +10,7 @@ from order_service.domain.transaction import TransactionKind, TransactionState
 
 
 class Happening(StrEnum):
-    """What can happen to an order."""
+    """The kind of an event of an order."""
 
     ASKED_FOR = "ASKED_FOR"
     """The request arrived; the half message went out."""
@@ -33,7 +33,7 @@ class Transaction:
 
 @dataclass(frozen=True, slots=True)
 class Event:
-    """One thing that happened; with the transaction that tells the world of it, if one does."""
+    """An event of an order, with the transaction that sends its message, if any."""
 
     at_ms: int
     what: Happening
@@ -44,7 +44,7 @@ class Event:
 
 
 def timeline(order: Order, transactions: Iterable[Transaction]) -> list[Event]:
-    """The order's events, the oldest first."""
+    """Returns the order's events, the oldest first."""
     of_kind = {transaction.kind: transaction for transaction in transactions}
     stored, cancelled = of_kind.get(TransactionKind.ORDER), of_kind.get(TransactionKind.CANCELLATION)
     events = [Event(order.created_at_ms, Happening.ASKED_FOR)]

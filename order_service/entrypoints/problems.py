@@ -1,4 +1,4 @@
-"""How the order service's errors are answered over HTTP."""
+"""The HTTP answers to the order service's errors."""
 
 from typing import Final
 

@@ -1,4 +1,4 @@
-"""The order service as a process: builds everything, serves until SIGTERM or SIGINT, takes it down again."""
+"""The order service as a process: builds all parts, serves until SIGTERM or SIGINT, and stops them."""
 
 import logging
 from contextlib import ExitStack
@@ -37,7 +37,7 @@ logger = logging.getLogger(PROGRAM)
 
 
 def main() -> int:
-    """The exit status of `run_service`."""
+    """Runs the command, and returns the exit status of `run_service`."""
     more = {"adopt-history": Command(AdoptionSettings, adopt_history, if_told_to_stop=130)}
     return run_service(PROGRAM, Settings, serve, MigrationSettings, migrate, more)
 
@@ -48,7 +48,7 @@ def migrate(settings: MigrationSettings) -> None:
 
 
 def adopt_history(settings: AdoptionSettings) -> None:
-    """Makes the order database decide for all half messages until now, and says so. Raises CannotStart or DatabaseUnusable."""
+    """Makes the order database decide all half messages until now, and says so. Raises CannotStart or DatabaseUnusable."""
     engine = open_migrated(settings, MIGRATIONS)
     try:
         adopted_at_ms = SqlOrderStore(engine).adopt_history(settings.adoption_reason)
@@ -92,7 +92,7 @@ def serve(settings: Settings) -> None:
         listener = CompensationListener(OrderCancelling(store, broker))
         compensations = compensation_consumer(listener, namesrv_addr=settings.namesrv_addr)
         _start(broker, compensations)
-        # What stands last here stops first: requests that run need the broker, and both need the database.
+        # The last of these stops first: running requests need the broker, and both need the database.
         opened.callback(broker.stop)
         opened.callback(server.stop)
         opened.callback(compensations.stop, settings.stop_timeout_s)

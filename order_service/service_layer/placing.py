@@ -1,4 +1,4 @@
-"""Places an order: the half message, the local transaction, and what to tell the caller."""
+"""Places an order: the half message, the local transaction, and the result for the caller."""
 
 import time
 import uuid
@@ -19,7 +19,7 @@ class OrderRefused(TransactionFailed):
 
 
 class KeyReused(TransactionFailed):
-    """The customer used the idempotency key in a request for something else."""
+    """The customer used the idempotency key in another request."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,13 +33,13 @@ class Placed:
 
 
 def system_now_ms() -> int:
-    """Milliseconds since the epoch, by this machine's clock."""
+    """Returns milliseconds since the epoch, by this machine's clock."""
     return time.time_ns() // 1_000_000
 
 
 @dataclass(frozen=True, slots=True)
 class OrderPlacing:
-    """Places orders: those that are paid at once, and those that are to be paid later."""
+    """Places orders, paid at once or later."""
 
     store: OrderStore
     sender: TransactionalSender
@@ -56,10 +56,9 @@ class OrderPlacing:
         idempotency_key: str | None,
         is_paid_later: bool = False,
     ) -> Placed:
-        """The order: COMMITTED; PENDING if it is to be paid later; UNKNOWN where nobody can say yet. Raises TransactionFailed.
+        """Places an order: COMMITTED; PENDING if paid later; UNKNOWN if the outcome is not known yet. Raises TransactionFailed.
 
-        A customer who repeats a request under its idempotency key gets the order that exists. A DatabaseFailure passes
-        through.
+        Returns the existing order if a customer repeats a request with its idempotency key. A DatabaseFailure passes through.
         """
         now_ms = self.now_ms()
         order = Order(

@@ -1,4 +1,4 @@
-"""Sends a message in a transaction, and says what is known of it when the wait is over."""
+"""Sends a message in a transaction, and returns what is known when the wait is over."""
 
 from typing import Protocol
 
@@ -8,7 +8,7 @@ from rocketmq_broker.message import Message
 
 
 class TransactionFailed(Exception):
-    """Base of the reasons why nothing was done. Nothing is written, and nothing will be."""
+    """Base of the failures in which nothing is written, now or later."""
 
 
 class BrokerUnavailable(TransactionFailed):
@@ -16,15 +16,15 @@ class BrokerUnavailable(TransactionFailed):
 
 
 class NotStored(TransactionFailed):
-    """The database did not take it."""
+    """The database refused the local transaction."""
 
 
 class TransactionExpired(TransactionFailed):
-    """The local transaction took so long that check-back rolled it back first; trying again is fine."""
+    """The local transaction took so long that check-back rolled it back first; the caller may try again."""
 
 
 class OutcomePending(Exception):
-    """The time allowed was over before the outcome was known."""
+    """The time allowed ended before the outcome was known."""
 
 
 class TransactionalSender(Protocol):
@@ -33,14 +33,14 @@ class TransactionalSender(Protocol):
     def send_in_transaction(self, message: Message, attempt: Attempt) -> None:
         """Sends the half message, runs the local transaction with the attempt, and sends the broker COMMIT or ROLLBACK.
 
-        Raises BrokerUnavailable, and OutcomePending if the local transaction may be running still.
+        Raises BrokerUnavailable, and OutcomePending if the local transaction may still be running.
         """
 
 
 def send_attempt(sender: TransactionalSender, message: Message, attempt: Attempt, witness: Witness) -> Progress:
-    """Sends the message, and takes what is known of the attempt when the wait is over: it may go on meanwhile.
+    """Sends the message, and returns the attempt's progress when the wait is over; it may go on after that.
 
-    `witness` is what the database held before: the message names it, for the check-back. Raises BrokerUnavailable.
+    `witness` is the database's state before: the message names it for the check-back. Raises BrokerUnavailable.
     """
     try:
         sender.send_in_transaction(message.with_properties({PROPERTY: witness.encode()}), attempt)
@@ -56,7 +56,7 @@ def send_attempt(sender: TransactionalSender, message: Message, attempt: Attempt
 
 
 def failure_of(progress: Progress) -> TransactionFailed:
-    """The error that says why nothing was done, for outcomes of both kinds of transactions."""
+    """Returns the error for a failed outcome of either kind of transaction."""
     match progress.outcome:
         case Outcome.DECIDED_BEFORE:
             return TransactionExpired(progress.outcome.value)

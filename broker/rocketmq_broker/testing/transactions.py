@@ -62,12 +62,12 @@ class Inspection:
         self._broker_name = broker_name
 
     def pending(self) -> list[Transaction]:
-        """The undecided transactions, the oldest first."""
+        """Returns the undecided transactions, the oldest first."""
         header = ListPendingTransactionsRequestHeader(max_count=_MANY)
         return [_transaction(info) for info in self._list(AdminRequestCode.LIST_PENDING_TRANSACTIONS, header)]
 
     def transactions(self) -> list[Transaction]:
-        """All transactions whose half messages are in the store, the oldest first."""
+        """Returns all transactions whose half messages are in the store, the oldest first."""
         found: dict[int, TransactionInfo] = {}
         for half in self.queue(topics.HALF_TOPIC, 0):
             header = ShowTransactionRequestHeader(half_offset=half.commit_log_offset)
@@ -75,11 +75,11 @@ class Inspection:
         return [_transaction(found[offset]) for offset in sorted(found)]
 
     def half_message(self, commit_log_offset: int) -> Record | None:
-        """The half message at that commit log offset, pending or not."""
+        """Returns the half message at that commit log offset, pending or not."""
         return next((half for half in self._records(topics.HALF_TOPIC, 0) if half.commit_log_offset == commit_log_offset), None)
 
     def is_decided(self, commit_log_offset: int) -> bool:
-        """Whether the half message at that commit log offset is committed, rolled back or discarded."""
+        """Returns whether the half message at that commit log offset is committed, rolled back or discarded."""
         return any(info.state != PENDING for info in self._transaction_at(commit_log_offset))
 
     def next_check_in_s(self, commit_log_offset: int) -> float | None:
@@ -87,7 +87,7 @@ class Inspection:
         return next((_transaction(info).next_check_in_s for info in self._transaction_at(commit_log_offset)), None)
 
     def producers(self, group: str) -> list[str]:
-        """The addresses of the group's producers that are online."""
+        """Returns the addresses of the group's producers that are online."""
         answer = self._ask(RequestCode.GET_PRODUCER_CONNECTION_LIST, GetProducerConnectionListRequestHeader(producer_group=group))
         if answer.code != ResponseCode.SUCCESS:
             return []

@@ -49,12 +49,12 @@ def find_immunity(encoded_properties: bytes, now_s: float) -> Immunity | None:
 
 
 def looked_at_every(interval_s: float, encoded_properties: bytes) -> bytes:
-    """Returns properties that make this broker look at the half message at each interval, as Apache's does, not only afterwards."""
+    """Returns properties that make this broker look at the half message at each interval, as Apache's does."""
     return props.put(encoded_properties, _NAME, str(max(1, int(interval_s))))
 
 
 def looks_until_asked(immunity: Immunity | None, first_look_s: float, interval_s: float) -> int:
-    """Returns the number of intervals from a first look at that time to the first check; 0 if the transaction is not immune then."""
+    """Returns the number of intervals between a first look at that time and the first check; 0 without immunity then."""
     if immunity is None or not immunity.covers(first_look_s):
         return 0
     return math.ceil((immunity.end_s - _MOMENT_S - first_look_s) / interval_s)

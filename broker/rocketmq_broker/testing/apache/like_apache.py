@@ -119,9 +119,7 @@ class LikeApache:
         connection.born_host = _BORN_HOST
 
     def half_message_comes(self, group: str, key: str | None, encoded_properties: bytes) -> bytes:
-        """Lets the group's checks count from now on, even without producers. Returns the half message's properties for the
-        broker.
-        """
+        """Lets the group's checks count from now on, even without producers. Returns the half message's new properties."""
         if group not in self._groups:
             self._groups[group] = None
             self._say_hello()

@@ -27,7 +27,7 @@ RELEASES: Final = {
 
 
 def release_named(number: int) -> Release:
-    """The release line with that number. Raises ValueError."""
+    """Returns the release line with that number. Raises ValueError."""
     try:
         return RELEASES[number]
     except (KeyError, TypeError):

@@ -75,7 +75,7 @@ class SecondCopies:
             self.forget(key)
 
     def is_asked(self, key: str) -> bool:
-        """Whether a producer was asked about the copy."""
+        """Returns whether a producer was asked about the copy."""
         return key in self._copies and self._copies[key].is_asked
 
     def settle(self, key: str, commit_or_rollback: int) -> None:
