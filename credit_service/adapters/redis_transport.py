@@ -73,7 +73,7 @@ class ReturningQoS(redis.QoS):
             virtual.QoS.ack(self, delivery_tag)
 
     def _give_back_what_redis_takes_back(self) -> None:
-        """Frees the places of tasks without an end, such as one whose time-out was not stored, when Redis gives them out again."""
+        """Frees the places of tasks without an end, such as one with an unstored time-out, when Redis gives them out again."""
         overdue_s = self.now_s() - self.visibility_timeout
         while self._taken_s and (oldest := next(iter(self._taken_s.items())))[1] < overdue_s:
             logger.warning("a task has not ended after %d s; its place is free again", self.visibility_timeout)

@@ -29,7 +29,7 @@ _WITH_BODY: Final = (401, 413, 415, 429)
 
 
 class ProblemBody(BaseModel):
-    """An error, as RFC 9457 has it."""
+    """An error, as defined by RFC 9457."""
 
     type: str
     title: str
@@ -40,7 +40,7 @@ class ProblemBody(BaseModel):
 
 @dataclass(frozen=True, slots=True)
 class Described:
-    """What a route takes and answers; its docstring says what it does."""
+    """The input and answers of a route; its docstring describes it."""
 
     answers: Mapping[int, type[BaseModel]]
     body: type[BaseModel] | None = None
@@ -52,7 +52,7 @@ class Described:
 
 @dataclass(frozen=True, slots=True)
 class ApiDescription:
-    """What the document says of a service. Routes are named as lanes are: "GET /orders/<order_id>"."""
+    """The document's data about a service. Routes are named like lanes: "GET /orders/<order_id>"."""
 
     title: str
     version: str
@@ -60,7 +60,7 @@ class ApiDescription:
 
 
 def openapi_document(app: Flask, description: ApiDescription) -> dict[str, Any]:
-    """The document: the routes that `description` names, in its order. Raises KeyError for one that the service does not have."""
+    """Returns the document of the routes in `description`, in its order. Raises KeyError for a route that the service lacks."""
     spec = SpecTree(
         "flask",
         title=description.title,
@@ -77,7 +77,7 @@ def openapi_document(app: Flask, description: ApiDescription) -> dict[str, Any]:
         shadow.add_url_rule(
             route, f"route{number}", spec.validate(resp=answers, skip_validation=True, **models)(stub), methods=[method]
         )
-    # Not `register`: that would add spectree's own pages, whose scripts come from elsewhere.
+    # `register` would add spectree's own pages, whose scripts come from other sites.
     spec.app = shadow
     with shadow.app_context():
         document: dict[str, Any] = spec.spec
@@ -86,7 +86,7 @@ def openapi_document(app: Flask, description: ApiDescription) -> dict[str, Any]:
 
 
 def _routes(app: Flask, description: ApiDescription) -> Iterator[tuple[str, str, str, Described]]:
-    """Path, method, docstring and description of each route, in the order of the description."""
+    """Yields path, method, docstring and description of each route, in the order of the description."""
     endpoint_of = {(rule.rule, method): rule.endpoint for rule in app.url_map.iter_rules() for method in rule.methods or ()}
     for name, described in description.routes.items():
         method, _, route = name.partition(" ")
@@ -95,14 +95,14 @@ def _routes(app: Flask, description: ApiDescription) -> Iterator[tuple[str, str,
 
 def _stub(doc: str) -> Any:
     def stub(**_: object) -> None:
-        """See the route that it stands for."""
+        """Has the docstring of its route."""
 
     stub.__doc__ = doc
     return stub
 
 
 def _complete(document: dict[str, Any], described: Mapping[tuple[str, str], Described]) -> None:
-    """Puts the problems in, which spectree knows as one JSON model only, and takes out its own 422."""
+    """Adds the problems, which spectree knows as one JSON model only, and removes its own 422."""
     by_path = {(_path(route), method.lower()): one for (route, method), one in described.items()}
     content = {"application/problem+json": {"schema": {"$ref": "#/components/schemas/ProblemBody"}}}
     for path, methods in document["paths"].items():

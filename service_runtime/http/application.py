@@ -1,4 +1,4 @@
-"""The Flask application of a service: its routes, and what guards them."""
+"""The Flask application of a service: its routes and their guards."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
@@ -30,11 +30,11 @@ def create_application(
     description: ApiDescription,
     guard: WriteGuard = _EVERYBODY,
 ) -> Flask:
-    """An application with these routes, /livez, a home page and /docs; each error is answered with a problem body.
+    """Returns an application with these routes, /livez, a home page and /docs. It answers each error with a problem body.
 
     A request is served if it names one of `hosts`, has no larger body than `max_body_bytes`, and finds room in its lane: see
-    `keep_lanes`. `problem_of` has the errors of the service itself, `description` what /docs says, and `guard`
-    what is asked of requests that change something.
+    `keep_lanes`. `problem_of` holds the service's own errors, `description` the text of /docs, and `guard` the conditions for
+    requests that change data.
     """
     app = Flask(name)
     app.config["MAX_CONTENT_LENGTH"] = max_body_bytes
@@ -44,7 +44,7 @@ def create_application(
     liveness = {"GET /livez": Described({200: LivenessResponse})}
     register_documents(app, replace(description, routes={**description.routes, **liveness}), problem_of)
     name_requests(app)
-    # The guard comes first: a request that is not meant for the service takes no room in a lane.
+    # The guard comes first: a foreign request takes no room in a lane.
     guard_requests(app, hosts)
     guard_writes(app, guard)
     keep_lanes(app, lane_of)

@@ -1,4 +1,4 @@
-"""Errors as RFC 9457 problem bodies (application/problem+json); one table of a service maps its errors to their status."""
+"""Errors as RFC 9457 problem bodies (application/problem+json). One table of a service maps its errors to status codes."""
 
 import logging
 from collections.abc import Mapping
@@ -17,9 +17,9 @@ logger = logging.getLogger(__name__)
 
 @dataclass(frozen=True, slots=True)
 class Problem:
-    """How an error is answered. Without `detail` the error's own words are shown; with it they are only logged.
+    """The answer to an error. `detail` replaces the error's own text, which is then only logged.
 
-    A title that is not just the name of the status has a type of its own, which /docs explains.
+    A title other than the status's name has its own type, which /docs explains.
     """
 
     status: int
@@ -28,12 +28,12 @@ class Problem:
 
     @property
     def has_type(self) -> bool:
-        """Whether callers can tell it from other errors of the same status by its type."""
+        """True if its type distinguishes it from other errors of the same status."""
         return self.title != HTTP_STATUS_CODES.get(self.status)
 
 
 def register_problems(app: Flask, problem_of: Mapping[type[Exception], Problem]) -> None:
-    """Answers every error of the application with a problem body; `problem_of` says how the service's own ones are."""
+    """Answers each error of the application with a problem body; `problem_of` maps the service's own errors."""
 
     def known(error: Exception) -> Response:
         problem = next(found for kind, found in problem_of.items() if isinstance(error, kind))
@@ -49,7 +49,7 @@ def register_problems(app: Flask, problem_of: Mapping[type[Exception], Problem])
 
 
 def anchor_of(title: str) -> str:
-    """Where /docs explains the problem with this title."""
+    """Returns the anchor of the title in /docs."""
     return "-".join(title.lower().split())
 
 
@@ -61,7 +61,7 @@ def problem_response(
     *,
     retry_after_s: int = _RETRY_AFTER_S,
 ) -> Response:
-    """A problem body; `errors` name the fields that are wrong. A 503 says after how long to try again."""
+    """Returns a problem body; `errors` name the wrong fields. A 503 says when to try again."""
     problem_type = f"/docs#{anchor_of(title)}" if Problem(status, title).has_type else "about:blank"
     body: dict[str, object] = {"type": problem_type, "title": title, "status": status, "detail": detail}
     if errors:
@@ -79,7 +79,7 @@ def _wrong_input(error: ValidationError) -> Response:
 
 
 def _path(location: tuple[int | str, ...]) -> str:
-    """items[0].price_cents"""
+    """Formats a location, such as items[0].price_cents."""
     return "".join(f"[{part}]" if isinstance(part, int) else f".{part}" for part in location).lstrip(".")
 
 

@@ -1,9 +1,9 @@
-"""Which requests are meant for this service, and which a page of somebody else made a browser send.
+"""Tells requests for this service from those that a foreign page made a browser send.
 
-A browser sends a request to a loopback address for any page that asks it to, in two ways that an unguarded service falls for:
+A browser sends requests to a loopback address for any page, and an unguarded service accepts them in two cases:
 
-- the page posts a form, which needs no permission as long as the body is no JSON: the headers Origin and Sec-Fetch-Site tell;
-- the page's own name comes to mean 127.0.0.1 (DNS rebinding), and all is one origin to the browser: the Host header tells.
+- a page posts a form, which needs no permission if the body is no JSON: the headers Origin and Sec-Fetch-Site show it;
+- the page's own name comes to mean 127.0.0.1 (DNS rebinding), and all is one origin to the browser: the Host header shows it.
 """
 
 import ipaddress
@@ -36,7 +36,7 @@ HostNames = Annotated[str, AfterValidator(_host_names)]
 
 @dataclass(frozen=True, slots=True)
 class Refusal:
-    """Why a request is not answered: the HTTP status and a sentence."""
+    """The refusal of a request: the HTTP status and a sentence."""
 
     status: int
     detail: str
@@ -44,18 +44,18 @@ class Refusal:
 
 @dataclass(frozen=True, slots=True)
 class KnownHosts:
-    """The names that a service answers to: those of loopback, the place it listens on, and names that it was given."""
+    """The names of a service: those of loopback, its listening address, and names given to it."""
 
     bound_host: str = "127.0.0.1"
     names: frozenset[str] = frozenset()
 
     @classmethod
     def of(cls, bound_host: str, names: str) -> Self:
-        """For a service that listens on `bound_host`; `names` as HostNames are written."""
+        """Returns the names of a service that listens on `bound_host`; `names` is a list in the form of HostNames."""
         return cls(bound_host.lower(), frozenset(_split(names)))
 
     def refusal(self, method: str, host: str | None, origin: str | None, fetch_site: str | None) -> Refusal | None:
-        """Why a request with these headers is not answered; None if it is. `host` is None if the request names no host at all."""
+        """Returns why a request with these headers is refused; None if it is served. `host` is None without a Host header."""
         if host is not None and not self._knows(_host_of(host)):
             return Refusal(
                 421, f"{host!r} is no name of this service: ask by a name it knows, or add the name to its known hosts"
@@ -69,17 +69,17 @@ class KnownHosts:
     def _knows(self, name: str) -> bool:
         if name == self.bound_host or name in self.names or _is_loopback(name):
             return True
-        # No page can have another address as Host than its own origin's. Who listens on loopback only is asked for that only.
+        # A page's requests always have its own origin's address as Host. A service on loopback has only loopback names.
         return _is_address(name) and not _is_loopback(self.bound_host)
 
     def _is_own(self, origin: str, host: str | None) -> bool:
-        """Same host and port; or a name that the service was given, since a proxy may have put its own name into Host."""
+        """Returns whether host and port agree, or the name was given to the service: a proxy may have set its own."""
         scheme, _, place = origin.lower().partition("://")
         return scheme in ("http", "https") and (place == (host or "").lower() or _host_of(place) in self.names)
 
 
 def _host_of(host_and_port: str) -> str:
-    """The host of a Host header, in lower case and without brackets; empty if there is none."""
+    """Returns the host of a Host header, in lower case and without brackets; empty if there is none."""
     try:
         parts = urlsplit(f"//{host_and_port}")
         _ = parts.port

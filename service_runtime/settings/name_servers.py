@@ -1,4 +1,4 @@
-"""Where the name servers are: the one setting by which a service finds its broker."""
+"""The setting with the name servers, by which a service finds its broker."""
 
 from typing import Annotated
 
