@@ -14,11 +14,15 @@ import os
 import random
 import socket
 import time
+import uuid
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, field
-from typing import Protocol
+from typing import Protocol, TypeAlias
+
+Chance: TypeAlias = random.Random
+"""Draws random numbers: in a test those of a seed."""
 
 
 def address_of_this_machine() -> str:
@@ -52,15 +56,14 @@ class World:
     """Nanoseconds since the epoch."""
     steady_ns: Callable[[], int] = time.monotonic_ns
     """Nanoseconds since some moment or other; they never go back."""
-    random: random.Random = field(default_factory=random.Random)
+    sleep: Callable[[float], None] = time.sleep
+    """Lets the calling thread wait for so many seconds."""
+    random: Chance = field(default_factory=Chance)
     process_id: Callable[[], int] = os.getpid
     nonce: Callable[[int], bytes] = os.urandom
     """So many bytes that nobody else has."""
+    host_name: Callable[[], str] = socket.gethostname
     local_address: Callable[[], str] = address_of_this_machine
-    clocks_differ: bool = True
-    """Whether the wall clock may be set, and may go faster or slower than the steady one and the event loop's."""
-    upkeep_s: float = 1.0
-    """How often a broker looks after what nobody waits for: its statistics, its lock, what it kept for too long."""
     watch: Watch | None = None
     """Who must know of threads that listeners run in, if anybody must."""
     listeners_need_threads: bool = True
@@ -69,6 +72,10 @@ class World:
     def wall_ms(self) -> int:
         """Milliseconds since the epoch."""
         return self.wall_ns() // 1_000_000
+
+    def new_uuid(self) -> uuid.UUID:
+        """Makes a random UUID."""
+        return uuid.UUID(bytes=self.nonce(16), version=4)
 
     def steady_s(self) -> float:
         """Seconds since some moment or other."""

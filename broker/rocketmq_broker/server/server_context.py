@@ -15,6 +15,7 @@ from rocketmq_broker.server.topics.offset_commits import OffsetCommits
 from rocketmq_broker.server.topics.subscription_group_table import SubscriptionGroupTable
 from rocketmq_broker.server.topics.topic_table import TopicTable
 from rocketmq_broker.store import ConsumerOffsets, MessageStore
+from rocketmq_broker.world import Chance
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -34,3 +35,4 @@ class ServerContext:
     tasks: Tasks
     """They take work that is too long for one turn of the event loop, or that waits for clients."""
     clock: BrokerClock
+    random: Chance

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextvars
+import math
 import random
 from collections.abc import Awaitable, Callable, Coroutine, Iterator, Mapping
 from contextlib import AbstractContextManager, ExitStack, contextmanager, suppress
@@ -12,6 +13,7 @@ from types import TracebackType
 from typing import Any, Final, Self, TypeVar
 
 from rocketmq_broker.app import Broker
+from rocketmq_broker.app.pace import Pace
 from rocketmq_broker.client import MessageListener, Producer, PushConsumer, TransactionListeners, TransactionProducer
 from rocketmq_broker.config import load_settings
 from rocketmq_broker.protocol.codes import ResponseCode
@@ -38,7 +40,11 @@ __tracebackhide__ = IS_ASSERTION
 REPEATABLE_START_MS: Final = 1_767_225_600_000
 """2026-01-01T00:00:00Z: when time begins in a test that has a seed."""
 LOOK_EVERY_S: Final = 0.1
-UPKEEP_S: Final = 30.0
+PACE: Final = Pace(
+    upkeep_s=30.0, checkpoint_s=150.0, silent_clients_s=30.0, silent_brokers_s=30.0, idle_notes_s=30.0, wall_clock_s=math.inf,
+    longest_sleep_s=math.inf,
+)  # fmt: skip
+"""A minute of a test's time costs what there is to do in it, and the wall clock and the steady one are one clock."""
 HEARTBEAT_S: Final = 30.0
 """How often clients send heartbeats."""
 OUTSIDE_S: Final = 0.02
@@ -376,6 +382,7 @@ class RocketMQ(Questions):
         settings = load_settings(None, self._properties).settings
         broker = Broker(
             settings,
+            pace=PACE,
             files=disk,
             new_flushing=lambda on_answer, on_unavailable, make_room: FlushHere(disk, on_answer),
             requests_to=self._stand_before,
@@ -405,8 +412,6 @@ def _world(time: VirtualTime, seed: int | None) -> World:
         process_id=lambda: _PROCESS_ID,
         nonce=chance.randbytes,
         local_address=lambda: _LOCAL_HOST,
-        clocks_differ=False,
-        upkeep_s=UPKEEP_S,
         watch=time,
         listeners_need_threads=seed is None,
     )

@@ -72,7 +72,7 @@ def desk(desk: Desk) -> Desk:
     deletion = TopicDeletion(desk.store, desk.offsets, lock, Checkpoints(desk.store, lock, 5))
     processors = [
         OffsetProcessor(store=desk.store, offsets=desk.offsets, offset_commits=desk.offset_commits, young_queue_bytes=500),
-        QueryProcessor(store=desk.store, tasks=Tasks()),
+        QueryProcessor(store=desk.store, tasks=Tasks(), steady_ns=time.monotonic_ns),
         LockProcessor(clock=desk.clock),
         TopicAdminProcessor(**shared, offsets=desk.offsets, registration=None, deletion=deletion, tasks=Tasks()),
         GroupAdminProcessor(

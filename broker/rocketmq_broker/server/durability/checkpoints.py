@@ -14,7 +14,6 @@ from typing import Final
 
 from rocketmq_broker.server.durability.file_work import on_thread
 from rocketmq_broker.store import ROUNDS, FileSystem, MessageStore, StoreUnwritable, Unsynced
-from rocketmq_broker.world import current_world
 
 logger = logging.getLogger(__name__)
 
@@ -57,7 +56,7 @@ class Checkpoints:
     async def _write_once(self) -> None:
         rounds = self._store.checkpoints
         mark = rounds.begin()
-        now_s = current_world().steady_s
+        now_s = asyncio.get_running_loop().time
         slice_end_s = now_s() + _SLICE_S
         for _ in rounds.write_queues():
             if now_s() > slice_end_s:

@@ -17,7 +17,6 @@ from typing import Final
 from rocketmq_broker.remoting.alarm import Alarm
 from rocketmq_broker.server.durability.file_work import on_thread
 from rocketmq_broker.store import Expired, FileSystem, MessageStore
-from rocketmq_broker.world import current_world
 
 logger = logging.getLogger(__name__)
 
@@ -85,7 +84,7 @@ class StoreCleaner:
     async def _trim(self) -> int:
         """Trims queue by queue, lest thousands of them stop the event loop. Returns the number of removed messages."""
         messages = 0
-        now_s = current_world().steady_s
+        now_s = asyncio.get_running_loop().time
         slice_end_s = now_s() + _SLICE_S
         for trimmed in self._store.expiry.trim():
             self._undeleted += trimmed.paths

@@ -18,6 +18,7 @@ def build_parked(context: ServerContext) -> ParkedMessages:
         topic_table=context.topic_table,
         subscription_groups=context.subscription_groups,
         clock=context.clock,
+        random=context.random,
     )
     context.dispatcher.add(dead_letters.handlers)
     context.group_commit.listeners.append(parked)

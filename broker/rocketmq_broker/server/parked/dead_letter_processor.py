@@ -24,7 +24,7 @@ from rocketmq_broker.server.topics.names import refuse_as_consumer
 from rocketmq_broker.server.topics.subscription_group_table import SubscriptionGroupTable
 from rocketmq_broker.server.topics.topic_table import TopicTable
 from rocketmq_broker.store import Appended, MessageStore, UnreadableRecord
-from rocketmq_broker.world import current_world
+from rocketmq_broker.world import Chance
 
 logger = logging.getLogger(__name__)
 
@@ -43,6 +43,7 @@ class DeadLetterProcessor:
         topic_table: TopicTable,
         subscription_groups: SubscriptionGroupTable,
         clock: Callable[[], int],
+        random: Chance,
     ) -> None:
         self._parked = parked
         self._store = store
@@ -50,7 +51,7 @@ class DeadLetterProcessor:
         self._topics = topic_table
         self._groups = subscription_groups
         self._clock = clock
-        self._random = current_world().random
+        self._random = random
 
     @property
     def handlers(self) -> Mapping[int, Handler]:
@@ -141,9 +142,8 @@ class DeadLetterProcessor:
             group_of(letter), reason or "no reason given",
         )  # fmt: skip
         info = MarkInfo(letter.queue_offset, treatment.value, now_ms, connection.peer, reason, retries)
-        frame = encode_response(command, ResponseCode.SUCCESS, body=MarkList(marks=[info]).encode())
         self._group_commit.appended()
-        self._group_commit.after_durable(appended.end_position, connection, frame)
+        self._group_commit.after_durable(appended.end_position, connection, command, body=MarkList(marks=[info]).encode())
 
 
 def _place(record: Record) -> ParkedPlace:

@@ -41,7 +41,7 @@ def build_pulling(
         offset_commits=context.offset_commits,
         young_queue_bytes=_young_queue_bytes(),
     )
-    query = QueryProcessor(store=context.store, tasks=context.tasks)
+    query = QueryProcessor(store=context.store, tasks=context.tasks, steady_ns=context.clock.steady_ns)
     for processor in (pull, offsets, query):
         context.dispatcher.add(processor.handlers)
     context.dispatcher.tell_disconnected(held_pulls.forget)

@@ -11,11 +11,8 @@ import logging
 from collections.abc import Callable
 from typing import Final
 
-from rocketmq_broker.world import current_world
-
 TOLERANCE_MS: Final = 1_000
 """The wall clock may differ by so much between two looks without having leapt: it is slewed, and looks come late."""
-LOOK_EVERY_S: Final = 0.1
 
 _NS_IN_MS: Final = 1_000_000
 
@@ -25,24 +22,21 @@ logger = logging.getLogger(__name__)
 class BrokerClock:
     """A clock: call it for milliseconds since the epoch. Use it on one thread, and call `follow` several times a second."""
 
-    def __init__(self, wall: Callable[[], int] | None = None, steady_ns: Callable[[], int] | None = None) -> None:
-        """`wall` returns milliseconds since the epoch, `steady_ns` nanoseconds since any fixed moment.
-
-        The defaults are the clocks of `current_world()`.
-        """
-        world = current_world()
-        self._wall = wall or world.wall_ms
-        self._steady_ns = steady_ns or world.steady_ns
+    def __init__(self, wall: Callable[[], int], steady_ns: Callable[[], int]) -> None:
+        """`wall` is in milliseconds since the epoch, `steady_ns` in nanoseconds since some moment or other."""
+        self._wall = wall
+        self.steady_ns = steady_ns
+        """Nanoseconds since some moment or other."""
         self._offset_ms = self._wall() - self.steady_ms()
         self._listeners: list[Callable[[int], None]] = []
 
     def __call__(self) -> int:
         """Returns milliseconds since the epoch."""
-        return self._steady_ns() // _NS_IN_MS + self._offset_ms
+        return self.steady_ns() // _NS_IN_MS + self._offset_ms
 
     def steady_ms(self) -> int:
         """Returns milliseconds for measuring durations: setting the wall clock does not change them."""
-        return self._steady_ns() // _NS_IN_MS
+        return self.steady_ns() // _NS_IN_MS
 
     def date_of(self, steady_ms: int) -> int:
         """Converts a steady time to milliseconds since the epoch, by the current wall clock."""

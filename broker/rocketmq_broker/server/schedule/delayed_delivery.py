@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import logging
-import math
 from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -18,13 +17,10 @@ from rocketmq_broker.server.schedule.clock_of_queue import ClockOfQueue
 from rocketmq_broker.server.schedule.delay_levels import SCHEDULE_TOPIC, final_place
 from rocketmq_broker.server.schedule.delivered_before import DeliveredBefore
 from rocketmq_broker.store import CorruptRecord, DelayOffsets, MessageStore, StoreUnwritable
-from rocketmq_broker.world import current_world
 
 MOST_AT_ONCE: Final = 500
 """Messages delivered in one go; the event loop breathes in between."""
 REST_S: Final = 0.005
-LONGEST_SLEEP_S: Final = 1.0
-"""The event loop's clock may go slower than the wall clock: what is due is late by no more than this."""
 UNWRITABLE_MS: Final = 100
 """When to try again if the store could not be written."""
 
@@ -75,13 +71,15 @@ class DelayedDelivery:
         queues: Queues,
         levels_ms: tuple[int, ...],
         clock: Callable[[], int],
+        longest_sleep_s: float,
     ) -> None:
+        """`longest_sleep_s` bounds what `deliver_due` returns: the event loop's clock may go slower than `clock`."""
         self._store = store
         self._group_commit = group_commit
         self._offsets = offsets
         self._queues = queues
         self._clock = clock
-        self._longest_sleep_s = LONGEST_SLEEP_S if current_world().clocks_differ else math.inf
+        self._longest_sleep_s = longest_sleep_s
         self._levels = [_Level(queue_id, delay_ms, offsets.get(queue_id + 1) or 0) for queue_id, delay_ms in enumerate(levels_ms)]
         self.alarm = Alarm()
         """Rings when something may be due sooner than the last `deliver_due` said."""

@@ -21,7 +21,7 @@ def build_sending(
 ) -> None:
     """Builds the processors. `half_messages` takes messages that begin a transaction; `replies` are pushes under way."""
     highest_delay_level = len(context.store.config.delay_levels_ms)
-    destination = SendDestination(context.topic_table, context.subscription_groups)
+    destination = SendDestination(context.topic_table, context.subscription_groups, context.random)
     send = SendProcessor(
         identity=context.identity,
         store=context.store,
@@ -44,6 +44,7 @@ def build_sending(
         offsets=context.offsets,
         highest_delay_level=highest_delay_level,
         clock=context.clock,
+        random=context.random,
     )
     reply = ReplyProcessor(
         identity=context.identity,

@@ -23,7 +23,7 @@ from rocketmq_broker.server.topics.names import refuse_as_consumer, refuse_messa
 from rocketmq_broker.server.topics.subscription_group_table import SubscriptionGroupTable
 from rocketmq_broker.server.topics.topic_table import TopicTable
 from rocketmq_broker.store import ConsumerOffsets, MessageStore, SubscriptionGroupConfig, UnreadableRecord
-from rocketmq_broker.world import current_world
+from rocketmq_broker.world import Chance
 
 FIRST_RETRY_LEVEL: Final = 3
 """The delay level of the first retry: 10 s; each further one is a level longer."""
@@ -46,6 +46,7 @@ class SendBackProcessor:
         offsets: ConsumerOffsets,
         highest_delay_level: int,
         clock: Callable[[], int],
+        random: Chance,
     ) -> None:
         self._store = store
         self._group_commit = group_commit
@@ -56,7 +57,7 @@ class SendBackProcessor:
         self._offsets = offsets
         self._highest_delay_level = highest_delay_level
         self._clock = clock
-        self._random = current_world().random
+        self._random = random
 
     @property
     def handlers(self) -> Mapping[int, Handler]:
@@ -79,8 +80,7 @@ class SendBackProcessor:
         self._statistics.flows.sent_back(_origin_topic(record), header.group)
         self._group_commit.appended()
         if not command.is_oneway:
-            frame = encode_response(command, ResponseCode.SUCCESS)
-            self._group_commit.after_durable(appended.end_position, connection, frame)
+            self._group_commit.after_durable(appended.end_position, connection, command)
         return None
 
     def _find(self, commit_log_offset: int) -> Record:

@@ -10,7 +10,7 @@ from rocketmq_broker.protocol.headers import SendMessageRequestHeader, SendMessa
 from rocketmq_broker.remoting.dispatcher import RequestRefused
 from rocketmq_broker.server.topics.subscription_group_table import SubscriptionGroupTable
 from rocketmq_broker.server.topics.topic_table import TopicTable
-from rocketmq_broker.world import current_world
+from rocketmq_broker.world import Chance
 
 SendHeader: TypeAlias = SendMessageRequestHeader | SendMessageRequestHeaderV2
 
@@ -30,10 +30,10 @@ class Destination(NamedTuple):
 class SendDestination:
     """Finds each message's destination: the dead-letter topic for a consumer's message after its last attempt."""
 
-    def __init__(self, topic_table: TopicTable, subscription_groups: SubscriptionGroupTable) -> None:
+    def __init__(self, topic_table: TopicTable, subscription_groups: SubscriptionGroupTable, random: Chance) -> None:
         self._topics = topic_table
         self._groups = subscription_groups
-        self._random = current_world().random
+        self._random = random
 
     def of(self, header: SendHeader) -> Destination:
         """Returns the message's destination. Raises RequestRefused."""

@@ -88,6 +88,8 @@ def build_transactions(
     policy: CheckPolicy,
     clock: BrokerClock,
     expiry_clock: Callable[[], int],
+    longest_sleep_s: float,
+    idle_notes_s: float,
     checks_in_flight: ChecksInFlight[Connection] | None = None,
 ) -> Transactions:
     """Finds the pending transactions in the store, and builds the parts. Raises StoreError, OSError.
@@ -120,8 +122,13 @@ def build_transactions(
     return Transactions(
         messages=messages,
         check_service=CheckService(
-            messages=messages, requests=requests, appended=group_commit.appended, clock=clock, expiry_clock=expiry_clock
+            messages=messages,
+            requests=requests,
+            appended=group_commit.appended,
+            clock=clock,
+            expiry_clock=expiry_clock,
+            longest_sleep_s=longest_sleep_s,
         ),
         checks_in_flight=in_flight,
-        notes=TransactionNotes(messages, store, in_flight, consumer_offsets, counts_file),
+        notes=TransactionNotes(messages, store, in_flight, consumer_offsets, counts_file, idle_notes_s),
     )

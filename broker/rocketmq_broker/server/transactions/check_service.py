@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import logging
-import math
 from collections.abc import Callable
 
 from rocketmq_broker.remoting.alarm import Alarm
@@ -14,7 +13,6 @@ from rocketmq_broker.store import StoreUnwritable
 from rocketmq_broker.transaction.decision import CheckAction, decide_check, must_be_put_back
 from rocketmq_broker.transaction.errors import HalfMessageExpired, HalfMessageLost, NotAHalfMessage, NotWrittenYet
 from rocketmq_broker.transaction.pending_transaction import PendingTransaction
-from rocketmq_broker.world import current_world
 
 logger = logging.getLogger(__name__)
 
@@ -24,8 +22,6 @@ HELD_BACK_MS = 1_000
 """When to look again if no producer of the group can be asked now, or the half message is on its way to the disk."""
 UNWRITABLE_MS = 1_000
 """When to try again if the store could not be written."""
-LONGEST_SLEEP_S = 1.0
-"""The event loop's clock may go slower than the wall clock: what is due is late by no more than this."""
 SHORTEST_SLEEP_S = 0.02
 
 
@@ -40,16 +36,18 @@ class CheckService:
         appended: Callable[[], None],
         clock: Callable[[], int],
         expiry_clock: Callable[[], int],
+        longest_sleep_s: float,
     ) -> None:
         """`appended` is called when the store has something to write (GroupCommit).
 
-        `expiry_clock` gives the time for discarding transactions by age (ExpiryClock).
+        `expiry_clock` says the time by which a transaction may be discarded for its age (ExpiryClock).
+        `longest_sleep_s` bounds what `due_s` returns: the event loop's clock may go slower than `clock`.
         """
         self._messages = messages
         self._requests = requests
         self._appended = appended
         self._clock = clock
-        self._longest_sleep_s = LONGEST_SLEEP_S if current_world().clocks_differ else math.inf
+        self._longest_sleep_s = longest_sleep_s
         self._expiry_clock = expiry_clock
         self.alarm = Alarm()
         """Rings when a transaction is due sooner than the last `look_now` said."""

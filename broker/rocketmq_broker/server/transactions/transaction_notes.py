@@ -15,7 +15,6 @@ from rocketmq_broker.store import ConsumerOffsets, DamagedStore, MessageStore
 from rocketmq_broker.transaction.checking.check_counts import check_counts_as_json, check_counts_from_json
 from rocketmq_broker.transaction.checking.checks_in_flight import ChecksInFlight
 from rocketmq_broker.transaction.messages.offsets import TransactionOffsets
-from rocketmq_broker.world import current_world
 
 logger = logging.getLogger(__name__)
 
@@ -60,7 +59,9 @@ class TransactionNotes:
         checks_in_flight: ChecksInFlight[Connection],
         consumer_offsets: ConsumerOffsets,
         counts_file: CheckCountsFile,
+        idle_s: float,
     ) -> None:
+        """`idle_s` passes between two writes while no transaction changes."""
         self._messages = messages
         self._store = store
         self._checks_in_flight = checks_in_flight
@@ -68,7 +69,7 @@ class TransactionNotes:
         self._counts_file = counts_file
         self._noted: _NotedOffsets | None = None
         self._kept: TransactionOffsets | None = None
-        self._idle_s = max(KEEP_INTERVAL_S, current_world().upkeep_s)
+        self._idle_s = idle_s
         self._changes_kept: int | None = None
         self._is_finished = False
         self._counts_turn = threading.Lock()

@@ -9,7 +9,6 @@ from rocketmq_broker.message import properties as props
 from rocketmq_broker.protocol.codes import ResponseCode
 from rocketmq_broker.remoting.tasks import Tasks
 from rocketmq_broker.server.schedule.expiry_clock import BELIEVED_AFTER_MS
-from rocketmq_broker.server.transactions import check_service
 from rocketmq_broker.store.log.segments import Segments
 from rocketmq_broker.transaction.checking.check_policy import CheckPolicy
 from tests.unit.client.waiting import until
@@ -884,10 +883,9 @@ def test_an_answered_check_asks_for_no_look_before_the_next_one_is_due(producer:
     assert broker.in_flight.next_repetition_ms() is None
 
 
-async def test_a_half_message_that_is_due_sooner_than_all_others_wakes_the_timer(
-    broker: TransactionBroker, producer: Producer, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(check_service, "LONGEST_SLEEP_S", 3600)
+async def test_a_half_message_that_is_due_sooner_than_all_others_wakes_the_timer(producer: Producer) -> None:
+    broker = TransactionBroker(longest_sleep_s=3600)
+    broker.online(producer)
     tasks = Tasks()
     tasks.when_due("check-back", broker.check_service.look_now, broker.check_service.alarm, rest_s=0)
     await asyncio.sleep(0)
