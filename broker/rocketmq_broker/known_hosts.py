@@ -1,4 +1,4 @@
-"""Which HTTP requests are meant for this server, and which a page of another site made a browser send.
+"""Tells HTTP requests for this server from those that a page of another site made a browser send.
 
 A browser sends requests to a loopback address for any page, and an unguarded service accepts them in two cases:
 
@@ -25,7 +25,7 @@ class Refusal:
 
 @dataclass(frozen=True, slots=True)
 class KnownHosts:
-    """The names that a server answers to: those of loopback, the address it listens on, and names that it was given."""
+    """The names of a server: those of loopback, its listening address, and names given to it."""
 
     bound_host: str = "127.0.0.1"
     names: frozenset[str] = frozenset()
@@ -34,7 +34,7 @@ class KnownHosts:
 
     @classmethod
     def of(cls, bound_host: str, names: str) -> Self:
-        """The hosts known to a server that listens on `bound_host`; `names` have commas or blanks between them."""
+        """Returns the hosts of a server that listens on `bound_host`; `names` have commas or blanks between them."""
         return cls(bound_host.lower(), frozenset(split_names(names)))
 
     def refusal(self, method: str, host: str | None, origin: str | None, fetch_site: str | None) -> Refusal | None:
@@ -60,12 +60,12 @@ class KnownHosts:
 
 
 def split_names(text: str) -> list[str]:
-    """The names in a list with commas or blanks between them, in lower case."""
+    """Returns the names in a list with commas or blanks between them, in lower case."""
     return text.replace(",", " ").lower().split()
 
 
 def host_of(host_and_port: str) -> str:
-    """The host of a Host header, in lower case and without brackets; empty if there is none."""
+    """Returns the host of a Host header, in lower case and without brackets; empty if there is none."""
     try:
         parts = urlsplit(f"//{host_and_port}")
         _ = parts.port
@@ -77,14 +77,14 @@ def host_of(host_and_port: str) -> str:
 
 
 def is_loopback(name: str) -> bool:
-    """Whether a name or an address leads to this machine alone."""
+    """Returns whether a name or an address leads to this machine only."""
     if is_address(name):
         return ipaddress.ip_address(name).is_loopback
     return name == "localhost" or name.endswith(".localhost")
 
 
 def is_address(name: str) -> bool:
-    """Whether this is an IP address, without brackets."""
+    """Returns whether this is an IP address, without brackets."""
     try:
         ipaddress.ip_address(name)
     except ValueError:

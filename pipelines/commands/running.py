@@ -27,7 +27,7 @@ MOST_SMALL_ROWS: Final = 100_000
 
 @dataclass(frozen=True, slots=True)
 class TimedOutcome:
-    """What a reconciliation found, and how long Spark took to start and to compare."""
+    """A reconciliation's outcome, and the times for Spark's start and the comparison."""
 
     outcome: Outcome
     start_s: float
@@ -59,7 +59,7 @@ def reconciled(
 
 @contextmanager
 def opened_session(books: Books, options: SparkOptions, progress: Console) -> Iterator[Reading]:
-    """Spark for these books, which can be read. Raises UnreadableStore, UnreadableDatabase, SparkUnavailable."""
+    """Yields a Spark session for these readable books. Raises UnreadableStore, UnreadableDatabase, SparkUnavailable."""
     for log in books.logs:
         log.check()
     check_tables(books.order_database, books.credit_database)

@@ -1,4 +1,4 @@
-"""The command `watch`: breaks are opened and closed while the system runs."""
+"""The command `watch`: opens and closes breaks while the system runs."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
-"""The words that the services write into their rows: states, kinds, and what stands before the id of a message.
+"""The services' words in their rows: states, kinds, and prefixes of message ids.
 
-The reconciliation imports no service, so that one mistake cannot blind both. A test holds these words to the services' own.
+The reconciliation imports no service, so that one mistake cannot blind both. A test compares these words with the services' own.
 """
 
 from typing import Final

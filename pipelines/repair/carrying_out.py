@@ -29,7 +29,7 @@ class AsyncSteps(Protocol):
 
 
 def applied(plan: Plan, audit: Audit, namesrv_addr: str | None, credit_service_url: str, key: str) -> bool:
-    """Does what the plan says, and tells of each step. Whether nothing is left to do. Raises PlanUnusable."""
+    """Does the steps of the plan, and reports each. Returns whether nothing is left to do. Raises PlanUnusable."""
     try:
         outcomes = asyncio.run(_carried_out(plan, audit, namesrv_addr, credit_service_url, key))
     except AdminError as error:

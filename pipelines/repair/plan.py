@@ -17,7 +17,7 @@ VERSION: Final = 1
 
 
 class Action(StrEnum):
-    """What a step does."""
+    """The action of a step."""
 
     RESUME = "resume"
     """The broker checks back once more: a discarded half message becomes pending again."""
@@ -32,7 +32,7 @@ class Action(StrEnum):
 
 
 class OrderSaid(msgspec.Struct, frozen=True):
-    """What the order row says: the fields of the order's message."""
+    """The fields of the order row that an order's message has."""
 
     order_id: str
     customer: str
@@ -62,7 +62,7 @@ class Step(msgspec.Struct, frozen=True, omit_defaults=True):
 
 
 class ForAPerson(msgspec.Struct, frozen=True, omit_defaults=True):
-    """What no rule can decide."""
+    """A finding without a rule, for a person to decide."""
 
     subject: str
     finding: str
@@ -72,7 +72,7 @@ class ForAPerson(msgspec.Struct, frozen=True, omit_defaults=True):
 
 
 class Plan(msgspec.Struct, frozen=True):
-    """All steps of one reconciliation, in the order in which they are carried out."""
+    """All steps of one reconciliation, in the order of their execution."""
 
     as_of_ms: int
     topic: str
@@ -83,7 +83,7 @@ class Plan(msgspec.Struct, frozen=True):
 
 
 def write_plan(plan: Plan, path: Path) -> None:
-    """Writes the plan as JSON; the file is whole or not there. Raises PlanUnusable."""
+    """Writes the plan as JSON, whole or not at all. Raises PlanUnusable."""
     text = visible_json(msgspec.json.format(msgspec.json.encode(plan), indent=2).decode())
     fresh = path.with_name(f".{path.name}.new")
     try:
@@ -98,7 +98,7 @@ def write_plan(plan: Plan, path: Path) -> None:
 
 
 def read_plan(path: Path) -> Plan:
-    """The plan in a file. Raises PlanUnusable."""
+    """Reads the plan in a file. Raises PlanUnusable."""
     try:
         plan = msgspec.json.decode(path.read_bytes(), type=Plan)
     except OSError as error:

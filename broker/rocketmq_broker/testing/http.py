@@ -1,6 +1,6 @@
 """A small HTTP server for commands on loopback: one request a connection, JSON for arguments and answers.
 
-A page that a browser has open must not command it: requests from other origins, or to another name than loopback, are refused.
+No page in a browser may command it: it refuses requests from other origins, or to another name than loopback.
 """
 
 from __future__ import annotations

@@ -42,7 +42,7 @@ def _postgresql(url: str) -> DatabaseAddress:
     database, password = parameters.pop("dbname", ""), parameters.pop("password", "")
     parameters.setdefault("connect_timeout", str(CONNECT_TIMEOUT_S))
     if "," in host or host.startswith("/"):
-        # Several hosts, or the folder of a socket: the part before the path has no room for them.
+        # Several hosts, or the folder of a socket, have no room before the path.
         parameters |= {"host": host} | ({"port": port} if port else {})
         place = ""
     else:

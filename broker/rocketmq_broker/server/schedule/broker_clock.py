@@ -23,7 +23,7 @@ class BrokerClock:
     """A clock: call it for milliseconds since the epoch. Use it on one thread, and call `follow` several times a second."""
 
     def __init__(self, wall: Callable[[], int], steady_ns: Callable[[], int]) -> None:
-        """`wall` is in milliseconds since the epoch, `steady_ns` in nanoseconds since some moment or other."""
+        """`wall` returns milliseconds since the epoch, `steady_ns` nanoseconds since any fixed moment."""
         self._wall = wall
         self.steady_ns = steady_ns
         """Nanoseconds since some moment or other."""

@@ -40,8 +40,8 @@ class CheckService:
     ) -> None:
         """`appended` is called when the store has something to write (GroupCommit).
 
-        `expiry_clock` says the time by which a transaction may be discarded for its age (ExpiryClock).
-        `longest_sleep_s` bounds what `due_s` returns: the event loop's clock may go slower than `clock`.
+        `expiry_clock` gives the time for discarding transactions by age (ExpiryClock). `longest_sleep_s` bounds the result of
+        `due_s`: the event loop's clock may be slower than `clock`.
         """
         self._messages = messages
         self._requests = requests
