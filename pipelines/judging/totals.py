@@ -1,4 +1,4 @@
-"""What findings add up to: healthy orders as sums, all others one by one, the totals of each class, and which of them fail."""
+"""The sums of findings: healthy orders as totals, all others one by one, each class's totals, and the failing classes."""
 
 from __future__ import annotations
 
@@ -133,17 +133,17 @@ def _began_ms(row: Mapping[str, Any]) -> int | None:
 
 @dataclass(frozen=True, slots=True)
 class Tolerance:
-    """All but the healthy classes fail, unless they are allowed; healthy ones fail if they are named."""
+    """The failing classes: all unhealthy ones that are not allowed, and the named healthy ones."""
 
     allowed: frozenset[Finding] = frozenset()
     failing: frozenset[Finding] = frozenset()
 
     def fails(self, total: FindingTotal) -> bool:
-        """Whether the books are wrong by this total."""
+        """Returns whether this total makes the books wrong."""
         if not total.count:
             return False
         return total.finding in self.failing or (total.finding not in CONSISTENT and total.finding not in self.allowed)
 
     def is_consistent(self, totals: Iterable[FindingTotal]) -> bool:
-        """Whether nothing was found that fails."""
+        """Returns whether no total fails."""
         return not any(self.fails(total) for total in totals)

@@ -1,4 +1,4 @@
-"""Carries out a plan: opens the ways to the brokers and to the credit service, and does each step that is not done yet."""
+"""Executes a plan: connects to the brokers and to the credit service, and does each step that is not done yet."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ AT_BROKERS: Final = frozenset({Action.RESUME, Action.RETRY, Action.PUBLISH})
 
 
 class AsyncSteps(Protocol):
-    """Who carries out the brokers' steps."""
+    """The executor of the brokers' steps."""
 
     async def carry_out(self, step: Step) -> StepOutcome:
         """Does the step unless it is done."""
@@ -68,7 +68,7 @@ async def _told(
 async def carry_out(
     plan: Plan, brokers: AsyncSteps | None, at_credit_service: Callable[[Step], StepOutcome], audit: Audit
 ) -> AsyncIterator[tuple[Step, StepOutcome]]:
-    """Does all steps of the plan; one that fails keeps none of the others from being done. Raises PlanUnusable."""
+    """Does all steps of the plan. A failed step does not prevent the others. Raises PlanUnusable."""
     for step in plan.steps:
         audit.begin(step)
         if step.action in AT_BROKERS:
@@ -81,5 +81,5 @@ async def carry_out(
 
 
 def needs_brokers(plan: Plan) -> bool:
-    """Whether a step of the plan is the brokers'."""
+    """Returns whether the plan has steps for brokers."""
     return any(step.action in AT_BROKERS for step in plan.steps)

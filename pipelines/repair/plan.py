@@ -1,4 +1,4 @@
-"""A plan of repair: its steps, how each may end, and what only a person can decide. People read the file before they apply it."""
+"""A plan of repair: its steps, their outcomes, and the decisions left to a person. People read the file before they apply it."""
 
 from __future__ import annotations
 
@@ -111,7 +111,7 @@ def read_plan(path: Path) -> Plan:
 
 
 class StepState(StrEnum):
-    """`done_before` is as good as `done`: nothing was changed this time, because an earlier time had done it."""
+    """The state of a step. `done_before` is as good as `done`: an earlier execution had made the change."""
 
     DONE = "done"
     DONE_BEFORE = "done_before"
@@ -120,22 +120,22 @@ class StepState(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class StepOutcome:
-    """How a step ended; `detail` says what was done, or why it was not."""
+    """The outcome of a step; `detail` names the change, or the reason why there was none."""
 
     state: StepState
     detail: str
 
 
 def done(detail: str) -> StepOutcome:
-    """Something was changed."""
+    """Returns the outcome of a change."""
     return StepOutcome(StepState.DONE, detail)
 
 
 def done_before(detail: str) -> StepOutcome:
-    """Nothing was left to do."""
+    """Returns the outcome of a step with nothing left to do."""
     return StepOutcome(StepState.DONE_BEFORE, detail)
 
 
 def failed(detail: str) -> StepOutcome:
-    """Nothing was changed, and a person must look."""
+    """Returns the outcome without a change, for a person to examine."""
     return StepOutcome(StepState.FAILED, detail)

@@ -36,7 +36,7 @@ class Reading:
         reader = source(dict(options)).reader(schema)
         partitions = reader.partitions()
         # One number for each partition. `spark.read` would start two more Python processes for each source, one after the other,
-        # to learn what this one knows.
+        # for numbers that this process knows.
         numbers = self.spark.range(0, len(partitions), 1, max(1, len(partitions)))
         return _read_by_tasks(numbers, reader, partitions, schema)
 
@@ -61,7 +61,7 @@ class Reading:
 def _read_by_tasks(
     numbers: DataFrame, reader: DataSourceReader, partitions: Sequence[InputPartition], schema: StructType
 ) -> DataFrame:
-    """The rows of the partitions with these numbers: the task that holds a number reads its partition."""
+    """Returns the rows of these partitions: the task with a number reads its partition."""
 
     class PartitionsRead:
         def eval(self, numbers: pyarrow.RecordBatch) -> Iterator[pyarrow.RecordBatch]:

@@ -135,5 +135,5 @@ def _utc(milliseconds: int) -> str:
 
 
 def say(line: str) -> None:
-    """Prints one line as it is, however long; control characters from elsewhere are escaped."""
+    """Prints one line unwrapped, and escapes foreign control characters."""
     Console().print(printable(line), markup=False, highlight=False, soft_wrap=True)
