@@ -29,7 +29,7 @@ def _redis_url(url: SecretStr) -> SecretStr:
 
 
 class CreditDatabaseSettings(DatabaseSettings):
-    """Where the credit database is."""
+    """The settings of the credit database."""
 
     model_config = SettingsConfigDict(alias_generator=names_beginning_with("CREDIT"))
 
@@ -40,7 +40,7 @@ MigrationSettings = migration_settings(CreditDatabaseSettings, "credit_service")
 
 
 class LedgerSettings(CreditDatabaseSettings, ServingDatabaseSettings):
-    """What consumer and worker both need.
+    """The settings of both consumer and worker.
 
     Each flag can also be given as an environment variable: --credit-database-url is CREDIT_DATABASE_URL.
     """
@@ -136,5 +136,5 @@ class CreditSettings(LedgerSettings, ServiceSettings):
 
     @property
     def repair_key(self) -> SecretStr:
-        """What the file holds; empty without a file."""
+        """The content of the key file; empty without a file."""
         return self._repair_key

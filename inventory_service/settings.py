@@ -9,7 +9,7 @@ from service_runtime.settings.of_services import ServiceSettings, database_at, m
 
 
 class InventoryDatabaseSettings(DatabaseSettings):
-    """Where the inventory database is."""
+    """The settings of the inventory database."""
 
     model_config = SettingsConfigDict(alias_generator=names_beginning_with("INVENTORY"))
 

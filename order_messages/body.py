@@ -1,4 +1,4 @@
-"""What all bodies have in common: how they are read, and what their fields may hold."""
+"""The common part of all bodies: decoding, encoding, and the types of their fields."""
 
 from typing import Annotated, Final, Self
 
@@ -11,7 +11,7 @@ MAX_TOTAL_CENTS: Final = 10**15
 
 
 class UnreadableBody(Exception):
-    """The body is not what its topic says, and will not become so by being delivered again; says which field is wrong."""
+    """The body breaks its topic's schema, and redelivery cannot help; the text names the wrong field."""
 
 
 Text = Annotated[str, StringConstraints(min_length=1), NO_CONTROL_CHARACTERS]
@@ -22,14 +22,14 @@ Currency = Annotated[str, StringConstraints(pattern="^[A-Z]{3}$")]
 
 
 class MessageBody(BaseModel):
-    """A message's body. Fields that this version does not know are ignored: the sender may be newer."""
+    """A message's body. Ignores unknown fields: the sender may be newer."""
 
     model_config = ConfigDict(strict=True, frozen=True, extra="ignore")
 
     order_id: OrderId
 
     def encode(self) -> bytes:
-        """The body as it is sent: JSON in UTF-8."""
+        """Encodes the body as JSON in UTF-8."""
         return self.model_dump_json().encode()
 
     @classmethod

@@ -1,4 +1,4 @@
-"""An order that was told as created is cancelled. The message may arrive before the one that says the order was created.
+"""The message of a cancelled order, whose creation was sent before. It may arrive before the message of the creation.
 
 version 1   order_id, customer, total_cents, currency, cancelled_at_ms, reason
 """

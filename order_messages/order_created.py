@@ -1,4 +1,4 @@
-"""An order is placed; one that is to be paid later is told only when it is paid.
+"""The message of a placed order; an order to be paid later is sent only when it is paid.
 
 version 1   order_id, customer, total_cents, currency, created_at_ms
 version 2   adds items: what inventory ships

@@ -34,7 +34,7 @@ class OrderState(StrEnum):
 
 
 class TransactionKind(StrEnum):
-    """What a transaction tells the world. An order has one of the first kind, and at most one COMMITTED of the second."""
+    """The subject of a transaction's message. An order has one of the first kind, and at most one COMMITTED of the second."""
 
     ORDER = "order"
     CANCELLATION = "cancellation"

@@ -1,4 +1,4 @@
-"""There is too little in stock for an order: a compensating message, upon which the order service cancels the order.
+"""The message of an order with too little in stock: a compensating message; the order service then cancels the order.
 
 version 1   order_id, missing
 """

@@ -19,7 +19,7 @@ def _failpoints(text: str) -> str:
 
 
 class OrderDatabaseSettings(DatabaseSettings):
-    """Where the order database is."""
+    """The settings of the order database."""
 
     model_config = SettingsConfigDict(alias_generator=names_beginning_with("ORDER"))
 
@@ -89,7 +89,7 @@ class OrderSettings(OrderDatabaseSettings, ServiceSettings, WritingSettings):
 
     @property
     def placed_at_once(self) -> int:
-        """How many orders may be placed at once."""
+        """The number of orders placed at the same time."""
         return self.placing_max or min(self.http_threads * 2 // 3, self._most_placed_at_once)
 
     @property

@@ -1,4 +1,4 @@
-"""Tells of refusals by a plain message. It needs no transaction: the order's own message is redelivered until it is sent."""
+"""Reports refusals by a plain message. It needs no transaction: the order's own message is redelivered until it is sent."""
 
 from dataclasses import dataclass
 from typing import Final
@@ -15,12 +15,12 @@ PRODUCER_GROUP: Final = "credit_service"
 
 @dataclass(frozen=True, slots=True)
 class RefusalProducer:
-    """See `service_layer.refusing.RefusalTeller`; safe to use from several threads."""
+    """Sends refusals (`service_layer.refusing.RefusalTeller`); safe to use from several threads."""
 
     sender: SenderThread
 
     def tell(self, order_id: str, reason: str) -> None:
-        """See `service_layer.refusing.RefusalTeller`."""
+        """Sends the message; stored on return. Raises RefusalNotTold."""
         body = CreditRefused(version=credit_refused.VERSION, order_id=order_id, reason=reason)
         message = Message.of(
             credit_refused.TOPIC, body.encode(), tags=credit_refused.TAG, keys=[order_id], user_properties=carried_properties()

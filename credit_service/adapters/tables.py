@@ -14,7 +14,7 @@ MIGRATIONS: Final = "credit_service:migrations"
 
 
 class CreditDatabase(SQLModel, registry=registry()):
-    """Base of the tables; keeps them apart from another service's in the same process."""
+    """Base of the tables; separates them from another service's in the same process."""
 
 
 class CreditRow(CreditDatabase, table=True):

@@ -1,4 +1,4 @@
-"""What orchestrators and operators ask of the credit service: /readyz and /healthz."""
+"""The health of the credit service for orchestrators and operators: /readyz and /healthz."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -27,21 +27,21 @@ class Workers(Protocol):
     """The port to the workers' heartbeats."""
 
     def living(self) -> Sequence[LivingWorker]:
-        """The workers that are alive. Raises RedisError."""
+        """Returns the living workers. Raises RedisError."""
 
 
 class Held(Protocol):
-    """The port to what the consumer holds."""
+    """The port to the consumer's held orders."""
 
     def state(self) -> Holding | None:
-        """What is held now; None if nothing is."""
+        """Returns what is held now; None if nothing is."""
 
 
 class ConsumerQueues(Protocol):
     """The port to the consumer's queues."""
 
     def progress(self) -> Sequence[QueueProgress]:
-        """The progress of each queue; none if nobody can say."""
+        """Returns the progress of each queue; none if it is unknown."""
 
 
 _MEANWHILE: Final = "Orders wait at the broker meanwhile, and none is lost."
@@ -50,7 +50,7 @@ _OF_DATABASE: Final = f"an end of what locks it, room on its disk, the right to 
 
 @dataclass(frozen=True, slots=True)
 class _LivingWorkers:
-    """The workers, as something that credits need."""
+    """The living workers, as a need of credits."""
 
     workers: Workers
 
@@ -66,7 +66,7 @@ class _LivingWorkers:
 
 @dataclass(frozen=True)
 class HealthSources:
-    """Whom to ask."""
+    """The sources of the health report."""
 
     database: Needed
     broker: Needed
@@ -80,7 +80,7 @@ class HealthSources:
 
     @cached_property
     def readiness(self) -> Readiness:
-        """Whether an order could be credited now."""
+        """The readiness to credit an order now."""
         return Readiness(
             [
                 Need("database", self.database, f"Give the credit database what it lacks: {_OF_DATABASE}"),
@@ -169,7 +169,7 @@ def get_healthz() -> Response:
     database, broker = word_of("database", missing), word_of("broker", missing)
     redis = word(workers is not None)
     progress = sources.queues.progress()
-    # What is held explains a queue that stands still, and says whether that is an outage.
+    # Held orders explain a queue that stands still, and show whether it is an outage.
     still = [] if holding is not None else [_queue_health(one) for one in progress if one.stands_still_s > STILL_AFTER_S]
     attention = attention_for(sources.dead_letters)
     is_whole = any(worker.takes_tasks for worker in workers or ()) and not still and {database, broker, redis} == {"ok"}
@@ -195,7 +195,7 @@ def _sources() -> HealthSources:
 
 
 def _living(workers: Workers) -> Sequence[LivingWorker] | None:
-    """None if Redis is away."""
+    """Returns the living workers; None if Redis is away."""
     try:
         return workers.living()
     except RedisError:

@@ -40,7 +40,7 @@ def create_app(
     hosts: KnownHosts = _LOOPBACK,
     threads: int = 16,
 ) -> Flask:
-    """The application, on a database that is open; `health` answers for all that belongs to the service.
+    """Returns the application for an open database; `health` answers for all parts of the service.
 
     It answers requests that name one of `hosts`, on the server's `threads`. Without `repair_desk` nobody may repair.
     """

@@ -1,4 +1,4 @@
-"""The ledger's entry that a message asks for: a credit for an order that was created, a reversal for one that was cancelled."""
+"""The ledger's entry for a message: a credit for a created order, a reversal for a cancelled one."""
 
 from credit_service.domain.credit import Credit
 from order_messages import order_cancelled

@@ -1,4 +1,4 @@
-"""Credits a batch, and lets an order be refused only if the database takes others: see `service_runtime.failing.refusals`."""
+"""Credits a batch. Refuses an order only if the database takes others: see `service_runtime.failing.refusals`."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -18,13 +18,13 @@ _REASON: Final = "the credit database refuses them (the workers' log says why), 
 
 @dataclass(frozen=True, slots=True)
 class FairCrediting:
-    """See `service_layer.order_listener.BatchCrediting`."""
+    """Credits batches with retries of refused orders (`service_layer.order_listener.BatchCrediting`)."""
 
     patient: PatientCrediting
     doubts: Doubts
 
     def credit(self, credits: Sequence[Credit], context: ConsumeContext) -> list[Credited]:
-        """What became of each credit: IMPOSSIBLE only if the fault is its own. Raises MessagesWithdrawn."""
+        """Returns the outcome of each credit: IMPOSSIBLE only if it is itself to blame. Raises MessagesWithdrawn."""
         outcomes = self.patient.credit(credits, context)
 
         def try_again(positions: Sequence[int], held: HeldBatch) -> list[int]:

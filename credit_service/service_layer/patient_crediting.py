@@ -1,4 +1,4 @@
-"""Credits a batch however long that takes: waits outages out, and finds the order that makes its task fail."""
+"""Credits a batch, however long that takes: waits for the end of outages, and finds the order that makes its task fail."""
 
 import logging
 from collections import deque
@@ -34,7 +34,7 @@ class _Failure:
 
 @dataclass(frozen=True, slots=True)
 class PatientCrediting:
-    """Credits batches for the threads of a consumer; from `holds` each learns whether orders of the others pass."""
+    """Credits batches for the threads of a consumer. By `holds` each thread learns whether the others' orders pass."""
 
     crediting: Crediting
     holds: Holds
@@ -44,9 +44,9 @@ class PatientCrediting:
     """Waits for a number of seconds; raises MessagesWithdrawn."""
 
     def credit(self, credits: Sequence[Credit], context: ConsumeContext, within: HeldBatch | None = None) -> list[Credited]:
-        """What became of each credit, durable on return. `within` is a batch that they are part of, and held already.
+        """Returns the outcome of each credit, durable on return. `within` is a held batch that they are part of.
 
-        Raises MessagesWithdrawn when the orders are no longer this consumer's; some may be credited then, which changes nothing.
+        Raises MessagesWithdrawn when the orders are no longer this consumer's; some may be credited then, which does no harm.
         """
         outcomes: list[Credited] = [None] * len(credits)
         parts = deque(_parts_of_one_kind(credits))
@@ -74,7 +74,7 @@ class PatientCrediting:
     def _try(
         self, part: BatchPart, credits: Sequence[Credit], held: HeldBatch, context: ConsumeContext
     ) -> "list[CreditOutcome | None] | _Failure":
-        """A stopping consumer waits for what is under way, but not for orders that are held."""
+        """Tries a part. A stopping consumer waits for tries under way, but not for held orders."""
         kind = credits[part.begin].kind
         passed_before, began = self.holds.passed(kind), self.holds.moment()
         try:
@@ -88,12 +88,12 @@ class PatientCrediting:
             failed = part.failed(fault, passed_before=passed_before, passed=self.holds.passed(kind))
             return _Failure(failed, fault, str(error))
         if CreditOutcome.CREDITED in outcomes:
-            # The answer to an earlier try says nothing of the database as it is now.
+            # The answer to an earlier try says nothing about the present database.
             self.holds.has_passed(kind, 0 if part.is_unanswered else began)
         return outcomes
 
     def _pause(self, context: ConsumeContext, seconds: float, kind: str) -> None:
-        """Ends early when an order is written: that tells all threads that it works again."""
+        """Pauses. Ends early when an order is written, because that tells all threads that writing works again."""
         passed = self.holds.passed(kind)
         while seconds > 0 and self.holds.passed(kind) == passed:
             self.wait(context, min(seconds, _SLICE_S))
@@ -106,7 +106,7 @@ class PatientCrediting:
 
 
 def _parts_of_one_kind(credits: Sequence[Credit]) -> Iterator[BatchPart]:
-    """A retry topic has messages of all topics."""
+    """Yields the runs of credits of one kind: a retry topic has messages of all topics."""
     begin = 0
     for _, run in groupby(credits, key=lambda credit: credit.kind):
         end = begin + len(list(run))
@@ -115,7 +115,7 @@ def _parts_of_one_kind(credits: Sequence[Credit]) -> Iterator[BatchPart]:
 
 
 def _what_is_left(step: FaultStep, failure: _Failure, credits: Sequence[Credit]) -> tuple[BatchPart, ...]:
-    """The parts that are to be tried further."""
+    """Returns the parts still to try."""
     part, reason = failure.part, failure.reason
     if step is FaultStep.SPLIT:
         logger.warning("a task with %d orders failed, now each half is tried alone: %s", part.end - part.begin, reason)

@@ -1,4 +1,4 @@
-"""Counts how shipments stand after each message, for Prometheus."""
+"""Counts the states of shipments after each message, for Prometheus."""
 
 from collections.abc import Sequence
 
@@ -9,10 +9,10 @@ from inventory_service.service_layer.ports import StockRoom
 
 
 class CountedStockRoom:
-    """See `StockRoom`; counts what another one says."""
+    """A `StockRoom` that counts the answers of another one."""
 
     def __init__(self, stock_room: StockRoom, registry: CollectorRegistry) -> None:
-        """`stock_room` ships."""
+        """`stock_room` ships the orders."""
         self._stock_room = stock_room
         self._shipments = Counter(
             "inventory_messages", "Messages, by how the order's shipment stands then.", ["message", "state"], registry=registry

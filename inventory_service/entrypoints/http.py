@@ -53,9 +53,9 @@ def create_app(
     guard: WriteGuard = _EVERYBODY,
     readiness_counts_s: float = FOR_S,
 ) -> Flask:
-    """The application, on a database and a consumer that are open. It answers requests that name one of `hosts`.
+    """Returns the application for an open database and consumer. It answers requests that name one of `hosts`.
 
-    What both said of their readiness counts for `readiness_counts_s`.
+    The readiness of both is asked again after `readiness_counts_s`.
     """
     app = create_application(
         __name__,

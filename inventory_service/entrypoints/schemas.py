@@ -1,4 +1,4 @@
-"""Requests and responses as they are on the wire."""
+"""The wire format of requests and responses."""
 
 from typing import Annotated, Self
 
@@ -42,7 +42,7 @@ class ShipmentResponse(BaseModel):
 
     @classmethod
     def of(cls, shipment: Shipment) -> Self:
-        """The response for a shipment."""
+        """Returns the response for a shipment."""
         return cls(order_id=shipment.order_id, state=shipment.state, missing=shipment.missing)
 
 

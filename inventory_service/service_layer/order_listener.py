@@ -1,8 +1,8 @@
-"""The consumer's message listener: ships orders, takes cancelled ones back, and tells of shortages.
+"""The consumer's message listener: ships orders, takes cancelled ones back, and reports shortages.
 
-A shortage is written first and told then, and the message is acknowledged last. If the service dies in between, the message is
-delivered again, the shortage is found in the database, and told again: the order service may hear of it twice, but never not at
-all. So the redelivery does what an outbox table would do.
+A shortage is written first, then sent, and the message is acknowledged last. If the service dies in between, the message is
+redelivered, the shortage is found in the database, and sent again: the order service may get it twice, but never misses it. So
+the redelivery replaces an outbox table.
 """
 
 import logging
@@ -37,9 +37,9 @@ logger = logging.getLogger(__name__)
 
 @dataclass(frozen=True, slots=True)
 class ShippingListener:
-    """Acknowledges a message after its shipment is stored and its shortage told. An outage holds it, however long it lasts.
+    """Acknowledges a message after its shipment is stored and its shortage sent. Holds it during an outage of any length.
 
-    So does a refusal, until the database takes another message of the topic: see `service_runtime.failing.refusals`.
+    A refusal holds it too, until the database takes another message of the topic: see `service_runtime.failing.refusals`.
     """
 
     stock_room: StockRoom
@@ -48,7 +48,7 @@ class ShippingListener:
     hold: Callable[[ConsumeContext, float], None] = ConsumeContext.hold
 
     def __call__(self, messages: list[MessageExt], context: ConsumeContext) -> ConsumeStatus:
-        """Called by the push consumer in one of its threads. Raises MessagesWithdrawn if they are no longer this consumer's."""
+        """Consumes messages in a thread of the push consumer. Raises MessagesWithdrawn if they are no longer this consumer's."""
         for message in messages:
             try:
                 with logging_about_message(message), span_about([message], f"consume {message.topic}"):
@@ -73,7 +73,7 @@ class ShippingListener:
             context.reconsume_later(message, DEAD_LETTERS_AT_ONCE)
 
     def _is_taken(self, deed: Deed, message: MessageExt, context: ConsumeContext, within: HeldBatch | None) -> bool:
-        """Whether the deed is done; False if the database refuses it. Waits for as long as an outage lasts."""
+        """Returns whether the deed is done; False if the database refuses it. Waits for the end of an outage."""
         answers: list[bool] = []
         holds = self.doubts.holds
 

@@ -14,11 +14,11 @@ MIGRATIONS: Final = "order_service:migrations"
 
 
 class OrderDatabase(SQLModel, registry=registry()):
-    """Base of the tables; keeps them apart from another service's in the same process."""
+    """Base of the tables; separates them from another service's in the same process."""
 
 
 class OrderRow(OrderDatabase, table=True):
-    """An order. An idempotency key is one customer's own: another customer may use the same."""
+    """An order. Each customer has its own idempotency keys."""
 
     __tablename__ = "orders"
     __table_args__ = (UniqueConstraint("customer", "idempotency_key", name="uq_orders_customer_idempotency_key"),)
@@ -67,7 +67,7 @@ class TransactionRow(OrderDatabase, table=True):
 
 
 class DatabaseIdentityRow(OrderDatabase, table=True):
-    """The database's id, in its only row. A copy of the database has the same."""
+    """The database's id, in its only row. A copy of the database has the same id."""
 
     __tablename__ = "database_identity"
 
@@ -76,7 +76,7 @@ class DatabaseIdentityRow(OrderDatabase, table=True):
 
 
 class EpochRow(OrderDatabase, table=True):
-    """A process that places orders in this database, and the number that it last wrote here: a time that only grows."""
+    """A process that places orders in this database, and the last number that it wrote: a time that only grows."""
 
     __tablename__ = "epochs"
 
@@ -86,7 +86,7 @@ class EpochRow(OrderDatabase, table=True):
 
 
 class AdoptionRow(OrderDatabase, table=True):
-    """A person's word that this database decides for all half messages until then, and why."""
+    """A person's decision, with the reason, that this database decides all half messages until then."""
 
     __tablename__ = "adoptions"
 

@@ -22,7 +22,7 @@ from order_messages.states import OrderState
 
 
 class OrderEvent(Enum):
-    """What happens to an order."""
+    """An event in an order's life."""
 
     PAY = auto()
     CANCEL = auto()
@@ -39,5 +39,5 @@ _TRANSITIONS: Final = {
 
 
 def next_state(state: OrderState, event: OrderEvent) -> OrderState | None:
-    """The state after the event; None if the event is not possible in this state."""
+    """Returns the state after the event; None if the event is not possible in this state."""
     return _TRANSITIONS.get((state, event))

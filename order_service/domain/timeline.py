@@ -1,4 +1,4 @@
-"""What happened to an order, and when, as the order database has it."""
+"""The events of an order with their times, as in the order database."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -9,7 +9,7 @@ from order_service.domain.order import Order
 
 
 class Happening(StrEnum):
-    """What can happen to an order."""
+    """The kind of an event of an order."""
 
     ASKED_FOR = "ASKED_FOR"
     """The request arrived; the half message went out."""
@@ -32,7 +32,7 @@ class OrderTransaction:
 
 @dataclass(frozen=True, slots=True)
 class OrderTimelineEvent:
-    """One thing that happened; with the transaction that tells the world of it, if one does."""
+    """An event of an order, with the transaction that sends its message, if any."""
 
     at_ms: int
     what: Happening
@@ -43,7 +43,7 @@ class OrderTimelineEvent:
 
 
 def timeline(order: Order, transactions: Iterable[OrderTransaction]) -> list[OrderTimelineEvent]:
-    """The order's events, the oldest first."""
+    """Returns the order's events, the oldest first."""
     of_kind = {transaction.kind: transaction for transaction in transactions}
     stored, cancelled = of_kind.get(TransactionKind.ORDER), of_kind.get(TransactionKind.CANCELLATION)
     events = [OrderTimelineEvent(order.created_at_ms, Happening.ASKED_FOR)]

@@ -1,4 +1,4 @@
-"""What /docs and /openapi.json say of the order service's routes."""
+"""The texts of /docs and /openapi.json about the order service's routes."""
 
 from typing import Final
 

@@ -48,10 +48,10 @@ orders_api = Blueprint("orders", __name__)
 
 
 class BrokerOfOrders(TransactionalSender, Needed, Protocol):
-    """What the application needs of the broker."""
+    """The broker, as the application needs it."""
 
     def count_discarded(self) -> int | None:
-        """How many messages of orders the broker has discarded and nobody has resumed; None if the broker does not answer."""
+        """Returns how many discarded messages of orders nobody has resumed; None if the broker does not answer."""
 
 
 def create_app(
@@ -66,10 +66,10 @@ def create_app(
     guard: WriteGuard = _EVERYBODY,
     readiness_counts_s: float = FOR_S,
 ) -> Flask:
-    """The application, on a database and a broker that are open.
+    """Returns the application for an open database and broker.
 
-    It answers requests that name one of `hosts`. Of the server's `threads` at most `placed_at_once` place or change orders.
-    What database and broker said of their readiness counts for `readiness_counts_s`.
+    It answers requests that name one of `hosts`. At most `placed_at_once` of the server's `threads` place or change orders. The
+    readiness of database and broker is asked again after `readiness_counts_s`.
     """
     app = create_application(
         __name__,

@@ -30,7 +30,7 @@ PROGRAM: Final = "order_service"
 
 
 def adopt_history(settings: AdoptionSettings) -> None:
-    """Makes the order database decide for all half messages until now, and says so. Raises CannotStart or DatabaseUnusable."""
+    """Makes the order database decide all half messages until now, and says so. Raises CannotStart or DatabaseUnusable."""
     engine = open_migrated(settings, MIGRATIONS)
     try:
         adopted_at_ms = SqlOrderStore(engine, current_world()).adopt_history(settings.adoption_reason)

@@ -1,8 +1,8 @@
 """One attempt to place or to cancel an order.
 
-The broker client gets it as the local transaction's argument, and whoever waits for the outcome reads it. Two threads know an
-attempt: the one that runs the local transaction writes, the one that answers the caller reads, and after a time-out both are at
-it at once. So what is known is one immutable value, replaced as a whole and only forward:
+The broker client passes it to the local transaction as argument; the thread that waits for the outcome reads it. Two threads use
+an attempt: one runs the local transaction and writes, one answers the caller and reads, and after a time-out both do so at once.
+So its progress is one immutable value, replaced as a whole and only forward:
 
     NOT_STARTED --begin--> RUNNING --conclude--> any other outcome, for good
 """
@@ -95,7 +95,7 @@ class TransactionFailed(KnowsItsProblem):
 
 @dataclass(frozen=True, slots=True)
 class AttemptProgress:
-    """What is known of an attempt at one moment."""
+    """The state of an attempt at one moment."""
 
     outcome: Outcome
     transaction_id: str | None = None
@@ -104,26 +104,26 @@ class AttemptProgress:
 
 
 class Attempt:
-    """What is wanted, and how far its local transaction has come."""
+    """The wanted order or cancellation, and the progress of its local transaction."""
 
     __slots__ = ("_progress", "wanted")
 
     def __init__(self, wanted: Wanted) -> None:
-        """Not started."""
+        """Creates an attempt that has not started."""
         self.wanted = wanted
         self._progress = AttemptProgress(Outcome.NOT_STARTED)
 
     @property
     def progress(self) -> AttemptProgress:
-        """What is known now; for any thread. Take it once and decide by that: it may be another one a moment later."""
+        """The present progress; for any thread. Read it once and decide by that: it may change a moment later."""
         return self._progress
 
     def begin(self, transaction_id: str) -> None:
-        """The local transaction begins; only for the thread that runs it. Raises RuntimeError if it began before."""
+        """Begins the local transaction; only for the thread that runs it. Raises RuntimeError if it began before."""
         self._advance(Outcome.NOT_STARTED, AttemptProgress(Outcome.RUNNING, transaction_id))
 
     def conclude(self, outcome: Outcome, reason: str = "") -> None:
-        """The local transaction ended; only for the thread that ran it. Raises RuntimeError unless it is running."""
+        """Ends the local transaction; only for the thread that ran it. Raises RuntimeError unless it is running."""
         self._advance(Outcome.RUNNING, AttemptProgress(outcome, self._progress.transaction_id, reason))
 
     def _advance(self, expected: Outcome, progress: AttemptProgress) -> None:

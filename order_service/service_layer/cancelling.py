@@ -1,4 +1,4 @@
-"""Cancels an order. One that was told as created is cancelled in a second transaction with the broker; another one just so."""
+"""Cancels an order: in a second transaction with the broker if its message was sent, else in the database alone."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -15,7 +15,7 @@ from order_service.service_layer.sending import TransactionalSender, send_attemp
 
 @dataclass(frozen=True, slots=True)
 class Cancelled:
-    """An order, and whether it is known to be cancelled; if not, it may become so, or not: ask again."""
+    """An order, and whether its cancellation is known. If not, it may still be cancelled: ask again."""
 
     order: Order
     is_known: bool = True
@@ -23,16 +23,16 @@ class Cancelled:
 
 @dataclass(frozen=True, slots=True)
 class OrderCancelling:
-    """Cancels orders, at the wish of customers and for want of stock."""
+    """Cancels orders, for customers and for shortages."""
 
     store: OrderStore
     sender: TransactionalSender
     now_ms: Callable[[], int]
 
     def cancel(self, order_id: str, reason: str) -> Cancelled:
-        """The order, CANCELLED; cancelling it again changes nothing.
+        """Cancels an order, and returns it. A second cancellation changes nothing.
 
-        Raises UnknownOrder, ImpossibleNow for an order that is EXPIRED, and TransactionFailed: then nothing was changed. A
+        Raises UnknownOrder, ImpossibleNow for an order that is EXPIRED, and TransactionFailed, all without changes. A
         DatabaseFailure passes through.
         """
         order = self.store.cancel_unpaid(order_id, reason, self.now_ms())
@@ -51,6 +51,6 @@ class OrderCancelling:
         if progress.outcome.state is TransactionState.UNKNOWN:
             return Cancelled(order, is_known=False)
         if progress.outcome in (Outcome.STORED, Outcome.NOT_CANCELLABLE):
-            # Not cancellable any more: another request has cancelled it in between.
+            # Another request has cancelled the order in between.
             return Cancelled(self.store.find_order(order.order_id) or order)
         raise TransactionFailed(progress.outcome)

@@ -1,4 +1,4 @@
-"""Places an order: the half message, the local transaction, and what to tell the caller."""
+"""Places an order: the half message, the local transaction, and the result for the caller."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -13,7 +13,7 @@ from order_service.service_layer.sending import TransactionalSender, send_attemp
 
 
 class KeyReused(Exception):
-    """The customer used the idempotency key in a request for something else."""
+    """The customer used the idempotency key in another request."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,7 +28,7 @@ class Placed:
 
 @dataclass(frozen=True, slots=True)
 class OrderPlacing:
-    """Places orders: those that are paid at once, and those that are to be paid later."""
+    """Places orders, paid at once or later."""
 
     store: OrderStore
     sender: TransactionalSender

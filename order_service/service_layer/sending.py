@@ -1,4 +1,4 @@
-"""Sends a message in a transaction, and says what is known of it when the wait is over."""
+"""Sends a message in a transaction, and returns what is known when the wait is over."""
 
 from typing import Protocol
 
@@ -8,7 +8,7 @@ from rocketmq_broker.message import Message
 
 
 class OutcomePending(Exception):
-    """The time allowed was over before the outcome was known."""
+    """The time allowed ended before the outcome was known."""
 
 
 class TransactionalSender(Protocol):
@@ -22,7 +22,7 @@ class TransactionalSender(Protocol):
 
 
 def send_attempt(sender: TransactionalSender, message: Message, attempt: Attempt, witness: Witness) -> AttemptProgress:
-    """Sends the message, and takes what is known of the attempt when the wait is over: it may go on meanwhile.
+    """Sends the message, and returns the attempt's progress when the wait is over; it may go on after that.
 
     `witness` is what the database held before: the message names it, for the check-back. Raises TransactionFailed.
     """

@@ -1,8 +1,8 @@
-"""The history of an order in one row: what an event may say, and how the events of one order become its history.
+"""The history of an order in one row: the columns of events, and the aggregation of an order's events.
 
-An event is one row of one source: an order row, an item, a credit, a record of the commit log. It fills the columns it knows
-and leaves the others NULL. The history is one aggregation of them. It is written in SQL that Spark and SQLite understand
-alike, so that tests can judge thousands of histories without a JVM.
+An event is one row of one source: an order row, an item, a credit, a record of the commit log. It fills the columns that it knows
+and leaves the others NULL. The history is one aggregation of the events. It is SQL that Spark and SQLite understand alike, so
+that tests can judge thousands of histories without a JVM.
 """
 
 from collections.abc import Mapping
@@ -114,9 +114,9 @@ EVENT_COLUMNS: Final = KEY | dict.fromkeys(COUNTS, "int") | dict.fromkeys(SUMS, 
 
 
 def aggregates(said: Mapping[str, str] | None = None) -> dict[str, str]:
-    """Each column of a history, and the SQL that makes it of the events of one key.
+    """Returns each column of a history, with the SQL that aggregates the events of one key.
 
-    `said` names the columns that the events fill, each with the SQL that finds it in an event: all columns, by their own names,
+    `said` names the columns that the events fill, each with the SQL that reads it from an event: all columns, by their own names,
     if it is None. A column that no event fills is 0 if it counts, and NULL otherwise: Spark need not carry it to each order.
     """
     filled = {name: name for name in EVENT_COLUMNS} if said is None else said

@@ -1,8 +1,8 @@
-"""The rules: named conditions on a history, and the class and cause that follow from them.
+"""The rules: named conditions on a history, and the class and cause that they imply.
 
-All is SQL that Spark and SQLite understand alike. It is applied in three steps, each to the columns of those before it:
-facts, then stage and class, then cause and money at stake. A history also has the column `markers`: how many ROLLED_BACK
-markers name its transaction.
+All is SQL that Spark and SQLite understand alike. It is applied in three steps, each to the columns of the steps before: facts,
+then stage and class, then cause and money at stake. A history also has the column `markers`: the number of ROLLED_BACK markers
+that name its transaction.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ _NEVER: Final = "-1"
 
 
 def facts(cut_off: CutOff, log_begins_ms: int | None) -> dict[str, str]:
-    """Claims about a history. `log_begins_ms` is when the commit logs begin that were read; None if none was read."""
+    """Returns named conditions on a history. `log_begins_ms` is the start of the commit logs that were read; None without any."""
 
     def is_young(time: str) -> str:
         return f"({time} > {cut_off.judged_until_ms} AND {time} <= {cut_off.future_from_ms})"
@@ -73,7 +73,7 @@ def facts(cut_off: CutOff, log_begins_ms: int | None) -> dict[str, str]:
             f"(delayed_at_ms > COALESCE(retried_at_ms, {_NEVER}) AND delayed_at_ms > COALESCE(dead_at_ms, {_NEVER})) "
             f"OR (unconsumed_retries > 0 AND retried_at_ms > COALESCE(dead_at_ms, {_NEVER}))"
         ),
-        # The log decides where it has something to say: the order's own clock counts only before its first record.
+        # The log decides if it has evidence: the order's own clock counts only before the log's first record.
         "is_fresh": (
             f"{is_young('last_delivered_at_ms')} OR {is_young('retried_at_ms')} OR (deliveries = 0 AND ("
             f"{is_young('last_half_at_ms')} OR {is_young('paid_at_ms')} OR (halves = 0 AND ({is_young('ordered_at_ms')} "
@@ -91,7 +91,7 @@ def facts(cut_off: CutOff, log_begins_ms: int | None) -> dict[str, str]:
 
 
 def _wide(number: str) -> str:
-    """The number where no sum or difference overflows, which would end the run for the sake of one absurd row."""
+    """Widens a number so that no sum or difference overflows: one absurd row must not end the run."""
     return f"CAST({number} AS DECIMAL(38, 0))"
 
 
@@ -175,20 +175,20 @@ _Conditions = tuple[tuple[Finding, str], ...]
 
 
 def _agree(finding: Finding, where: str, claim: str) -> tuple[Finding, str]:
-    """A class that says that something does not agree: where `where` holds, `claim` must be true.
+    """Returns a class for disagreement: if `where` holds, `claim` must be true.
 
-    A claim that is NULL, because a witness says nothing, is not true. So a rule says what agrees, and never what differs.
+    A claim that is NULL, because a witness says nothing, is not true. So a rule states what agrees, and never what differs.
     """
     return finding, f"{where} AND NOT COALESCE({claim}, FALSE)"
 
 
 def _both(said_in_message: str, said_in_order: str) -> str:
-    """All delivered messages say what the order says: the least and the greatest of what they say do."""
+    """Returns the condition that all delivered messages agree with the order, by their least and their greatest value."""
     return f"{said_in_message} = {said_in_order} AND last_{said_in_message} = {said_in_order}"
 
 
 def _on_its_way(condition: str, *, may_be_late: bool = True) -> _Conditions:
-    """In flight, or overdue; but a time that lies in the future excuses nothing."""
+    """Returns the conditions for in flight or overdue; a time in the future excuses nothing."""
     late = ((Finding.OVERDUE, f"({condition}) AND is_long_on_its_way"),) if may_be_late else ()
     return (Finding.WRONG_TIME, f"({condition}) AND is_from_future"), *late, (Finding.IN_FLIGHT, condition)
 
@@ -281,7 +281,7 @@ _FOUND_MOVING: Final = f"finding IN ('{Finding.IN_FLIGHT}', '{Finding.OVERDUE}')
 
 
 def _disagreement(finding: Finding, in_message: str, in_order: str, in_credit: str) -> tuple[tuple[Cause, str], ...]:
-    """Who of the three witnesses says something else than the two others."""
+    """Returns causes that name the witness who differs from the two others."""
     found = f"finding = '{finding}'"
     return (
         (Cause.UNKNOWN, f"{found} AND {in_message} IS NULL"),
@@ -384,12 +384,12 @@ AT_STAKE: Final = f"""CASE
 
 
 def finding_of() -> str:
-    """The class of a history with its facts; `unclassified` if no condition holds."""
+    """Returns the SQL of a history's class; `unclassified` if no condition holds."""
     return _first(CLASSES, f"'{Finding.UNCLASSIFIED}'")
 
 
 def cause_of(log_begins_ms: int | None) -> str:
-    """The cause of a history with its class; NULL where the class needs none."""
+    """Returns the SQL of a history's cause; NULL if the class needs none."""
     is_log_read = "FALSE" if log_begins_ms is None else "TRUE"
     causes = [(cause, condition.replace("{is_log_read}", is_log_read)) for cause, condition in CAUSES]
     needs_none = ", ".join(f"'{finding}'" for finding in _WITHOUT_CAUSE)

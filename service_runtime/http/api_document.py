@@ -35,7 +35,7 @@ Schemas = dict[str, Any]
 
 
 class ProblemBody(BaseModel):
-    """An error, as RFC 9457 has it."""
+    """An error, as defined by RFC 9457."""
 
     type: str
     title: str
@@ -46,7 +46,7 @@ class ProblemBody(BaseModel):
 
 @dataclass(frozen=True, slots=True)
 class Described:
-    """What a route takes and answers; its docstring says what it does."""
+    """The input and answers of a route; its docstring describes it."""
 
     answers: Mapping[int, type[BaseModel]]
     body: type[BaseModel] | None = None
@@ -58,7 +58,7 @@ class Described:
 
 @dataclass(frozen=True, slots=True)
 class ApiDescription:
-    """What the document says of a service. Routes are named as lanes are: "GET /orders/<order_id>"."""
+    """The document's data about a service. Routes are named like lanes: "GET /orders/<order_id>"."""
 
     title: str
     version: str
@@ -72,7 +72,7 @@ class ApiDescription:
 
 
 def openapi_document(app: Flask, description: ApiDescription) -> dict[str, Any]:
-    """The document: the routes that `description` names, in its order. Raises KeyError for one that the service does not have."""
+    """Returns the document of the routes in `description`, in its order. Raises KeyError for a route that the service lacks."""
     schemas = _schemas(description)
     endpoint_of = {(rule.rule, method): rule.endpoint for rule in app.url_map.iter_rules() for method in rule.methods or ()}
     paths: dict[str, dict[str, Any]] = {}

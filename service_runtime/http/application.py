@@ -1,4 +1,4 @@
-"""The Flask application of a service: its routes, and what guards them."""
+"""The Flask application of a service: its routes and their guards."""
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
@@ -36,7 +36,7 @@ def create_application(
     own_lanes: Mapping[str, RequestLane] = _NO_LANES,
     guard: WriteGuard = _EVERYBODY,
 ) -> Flask:
-    """An application with these routes, /livez, a home page and /docs; each error is answered with a problem body.
+    """Returns an application with these routes, /livez, a home page and /docs. It answers each error with a problem body.
 
     A request is served if it names one of `hosts`, has no larger body than `max_body_bytes`, and finds room in its lane: one of
     `own_lanes`, or one of `lanes_of` the server's `threads`. `problem_of` has the errors of the service
@@ -52,7 +52,7 @@ def create_application(
     problems = (*problem_of.values(), *description.problems)
     register_documents(app, replace(description, routes=routes, problems=problems))
     name_requests(app, new_uuid)
-    # The guard comes first: a request that is not meant for the service takes no room in a lane.
+    # The guard comes first: a foreign request takes no room in a lane.
     guard_requests(app, hosts)
     guard_writes(app, guard)
     keep_lanes(app, lanes_of(description.routes, own_lanes, threads))

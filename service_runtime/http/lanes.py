@@ -1,7 +1,7 @@
-"""Lanes: how many requests of one kind are worked on at once, so that one kind that hangs leaves threads for the others.
+"""Lanes: limits of the requests of one kind in work, so that one kind that hangs leaves threads for the others.
 
-An order that waits for a broker that hangs keeps a thread for seconds. Without lanes enough of them keep all threads, and nobody
-can read an order, nor ask whether the service lives. A request whose lane is full is answered 503 at once.
+An order that waits for a hanging broker keeps a thread for seconds. Without lanes enough of them keep all threads, and nobody can
+read an order, nor ask whether the service lives. A request for a full lane is answered 503 at once.
 """
 
 import threading
@@ -25,18 +25,18 @@ class RequestLane:
     """At most `limit` requests at once; safe to use from several threads."""
 
     def __init__(self, limit: int, title: str, detail: str) -> None:
-        """`title` and `detail` are what a request is answered that finds the lane full."""
+        """`title` and `detail` are the answer to a request for a full lane."""
         self.limit = limit
         self.title = title
         self.detail = detail
         self._free = threading.BoundedSemaphore(limit)
 
     def enter(self) -> bool:
-        """Whether there was room; does not wait."""
+        """Enters if there is room, and returns whether there was. Does not wait."""
         return self._free.acquire(blocking=False)
 
     def leave(self) -> None:
-        """Makes room for another request."""
+        """Leaves room for another request."""
         self._free.release()
 
 
@@ -54,7 +54,7 @@ def lanes_of(routes: Iterable[str], own: Mapping[str, RequestLane], threads: int
 
 
 def keep_lanes(app: Flask, lane_of: Mapping[str, RequestLane]) -> None:
-    """Lets each request through the lane of its method and route, "GET /orders/<order_id>"; others are not bounded."""
+    """Passes each request through the lane of its method and route, "GET /orders/<order_id>"; others are not bounded."""
 
     def enter() -> Response | None:
         lane = lane_of.get(_route())
@@ -75,6 +75,6 @@ def keep_lanes(app: Flask, lane_of: Mapping[str, RequestLane]) -> None:
 
 
 def _route() -> str:
-    """The method and the route of the request; a HEAD is a GET whose answer is not sent."""
+    """Returns the method and the route of the request; a HEAD counts as a GET."""
     method = "GET" if request.method == "HEAD" else request.method
     return f"{method} {request.url_rule.rule if request.url_rule else ''}"

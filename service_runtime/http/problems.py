@@ -1,4 +1,4 @@
-"""Errors as RFC 9457 problem bodies (application/problem+json); one table of a service maps its errors to their status."""
+"""Errors as RFC 9457 problem bodies (application/problem+json). One table of a service maps its errors to status codes."""
 
 import logging
 from collections.abc import Mapping
@@ -16,7 +16,7 @@ logger = logging.getLogger(__name__)
 
 
 def register_problems(app: Flask, problem_of: Mapping[type[Exception], Problem]) -> None:
-    """Answers every error of the application with a problem body; `problem_of` says how the service's own ones are."""
+    """Answers each error of the application with a problem body; `problem_of` maps the service's own errors."""
 
     def known(error: Exception) -> Response:
         problem = next(found for kind, found in problem_of.items() if isinstance(error, kind))
@@ -36,7 +36,7 @@ def register_problems(app: Flask, problem_of: Mapping[type[Exception], Problem])
 
 
 def anchor_of(title: str) -> str:
-    """Where /docs explains the problem with this title."""
+    """Returns the anchor of the title in /docs."""
     return "-".join(title.lower().split())
 
 
@@ -48,7 +48,7 @@ def problem_response(
     *,
     retry_after_s: int = _RETRY_AFTER_S,
 ) -> Response:
-    """A problem body; `errors` name the fields that are wrong. A 503 says after how long to try again."""
+    """Returns a problem body; `errors` name the wrong fields. A 503 says when to try again."""
     problem_type = f"/docs#{anchor_of(title)}" if Problem(status, title).has_type else "about:blank"
     body: dict[str, object] = {"type": problem_type, "title": title, "status": status, "detail": detail}
     if errors:
@@ -66,7 +66,7 @@ def _wrong_input(error: ValidationError) -> Response:
 
 
 def _path(location: tuple[int | str, ...]) -> str:
-    """items[0].price_cents"""
+    """Formats a location, such as items[0].price_cents."""
     return "".join(f"[{part}]" if isinstance(part, int) else f".{part}" for part in location).lstrip(".")
 
 

@@ -42,7 +42,7 @@ _BACKUP: Final = "Keep a copy of the store before the broker starts."
 
 
 def examine_store(root: Path, now_ms: int) -> list[Finding]:
-    """What is found of the store under `root` (storePathRootDir)."""
+    """Examines the store under `root` (storePathRootDir)."""
     subject = f"store {root}"
     if not (root / "commitlog").is_dir():
         what_to_do = "Name the folder that broker.conf calls storePathRootDir; it has a folder commitlog in it."
@@ -78,7 +78,7 @@ def _log(subject: str, root: Path, now_ms: int) -> Iterator[Finding]:
 
 
 def _opened(config: StoreConfig, files: FileSystem) -> RecoveryReport:
-    """What opening the store finds and does; nothing of it reaches the disk. The index is left out: it is made of the log."""
+    """Opens the store and returns its recovery report. Nothing reaches the disk. Leaves out the index: the log rebuilds it."""
     for name in files.list(config.index_directory):
         files.unlink(config.index_directory / name)
     return MessageStore.open(config, files).recovery
@@ -89,7 +89,7 @@ def _over_the_disk() -> MemoryFiles:
 
 
 def _without_notes(root: Path) -> MemoryFiles:
-    """The store as if nothing told how far it was whole: the whole commit log is read."""
+    """Hides the notes on how far the store is intact, so that opening it reads the whole commit log."""
     files = _over_the_disk()
     for name in ("checkpoint", "progress.json"):
         if files.size(root / name) is not None:
@@ -152,7 +152,7 @@ def _disk(subject: str, root: Path) -> Iterator[Finding]:
 
 
 def user_of(lock: Path) -> int | None:
-    """The process that has locked the file, or None; found out without locking it."""
+    """Returns the process that holds the lock on the file, or None. Takes no lock."""
     try:
         file = open_regular(lock, os.O_RDONLY)
     except FileNotFoundError:
@@ -166,7 +166,7 @@ def user_of(lock: Path) -> int | None:
 
 
 def store_config(root: Path) -> StoreConfig:
-    """How the store was made, as far as its files show it; RocketMQ's defaults where they do not."""
+    """Derives the store's settings from its files. Uses RocketMQ's defaults for the others."""
     usual = StoreConfig(root=root, store_host=host_bytes("127.0.0.1", 0))
     queues = next((folder for folder in sorted(root.glob("consumequeue/*/*")) if _segments(folder)), None)
     return StoreConfig(
@@ -179,7 +179,7 @@ def store_config(root: Path) -> StoreConfig:
 
 
 def _file_size(folder: Path) -> int:
-    """How long each file of the folder is: from one's name to the next one's, or the only one's length."""
+    """Returns the length of each file of the folder: the distance of two names, or the only file's length."""
     starts = _segments(folder)
     if len(starts) > 1:
         return starts[1] - starts[0]

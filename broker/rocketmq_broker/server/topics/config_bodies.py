@@ -15,26 +15,26 @@ from rocketmq_broker.store.tables.config_file import DataVersion
 
 
 class TopicsSnapshot(NamedTuple):
-    """All topics as they were at one time, for another thread to read."""
+    """An immutable copy of all topics, readable by another thread."""
 
     configs: tuple[TopicConfig, ...]
     data_version: DataVersion
 
     @classmethod
     def of(cls, configs: TopicConfigs) -> TopicsSnapshot:
-        """The topics as they are now."""
+        """Copies the topics."""
         return cls(tuple(configs), configs.data_version)
 
 
 def topic_answer(config: TopicConfig) -> bodies.TopicConfigAndQueueMapping:
-    """One topic, for those who ask for its attributes: they are told even that there are none."""
+    """Converts one topic for clients that ask for its attributes, and get even an empty list."""
     return bodies.TopicConfigAndQueueMapping(**{**msgspec.structs.asdict(config), "attributes": config.attributes or {}})
 
 
 def topics_body(
     configs: TopicConfigs | TopicsSnapshot, *, broker_permission: int | None = None
 ) -> bodies.TopicConfigSerializeWrapper:
-    """All topics. A broker that allows less than reading and writing allows no more for any of its topics."""
+    """Converts all topics. Limits their permissions by the broker's own."""
     settings = configs.configs if isinstance(configs, TopicsSnapshot) else configs
     table = {config.topic_name: config for config in settings}
     if broker_permission is not None and broker_permission & 6 != 6:
@@ -44,7 +44,7 @@ def topics_body(
 
 
 def registered_topics(topics: bodies.TopicConfigSerializeWrapper, most: int) -> bodies.TopicConfigSerializeWrapper:
-    """The most important topics of all, at most that many: retry topics are left out before others, dead letters before them."""
+    """Returns at most that many topics, the most important ones: omits retry topics before others, dead letters first."""
     if len(topics.topic_config_table) <= most:
         return topics
     names = sorted(topics.topic_config_table, key=_importance)[:most]
@@ -53,12 +53,12 @@ def registered_topics(topics: bodies.TopicConfigSerializeWrapper, most: int) -> 
 
 
 def _importance(topic: str) -> int:
-    """Sorts those first that clients miss most."""
+    """Returns a sort key with the most important topics first."""
     return 2 if topic.startswith(DEAD_LETTER_PREFIX) else 1 if topic.startswith(RETRY_PREFIX) else 0
 
 
 def groups_body(groups: Iterable[SubscriptionGroupConfig], data_version: DataVersion) -> bodies.SubscriptionGroupWrapper:
-    """Consumer groups, in this version of their table."""
+    """Converts consumer groups, with this version of their table."""
     version = bodies.DataVersion(timestamp=data_version.timestamp, counter=data_version.counter)
     table = {config.group_name: config for config in groups}
     return bodies.SubscriptionGroupWrapper(subscription_group_table=table, data_version=version)
