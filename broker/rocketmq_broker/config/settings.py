@@ -41,7 +41,7 @@ NOT_SUPPORTED = frozenset({"enableDLegerCommitLog", "duplicationEnable"})
 
 
 class BrokerSettings(Struct, frozen=True, kw_only=True, rename="camel", forbid_unknown_fields=True):
-    """All properties of broker.conf. A field's name in snake case is RocketMQ's property in camel case, unless `name` is given."""
+    """All properties of broker.conf. A field's name in snake case is RocketMQ's property in camel case unless `name` is given."""
 
     # its identity and its addresses
     broker_name: Name = "broker-a"

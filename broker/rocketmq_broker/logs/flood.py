@@ -40,7 +40,7 @@ class Flood:
         self._flooded: set[Kind] = set()
 
     def admits(self, kind: Kind, now_s: float) -> bool:
-        """Returns whether the line may be written, else counts it as left out. `now_s`: seconds of a clock that never goes back."""
+        """Returns whether the line may be written; counts it as left out if not. `now_s`: a clock that never goes back."""
         window = self._windows.get(kind)
         if window is None or (not window.left_out and now_s - window.begun_s >= self._window_s):
             window = self._windows[kind] = _Window(now_s)

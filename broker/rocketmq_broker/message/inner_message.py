@@ -40,7 +40,7 @@ class InnerMessage:
         tags_code: int | None = None,
         body_crc: int | None = None,
     ) -> None:
-        """`properties` are encoded. `tags_code` and `body_crc` may be given if the caller knows them; otherwise they are computed."""
+        """`properties` are encoded. `tags_code` and `body_crc` are computed later where the caller does not know them."""
         self.topic = topic
         self.queue_id = queue_id
         self.body = body
