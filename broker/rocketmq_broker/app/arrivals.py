@@ -10,7 +10,7 @@ Counter = Callable[[bytes, int, int, int], None]
 
 
 class Arrivals:
-    """A callable that passes topic, queue id and max offset on. An error of one listener reaches neither the others nor the store."""
+    """A callable that passes topic, queue id and max offset on. An error of one listener affects neither others nor the store."""
 
     def __init__(self, *listeners: Listener, counter: Counter) -> None:
         """`counter` also gets the number of bytes."""

@@ -44,7 +44,7 @@ class MetricsSources:
 
 
 def steadily(read: Callable[[], T]) -> T:
-    """Returns the result of `read`, repeated while a table changes its size. `read` only copies, so that it is seldom repeated."""
+    """Returns the result of `read`, repeated while a table changes its size. `read` only copies, so repetition is rare."""
     for _ in range(_ATTEMPTS):
         try:
             return read()

@@ -28,7 +28,7 @@ def transaction_metrics(families: Families, sources: MetricsSources) -> Iterator
 def _pending(families: Families, sources: MetricsSources) -> Iterator[Metric]:
     pending = steadily(lambda: list(sources.transactions))
     by_topic = Counter(transaction.topic for transaction in pending)
-    by_topic.update(dict.fromkeys(steadily(lambda: list(sources.transactions.outcomes)), 0))  # 0 for topics that had transactions before
+    by_topic.update(dict.fromkeys(steadily(lambda: list(sources.transactions.outcomes)), 0))  # 0 if none is left
     oldest_ms = min((transaction.begun_ms for transaction in pending), default=None)
     age_s = max(0, sources.clock() - oldest_ms) / 1000 if oldest_ms is not None else 0.0
     counts = [((topic.decode(errors="replace"),), count) for topic, count in by_topic.items()]
