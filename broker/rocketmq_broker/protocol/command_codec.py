@@ -50,7 +50,7 @@ def frame(serialize_type: int, header: bytes, body: bytes) -> bytes:
 
 
 def split_binary_header(header: bytes) -> tuple[int, int, int, int, int, str | None, bytes]:
-    """Splits a header into code, language, version, opaque, flag, remark and fields. Raises FrameError if lengths do not add up."""
+    """Splits a header into code, language, version, opaque, flag, remark and fields. Raises FrameError for wrong lengths."""
     try:
         code, language, version, opaque, flag, remark_length = _BINARY_UNTIL_REMARK.unpack_from(header)
         remark_end = _BINARY_UNTIL_REMARK.size + remark_length

@@ -17,7 +17,7 @@ class FrameDecoder:
     """A decoder of one connection's bytes. It holds at most the bytes of one incomplete frame."""
 
     def __init__(self, max_frame_length: int = MAX_FRAME_LENGTH, max_header_length: int = MAX_FRAME_LENGTH) -> None:
-        """Refuses frames longer than `max_frame_length`, 4 bytes of length included, and longer headers than `max_header_length`."""
+        """Refuses frames longer than `max_frame_length`, their 4 bytes of length included, and headers beyond their limit."""
         self._max_frame_length = max_frame_length
         self._max_header_length = max_header_length
         self._buffered = bytearray()

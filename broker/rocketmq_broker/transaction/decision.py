@@ -160,8 +160,8 @@ def decide_check(transaction: PendingTransaction, now_ms: int, policy: CheckPoli
     """Decides about a transaction that is due (RocketMQ's TransactionalMessageServiceImpl.check).
 
     It is due once time-out or immunity are over (CheckPolicy.first_check_due) and then at every interval. RocketMQ asks, counts
-    and discards whether or not an answer can come; here a check that nobody could answer does not count. A transaction that is too
-    old is discarded, but its group is first asked once if it is online; RocketMQ does not ask about such a one. `now_ms` must
+    and discards whether or not an answer can come; here a check that nobody could answer does not count. A transaction is
+    discarded when it is too old, but its group is first asked once if it is online; RocketMQ does not ask then. `now_ms` must
     be a trustworthy time (ExpiryClock): a discard cannot be undone.
     """
     are_checks_used_up = transaction.checks >= policy.check_max

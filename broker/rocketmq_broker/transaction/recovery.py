@@ -155,6 +155,6 @@ class TransactionRecovery:
         transaction.checks = max(transaction.checks, self.check_counts.get(transaction.commit_log_offset, 0))
         is_too_old = self.now_ms - transaction.begun_ms > self.policy.file_reserved_ms
         if transaction.checks or is_too_old:
-            # The time of the last check is unknown: it may have been just now. And a transaction that would be discarded for its age
-            # without a check gets an interval in which its producers can come back.
+            # The time of the last check is unknown: it may have been just now. And a transaction that would be discarded for its
+            # age without a check gets an interval in which its producers can come back.
             transaction.due_ms = max(transaction.due_ms, self.now_ms + self.policy.check_interval_ms)

@@ -1,8 +1,8 @@
-"""The time, read where the client needs it."""
+"""The client's reading of the time."""
 
 from rocketmq_broker.world import current_world
 
 
 def now_ms() -> int:
-    """Milliseconds since the epoch."""
+    """Returns milliseconds since the epoch."""
     return current_world().wall_ms()

@@ -30,7 +30,7 @@ class BrokerData(BodyPart):
     broker_addrs: dict[int, str]
     """Addresses by broker id; the master's id is 0."""
     enable_acting_master: bool = False
-    """A field of RocketMQ 5, where a slave may replace its master. Some clients fail without it, others on it: see decision 0008."""
+    """A field of RocketMQ 5, where a slave may replace its master. Some clients fail without it, others on it: decision 0008."""
 
     @property
     def master_address(self) -> str | None:

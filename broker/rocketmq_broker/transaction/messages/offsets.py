@@ -54,7 +54,7 @@ class OpWindow:
             self._first -= 1
 
     def advance(self, half_queue_offset: int) -> int:
-        """Passes the op messages before the first that names a half message not before `half_queue_offset`; returns its offset."""
+        """Passes the op messages before the first that names a half message at or after an offset; returns its own offset."""
         named, passed = self._named, self._passed
         while passed < len(named) and named[passed] < half_queue_offset:
             passed += 1
