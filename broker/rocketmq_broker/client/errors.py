@@ -12,7 +12,7 @@ class NotRunning(ClientError):
 
 
 class IllegalConfiguration(ClientError):
-    """A client that cannot start with its settings: no listener, no subscription, an unusable group name, a number out of range."""
+    """A client that cannot start with its settings: no listener, no subscription, an unusable group, a number out of range."""
 
 
 class MessageRefused(ClientError, IllegalMessage):
@@ -28,7 +28,7 @@ class NoRoute(ClientError):
 
 
 class BrokerUnreachable(ClientError):
-    """A broker without a connection, or whose connection ended before its answer. It may or may not have carried out the request."""
+    """A broker without a connection, or whose connection ended before its answer. It may or may not have done the request."""
 
 
 class RequestTimedOut(BrokerUnreachable):

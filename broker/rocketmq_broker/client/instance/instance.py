@@ -40,7 +40,7 @@ class ClientInstance:
     ) -> None:
         """`membership(client_id)` returns the groups of this client. Raises IllegalConfiguration.
 
-        The environment replaces `namesrv_addr`, `credentials` and `tls` where they are None. `rpc_hook` gets requests and answers.
+        The environment replaces `namesrv_addr`, `credentials` and `tls` that are None. `rpc_hook` gets requests and answers.
         """
         addresses = name_server_addresses(namesrv_addr)
         self.client_ip = current_world().local_address()

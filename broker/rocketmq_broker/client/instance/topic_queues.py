@@ -9,7 +9,7 @@ from rocketmq_broker.message import MessageQueue, permissions
 from rocketmq_broker.protocol.bodies.route import MASTER_ID, TopicRouteData
 
 MOST_QUEUES: Final = 65_535
-"""Queues of a topic at one broker. Brokers refuse more; the bound keeps a name server from making a client build endless objects."""
+"""Queues of a topic at one broker. Brokers refuse more; the bound keeps a name server from filling a client's memory."""
 MOST_QUEUES_OF_A_TOPIC: Final = 4 * MOST_QUEUES
 """Queues of a topic at all brokers."""
 
