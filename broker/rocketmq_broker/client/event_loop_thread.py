@@ -23,8 +23,8 @@ C = TypeVar("C")
 class EventLoopThread:
     """A thread that runs the client's coroutines for threads that wait for their results. Any number of threads may call `run`.
 
-        with EventLoopThread() as loop, loop.running(Producer("order-producers")) as producer:
-            result = loop.run(producer.send(message))
+    with EventLoopThread() as loop, loop.running(Producer("order-producers")) as producer:
+        result = loop.run(producer.send(message))
     """
 
     def __init__(self, name: str = "client-event-loop") -> None:

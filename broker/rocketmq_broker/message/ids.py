@@ -40,7 +40,7 @@ def parse_offset_message_id(text: str) -> MessageId:
 class UniqueIdMaker:
     """A maker of the ids that clients give their messages; a process needs one (RocketMQ's MessageClientIDSetter).
 
-         IPv4 address 4 | process id 2 | maker 4 | ms since the month began 4 | counter 2
+        IPv4 address 4 | process id 2 | maker 4 | ms since the month began 4 | counter 2
 
     An id is written as 32 hexadecimal digits. Ids are unique unless one maker makes more than 65,536 within a millisecond. When
     the same milliseconds can come again (a new month, a clock set back, a fork), the maker draws a new number for itself.

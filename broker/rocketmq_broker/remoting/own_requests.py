@@ -34,7 +34,7 @@ class OwnRequests:
     def new(
         self, code: int, header: CommandHeader | None, body: bytes, timeout_ms: int
     ) -> tuple[bytes, asyncio.Future[RemotingCommand]]:
-        """Returns the frame to send, and the future that gets its answer, a time-out or ConnectionClosed. Raises TooManyRequests."""
+        """Returns the frame to send, and the future that gets the answer or its error. Raises TooManyRequests."""
         answer: asyncio.Future[RemotingCommand] = self._loop.create_future()
         deadline_ms = self._now_ms() + timeout_ms
         try:

@@ -95,7 +95,7 @@ class MessageSender:
         return await self._send(batch.topic, _always(batch), queue, timeout_ms)
 
     async def send_oneway(self, message: Message, queue: MessageQueue | None = None) -> None:
-        """Sends without an answer. Raises MessageRefused, NoRoute, NameServerUnreachable, or BrokerUnreachable if none is sent."""
+        """Sends without an answer. Raises MessageRefused, NoRoute or NameServerUnreachable; BrokerUnreachable if it cannot go."""
         check_message(message)
         check_target(queue, None)
         wire = to_wire(with_unique_id(message, self._ids.make(now_ms())), compress_over=self._settings.compress_over)

@@ -47,8 +47,8 @@ class RunningProducer:
 class Producer(RunsWithin):
     """A producer of messages. It can start before any broker; a ClientError gives the reason why a message cannot be sent.
 
-        async with Producer("order-producers") as producer:
-            await producer.send(Message.of("orders", "order 1 is paid", keys=["order-1"]))
+    async with Producer("order-producers") as producer:
+        await producer.send(Message.of("orders", "order 1 is paid", keys=["order-1"]))
     """
 
     def __init__(

@@ -132,8 +132,8 @@ class QueueRequests:
     async def commit_offsets(self, group: str, offsets: Mapping[MessageQueue, int]) -> None:
         """Commits the group's offsets in these queues at the brokers, and waits for the answers.
 
-        One queue of each topic goes first: if a group's first offsets ever in a topic come together, Apache's broker may keep only
-        one of them (ConsumerOffsetManager.commitOffset makes the topic's table without a lock). All are tried before this raises.
+        One queue of each topic goes first: if a group's first offsets ever in a topic come together, Apache's broker may keep
+        one only (ConsumerOffsetManager.commitOffset makes the topic's table without a lock). All are tried before this raises.
         """
         topics: dict[tuple[str, str], list[MessageQueue]] = {}
         for queue in offsets:

@@ -25,7 +25,7 @@ _ToReturn = tuple[ProcessQueue, MessageExt, int, bool]
 
 
 class ConcurrentConsumption:
-    """A consumption that passes each batch to the next free thread. It returns a failed message to the broker, then acknowledges."""
+    """A consumption that passes each batch to the next free thread. A failed message is returned before it is acknowledged."""
 
     def __init__(
         self,

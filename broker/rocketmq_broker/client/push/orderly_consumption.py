@@ -29,7 +29,7 @@ _NO_THREAD_LEFT_S = 5.0
 
 
 class OrderlyConsumption:
-    """A consumption in which a failed batch holds its queue back and is repeated, until it succeeds or has used up its attempts."""
+    """A consumption in which a failed batch holds its queue back and is repeated, until it succeeds or has no attempts left."""
 
     def __init__(
         self,

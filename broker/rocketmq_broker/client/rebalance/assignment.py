@@ -72,7 +72,7 @@ class Assignment:
         return True
 
     def give_up(self, queue: MessageQueue) -> None:
-        """Stops consuming the queue and stores its offset. Answers for its messages no longer count, except for a locked queue."""
+        """Stops consuming the queue and stores its offset. Answers for its messages do not count, except for a locked queue."""
         if queue in self._table:
             logger.info("no longer consuming %s", queue)
             self._leave_in_background(queue, None)

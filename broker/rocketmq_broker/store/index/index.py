@@ -127,7 +127,7 @@ class Index:
         return len(self._waiting) >= _BEHIND and not self._is_frozen and not self._is_refused
 
     def feed(self) -> None:
-        """Adds some of the waiting records. After a refusal by a full disk they wait on: the commit log does not grow then either."""
+        """Adds some waiting records. Those that a full disk refuses wait on: the commit log cannot grow without space either."""
         if self._is_frozen:
             return
         self._is_refused = True

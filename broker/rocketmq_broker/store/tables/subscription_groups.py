@@ -1,4 +1,4 @@
-"""subscriptionGroup.json: the consumer groups and what is allowed to them (RocketMQ's SubscriptionGroupManager)."""
+"""subscriptionGroup.json: the consumer groups and their permissions (RocketMQ's SubscriptionGroupManager)."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from rocketmq_broker.store.tables.config_table import ConfigTable
 
 @dataclass(frozen=True, slots=True)
 class SubscriptionGroupConfig:
-    """One consumer group."""
+    """The settings of one consumer group."""
 
     group_name: str
     consume_enable: bool = True
@@ -25,7 +25,7 @@ class SubscriptionGroupConfig:
     notify_consumer_ids_changed_enable: bool = True
 
     def as_json(self) -> dict[str, Any]:
-        """As subscriptionGroup.json holds it."""
+        """Returns the settings for subscriptionGroup.json."""
         return {
             "brokerId": self.broker_id,
             "consumeBroadcastEnable": self.consume_broadcast_enable,
@@ -40,7 +40,7 @@ class SubscriptionGroupConfig:
 
     @classmethod
     def from_json(cls, name: str, value: dict[str, Any]) -> SubscriptionGroupConfig:
-        """Reads what `as_json` writes; what is missing has its default."""
+        """Reads the result of `as_json`; a missing member has its default."""
         return cls(
             group_name=str(value.get("groupName") or name),
             consume_enable=bool(value.get("consumeEnable", True)),
@@ -58,7 +58,7 @@ class SubscriptionGroups(ConfigTable[SubscriptionGroupConfig]):
     """The table of groups; changes reach the file with `persist`."""
 
     def __init__(self, config_directory: Path, files: FileSystem | None = None) -> None:
-        """Empty until `load`."""
+        """Begins empty; `load` reads the file."""
         super().__init__(
             config_directory / "subscriptionGroup.json",
             "subscriptionGroupTable",

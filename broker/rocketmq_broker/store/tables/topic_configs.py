@@ -1,4 +1,4 @@
-"""topics.json: the topics, how many queues they have and what is allowed with them (RocketMQ's TopicConfigManager)."""
+"""topics.json: the topics with their numbers of queues and permissions (RocketMQ's TopicConfigManager)."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from rocketmq_broker.store.tables.config_table import ConfigTable
 
 @dataclass(frozen=True, slots=True)
 class TopicConfig:
-    """One topic."""
+    """The settings of one topic."""
 
     topic_name: str
     read_queue_nums: int = 16
@@ -24,10 +24,10 @@ class TopicConfig:
     topic_sys_flag: int = 0
     order: bool = False
     attributes: tuple[tuple[str, str], ...] = ()
-    """RocketMQ 5's: names and values, such as `("message.type", "FIFO")`."""
+    """RocketMQ 5's attributes: names and values, such as `("message.type", "FIFO")`."""
 
     def as_json(self) -> dict[str, Any]:
-        """As topics.json holds it. Attributes come first, as RocketMQ 5 writes them; 4.9.7 knows none and passes them over."""
+        """Returns the settings for topics.json. Attributes come first, as in RocketMQ 5; 4.9.7 ignores them."""
         return {
             **({"attributes": dict(self.attributes)} if self.attributes else {}),
             "order": self.order,
@@ -41,7 +41,7 @@ class TopicConfig:
 
     @classmethod
     def from_json(cls, name: str, value: dict[str, Any]) -> TopicConfig:
-        """Reads what `as_json` writes; what is missing has its default."""
+        """Reads the result of `as_json`; a missing member has its default."""
         return cls(
             topic_name=str(value.get("topicName") or name),
             read_queue_nums=int(value.get("readQueueNums", 16)),
@@ -58,7 +58,7 @@ class TopicConfigs(ConfigTable[TopicConfig]):
     """The table of topics; changes reach the file with `persist`."""
 
     def __init__(self, config_directory: Path, files: FileSystem | None = None) -> None:
-        """Empty until `load`."""
+        """Begins empty; `load` reads the file."""
         super().__init__(
             config_directory / "topics.json",
             "topicConfigTable",
@@ -68,7 +68,7 @@ class TopicConfigs(ConfigTable[TopicConfig]):
         )
 
     def add_lost(self, queues: Mapping[bytes, Sequence[int]], now_ms: int) -> list[str]:
-        """Adds the topics that have queues, given by their ids, but no settings: those of a lost file. Says which."""
+        """Adds the topics that have queues, given by their ids, but no settings: those of a lost file. Returns their names."""
         lost = [(name.decode(), max(queue_ids) + 1) for name, queue_ids in queues.items()]
         lost = [(name, count) for name, count in lost if name not in self._table and not topics.is_system_topic(name)]
         for name, count in lost:
