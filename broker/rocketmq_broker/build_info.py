@@ -8,7 +8,7 @@ from rocketmq_broker.message import record
 
 
 def is_compiled() -> bool:
-    """Whether mypyc compiled the hot modules. The source is the same either way."""
+    """Returns whether mypyc compiled the hot modules. The source is the same either way."""
     return isinstance(record.__loader__, ExtensionFileLoader)
 
 

@@ -46,7 +46,7 @@ class AccessRules:
         return account.access_key
 
     def may_publish(self, access_key: str, topic: str) -> bool:
-        """Whether the account may send to the topic now."""
+        """Returns whether the account may send to the topic now."""
         account = self._accounts.get(access_key)
         return account is not None and (_is_all_allowed(account) or _allows(account, topic, Permission.PUB))
 

@@ -67,7 +67,7 @@ class Account:
 
 
 def by_access_key(accounts: Iterable[Account]) -> dict[str, Account]:
-    """The accounts by their keys. Raises AccountMistake if two have one key."""
+    """Returns the accounts by their keys. Raises AccountMistake if two have one key."""
     table: dict[str, Account] = {}
     for account in accounts:
         if account.access_key in table:

@@ -24,7 +24,7 @@ class SessionCredentials:
             raise IllegalCredentials(f"credentials without {missing}: both keys of the account are needed")
 
     def signed(self, fields: Mapping[str, str], body: bytes) -> dict[str, str]:
-        """The extension fields of a request with the fields that sign it and the body."""
+        """Returns the request's extension fields, with those that sign it and the body."""
         complete = {**fields, ACCESS_KEY: self.access_key}
         if self.security_token is not None:
             complete[SECURITY_TOKEN] = self.security_token

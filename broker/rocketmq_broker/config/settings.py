@@ -138,7 +138,7 @@ class BrokerSettings(Struct, frozen=True, kw_only=True, rename="camel", forbid_u
 
     @property
     def store_root(self) -> Path:
-        """The store's directory, `~` resolved."""
+        """Returns the store's directory, `~` resolved."""
         return Path(self.store_path_root_dir).expanduser()
 
     @property

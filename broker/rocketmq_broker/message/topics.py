@@ -82,12 +82,12 @@ def dead_letter_topic(consumer_group: str) -> str:
 
 
 def is_system_topic(topic: str) -> bool:
-    """Whether the name is reserved for the broker."""
+    """Returns whether the name is reserved for the broker."""
     return topic in SYSTEM_TOPICS or topic.startswith("rmq_sys_")
 
 
 def is_system_group(group: str) -> bool:
-    """Whether the broker itself consumes as this group (MixAll.isSysConsumerGroup)."""
+    """Returns whether the broker itself consumes as this group (MixAll.isSysConsumerGroup)."""
     return group.startswith(SYSTEM_GROUP_PREFIX)
 
 
@@ -132,7 +132,7 @@ def validate_consumer_group(group: str) -> None:
 
 
 def is_group(group: str) -> bool:
-    """Whether a producer or consumer group can have this name."""
+    """Returns whether a producer or consumer group can have this name."""
     return len(group) <= MAX_GROUP_LENGTH and _is_legal_name(group)
 
 

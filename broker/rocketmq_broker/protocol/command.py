@@ -69,12 +69,12 @@ class RemotingCommand(msgspec.Struct, gc=False, kw_only=True):
 
     @property
     def is_response(self) -> bool:
-        """Whether this answers a request."""
+        """Returns whether the command answers a request."""
         return self.flag & RESPONSE_FLAG != 0
 
     @property
     def is_oneway(self) -> bool:
-        """Whether nobody waits for an answer."""
+        """Returns whether nobody waits for an answer."""
         return self.flag & ONEWAY_FLAG != 0
 
     @property

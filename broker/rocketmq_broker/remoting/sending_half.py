@@ -30,7 +30,7 @@ class SendingHalf(asyncio.Protocol):
 
     @property
     def is_open(self) -> bool:
-        """Whether frames can be sent."""
+        """Returns whether frames can be sent."""
         return self._transport is not None and not self._transport.is_closing()
 
     @property

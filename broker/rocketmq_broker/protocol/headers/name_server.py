@@ -48,7 +48,7 @@ class QueryDataVersionRequestHeader(CommandHeader):
 
 
 class QueryDataVersionResponseHeader(CommandHeader):
-    """Whether the broker should register again."""
+    """The answer whether the broker should register again."""
 
     changed: bool
 
