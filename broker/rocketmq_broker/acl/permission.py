@@ -7,7 +7,7 @@ from rocketmq_broker.acl.errors import AccountMistake
 
 
 class Permission(IntFlag):
-    """PUB sends, SUB consumes, DENY forbids both, also beside another flag."""
+    """The flags of a permission: PUB sends, SUB consumes, DENY forbids both, also beside another flag."""
 
     DENY = 1
     PUB = 4

@@ -42,7 +42,7 @@ class Truth(Condition):
 
 @dataclass(frozen=True, slots=True)
 class Or(Condition):
-    """True if one of its conditions is true, else unknown if one is unknown. Conditions after a true one are not evaluated."""
+    """A disjunction: true if a condition is true, else unknown if one is unknown. It stops at the first true one."""
 
     conditions: tuple[Condition, ...]
 
@@ -60,7 +60,7 @@ class Or(Condition):
 
 @dataclass(frozen=True, slots=True)
 class And(Condition):
-    """False if one of its conditions is false, else unknown if one is unknown. Conditions after a false one are not evaluated."""
+    """A conjunction: false if a condition is false, else unknown if one is unknown. It stops at the first false one."""
 
     conditions: tuple[Condition, ...]
 

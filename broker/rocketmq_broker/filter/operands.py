@@ -10,7 +10,7 @@ from rocketmq_broker.message.properties import beginning
 
 
 class Operand(Protocol):
-    """Something that has a value for each message. Conditions are operands of the kind BOOLEAN."""
+    """An expression with a value for each message. Conditions are operands of the kind BOOLEAN."""
 
     @property
     def kind(self) -> Kind:

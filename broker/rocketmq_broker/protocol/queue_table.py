@@ -27,7 +27,7 @@ class MessageQueueData(msgspec.Struct, rename="camel", frozen=True):
         return cls(broker_name=queue.broker_name, queue_id=queue.queue_id, topic=queue.topic)
 
     def to_queue(self) -> MessageQueue:
-        """Converts it to a program's queue."""
+        """Converts the wire's form to a program's queue."""
         return MessageQueue(topic=self.topic, broker_name=self.broker_name, queue_id=self.queue_id)
 
 

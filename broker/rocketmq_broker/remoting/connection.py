@@ -59,10 +59,10 @@ class Connection(SendingHalf):
         memory: MemoryBudget | None = None,
         most_connections: int | None = None,
     ) -> None:
-        """While open it is in `open_connections`. `serialize_type`, `credentials` and `rpc_hook` are for its own requests.
+        """`open_connections` holds the open ones. `serialize_type`, `credentials` and `rpc_hook` are for requests of this end.
 
-        `turn` and `memory` are shared with other connections; without them it has its own memory and handles requests at once.
-        If `most_connections` are open already, it is closed at once.
+        `turn` and `memory` are shared with other connections; the defaults are separate memory and no limit on a turn.
+        A connection beyond `most_connections` is closed at once.
         """
         super().__init__(limits or ConnectionLimits())
         self.peer_ip = "?"

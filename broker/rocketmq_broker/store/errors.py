@@ -36,7 +36,7 @@ class RecordLost(UnreadableRecord, CorruptRecord):
 
 
 class StoreLocked(StoreError):
-    """Another broker has the store open."""
+    """A store that another broker has open."""
 
 
 class DamagedStore(StoreError):

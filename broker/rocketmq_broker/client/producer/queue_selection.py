@@ -10,7 +10,7 @@ AVOIDED_FOR_MS = 30_000
 
 
 class QueueSelector:
-    """Round robin over the given queues. It avoids a failed broker for 30 s while there is another one."""
+    """A round robin over the given queues. It avoids a failed broker for 30 s while there is another one."""
 
     def __init__(self, start: int = 0) -> None:
         """`start` is the first turn: clients that start together should not all begin with the same queue."""

@@ -35,7 +35,7 @@ class LatestSends:
         self._stored_s, self._failures = now_s, 0
 
     def failed(self, reason: str, now_s: float) -> None:
-        """Notes that a broker refused a message for a reason outside it. A broker that is away is asked anyway."""
+        """Notes that a broker refused a message that was legal. A broker that is away is asked anyway."""
         self._failed_s, self._reason = now_s, reason
         self._failures += 1
 

@@ -122,7 +122,7 @@ class ConcurrentConsumption:
                 self._to_return.task_done()
 
     def _try_again_here(self, process_queue: ProcessQueue, messages: list[MessageExt]) -> None:
-        """Calls the listener again later. Apache's client raises the redelivery count here, ours does not: they did not fail."""
+        """Calls the listener again later. Apache's client raises the redelivery count here, ours does not: no message failed."""
         self._tasks.start(f"client-local-retry-{messages[0].message_id}", self._again_later(process_queue, messages))
 
     async def _again_later(self, process_queue: ProcessQueue, messages: list[MessageExt]) -> None:

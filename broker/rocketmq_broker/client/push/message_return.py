@@ -33,7 +33,7 @@ class MessageReturn:
         self._max_reconsume_times = max_reconsume_times
 
     async def give_back(self, message: MessageExt, delay_level: int) -> bool:
-        """Returns whether the broker has it again. Delay level -1: dead letters; 0: the broker's choice; above: that level."""
+        """Gives the message back; False if no broker took it. Delay level -1: dead letters; 0: the broker's choice."""
         try:
             await self._requests.consumer_send_message_back(self._group, message, delay_level, self._max_reconsume_times)
             return True
@@ -43,12 +43,12 @@ class MessageReturn:
         return await self._send_again(message, message.reconsume_times + 1, limit)
 
     async def give_way(self, message: MessageExt, delay_level: int) -> bool:
-        """Returns whether the broker has it again, for redelivery after this delay; its redelivery count does not change."""
+        """Sends the message for redelivery after this delay, its redelivery count unchanged. False if no broker took it."""
         limit = max(self._max_reconsume_times, message.reconsume_times + 1)
         return await self._send_again(message, message.reconsume_times, limit, delay_level)
 
     async def to_dead_letters(self, message: MessageExt) -> bool:
-        """Returns whether the broker has moved it to the group's dead letters."""
+        """Sends the message to the group's dead letters. False if no broker took it."""
         return await self._send_again(message, message.reconsume_times, 0)
 
     async def _send_again(self, message: MessageExt, reconsume_times: int, limit: int, delay_level: int | None = None) -> bool:

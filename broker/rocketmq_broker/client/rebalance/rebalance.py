@@ -53,7 +53,7 @@ class Rebalance:
         self._wake.set()
 
     async def run(self) -> None:
-        """Rebalances for ever."""
+        """Rebalances until it is cancelled."""
         while True:
             self._wake.clear()
             is_settled = await self.rebalance()

@@ -37,6 +37,6 @@ class SegmentAhead:
         return start, partial(create_file, self._files, segments.path(start), segments.segment_size)
 
     def adopt(self, start: int) -> None:
-        """Adds the segment that was made."""
+        """Adds the prepared segment to the commit log."""
         if not self._writability.is_given_up:
             self._log.segments.adopt(start)
