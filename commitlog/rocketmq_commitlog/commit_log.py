@@ -306,7 +306,7 @@ class _Claim:
 
     @property
     def ends(self) -> int:
-        """Returns the position after it."""
+        """Returns the position after the record."""
         return self.position + self.size
 
     @property
@@ -337,7 +337,7 @@ def _claim_at(data: mmap.mmap | bytes, segment_offset: int, position: int) -> _C
 
 
 def _is_vouched_for(data: mmap.mmap | bytes, segment_offset: int, position: int, units: QueueUnits) -> bool:
-    """Returns whether an intact record begins there, and a consume queue points to it."""
+    """Returns whether an intact record begins at `position`, and a consume queue points to it."""
     claim = _claim_at(data, segment_offset, position)
     return (
         claim is not None
@@ -348,7 +348,7 @@ def _is_vouched_for(data: mmap.mmap | bytes, segment_offset: int, position: int,
 
 
 def _record_at(data: mmap.mmap | bytes, segment_offset: int, position: int) -> LogRecord | None:
-    """Returns the intact record that begins there, or None."""
+    """Returns the intact record that begins at `position`, or None."""
     try:
         (
             size, magic, crc, queue_id, _, queue_offset, commit_log_offset, sys_flag, born_timestamp, _, store_timestamp, _, _,
@@ -377,7 +377,7 @@ def _record_at(data: mmap.mmap | bytes, segment_offset: int, position: int) -> L
 
 
 def _record_with_long_hosts(data: mmap.mmap | bytes, position: int, size: int) -> LogRecord | None:
-    """Returns the intact record with an IPv6 host that begins there, or None."""
+    """Returns the intact record with an IPv6 host that begins at `position`, or None."""
     try:
         record = decode_record(data[position : position + size])
     except CorruptRecord:

@@ -39,7 +39,7 @@ class QueueUnits:
 
     @property
     def are_missing(self) -> bool:
-        """Returns whether there are none, so that a check of each record would be in vain."""
+        """Returns whether the store has no consume queues, so that no record can be checked."""
         return not self._root.is_dir()
 
     def point_to(self, commit_log_offset: int, size: int, topic: bytes, queue_id: int, queue_offset: int) -> bool:

@@ -26,7 +26,7 @@ class AccountUpdate:
     group_perms: tuple[str, ...] | None = None
 
     def applied(self, account: Account | None) -> Account:
-        """Returns the account with these fields set; a new account if there is none. Raises AccountMistake."""
+        """Returns the account with the update's fields; a new account for None. Raises AccountMistake."""
         said = {field.name: value for field in dataclasses.fields(self) if (value := getattr(self, field.name)) is not None}
         try:
             return dataclasses.replace(account, **said) if account is not None else Account(**said)

@@ -17,7 +17,7 @@ class Operand(Protocol):
         """Returns the type of the operand's known values."""
 
     def evaluate(self, properties: bytes) -> Value:
-        """Returns its value for a message with these encoded properties; None if it is unknown. Raises EvaluationFailed."""
+        """Returns the operand's value for a message with these properties; None if it is unknown. Raises EvaluationFailed."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -19,7 +19,7 @@ _UNSEEN_IN_JSON: Final = re.compile(r"[^\n -~]+")
 def printable(text: str, longest: int | None = None) -> str:
     """Returns the text with an escape, such as `\\n`, `\\x1b` or `\\u202e`, for each character that is not printable.
 
-    Such a character begins a new line, controls a terminal, turns the direction of writing, or cannot be encoded. `longest`
+    Such a character begins a new line, controls a terminal, changes the direction of writing, or cannot be encoded. `longest`
     cuts a longer text, and the end tells how many characters are missing.
     """
     if longest is not None and len(text) > longest:

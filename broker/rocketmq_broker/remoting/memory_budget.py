@@ -17,7 +17,7 @@ class Holder(Protocol):
         """Returns the number of bytes that it holds now."""
 
     def give_up(self, total_bytes: int) -> None:
-        """Closes it at once: it holds most of `total_bytes`, which are too many."""
+        """Closes the connection at once: no other holds more, and all together hold `total_bytes`, too many."""
 
 
 class MemoryBudget:

@@ -274,7 +274,7 @@ def create_file_lazily(files: FileSystem, path: Path, size: int) -> None:
 
 
 def replace_file(files: FileSystem, path: Path, content: bytes, backup: Path | None = None) -> None:
-    """Replaces a file's content durably. A crash leaves the old or the new content, with `backup` at least the old one there."""
+    """Replaces a file's content durably. A crash leaves the old or the new content, at least in `backup`."""
     part = path.with_name(path.name + ".tmp")
     file = files.open(part, create=True)
     try:

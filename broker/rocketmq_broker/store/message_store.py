@@ -192,7 +192,7 @@ class MessageStore(StoreReader):
         return self._index.is_behind
 
     def feed_index(self) -> None:
-        """Adds some of them to the index, which takes some ten milliseconds at most."""
+        """Adds some of the waiting messages to the index, which takes some ten milliseconds at most."""
         self._index.feed()
 
     @property

@@ -26,14 +26,14 @@ class StoreReader:
     """The reading half of `MessageStore`. Only intact records leave it, and by queue or key only published ones."""
 
     def __init__(self, log: CommitLog, queues: ConsumeQueueTable, index: Index, damaged_units: DamagedUnits) -> None:
-        """Reads from these parts; `damaged_units` repairs units that a pull cannot read."""
+        """Reads from the given parts; `damaged_units` repairs units that a pull cannot read."""
         self._damaged_units = damaged_units
         self._log = log
         self._queues = queues
         self._index = index
 
     def read(self, commit_log_offset: int) -> bytes:
-        """Returns one record. Raises UnreadableRecord: RecordNotFound if it is not there yet, RecordLost if it will never be."""
+        """Returns one record. Raises UnreadableRecord: RecordNotFound before it is written, RecordLost if it is gone or damaged."""
         return self._log.read(commit_log_offset)[0]
 
     def read_queued(self, commit_log_offset: int) -> bytes:
@@ -192,7 +192,7 @@ class StoreReader:
         return QueriedMessages(records, self._index.end_timestamp, self._index.end_offset, are_all)
 
     def _read_with_key(self, commit_log_offset: int, topic: bytes, key: str) -> bytes | None:
-        """Returns the record there, or None if it is unreadable or has another topic or key: an index holds only hashes."""
+        """Returns the record; None if it is unreadable or has another topic or key, because an index holds only hashes."""
         try:
             record, checked = self._log.read(commit_log_offset)
         except UnreadableRecord:

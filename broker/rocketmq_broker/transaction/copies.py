@@ -45,7 +45,7 @@ def first_offsets(half: HalfMessage) -> RecordOffsets | None:
 
 
 def is_copy(half: HalfMessage) -> bool:
-    """Returns whether it was checked or put back, so that its transaction began before its store timestamp."""
+    """Returns whether the half message was checked or put back, so that its transaction began before its store timestamp."""
     return bool(half.check_times) or _first_queue_offset(half) is not None
 
 

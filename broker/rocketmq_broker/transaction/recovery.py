@@ -38,17 +38,17 @@ class RecoveredTransaction:
 
     @property
     def commit_log_offsets(self) -> list[int]:
-        """Returns the offsets of all its known half messages."""
+        """Returns the offsets of the transaction's known half messages."""
         return [self.transaction.commit_log_offset, *(copy.commit_log_offset for copy in self.copies)]
 
     @property
     def begins(self) -> int:
-        """Returns the first of these offsets: its committed or discarded message lies after it."""
+        """Returns the lowest of these offsets: the committed or discarded message lies after it."""
         return min(self.commit_log_offsets)
 
     @property
     def outcome_topics(self) -> tuple[bytes, bytes]:
-        """Returns the topics of its committed and of its discarded message."""
+        """Returns the topics of the transaction's committed and discarded message."""
         return self.transaction.topic, DISCARD_TOPIC
 
 

@@ -26,11 +26,11 @@ class Lifecycle(Generic[Running]):
 
     @property
     def is_started(self) -> bool:
-        """Returns whether it was started, even if it is shut down now."""
+        """Returns whether the client was started, even if it is shut down now."""
         return self._loop is not None
 
     def require_new(self) -> None:
-        """Raises NotRunning if it was started or shut down before."""
+        """Raises NotRunning if the client was started or shut down before."""
         if self._is_stopped:
             raise NotRunning(f"{self._who} was shut down and cannot be started again: make a new one")
         if self._loop is not None:
@@ -42,7 +42,7 @@ class Lifecycle(Generic[Running]):
         return self._running
 
     def started(self, running: Running) -> None:
-        """Records that it runs, with these parts, on the caller's event loop."""
+        """Records that the client runs, with these parts, on the caller's event loop."""
         self._loop = asyncio.get_running_loop()
         self._running = running
 

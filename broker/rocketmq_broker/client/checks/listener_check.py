@@ -36,7 +36,7 @@ def check_transaction_listener(producer: str, listener: object) -> None:
 
 
 def is_async(listener: object) -> bool:
-    """Returns whether its call returns an awaitable: an async function, or an object with an async `__call__`."""
+    """Returns whether a call of the listener returns an awaitable: an async function, or an object with an async `__call__`."""
     return any(inspect.iscoroutinefunction(each) for each in (listener, _called(listener)))
 
 

@@ -74,7 +74,7 @@ class Subscription:
 
     @property
     def is_by_tag(self) -> bool:
-        """Returns whether it filters by tag, which every broker can do."""
+        """Returns whether the filter is by tag, which every broker knows."""
         return self.expression_type == EXPRESSION_TAG
 
     def matching(self, messages: Iterable[MessageExt]) -> list[MessageExt]:

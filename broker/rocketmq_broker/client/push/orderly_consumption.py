@@ -57,7 +57,7 @@ class OrderlyConsumption:
         self._is_stopped = False
 
     async def may_begin(self, queue: MessageQueue) -> bool:
-        """Returns whether it got the queue's lock."""
+        """Tries to get the queue's lock. Returns whether this client has the lock."""
         return self._locks is None or await self._locks.acquire(queue)
 
     def arrived(self, process_queue: ProcessQueue, messages: list[MessageExt]) -> None:

@@ -48,7 +48,7 @@ class SecureTransport(asyncio.Transport):
         self._socket.abort()
 
     def is_closing(self) -> bool:
-        """Returns whether it is closed or being closed."""
+        """Returns whether the transport is closed or being closed."""
         return self._socket.is_closing()
 
     def pause_reading(self) -> None:

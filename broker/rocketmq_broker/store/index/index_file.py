@@ -101,12 +101,12 @@ class IndexFile:
 
     @property
     def is_empty(self) -> bool:
-        """Returns whether it has no entries."""
+        """Returns whether the file has no entries."""
         return self.header.entry_count <= 1
 
     @property
     def is_full(self) -> bool:
-        """Returns whether it has no room for another entry."""
+        """Returns whether the file has no room for another entry."""
         return self.header.entry_count >= self.entries
 
     @property

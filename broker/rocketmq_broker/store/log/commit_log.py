@@ -138,7 +138,7 @@ class CommitLog:
         return data[: checked.size], checked
 
     def store_timestamp(self, commit_log_offset: int) -> int:
-        """Returns the store timestamp of the record there, or -1 (CommitLog.pickupStoreTimestamp)."""
+        """Returns the store timestamp of the record at that offset, or -1 (CommitLog.pickupStoreTimestamp)."""
         if not self.min_offset <= commit_log_offset < self.written_position:
             return -1
         head = self.segments.read(commit_log_offset, 96)

@@ -35,7 +35,7 @@ class Unit(NamedTuple):
 
     @property
     def holds_message(self) -> bool:
-        """Returns whether it can be a message's unit. Blank units, zeroed ones and other plain damage cannot."""
+        """Returns whether the unit can be a message's. Blank units, zeroed ones and other plain damage cannot."""
         return 0 < self.size < BLANK_SIZE and self.commit_log_offset >= 0
 
 
@@ -43,7 +43,7 @@ class ConsumeQueue:
     """One queue of one topic. `rocketmq_broker.store.recovery` mends it after a crash or damage."""
 
     def __init__(self, topic: bytes, queue_id: int, segments: Segments) -> None:
-        """Begins empty, until it is recovered."""
+        """Begins empty; the recovery finds its end."""
         self.topic = topic
         self.queue_id = queue_id
         self.min_offset = 0

@@ -65,7 +65,7 @@ def cut_at(queue: ConsumeQueue, queue_offset: int) -> int:
 
 
 def _count_beyond(queue: ConsumeQueue, commit_log_end: int) -> int:
-    """Returns the number of last units that point past there. Counts from the end: one damaged unit must not mislead a search."""
+    """Counts the last units that point past `commit_log_end`, backwards: one damaged unit must not mislead a search."""
     count = 0
     for unit in _backwards(queue):
         if unit.size == BLANK_SIZE or unit.commit_log_offset + unit.size <= commit_log_end:

@@ -82,7 +82,7 @@ class ConfigFile:
 
     @property
     def is_missing(self) -> bool:
-        """Returns whether there is no such file. Raises OSError."""
+        """Returns whether the file is missing. Raises OSError."""
         return self._files.size(self._path) is None
 
     def write(self, value: dict[str, Any]) -> None:

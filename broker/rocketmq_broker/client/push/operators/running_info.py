@@ -47,7 +47,7 @@ class ConsumerPortrait:
     started_ms: int = field(default_factory=lambda: current_world().wall_ms())
 
     def running_info(self, *, with_threads: bool) -> ConsumerRunningInfo:
-        """Returns all of it; the threads' stacks only on request: collecting them stops the process for a moment."""
+        """Returns the whole report; the threads' stacks only on request: collecting them stops the process for a moment."""
         return ConsumerRunningInfo(
             properties=self._properties(),
             subscription_set=[self.subscriptions[topic].to_wire() for topic in sorted(self.subscriptions)],
