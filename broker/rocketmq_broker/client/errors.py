@@ -28,15 +28,15 @@ class NoRoute(ClientError):
 
 
 class BrokerUnreachable(ClientError):
-    """A broker without a connection, or whose connection ended before its answer. It may or may not have done the request."""
+    """No connection to a broker, or none until its answer. The broker may or may not have carried out the request."""
 
 
 class RequestTimedOut(BrokerUnreachable):
-    """A missing answer of a broker. It may or may not have carried out the request."""
+    """A missing answer of a broker. The broker may or may not have carried out the request."""
 
 
 class UnreadableAnswer(BrokerUnreachable):
-    """An answer of a broker or name server that cannot be decoded. It may or may not have carried out the request."""
+    """An answer of a broker or name server that cannot be decoded. The request may or may not have been carried out."""
 
 
 class BrokerError(ClientError):

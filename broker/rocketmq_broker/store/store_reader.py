@@ -33,7 +33,7 @@ class StoreReader:
         self._index = index
 
     def read(self, commit_log_offset: int) -> bytes:
-        """Returns one record. Raises UnreadableRecord: RecordNotFound before it is written, RecordLost if it is gone or damaged."""
+        """Returns one record. Raises RecordNotFound before the record is written, RecordLost if it is gone or damaged."""
         return self._log.read(commit_log_offset)[0]
 
     def read_queued(self, commit_log_offset: int) -> bytes:

@@ -20,19 +20,19 @@ class NotADestination(TransactionError, IllegalMessage):
 
 
 class HalfMessageUnreadable(TransactionError):
-    """The half message of a pending transaction cannot be read."""
+    """A half message of a pending transaction that cannot be read."""
 
 
 class NotWrittenYet(HalfMessageUnreadable):
-    """The half message is not yet in the files: try again in a moment."""
+    """A half message that is not yet in the files: try again in a moment."""
 
 
 class HalfMessageLost(HalfMessageUnreadable):
-    """The half message is damaged: it can never be read again."""
+    """A damaged half message, which can never be read again."""
 
 
 class HalfMessageExpired(HalfMessageLost):
-    """The half message was deleted with the commit log file that held it."""
+    """A half message that was deleted with its commit log file."""
 
 
 class NotAnOpMessage(TransactionError):

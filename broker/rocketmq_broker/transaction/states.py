@@ -36,7 +36,7 @@ class State(Enum):
     DISCARDED = "discarded"
     """No producer decided in time: the message waits for an operator."""
     LOST = "lost"
-    """The half message expired or is damaged: it can never be read again."""
+    """Ended without a decision: the half message expired or is damaged, and can never be read again."""
 
 
 class Verb(Enum):

@@ -96,12 +96,12 @@ class ConsumerSettings:
 
     @property
     def redeliveries(self) -> int:
-        """Returns the most redeliveries of a message without order."""
+        """Returns the most redeliveries of a message that is consumed without order."""
         given = self.max_reconsume_times
         return _DEFAULT_MAX_RECONSUME_TIMES if given is None or given < 0 else given
 
     @property
     def orderly_redeliveries(self) -> int | None:
-        """Returns the most redeliveries of a message in order; None: without end."""
+        """Returns the most redeliveries of a message that is consumed in order; None: without end."""
         given = self.max_reconsume_times
         return None if given is None or given < 0 else given

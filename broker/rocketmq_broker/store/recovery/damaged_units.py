@@ -122,7 +122,7 @@ def _end_at(log: CommitLog, queue: ConsumeQueue, queue_offset: int) -> int | Non
 
 
 def _end_of_lost(queue: ConsumeQueue, queue_offset: int) -> int:
-    """Returns the offset after those by which recovery marks the messages of a damaged stretch of the log (see `fill_gap`)."""
+    """Returns the offset after the units that mark a damaged stretch of the log (see `fill_gap`); else `queue_offset`."""
     unit = queue.unit(queue_offset)
     if unit is None or unit.size <= 0 or unit.tags_code:
         return queue_offset
