@@ -174,7 +174,7 @@ class TransactionBroker:
         for topic, offset in (offsets or {}).items():
             self.consumer_offsets.commit(TRANSACTION_GROUP, topic, 0, offset)
         self.counts_file = counts_file or CountsFile()
-        self.clock = BrokerClock(lambda: self.now_ms, lambda: (self.now_ms - self._stepped_ms) * 1_000_000)
+        self.clock = BrokerClock(lambda: self.now_ms * 1_000_000, lambda: (self.now_ms - self._stepped_ms) * 1_000_000)
         self.topics = self._topic_table(queue_nums)
         self.parked = ParkedMessages(self.store, self.topics)
         self.parked.load()
