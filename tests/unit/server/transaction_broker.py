@@ -24,7 +24,8 @@ from rocketmq_broker.remoting.connection import Connection
 from rocketmq_broker.remoting.dispatcher import Dispatcher, Handler
 from rocketmq_broker.remoting.errors import ConnectionClosed
 from rocketmq_broker.remoting.tasks import Tasks
-from rocketmq_broker.server.durability.group_commit import CommitListener, GroupCommit
+from rocketmq_broker.server.durability.group_commit import GroupCommit
+from rocketmq_broker.server.durability.showing import CommitListener
 from rocketmq_broker.server.parked import ParkedMessages
 from rocketmq_broker.server.schedule.broker_clock import BrokerClock
 from rocketmq_broker.server.schedule.expiry_clock import ExpiryClock
