@@ -1,8 +1,8 @@
-"""Many messages, one write and one flush (RocketMQ's GroupCommitService and FlushRealTimeService).
+"""Group commit: one write and one flush for many messages (RocketMQ's GroupCommitService and FlushRealTimeService).
 
-What is appended within one iteration of the event loop is written together. With SYNC_FLUSH it is then brought to the disk,
-made visible and answered; what comes in the meantime makes up the next flush. With ASYNC_FLUSH it is made visible and
-answered once written, and brought to the disk every half second.
+All messages appended within one iteration of the event loop are written together. With SYNC_FLUSH they are then flushed, made
+visible and answered; later messages share the next flush. With ASYNC_FLUSH they are made visible and answered once written, and
+flushed every half second.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ _FLUSH_TIMES_S: Final = (0.0005, 0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2
 
 
 class GroupCommit:
-    """Between processors, which append, and connections, which wait. Use it on the event loop's thread only."""
+    """Commits in groups: processors append, connections wait. Use it on the event loop's thread only."""
 
     def __init__(
         self,
@@ -49,7 +49,7 @@ class GroupCommit:
         checkpoint_interval_s: float = 5.0,
         new_flushing: NewFlushing = Flusher,
     ) -> None:
-        """`unwaited_delay_s` is how long what nobody waits for may wait for a flush to share."""
+        """`unwaited_delay_s` is the longest delay of messages that nobody waits for, so that they share a flush."""
         self.listeners: list[CommitListener] = list(listeners)
         self._store = store
         self._is_sync = flush_disk_type is FlushDiskType.SYNC_FLUSH
@@ -89,7 +89,7 @@ class GroupCommit:
         self._next_segment.look()
 
     async def stop(self) -> None:
-        """Writes and flushes what is still waiting, answers it, and ends the background work."""
+        """Writes, flushes and answers all waiting messages, and ends the background work."""
         await self._tasks.stop()
         if self._delayed_flush is not None:
             self._delayed_flush.cancel()
@@ -105,13 +105,13 @@ class GroupCommit:
                 self._showing.show(self._store.flushed_position)
 
     def give_up(self, reason: str) -> None:
-        """Answers nobody with success any more, and leaves the store's files as they are: another broker may be using them."""
+        """Stops answering with success, and leaves the store's files alone: another broker may be using them."""
         self._store.give_up(reason)
         self._flushing_to = None
         self._showing.lose_after(-1, StoreUnwritable(reason))
 
     def appended(self, messages: int = 1) -> None:
-        """A processor has appended so many messages to the store: they are written at the end of this turn of the event loop."""
+        """Schedules the write of so many appended messages at the end of this turn of the event loop."""
         if not self._requests:
             self._requests_began_s = self._loop.time()
             self._loop.call_soon(self._write)
@@ -122,14 +122,14 @@ class GroupCommit:
     ) -> None:
         """Answers the request with SUCCESS once everything before `position` is durable; with an error if it is lost.
 
-        Positions must come in ascending order, as appending hands them out.
+        Positions must ascend, in the order of the appends.
         """
         self._waiting.add(position, connection, request, header, body)
 
     def wait(self, position: int) -> asyncio.Future[None]:
-        """Done once everything before `position` is durable and visible. Call it right after appending, await it when you like.
+        """Returns a future that ends once everything before `position` is durable and visible. Call it right after appending.
 
-        Fails with StoreUnwritable if it is lost, or takes too long.
+        The future fails with StoreUnwritable if the records are lost, or take too long.
         """
         future: asyncio.Future[None] = self._loop.create_future()
         if position <= self._showing.visible_to:
@@ -172,7 +172,7 @@ class GroupCommit:
         if self._flushing_to is not None or store.writability.is_given_up:
             return
         if position <= store.flushed_position:
-            # Somebody flushed the whole store in the meantime.
+            # The whole store was flushed in the meantime.
             self._showing.begin(position)
             return
         try:
@@ -205,13 +205,13 @@ class GroupCommit:
         writability = self._store.writability
         writability.flush_failures += 1
         if not self._is_sync:
-            # It was acknowledged: it is kept, and nothing more is taken until it is on the disk. The timer tries again.
+            # The record was acknowledged: keep it, and take no more until it is on the disk. The timer tries again.
             if not writability.is_failing:
                 self._store.note_flush_failed(reason)
                 logger.error("%s", writability.refusal)
         else:
             logger.error("%s", reason)
-            # What the disk refused once must not be taken for flushed when a later flush succeeds.
+            # Data that the disk refused once must not count as flushed when a later flush succeeds.
             self._showing.show(self._store.flushed_position)
             self._store.abandon_unflushed()
             self._showing.lose_after(self._store.flushed_position, StoreUnwritable(reason))
@@ -221,7 +221,7 @@ class GroupCommit:
         self._note_backlog()
 
     def _note_backlog(self) -> None:
-        """Refuses messages while too many wait for the disk: their number, memory and what a crash may cost stay bounded."""
+        """Refuses messages while too many wait for the disk. This bounds their number, their memory and the loss by a crash."""
         store = self._store
         unflushed, unpublished = store.written_position - store.flushed_position, store.unpublished
         if unflushed > MOST_UNFLUSHED_BYTES or unpublished > MOST_UNPUBLISHED or self._no_flusher is not None:

@@ -17,13 +17,13 @@ _REQUESTS_SHOWN_AT_ONCE: Final = 200
 
 
 class CommitListener(Protocol):
-    """Who must know what the commit log can no longer lose; `PendingTransactions` is one."""
+    """A listener to the durability of the commit log; `PendingTransactions` is one."""
 
     def confirm(self, position: int) -> None:
-        """What was appended before this commit log offset is as durable as the settings promise, and visible."""
+        """Notes that all records before this commit log offset are visible, and as durable as the settings promise."""
 
     def take_back(self, position: int) -> None:
-        """What was appended from this commit log offset on is lost."""
+        """Notes the loss of all records at or after this commit log offset."""
 
 
 class Showing:
@@ -50,7 +50,7 @@ class Showing:
         """Everything before this commit log offset is visible."""
 
     def written(self, position: int, requests: int, began_s: float) -> None:
-        """Takes note that so many requests were written up to that offset, the first of which came at that time of the loop."""
+        """Notes that so many requests were written up to that offset; the first came at `began_s` on the event loop's clock."""
         self._batches.add(position, requests, began_s)
 
     def watch(self) -> None:
@@ -64,7 +64,7 @@ class Showing:
             self._overdue.cancel()
 
     def begin(self, position: int) -> None:
-        """Shows everything before that offset, a few batches at a time: after a disk that hung there are very many."""
+        """Shows everything before that offset, a few batches at a time: very many may wait after a disk that hung."""
         self._durable_to = position
         if not self._is_under_way:
             self._go_on()
@@ -85,7 +85,7 @@ class Showing:
                 return
 
     def _index_keeps_up(self, loop: asyncio.AbstractEventLoop, until_s: float) -> bool:
-        """Whether the index is near its end: messages with very many keys are shown and answered no faster than it takes them."""
+        """Feeds the index until it has caught up. Returns False at `until_s`: answers must not get ahead of the index."""
         while self._store.is_index_behind:
             if loop.time() >= until_s:
                 return False
@@ -94,7 +94,7 @@ class Showing:
 
     def show(self, position: int) -> None:
         """Shows everything before that offset at once."""
-        # The order is the design. Readers first: who is answered may pull at once. Then the listeners: a decision about a half
+        # The order is the design. Readers first: an answered client may pull at once. Then the listeners: a decision about a half
         # message that arrives right after its answer must find the transaction confirmed. The answers last.
         self._store.publish(position)
         self.visible_to = max(self.visible_to, position)
@@ -104,14 +104,14 @@ class Showing:
         self._waiting.succeed(position)
 
     def lose_after(self, position: int, error: StoreUnwritable) -> None:
-        """Takes back what was appended behind that offset, and answers so."""
+        """Tells listeners and those who wait that the records behind that offset are lost."""
         for listener in self._listeners:
             listener.take_back(max(position, 0))
         self._batches.drop_behind(position)
         self._waiting.fail_behind(position, str(error))
 
     def _answer_overdue(self) -> None:
-        """Tells those who waited too long that the disk hangs, and that the message may or may not be stored."""
+        """Answers those who waited too long that the message may or may not be stored (FLUSH_DISK_TIMEOUT)."""
         self._overdue = None
         loop = asyncio.get_running_loop()
         overdue_to, next_began_s = self._batches.overdue(loop.time() - self._overdue_after_s)
