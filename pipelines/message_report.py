@@ -17,7 +17,7 @@ from pipelines.errors import UnwritableOutput
 from pipelines.judging.cut_off import CutOff
 from pipelines.outputs import local_folder
 from pipelines.run_folders import replaced_together
-from pipelines.sources.log_records import count_records, read_records
+from pipelines.sources.logs.log_records import count_records, read_records
 from pipelines.sources.reading import Reading
 from pipelines.transactions import transactions_of
 from rocketmq_broker.message.printable import printable

@@ -20,10 +20,8 @@ from pipelines.judging.log_gaps import with_unjudged
 from pipelines.judging.table_events import credit_events, item_events, markers, order_events, transaction_events
 from pipelines.judging.totals import FindingTotal, summed, totals_of
 from pipelines.outputs import write_outputs
-from pipelines.sources.database_address import DatabaseAddress
-from pipelines.sources.message_logs import MessageLog, StoreLog
-from pipelines.sources.reading import Reading
-from pipelines.sources.tables import (
+from pipelines.sources.databases.database_address import DatabaseAddress
+from pipelines.sources.databases.tables import (
     CREDITS,
     ORDER_ITEMS,
     ORDERS,
@@ -34,6 +32,8 @@ from pipelines.sources.tables import (
     read_unreadable_values,
     read_wrong_balances,
 )
+from pipelines.sources.logs.message_logs import MessageLog, StoreLog
+from pipelines.sources.reading import Reading
 
 PERIOD_MS: Final = 60_000
 MOST_BROADCAST: Final = 1_000_000
@@ -58,7 +58,7 @@ class Books:
         if not self.brokers:
             return stores
         # Here, because the client takes a quarter of a second that books without brokers need not wait for.
-        from pipelines.sources.pulled_log import BrokerLog
+        from pipelines.sources.logs.pulled_log import BrokerLog
 
         return (*stores, *map(BrokerLog, self.brokers))
 

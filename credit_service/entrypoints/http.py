@@ -10,13 +10,13 @@ from credit_service.entrypoints.described import DESCRIPTION
 from credit_service.entrypoints.health import HealthSources, health_api
 from credit_service.entrypoints.repairs import RepairDesk, repairs_api
 from credit_service.entrypoints.schemas import CustomerCreditQuery, CustomerCreditResponse, OrderCreditResponse
+from rocketmq_broker.known_hosts import KnownHosts
 from rocketmq_broker.world import World
 from service_runtime.database.database_errors import DatabaseFailure
 from service_runtime.http.application import create_application
 from service_runtime.http.lanes import THREADS_KEPT_FREE, checks_lane, reading_lane
 from service_runtime.http.problems import Problem
 from service_runtime.http.responses import json_response
-from service_runtime.settings.known_hosts import KnownHosts
 
 _LOOPBACK: Final = KnownHosts()
 _MAX_BODY_BYTES: Final = 1024

@@ -14,6 +14,7 @@ from inventory_service.entrypoints.schemas import (
     StockRequest,
     StockResponse,
 )
+from rocketmq_broker.known_hosts import KnownHosts
 from rocketmq_broker.world import World
 from service_runtime.database.database_errors import DatabaseFailure
 from service_runtime.failing.dead_letters import DeadLetters, attention_for
@@ -25,7 +26,6 @@ from service_runtime.http.problems import Problem
 from service_runtime.http.readiness import FOR_S, Need, Needed, Readiness, not_ready, word_of
 from service_runtime.http.responses import json_response
 from service_runtime.http.write_guard import WriteGuard
-from service_runtime.settings.known_hosts import KnownHosts
 
 _LOOPBACK: Final = KnownHosts()
 _EVERYBODY: Final = WriteGuard()

@@ -31,6 +31,7 @@ from order_service.service_layer.cancelling import OrderCancelling
 from order_service.service_layer.paying import OrderPaying
 from order_service.service_layer.placing import OrderPlacing
 from order_service.service_layer.sending import TransactionalSender
+from rocketmq_broker.known_hosts import KnownHosts
 from rocketmq_broker.world import World
 from service_runtime.http.application import create_application
 from service_runtime.http.health import http_status
@@ -38,7 +39,6 @@ from service_runtime.http.lanes import THREADS_KEPT_FREE, Lane, checks_lane, rea
 from service_runtime.http.readiness import FOR_S, Missing, Need, Needed, Readiness, not_ready, word_of
 from service_runtime.http.responses import json_response
 from service_runtime.http.write_guard import WriteGuard
-from service_runtime.settings.known_hosts import KnownHosts
 
 MAX_BODY_BYTES: Final = 256 * 1024
 _LOOPBACK: Final = KnownHosts()

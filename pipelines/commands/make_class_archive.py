@@ -14,10 +14,10 @@ from typing import Final
 from pipelines.errors import PipelineError
 from pipelines.judging.cut_off import CutOff
 from pipelines.reconciliation import Books, reconcile
-from pipelines.sources.database_address import DatabaseAddress
-from pipelines.sources.database_url import parse_database_url
+from pipelines.sources.databases.database_address import DatabaseAddress
+from pipelines.sources.databases.database_url import parse_database_url
+from pipelines.sources.databases.tables import BALANCES, CREDITS, ORDER_ITEMS, ORDERS, TRANSACTIONS, Table
 from pipelines.sources.reading import Reading
-from pipelines.sources.tables import BALANCES, CREDITS, ORDER_ITEMS, ORDERS, TRANSACTIONS, Table
 from pipelines.spark.class_archive import WRITE, path
 from pipelines.spark.session import spark_session
 

@@ -22,9 +22,9 @@ from pipelines.judging.history import EVENT_COLUMNS
 from pipelines.judging.judge import findings_of, grouped, judged, with_markers
 from pipelines.judging.totals import summed
 from pipelines.reconciliation import PERIOD_MS, Books, Outcome, log_begins_ms, progress_of, table_findings, written_outcome
-from pipelines.sources.message_logs import StoreLog
+from pipelines.sources.databases.tables import read_wrong_balances
+from pipelines.sources.logs.message_logs import StoreLog
 from pipelines.sources.reading import Reading
-from pipelines.sources.tables import read_wrong_balances
 
 MARKERS_SCHEMA: Final = "marked_transaction_id string, markers int"
 _OF_THE_MOMENT: Final = ("unconsumed", "unconsumed_retries", "unconsumed_cancellations")

@@ -15,8 +15,8 @@ import msgspec
 
 from pipelines.errors import StateUnusable
 from pipelines.judging.cut_off import CutOff
-from pipelines.sources.adbc import read_query
-from pipelines.sources.database_address import DatabaseAddress
+from pipelines.sources.databases.adbc import read_query
+from pipelines.sources.databases.database_address import DatabaseAddress
 from rocketmq_commitlog.commit_log import first_record, last_record
 
 NOTHING: Final = -1

@@ -13,11 +13,11 @@ from pipelines.increments.marks import NOTHING, Marks
 from pipelines.judging.judge import all_events
 from pipelines.judging.log_events import Progress, Route, events_of, told_records, unsettled
 from pipelines.judging.table_events import credit_events, ending_events, item_events, markers, order_events, transaction_events
-from pipelines.sources.database_address import DatabaseAddress
-from pipelines.sources.key_ranges import Since
-from pipelines.sources.log_records import read_records
+from pipelines.sources.databases.database_address import DatabaseAddress
+from pipelines.sources.databases.key_ranges import Since
+from pipelines.sources.databases.tables import CREDITS, ORDER_ITEMS, ORDERS, TRANSACTIONS, read_table
+from pipelines.sources.logs.log_records import read_records
 from pipelines.sources.reading import Reading
-from pipelines.sources.tables import CREDITS, ORDER_ITEMS, ORDERS, TRANSACTIONS, read_table
 from rocketmq_commitlog.record_columns import RecordKind
 
 

@@ -1,4 +1,4 @@
-"""What the findings add up to: healthy orders as sums, all others one by one; and the totals of each class."""
+"""What findings add up to: healthy orders as sums, all others one by one, the totals of each class, and which of them fail."""
 
 from __future__ import annotations
 
@@ -129,3 +129,21 @@ def _money(rows: Sequence[Mapping[str, Any]]) -> tuple[Money, ...]:
 def _began_ms(row: Mapping[str, Any]) -> int | None:
     times = (row["ordered_at_ms"], row["half_at_ms"], row["delivered_at_ms"], row["credited_at_ms"])
     return min((int(at) for at in times if at is not None), default=None)
+
+
+@dataclass(frozen=True, slots=True)
+class Tolerance:
+    """All but the healthy classes fail, unless they are allowed; healthy ones fail if they are named."""
+
+    allowed: frozenset[Finding] = frozenset()
+    failing: frozenset[Finding] = frozenset()
+
+    def fails(self, total: FindingTotal) -> bool:
+        """Whether the books are wrong by this total."""
+        if not total.count:
+            return False
+        return total.finding in self.failing or (total.finding not in CONSISTENT and total.finding not in self.allowed)
+
+    def is_consistent(self, totals: Iterable[FindingTotal]) -> bool:
+        """Whether nothing was found that fails."""
+        return not any(self.fails(total) for total in totals)

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from pipelines.repair.message_again import REPAIR, contradiction, message_again, names_order
-from pipelines.repair.outcome import StepOutcome, done, done_before, failed
-from pipelines.repair.plan import Action, Plan, Step
+from pipelines.repair.plan import Action, Plan, Step, StepOutcome, done, done_before, failed
 from rocketmq_broker.admin.asking.discarded import discarded_with_id
 from rocketmq_broker.admin.dead_letters.finding import find_dead_letters
 from rocketmq_broker.admin.dead_letters.treating import retry

@@ -6,8 +6,7 @@ from typing import Final
 
 import httpx
 
-from pipelines.repair.outcome import StepOutcome, done, done_before, failed
-from pipelines.repair.plan import Action, Step
+from pipelines.repair.plan import Action, Step, StepOutcome, done, done_before, failed
 
 TIMEOUT_S: Final = 20.0
 _DONE_NOW: Final = 201

@@ -11,8 +11,7 @@ from pathlib import Path
 import msgspec
 
 from pipelines.errors import PlanUnusable
-from pipelines.repair.outcome import StepOutcome
-from pipelines.repair.plan import Step
+from pipelines.repair.plan import Step, StepOutcome
 
 
 class AuditLine(msgspec.Struct, frozen=True):

@@ -1,8 +1,9 @@
-"""A plan of repair: its steps, and what only a person can decide. It is a file that people read before they apply it."""
+"""A plan of repair: its steps, how each may end, and what only a person can decide. People read the file before they apply it."""
 
 from __future__ import annotations
 
 import os
+from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
 from typing import Final
@@ -107,3 +108,34 @@ def read_plan(path: Path) -> Plan:
     if plan.version != VERSION:
         raise PlanUnusable(f"plan {path} has version {plan.version}: this program carries out version {VERSION}")
     return plan
+
+
+class StepState(StrEnum):
+    """`done_before` is as good as `done`: nothing was changed this time, because an earlier time had done it."""
+
+    DONE = "done"
+    DONE_BEFORE = "done_before"
+    FAILED = "failed"
+
+
+@dataclass(frozen=True, slots=True)
+class StepOutcome:
+    """How a step ended; `detail` says what was done, or why it was not."""
+
+    state: StepState
+    detail: str
+
+
+def done(detail: str) -> StepOutcome:
+    """Something was changed."""
+    return StepOutcome(StepState.DONE, detail)
+
+
+def done_before(detail: str) -> StepOutcome:
+    """Nothing was left to do."""
+    return StepOutcome(StepState.DONE_BEFORE, detail)
+
+
+def failed(detail: str) -> StepOutcome:
+    """Nothing was changed, and a person must look."""
+    return StepOutcome(StepState.FAILED, detail)

@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 import pyarrow
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.datasource import DataSource, DataSourceReader, InputPartition
+from pyspark.sql.functions import arrow_udtf
 from pyspark.sql.pandas.types import to_arrow_schema
 from pyspark.sql.types import StructType
-from pyspark.sql.udf import UserDefinedFunction
-from pyspark.util import PythonEvalType
+from pyspark.sql.udtf import UserDefinedTableFunction
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,7 +39,7 @@ class Reading:
         # One number for each partition. `spark.read` would start two more Python processes for each source, one after the other,
         # to learn what this one knows.
         numbers = self.spark.range(0, len(partitions), 1, max(1, len(partitions)))
-        return _mapped(numbers, _reading(reader, partitions), schema)
+        return _read_by_tasks(numbers, reader, partitions, schema)
 
     def held(self, frame: DataFrame) -> DataFrame:
         """The frame, worked out once however often it is used.
@@ -59,24 +59,19 @@ class Reading:
         return frame.repartition(*keys) if keys else frame
 
 
-_MapInArrow = Callable[[Iterable[pyarrow.RecordBatch]], Iterator[pyarrow.RecordBatch]]
+def _read_by_tasks(
+    numbers: DataFrame, reader: DataSourceReader, partitions: Sequence[InputPartition], schema: StructType
+) -> DataFrame:
+    """The rows of the partitions with these numbers: the task that holds a number reads its partition."""
 
-
-def _mapped(frame: DataFrame, function: _MapInArrow, schema: StructType) -> DataFrame:
-    """`frame.mapInArrow(function, schema)`, which asks for pandas and needs none."""
-    column = UserDefinedFunction(function, schema, evalType=PythonEvalType.SQL_MAP_ARROW_ITER_UDF)(*frame.columns)
-    return DataFrame(frame._jdf.mapInArrow(column._jc, False, None), frame.sparkSession)
-
-
-def _reading(reader: DataSourceReader, partitions: Sequence[InputPartition]) -> _MapInArrow:
-    """What a task does with the numbers of its partitions: it reads them."""
-
-    def read(numbers: Iterable[pyarrow.RecordBatch]) -> Iterator[pyarrow.RecordBatch]:
-        for batch in numbers:
-            for number in batch.column(0).to_pylist():
+    class PartitionsRead:
+        def eval(self, numbers: pyarrow.RecordBatch) -> Iterator[pyarrow.RecordBatch]:
+            for number in numbers.column(0).to_pylist():
                 yield from reader.read(partitions[number])
 
-    return read
+    function = arrow_udtf(PartitionsRead, returnType=schema)
+    assert isinstance(function, UserDefinedTableFunction)
+    return function(numbers.asTable())
 
 
 def read_here(source: type[DataSource], options: Mapping[str, str], schema: StructType) -> pyarrow.Table:

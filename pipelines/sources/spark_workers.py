@@ -8,7 +8,7 @@ the daemon would be missing in the workers: none of these imports starts one, bu
 import pyspark.worker  # noqa: F401
 from pyspark.daemon import manager
 
-import pipelines.sources.database_source  # noqa: F401
+import pipelines.sources.databases.database_source  # noqa: F401
 import rocketmq_commitlog.source  # noqa: F401
 
 if __name__ == "__main__":

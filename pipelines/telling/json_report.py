@@ -7,9 +7,8 @@ import msgspec
 from pipelines.judging.classes import MEANINGS, Finding
 from pipelines.judging.cut_off import CutOff
 from pipelines.judging.log_gaps import gaps_of
-from pipelines.judging.totals import FindingTotal
+from pipelines.judging.totals import FindingTotal, Tolerance
 from pipelines.reconciliation import Outcome
-from pipelines.tolerance import Tolerance
 from rocketmq_broker.message.printable import visible_json
 
 

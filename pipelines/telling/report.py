@@ -6,14 +6,14 @@ from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Any, Final, Literal
 
+from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
 from pipelines.judging.classes import CAUSES, MEANINGS, Cause, Finding
 from pipelines.judging.cut_off import CutOff
 from pipelines.judging.log_gaps import gaps_told
-from pipelines.judging.totals import FindingTotal, Money
-from pipelines.tolerance import Tolerance
+from pipelines.judging.totals import FindingTotal, Money, Tolerance
 from rocketmq_broker.message.printable import printable, visible_name
 
 _IN_THE_VERDICT: Final = (Finding.MISSING_CREDIT, Finding.DOUBLE_CREDIT)
@@ -132,3 +132,8 @@ def _causes(total: FindingTotal, cut_off: CutOff) -> list[str]:
 
 def _utc(milliseconds: int) -> str:
     return datetime.fromtimestamp(milliseconds / 1000, UTC).strftime("%Y-%m-%d %H:%M:%S UTC")
+
+
+def say(line: str) -> None:
+    """Prints one line as it is, however long; control characters from elsewhere are escaped."""
+    Console().print(printable(line), markup=False, highlight=False, soft_wrap=True)

@@ -7,6 +7,7 @@ from uuid import UUID
 
 from flask import Blueprint, Flask
 
+from rocketmq_broker.known_hosts import KnownHosts
 from service_runtime.http.api_document import ApiDescription, Described
 from service_runtime.http.documents import register_documents
 from service_runtime.http.health import LivenessResponse, liveness_api
@@ -15,7 +16,6 @@ from service_runtime.http.problems import Problem, register_problems
 from service_runtime.http.request_guard import guard_requests
 from service_runtime.http.request_ids import name_requests
 from service_runtime.http.write_guard import WriteGuard, guard_writes
-from service_runtime.settings.known_hosts import KnownHosts
 
 _EVERYBODY: Final = WriteGuard()
 

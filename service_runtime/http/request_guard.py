@@ -3,8 +3,8 @@
 from flask import Flask, Response, request
 from werkzeug.http import HTTP_STATUS_CODES
 
+from rocketmq_broker.known_hosts import KnownHosts
 from service_runtime.http.problems import problem_response
-from service_runtime.settings.known_hosts import KnownHosts
 
 _JSON = "application/json"
 
@@ -20,7 +20,8 @@ def guard_requests(app: Flask, hosts: KnownHosts) -> None:
             request.headers.get("Sec-Fetch-Site"),
         )
         if refusal is not None:
-            return problem_response(refusal.status, HTTP_STATUS_CODES[refusal.status], refusal.detail)
+            hint = ", or add the name to its known hosts" if refusal.status == 421 else ""
+            return problem_response(refusal.status, HTTP_STATUS_CODES[refusal.status], refusal.detail + hint)
         if request.method == "POST" and request.routing_exception is None and request.mimetype != _JSON:
             return _not_json(request.mimetype)
         return None

@@ -7,9 +7,10 @@ from typing import Annotated, Any, Self
 from pydantic import AfterValidator, AliasGenerator, Field, SecretStr, model_validator
 from pydantic_settings import BaseSettings, EnvSettingsSource, PydanticBaseSettingsSource, SettingsConfigDict
 
+from rocketmq_broker.known_hosts import KnownHosts
 from service_runtime.database.database_url import parse_database_url
 from service_runtime.observing.log_format import LogFormat
-from service_runtime.settings.known_hosts import HostNames, KnownHosts
+from service_runtime.settings.host_names import HostNames
 from service_runtime.settings.secret_settings import secret_url
 
 

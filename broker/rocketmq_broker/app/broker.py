@@ -16,7 +16,7 @@ from rocketmq_broker.app.ports import BrokerPorts, cannot_listen, listening
 from rocketmq_broker.app.serving import Serving, build_serving
 from rocketmq_broker.config import BrokerSettings
 from rocketmq_broker.message.errors import IllegalMessage
-from rocketmq_broker.nameserver import NameServer
+from rocketmq_broker.nameserver.server import NameServer
 from rocketmq_broker.protocol.codes import ResponseCode
 from rocketmq_broker.protocol.command import RemotingCommand
 from rocketmq_broker.remoting.client import RemotingClient

@@ -16,8 +16,8 @@ import typer
 
 from rocketmq_broker.logs import log_to_stderr
 from rocketmq_broker.message.printable import printable
-from rocketmq_broker.nameserver import NameServer
 from rocketmq_broker.nameserver.changes import from_addresses
+from rocketmq_broker.nameserver.server import NameServer
 from rocketmq_broker.nameserver.settings import NameServerSettings, SettingsMistake, load_settings
 from rocketmq_broker.remoting.tls import ServerContexts, TlsUnusable
 from rocketmq_broker.world import current_world

@@ -147,6 +147,13 @@ def encode_response(
     return _encode(request.serialize_type, code, header, RESPONSE_FLAG, request.opaque, remark, body)
 
 
+def encode_answer(
+    serialize_type: SerializeType, opaque: int, code: int, header: CommandHeader | None, body: bytes, remark: str | None = None
+) -> bytes:
+    """Encodes what `encode_response` does, for a request of which only those two numbers are known."""
+    return _encode(serialize_type, code, header, RESPONSE_FLAG, opaque, remark, body)
+
+
 def decode_command(serialize_type: int, header: bytes, body: bytes) -> RemotingCommand:
     """The command that a frame's parts hold. Raises FrameError if the header is torn or its serializer unknown."""
     if serialize_type == 0:

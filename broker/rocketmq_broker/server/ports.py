@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Protocol
 
+from rocketmq_broker.protocol.command import Answerable
+from rocketmq_broker.protocol.command_header import CommandHeader
 from rocketmq_broker.remoting.connection import Connection
 
 
@@ -13,8 +15,10 @@ class Durability(Protocol):
     def appended(self) -> None:
         """Something was appended: write it soon."""
 
-    def after_durable(self, position: int, connection: Connection, frame: bytes) -> None:
-        """Sends the frame once everything before the position is durable."""
+    def after_durable(
+        self, position: int, connection: Connection, request: Answerable, header: CommandHeader | None = None, body: bytes = b""
+    ) -> None:
+        """Answers the request with SUCCESS once everything before the position is durable."""
 
 
 class SystemTopics(Protocol):

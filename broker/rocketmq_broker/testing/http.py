@@ -1,6 +1,6 @@
 """A small HTTP server for commands on loopback: one request a connection, JSON in and out.
 
-A page that a browser has open must not command it: requests with an `Origin`, or to another host's name, are refused.
+A page that a browser has open must not command it: requests from other origins, or to another name than loopback, are refused.
 """
 
 from __future__ import annotations
@@ -13,17 +13,17 @@ from urllib.parse import parse_qsl, unquote, urlsplit
 
 import msgspec
 
+from rocketmq_broker.known_hosts import KnownHosts
 from rocketmq_broker.testing.control import BAD_REQUEST, Arguments, Control, Json
 
 logger = logging.getLogger(__name__)
 
 LOOPBACK: Final = "127.0.0.1"
-_FORBIDDEN: Final = 403
 _PATIENCE_S: Final = 10.0
 """How long a program may take to say its command; as long again for the body of it."""
 _LONGEST_HEAD: Final = 16 * 1024
 _LONGEST_BODY: Final = 64 * 1024
-_HOSTS: Final = frozenset({LOOPBACK, "localhost"})
+_HOSTS: Final = KnownHosts(LOOPBACK)
 
 
 class ControlServer:
@@ -63,8 +63,8 @@ class ControlServer:
             async with asyncio.timeout(_PATIENCE_S):
                 head = await reader.readuntil(b"\r\n\r\n")
             method, target, headers = _parsed(head.decode("latin-1"))
-            if "origin" in headers or headers.get("host", "").rpartition(":")[0] not in _HOSTS:
-                return _FORBIDDEN, {"error": f"commands come from programs on this machine, to {LOOPBACK}"}
+            if refusal := _HOSTS.refusal(method, headers.get("host", ""), headers.get("origin"), headers.get("sec-fetch-site")):
+                return refusal.status, {"error": f"commands come from programs on this machine, to {LOOPBACK}: {refusal.detail}"}
             async with asyncio.timeout(_PATIENCE_S):
                 body = await reader.readexactly(_body_length(headers))
             arguments = _arguments(target, body)

@@ -11,10 +11,10 @@ from jinja2 import Environment, StrictUndefined
 from pipelines.errors import UnwritableOutput
 from pipelines.judging.classes import CAUSES, MEANINGS
 from pipelines.judging.cut_off import CutOff
+from pipelines.judging.totals import Tolerance
 from pipelines.reconciliation import Outcome
 from pipelines.telling.page.contents import ages_of, breaks_of, causes_of, latencies_of, periods_of
 from pipelines.telling.report import age, amount, title, told_by_place, verdict_told
-from pipelines.tolerance import Tolerance
 from rocketmq_broker.message.printable import visible_name
 
 

@@ -12,10 +12,10 @@ from credit_service.adapters.worker_heartbeats import Heartbeat, LivingWorker
 from credit_service.entrypoints.health import HealthSources
 from credit_service.entrypoints.http import create_app
 from rocketmq_broker.client import QueueProgress
+from rocketmq_broker.known_hosts import KnownHosts
 from rocketmq_broker.message import MessageQueue
 from rocketmq_broker.world import World
 from service_runtime.failing.holds import Cause, Holding
-from service_runtime.settings.known_hosts import KnownHosts
 from tests.component.credit_service.conftest import a_credit, a_reversal
 
 

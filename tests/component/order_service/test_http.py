@@ -13,9 +13,9 @@ from order_service.service_layer.attempt import Attempt, Outcome
 from order_service.service_layer.order_store import HistoryDoubted
 from order_service.service_layer.sending import BrokerUnavailable, OutcomePending
 from rocketmq_broker.client import LocalTransactionState
+from rocketmq_broker.known_hosts import KnownHosts
 from rocketmq_broker.world import World
 from service_runtime.database.database_errors import OutcomeUnknown
-from service_runtime.settings.known_hosts import KnownHosts
 from tests.component.order_service.conftest import ORDER_LIMIT_CENTS, BrokerInProcess, a_later_order
 
 TEA = {"name": "tea", "quantity": 2, "price_cents": 1250}
@@ -372,7 +372,9 @@ def test_a_page_of_another_site_orders_nothing(client: FlaskClient, headers: dic
     "path", ["/orders?customer=ada", "/orders/any", "/transactions/any", "/healthz", "/livez", "/openapi.json", "/nothing"]
 )
 def test_a_name_that_came_to_mean_our_address_reads_nothing(client: FlaskClient, path: str) -> None:
-    assert client.get(path, headers={"Host": "evil.example:8080"}).status_code == 421
+    answer = client.get(path, headers={"Host": "evil.example:8080"})
+    assert answer.status_code == 421
+    assert "add the name to its known hosts" in answer.json["detail"]
 
 
 def test_names_that_were_given_are_answered(sqlite_store: SqlOrderStore, broker: BrokerInProcess) -> None:

@@ -11,7 +11,7 @@ from collections.abc import AsyncIterator, Callable, Iterator
 
 import pytest
 
-from rocketmq_broker.nameserver import NameServer
+from rocketmq_broker.nameserver.server import NameServer
 from rocketmq_broker.protocol import RequestCode, encode_request
 from rocketmq_broker.protocol.headers import RegisterBrokerRequestHeader
 from rocketmq_broker.remoting import Connection, ConnectionLimits, RemotingClient, RemotingServer

@@ -17,12 +17,12 @@ from tutorials.race.brokers.commit_log import count_records
 from tutorials.race.brokers.own import OwnBroker
 from tutorials.race.entries import NoSuchEntry, cells, ways_with
 from tutorials.race.faults import Fault, FaultPlan
-from tutorials.race.figures import Figures, percentile
 from tutorials.race.order import TOPIC, Order
-from tutorials.race.picture import picture
-from tutorials.race.record import Record, read_record
+from tutorials.race.results.figures import Figures, percentile
+from tutorials.race.results.picture import picture
+from tutorials.race.results.record import Record, read_record
+from tutorials.race.results.table import titles
 from tutorials.race.running import play_cell
-from tutorials.race.table import titles
 from tutorials.race.ways import WAYS, WAYS_ON_APACHE
 
 DOCS = Path(__file__).parents[3] / "docs"

@@ -15,7 +15,7 @@ from rocketmq_broker.message.inner_message import InnerMessage
 from rocketmq_broker.message.record import Record, decode_records, host_bytes
 from rocketmq_broker.protocol.bodies.heartbeat import ConsumerData, HeartbeatData, ProducerData
 from rocketmq_broker.protocol.codes import ResponseCode, SerializeType
-from rocketmq_broker.protocol.command import RemotingCommand, encode_request
+from rocketmq_broker.protocol.command import Answerable, RemotingCommand, encode_request, encode_response
 from rocketmq_broker.protocol.command_header import CommandHeader
 from rocketmq_broker.protocol.frame import FrameDecoder
 from rocketmq_broker.protocol.headers import PullMessageRequestHeader
@@ -107,8 +107,10 @@ class CommitAtOnce:
     def appended(self, messages: int = 1) -> None:
         pass
 
-    def after_durable(self, position: int, connection: Wire, frame: bytes) -> None:
-        self._waiting.append((position, connection, frame))
+    def after_durable(
+        self, position: int, connection: Wire, request: Answerable, header: CommandHeader | None = None, body: bytes = b""
+    ) -> None:
+        self._waiting.append((position, connection, encode_response(request, ResponseCode.SUCCESS, header, body)))
 
     def wait(self, position: int) -> asyncio.Future[None]:
         self._futures.append(asyncio.get_running_loop().create_future())

@@ -425,5 +425,5 @@ class TransactionalBroker(RuleBasedStateMachine):
         assert sorted(found) == self.model.ids(PENDING)
 
 
-TestTransactionalBroker = TransactionalBroker.TestCase
+TestTransactionalBroker = pytest.mark.slow(TransactionalBroker.TestCase)
 TestTransactionalBroker.settings = settings(max_examples=60, stateful_step_count=60, deadline=None)

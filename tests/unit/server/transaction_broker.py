@@ -12,8 +12,9 @@ from rocketmq_broker.app.arrivals import Arrivals
 from rocketmq_broker.message import properties as props
 from rocketmq_broker.message.inner_message import InnerMessage
 from rocketmq_broker.message.record import decode_record, host_bytes
-from rocketmq_broker.protocol.codes import RequestCode
-from rocketmq_broker.protocol.command import RemotingCommand, decode_command, encode_request
+from rocketmq_broker.protocol.codes import RequestCode, ResponseCode
+from rocketmq_broker.protocol.command import Answerable, RemotingCommand, decode_command, encode_request, encode_response
+from rocketmq_broker.protocol.command_header import CommandHeader
 from rocketmq_broker.protocol.headers import (
     CheckTransactionStateRequestHeader,
     EndTransactionRequestHeader,
@@ -226,8 +227,10 @@ class TransactionBroker:
     def appended(self, messages: int = 1) -> None:
         self._has_appended = True
 
-    def after_durable(self, position: int, connection: Any, frame: bytes) -> None:
-        self._waiting.append((position, connection, frame))
+    def after_durable(
+        self, position: int, connection: Any, request: Answerable, header: CommandHeader | None = None, body: bytes = b""
+    ) -> None:
+        self._waiting.append((position, connection, encode_response(request, ResponseCode.SUCCESS, header, body)))
 
     def flush(self) -> None:
         """One group commit under SYNC_FLUSH."""

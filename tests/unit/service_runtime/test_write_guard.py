@@ -6,11 +6,11 @@ from flask import Flask
 from pydantic import ValidationError
 from pydantic_settings import SettingsConfigDict
 
+from rocketmq_broker.known_hosts import KnownHosts
 from service_runtime.http.api_document import ApiDescription
 from service_runtime.http.application import create_application
 from service_runtime.http.write_guard import WriteGuard, WritingSettings
 from service_runtime.settings.common import names_beginning_with
-from service_runtime.settings.known_hosts import KnownHosts
 
 
 class Settings(WritingSettings):

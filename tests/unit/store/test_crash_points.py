@@ -14,6 +14,7 @@ from tests.unit.store.crash_disk import Crash, CrashDisk, Operation
 
 CONFIG = small_config(Path("/store"))
 WITHOUT_INDEX = small_config(Path("/store"), is_index_enabled=False)
+THE_OTHERS = [crash for crash in Crash if crash is not Crash.UNSYNCED_DROPPED]
 TOPICS = (b"half", b"op", b"orders")
 
 
@@ -93,8 +94,10 @@ def check(config: StoreConfig, image: CrashDisk, acknowledged: list[tuple[bytes,
     assert [bodies(again, topic) for topic in TOPICS] == before
 
 
-@pytest.mark.parametrize("config", [CONFIG, WITHOUT_INDEX], ids=["index", "no index"])
-@pytest.mark.parametrize("crash", Crash)
+@pytest.mark.parametrize("config", [CONFIG, pytest.param(WITHOUT_INDEX, marks=pytest.mark.slow)], ids=["index", "no index"])
+@pytest.mark.parametrize(
+    "crash", [Crash.UNSYNCED_DROPPED, *(pytest.param(crash, marks=pytest.mark.slow) for crash in THE_OTHERS)]
+)
 def test_a_crash_after_any_operation_loses_nothing_acknowledged(crash: Crash, config: StoreConfig) -> None:
     run = a_run(config)
     operations = list(run.disk.operations)

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import ipaddress
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
+from rocketmq_broker.known_hosts import is_loopback
 from rocketmq_broker.remoting.client import split_address
 
 PASSWORD: Final = "ROCKETMQ_CONSOLE_PASSWORD"
@@ -32,7 +32,7 @@ class ConsoleSettings:
     @property
     def is_loopback(self) -> bool:
         """Whether only programs on this machine reach the port."""
-        return is_loopback(self.host)
+        return is_loopback(self.host.strip("[]"))
 
 
 def console_settings(listen: str, environment: Mapping[str, str], password_file: str | None = None) -> ConsoleSettings:
@@ -45,22 +45,12 @@ def console_settings(listen: str, environment: Mapping[str, str], password_file:
     except ValueError as error:
         raise UnusableSettings(f"--listen: {error}") from None
     password = _password(environment, password_file)
-    if password is None and not is_loopback(host):
+    if password is None and not is_loopback(host.strip("[]")):
         raise UnusableSettings(
             f"the console on {listen} can be reached from other machines, and needs a password: put one into a file and name it "
             f"with --password-file, or set {PASSWORD}"
         )
     return ConsoleSettings(host, port, password)
-
-
-def is_loopback(host: str) -> bool:
-    """Whether only programs on this machine reach the address."""
-    if host == "localhost":
-        return True
-    try:
-        return ipaddress.ip_address(host.strip("[]")).is_loopback
-    except ValueError:
-        return False
 
 
 def _password(environment: Mapping[str, str], password_file: str | None) -> str | None:

@@ -13,6 +13,8 @@ import os
 from collections.abc import Sequence
 from typing import Final, Protocol
 
+from rocketmq_broker.protocol.command import Answerable
+from rocketmq_broker.protocol.command_header import CommandHeader
 from rocketmq_broker.remoting.tasks import Tasks
 from rocketmq_broker.server.durability.checkpoints import Checkpoints
 from rocketmq_broker.server.durability.flusher import Flusher, NewFlushing
@@ -30,8 +32,8 @@ MOST_UNFLUSHED_BYTES: Final = 128 << 20
 MOST_UNPUBLISHED: Final = 100_000
 """The same for messages, each of which takes memory until consumers can see it."""
 _SHORTEST_WATCH_S: Final = 0.1
-_SLICE_S: Final = 0.01
-_REQUESTS_SHOWN_AT_ONCE: Final = 500
+_SLICE_S: Final = 0.005
+_REQUESTS_SHOWN_AT_ONCE: Final = 200
 _FLUSH_TIMES_S: Final = (0.0005, 0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.25, 0.5, 1, 5)
 
 
@@ -135,12 +137,14 @@ class GroupCommit:
             self._requests_began_s = self._loop.time()
             self._loop.call_soon(self._write)
 
-    def after_durable(self, position: int, connection: FrameSink, frame: bytes) -> None:
-        """Sends the answer once everything before `position` is durable; an error in its stead if it is lost.
+    def after_durable(
+        self, position: int, connection: FrameSink, request: Answerable, header: CommandHeader | None = None, body: bytes = b""
+    ) -> None:
+        """Answers the request with SUCCESS once everything before `position` is durable; with an error if it is lost.
 
         Positions must come in ascending order, as appending hands them out.
         """
-        self._waiting.add(position, connection, frame)
+        self._waiting.add(position, connection, request, header, body)
 
     def wait(self, position: int) -> asyncio.Future[None]:
         """Done once everything before `position` is durable and visible. Call it right after appending, await it when you like.

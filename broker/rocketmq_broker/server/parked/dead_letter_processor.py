@@ -142,9 +142,8 @@ class DeadLetterProcessor:
             group_of(letter), reason or "no reason given",
         )  # fmt: skip
         info = MarkInfo(letter.queue_offset, treatment.value, now_ms, connection.peer, reason, retries)
-        frame = encode_response(command, ResponseCode.SUCCESS, body=MarkList(marks=[info]).encode())
         self._group_commit.appended()
-        self._group_commit.after_durable(appended.end_position, connection, frame)
+        self._group_commit.after_durable(appended.end_position, connection, command, body=MarkList(marks=[info]).encode())
 
 
 def _place(record: Record) -> ParkedPlace:

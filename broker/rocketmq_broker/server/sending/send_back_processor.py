@@ -80,8 +80,7 @@ class SendBackProcessor:
         self._statistics.flows.sent_back(_origin_topic(record), header.group)
         self._group_commit.appended()
         if not command.is_oneway:
-            frame = encode_response(command, ResponseCode.SUCCESS)
-            self._group_commit.after_durable(appended.end_position, connection, frame)
+            self._group_commit.after_durable(appended.end_position, connection, command)
         return None
 
     def _find(self, commit_log_offset: int) -> Record:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from io import StringIO
 from typing import Final, Protocol
 
 from rocketmq_broker.message import topics
@@ -10,8 +11,8 @@ from rocketmq_broker.message.errors import IllegalMessage
 from rocketmq_broker.message.ids import offset_message_id
 from rocketmq_broker.message.inner_message import InnerMessage
 from rocketmq_broker.message.steps import finish
-from rocketmq_broker.protocol.codes import RequestCode, ResponseCode
-from rocketmq_broker.protocol.command import RemotingCommand, encode_response
+from rocketmq_broker.protocol.codes import RequestCode
+from rocketmq_broker.protocol.command import RemotingCommand
 from rocketmq_broker.protocol.headers import SendMessageRequestHeader, SendMessageRequestHeaderV2, SendMessageResponseHeader
 from rocketmq_broker.remoting.connection import Connection
 from rocketmq_broker.remoting.dispatcher import Answer, Handler, Steps
@@ -124,8 +125,8 @@ class SendProcessor:
         self._statistics.messages_put += 1
         self._group_commit.appended()
         if not command.is_oneway:
-            frame = self._answer(command, self._message_id(appended), queue_id, appended.queue_offset)
-            self._group_commit.after_durable(appended.end_position, connection, frame)
+            stored = self._stored(self._message_id(appended), queue_id, appended.queue_offset)
+            self._group_commit.after_durable(appended.end_position, connection, command, stored)
         return None
 
     def _send_batch(self, connection: Connection, command: RemotingCommand, header: SendHeader) -> Answer | Steps:
@@ -150,8 +151,7 @@ class SendProcessor:
             batch_size.add(encoded, message.properties)
             if number % BATCHED_AT_ONCE == BATCHED_AT_ONCE - 1:
                 yield
-        now_ms, first_offset, size = self._clock(), -1, 0
-        message_ids = []
+        now_ms, first_offset, size, message_ids = self._clock(), -1, 0, StringIO()
         # Split once more: a list of all would be hundreds of thousands of objects for the garbage collector to walk through.
         for number, (flag, body, own) in enumerate(split_batch(command.body)):
             if number and number % BATCHED_AT_ONCE == 0:
@@ -162,13 +162,13 @@ class SendProcessor:
             appended = self._store.append(_message(connection, header, where, body, flag, sys_flag), now_ms)
             first_offset = appended.queue_offset if first_offset < 0 else first_offset
             size += appended.end_position - appended.commit_log_offset
-            message_ids.append(self._message_id(appended))
-        count(self._statistics.traffic.normal, place.topic, len(message_ids), size)
-        self._statistics.messages_put += len(message_ids)
+            message_ids.write(f",{self._message_id(appended)}" if number else self._message_id(appended))
+        count(self._statistics.traffic.normal, place.topic, number + 1, size)
+        self._statistics.messages_put += number + 1
         self._group_commit.appended()
         if not command.is_oneway:
-            frame = self._answer(command, ",".join(message_ids), place.queue_id, first_offset)
-            self._group_commit.after_durable(appended.end_position, connection, frame)
+            stored = self._stored(message_ids.getvalue(), place.queue_id, first_offset)
+            self._group_commit.after_durable(appended.end_position, connection, command, stored)
         return None
 
     def _place(self, topic: bytes, queue_id: int, encoded: bytes, level: int) -> Place:
@@ -179,15 +179,14 @@ class SendProcessor:
     def _message_id(self, appended: Appended) -> str:
         return offset_message_id(self._store_host, appended.commit_log_offset)
 
-    def _answer(self, command: RemotingCommand, msg_id: str, queue_id: int, queue_offset: int) -> bytes:
-        header = SendMessageResponseHeader(
+    def _stored(self, msg_id: str, queue_id: int, queue_offset: int) -> SendMessageResponseHeader:
+        return SendMessageResponseHeader(
             msg_id=msg_id,
             queue_id=queue_id,
             queue_offset=queue_offset,
             region_id=self._region_id,
             is_trace_on=self._is_trace_on,
         )
-        return encode_response(command, ResponseCode.SUCCESS, header)
 
 
 def _message(connection: Connection, header: SendHeader, place: Place, body: bytes, flag: int, sys_flag: int) -> InnerMessage:

@@ -57,7 +57,7 @@ class EndTransactionProcessor:
         end_position = self._carry_out(decision, request, connection)
         self._group_commit.appended()
         if not command.is_oneway:
-            self._group_commit.after_durable(end_position, connection, encode_response(command, ResponseCode.SUCCESS))
+            self._group_commit.after_durable(end_position, connection, command)
         return None
 
     def _carry_out(self, decision: EndDecision, request: EndRequest, connection: Connection) -> int:

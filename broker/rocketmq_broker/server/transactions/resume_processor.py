@@ -117,7 +117,7 @@ class ResumeProcessor:
             raise _refused(message_id, error) from None
         end_position = self._mark_resumed(_place(discarded), connection)
         logger.warning("%s resumed by hand the discarded message %s", connection.peer, message_id)
-        self._group_commit.after_durable(end_position, connection, encode_response(reply_to, ResponseCode.SUCCESS))
+        self._group_commit.after_durable(end_position, connection, reply_to)
 
     def _mark_resumed(self, place: ParkedPlace, connection: Connection) -> int:
         by_host, now_ms = connection.born_host, self._clock()

@@ -103,7 +103,7 @@ class TransactionAdminProcessor:
         )  # fmt: skip
         info = decided_now_info(transaction, state, header.transaction_id, reason, now_ms)
         self._group_commit.appended()
-        self._group_commit.after_durable(end_position, connection, _encode(command, [info], 1))
+        self._group_commit.after_durable(end_position, connection, command, body=_body([info], 1))
         return None
 
     def _carry_out(self, transaction: PendingTransaction, now_ms: int, reason: str, *, is_commit: bool) -> int:
@@ -188,8 +188,11 @@ class TransactionAdminProcessor:
 
 
 def _encode(command: RemotingCommand, infos: list[TransactionInfo], total: int, next_after: int | None = None) -> bytes:
-    body = TransactionList(transactions=infos, total=total, next_after=next_after)
-    return encode_response(command, ResponseCode.SUCCESS, body=body.encode())
+    return encode_response(command, ResponseCode.SUCCESS, body=_body(infos, total, next_after))
+
+
+def _body(infos: list[TransactionInfo], total: int, next_after: int | None = None) -> bytes:
+    return TransactionList(transactions=infos, total=total, next_after=next_after).encode()
 
 
 def _matching(

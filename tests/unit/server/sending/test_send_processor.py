@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Callable
+from typing import Any
 
 import msgspec
 import pytest
@@ -244,9 +245,9 @@ def test_what_others_send_between_the_steps_of_a_long_batch_keeps_the_order_of_t
     positions: list[int] = []
     after_durable = desk.commit.after_durable
 
-    def noted(position: int, connection: Wire, frame: bytes) -> None:
+    def noted(position: int, *rest: Any) -> None:
         positions.append(position)
-        after_durable(position, connection, frame)
+        after_durable(position, *rest)
 
     desk.commit.after_durable = noted  # type: ignore[method-assign]
     wire = StepByStep()
