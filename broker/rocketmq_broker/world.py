@@ -1,11 +1,12 @@
 """Everything that differs from one run to the next: time, chance, and what the process and the machine are called.
 
-Broker, name server and client read no clock, draw no random number and ask for no process id but here, or by the event loop
-(`loop.time()`, `call_later`, `asyncio.sleep`). So a test can put a world of its own in the place of the real one, and a run can
-be repeated to the byte. The other two things from outside have ports of their own: files
+Broker, name server, clients and services read no clock, draw no random number and ask for no process id but here; broker and clients
+live by the event loop as well (`loop.time()`, `call_later`, `asyncio.sleep`). So a test can put a world of its own in the place
+of the real one, and a run can be repeated to the byte. The other two things from outside have ports of their own: files
 `rocketmq_broker.store.files.FileSystem`, connections `rocketmq_broker.remoting.network.Network`.
 
-An object takes what it needs from `current_world()` when it is made, and keeps it: nothing is looked up for each message.
+Only roots ask for `current_world()`: what a process or a program makes first. They hand in what the others need, which keep it:
+nothing is looked up for each message.
 """
 
 from __future__ import annotations
@@ -50,7 +51,7 @@ class Watch(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class World:
-    """The real one, unless told otherwise. All of it may be called from any thread."""
+    """The real world, unless its maker says otherwise. Any thread may call all of it."""
 
     wall_ns: Callable[[], int] = time.time_ns
     """Nanoseconds since the epoch."""
@@ -86,7 +87,7 @@ _current: ContextVar[World] = ContextVar("world", default=World())  # noqa: B039
 
 
 def current_world() -> World:
-    """The world of whoever calls: the real one, or the one that `in_world` was entered with. Tasks and timers inherit it."""
+    """Returns the real world, or the one that `in_world` was entered with. Tasks and timers inherit it."""
     return _current.get()
 
 
