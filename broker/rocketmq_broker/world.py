@@ -1,8 +1,8 @@
 """Everything that differs from one run to the next: time, chance, and what the process and the machine are called.
 
-Broker, name server, clients and services read no clock, draw no random number and ask for no process id but here; broker and clients
-live by the event loop as well (`loop.time()`, `call_later`, `asyncio.sleep`). So a test can put a world of its own in the place
-of the real one, and a run can be repeated to the byte. The other two things from outside have ports of their own: files
+Broker, name server, clients and services read no clock, draw no random number and ask for no process id but here; broker and
+clients live by the event loop as well (`loop.time()`, `call_later`, `asyncio.sleep`). So a test can put a world of its own in the
+place of the real one, and a run can be repeated to the byte. The other two things from outside have ports of their own: files
 `rocketmq_broker.store.files.FileSystem`, connections `rocketmq_broker.remoting.network.Network`.
 
 Only roots ask for `current_world()`: what a process or a program makes first. They hand in what the others need, which keep it:
